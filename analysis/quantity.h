@@ -1,0 +1,25 @@
+// A figure with its origin, so that no report can show a number without saying where it is from.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace kbench {
+
+enum class Origin { measured, derived, estimated, unavailable };
+inline constexpr std::string_view origin_names[] = {"measured", "derived", "estimated", "unavailable"};
+constexpr std::string_view name(Origin origin) { return origin_names[static_cast<int>(origin)]; }
+
+/// A value in the unit that the field's name gives, or the reason why there is none.
+struct Quantity {
+    std::optional<double> value;
+    Origin origin = Origin::unavailable;
+    std::string reason;  ///< why it is unavailable, or on what an estimate rests
+
+    static Quantity measured(double value) { return {value, Origin::measured, {}}; }
+    static Quantity derived(double value) { return {value, Origin::derived, {}}; }
+    static Quantity unavailable(std::string why) { return {std::nullopt, Origin::unavailable, std::move(why)}; }
+};
+
+}  // namespace kbench

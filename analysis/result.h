@@ -1,0 +1,136 @@
+// What one run wrote: the types behind result.json. Everything a report may need, nothing that needs a device.
+// JSON: result_json.h; schema: result.schema.json; both follow this file field by field, with the same names.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/quantity.h"
+#include "analysis/statistics.h"
+#include "models/cost.h"
+#include "models/model.h"
+#include "models/precision.h"
+
+namespace kbench {
+
+inline constexpr std::string_view result_schema = "kbench.result/1";
+
+/// The GPU that was used.
+struct GpuInfo {
+    std::string name, uuid, driver, cuda_runtime;
+    int compute_capability_major = 0, compute_capability_minor = 0, multiprocessors = 0;
+    std::int64_t memory_bytes = 0, l2_bytes = 0;
+    Quantity max_sm_clock_mhz, max_memory_clock_mhz, power_limit_w;
+};
+
+struct HostInfo {
+    std::string cpu;  ///< model name
+    int sockets = 0, physical_cores = 0, logical_cpus = 0, threads = 0;
+    bool pinned = false;
+    std::int64_t l1d_bytes = 0, l2_bytes = 0, l3_bytes = 0, memory_bytes = 0;
+    std::vector<std::string> isa;
+    std::string governor, os, kernel;
+};
+
+struct Environment {
+    std::string kbench_version, git_revision, build_type, compiler;
+    std::map<std::string, std::string> libraries;  ///< name to version: cuda, cublaslt, onednn, blas
+    std::string command_line, started_at;          ///< UTC, ISO 8601
+    HostInfo host;
+    std::optional<GpuInfo> gpu;
+};
+
+/// Raw samples and their summary, milliseconds.
+struct Timing {
+    std::vector<double> samples_ms;
+    Summary summary_ms;
+};
+
+/// The machine's state around the samples. Each is the mean over the sampling unless it says otherwise.
+struct Conditions {
+    Quantity sm_clock_mhz, memory_clock_mhz, power_w, temperature_c, energy_j;
+    std::vector<std::string> throttle_reasons;  ///< seen during the samples that were kept
+    int throttled_samples = 0;                  ///< discarded and repeated
+};
+
+/// One provider call of the plan.
+struct StepResult {
+    int index = 0;
+    std::string layer;                 ///< of the first op, as the checkpoint names it
+    std::string op;                    ///< kind of the op that names the step, see op_kinds
+    std::vector<std::string> absorbs;  ///< every op computed, "layer:kind", in order
+    std::string provider, implementation, shape;
+    Precision precision = Precision::fp32;
+    Direction direction = Direction::fwd;
+    Cost cost;
+    double padding_flops = 0;        ///< executed on padded rows or columns, not in cost
+    std::optional<Summary> time_us;  ///< from the step run
+    double tflop_per_s() const;      ///< cost.flops over the median time; 0 without a time
+    double gb_per_s() const;         ///< cost.bytes() over the median time; 0 without a time
+};
+
+/// One distinct step that was checked against the reference.
+struct VerifiedStep {
+    std::string op, shape, provider, implementation;
+    std::int64_t elements_checked = 0, elements_total = 0;
+    double worst_error = 0, bound_there = 0;  ///< the element with the largest error / bound
+    double error_over_bound = 0;
+};
+
+struct Verification {
+    bool enabled = true;
+    double seconds = 0;
+    std::vector<VerifiedStep> steps;
+};
+
+/// Peak bytes planned, by role; aliased activations count once.
+struct MemoryPlan {
+    std::array<std::int64_t, role_count> bytes{};
+    std::int64_t total() const;
+};
+
+/// End to end, all in milliseconds.
+struct EndToEnd {
+    Timing latency;                ///< headline: GPU compute as a CUDA graph, or the CPU's forward
+    std::optional<Timing> stream;  ///< the same as plain stream launches (GPU)
+    std::optional<Timing> host_to_device, device_to_host, enqueue;  ///< GPU only
+    double sequences_per_s = 0, tokens_per_s = 0;                   ///< at the median latency
+    Quantity energy_per_sequence_j, energy_per_token_j;
+    bool converged = false;  ///< the interval reached the target before the time budget ended
+};
+
+enum class PointStatus { done, skipped, failed };
+inline constexpr std::string_view point_status_names[] = {"done", "skipped", "failed"};
+constexpr std::string_view name(PointStatus status) { return point_status_names[static_cast<int>(status)]; }
+
+/// One point of the sweep: one model at one batch, sequence length and precision on one backend.
+struct Point {
+    std::string model, backend, attention;  ///< backend: cuda or cpu; attention: fused or unfused
+    std::int64_t batch = 0, seq = 0, parameters = 0;
+    Precision precision = Precision::fp32;
+    std::string direction = "fwd";
+    std::uint64_t seed = 0;
+    std::string weights;  ///< "random" or the file's name
+    PointStatus status = PointStatus::skipped;
+    std::string reason;  ///< why it was skipped or failed
+    MemoryPlan memory;
+    Cost cost;  ///< of the whole model
+    double padding_flops = 0;
+    Verification verification;
+    std::optional<EndToEnd> end_to_end;
+    Conditions conditions;
+    std::vector<StepResult> steps;
+    std::map<std::string, double> phase_seconds;  ///< wall time by phase: plan, weights, tune, verify, ...
+};
+
+struct Result {
+    Environment environment;
+    std::vector<Point> points;
+    std::vector<std::string> warnings;
+};
+
+}  // namespace kbench

@@ -1,0 +1,22 @@
+// result.json: writing and reading it, and writing files so that nothing measured is lost.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "analysis/result.h"
+
+namespace kbench {
+
+/// Field by field as result.h, with "schema" first. Raw samples are kept.
+nlohmann::ordered_json to_json(const Result& result);
+
+/// Throws UsageError, one line: not JSON, a foreign or newer schema, a missing or wrong field (with its path).
+Result parse_result(const std::string& text, const std::string& path);
+
+/// Writes `text` to a temporary file beside `path`, flushes it, then renames. Throws UsageError when it cannot.
+void write_file_atomically(const std::filesystem::path& path, const std::string& text);
+
+}  // namespace kbench

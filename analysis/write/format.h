@@ -1,0 +1,38 @@
+// Numbers as people read them, for the writers that people read. CSV and JSON keep full precision instead.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace kbench {
+
+/// At least `digits` significant digits in fixed notation, thousands separated by commas; the integer part is never
+/// rounded: 0.00421, 4.21, 399, 243,200. A value that is not finite is "not finite".
+std::string significant(double value, int digits = 3);
+
+/// As many decimals as `significant` would show for `value`; for numbers that stand in one column or row.
+int decimals_for(double value, int digits = 3);
+
+/// With an SI prefix (powers of 1000): format_flop(1.68e12) is "1.68 TFLOP". Bytes stop at GB, FLOPs at TFLOP,
+/// as the field quotes them.
+std::string format_flop(double flops);
+std::string format_flop_per_s(double flop_per_s);
+std::string format_bytes(double bytes);
+std::string format_bytes_per_s(double bytes_per_s);
+std::string format_joules(double joules);
+std::string format_seconds(double seconds);
+
+/// A unit of time and how many of it a millisecond has.
+struct TimeUnit {
+    std::string_view name;
+    double per_ms;
+};
+
+/// us, ms or s: the one in which `ms` has one to four digits before the point.
+TimeUnit time_unit(double ms);
+
+/// Text from elsewhere on one line: control characters, which could also command a terminal, become spaces.
+std::string one_line(std::string_view text);
+
+}  // namespace kbench

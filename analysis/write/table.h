@@ -1,0 +1,45 @@
+// A table in plain text: one list of columns drives header, alignment and width.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace kbench {
+
+enum class Align { left, right };
+
+struct TableColumn {
+    std::string header;
+    Align align = Align::right;
+    int droppable = 0;  ///< when the table is too wide, columns go from the highest number down; 0 stays
+};
+
+/// Columns are as wide as their widest cell, two spaces apart. A left-aligned last column is cut to the width, an empty
+/// column is left out.
+class Table {
+  public:
+    explicit Table(std::vector<TableColumn> columns) : columns_(std::move(columns)) {}
+
+    /// Cells in the order of the columns.
+    void add_row(std::vector<std::string> cells);
+
+    /// Lines that start with `indent` spaces and have at most `width` characters where the columns allow it.
+    std::string text(std::size_t indent, std::size_t width) const;
+
+  private:
+    std::vector<std::size_t> widths() const;
+
+    std::vector<TableColumn> columns_;
+    std::vector<std::vector<std::string>> rows_;
+};
+
+/// At most `width` characters: the middle is replaced by ".." since both ends of a kernel's name tell kernels apart.
+std::string shorten(const std::string& text, std::size_t width);
+
+/// `prefix`, then `text` broken at spaces into lines of at most `width` characters, all of which start below the first
+/// word. A number stays with what follows it, which may be its unit.
+std::string wrap(const std::string& prefix, const std::string& text, std::size_t width);
+
+}  // namespace kbench

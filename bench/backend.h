@@ -1,0 +1,89 @@
+// A backend: one device, its memory, its clock, and how a plan is run and timed on it.
+// cpu_backend.cpp and cuda/cuda_backend.cpp implement it; nothing above it includes a CUDA header.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/result.h"
+#include "bench/machine_state.h"
+#include "bench/provider.h"
+
+namespace kbench {
+
+class Plan;
+
+/// Device memory that frees itself.
+class Backend;
+class DeviceBuffer {
+  public:
+    DeviceBuffer() = default;
+    DeviceBuffer(Backend& backend, std::size_t bytes);
+    ~DeviceBuffer();
+    DeviceBuffer(DeviceBuffer&& other) noexcept { *this = std::move(other); }
+    DeviceBuffer& operator=(DeviceBuffer&& other) noexcept;
+    std::byte* data() const { return data_; }
+    std::size_t bytes() const { return bytes_; }
+
+  private:
+    Backend* backend_ = nullptr;
+    std::byte* data_ = nullptr;
+    std::size_t bytes_ = 0;
+};
+
+/// A way to take one chunk of samples of the same thing, in milliseconds.
+struct Measurement {
+    std::string name;  ///< graph, stream, forward, host_to_device, device_to_host, enqueue
+    std::function<std::vector<double>()> chunk;
+};
+
+class Backend {
+  public:
+    virtual ~Backend() = default;
+    virtual BackendKind kind() const = 0;
+
+    virtual void* allocate(std::size_t bytes) = 0;  ///< 256-byte aligned; throws DeviceError
+    virtual void release(void* memory) noexcept = 0;
+    virtual std::int64_t free_bytes() const = 0;
+    virtual void upload(void* device, const void* host, std::size_t bytes) = 0;
+    virtual void download(void* host, const void* device, std::size_t bytes) = 0;
+    virtual void fill_bytes(void* device, int value, std::size_t bytes) = 0;
+    /// Where the host can write weights directly: the memory itself on a CPU, null where they must be uploaded.
+    virtual void* host_view(void* device) = 0;
+
+    virtual void* stream() = 0;
+    virtual void synchronize() = 0;
+
+    /// Makes `plan` ready to be measured (captures the CUDA graph). The plan must outlive the measurements.
+    virtual void prepare(const Plan& plan) = 0;
+    /// The headline measurement first. Valid until the next prepare().
+    virtual std::vector<Measurement> measurements() = 0;
+    /// One time for each step, in microseconds, from one run of the whole plan that is instrumented between steps.
+    virtual std::vector<double> step_times_us() = 0;
+
+    virtual MachineState& machine_state() = 0;
+    virtual std::optional<GpuInfo> gpu_info() const { return std::nullopt; }
+    virtual void add_libraries(std::map<std::string, std::string>& libraries) const = 0;
+    /// Empty when the device can compute in `precision`, else the reason.
+    virtual std::string unsupported(Precision precision) const = 0;
+    virtual int threads() const { return 0; }
+    virtual bool pinned() const { return false; }
+    /// To what the columns of a head are padded, see padded_columns.
+    virtual std::int64_t column_multiple() const = 0;
+};
+
+std::unique_ptr<Backend> make_cpu_backend();
+#ifdef KBENCH_HAVE_CUDA
+/// Throws DeviceError when there is no usable GPU; `why` of cuda_unavailable() tells the reason beforehand.
+std::unique_ptr<Backend> make_cuda_backend();
+/// Empty when there is a usable GPU, else why not ("no CUDA-capable device is detected", "driver too old ...").
+std::string cuda_unavailable();
+#endif
+
+}  // namespace kbench

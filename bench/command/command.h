@@ -1,0 +1,26 @@
+// The commands of kbench: one row each, one file each.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kbench {
+
+/// `arguments`: what follows the command's name. `command_line`: all of it as typed, for the result. Returns the exit
+/// code; throws kbench::Error.
+struct Command {
+    std::string_view name, what;
+    int (*run)(const std::vector<std::string>& arguments, const std::string& command_line);
+};
+std::span<const Command> commands();
+
+int run_command(const std::vector<std::string>& arguments, const std::string& command_line);
+int list_command(const std::vector<std::string>& arguments, const std::string& command_line);
+int doctor_command(const std::vector<std::string>& arguments, const std::string& command_line);
+
+/// $KBENCH_CACHE_DIR, else $XDG_CACHE_HOME/kbench, else ~/.cache/kbench.
+std::string cache_directory();
+
+}  // namespace kbench

@@ -1,0 +1,65 @@
+// kbench list: what there is to choose from.
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "bench/command/command.h"
+#include "bench/options.h"
+#include "bench/provider.h"
+#include "models/error.h"
+#include "models/registry.h"
+
+namespace kbench {
+namespace {
+
+void list_models() {
+    fmt::print("{:<22} {:>14} {:>7} {:>6} {:>6} {:>6} {:>10}\n", "model", "parameters", "layers", "width", "heads",
+               "n_ctx", "vocabulary");
+    for (const Gpt2Config& c : builtin_models())
+        fmt::print("{:<22} {:>14} {:>7} {:>6} {:>6} {:>6} {:>10}\n", c.name,
+                   make_gpt2(c, 1, 1, AttentionKind::fused).parameter_count(), c.n_layer, c.n_embd, c.n_head, c.n_ctx,
+                   c.vocab_size);
+}
+
+void list_ops() {
+    for (const OpKind& kind : op_kinds) fmt::print("{:<18} {}\n", kind.name, kind.what);
+}
+
+void list_providers() {
+    for (const ProviderRow& row : provider_rows())
+        fmt::print("{:<5} {:<10} {}\n", name(row.backend), row.name, row.what);
+}
+
+void list_options() {
+    for (const Option& o : run_options())
+        fmt::print("{:<14} {:<12} {}{}\n", o.name, o.value, o.help,
+                   o.fallback.empty() ? "" : fmt::format(" [{}]", o.fallback));
+}
+
+struct Subject {
+    std::string_view name;
+    void (*list)();
+};
+constexpr Subject subjects[] = {
+    {"models", list_models}, {"ops", list_ops}, {"providers", list_providers}, {"options", list_options}};
+
+}  // namespace
+
+int list_command(const std::vector<std::string>& arguments, const std::string&) {
+    std::string names;
+    for (const Subject& subject : subjects) {
+        if (arguments.size() == 1 && arguments[0] == subject.name) {
+            subject.list();
+            return 0;
+        }
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", subject.name);
+    }
+    if (arguments.size() == 1 && (arguments[0] == "--help" || arguments[0] == "-h")) {
+        fmt::print("kbench list WHAT: {}\n", names);
+        return 0;
+    }
+    throw UsageError(arguments.empty() ? fmt::format("list what? {}", names)
+                                       : fmt::format("cannot list '{}'; one of {}", fmt::join(arguments, " "), names));
+}
+
+}  // namespace kbench

@@ -1,0 +1,120 @@
+// kbench run: from the command line to result.json, steps.csv and the summary.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "analysis/result_json.h"
+#include "analysis/write/writers.h"
+#include "bench/command/command.h"
+#include "bench/environment.h"
+#include "bench/options.h"
+#include "models/error.h"
+
+namespace kbench {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::unique_ptr<Backend> choose_backend(const std::string& wanted) {
+#ifdef KBENCH_HAVE_CUDA
+    if (wanted == "cuda") return make_cuda_backend();
+    if (wanted == "auto") {
+        const std::string why = cuda_unavailable();
+        if (why.empty()) return make_cuda_backend();
+        fmt::print(stderr, "kbench: no usable GPU ({}): running on the CPU\n", why);
+    }
+#else
+    if (wanted == "cuda")
+        throw DeviceError("--backend cuda: this kbench was built without CUDA; install a toolkit >= 12.6 and rebuild");
+#endif
+    return make_cpu_backend();
+}
+
+/// The directory for results, made and proven writable before anything is measured.
+fs::path prepare_directory(const fs::path& asked, const std::string& model) {
+    fs::path path = asked;
+    if (path.empty()) {
+        const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+        path = fs::path("kbench-runs") / fmt::format("{:%Y-%m-%dT%H%M%S}-{}", fmt::localtime(now), model);
+    }
+    std::error_code error;
+    fs::create_directories(path, error);
+    if (error) throw UsageError(fmt::format("--out {}: {}", path.string(), error.message()));
+    if (access(path.c_str(), W_OK) != 0)
+        throw UsageError(fmt::format("--out {}: the directory cannot be written", path.string()));
+    if (asked.empty()) return path;
+    if (fs::exists(path / "result.json"))
+        throw UsageError(fmt::format("--out {}: holds a result.json already; choose another directory or move it away",
+                                     path.string()));
+    return path;
+}
+
+int terminal_width() {
+    winsize size{};
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+    return 100;
+}
+
+void print(const Result& result, const RunRequest& request) {
+    std::string text;
+    if (request.format == "json")
+        text = to_json(result).dump(2) + "\n";
+    else if (request.format == "csv")
+        text = write_steps_csv(result);
+    else
+        text = write_terminal(result, terminal_width());
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+    fmt::print(stderr, "wrote {0}/result.json and {0}/steps.csv\n", request.run.out.string());
+}
+
+}  // namespace
+
+std::string cache_directory() {
+    if (const char* own = std::getenv("KBENCH_CACHE_DIR"); own != nullptr && *own != '\0') return own;
+    if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg != nullptr && *xdg != '\0')
+        return std::string(xdg) + "/kbench";
+    const char* home = std::getenv("HOME");
+    return std::string(home != nullptr ? home : "/tmp") + "/.cache/kbench";
+}
+
+int run_command(const std::vector<std::string>& arguments, const std::string& command_line) {
+    ParsedRun parsed = parse_run(arguments);
+    if (!parsed.help.empty()) {
+        std::fputs(parsed.help.c_str(), stdout);
+        return 0;
+    }
+    RunRequest& request = parsed.request;
+    request.run.cache_directory = cache_directory();
+    const std::unique_ptr<Backend> backend = choose_backend(request.backend);
+    request.run.out = prepare_directory(request.run.out, request.run.config.name);
+
+    Result result;
+    result.environment = describe_environment(*backend, command_line);
+    if (backend->kind() == BackendKind::cpu && !backend->pinned())
+        result.warnings.push_back("threads could not be pinned to cores: times may vary more");
+    if (result.environment.build_type != "Release" && result.environment.build_type != "RelWithDebInfo")
+        result.warnings.push_back("this is a " + result.environment.build_type +
+                                  " build: CPU times are not to be trusted");
+    if (!request.run.verify) result.warnings.push_back("--no-verify: no step was checked against the reference");
+    Progress progress;
+    try {
+        run_points(request.run, *backend, result, progress);
+    } catch (const Error&) {
+        if (!result.points.empty()) print(result, request);
+        throw;
+    }
+    print(result, request);
+
+    for (const Point& point : result.points)
+        if (point.status == PointStatus::done) return static_cast<int>(ExitCode::success);
+    throw DeviceError("nothing was measured: " + result.points.front().reason);
+}
+
+}  // namespace kbench

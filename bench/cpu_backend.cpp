@@ -1,0 +1,130 @@
+// The CPU as a backend: host memory, pinned OpenMP threads, a steady clock.
+#include <omp.h>
+#include <sys/mman.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <new>
+
+#include <fmt/format.h>
+
+#include "bench/backend.h"
+#include "bench/cpu_state.h"
+#include "bench/plan.h"
+#include "cpu/blas.h"
+#include "cpu/onednn/onednn.h"
+#include "cpu/threads.h"
+#include "models/error.h"
+
+namespace kbench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double ms_since(Clock::time_point start) {
+    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+/// Memory that may still be taken: MemAvailable, or what the control group leaves when that is less.
+std::int64_t available_memory() {
+    std::int64_t available = 0;
+    std::ifstream meminfo("/proc/meminfo");
+    for (std::string key, unit; meminfo >> key;) {
+        std::int64_t kib = 0;
+        meminfo >> kib;
+        std::getline(meminfo, unit);
+        if (key == "MemAvailable:") available = kib * 1024;
+    }
+    std::ifstream limit_file("/sys/fs/cgroup/memory.max"), used_file("/sys/fs/cgroup/memory.current");
+    std::int64_t limit = 0, used = 0;
+    if (limit_file >> limit && used_file >> used) available = std::min(available, limit - used);
+    return available;
+}
+
+class CpuBackend final : public Backend {
+  public:
+    CpuBackend() : cores_(cpu::physical_cores()), pinned_(cpu::pin_threads(cores_)) {}
+
+    BackendKind kind() const override { return BackendKind::cpu; }
+
+    void* allocate(std::size_t bytes) override {
+        // Whole 2 MiB pages where the system gives them: weights are streamed, and TLB misses are not the subject.
+        constexpr std::size_t huge_page = std::size_t{2} << 20;
+        const std::size_t alignment = bytes >= huge_page ? huge_page : 256;
+        void* memory =
+            std::aligned_alloc(alignment, std::max(alignment, (bytes + alignment - 1) / alignment * alignment));
+        if (memory == nullptr) throw DeviceError(fmt::format("cannot allocate {} bytes of host memory", bytes));
+        if (alignment == huge_page) madvise(memory, bytes, MADV_HUGEPAGE);
+        return memory;
+    }
+    void release(void* memory) noexcept override { std::free(memory); }
+    std::int64_t free_bytes() const override { return available_memory(); }
+    void upload(void* device, const void* host, std::size_t bytes) override { std::memcpy(device, host, bytes); }
+    void download(void* host, const void* device, std::size_t bytes) override { std::memcpy(host, device, bytes); }
+    void fill_bytes(void* device, int value, std::size_t bytes) override { std::memset(device, value, bytes); }
+    void* host_view(void* device) override { return device; }
+    void* stream() override { return nullptr; }
+    void synchronize() override {}
+
+    void prepare(const Plan& plan) override { plan_ = &plan; }
+
+    std::vector<Measurement> measurements() override {
+        return {{"forward", [this] {
+                     const auto start = Clock::now();
+                     for (std::size_t s = 0; s < plan_->steps().size(); ++s) plan_->run_step(s, nullptr);
+                     return std::vector<double>{ms_since(start)};
+                 }}};
+    }
+
+    std::vector<double> step_times_us() override {
+        std::vector<double> times;
+        for (std::size_t s = 0; s < plan_->steps().size(); ++s) {
+            const auto start = Clock::now();
+            plan_->run_step(s, nullptr);
+            times.push_back(ms_since(start) * 1e3);
+        }
+        return times;
+    }
+
+    MachineState& machine_state() override { return state_; }
+    void add_libraries(std::map<std::string, std::string>& libraries) const override {
+        libraries["onednn"] = cpu::onednn_version() + ", " + cpu::onednn_isa();
+        libraries["blas"] = cpu::blas_version();
+    }
+    std::string unsupported(Precision precision) const override {
+        return precision == Precision::fp64 ? "" : cpu::onednn_unsupported(precision);
+    }
+    int threads() const override { return static_cast<int>(cores_.size()); }
+    bool pinned() const override { return pinned_; }
+    std::int64_t column_multiple() const override { return 1; }
+
+  private:
+    std::vector<int> cores_;
+    bool pinned_;
+    const Plan* plan_ = nullptr;
+    CpuState state_;
+};
+
+}  // namespace
+
+DeviceBuffer::DeviceBuffer(Backend& backend, std::size_t bytes)
+    : backend_(&backend),
+      data_(bytes > 0 ? static_cast<std::byte*>(backend.allocate(bytes)) : nullptr),
+      bytes_(bytes) {}
+
+DeviceBuffer::~DeviceBuffer() {
+    if (data_ != nullptr) backend_->release(data_);
+}
+
+DeviceBuffer& DeviceBuffer::operator=(DeviceBuffer&& other) noexcept {
+    std::swap(backend_, other.backend_);
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+}
+
+std::unique_ptr<Backend> make_cpu_backend() { return std::make_unique<CpuBackend>(); }
+
+}  // namespace kbench

@@ -1,0 +1,294 @@
+// The GPU as a backend: device memory, one stream, CUDA graphs, events.
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "bench/backend.h"
+#include "bench/nvml.h"
+#include "bench/plan.h"
+#include "kernels/check.h"
+#include "kernels/gemm/cublaslt.h"
+#include "models/error.h"
+
+namespace kbench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// A timing event.
+class Event {
+  public:
+    Event() { KBENCH_CUDA(cudaEventCreate(&event_)); }
+    ~Event() {
+        if (event_ != nullptr) cudaEventDestroy(event_);
+    }
+    Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
+    Event(const Event&) = delete;
+    Event& operator=(const Event&) = delete;
+    operator cudaEvent_t() const { return event_; }
+
+  private:
+    cudaEvent_t event_ = nullptr;
+};
+
+double elapsed_ms(const Event& from, const Event& to) {
+    float ms = 0;
+    KBENCH_CUDA(cudaEventElapsedTime(&ms, from, to));
+    return ms;
+}
+
+/// An instantiated graph.
+class Graph {
+  public:
+    Graph() = default;
+    template <class Enqueue>
+    Graph(cudaStream_t stream, Enqueue enqueue) {
+        cudaGraph_t graph = nullptr;
+        KBENCH_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+        enqueue();
+        KBENCH_CUDA(cudaStreamEndCapture(stream, &graph));
+        KBENCH_CUDA(cudaGraphInstantiate(&exec_, graph, 0));
+        KBENCH_CUDA(cudaGraphDestroy(graph));
+        KBENCH_CUDA(cudaGraphUpload(exec_, stream));
+    }
+    ~Graph() {
+        if (exec_ != nullptr) cudaGraphExecDestroy(exec_);
+    }
+    Graph(Graph&& other) noexcept { *this = std::move(other); }
+    Graph& operator=(Graph&& other) noexcept {
+        std::swap(exec_, other.exec_);
+        return *this;
+    }
+    void launch(cudaStream_t stream) const { KBENCH_CUDA(cudaGraphLaunch(exec_, stream)); }
+    explicit operator bool() const { return exec_ != nullptr; }
+
+  private:
+    cudaGraphExec_t exec_ = nullptr;
+};
+
+std::string runtime_version() {
+    int version = 0;
+    KBENCH_CUDA(cudaRuntimeGetVersion(&version));
+    return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+/// Page-locked host memory, so that copies run at the bus's speed.
+class PinnedBuffer {
+  public:
+    PinnedBuffer() = default;
+    explicit PinnedBuffer(std::size_t bytes) : bytes_(bytes) { KBENCH_CUDA(cudaMallocHost(&data_, bytes)); }
+    ~PinnedBuffer() {
+        if (data_ != nullptr) cudaFreeHost(data_);
+    }
+    PinnedBuffer(PinnedBuffer&& other) noexcept { *this = std::move(other); }
+    PinnedBuffer& operator=(PinnedBuffer&& other) noexcept {
+        std::swap(data_, other.data_);
+        std::swap(bytes_, other.bytes_);
+        return *this;
+    }
+    void* data() const { return data_; }
+    std::size_t bytes() const { return bytes_; }
+
+  private:
+    void* data_ = nullptr;
+    std::size_t bytes_ = 0;
+};
+
+class CudaBackend final : public Backend {
+  public:
+    CudaBackend() {
+        KBENCH_CUDA(cudaGetDevice(&device_));
+        KBENCH_CUDA(cudaGetDeviceProperties(&properties_, device_));
+        KBENCH_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+        const auto& u = properties_.uuid.bytes;
+        std::string hex;
+        for (const char byte : u) hex += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+        uuid_ = fmt::format("GPU-{}-{}-{}-{}-{}", hex.substr(0, 8), hex.substr(8, 4), hex.substr(12, 4),
+                            hex.substr(16, 4), hex.substr(20));
+        state_ = std::make_unique<Nvml>(uuid_);
+    }
+    ~CudaBackend() override {
+        graph_ = {};
+        step_graph_ = {};
+        cudaStreamDestroy(stream_);
+    }
+
+    BackendKind kind() const override { return BackendKind::cuda; }
+
+    void* allocate(std::size_t bytes) override {
+        void* memory = nullptr;
+        KBENCH_CUDA(cudaMalloc(&memory, bytes));
+        return memory;
+    }
+    void release(void* memory) noexcept override { cudaFree(memory); }
+    std::int64_t free_bytes() const override {
+        std::size_t free = 0, total = 0;
+        KBENCH_CUDA(cudaMemGetInfo(&free, &total));
+        return static_cast<std::int64_t>(free);
+    }
+    void upload(void* device, const void* host, std::size_t bytes) override {
+        KBENCH_CUDA(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream_));
+        synchronize();
+    }
+    void download(void* host, const void* device, std::size_t bytes) override {
+        KBENCH_CUDA(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream_));
+        synchronize();
+    }
+    void fill_bytes(void* device, int value, std::size_t bytes) override {
+        KBENCH_CUDA(cudaMemsetAsync(device, value, bytes, stream_));
+    }
+    void* host_view(void*) override { return nullptr; }
+    void* stream() override { return stream_; }
+    void synchronize() override { KBENCH_CUDA(cudaStreamSynchronize(stream_)); }
+
+    void prepare(const Plan& plan) override {
+        plan_ = &plan;
+        enqueue_all();  // loads every kernel before capture: lazy loading is not allowed to happen inside
+        synchronize();
+        graph_ = Graph(stream_, [this] { enqueue_all(); });
+        step_events_.clear();
+        for (std::size_t s = 0; s <= plan.steps().size(); ++s) step_events_.emplace_back();
+        step_graph_ = Graph(stream_, [this] {
+            record_step_event(0);
+            for (std::size_t s = 0; s < plan_->steps().size(); ++s) {
+                plan_->run_step(s, stream_);
+                record_step_event(s + 1);
+            }
+        });
+        const auto logits_bytes = static_cast<std::size_t>(plan.logits_operand().bytes());
+        if (host_logits_.bytes() != logits_bytes) host_logits_ = PinnedBuffer(logits_bytes);
+        const auto token_bytes = static_cast<std::size_t>(plan.model().batch * plan.model().seq) * sizeof(std::int32_t);
+        host_tokens_ = PinnedBuffer(token_bytes);
+        download(host_tokens_.data(), plan.tokens(), token_bytes);
+    }
+
+    std::vector<Measurement> measurements() override {
+        return {
+            {"graph", [this] { return timed_chunk([this] { graph_.launch(stream_); }); }},
+            {"stream", [this] { return timed_chunk([this] { enqueue_all(); }); }},
+            {"enqueue", [this] { return enqueue_chunk(); }},
+            {"host_to_device",
+             [this] {
+                 return timed_chunk([this] {
+                     KBENCH_CUDA(cudaMemcpyAsync(plan_->tokens(), host_tokens_.data(), host_tokens_.bytes(),
+                                                 cudaMemcpyHostToDevice, stream_));
+                 });
+             }},
+            {"device_to_host",
+             [this] {
+                 return timed_chunk([this] {
+                     KBENCH_CUDA(cudaMemcpyAsync(host_logits_.data(), plan_->logits(), host_logits_.bytes(),
+                                                 cudaMemcpyDeviceToHost, stream_));
+                 });
+             }},
+        };
+    }
+
+    std::vector<double> step_times_us() override {
+        step_graph_.launch(stream_);
+        synchronize();
+        std::vector<double> times;
+        for (std::size_t s = 0; s + 1 < step_events_.size(); ++s)
+            times.push_back(elapsed_ms(step_events_[s], step_events_[s + 1]) * 1e3);
+        return times;
+    }
+
+    MachineState& machine_state() override { return *state_; }
+
+    std::optional<GpuInfo> gpu_info() const override {
+        GpuInfo info;
+        info.name = properties_.name;
+        info.uuid = uuid_;
+        info.driver = state_->driver_version();
+        info.cuda_runtime = runtime_version();
+        info.compute_capability_major = properties_.major;
+        info.compute_capability_minor = properties_.minor;
+        info.multiprocessors = properties_.multiProcessorCount;
+        info.memory_bytes = static_cast<std::int64_t>(properties_.totalGlobalMem);
+        info.l2_bytes = properties_.l2CacheSize;
+        info.max_sm_clock_mhz = state_->max_sm_clock_mhz();
+        info.max_memory_clock_mhz = state_->max_memory_clock_mhz();
+        info.power_limit_w = state_->power_limit_w();
+        return info;
+    }
+
+    void add_libraries(std::map<std::string, std::string>& libraries) const override {
+        libraries["cuda"] = runtime_version();
+        const std::size_t lt = cuda::cublaslt_version();
+        libraries["cublaslt"] = fmt::format("{}.{}.{}", lt / 10000, lt / 100 % 100, lt % 100);
+    }
+
+    std::string unsupported(Precision) const override {
+        if (properties_.major >= 8) return "";
+        return fmt::format("{} has compute capability {}.{}; kbench's kernels need 8.0 or newer", properties_.name,
+                           properties_.major, properties_.minor);
+    }
+
+    std::int64_t column_multiple() const override { return 64; }
+
+  private:
+    void enqueue_all() {
+        for (std::size_t s = 0; s < plan_->steps().size(); ++s) plan_->run_step(s, stream_);
+    }
+
+    void record_step_event(std::size_t index) {
+        KBENCH_CUDA(cudaEventRecordWithFlags(step_events_[index], stream_, cudaEventRecordExternal));
+    }
+
+    /// Runs `enqueue` several times with an event before, between and after, so that all but the first find the GPU
+    /// busy and the CPU's own time stays out of the measurement.
+    template <class Enqueue>
+    std::vector<double> timed_chunk(Enqueue enqueue) {
+        constexpr int runs = 6;
+        while (chunk_events_.size() < runs + 1) chunk_events_.emplace_back();
+        for (int r = 0; r < runs; ++r) {
+            KBENCH_CUDA(cudaEventRecord(chunk_events_[static_cast<std::size_t>(r)], stream_));
+            enqueue();
+        }
+        KBENCH_CUDA(cudaEventRecord(chunk_events_[runs], stream_));
+        synchronize();
+        std::vector<double> times;
+        for (std::size_t r = 1; r < runs; ++r) times.push_back(elapsed_ms(chunk_events_[r], chunk_events_[r + 1]));
+        return times;
+    }
+
+    /// The CPU's time to launch the graph, into an empty queue.
+    std::vector<double> enqueue_chunk() {
+        synchronize();
+        const auto start = Clock::now();
+        graph_.launch(stream_);
+        const double ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+        synchronize();
+        return {ms};
+    }
+
+    int device_ = 0;
+    cudaDeviceProp properties_{};
+    std::string uuid_;
+    cudaStream_t stream_ = nullptr;
+    const Plan* plan_ = nullptr;
+    Graph graph_, step_graph_;
+    std::vector<Event> step_events_, chunk_events_;
+    PinnedBuffer host_logits_, host_tokens_;
+    std::unique_ptr<Nvml> state_;
+};
+
+}  // namespace
+
+std::string cuda_unavailable() {
+    int count = 0;
+    const cudaError_t status = cudaGetDeviceCount(&count);
+    if (status == cudaSuccess && count > 0) return "";
+    cudaGetLastError();
+    return status == cudaSuccess ? "no CUDA device" : cudaGetErrorString(status);
+}
+
+std::unique_ptr<Backend> make_cuda_backend() {
+    if (const std::string why = cuda_unavailable(); !why.empty()) throw DeviceError("no usable GPU: " + why);
+    return std::make_unique<CudaBackend>();
+}
+
+}  // namespace kbench

@@ -1,0 +1,69 @@
+// The command line's entry: finds the command, and turns every error into one line and an exit code, here and only
+// here.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "bench/command/command.h"
+#include "bench/environment.h"
+#include "models/error.h"
+
+namespace kbench {
+
+std::span<const Command> commands() {
+    static constexpr Command table[] = {
+        {"run", "run a model: verify, time, write result.json and steps.csv (the default command)", run_command},
+        {"list", "what there is to choose from: models, ops, providers, options", list_command},
+        {"doctor", "what this machine has, what is missing, and what that costs", doctor_command},
+    };
+    return table;
+}
+
+namespace {
+
+void print_help() {
+    fmt::print("kbench: why does this model take this long on this machine?\n\n");
+    fmt::print("  kbench --model gpt2-large --seq 1024        the same as kbench run --model ...\n\n");
+    for (const Command& command : commands()) fmt::print("  kbench {:<8} {}\n", command.name, command.what);
+    fmt::print("\n`kbench COMMAND --help` lists a command's options; `kbench --version` says what this is.\n");
+    fmt::print("Exit codes: 0 done; 1 a verification or measurement failed; 2 bad usage or input; 3 device missing.\n");
+}
+
+int dispatch(const std::vector<std::string>& arguments, const std::string& command_line) {
+    if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "help") {
+        print_help();
+        return static_cast<int>(ExitCode::success);
+    }
+    if (arguments[0] == "--version") {
+        fmt::print("{}\n", version_text());
+        return static_cast<int>(ExitCode::success);
+    }
+    if (arguments[0].starts_with("-")) return run_command(arguments, command_line);
+    std::string names;
+    for (const Command& command : commands()) {
+        if (command.name == arguments[0]) return command.run({arguments.begin() + 1, arguments.end()}, command_line);
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", command.name);
+    }
+    throw UsageError(fmt::format("unknown command '{}'; one of {}", arguments[0], names));
+}
+
+}  // namespace
+}  // namespace kbench
+
+int main(int argc, char** argv) {
+    std::string command_line = "kbench";
+    const std::vector<std::string> arguments(argv + 1, argv + argc);
+    for (const std::string& argument : arguments) command_line += " " + argument;
+    try {
+        return kbench::dispatch(arguments, command_line);
+    } catch (const kbench::Error& error) {
+        fmt::print(stderr, "kbench: {}\n", error.what());
+        return static_cast<int>(error.code());
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "kbench: internal error: {}\n", error.what());
+        return static_cast<int>(kbench::ExitCode::failed);
+    }
+}

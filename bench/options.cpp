@@ -1,0 +1,195 @@
+// The table of options and the parser of their values.
+#include "bench/options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include "models/error.h"
+#include "models/registry.h"
+
+namespace kbench {
+namespace {
+
+std::vector<std::string> split(const std::string& text) {
+    std::vector<std::string> parts;
+    std::stringstream stream(text);
+    for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
+    return parts;
+}
+
+template <class T>
+T number(std::string_view option, const std::string& text, T least, std::string_view what) {
+    T value{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size() || !(value >= least))
+        throw UsageError(fmt::format("{} '{}': must be {} of at least {}", option, text, what, least));
+    return value;
+}
+
+std::vector<std::int64_t> whole_numbers(std::string_view option, const std::string& text) {
+    std::vector<std::int64_t> values;
+    for (const std::string& part : split(text))
+        values.push_back(number<std::int64_t>(option, part, 1, "a whole number"));
+    if (values.empty()) throw UsageError(fmt::format("{} '': must be a whole number of at least 1", option));
+    return values;
+}
+
+std::vector<Precision> precisions(const std::string& text) {
+    if (text == "all") return {all_precisions.begin(), all_precisions.end()};
+    std::vector<Precision> values;
+    for (const std::string& part : split(text)) {
+        const std::optional<Precision> precision = parse_precision(part);
+        if (!precision)
+            throw UsageError(fmt::format("--precision '{}': must be fp16, bf16, tf32, fp32, fp64 or all", part));
+        values.push_back(*precision);
+    }
+    if (values.empty()) throw UsageError("--precision '': must be fp16, bf16, tf32, fp32, fp64 or all");
+    return values;
+}
+
+/// One of a few words.
+std::string word(std::string_view option, const std::string& text, std::initializer_list<std::string_view> allowed) {
+    std::string list;
+    for (const std::string_view candidate : allowed) {
+        if (candidate == text) return text;
+        list += fmt::format("{}{}", list.empty() ? "" : ", ", candidate);
+    }
+    throw UsageError(fmt::format("{} '{}': must be one of {}", option, text, list));
+}
+
+constexpr Option table[] = {
+    {"--model", "NAME", "", "the model to run (`kbench list models`)",
+     [](RunRequest& r, const std::string& text) { r.model = text; }},
+    {"--config", "FILE", "", "a Hugging Face GPT-2 config.json instead of --model",
+     [](RunRequest& r, const std::string& text) { r.config_file = text; }},
+    {"--seq", "N,...", "the model's n_ctx", "sequence length; a list is a sweep",
+     [](RunRequest& r, const std::string& text) { r.run.seqs = whole_numbers("--seq", text); }},
+    {"--batch", "N,...", "1", "sequences at once; a list is a sweep",
+     [](RunRequest& r, const std::string& text) { r.run.batches = whole_numbers("--batch", text); }},
+    {"--precision", "P,...", "fp32", "fp16, bf16, tf32, fp32, fp64 or all; a list is a sweep",
+     [](RunRequest& r, const std::string& text) { r.run.precisions = precisions(text); }},
+    {"--backend", "WHERE", "auto", "auto (the GPU if there is one), cuda or cpu",
+     [](RunRequest& r, const std::string& text) {
+         r.backend = word("--backend", text, {"auto", "cuda", "cpu"});
+     }},
+    {"--direction", "D", "fwd", "what to compute; fwd",
+     [](RunRequest&, const std::string& text) { word("--direction", text, {"fwd"}); }},
+    {"--attention", "KIND", "fused", "fused (one kernel) or unfused (scores, mask, softmax and context apart)",
+     [](RunRequest& r, const std::string& text) {
+         r.run.attention =
+             word("--attention", text, {"fused", "unfused"}) == "fused" ? AttentionKind::fused : AttentionKind::unfused;
+     }},
+    {"--provider", "OP=NAME,...", "", "who computes an op (`kbench list ops`, `kbench list providers`); * for all ops",
+     [](RunRequest& r, const std::string& text) {
+         for (const std::string& part : split(text)) {
+             const std::size_t equals = part.find('=');
+             if (equals == std::string::npos || equals == 0 || equals + 1 == part.size())
+                 throw UsageError(fmt::format("--provider '{}': must be op=name, such as gemm=cublas", part));
+             r.run.providers[part.substr(0, equals)] = part.substr(equals + 1);
+         }
+     }},
+    {"--weights", "FILE", "",
+     "a Hugging Face model.safetensors; without it weights are random as GPT-2 initialises them",
+     [](RunRequest& r, const std::string& text) { r.run.weights = text; }},
+    {"--tokens", "FILE", "", "token ids, .npy or text; without it they are random",
+     [](RunRequest& r, const std::string& text) { r.run.tokens = text; }},
+    {"--dump-logits", "FILE", "", "write the logits as .npy [batch, seq, vocabulary]",
+     [](RunRequest& r, const std::string& text) { r.run.dump_logits = text; }},
+    {"--seed", "N", "1", "of random weights, tokens and test operands",
+     [](RunRequest& r, const std::string& text) {
+         r.run.seed = number<std::uint64_t>("--seed", text, 0, "a whole number");
+     }},
+    {"--out", "DIR", "kbench-runs/<time>-<model>", "where result.json and steps.csv go",
+     [](RunRequest& r, const std::string& text) { r.run.out = text; }},
+    {"--format", "F", "text", "what goes to stdout: text, json (result.json) or csv (steps.csv)",
+     [](RunRequest& r, const std::string& text) {
+         r.format = word("--format", text, {"text", "json", "csv"});
+     }},
+    {"--time-budget", "SECONDS", "10", "sampling of a point ends after this, converged or not",
+     [](RunRequest& r, const std::string& text) {
+         r.run.sampler.time_budget_s = number<double>("--time-budget", text, 0.01, "a number of seconds");
+         r.time_budget_given = true;
+     }},
+    {"--quick", "", "", "few samples: a first look in little time",
+     [](RunRequest& r, const std::string&) { r.quick = true; }},
+    {"--no-verify", "", "", "skip the check against the reference; recorded in the result",
+     [](RunRequest& r, const std::string&) { r.run.verify = false; }},
+    {"--retune", "", "", "measure GEMM algorithms again instead of using the remembered ones",
+     [](RunRequest& r, const std::string&) { r.run.retune = true; }},
+};
+
+std::string read_text(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) throw UsageError(fmt::format("--config {}: cannot be read", path));
+    std::stringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+
+/// What follows from several options together.
+void resolve(RunRequest& request) {
+    if (request.model.empty() == request.config_file.empty())
+        throw UsageError(request.model.empty()
+                             ? "--model is missing: name one of `kbench list models`, or give --config"
+                             : "--model and --config exclude each other: give one");
+    request.run.config = request.model.empty() ? parse_gpt2_config(read_text(request.config_file), request.config_file)
+                                               : find_model(request.model);
+    for (const std::int64_t seq : request.run.seqs)
+        if (seq > request.run.config.n_ctx)
+            throw UsageError(
+                fmt::format("--seq {}: over {}'s n_ctx {}", seq, request.run.config.name, request.run.config.n_ctx));
+    const std::size_t points =
+        request.run.precisions.size() * request.run.batches.size() * std::max<std::size_t>(1, request.run.seqs.size());
+    if (request.run.dump_logits && points > 1)
+        throw UsageError(
+            fmt::format("--dump-logits holds one point, the sweep has {}: give one batch, seq and precision", points));
+    if (request.quick) {
+        request.run.sampler.warm_up_s = 0.1;
+        request.run.sampler.min_time_s = 0.1;
+        request.run.sampler.min_samples = 3;
+        if (!request.time_budget_given) request.run.sampler.time_budget_s = 1;
+        request.run.step_runs = 1;
+    }
+}
+
+}  // namespace
+
+std::span<const Option> run_options() { return table; }
+
+ParsedRun parse_run(const std::vector<std::string>& arguments) {
+    ParsedRun parsed;
+    CLI::App app("Runs a model, verifies every kind of step, times it and writes result.json and steps.csv.",
+                 "kbench run");
+    for (const Option& option : table) {
+        std::string help(option.help);
+        if (!option.fallback.empty()) help += fmt::format(" [{}]", option.fallback);
+        const auto set = [&parsed, &option](const std::string& text) { option.set(parsed.request, text); };
+        if (option.value.empty())
+            app.add_flag_callback(
+                std::string(option.name), [set] { set(""); }, help);
+        else
+            app.add_option_function<std::string>(std::string(option.name), set, help)
+                ->type_name(std::string(option.value))
+                ->trigger_on_parse();
+    }
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+    try {
+        app.parse(reversed);
+    } catch (const CLI::CallForHelp&) {
+        parsed.help = app.help();
+        return parsed;
+    } catch (const CLI::ParseError& error) {
+        std::string line = error.what();
+        if (const std::size_t end = line.find('\n'); end != std::string::npos) line.resize(end);
+        throw UsageError(line + "; `kbench run --help` lists the options");
+    }
+    resolve(parsed.request);
+    return parsed;
+}
+
+}  // namespace kbench

@@ -1,0 +1,38 @@
+// The options of `kbench run`, one table: parsing, help text and the reference in docs/ all come from it.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/run.h"
+
+namespace kbench {
+
+/// What the command line asked for, beyond what a run needs.
+struct RunRequest {
+    std::string model, config_file, backend = "auto", format = "text";
+    bool quick = false;
+    bool time_budget_given = false;
+    RunOptions run;
+};
+
+/// One option: `value` is empty for a flag; `set` parses the text or throws UsageError that says what would be right.
+struct Option {
+    std::string_view name;
+    std::string_view value;
+    std::string_view fallback;  ///< what holds without it
+    std::string_view help;
+    void (*set)(RunRequest&, const std::string& text);
+};
+std::span<const Option> run_options();
+
+/// Parses `arguments` (without the program's name). Throws UsageError; a request for help is `help` set to its text.
+struct ParsedRun {
+    RunRequest request;
+    std::string help;
+};
+ParsedRun parse_run(const std::vector<std::string>& arguments);
+
+}  // namespace kbench

@@ -1,0 +1,42 @@
+// The table of providers.
+#include "bench/provider.h"
+
+namespace kbench {
+
+#ifdef KBENCH_HAVE_CUDA
+std::unique_ptr<Provider> make_cuda_native(const ProviderContext&);
+std::unique_ptr<Provider> make_cublaslt(const ProviderContext&);
+std::unique_ptr<Provider> make_cublas(const ProviderContext&);
+#endif
+std::unique_ptr<Provider> make_onednn(const ProviderContext&);
+std::unique_ptr<Provider> make_blas(const ProviderContext&);
+std::unique_ptr<Provider> make_cpu_native(const ProviderContext&);
+std::unique_ptr<Provider> make_reference(const ProviderContext&);
+
+namespace {
+
+constexpr ProviderRow rows[] = {
+#ifdef KBENCH_HAVE_CUDA
+    {"native", BackendKind::cuda, "kbench's own CUDA kernels", make_cuda_native},
+    {"cublaslt", BackendKind::cuda, "GEMMs, bias and GELU in the epilogue, algorithm chosen by measurement",
+     make_cublaslt},
+    {"cublas", BackendKind::cuda, "GEMMs, cuBLAS's own choice of algorithm", make_cublas},
+#endif
+    {"onednn", BackendKind::cpu, "GEMMs with post-ops, layer norm, attention: fp32, bf16, fp16", make_onednn},
+    {"blas", BackendKind::cpu, "GEMMs and attention through CBLAS: fp64, fp32", make_blas},
+    {"native", BackendKind::cpu, "kbench's own vector loops for memory-bound steps", make_cpu_native},
+    {"reference", BackendKind::cpu, "plain fp64 loops, the oracle; slow", make_reference},
+};
+
+}  // namespace
+
+std::span<const ProviderRow> provider_rows() { return rows; }
+
+std::vector<std::unique_ptr<Provider>> make_providers(BackendKind backend, const ProviderContext& context) {
+    std::vector<std::unique_ptr<Provider>> providers;
+    for (const ProviderRow& row : rows)
+        if (row.backend == backend) providers.push_back(row.make(context));
+    return providers;
+}
+
+}  // namespace kbench

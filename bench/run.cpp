@@ -1,0 +1,335 @@
+// The flow of one point: plan, verify, load, sample, steps; and the loop over points.
+#include "bench/run.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+
+#include "analysis/result_json.h"
+#include "analysis/write/writers.h"
+#include "bench/condition_sampler.h"
+#include "bench/npy.h"
+#include "bench/plan.h"
+#include "bench/tokens.h"
+#include "bench/verify.h"
+#include "bench/weights.h"
+#include "cpu/reference/reference.h"
+#include "models/cost.h"
+#include "models/error.h"
+
+namespace kbench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Left free for what is not ours: the context, library handles, page tables.
+constexpr std::int64_t reserved_bytes = std::int64_t{256} << 20;
+
+/// Adds the wall time of a scope to a named phase.
+class PhaseTimer {
+  public:
+    PhaseTimer(Point& point, std::string phase) : point_(point), phase_(std::move(phase)) {}
+    ~PhaseTimer() { point_.phase_seconds[phase_] += std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+  private:
+    Point& point_;
+    std::string phase_;
+    Clock::time_point start_ = Clock::now();
+};
+
+std::string gigabytes(std::int64_t bytes) { return fmt::format("{:.2f} GB", static_cast<double>(bytes) * 1e-9); }
+
+class PointRun {
+  public:
+    PointRun(const RunOptions& options, Backend& backend, const std::vector<std::unique_ptr<Provider>>& providers,
+             SafetensorsWeights* checkpoint, Point& point, Progress& progress, std::string label)
+        : options_(options),
+          backend_(backend),
+          providers_(providers),
+          checkpoint_(checkpoint),
+          point_(point),
+          progress_(progress),
+          label_(std::move(label)) {}
+
+    void run() {
+        if (const std::string why = backend_.unsupported(point_.precision); !why.empty()) throw Unsupported(why);
+        const Model model = make_gpt2(options_.config, point_.batch, point_.seq, options_.attention);
+        point_.parameters = model.parameter_count();
+        if (checkpoint_ != nullptr) checkpoint_->check(model);
+        RandomWeights random(options_.seed);
+        WeightSource& weights = checkpoint_ != nullptr ? static_cast<WeightSource&>(*checkpoint_) : random;
+        point_.weights = weights.name();
+        const std::vector<std::int32_t> tokens =
+            options_.tokens ? read_tokens(*options_.tokens, point_.batch, point_.seq, model.vocab)
+                            : random_tokens(options_.seed, point_.batch, point_.seq, model.vocab);
+
+        std::optional<Plan> plan;
+        {
+            step("plan");
+            const PhaseTimer timer(point_, "plan");
+            std::vector<AssignedStep> assigned = assign(model);
+            refuse_if_too_large(layout_estimate(model, assigned).memory.total());
+            plan.emplace(model, point_.precision, std::move(assigned));
+            point_.memory = plan->layout().memory;
+            refuse_if_too_large(point_.memory.total());
+        }
+        describe_steps(*plan);
+        if (options_.verify) verify(*plan);
+        point_.verification.enabled = options_.verify;
+        {
+            step("weights");
+            const PhaseTimer timer(point_, "weights");
+            plan->allocate(backend_, weights);
+            plan->set_tokens(tokens);
+        }
+        {
+            step("prepare");
+            const PhaseTimer timer(point_, "prepare");
+            backend_.prepare(*plan);
+        }
+        measure();
+        time_steps();
+        check_logits(*plan);
+    }
+
+  private:
+    void step(const std::string& what) { progress_.show(label_ + ": " + what); }
+
+    std::vector<AssignedStep> assign(const Model& model) const {
+        return assign_steps(model, point_.precision, providers_, options_.providers, backend_.column_multiple());
+    }
+
+    /// The layout as the providers announce it, before any computation is made.
+    Layout layout_estimate(const Model& model, const std::vector<AssignedStep>& assigned) const {
+        std::int64_t workspace = 0;
+        for (const AssignedStep& a : assigned) workspace = std::max(workspace, a.provider->workspace_limit());
+        return lay_out(
+            model, point_.precision, assigned,
+            [&](std::size_t s, std::size_t i) {
+                const Operand operand = operands(assigned[s].step.kind, point_.precision)[i];
+                const bool packed =
+                    assigned[s].provider->packs_weights() && operand.use == OperandUse::weight && operand.rows > 1;
+                return packed ? operand.bytes() : 0;
+            },
+            workspace);
+    }
+
+    void refuse_if_too_large(std::int64_t needed) const {
+        const std::int64_t available = backend_.free_bytes() - reserved_bytes;
+        if (needed <= available) return;
+        const std::int64_t fits = largest_batch(
+            [&](std::int64_t batch) {
+                const Model model = make_gpt2(options_.config, batch, point_.seq, options_.attention);
+                return layout_estimate(model, assign(model)).memory.total();
+            },
+            available);
+        throw Unsupported(
+            fmt::format("{} batch {} seq {} {} needs {} of memory, {} are free: {}", point_.model, point_.batch,
+                        point_.seq, name(point_.precision), gigabytes(needed), gigabytes(available),
+                        fits > 0 ? fmt::format("the largest batch that fits is {}", fits) : "not even batch 1 fits"));
+    }
+
+    void describe_steps(const Plan& plan) {
+        const Model& model = plan.model();
+        for (std::size_t s = 0; s < plan.steps().size(); ++s) {
+            const PlannedStep& planned = plan.steps()[s];
+            StepResult result;
+            result.index = static_cast<int>(s);
+            result.layer = model.ops[planned.step.naming_op].layer;
+            result.op = op_name(planned.step.kind);
+            for (const std::size_t op : planned.step.ops)
+                result.absorbs.push_back(model.ops[op].layer + ":" + std::string(name(model.ops[op].op)));
+            result.provider = planned.provider->name();
+            result.implementation = planned.computation->implementation();
+            result.shape = shape_text(planned.step.kind);
+            result.precision = point_.precision;
+            result.direction = model.ops[planned.step.naming_op].direction;
+            result.cost = step_cost(model, planned.step.ops, point_.precision);
+            result.padding_flops = padding_flops(planned.step.kind);
+            point_.cost += result.cost;
+            point_.padding_flops += result.padding_flops;
+            point_.steps.push_back(std::move(result));
+        }
+    }
+
+    void verify(const Plan& plan) {
+        const PhaseTimer timer(point_, "verify");
+        const auto start = Clock::now();
+        std::vector<const Computation*> seen;
+        for (std::size_t s = 0; s < plan.steps().size(); ++s) {
+            const PlannedStep& planned = plan.steps()[s];
+            if (std::find(seen.begin(), seen.end(), planned.computation.get()) != seen.end()) continue;
+            seen.push_back(planned.computation.get());
+            step(fmt::format("verify {} {}", op_name(planned.step.kind), shape_text(planned.step.kind)));
+            const VerifyTarget target{&planned.step.kind, planned.computation.get(),
+                                      std::string(planned.provider->name()), point_.steps[s].layer};
+            point_.verification.steps.push_back(verify_step(target, point_.precision, backend_, options_.seed));
+        }
+        point_.verification.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    }
+
+    void measure() {
+        step("measure");
+        const PhaseTimer timer(point_, "measure");
+        const std::vector<Measurement> measurements = backend_.measurements();
+        const auto throttled = [this] { return discards_sample(backend_.machine_state().throttle_mask()); };
+        EndToEnd end_to_end;
+        double sampling_seconds = 0;
+        for (std::size_t i = 0; i < measurements.size(); ++i) {
+            step("measure " + measurements[i].name);
+            SamplerOptions sampler = options_.sampler;
+            if (i > 0) {
+                // Secondary figures: enough samples for a median, without the headline's patience.
+                sampler.warm_up_s = 0;
+                sampler.min_time_s = 0;
+                sampler.time_budget_s = std::min(1.0, sampler.time_budget_s);
+            }
+            ConditionSampler conditions(backend_.machine_state());
+            if (i == 0) conditions.start();
+            const auto start = Clock::now();
+            Sampled sampled = sample(measurements[i].chunk, sampler, throttled);
+            if (i == 0) {
+                sampling_seconds = std::chrono::duration<double>(Clock::now() - start).count();
+                point_.conditions = conditions.stop();
+                point_.conditions.throttled_samples = sampled.throttled;
+                end_to_end.converged = sampled.converged;
+                end_to_end.latency = std::move(sampled.timing);
+            } else if (measurements[i].name == "stream") {
+                end_to_end.stream = std::move(sampled.timing);
+            } else if (measurements[i].name == "enqueue") {
+                end_to_end.enqueue = std::move(sampled.timing);
+            } else if (measurements[i].name == "host_to_device") {
+                end_to_end.host_to_device = std::move(sampled.timing);
+            } else if (measurements[i].name == "device_to_host") {
+                end_to_end.device_to_host = std::move(sampled.timing);
+            }
+        }
+        const double seconds = end_to_end.latency.summary_ms.median * 1e-3;
+        end_to_end.sequences_per_s = static_cast<double>(point_.batch) / seconds;
+        end_to_end.tokens_per_s = end_to_end.sequences_per_s * static_cast<double>(point_.seq);
+        // The device is busy all through the sampling, so mean power times latency is one forward's energy.
+        const Conditions& c = point_.conditions;
+        std::optional<double> power_w = c.power_w.value;
+        if (!power_w && c.energy_j.value) power_w = *c.energy_j.value / sampling_seconds;
+        if (power_w) {
+            const double joules = *power_w * seconds / static_cast<double>(point_.batch);
+            end_to_end.energy_per_sequence_j = Quantity::derived(joules);
+            end_to_end.energy_per_token_j = Quantity::derived(joules / static_cast<double>(point_.seq));
+        } else {
+            end_to_end.energy_per_sequence_j = end_to_end.energy_per_token_j = Quantity::unavailable(c.power_w.reason);
+        }
+        point_.end_to_end = std::move(end_to_end);
+    }
+
+    void time_steps() {
+        step("steps");
+        const PhaseTimer timer(point_, "steps");
+        std::vector<std::vector<double>> times(point_.steps.size());
+        const auto start = Clock::now();
+        for (int r = 0; r < options_.step_runs; ++r) {
+            const std::vector<double> run = backend_.step_times_us();
+            for (std::size_t s = 0; s < run.size(); ++s) times[s].push_back(run[s]);
+            if (std::chrono::duration<double>(Clock::now() - start).count() > options_.sampler.time_budget_s) break;
+        }
+        for (std::size_t s = 0; s < times.size(); ++s) point_.steps[s].time_us = summarise(times[s]);
+    }
+
+    /// The last forward's logits: finite, and written out when asked for.
+    void check_logits(const Plan& plan) {
+        step("logits");
+        const PhaseTimer timer(point_, "logits");
+        const Operand& operand = plan.logits_operand();
+        std::vector<std::byte> logits(static_cast<std::size_t>(operand.bytes()));
+        backend_.download(logits.data(), plan.logits(), logits.size());
+        const reference::View view{logits.data(), operand.type, operand.rows, operand.columns, operand.stride};
+        std::int64_t not_finite = 0;
+#pragma omp parallel for schedule(static) reduction(+ : not_finite)
+        for (std::int64_t r = 0; r < view.rows; ++r)
+            for (std::int64_t c = 0; c < view.columns; ++c) not_finite += std::isfinite(view(r, c)) ? 0 : 1;
+        if (not_finite > 0)
+            throw MeasurementError(fmt::format("{} of {} logits are not finite in {}: the times are of no use",
+                                               not_finite, view.rows * view.columns, name(point_.precision)));
+        if (options_.dump_logits)
+            write_npy(*options_.dump_logits, std::vector<std::int64_t>{point_.batch, point_.seq, operand.columns},
+                      operand.type, logits.data(), operand.stride);
+    }
+
+    const RunOptions& options_;
+    Backend& backend_;
+    const std::vector<std::unique_ptr<Provider>>& providers_;
+    SafetensorsWeights* checkpoint_;  ///< null: random weights
+    Point& point_;
+    Progress& progress_;
+    std::string label_;
+};
+
+}  // namespace
+
+Progress::Progress() : terminal_(isatty(STDERR_FILENO) == 1) {}
+
+void Progress::show(const std::string& text) {
+    if (!terminal_) return;
+    fmt::print(stderr, "\r{:<{}}", text, shown_);
+    std::fflush(stderr);
+    shown_ = text.size();
+}
+
+void Progress::clear() {
+    if (!terminal_ || shown_ == 0) return;
+    fmt::print(stderr, "\r{:<{}}\r", "", shown_);
+    std::fflush(stderr);
+    shown_ = 0;
+}
+
+void run_points(const RunOptions& options, Backend& backend, Result& result, Progress& progress) {
+    const std::vector<std::unique_ptr<Provider>> providers =
+        make_providers(backend.kind(), ProviderContext{options.cache_directory / "cublaslt.json", options.retune});
+    std::unique_ptr<SafetensorsWeights> checkpoint;
+    if (options.weights) checkpoint = std::make_unique<SafetensorsWeights>(*options.weights);
+    const auto save = [&] {
+        for (const auto& provider : providers)
+            for (const std::string& warning : provider->warnings())
+                if (std::find(result.warnings.begin(), result.warnings.end(), warning) == result.warnings.end())
+                    result.warnings.push_back(warning);
+        write_file_atomically(options.out / "result.json", to_json(result).dump(2) + "\n");
+        write_file_atomically(options.out / "steps.csv", write_steps_csv(result));
+    };
+
+    const std::vector<std::int64_t> seqs = options.seqs.empty() ? std::vector{options.config.n_ctx} : options.seqs;
+    const std::size_t total = options.precisions.size() * seqs.size() * options.batches.size();
+    for (const Precision precision : options.precisions)
+        for (const std::int64_t seq : seqs)
+            for (const std::int64_t batch : options.batches) {
+                Point& point = result.points.emplace_back();
+                point.model = options.config.name;
+                point.backend = name(backend.kind());
+                point.attention = options.attention == AttentionKind::fused ? "fused" : "unfused";
+                point.batch = batch;
+                point.seq = seq;
+                point.precision = precision;
+                point.seed = options.seed;
+                const std::string label = fmt::format("[{}/{}] {} batch {} seq {} {}", result.points.size(), total,
+                                                      point.model, batch, seq, name(precision));
+                try {
+                    PointRun(options, backend, providers, checkpoint.get(), point, progress, label).run();
+                    point.status = PointStatus::done;
+                } catch (const Unsupported& refusal) {
+                    point.status = PointStatus::skipped;
+                    point.reason = refusal.what();
+                } catch (const Error& error) {
+                    point.status = PointStatus::failed;
+                    point.reason = error.what();
+                    progress.clear();
+                    save();
+                    throw;
+                }
+                save();
+            }
+    progress.clear();
+}
+
+}  // namespace kbench

@@ -1,0 +1,20 @@
+// The tokens a model is run on: from a file, or random.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+namespace kbench {
+
+/// Tokens for `batch` rows of `seq`, row by row, from a .npy file of int32 or int64 (one or two dimensions) or a text
+/// file of integers separated by white space or commas. The file holds batch * seq tokens, or seq, which then serve
+/// every row; a two-dimensional array has rows of seq. Throws UsageError: unreadable, another count, not a number or
+/// outside [0, vocab), with the position (from 0) and the value.
+std::vector<std::int32_t> read_tokens(const std::filesystem::path& path, std::int64_t batch, std::int64_t seq,
+                                      std::int64_t vocab);
+
+/// batch * seq tokens, uniform in [0, vocab).
+std::vector<std::int32_t> random_tokens(std::uint64_t seed, std::int64_t batch, std::int64_t seq, std::int64_t vocab);
+
+}  // namespace kbench

@@ -1,0 +1,165 @@
+// fp64 (and fp32) through CBLAS. Large products use all threads inside OpenBLAS; attention's small ones run one a
+// thread in our own parallel regions, where OpenBLAS built with OpenMP does not start threads of its own.
+#include "cpu/blas.h"
+
+#include <cblas.h>
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "cpu/vector.h"
+
+namespace kbench::cpu {
+namespace {
+
+/// Query rows of a block of attention: enough for a product to be efficient, few enough that little above the diagonal
+/// is computed.
+constexpr std::int64_t rows_per_block = 64;
+
+blasint to_blas(std::int64_t size) {
+    if (size > std::numeric_limits<blasint>::max())
+        throw Unsupported(fmt::format("a matrix dimension of {} is beyond this BLAS's limit of {}", size,
+                                      std::numeric_limits<blasint>::max()));
+    return static_cast<blasint>(size);
+}
+
+/// c = a · b, row-major; a [m, k], b [k, n] or [n, k] when transposed; ld: distance of rows in elements.
+template <class T>
+void product(bool b_transposed, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda,
+             const T* b, std::int64_t ldb, T* c, std::int64_t ldc) {
+    const auto transposed = b_transposed ? CblasTrans : CblasNoTrans;
+    if constexpr (std::is_same_v<T, double>)
+        cblas_dgemm(CblasRowMajor, CblasNoTrans, transposed, to_blas(m), to_blas(n), to_blas(k), 1.0, a, to_blas(lda),
+                    b, to_blas(ldb), 0.0, c, to_blas(ldc));
+    else
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, transposed, to_blas(m), to_blas(n), to_blas(k), 1.0f, a, to_blas(lda),
+                    b, to_blas(ldb), 0.0f, c, to_blas(ldc));
+}
+
+/// Calls `function` with a double or a float.
+template <class Function>
+void with_blas_element(DataType type, const Function& function) {
+    switch (type) {
+        case DataType::fp64: return function(double{});
+        case DataType::fp32: return function(float{});
+        default: throw Unsupported(fmt::format("BLAS computes in fp64 and fp32, not in {}", name(type)));
+    }
+}
+
+/// In place: row r of `scores` sees the first `first_row + r + 1` keys and becomes their probabilities, 0 elsewhere.
+template <class T>
+void causal_softmax(std::int64_t first_row, std::int64_t rows, std::int64_t keys, T scale, T* scores) {
+    for (std::int64_t r = 0; r < rows; ++r) {
+        const std::int64_t seen = first_row + r + 1;
+        T* s = scores + r * keys;
+        T largest = -std::numeric_limits<T>::infinity();
+#pragma omp simd reduction(max : largest)
+        for (std::int64_t j = 0; j < seen; ++j) largest = s[j] * scale > largest ? s[j] * scale : largest;
+        T sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (std::int64_t j = 0; j < seen; ++j) {
+            s[j] = exp2_vector((s[j] * scale - largest) * log2_e<T>);
+            sum += s[j];
+        }
+        const T inverse = 1 / sum;
+#pragma omp simd
+        for (std::int64_t j = 0; j < seen; ++j) s[j] *= inverse;
+        std::fill(s + seen, s + keys, T(0));
+    }
+}
+
+std::int64_t block_elements(const AttentionShape& shape) { return std::min(rows_per_block, shape.seq) * shape.seq; }
+
+/// Where a head's part of qkv, and of the attention's output, begins.
+std::int64_t qkv_offset(const AttentionShape& shape, std::int64_t head, int part) {
+    return (head / shape.heads * shape.seq * 3 + part) * shape.heads * shape.head_size +
+           head % shape.heads * shape.head_size;
+}
+std::int64_t out_offset(const AttentionShape& shape, std::int64_t head) {
+    return (head / shape.heads * shape.seq * shape.heads + head % shape.heads) * shape.head_size;
+}
+
+/// Calls f(head, first row, rows) for each block of query rows, in parallel, the last rows of all heads first: in
+/// causal attention they are the most work.
+template <class Function>
+void for_each_block(const AttentionShape& shape, const Function& f) {
+    const std::int64_t heads = shape.batch * shape.heads;
+    const std::int64_t blocks = (shape.seq + rows_per_block - 1) / rows_per_block;
+#pragma omp parallel for schedule(dynamic)
+    for (std::int64_t task = 0; task < heads * blocks; ++task) {
+        const std::int64_t first_row = (blocks - 1 - task / heads) * rows_per_block;
+        f(task % heads, first_row, std::min(rows_per_block, shape.seq - first_row));
+    }
+}
+
+void check_sizes(const AttentionShape& shape) { to_blas(std::max(shape.seq, 3 * shape.heads * shape.head_size)); }
+
+}  // namespace
+
+std::string blas_version() {
+    const std::string config = openblas_get_config();  // "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ..."
+    const std::size_t end = config.find(' ', config.find(' ') + 1);
+    const int threads = openblas_get_num_threads();
+    return fmt::format("{} {}, {} {}", config.substr(0, end), openblas_get_corename(), threads,
+                       threads == 1 ? "thread" : "threads");
+}
+
+void blas_gemm(DataType type, const Gemm& gemm, const void* x, const void* w, void* out) {
+    with_blas_element(type, [&]<class T>(T) {
+        product(gemm.weight_transposed, gemm.m, gemm.n, gemm.k, static_cast<const T*>(x), gemm.k,
+                static_cast<const T*>(w), gemm.weight_transposed ? gemm.k : gemm.n, static_cast<T*>(out), gemm.n);
+    });
+}
+
+std::size_t blas_attention_workspace(DataType type, const Attention& attention) {
+    return static_cast<std::size_t>(omp_get_max_threads() * block_elements(attention.shape)) * size_of(type);
+}
+
+void blas_attention(DataType type, const Attention& attention, const void* qkv, void* out, void* workspace) {
+    const AttentionShape& shape = attention.shape;
+    check_sizes(shape);
+    with_blas_element(type, [&]<class T>(T) {
+        const std::int64_t qkv_width = 3 * shape.heads * shape.head_size, width = shape.heads * shape.head_size;
+        const T* x = static_cast<const T*>(qkv);
+        for_each_block(shape, [&](std::int64_t head, std::int64_t first_row, std::int64_t rows) {
+            const std::int64_t keys = first_row + rows;
+            T* scores = static_cast<T*>(workspace) + omp_get_thread_num() * block_elements(shape);
+            product(true, rows, keys, shape.head_size, x + qkv_offset(shape, head, 0) + first_row * qkv_width,
+                    qkv_width, x + qkv_offset(shape, head, 1), qkv_width, scores, keys);
+            vectorised([&] { causal_softmax(first_row, rows, keys, static_cast<T>(attention.scale), scores); });
+            product(false, rows, shape.head_size, keys, scores, keys, x + qkv_offset(shape, head, 2), qkv_width,
+                    static_cast<T*>(out) + out_offset(shape, head) + first_row * width, width);
+        });
+    });
+}
+
+void blas_attention_scores(DataType type, const AttentionShape& shape, const void* qkv, void* scores) {
+    check_sizes(shape);
+    with_blas_element(type, [&]<class T>(T) {
+        const std::int64_t qkv_width = 3 * shape.heads * shape.head_size;
+        const T* x = static_cast<const T*>(qkv);
+        for_each_block(shape, [&](std::int64_t head, std::int64_t first_row, std::int64_t rows) {
+            product(true, rows, shape.seq, shape.head_size, x + qkv_offset(shape, head, 0) + first_row * qkv_width,
+                    qkv_width, x + qkv_offset(shape, head, 1), qkv_width,
+                    static_cast<T*>(scores) + (head * shape.seq + first_row) * shape.seq, shape.seq);
+        });
+    });
+}
+
+void blas_attention_context(DataType type, const AttentionShape& shape, const void* probabilities, const void* qkv,
+                            void* out) {
+    check_sizes(shape);
+    with_blas_element(type, [&]<class T>(T) {
+        const std::int64_t qkv_width = 3 * shape.heads * shape.head_size, width = shape.heads * shape.head_size;
+        for_each_block(shape, [&](std::int64_t head, std::int64_t first_row, std::int64_t rows) {
+            product(false, rows, shape.head_size, shape.seq,
+                    static_cast<const T*>(probabilities) + (head * shape.seq + first_row) * shape.seq, shape.seq,
+                    static_cast<const T*>(qkv) + qkv_offset(shape, head, 2), qkv_width,
+                    static_cast<T*>(out) + out_offset(shape, head) + first_row * width, width);
+        });
+    });
+}
+
+}  // namespace kbench::cpu

@@ -1,0 +1,95 @@
+// A GEMM with its epilogue as post-ops. The weight is in the layout that oneDNN picks (format_tag::any), packed once.
+#include <omp.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "cpu/onednn/onednn.h"
+#include "cpu/onednn/primitive.h"
+
+namespace kbench::cpu {
+
+using dnnl::memory;
+using onednn::Call;
+
+struct Matmul::State {
+    dnnl::matmul::primitive_desc desc;
+    Call call, pack;
+    std::size_t out_bytes;
+    bool residual;
+};
+
+namespace {
+
+/// The residual goes into `out` first: as a sum post-op, which reads the destination, it may be the destination.
+/// (A binary post-op must not be: with k in several chunks the partial sums overwrite it before it is read.)
+void copy_in_parallel(const void* from, void* to, std::size_t bytes) {
+#pragma omp parallel
+    {
+        const auto threads = static_cast<std::size_t>(omp_get_num_threads());
+        const std::size_t share = (bytes / threads / 64 + 1) * 64;
+        const std::size_t begin = std::min(bytes, share * static_cast<std::size_t>(omp_get_thread_num()));
+        const std::size_t end = std::min(bytes, begin + share);
+        std::memcpy(static_cast<char*>(to) + begin, static_cast<const char*>(from) + begin, end - begin);
+    }
+}
+
+}  // namespace
+
+Matmul::Matmul(const Gemm& gemm, Precision precision, bool bias, bool gelu, bool residual)
+    : state_(std::make_unique<State>()) {
+    onednn::require(precision);
+    const DataType stored = storage_type(precision);
+    const auto type = onednn::data_type(stored);
+    const memory::desc x({gemm.m, gemm.k}, type, memory::format_tag::ab);
+    const memory::desc any_w({gemm.k, gemm.n}, type, memory::format_tag::any);
+    const memory::desc plain_w({gemm.k, gemm.n}, type,
+                               gemm.weight_transposed ? memory::format_tag::ba : memory::format_tag::ab);
+    const memory::desc out({gemm.m, gemm.n}, type, memory::format_tag::ab);
+    const memory::desc bias_desc =
+        bias ? memory::desc({1, gemm.n}, type, memory::format_tag::ab) : memory::desc();  // empty: no bias
+
+    dnnl::post_ops post_ops;
+    if (gelu) post_ops.append_eltwise(dnnl::algorithm::eltwise_gelu_tanh, 0, 0);
+    if (residual) post_ops.append_sum(1);
+
+    onednn::create("matmul", [&] {
+        const auto attr = onednn::attributes(post_ops);
+        state_->desc = bias ? dnnl::matmul::primitive_desc(onednn::engine(), x, any_w, bias_desc, out, attr)
+                            : dnnl::matmul::primitive_desc(onednn::engine(), x, any_w, out, attr);
+        const auto& desc = state_->desc;
+        std::vector<Call::Argument> arguments = {{DNNL_ARG_SRC, desc.src_desc()},
+                                                 {DNNL_ARG_WEIGHTS, desc.weights_desc()},
+                                                 {DNNL_ARG_DST, desc.dst_desc()},
+                                                 {DNNL_ARG_SCRATCHPAD, desc.scratchpad_desc()}};
+        if (bias) arguments.push_back({DNNL_ARG_BIAS, desc.bias_desc()});
+        state_->call = Call(dnnl::matmul(desc), arguments);
+
+        const dnnl::reorder::primitive_desc reorder(onednn::engine(), plain_w, onednn::engine(), desc.weights_desc());
+        state_->pack = Call(dnnl::reorder(reorder), {{DNNL_ARG_FROM, plain_w}, {DNNL_ARG_TO, desc.weights_desc()}});
+    });
+    state_->out_bytes = out.get_size();
+    state_->residual = residual;
+}
+
+Matmul::~Matmul() = default;
+
+std::size_t Matmul::packed_bytes() const { return state_->desc.weights_desc().get_size(); }
+
+void Matmul::pack(const void* plain, void* packed) const {
+    onednn::check(state_->pack.run({plain, packed}), "packing a weight");
+}
+
+std::size_t Matmul::workspace_bytes() const { return state_->desc.scratchpad_desc().get_size(); }
+
+void Matmul::run(const void* x, const void* packed_w, const void* bias, const void* residual, void* out,
+                 void* workspace) const {
+    if (state_->residual && residual != out) copy_in_parallel(residual, out, state_->out_bytes);
+    onednn::check(
+        bias ? state_->call.run({x, packed_w, out, workspace, bias}) : state_->call.run({x, packed_w, out, workspace}),
+        "matmul");
+}
+
+std::string Matmul::implementation() const { return state_->desc.impl_info_str(); }
+
+}  // namespace kbench::cpu

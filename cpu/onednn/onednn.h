@@ -1,0 +1,88 @@
+// GPT-2's steps through oneDNN on the CPU: one class a step kind, made once, run many times.
+// Weights may be wanted in the primitive's own layout: ask `packed_bytes`, then `pack`. Nothing here allocates in run().
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "models/op.h"
+#include "models/precision.h"
+
+namespace kbench::cpu {
+
+/// "oneDNN 3.2.0".
+std::string onednn_version();
+/// The widest ISA that oneDNN uses here, such as "avx512_core_amx" ("sse41" at the least).
+std::string onednn_isa();
+/// Empty when oneDNN can compute in `precision` on this CPU, otherwise the reason it cannot, such as
+/// "fp16 needs AVX512_FP16; this CPU has avx512_core_bf16".
+std::string onednn_unsupported(Precision precision);
+
+/// out = epilogue(x · w): + bias [n], GELU (tanh), + residual [m, n], each optional, as post-ops. x [m, k], out [m, n]
+/// dense in storage_type(precision); bias in storage_type(precision). w plain is [k, n], or [n, k] when
+/// weight_transposed. Throws Unsupported.
+class Matmul {
+  public:
+    Matmul(const Gemm& gemm, Precision precision, bool bias, bool gelu, bool residual);
+    ~Matmul();
+    std::size_t packed_bytes() const;  ///< bytes of the packed weight
+    void pack(const void* plain, void* packed) const;
+    std::size_t workspace_bytes() const;
+    /// `bias`, `residual` null when not asked for. out must not alias x; out may alias residual.
+    void run(const void* x, const void* packed_w, const void* bias, const void* residual, void* out,
+             void* workspace) const;
+    std::string implementation() const;  ///< impl_info_str()
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+/// Layer norm through oneDNN's primitive; arrays as in models/op.h.
+class Normalise {
+  public:
+    Normalise(const LayerNorm& norm, Precision precision);
+    ~Normalise();
+    std::size_t workspace_bytes() const;
+    void run(const void* x, const void* weight, const void* bias, void* out, void* workspace) const;
+    std::string implementation() const;
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+/// Fused causal attention: blocks of query rows of one head at a time, scores of one block only (never those of all
+/// heads at once), matrix products by oneDNN, softmax by our own vector code in fp32; threads share (head, block) pairs.
+class CausalAttention {
+  public:
+    CausalAttention(const Attention& attention, Precision precision);
+    ~CausalAttention();
+    std::size_t workspace_bytes() const;
+    void run(const void* qkv, void* out, void* workspace) const;
+    std::string implementation() const;
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+/// Unfused attention's two products, over all batches and heads: scores = q k^T, out = probabilities v.
+class BatchedAttentionProduct {
+  public:
+    enum class Kind { scores, context };
+    /// `upcast`: scores are stored in fp32 (Kind::scores only).
+    BatchedAttentionProduct(Kind kind, const AttentionShape& shape, Precision precision, bool upcast);
+    ~BatchedAttentionProduct();
+    std::size_t workspace_bytes() const;
+    /// scores: x is qkv, probabilities is null. context: x is qkv, probabilities is given.
+    void run(const void* qkv, const void* probabilities, void* out, void* workspace) const;
+    std::string implementation() const;
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace kbench::cpu

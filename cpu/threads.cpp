@@ -1,0 +1,134 @@
+// Cores, pinning and CPU facts from Linux: affinity masks, /sys/devices/system/cpu and /proc/cpuinfo.
+#include "cpu/threads.h"
+
+#include <omp.h>
+#include <sched.h>
+
+#include <fstream>
+#include <memory>
+#include <set>
+#include <sstream>
+
+namespace kbench::cpu {
+namespace {
+
+/// An affinity mask for as many CPUs as any Linux kernel supports (CONFIG_NR_CPUS is at most 8192 on x86-64), which
+/// cpu_set_t, made for 1024, is not.
+class CpuMask {
+  public:
+    static constexpr int cpus = 8192;
+    CpuMask() : set_(CPU_ALLOC(cpus)) { CPU_ZERO_S(bytes(), set_.get()); }
+    static std::size_t bytes() { return CPU_ALLOC_SIZE(cpus); }
+    cpu_set_t* get() const { return set_.get(); }
+    void add(int cpu) { CPU_SET_S(static_cast<std::size_t>(cpu), bytes(), set_.get()); }
+    bool has(int cpu) const { return CPU_ISSET_S(static_cast<std::size_t>(cpu), bytes(), set_.get()); }
+
+  private:
+    struct Free {
+        void operator()(cpu_set_t* set) const { CPU_FREE(set); }
+    };
+    std::unique_ptr<cpu_set_t, Free> set_;
+};
+
+/// The first line of a file, empty when it cannot be read.
+std::string first_line(const std::string& path) {
+    std::ifstream file(path);
+    std::string line;
+    std::getline(file, line);
+    return line;
+}
+
+std::string cpu_directory(int cpu) { return "/sys/devices/system/cpu/cpu" + std::to_string(cpu); }
+
+std::vector<int> allowed_cpus() {
+    CpuMask mask;
+    std::vector<int> cpus;
+    if (sched_getaffinity(0, CpuMask::bytes(), mask.get()) != 0) return {0};
+    for (int cpu = 0; cpu < CpuMask::cpus; ++cpu)
+        if (mask.has(cpu)) cpus.push_back(cpu);
+    return cpus;
+}
+
+/// What the logical CPUs of one core have in common and no other core has.
+std::string core_of(int cpu) {
+    const std::string siblings = first_line(cpu_directory(cpu) + "/topology/thread_siblings_list");
+    return siblings.empty() ? "cpu " + std::to_string(cpu) : siblings;
+}
+
+/// A cache size such as "32768K", in bytes.
+long parse_size(const std::string& text) {
+    std::istringstream stream(text);
+    long size = 0;
+    char unit = ' ';
+    stream >> size >> unit;
+    return unit == 'K' ? size << 10 : unit == 'M' ? size << 20 : size;
+}
+
+void read_caches(int cpu, CpuInfo& info) {
+    for (int index = 0;; ++index) {
+        const std::string directory = cpu_directory(cpu) + "/cache/index" + std::to_string(index);
+        const std::string level = first_line(directory + "/level");
+        if (level.empty()) return;
+        const long bytes = parse_size(first_line(directory + "/size"));
+        if (level == "1" && first_line(directory + "/type") == "Data") info.l1d_bytes = bytes;
+        if (level == "2") info.l2_bytes = bytes;
+        if (level == "3") info.l3_bytes = bytes;
+    }
+}
+
+/// Model and ISA from /proc/cpuinfo, whose flags leave out what the system does not enable, as CPUID does not.
+void read_cpuinfo(CpuInfo& info) {
+    std::ifstream file("/proc/cpuinfo");
+    std::set<std::string> flags;
+    for (std::string line; std::getline(file, line) && (info.model.empty() || flags.empty());) {
+        const std::size_t colon = line.find(": ");
+        if (colon == std::string::npos) continue;
+        const std::string value = line.substr(colon + 2);
+        if (line.starts_with("model name")) info.model = value;
+        if (line.starts_with("flags")) {
+            std::istringstream words(value);
+            for (std::string word; words >> word;) flags.insert(word);
+        }
+    }
+    for (const char* name : {"avx2", "avx512f", "avx512_bf16", "avx512_fp16", "amx_tile", "amx_bf16"})
+        if (flags.contains(name)) info.isa.emplace_back(name);
+}
+
+}  // namespace
+
+std::vector<int> physical_cores() {
+    std::set<std::string> seen;
+    std::vector<int> cores;
+    for (int cpu : allowed_cpus())
+        if (seen.insert(core_of(cpu)).second) cores.push_back(cpu);
+    return cores;
+}
+
+bool pin_threads(const std::vector<int>& cores) {
+    if (cores.empty()) return false;
+    omp_set_num_threads(static_cast<int>(cores.size()));
+    int pinned = 0;
+#pragma omp parallel num_threads(static_cast <int>(cores.size())) reduction(+ : pinned)
+    {
+        CpuMask mask;
+        mask.add(cores[static_cast<std::size_t>(omp_get_thread_num())]);
+        pinned += sched_setaffinity(0, CpuMask::bytes(), mask.get()) == 0;
+    }
+    return pinned == static_cast<int>(cores.size());
+}
+
+CpuInfo cpu_info() {
+    CpuInfo info;
+    const std::vector<int> cpus = allowed_cpus();
+    std::set<std::string> sockets;
+    for (int cpu : cpus) sockets.insert(first_line(cpu_directory(cpu) + "/topology/physical_package_id"));
+    info.sockets = static_cast<int>(sockets.size());
+    info.physical_cores = static_cast<int>(physical_cores().size());
+    info.logical_cpus = static_cast<int>(cpus.size());
+    info.governor = first_line(cpu_directory(cpus.front()) + "/cpufreq/scaling_governor");
+    read_caches(cpus.front(), info);
+    read_cpuinfo(info);
+    return info;
+}
+
+}  // namespace kbench::cpu

@@ -1,0 +1,27 @@
+// One thread for each physical core, pinned.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace kbench::cpu {
+
+/// What the process may use: logical CPUs in its affinity mask, one for each physical core, in order.
+/// Read from /sys/devices/system/cpu/*/topology; where that is missing every allowed CPU counts as a core.
+std::vector<int> physical_cores();
+
+/// Pins OpenMP thread i to cores[i] and sets the number of OpenMP threads to cores.size(). Returns false when the
+/// system refuses (threads then float; the caller reports it).
+bool pin_threads(const std::vector<int>& cores);
+
+/// CPU facts for the result: model name, sockets, cores, threads a core, caches in bytes, governor if known.
+struct CpuInfo {
+    std::string model;
+    int sockets = 0, physical_cores = 0, logical_cpus = 0;
+    long l1d_bytes = 0, l2_bytes = 0, l3_bytes = 0;  ///< of one core; l3 of one instance
+    std::vector<std::string> isa;                    ///< of avx2, avx512f, avx512_bf16, avx512_fp16, amx_tile, amx_bf16
+    std::string governor;
+};
+CpuInfo cpu_info();
+
+}  // namespace kbench::cpu

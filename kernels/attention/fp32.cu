@@ -1,0 +1,176 @@
+// Fused causal attention in fp32 on the FMA units. A warp owns 32 query rows; its lanes form 4 rows x 8 columns, and a
+// lane computes 8 rows by keys / 8 scores and by head_size / 8 outputs, as in a register-tiled GEMM.
+#include "kernels/attention/problem.cuh"
+#include "kernels/attention/softmax.cuh"
+
+namespace kbench::cuda::attention {
+namespace {
+
+constexpr Tile tiles[] = {
+    {.head_size = 32, .query_rows = 64, .keys = 32, .key_groups = 2, .blocks_per_sm = 2},
+    // A group of 2 warps would leave half of the SM's schedulers idle when one block is left: hence two groups. 32 keys
+    // let two blocks of two double-buffered groups share an SM's memory.
+    {.head_size = 64, .query_rows = 64, .keys = 32, .key_groups = 2, .blocks_per_sm = 3},
+    {.head_size = 96, .query_rows = 64, .keys = 32, .key_groups = 1, .blocks_per_sm = 2},
+    {.head_size = 128, .query_rows = 64, .keys = 32, .key_groups = 1, .blocks_per_sm = 2},
+};
+
+/// Sizes that follow from a tile. The pitches put rows that are read or written together into different banks: 8 rows
+/// of k or 4 of q in 16-byte accesses, 4 rows of p in accesses of 8 neighbouring keys.
+template <int index>
+struct Layout {
+    static constexpr Tile tile = tiles[index];
+    static constexpr int group_threads = tile.query_rows / 32 * warp_size;
+    static constexpr int threads = group_threads * tile.key_groups;
+    static constexpr int qk_pitch = tile.head_size + 4, v_pitch = tile.head_size, p_pitch = tile.keys + 8;
+    static constexpr int q_elements = tile.query_rows * qk_pitch;
+    static constexpr int k_elements = tile.keys * qk_pitch;
+    static constexpr int v_elements = tile.keys * v_pitch;
+    static constexpr int group_elements = k_elements + v_elements + tile.query_rows * p_pitch;
+    static constexpr int smem_bytes = 4 * (q_elements + tile.key_groups * group_elements);
+    static_assert(tile.key_groups == 1 || merge_bytes<float, 8, tile.head_size / 8>(group_threads) <= smem_bytes);
+};
+
+template <int index>
+__global__ __launch_bounds__(Layout<index>::threads,
+                             tiles[index].blocks_per_sm) void attention_fma(Problem<float> problem) {
+    using L = Layout<index>;
+    constexpr Tile tile = L::tile;
+    constexpr int columns = tile.head_size / 8, keys = tile.keys / 8;
+    extern __shared__ __align__(16) float smem[];
+    const int group = threadIdx.x / L::group_threads, thread = threadIdx.x % L::group_threads;
+    const int warp = thread / warp_size, lane_row = thread % warp_size / 8, lane_column = thread % 8;
+    float* const q = smem;
+    float* const k_tile = smem + L::q_elements + group * L::group_elements;
+    float* const v_tile = k_tile + L::k_elements;
+    float* const p = v_tile + L::v_elements;
+
+    const Work<float> work = work_of_block<tile.query_rows>(problem);
+    const int key_blocks = (min(work.first_row + tile.query_rows, problem.seq) + tile.keys - 1) / tile.keys;
+    const auto load_k = [&](int block) {
+        load_tile<tile.keys, tile.head_size, L::qk_pitch, L::group_threads>(k_tile, work.k, block * tile.keys, problem,
+                                                                            thread);
+        cp_async_commit();
+    };
+    const auto load_v = [&](int block) {
+        load_tile<tile.keys, tile.head_size, L::v_pitch, L::group_threads>(v_tile, work.v, block * tile.keys, problem,
+                                                                           thread);
+        cp_async_commit();
+    };
+    load_tile<tile.query_rows, tile.head_size, L::qk_pitch, L::threads>(q, work.q, work.first_row, problem,
+                                                                        threadIdx.x);
+    if (group < key_blocks) load_k(group);
+    cp_async_wait_all();
+    __syncthreads();
+
+    // Row r of a lane is row lane_row + 4 r of its warp; key c of a lane is key lane_column + 8 c of the block.
+    const int row = warp * 32 + lane_row;
+    const float* const k = k_tile + lane_column * L::qk_pitch;
+    const float* const v = v_tile + lane_column * 4;
+    const float* const q_lane = q + row * L::qk_pitch;
+    float* const p_lane = p + row * L::p_pitch;
+    Accumulator<float, 8, columns> accumulator;
+    // v arrives while q k^T is computed, the next k while p v is: one buffer of each is enough, and leaves room for
+    // another block on the SM.
+    for (int block = group; block < key_blocks; block += tile.key_groups) {
+        cp_async_wait_all();
+        group_barrier<L::group_threads>(group);  // k has arrived, and all warps have left v
+        load_v(block);
+
+        float scores[8][keys] = {};
+#pragma unroll 4
+        for (int d = 0; d < tile.head_size; d += 4) {
+            float4 key[keys];
+#pragma unroll
+            for (int c = 0; c < keys; ++c) key[c] = *reinterpret_cast<const float4*>(k + c * 8 * L::qk_pitch + d);
+#pragma unroll
+            for (int r = 0; r < 8; ++r) {
+                const float4 query = *reinterpret_cast<const float4*>(q_lane + r * 4 * L::qk_pitch + d);
+#pragma unroll
+                for (int c = 0; c < keys; ++c) scores[r][c] = fmaf(query.x, key[c].x, scores[r][c]);
+#pragma unroll
+                for (int c = 0; c < keys; ++c) scores[r][c] = fmaf(query.y, key[c].y, scores[r][c]);
+#pragma unroll
+                for (int c = 0; c < keys; ++c) scores[r][c] = fmaf(query.z, key[c].z, scores[r][c]);
+#pragma unroll
+                for (int c = 0; c < keys; ++c) scores[r][c] = fmaf(query.w, key[c].w, scores[r][c]);
+            }
+        }
+        if ((block + 1) * tile.keys > work.first_row + warp * 32) {
+            const int first_key = block * tile.keys + lane_column - work.first_row;
+#pragma unroll
+            for (int r = 0; r < 8; ++r)
+#pragma unroll
+                for (int c = 0; c < keys; ++c)
+                    if (first_key + 8 * c > row + 4 * r) scores[r][c] = -infinity<float>;
+        }
+        cp_async_wait_all();
+        group_barrier<L::group_threads>(group);  // v has arrived, and all warps have left k
+        if (block + tile.key_groups < key_blocks) load_k(block + tile.key_groups);
+        online_softmax<8>(scores, accumulator, problem.scale_log2);
+
+        // Probabilities go to the lanes of the same row through memory that only this warp uses.
+        __syncwarp();
+#pragma unroll
+        for (int r = 0; r < 8; ++r)
+#pragma unroll
+            for (int c = 0; c < keys; ++c) p_lane[r * 4 * L::p_pitch + lane_column + 8 * c] = scores[r][c];
+        __syncwarp();
+#pragma unroll 4
+        for (int key = 0; key < tile.keys; key += 2) {
+            float4 value[2][columns / 4];
+#pragma unroll
+            for (int e = 0; e < 2; ++e)
+#pragma unroll
+                for (int c = 0; c < columns / 4; ++c)
+                    value[e][c] = *reinterpret_cast<const float4*>(v + (key + e) * L::v_pitch + c * 32);
+#pragma unroll
+            for (int r = 0; r < 8; ++r) {
+                const float2 probability = *reinterpret_cast<const float2*>(p_lane + r * 4 * L::p_pitch + key);
+#pragma unroll
+                for (int e = 0; e < 2; ++e) {
+                    const float weight = e == 0 ? probability.x : probability.y;
+#pragma unroll
+                    for (int c = 0; c < columns / 4; ++c) {
+                        float* const out = accumulator.out[r] + 4 * c;
+                        out[0] = fmaf(weight, value[e][c].x, out[0]);
+                        out[1] = fmaf(weight, value[e][c].y, out[1]);
+                        out[2] = fmaf(weight, value[e][c].z, out[2]);
+                        out[3] = fmaf(weight, value[e][c].w, out[3]);
+                    }
+                }
+            }
+        }
+    }
+    if constexpr (tile.key_groups == 2) {
+        __syncthreads();
+        merge_groups<L::group_threads>(accumulator, problem.scale_log2, smem, group, thread);
+        if (group == 1) return;
+    }
+    normalise<8>(accumulator);
+#pragma unroll
+    for (int r = 0; r < 8; ++r) {
+        const int out_row = work.first_row + row + 4 * r;
+        if (out_row >= problem.seq) break;
+#pragma unroll
+        for (int c = 0; c < columns / 4; ++c) {
+            const float* const from = accumulator.out[r] + 4 * c;
+            alignas(16) const float values[4] = {from[0], from[1], from[2], from[3]};
+            store<4>(work.out + out_row * work.out_stride, c * 32 + lane_column * 4, values, problem);
+        }
+    }
+}
+
+template <std::size_t... i>
+constexpr std::array<Kernel, sizeof...(i)> kernels(std::index_sequence<i...>) {
+    return {Kernel{"attention_fma", tiles[i], launch<attention_fma<i>, float, Layout<i>>}...};
+}
+
+}  // namespace
+
+Kernels fp32_kernels() {
+    static constexpr auto rows = kernels(std::make_index_sequence<std::size(tiles)>());
+    return rows;
+}
+
+}  // namespace kbench::cuda::attention

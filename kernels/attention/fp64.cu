@@ -1,0 +1,22 @@
+// Fused causal attention in fp64 on the fp64 tensor cores.
+#include "kernels/attention/mma_8deep.cuh"
+
+namespace kbench::cuda::attention {
+
+struct Fp64Tiles {
+    static constexpr Tile tiles[] = {
+        {.head_size = 32, .query_rows = 64, .keys = 32, .key_groups = 1, .blocks_per_sm = 2},
+        {.head_size = 64, .query_rows = 64, .keys = 32, .key_groups = 1, .blocks_per_sm = 3},
+        // 16 keys: the output alone takes 96 or 128 registers, and shared memory must hold q beside two stages.
+        {.head_size = 96, .query_rows = 64, .keys = 16, .key_groups = 1, .blocks_per_sm = 2},
+        {.head_size = 128, .query_rows = 64, .keys = 16, .key_groups = 1, .blocks_per_sm = 1},
+    };
+};
+
+Kernels fp64_kernels() {
+    static constexpr auto rows =
+        kernels_8deep<double, Fp64Tiles>(std::make_index_sequence<std::size(Fp64Tiles::tiles)>());
+    return rows;
+}
+
+}  // namespace kbench::cuda::attention

@@ -1,0 +1,39 @@
+// What the families of fused attention kernels offer the dispatcher: a row for each tile they were built for.
+// Only descriptions and launchers; the device code is in the family's own .cu.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <span>
+#include <string_view>
+
+#include "kernels/attention/attention.h"
+
+namespace kbench::cuda::attention {
+
+/// How a kernel cuts the problem. A block owns `query_rows` rows of one head; its warps form `key_groups` groups, group
+/// g takes key blocks g, g + key_groups, ... of `keys` each, and the groups' partial softmaxes are merged at the end.
+struct Tile {
+    int head_size;  ///< Columns computed; smaller heads are padded with zeros.
+    int query_rows;
+    int keys;
+    int key_groups;     ///< 1 or 2.
+    int blocks_per_sm;  ///< Residency that the registers are limited for.
+};
+
+struct Kernel {
+    std::string_view family;
+    Tile tile;
+    void (*launch)(const AttentionArguments&, cudaStream_t);
+};
+
+/// The kernels of one precision, by ascending head size.
+using Kernels = std::span<const Kernel>;
+
+Kernels fp16_kernels();
+Kernels bf16_kernels();
+Kernels tf32_kernels();
+Kernels fp32_kernels();
+Kernels fp64_kernels();
+
+}  // namespace kbench::cuda::attention

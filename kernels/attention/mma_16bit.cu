@@ -1,0 +1,204 @@
+// Fused causal attention in fp16 and bf16 on tensor cores: mma.sync.m16n8k16 with fp32 accumulators, operands through
+// ldmatrix. A warp owns 16 query rows and keeps scores and output in registers.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "kernels/attention/problem.cuh"
+#include "kernels/attention/softmax.cuh"
+
+namespace kbench::cuda::attention {
+namespace {
+
+constexpr Tile tiles[] = {
+    {.head_size = 32, .query_rows = 64, .keys = 64, .key_groups = 2, .blocks_per_sm = 2},
+    // Two key groups halve the longest chain of key blocks, which bounds the time when tiles are few.
+    {.head_size = 64, .query_rows = 64, .keys = 64, .key_groups = 2, .blocks_per_sm = 2},
+    // 96 and 128: 64 output and 32 query registers leave room for 4 warps' worth of scores at two blocks an SM only.
+    {.head_size = 96, .query_rows = 64, .keys = 64, .key_groups = 1, .blocks_per_sm = 2},
+    {.head_size = 128, .query_rows = 64, .keys = 64, .key_groups = 1, .blocks_per_sm = 2},
+};
+
+template <class T>
+struct Arithmetic;
+
+template <>
+struct Arithmetic<__half> {
+    static __device__ unsigned pack(float low, float high) {
+        const __half2 pair = __floats2half2_rn(low, high);
+        return *reinterpret_cast<const unsigned*>(&pair);
+    }
+    static __device__ void mma(float& c0, float& c1, float& c2, float& c3, const unsigned (&a)[4], unsigned b0,
+                               unsigned b1) {
+        asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+            : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3)
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    }
+};
+
+template <>
+struct Arithmetic<__nv_bfloat16> {
+    static __device__ unsigned pack(float low, float high) {
+        const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+        return *reinterpret_cast<const unsigned*>(&pair);
+    }
+    static __device__ void mma(float& c0, float& c1, float& c2, float& c3, const unsigned (&a)[4], unsigned b0,
+                               unsigned b1) {
+        asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+            : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3)
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    }
+};
+
+__device__ void ldmatrix_x4(unsigned (&fragment)[4], const void* smem) {
+    const auto address = static_cast<unsigned>(__cvta_generic_to_shared(smem));
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(fragment[0]), "=r"(fragment[1]), "=r"(fragment[2]), "=r"(fragment[3])
+                 : "r"(address)
+                 : "memory");
+}
+__device__ void ldmatrix_x4_transposed(unsigned (&fragment)[4], const void* smem) {
+    const auto address = static_cast<unsigned>(__cvta_generic_to_shared(smem));
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(fragment[0]), "=r"(fragment[1]), "=r"(fragment[2]), "=r"(fragment[3])
+                 : "r"(address)
+                 : "memory");
+}
+
+/// Sizes that follow from a tile. A pitch of an odd number of 16-byte vectors puts the 8 rows that ldmatrix reads
+/// together into different banks.
+template <int index>
+struct Layout {
+    static constexpr Tile tile = tiles[index];
+    static constexpr int pitch = tile.head_size + 8;
+    static constexpr int group_threads = tile.query_rows / 16 * warp_size;
+    static constexpr int threads = group_threads * tile.key_groups;
+    static constexpr int q_elements = tile.query_rows * pitch;
+    static constexpr int kv_elements = tile.keys * pitch;   // of k or v
+    static constexpr int group_elements = 4 * kv_elements;  // two stages of k and v
+    static constexpr int smem_bytes = 2 * (q_elements + tile.key_groups * group_elements);
+    static_assert(tile.key_groups == 1 || merge_bytes<float, 2, tile.head_size / 4>(group_threads) <= smem_bytes);
+};
+
+template <class T, int index>
+__global__ __launch_bounds__(Layout<index>::threads,
+                             tiles[index].blocks_per_sm) void attention_mma(Problem<T> problem) {
+    using L = Layout<index>;
+    constexpr Tile tile = L::tile;
+    constexpr int depth_steps = tile.head_size / 16, key_steps = tile.keys / 16, columns = tile.head_size / 4;
+    extern __shared__ __align__(16) unsigned char smem[];
+    const int group = threadIdx.x / L::group_threads, thread = threadIdx.x % L::group_threads;
+    const int warp = thread / warp_size, lane = thread % warp_size;
+    T* const q = reinterpret_cast<T*>(smem);
+    T* const kv = q + L::q_elements + group * L::group_elements;
+
+    const Work<T> work = work_of_block<tile.query_rows>(problem);
+    const int key_blocks = (min(work.first_row + tile.query_rows, problem.seq) + tile.keys - 1) / tile.keys;
+    const auto load_keys = [&](int block, int stage) {
+        T* k = kv + stage * 2 * L::kv_elements;
+        load_tile<tile.keys, tile.head_size, L::pitch, L::group_threads>(k, work.k, block * tile.keys, problem, thread);
+        load_tile<tile.keys, tile.head_size, L::pitch, L::group_threads>(k + L::kv_elements, work.v, block * tile.keys,
+                                                                         problem, thread);
+        cp_async_commit();
+    };
+    load_tile<tile.query_rows, tile.head_size, L::pitch, L::threads>(q, work.q, work.first_row, problem, threadIdx.x);
+    if (group < key_blocks) load_keys(group, 0);
+    cp_async_wait_all();
+    __syncthreads();
+
+    unsigned q_fragments[depth_steps][4];
+#pragma unroll
+    for (int d = 0; d < depth_steps; ++d)
+        ldmatrix_x4(q_fragments[d], q + (warp * 16 + lane % 16) * L::pitch + d * 16 + lane / 16 * 8);
+
+    const int row = work.first_row + warp * 16 + lane / 4;  // and row + 8
+    const int k_lane = (lane / 16 * 8 + lane % 8) * L::pitch + lane / 8 % 2 * 8;
+    const int v_lane = lane % 16 * L::pitch + lane / 16 * 8;
+    Accumulator<float, 2, columns> accumulator;
+    int stage = 0;
+    for (int block = group; block < key_blocks; block += tile.key_groups, stage ^= 1) {
+        cp_async_wait_all();
+        group_barrier<L::group_threads>(group);  // this stage has arrived, and all warps have left the other one
+        if (block + tile.key_groups < key_blocks) load_keys(block + tile.key_groups, stage ^ 1);
+        const T* const k = kv + stage * 2 * L::kv_elements + k_lane;
+        const T* const v = kv + (stage * 2 + 1) * L::kv_elements + v_lane;
+
+        float scores[2][tile.keys / 4] = {};
+#pragma unroll
+        for (int d = 0; d < depth_steps; ++d) {
+#pragma unroll
+            for (int n = 0; n < key_steps; ++n) {
+                unsigned b[4];
+                ldmatrix_x4(b, k + n * 16 * L::pitch + d * 16);
+#pragma unroll
+                for (int half = 0; half < 2; ++half) {
+                    const int c = n * 4 + half * 2;
+                    Arithmetic<T>::mma(scores[0][c], scores[0][c + 1], scores[1][c], scores[1][c + 1], q_fragments[d],
+                                       b[2 * half], b[2 * half + 1]);
+                }
+            }
+        }
+        const int first_key = block * tile.keys + lane % 4 * 2;
+        if ((block + 1) * tile.keys > work.first_row + warp * 16) {
+#pragma unroll
+            for (int r = 0; r < 2; ++r)
+#pragma unroll
+                for (int c = 0; c < tile.keys / 4; ++c)
+                    if (first_key + c / 2 * 8 + c % 2 > row + 8 * r) scores[r][c] = -infinity<float>;
+        }
+        online_softmax<4>(scores, accumulator, problem.scale_log2);
+
+#pragma unroll
+        for (int n = 0; n < key_steps; ++n) {
+            const unsigned p[4] = {Arithmetic<T>::pack(scores[0][4 * n], scores[0][4 * n + 1]),
+                                   Arithmetic<T>::pack(scores[1][4 * n], scores[1][4 * n + 1]),
+                                   Arithmetic<T>::pack(scores[0][4 * n + 2], scores[0][4 * n + 3]),
+                                   Arithmetic<T>::pack(scores[1][4 * n + 2], scores[1][4 * n + 3])};
+#pragma unroll
+            for (int d = 0; d < depth_steps; ++d) {
+                unsigned b[4];
+                ldmatrix_x4_transposed(b, v + n * 16 * L::pitch + d * 16);
+#pragma unroll
+                for (int half = 0; half < 2; ++half) {
+                    const int c = d * 4 + half * 2;
+                    Arithmetic<T>::mma(accumulator.out[0][c], accumulator.out[0][c + 1], accumulator.out[1][c],
+                                       accumulator.out[1][c + 1], p, b[2 * half], b[2 * half + 1]);
+                }
+            }
+        }
+    }
+    if constexpr (tile.key_groups == 2) {
+        __syncthreads();
+        merge_groups<L::group_threads>(accumulator, problem.scale_log2, reinterpret_cast<float*>(smem), group, thread);
+        if (group == 1) return;
+    }
+    normalise<4>(accumulator);
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+        if (row + 8 * r >= problem.seq) break;
+        T* const out = work.out + (row + 8 * r) * work.out_stride;
+#pragma unroll
+        for (int c = 0; c < columns; c += 2) {
+            const unsigned pair = Arithmetic<T>::pack(accumulator.out[r][c], accumulator.out[r][c + 1]);
+            store<2>(out, c / 2 * 8 + lane % 4 * 2, reinterpret_cast<const T*>(&pair), problem);
+        }
+    }
+}
+
+template <class T, std::size_t... i>
+constexpr std::array<Kernel, sizeof...(i)> kernels(std::index_sequence<i...>) {
+    return {Kernel{"attention_mma", tiles[i], launch<attention_mma<T, i>, T, Layout<i>>}...};
+}
+
+}  // namespace
+
+Kernels fp16_kernels() {
+    static constexpr auto rows = kernels<__half>(std::make_index_sequence<std::size(tiles)>());
+    return rows;
+}
+
+Kernels bf16_kernels() {
+    static constexpr auto rows = kernels<__nv_bfloat16>(std::make_index_sequence<std::size(tiles)>());
+    return rows;
+}
+
+}  // namespace kbench::cuda::attention

@@ -1,0 +1,198 @@
+// Fused causal attention on the m16n8k8 tensor core products, which tf32 and fp64 share: the same fragments, in
+// elements of 4 or 8 bytes. A warp owns 16 query rows and keeps scores and output in registers.
+//
+// The order of terms in a product is free, so it is chosen for the loads. In q k^T, lane t of four takes 16
+// neighbouring bytes of a row of q and of k and feeds them, two elements at a time, as depths t and t + 4. In p v, the
+// keys 2t and 2t + 1 that a lane has probabilities of are its depths t and t + 4, and the columns of a lane are 16
+// neighbouring bytes of v. So every shared memory access is 16 bytes wide and probabilities never change lanes.
+#pragma once
+
+#include "kernels/attention/problem.cuh"
+#include "kernels/attention/softmax.cuh"
+
+namespace kbench::cuda::attention {
+
+/// Rounds to tf32, to nearest, ties away (PTX has no other rounding for sm_80).
+__device__ inline float operand(float value) {
+    unsigned rounded;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(value));
+    return __uint_as_float(rounded);
+}
+__device__ inline double operand(double value) { return value; }
+
+/// c += a b, 16 x 8 x 8. c0, c1: row lane / 4, columns 2 (lane % 4) and the next; c2, c3: the same 8 rows below.
+__device__ inline void mma_16x8x8(float& c0, float& c1, float& c2, float& c3, const float (&a)[4], float b0, float b1) {
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3)
+        : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])),
+          "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
+}
+
+__device__ inline void mma_16x8x8(double& c0, double& c1, double& c2, double& c3, const double (&a)[4], double b0,
+                                  double b1) {
+#if __CUDA_ARCH__ >= 900
+    asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+d"(c0), "+d"(c1), "+d"(c2), "+d"(c3)
+        : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b0), "d"(b1));
+#else
+    const auto mma_8x8x4 = [](double& low, double& high, double row, double column) {
+        asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
+            : "+d"(low), "+d"(high)
+            : "d"(row), "d"(column));
+    };
+    mma_8x8x4(c0, c1, a[0], b0);
+    mma_8x8x4(c2, c3, a[1], b0);
+    mma_8x8x4(c0, c1, a[2], b1);
+    mma_8x8x4(c2, c3, a[3], b1);
+#endif
+}
+
+/// Sizes that follow from a tile of `Tiles`, the table of a precision. q and k are read as 2 rows of 64 neighbouring
+/// bytes at a time, v as 4 rows 2 apart of 32; the pitches put these into different banks.
+template <class T, class Tiles, int index>
+struct Layout8Deep {
+    static constexpr Tile tile = Tiles::tiles[index];
+    static_assert(tile.key_groups == 1);
+    static constexpr int threads = tile.query_rows / 16 * warp_size;
+    static constexpr int qk_pitch = tile.head_size + 64 / static_cast<int>(sizeof(T));
+    static constexpr int v_pitch = tile.head_size + vector_size<T>;
+    static constexpr int q_elements = tile.query_rows * qk_pitch;
+    static constexpr int k_elements = tile.keys * qk_pitch;
+    static constexpr int smem_bytes = static_cast<int>(sizeof(T)) * (q_elements + k_elements + tile.keys * v_pitch);
+    /// In fp64, q would take the registers that keep a third block from the SM: it is read again for every key block.
+    static constexpr bool q_in_registers = sizeof(T) == 4;
+};
+
+/// 16 bytes of shared memory.
+template <class T>
+struct alignas(16) Vector {
+    T at[vector_size<T>];
+    __device__ static Vector load(const T* smem) { return *reinterpret_cast<const Vector*>(smem); }
+};
+
+template <class T, class Tiles, int index>
+__global__ __launch_bounds__(Layout8Deep<T, Tiles, index>::threads,
+                             Layout8Deep<T, Tiles, index>::tile.blocks_per_sm) void attention_mma(Problem<T> problem) {
+    using L = Layout8Deep<T, Tiles, index>;
+    constexpr Tile tile = L::tile;
+    constexpr int width = vector_size<T>, depth_steps = tile.head_size / (4 * width), columns = tile.head_size / 4;
+    extern __shared__ __align__(16) unsigned char smem[];
+    T* const q = reinterpret_cast<T*>(smem);
+    T* const k_tile = q + L::q_elements;
+    T* const v_tile = k_tile + L::k_elements;
+    const int warp = threadIdx.x / warp_size, lane = threadIdx.x % warp_size, g = lane / 4, t = lane % 4;
+
+    const Work<T> work = work_of_block<tile.query_rows>(problem);
+    const int key_blocks = (min(work.first_row + tile.query_rows, problem.seq) + tile.keys - 1) / tile.keys;
+    const auto load_k = [&](int block) {
+        load_tile<tile.keys, tile.head_size, L::qk_pitch, L::threads>(k_tile, work.k, block * tile.keys, problem,
+                                                                      threadIdx.x);
+        cp_async_commit();
+    };
+    const auto load_v = [&](int block) {
+        load_tile<tile.keys, tile.head_size, L::v_pitch, L::threads>(v_tile, work.v, block * tile.keys, problem,
+                                                                     threadIdx.x);
+        cp_async_commit();
+    };
+    load_tile<tile.query_rows, tile.head_size, L::qk_pitch, L::threads>(q, work.q, work.first_row, problem,
+                                                                        threadIdx.x);
+    load_k(0);
+    cp_async_wait_all();
+    __syncthreads();
+
+    const T* const k = k_tile + g * L::qk_pitch + t * width;
+    const T* const v = v_tile + 2 * t * L::v_pitch + g * width;
+    const T* const q_lane = q + (warp * 16 + g) * L::qk_pitch + t * width;
+    const auto load_q = [&](int d, Vector<T>(&rows)[2]) {
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+            rows[r] = Vector<T>::load(q_lane + r * 8 * L::qk_pitch + d * 4 * width);
+#pragma unroll
+            for (T& value : rows[r].at) value = operand(value);
+        }
+    };
+    Vector<T> q_rows[L::q_in_registers ? depth_steps : 1][2];
+    if constexpr (L::q_in_registers) {
+#pragma unroll
+        for (int d = 0; d < depth_steps; ++d) load_q(d, q_rows[d]);
+    }
+
+    const int row = work.first_row + warp * 16 + g;  // and row + 8
+    Accumulator<T, 2, columns> accumulator;
+    // v arrives while q k^T is computed, the next k while p v is: one buffer of each is enough, and leaves room for
+    // another block on the SM.
+    for (int block = 0; block < key_blocks; ++block) {
+        cp_async_wait_all();
+        __syncthreads();  // k has arrived, and all warps have left v
+        load_v(block);
+        T scores[2][tile.keys / 4] = {};
+#pragma unroll
+        for (int d = 0; d < depth_steps; ++d) {
+            if constexpr (!L::q_in_registers) load_q(d, q_rows[0]);
+            const Vector<T>(&rows)[2] = q_rows[L::q_in_registers ? d : 0];
+#pragma unroll
+            for (int n = 0; n < tile.keys / 8; ++n) {
+                const Vector<T> keys = Vector<T>::load(k + n * 8 * L::qk_pitch + d * 4 * width);
+#pragma unroll
+                for (int i = 0; i < width; i += 2) {
+                    const T a[4] = {rows[0].at[i], rows[1].at[i], rows[0].at[i + 1], rows[1].at[i + 1]};
+                    mma_16x8x8(scores[0][2 * n], scores[0][2 * n + 1], scores[1][2 * n], scores[1][2 * n + 1], a,
+                               operand(keys.at[i]), operand(keys.at[i + 1]));
+                }
+            }
+        }
+        const int first_key = block * tile.keys + 2 * t;
+        if ((block + 1) * tile.keys > work.first_row + warp * 16) {
+#pragma unroll
+            for (int r = 0; r < 2; ++r)
+#pragma unroll
+                for (int c = 0; c < tile.keys / 4; ++c)
+                    if (first_key + c / 2 * 8 + c % 2 > row + 8 * r) scores[r][c] = -infinity<T>;
+        }
+        cp_async_wait_all();
+        __syncthreads();  // v has arrived, and all warps have left k
+        if (block + 1 < key_blocks) load_k(block + 1);
+        online_softmax<4>(scores, accumulator, problem.scale_log2);
+
+#pragma unroll
+        for (int n = 0; n < tile.keys / 8; ++n) {
+            const T p[4] = {operand(scores[0][2 * n]), operand(scores[1][2 * n]), operand(scores[0][2 * n + 1]),
+                            operand(scores[1][2 * n + 1])};
+#pragma unroll
+            for (int d = 0; d < columns / 2 / width; ++d) {
+                const T* const source = v + n * 8 * L::v_pitch + d * 8 * width;
+                const Vector<T> even = Vector<T>::load(source), odd = Vector<T>::load(source + L::v_pitch);
+#pragma unroll
+                for (int i = 0; i < width; ++i) {
+                    const int c = 2 * (d * width + i);
+                    mma_16x8x8(accumulator.out[0][c], accumulator.out[0][c + 1], accumulator.out[1][c],
+                               accumulator.out[1][c + 1], p, operand(even.at[i]), operand(odd.at[i]));
+                }
+            }
+        }
+    }
+    normalise<4>(accumulator);
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+        if (row + 8 * r >= problem.seq) break;
+        T* const out = work.out + (row + 8 * r) * work.out_stride;
+#pragma unroll
+        for (int d = 0; d < columns / 2 / width; ++d) {
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+                Vector<T> values;
+#pragma unroll
+                for (int i = 0; i < width; ++i) values.at[i] = accumulator.out[r][2 * (d * width + i) + e];
+                store<width>(out, d * 8 * width + (2 * t + e) * width, values.at, problem);
+            }
+        }
+    }
+}
+
+template <class T, class Tiles, std::size_t... i>
+constexpr std::array<Kernel, sizeof...(i)> kernels_8deep(std::index_sequence<i...>) {
+    return {
+        Kernel{"attention_mma", Tiles::tiles[i], launch<attention_mma<T, Tiles, i>, T, Layout8Deep<T, Tiles, i>>}...};
+}
+
+}  // namespace kbench::cuda::attention

@@ -1,0 +1,160 @@
+// The fused attention kernels' view of their problem: which rows a block owns, how it reads tiles of q, k and v into
+// shared memory, and how it is launched. Nothing here depends on how the products are computed.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cfloat>
+#include <cstdint>
+#include <numbers>
+#include <type_traits>
+#include <utility>
+
+#include "kernels/attention/kernel.h"
+#include "kernels/check.h"
+
+namespace kbench::cuda::attention {
+
+inline constexpr int warp_size = 32;
+
+/// Elements in 16 bytes, the widest access of a thread.
+template <class T>
+inline constexpr int vector_size = 16 / static_cast<int>(sizeof(T));
+
+template <class T>
+struct Problem {
+    const T* qkv;
+    T* out;
+    std::int64_t row_stride;  ///< Elements between two rows of qkv.
+    int heads, seq, head_size;
+    int query_tiles;  ///< For each head.
+    int sms;
+    /// scale * log2(e), so that the exponential is a power of two.
+    std::conditional_t<std::is_same_v<T, double>, double, float> scale_log2;
+    bool vectorised;  ///< Rows of every head begin at multiples of 16 bytes and have whole vectors.
+};
+
+/// The rows that a block owns.
+template <class T>
+struct Work {
+    const T *q, *k, *v;  ///< Row 0 of the head.
+    T* out;
+    std::int64_t out_stride;
+    int first_row;
+};
+
+/// Heaviest tiles first: causal tile t costs t + 1 key blocks. Blocks are placed round by round over the SMs, so every
+/// second round runs backwards; an SM that got a heavy tile then gets a light one. With 320 tiles on 132 SMs (GPT-2
+/// large, batch 1) the fullest SM holds 22 key blocks where plain order gives 29 and the mean is 20.6.
+template <int query_rows, class T>
+__device__ Work<T> work_of_block(const Problem<T>& problem) {
+    const int blocks = gridDim.x, round = blockIdx.x / problem.sms, in_round = blockIdx.x % problem.sms;
+    const bool backwards = round % 2 == 1 && (round + 1) * problem.sms <= blocks;
+    const int rank = round * problem.sms + (backwards ? problem.sms - 1 - in_round : in_round);
+    const int sequences = blocks / problem.query_tiles;  // batch * heads
+    const int tile = problem.query_tiles - 1 - rank / sequences;
+    const int head = rank % sequences % problem.heads;
+    const std::int64_t row = std::int64_t{rank % sequences / problem.heads} * problem.seq;
+    const std::int64_t width = std::int64_t{problem.heads} * problem.head_size;
+    const T* q = problem.qkv + row * problem.row_stride + head * problem.head_size;
+    return {q,     q + width,        q + 2 * width, problem.out + row * width + head * problem.head_size,
+            width, tile * query_rows};
+}
+
+__device__ inline void cp_async_16(void* smem, const void* global, bool valid) {
+    const auto address = static_cast<unsigned>(__cvta_generic_to_shared(smem));
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(global), "r"(valid ? 16 : 0));
+}
+__device__ inline void cp_async_commit() { asm volatile("cp.async.commit_group;"); }
+__device__ inline void cp_async_wait_all() { asm volatile("cp.async.wait_group 0;" ::: "memory"); }
+
+/// Waits for the `threads` threads of a group (0 or 1), at a hardware barrier of its own; __syncthreads has barrier 0.
+/// Constant numbers, since a variable one makes the compiler reserve all 16.
+template <int threads>
+__device__ void group_barrier(int group) {
+    if (group == 0)
+        asm volatile("bar.sync 1, %0;" ::"n"(threads) : "memory");
+    else
+        asm volatile("bar.sync 2, %0;" ::"n"(threads) : "memory");
+}
+
+/// Starts to copy rows [first_row, first_row + rows) of a head to `smem`, `threads` threads together. What lies outside
+/// the head is filled with zeros: a stale NaN would survive its multiplication with a probability of 0. A thread keeps
+/// its columns, so that a copy costs two additions of addresses and not a division of its index.
+template <int rows, int columns, int pitch, int threads, class T>
+__device__ void load_tile(T* smem, const T* head, int first_row, const Problem<T>& problem, int thread) {
+    if (problem.vectorised) {
+        constexpr int vectors = columns / vector_size<T>, rows_at_once = threads / vectors;
+        static_assert(rows_at_once >= 1);
+        const int first = thread / vectors, column = thread % vectors * vector_size<T>;
+        if (threads % vectors != 0 && first >= rows_at_once) return;
+        const int valid_rows = column < problem.head_size ? problem.seq - first_row : 0;
+        const T* source = head + (first_row + first) * problem.row_stride + column;
+        T* target = smem + first * pitch + column;
+#pragma unroll
+        for (int step = 0; step < rows; step += rows_at_once) {
+            if (rows % rows_at_once != 0 && step + first >= rows) break;
+            cp_async_16(target, source, step + first < valid_rows);
+            source += rows_at_once * problem.row_stride;
+            target += rows_at_once * pitch;
+        }
+    } else {
+        for (int index = thread; index < rows * columns; index += threads) {
+            const int row = index / columns, column = index % columns;
+            const bool valid = first_row + row < problem.seq && column < problem.head_size;
+            smem[row * pitch + column] = valid ? head[(first_row + row) * problem.row_stride + column] : T(0.0f);
+        }
+    }
+}
+
+/// Stores `count` neighbouring elements that begin at `column` (a multiple of count) of a row of `out`, as one access
+/// where rows allow it. `values` must be aligned like one access.
+template <int count, class T>
+__device__ void store(T* row, int column, const T* values, const Problem<T>& problem) {
+    using Access = std::conditional_t<sizeof(T) * count == 16, uint4, unsigned>;
+    static_assert(sizeof(Access) == sizeof(T) * count);
+    if (problem.vectorised && column < problem.head_size) {
+        *reinterpret_cast<Access*>(row + column) = *reinterpret_cast<const Access*>(values);
+    } else {
+#pragma unroll
+        for (int i = 0; i < count; ++i)
+            if (column + i < problem.head_size) row[column + i] = values[i];
+    }
+}
+
+/// Launches `kernel`, which takes a Problem<T>, with a block for each tile of each head. `Layout` has its tile, threads
+/// and smem_bytes.
+template <auto kernel, class T, class Layout>
+void launch(const AttentionArguments& arguments, cudaStream_t stream) {
+    int device = 0, sms = 0;
+    KBENCH_CUDA(cudaGetDevice(&device));
+    KBENCH_CUDA(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device));
+    static std::atomic<std::uint64_t> prepared_devices = 0;  // one bit each; setting the attribute twice does no harm
+    const std::uint64_t bit = std::uint64_t{1} << device;
+    if (!(prepared_devices.load() & bit)) {
+        KBENCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Layout::smem_bytes));
+        prepared_devices |= bit;
+    }
+    const std::int64_t query_tiles = (arguments.seq + Layout::tile.query_rows - 1) / Layout::tile.query_rows;
+    Problem<T> problem{};
+    problem.qkv = static_cast<const T*>(arguments.qkv);
+    problem.out = static_cast<T*>(arguments.out);
+    problem.row_stride = 3 * arguments.heads * arguments.head_size;
+    problem.heads = static_cast<int>(arguments.heads);
+    problem.seq = static_cast<int>(arguments.seq);
+    problem.head_size = static_cast<int>(arguments.head_size);
+    problem.query_tiles = static_cast<int>(query_tiles);
+    problem.sms = sms;
+    using Scale = decltype(problem.scale_log2);
+    const double largest = std::is_same_v<Scale, double> ? DBL_MAX : FLT_MAX;
+    problem.scale_log2 = static_cast<Scale>(std::min(arguments.scale * std::numbers::log2e, largest));
+    problem.vectorised = arguments.head_size % vector_size<T> == 0;
+    const auto blocks = static_cast<unsigned>(query_tiles * arguments.batch * arguments.heads);
+    kernel<<<blocks, Layout::threads, Layout::smem_bytes, stream>>>(problem);
+    KBENCH_CUDA_LAUNCHED("attention_forward");
+}
+
+}  // namespace kbench::cuda::attention

@@ -1,0 +1,140 @@
+// Online softmax (Milakov and Gimelshein, 2018) over scores that the threads of a warp hold in registers, and the merge
+// of two partial results. Independent of who computed the scores: a thread holds `rows` rows of a score tile, each row
+// is spread over `lanes` neighbouring lanes.
+#pragma once
+
+#include <cuda_runtime.h>
+
+namespace kbench::cuda::attention {
+
+template <class Scalar>
+inline constexpr Scalar infinity = Scalar(__builtin_huge_val());
+
+/// 2^x for x <= 0, ex2.approx: 2 ulp.
+__device__ inline float power_of_two(float x) {
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+/// Of 2^x on [-1/2, 1/2], highest power first: interpolation at Chebyshev nodes, relative error 4e-18 before rounding.
+/// In constant memory, whence an FMA takes them as operands; literals would take two moves each.
+__constant__ const double power_of_two_coefficients[] = {
+    0x1.e9ec1fcb69a7fp-32, 0x1.e6228acd1c6e5p-28, 0x1.b524ebd13a55fp-24, 0x1.62bfc2c86d700p-20,
+    0x1.ffcbfc6da6ed1p-17, 0x1.430913112c61bp-13, 0x1.5d87fe78a3f9cp-10, 0x1.3b2ab6fb9f1a5p-7,
+    0x1.c6b08d704a0c6p-5,  0x1.ebfbdff82c5aep-3,  0x1.62e42fefa39efp-1,  1.0};
+
+/// 2^x for x <= 0; 0 where the result would not be a normal number.
+__device__ inline double power_of_two(double x) {
+    constexpr double to_integer = 0x1.8p52;  // adding it rounds to an integer, which the low word then holds
+    const double shifted = x + to_integer;
+    const double fraction = x - (shifted - to_integer);
+    double y = power_of_two_coefficients[0];
+#pragma unroll
+    for (int i = 1; i < 12; ++i) y = fma(y, fraction, power_of_two_coefficients[i]);
+    const int high = __double2hiint(y) + (__double2loint(shifted) << 20);
+    return x > -1022.0 ? __hiloint2double(high, __double2loint(y)) : 0.0;
+}
+
+template <int lanes, class Scalar>
+__device__ Scalar lanes_max(Scalar value) {
+#pragma unroll
+    for (int mask = 1; mask < lanes; mask *= 2) value = max(value, __shfl_xor_sync(0xffffffffu, value, mask));
+    return value;
+}
+
+template <int lanes, class Scalar>
+__device__ Scalar lanes_sum(Scalar value) {
+#pragma unroll
+    for (int mask = 1; mask < lanes; mask *= 2) value += __shfl_xor_sync(0xffffffffu, value, mask);
+    return value;
+}
+
+/// A thread's part of the output rows, still to be divided by the row sums.
+template <class Scalar, int rows, int columns>
+struct Accumulator {
+    Scalar out[rows][columns] = {};
+    Scalar maximum[rows];           ///< Of the row's raw scores so far; the same in all its lanes.
+    Scalar partial_sum[rows] = {};  ///< Of this thread's probabilities.
+
+    __device__ Accumulator() {
+#pragma unroll
+        for (int r = 0; r < rows; ++r) maximum[r] = -infinity<Scalar>;
+    }
+};
+
+/// 2^(scale (score - maximum)). The difference comes first so that a row's largest score gives exactly 1 at any scale.
+template <class Scalar>
+__device__ Scalar probability(Scalar score, Scalar maximum, Scalar scale) {
+    return power_of_two((score - maximum) * scale);
+}
+
+/// Turns a tile of raw scores (-infinity where masked) into probabilities and rescales what was accumulated so far.
+template <int lanes, class Scalar, int rows, int keys, int columns>
+__device__ void online_softmax(Scalar (&scores)[rows][keys], Accumulator<Scalar, rows, columns>& accumulator,
+                               Scalar scale) {
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+        Scalar maximum = scores[r][0];
+#pragma unroll
+        for (int c = 1; c < keys; ++c) maximum = max(maximum, scores[r][c]);
+        maximum = max(accumulator.maximum[r], lanes_max<lanes>(maximum));
+        const Scalar finite = maximum == -infinity<Scalar> ? Scalar(0) : maximum;  // a row that is all masked so far
+        const Scalar rescale = probability(accumulator.maximum[r], finite, scale);
+        accumulator.maximum[r] = maximum;
+        Scalar sum = 0;
+#pragma unroll
+        for (int c = 0; c < keys; ++c) sum += scores[r][c] = probability(scores[r][c], finite, scale);
+        accumulator.partial_sum[r] = accumulator.partial_sum[r] * rescale + sum;
+#pragma unroll
+        for (int c = 0; c < columns; ++c) accumulator.out[r][c] *= rescale;
+    }
+}
+
+/// Bytes of shared memory that merge_groups needs for groups of `threads` threads.
+template <class Scalar, int rows, int columns>
+constexpr int merge_bytes(int threads) {
+    return rows * (columns + 2) * threads * static_cast<int>(sizeof(Scalar));
+}
+
+/// Adds the partial result of the block's group 1 to that of group 0, through `smem` (which all threads must have
+/// left).
+template <int threads, class Scalar, int rows, int columns>
+__device__ void merge_groups(Accumulator<Scalar, rows, columns>& accumulator, Scalar scale, Scalar* smem, int group,
+                             int thread) {
+    Scalar* column = smem + thread;
+    if (group == 1) {
+#pragma unroll
+        for (int r = 0; r < rows; ++r, column += (columns + 2) * threads) {
+            column[0] = accumulator.maximum[r];
+            column[threads] = accumulator.partial_sum[r];
+#pragma unroll
+            for (int c = 0; c < columns; ++c) column[(c + 2) * threads] = accumulator.out[r][c];
+        }
+    }
+    __syncthreads();
+    if (group == 1) return;
+#pragma unroll
+    for (int r = 0; r < rows; ++r, column += (columns + 2) * threads) {
+        const Scalar maximum = max(accumulator.maximum[r], column[0]);  // finite: key 0 is in group 0 and never masked
+        const Scalar own = probability(accumulator.maximum[r], maximum, scale);
+        const Scalar other = probability(column[0], maximum, scale);
+        accumulator.partial_sum[r] = accumulator.partial_sum[r] * own + column[threads] * other;
+#pragma unroll
+        for (int c = 0; c < columns; ++c)
+            accumulator.out[r][c] = accumulator.out[r][c] * own + column[(c + 2) * threads] * other;
+    }
+}
+
+/// Divides every row by its sum.
+template <int lanes, class Scalar, int rows, int columns>
+__device__ void normalise(Accumulator<Scalar, rows, columns>& accumulator) {
+#pragma unroll
+    for (int r = 0; r < rows; ++r) {
+        const Scalar reciprocal = Scalar(1) / lanes_sum<lanes>(accumulator.partial_sum[r]);
+#pragma unroll
+        for (int c = 0; c < columns; ++c) accumulator.out[r][c] *= reciprocal;
+    }
+}
+
+}  // namespace kbench::cuda::attention

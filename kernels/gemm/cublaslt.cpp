@@ -1,0 +1,215 @@
+// cuBLASLt: descriptors of a problem, the algorithms that may compute it, and the launch.
+#include "kernels/gemm/cublaslt.h"
+
+#include <fmt/format.h>
+
+#include <numeric>
+
+#include "kernels/check.h"
+#include "kernels/gemm/gemm_types.h"
+#include "kernels/gemm/tune.h"
+#include "models/error.h"
+
+namespace kbench::cuda {
+namespace {
+
+/// More than cuBLASLt 13 proposes for any problem of GPT-2.
+constexpr int most_candidates = 64;
+
+template <typename Handle, cublasStatus_t (*destroy)(Handle)>
+struct Destroy {
+    using pointer = Handle;
+    void operator()(Handle handle) const { destroy(handle); }
+};
+using MatmulDesc = std::unique_ptr<cublasLtMatmulDesc_t, Destroy<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>>;
+using Layout = std::unique_ptr<cublasLtMatrixLayout_t, Destroy<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>>;
+using Preference =
+    std::unique_ptr<cublasLtMatmulPreference_t, Destroy<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>>;
+
+template <typename Value>
+void set(const MatmulDesc& desc, cublasLtMatmulDescAttributes_t attribute, const Value& value) {
+    KBENCH_CUDA(cublasLtMatmulDescSetAttribute(desc.get(), attribute, &value, sizeof value));
+}
+
+template <typename Value>
+void set(const Layout& layout, cublasLtMatrixLayoutAttribute_t attribute, const Value& value) {
+    KBENCH_CUDA(cublasLtMatrixLayoutSetAttribute(layout.get(), attribute, &value, sizeof value));
+}
+
+template <typename Value>
+void set(const Preference& preference, cublasLtMatmulPreferenceAttributes_t attribute, const Value& value) {
+    KBENCH_CUDA(cublasLtMatmulPreferenceSetAttribute(preference.get(), attribute, &value, sizeof value));
+}
+
+MatmulDesc make_desc(const GemmProblem& p) {
+    cublasLtMatmulDesc_t created;
+    const cudaDataType_t scale_type = p.precision == Precision::fp64 ? CUDA_R_64F : CUDA_R_32F;
+    KBENCH_CUDA(cublasLtMatmulDescCreate(&created, compute_type(p.precision), scale_type));
+    MatmulDesc desc(created);
+    // Row-major matrices are the transposes of column-major ones: out^T = w^T x^T. The library's rows are our columns,
+    // so its bias, one value a row, is ours.
+    set(desc, CUBLASLT_MATMUL_DESC_TRANSA, p.weight_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(desc, CUBLASLT_MATMUL_DESC_TRANSB, CUBLAS_OP_N);
+    constexpr cublasLtEpilogue_t epilogues[2][2] = {{CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_GELU},
+                                                    {CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_GELU_BIAS}};
+    set(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogues[p.bias][p.gelu]);
+    if (p.bias) set(desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, cuda_type(storage_type(p.precision)));
+    return desc;
+}
+
+Layout make_layout(const Stored& stored, std::int64_t batch) {
+    cublasLtMatrixLayout_t created;
+    KBENCH_CUDA(cublasLtMatrixLayoutCreate(&created, cuda_type(stored.type), static_cast<std::uint64_t>(stored.columns),
+                                           static_cast<std::uint64_t>(stored.rows), stored.ld));
+    Layout layout(created);
+    if (batch > 1) {
+        set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(batch));
+        set(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, stored.stride);
+    }
+    return layout;
+}
+
+/// What may be assumed of an operand's address. It may be a slice of a wider matrix (one head's q, say), so no more
+/// than its rows and its batches keep; no kernel needs more than 16.
+std::uint32_t alignment_of(const Stored& stored) {
+    const auto element = static_cast<std::int64_t>(size_of(stored.type));
+    return static_cast<std::uint32_t>(std::gcd(std::gcd(stored.ld * element, stored.stride * element), 16));
+}
+
+/// The arithmetic an algorithm may use: fp32 only FMA, so neither tf32 nor emulation; tf32 only tensor cores, so that
+/// what is asked for is what runs.
+std::uint64_t allowed_arithmetic(Precision precision) {
+    constexpr std::uint64_t any_type =
+        CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_TYPE_MASK | CUBLASLT_NUMERICAL_IMPL_FLAGS_OP_INPUT_TYPE_MASK;
+    if (precision == Precision::fp32) return any_type | CUBLASLT_NUMERICAL_IMPL_FLAGS_FMA;
+    if (precision == Precision::tf32) return any_type | CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK;
+    return any_type | CUBLASLT_NUMERICAL_IMPL_FLAGS_OP_TYPE_MASK;
+}
+
+std::string device_name() {
+    int device = 0;
+    cudaDeviceProp properties;
+    KBENCH_CUDA(cudaGetDevice(&device));
+    KBENCH_CUDA(cudaGetDeviceProperties(&properties, device));
+    return properties.name;
+}
+
+template <typename Value>
+Value config(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttributes_t attribute) {
+    Value value{};
+    std::size_t written = 0;
+    KBENCH_CUDA(cublasLtMatmulAlgoConfigGetAttribute(&algorithm, attribute, &value, sizeof value, &written));
+    return value;
+}
+
+}  // namespace
+
+struct LtGemm::State {
+    GemmProblem problem;
+    std::shared_ptr<cublasLtContext> handle;
+    MatmulDesc desc;
+    Layout w, x, out;  ///< A, B, and both C and D
+    GemmAlgorithm algorithm;
+
+    explicit State(const GemmProblem& p)
+        : problem(p),
+          handle(shared_lt_handle()),
+          desc(make_desc(p)),
+          w(make_layout(stored_w(p), p.batch)),
+          x(make_layout(stored_x(p), p.batch)),
+          out(make_layout(stored_out(p), p.batch)) {}
+
+    bool accepts(const GemmAlgorithm& cached, std::size_t workspace_limit) const {
+        cublasLtMatmulHeuristicResult_t result{};
+        return cached.workspace_bytes <= workspace_limit &&
+               cublasLtMatmulAlgoCheck(handle.get(), desc.get(), w.get(), x.get(), out.get(), out.get(),
+                                       &cached.algorithm, &result) == CUBLAS_STATUS_SUCCESS &&
+               result.workspaceSize <= cached.workspace_bytes;
+    }
+
+    std::vector<GemmAlgorithm> candidates(std::size_t workspace_limit) const {
+        cublasLtMatmulPreference_t created;
+        KBENCH_CUDA(cublasLtMatmulPreferenceCreate(&created));
+        const Preference preference(created);
+        set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_limit);
+        set(preference, CUBLASLT_MATMUL_PREF_IMPL_MASK, allowed_arithmetic(problem.precision));
+        set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(stored_w(problem)));
+        set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(stored_x(problem)));
+        set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(stored_out(problem)));
+        set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(stored_out(problem)));
+        if (size_of(problem.out_type) == 2)  // the other schemes add partial sums up in the 16 bits of the output
+            set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+
+        std::vector<cublasLtMatmulHeuristicResult_t> results(most_candidates);
+        int found = 0;
+        const cublasStatus_t status =
+            cublasLtMatmulAlgoGetHeuristic(handle.get(), desc.get(), w.get(), x.get(), out.get(), out.get(),
+                                           preference.get(), most_candidates, results.data(), &found);
+        if (status != CUBLAS_STATUS_NOT_SUPPORTED) KBENCH_CUDA(status);
+        std::vector<GemmAlgorithm> algorithms;
+        for (int i = 0; i < found; ++i)
+            if (results[i].state == CUBLAS_STATUS_SUCCESS)
+                algorithms.push_back({results[i].algo, results[i].workspaceSize});
+        return algorithms;
+    }
+
+    cublasStatus_t launch(const GemmAlgorithm& chosen, const GemmPointers& pointers, void* workspace,
+                          cudaStream_t stream) const {
+        if (problem.bias) set(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, pointers.bias);
+        constexpr Scalar one(1), zero(0);
+        return cublasLtMatmul(handle.get(), desc.get(), one.as(problem.precision), pointers.w, w.get(), pointers.x,
+                              x.get(), zero.as(problem.precision), pointers.out, out.get(), pointers.out, out.get(),
+                              &chosen.algorithm, workspace, chosen.workspace_bytes, stream);
+    }
+};
+
+LtGemm::LtGemm(const GemmProblem& problem, AlgorithmCache& cache, std::size_t workspace_limit) {
+    check_problem(problem);
+    if (problem.precision == Precision::fp64 && (problem.bias || problem.gelu))
+        throw Unsupported("cuBLASLt has no bias or GELU epilogue in fp64");
+    state_ = std::make_unique<State>(problem);
+    const std::string key = algorithm_key(problem, device_name(), cublaslt_version());
+    if (const GemmAlgorithm* cached = cache.find(key); cached && state_->accepts(*cached, workspace_limit)) {
+        state_->algorithm = *cached;
+        return;
+    }
+    const std::vector<GemmAlgorithm> candidates = state_->candidates(workspace_limit);
+    if (candidates.empty())
+        throw Unsupported(
+            fmt::format("cuBLASLt offers no {} algorithm within {} bytes of workspace for gemm m {} n {} "
+                        "k {}, leading dimensions {} {} {}",
+                        name(problem.precision), workspace_limit, problem.m, problem.n, problem.k, problem.ld_x,
+                        problem.ld_w, problem.ld_out));
+    state_->algorithm = fastest(
+        problem, candidates, workspace_limit,
+        [this](const GemmAlgorithm& candidate, const GemmPointers& pointers, void* workspace, cudaStream_t stream) {
+            return state_->launch(candidate, pointers, workspace, stream) == CUBLAS_STATUS_SUCCESS;
+        });
+    cache.store(key, state_->algorithm);
+}
+
+LtGemm::~LtGemm() = default;
+LtGemm::LtGemm(LtGemm&&) noexcept = default;
+
+void LtGemm::run(const GemmPointers& pointers, void* workspace, cudaStream_t stream) const {
+    KBENCH_CUDA(state_->launch(state_->algorithm, pointers, workspace, stream));
+}
+
+const GemmAlgorithm& LtGemm::algorithm() const { return state_->algorithm; }
+
+std::string LtGemm::description() const {
+    const cublasLtMatmulAlgo_t& algorithm = state_->algorithm.algorithm;
+    const auto of = [&](cublasLtMatmulAlgoConfigAttributes_t attribute) {
+        return config<std::uint32_t>(algorithm, attribute);
+    };
+    return fmt::format(
+        "cublasLt algo {} tile {} stages {} splitk {} swizzle {} custom {} cluster {}", of(CUBLASLT_ALGO_CONFIG_ID),
+        of(CUBLASLT_ALGO_CONFIG_TILE_ID), of(CUBLASLT_ALGO_CONFIG_STAGES_ID), of(CUBLASLT_ALGO_CONFIG_SPLITK_NUM),
+        of(CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING), of(CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION),
+        config<std::uint16_t>(algorithm, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID));
+}
+
+std::size_t cublaslt_version() { return cublasLtGetVersion(); }
+
+}  // namespace kbench::cuda

@@ -1,0 +1,107 @@
+// GEMM through cuBLASLt, bias and GELU in the epilogue, the algorithm chosen by measurement.
+#pragma once
+
+#include <cublasLt.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/precision.h"
+
+namespace kbench::cuda {
+
+/// out[m, ldout] = epilogue(x[m, k] · w), all row-major. w is [k, n], or [n, k] when `weight_transposed`.
+/// `n` is what is computed (padded if the caller padded w and out); leading dimensions are in elements.
+/// `batch` > 1: strided batches (strides in elements), no epilogue.
+/// out_type differs from the storage type of `precision` only for upcast scores (fp32 out of fp16 or bf16 operands).
+struct GemmProblem {
+    Precision precision;
+    std::int64_t m, n, k;
+    bool weight_transposed = false;
+    bool bias = false, gelu = false;
+    DataType out_type;
+    std::int64_t ld_x, ld_w, ld_out;
+    std::int64_t batch = 1, stride_x = 0, stride_w = 0, stride_out = 0;
+    bool operator==(const GemmProblem&) const = default;
+};
+
+struct GemmPointers {
+    const void* x;
+    const void* w;
+    const void* bias;  ///< [n], null without bias
+    void* out;
+};
+
+/// One chosen way to run one problem: cuBLASLt's algorithm, and how it was found.
+struct GemmAlgorithm {
+    cublasLtMatmulAlgo_t algorithm;
+    std::size_t workspace_bytes = 0;
+    double median_us = 0;  ///< measured when chosen, weights cold
+    int candidates = 0;    ///< how many algorithms were measured
+    bool from_cache = false;
+};
+
+/// What a measured algorithm belongs to: the device, the library's version and every field of the problem.
+std::string algorithm_key(const GemmProblem& problem, const std::string& device_name, std::size_t cublaslt_version);
+
+/// Remembers measured algorithms in a JSON file keyed by device name, cuBLASLt version and problem.
+/// A file that cannot be read, parsed or that belongs to another format version is ignored with one warning.
+class AlgorithmCache {
+  public:
+    /// `retune`: ignore what the file says of problems asked for, measure again and replace it.
+    AlgorithmCache(std::filesystem::path file, bool retune);
+    const GemmAlgorithm* find(const std::string& key) const;
+    /// Records and writes the file (temporary file, then rename). A directory that cannot be written is a warning.
+    void store(const std::string& key, const GemmAlgorithm& algorithm);
+    /// Warnings so far, one line each.
+    const std::vector<std::string>& warnings() const;
+    ~AlgorithmCache();
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+/// A problem made ready: descriptors and algorithm. Does not own workspace.
+class LtGemm {
+  public:
+    /// Chooses the algorithm: from `cache` when it has it and cuBLASLt accepts it, else by measuring all that
+    /// cublasLtMatmulAlgoGetHeuristic proposes within `workspace_limit` bytes, on seeded random operands whose weights
+    /// rotate so that they stay cold. Throws Unsupported when cuBLASLt offers no algorithm for the problem (fp64 has no
+    /// bias or GELU epilogue, for example).
+    LtGemm(const GemmProblem& problem, AlgorithmCache& cache, std::size_t workspace_limit);
+    ~LtGemm();
+    LtGemm(LtGemm&&) noexcept;
+    void run(const GemmPointers& pointers, void* workspace, cudaStream_t stream) const;
+    const GemmAlgorithm& algorithm() const;
+    /// Such as "cublasLt algo 66 tile 18 stages 36 splitk 1".
+    std::string description() const;
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+/// The same product through cuBLAS (cublasGemmEx or its strided batched form), cuBLAS's own choice of algorithm, no
+/// epilogue: throws Unsupported when `bias` or `gelu` is asked for.
+class CublasGemm {
+  public:
+    explicit CublasGemm(const GemmProblem& problem);
+    ~CublasGemm();
+    CublasGemm(CublasGemm&&) noexcept;
+    static constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
+    void run(const GemmPointers& pointers, void* workspace, cudaStream_t stream) const;
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+/// Version of the cuBLASLt library in use, such as 130101.
+std::size_t cublaslt_version();
+
+}  // namespace kbench::cuda

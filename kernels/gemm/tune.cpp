@@ -1,0 +1,244 @@
+// Measures GEMM candidates on cold weights. A candidate is timed as a run of launches replayed from a CUDA graph, so
+// that launches shorter than the host needs to issue them are timed too.
+#include "kernels/gemm/tune.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "kernels/check.h"
+#include "kernels/gemm/gemm_types.h"
+#include "kernels/gemm/operands.h"
+#include "models/error.h"
+
+namespace kbench::cuda {
+namespace {
+
+constexpr std::size_t most_weight_bytes = std::size_t{1} << 30;
+/// Bounds the time for small weights. 128 copies of less than 3/128 of L2 stay in it: such weights are measured warm.
+constexpr std::int64_t most_copies = 128;
+constexpr double run_us = 200;       ///< a run is long enough for the events' resolution, about 0.5 us
+constexpr double slow_factor = 1.5;  ///< slower than this times the best in one launch: not measured further
+constexpr int rounds = 7;
+
+template <typename Handle, cudaError_t (*destroy)(Handle)>
+struct Destroy {
+    using pointer = Handle;
+    void operator()(Handle handle) const { destroy(handle); }
+};
+using Stream = std::unique_ptr<cudaStream_t, Destroy<cudaStream_t, cudaStreamDestroy>>;
+using Event = std::unique_ptr<cudaEvent_t, Destroy<cudaEvent_t, cudaEventDestroy>>;
+using Graph = std::unique_ptr<cudaGraph_t, Destroy<cudaGraph_t, cudaGraphDestroy>>;
+using GraphExec = std::unique_ptr<cudaGraphExec_t, Destroy<cudaGraphExec_t, cudaGraphExecDestroy>>;
+struct Free {
+    void operator()(void* memory) const { cudaFree(memory); }
+};
+using Memory = std::unique_ptr<void, Free>;
+
+Memory allocate(std::size_t bytes) {
+    void* memory = nullptr;
+    if (bytes) KBENCH_CUDA(cudaMalloc(&memory, bytes));
+    return Memory(memory);
+}
+
+Event make_event() {
+    cudaEvent_t event;
+    KBENCH_CUDA(cudaEventCreate(&event));
+    return Event(event);
+}
+
+Stream make_stream() {
+    cudaStream_t stream;
+    KBENCH_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    return Stream(stream);
+}
+
+/// Every copy of the weights together exceeds three times L2, within the limits above.
+std::int64_t copies_of(std::size_t weight_bytes) {
+    int device = 0, l2_bytes = 0;
+    KBENCH_CUDA(cudaGetDevice(&device));
+    KBENCH_CUDA(cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, device));
+    const auto wanted = static_cast<std::int64_t>(3 * std::size_t(l2_bytes) / weight_bytes) + 1;
+    const auto affordable = static_cast<std::int64_t>(std::max<std::size_t>(1, most_weight_bytes / weight_bytes));
+    return std::min({wanted, affordable, most_copies});
+}
+
+/// The largest difference that rounding explains between two correct outputs on the bench's operands: outputs are sums
+/// of k terms of size 1 / sqrt(k), so of order 1 and rarely over 6, with magnitude sqrt(k) (the sum of absolute terms).
+double rounding_allowance(const GemmProblem& p) {
+    const double k = static_cast<double>(p.k), largest_output = 6, magnitude = std::sqrt(k);
+    const double multiply = p.precision == Precision::tf32 ? 2 * unit_roundoff(p.precision) : 0;
+    return 4 * (unit_roundoff(p.out_type) * largest_output + multiply +
+                (1 + std::sqrt(k)) * accumulator_roundoff(p.precision) * magnitude);
+}
+
+/// Operands, outputs and events for one problem.
+class Bench {
+  public:
+    Bench(const GemmProblem& problem, std::size_t workspace_bytes, const LaunchGemm& launch)
+        : problem_(problem),
+          launch_(launch),
+          weight_bytes_(aligned_bytes(stored_w(problem))),
+          copies_(copies_of(weight_bytes_)),
+          x_(allocate(aligned_bytes(stored_x(problem)))),
+          w_(allocate(weight_bytes_ * copies_)),
+          bias_(allocate(problem.bias ? problem.n * size_of(storage_type(problem.precision)) : 0)),
+          out_(allocate(aligned_bytes(stored_out(problem)))),
+          workspace_(allocate(workspace_bytes)),
+          difference_(allocate(sizeof(double))) {
+        const DataType type = storage_type(problem.precision);
+        const auto count = [&](std::size_t bytes) { return static_cast<std::int64_t>(bytes / size_of(type)); };
+        const double weight_deviation = 1 / std::sqrt(static_cast<double>(problem.k));
+        fill_normal(type, x_.get(), count(aligned_bytes(stored_x(problem))), 1, 1, stream_.get());
+        fill_normal(type, w_.get(), count(weight_bytes_ * copies_), weight_deviation, 2, stream_.get());
+        if (bias_) fill_normal(type, bias_.get(), problem.n, 1, 3, stream_.get());
+    }
+
+    /// One launch on the first copy of the weights; whether it was accepted.
+    bool launch_once(const GemmAlgorithm& candidate) {
+        return launch_(candidate, pointers(0), workspace_.get(), stream_.get());
+    }
+
+    /// Runs `candidate` on poisoned output. The first candidate's output becomes what the others must agree with.
+    bool correct(const GemmAlgorithm& candidate) {
+        const std::size_t bytes = aligned_bytes(stored_out(problem_));
+        KBENCH_CUDA(cudaMemsetAsync(out_.get(), 0xff, bytes, stream_.get()));  // NaN in every type
+        if (!launch_once(candidate)) return false;
+        const bool first = !expected_;
+        if (first) {
+            expected_ = allocate(bytes);
+            KBENCH_CUDA(cudaMemcpyAsync(expected_.get(), out_.get(), bytes, cudaMemcpyDeviceToDevice, stream_.get()));
+        }
+        double largest = 0;
+        const Stored out = stored_out(problem_);
+        for (std::int64_t i = 0; i < problem_.batch; ++i) {
+            const std::size_t offset = i * out.stride * size_of(out.type);
+            double difference = 0;
+            largest_difference(out.type, static_cast<char*>(out_.get()) + offset,
+                               static_cast<char*>(expected_.get()) + offset, out.rows, out.columns, out.ld,
+                               static_cast<double*>(difference_.get()), stream_.get());
+            KBENCH_CUDA(
+                cudaMemcpyAsync(&difference, difference_.get(), sizeof difference, cudaMemcpyDefault, stream_.get()));
+            KBENCH_CUDA(cudaStreamSynchronize(stream_.get()));
+            largest = std::max(largest, difference);
+        }
+        const bool agrees = largest <= rounding_allowance(problem_);
+        if (first && !agrees) expected_.reset();  // not even finite
+        return agrees;
+    }
+
+    double time_once_us(const GemmAlgorithm& candidate) {
+        return timed_us([&] { launch_once(candidate); });
+    }
+
+    /// Launches that fill a run and touch every copy.
+    int launches_per_run(double launch_us) const {
+        return static_cast<int>(std::max<double>(static_cast<double>(copies_), std::ceil(run_us / launch_us)));
+    }
+
+    /// `launches` launches, one after the other through the copies of the weights; null when one is refused in capture.
+    GraphExec record(const GemmAlgorithm& candidate, int launches) {
+        bool accepted = true;
+        KBENCH_CUDA(cudaStreamBeginCapture(stream_.get(), cudaStreamCaptureModeThreadLocal));
+        for (int i = 0; i < launches; ++i)
+            accepted &= launch_(candidate, pointers(i % copies_), workspace_.get(), stream_.get());
+        cudaGraph_t captured;
+        KBENCH_CUDA(cudaStreamEndCapture(stream_.get(), &captured));
+        const Graph graph(captured);
+        if (!accepted) return nullptr;
+        cudaGraphExec_t exec;
+        KBENCH_CUDA(cudaGraphInstantiate(&exec, captured, 0));
+        return GraphExec(exec);
+    }
+
+    double time_us(const GraphExec& run) {
+        return timed_us([&] { KBENCH_CUDA(cudaGraphLaunch(run.get(), stream_.get())); });
+    }
+
+  private:
+    static constexpr std::size_t alignment = 256;
+
+    std::size_t aligned_bytes(const Stored& stored) const {
+        const std::size_t bytes = stored.extent(problem_.batch) * size_of(stored.type);
+        return (bytes + alignment - 1) / alignment * alignment;
+    }
+
+    GemmPointers pointers(std::int64_t copy) const {
+        return {x_.get(), static_cast<char*>(w_.get()) + copy * weight_bytes_, bias_.get(), out_.get()};
+    }
+
+    template <typename Work>
+    double timed_us(const Work& work) {
+        KBENCH_CUDA(cudaEventRecord(start_.get(), stream_.get()));
+        work();
+        KBENCH_CUDA(cudaEventRecord(stop_.get(), stream_.get()));
+        KBENCH_CUDA(cudaEventSynchronize(stop_.get()));
+        float elapsed_ms = 0;
+        KBENCH_CUDA(cudaEventElapsedTime(&elapsed_ms, start_.get(), stop_.get()));
+        return 1e3 * elapsed_ms;
+    }
+
+    const GemmProblem& problem_;
+    const LaunchGemm& launch_;
+    Stream stream_ = make_stream();
+    Event start_ = make_event(), stop_ = make_event();
+    std::size_t weight_bytes_;
+    std::int64_t copies_;
+    Memory x_, w_, bias_, out_, workspace_, difference_, expected_;
+};
+
+double median(std::vector<double> values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+/// A candidate that is still in the race.
+struct Contender {
+    GemmAlgorithm algorithm;
+    double once_us;
+    GraphExec run;
+    std::vector<double> run_times_us;
+};
+
+}  // namespace
+
+GemmAlgorithm fastest(const GemmProblem& problem, const std::vector<GemmAlgorithm>& candidates,
+                      std::size_t workspace_bytes, const LaunchGemm& launch) {
+    const auto none_left = [&] {
+        return Unsupported(fmt::format("none of {} cuBLASLt algorithms computed gemm m {} n {} k {} in {}",
+                                       candidates.size(), problem.m, problem.n, problem.k, name(problem.precision)));
+    };
+    Bench bench(problem, workspace_bytes, launch);
+    std::vector<Contender> contenders;
+    double best_us = std::numeric_limits<double>::infinity();
+    for (const GemmAlgorithm& candidate : candidates) {
+        if (!bench.correct(candidate)) continue;  // also the warm-up: the first launch of a kernel loads it
+        contenders.push_back({candidate, bench.time_once_us(candidate), nullptr, {}});
+        best_us = std::min(best_us, contenders.back().once_us);
+    }
+    if (contenders.empty()) throw none_left();
+    const auto measured = static_cast<int>(contenders.size());
+    std::erase_if(contenders, [&](const Contender& c) { return c.once_us > slow_factor * best_us; });
+
+    const int launches = bench.launches_per_run(best_us);
+    for (Contender& contender : contenders) contender.run = bench.record(contender.algorithm, launches);
+    std::erase_if(contenders, [](const Contender& c) { return !c.run; });
+    if (contenders.empty()) throw none_left();
+    for (Contender& contender : contenders) bench.time_us(contender.run);  // the first launch of a graph uploads it
+    // Interleaved, so that a drift of the clocks meets all alike.
+    for (int round = 0; round < rounds; ++round)
+        for (Contender& contender : contenders) contender.run_times_us.push_back(bench.time_us(contender.run));
+
+    for (Contender& contender : contenders) contender.algorithm.median_us = median(contender.run_times_us) / launches;
+    GemmAlgorithm best = std::min_element(contenders.begin(), contenders.end(), [](const auto& a, const auto& b) {
+                             return a.algorithm.median_us < b.algorithm.median_us;
+                         })->algorithm;
+    best.candidates = measured;
+    return best;
+}
+
+}  // namespace kbench::cuda

@@ -1,0 +1,23 @@
+// Finds the fastest of several ways to run one GEMM, by measuring them. Knows no cuBLASLt beyond its algorithm type.
+// Internal to kernels/gemm/.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <functional>
+#include <vector>
+
+#include "kernels/gemm/cublaslt.h"
+
+namespace kbench::cuda {
+
+/// Runs `problem` by one candidate and returns whether it could be launched.
+using LaunchGemm = std::function<bool(const GemmAlgorithm&, const GemmPointers&, void* workspace, cudaStream_t stream)>;
+
+/// The candidate with the smallest median time, with `median_us` and `candidates` filled in; weights are cold, operands
+/// random. Candidates that cannot be launched, or whose output differs from the first one's by more than rounding, are
+/// out. Throws Unsupported when none is left. Allocates device memory and gives all of it back.
+GemmAlgorithm fastest(const GemmProblem& problem, const std::vector<GemmAlgorithm>& candidates,
+                      std::size_t workspace_bytes, const LaunchGemm& launch);
+
+}  // namespace kbench::cuda

@@ -1,0 +1,114 @@
+// Layer norm, with the bias and the residual addition before it fused: each element is read once and kept in registers.
+#include <cuda_runtime.h>
+
+#include <string>
+
+#include "kernels/check.h"
+#include "kernels/native.h"
+#include "kernels/row.cuh"
+#include "kernels/types.cuh"
+
+namespace kbench::cuda {
+namespace {
+
+/// Elements of a row that a thread keeps in registers; 1024 threads hold rows of 16384.
+constexpr int values_per_thread = 16;
+
+/// No pointer to activations is __restrict__, because sum_out may be residual or x: every element is read and written
+/// by the same thread.
+template <typename T, int N, int vectors>
+__global__ void __launch_bounds__(1024)
+    layer_norm_kernel(const T* x, const T* __restrict__ pre_bias, const T* residual, const T* __restrict__ weight,
+                      const T* __restrict__ bias, T* sum_out, T* out, std::int64_t rows, int width,
+                      Arithmetic<T> epsilon) {
+    using A = Arithmetic<T>;
+    __shared__ A scratch[2][32];
+    const std::int64_t row = std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y;
+    if (row >= rows) return;
+    const std::int64_t start = row * width;
+    const auto column_of = [](int i) { return static_cast<int>(i * blockDim.x + threadIdx.x) * N; };
+
+    A values[vectors][N] = {};
+    A sum{0};
+#pragma unroll
+    for (int i = 0; i < vectors; ++i) {
+        const int column = column_of(i);
+        if (column >= width) continue;
+        const auto input = Vector<T, N>::load(x + start + column);
+#pragma unroll
+        for (int j = 0; j < N; ++j) values[i][j] = static_cast<A>(input.elements[j]);
+        if (pre_bias) {
+            const auto addend = Vector<T, N>::load(pre_bias + column);
+#pragma unroll
+            for (int j = 0; j < N; ++j) values[i][j] += static_cast<A>(addend.elements[j]);
+        }
+        if (residual) {
+            const auto addend = Vector<T, N>::load(residual + start + column);
+#pragma unroll
+            for (int j = 0; j < N; ++j) values[i][j] += static_cast<A>(addend.elements[j]);
+        }
+#pragma unroll
+        for (int j = 0; j < N; ++j) sum += values[i][j];
+    }
+    if (sum_out) {
+#pragma unroll
+        for (int i = 0; i < vectors; ++i) {
+            const int column = column_of(i);
+            if (column >= width) continue;
+            Vector<T, N> output;
+#pragma unroll
+            for (int j = 0; j < N; ++j) output.elements[j] = static_cast<T>(values[i][j]);
+            output.store(sum_out + start + column);
+        }
+    }
+    const A mean = sum_row(sum, scratch[0]) / static_cast<A>(width);
+
+    A squares{0};
+#pragma unroll
+    for (int i = 0; i < vectors; ++i) {
+        if (column_of(i) >= width) continue;
+#pragma unroll
+        for (int j = 0; j < N; ++j) squares += (values[i][j] - mean) * (values[i][j] - mean);
+    }
+    const A rstd = A{1} / sqrt(sum_row(squares, scratch[1]) / static_cast<A>(width) + epsilon);
+
+#pragma unroll
+    for (int i = 0; i < vectors; ++i) {
+        const int column = column_of(i);
+        if (column >= width) continue;
+        const auto scale = Vector<T, N>::load(weight + column);
+        const auto shift = Vector<T, N>::load(bias + column);
+        Vector<T, N> output;
+#pragma unroll
+        for (int j = 0; j < N; ++j)
+            output.elements[j] = static_cast<T>((values[i][j] - mean) * rstd * static_cast<A>(scale.elements[j]) +
+                                                static_cast<A>(shift.elements[j]));
+        output.store(out + start + column);
+    }
+}
+
+}  // namespace
+
+void layer_norm_forward(DataType type, const void* x, const void* pre_bias, const void* residual, const void* weight,
+                        const void* bias, void* sum_out, void* out, std::int64_t rows, std::int64_t width,
+                        double epsilon, cudaStream_t stream) {
+    dispatch(type, [&]<typename T>() {
+        dispatch_vector<vector_width<T>>(width, {x, pre_bias, residual, weight, bias, sum_out, out}, [&]<int N>() {
+            constexpr int most_vectors = values_per_thread / N;
+            const RowShape shape = row_shape(rows, divide_up(width, N), 1, most_vectors);
+            if (shape.vectors_per_thread == 0)
+                throw Unsupported("layer norm of width " + std::to_string(width) +
+                                  ": the native kernel keeps a row in registers, up to " +
+                                  std::to_string(1024 * values_per_thread) + " elements");
+            dispatch_power_of_two<most_vectors>(shape.vectors_per_thread, [&]<int vectors>() {
+                layer_norm_kernel<T, N, vectors><<<shape.grid, shape.block, 0, stream>>>(
+                    static_cast<const T*>(x), static_cast<const T*>(pre_bias), static_cast<const T*>(residual),
+                    static_cast<const T*>(weight), static_cast<const T*>(bias), static_cast<T*>(sum_out),
+                    static_cast<T*>(out), rows, static_cast<int>(width), static_cast<Arithmetic<T>>(epsilon));
+            });
+        });
+    });
+    KBENCH_CUDA_LAUNCHED("layer_norm_kernel");
+}
+
+}  // namespace kbench::cuda

@@ -1,0 +1,85 @@
+// What the native kernels share: dispatch on the element type, the type each is computed in, and vectorised access.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <type_traits>
+
+#include "models/error.h"
+#include "models/precision.h"
+
+namespace kbench::cuda {
+
+/// The type that elements stored as T are computed in.
+template <typename T>
+using Arithmetic = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+/// Elements of T in 16 bytes, the widest access of a thread.
+template <typename T>
+inline constexpr int vector_width = 16 / static_cast<int>(sizeof(T));
+
+/// Calls `function.operator()<T>()` for the T that stores `type`.
+template <typename Function>
+void dispatch(DataType type, Function&& function) {
+    switch (type) {
+        case DataType::fp16: return function.template operator()<__half>();
+        case DataType::bf16: return function.template operator()<__nv_bfloat16>();
+        case DataType::fp32: return function.template operator()<float>();
+        case DataType::fp64: return function.template operator()<double>();
+        case DataType::int32: break;
+    }
+    throw UsageError("native kernels compute fp16, bf16, fp32 and fp64, not int32");
+}
+
+/// Calls `function.operator()<elements>()` when rows of `width` elements at `pointers` can be accessed in whole vectors
+/// of `elements`, else `function.operator()<1>()`. Null pointers count as aligned.
+template <int elements, typename Function>
+void dispatch_vector(std::int64_t width, std::initializer_list<const void*> pointers, Function&& function) {
+    bool whole = width % elements == 0;
+    for (const void* pointer : pointers) whole &= reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0;
+    if (whole) return function.template operator()<elements>();
+    function.template operator()<1>();
+}
+
+constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// The unsigned type of one memory access of `bytes`.
+template <std::size_t bytes>
+using AccessBits =
+    std::conditional_t<bytes == 2, std::uint16_t,
+                       std::conditional_t<bytes == 4, std::uint32_t, std::conditional_t<bytes == 8, uint2, uint4>>>;
+
+/// N neighbouring elements, moved in as few accesses as their size allows (16 bytes each).
+template <typename T, int N>
+struct Vector {
+    T elements[N];
+
+    static constexpr std::size_t access_bytes = sizeof(T) * N < 16 ? sizeof(T) * N : 16;
+    static constexpr int accesses = static_cast<int>(sizeof(T) * N / access_bytes);
+    using Bits = AccessBits<access_bytes>;
+
+    static __device__ Vector load(const T* address) {
+        Vector vector;
+#pragma unroll
+        for (int i = 0; i < accesses; ++i) {
+            const Bits bits = reinterpret_cast<const Bits*>(address)[i];
+            memcpy(reinterpret_cast<char*>(vector.elements) + i * access_bytes, &bits, access_bytes);
+        }
+        return vector;
+    }
+
+    __device__ void store(T* address) const {
+#pragma unroll
+        for (int i = 0; i < accesses; ++i) {
+            Bits bits;
+            memcpy(&bits, reinterpret_cast<const char*>(elements) + i * access_bytes, access_bytes);
+            reinterpret_cast<Bits*>(address)[i] = bits;
+        }
+    }
+};
+
+}  // namespace kbench::cuda

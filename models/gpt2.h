@@ -1,0 +1,34 @@
+// GPT-2 (Radford et al., 2019) as layers of ops.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "models/model.h"
+
+namespace kbench {
+
+/// The keys of a Hugging Face GPT-2 `config.json` that change what is computed.
+struct Gpt2Config {
+    std::string name;
+    std::int64_t n_embd, n_layer, n_head;
+    std::int64_t n_ctx = 1024;  ///< longest sequence (`n_positions`)
+    std::int64_t vocab_size = 50257;
+    std::int64_t n_inner = 0;  ///< width of the MLP; 0 means 4 * n_embd
+    double layer_norm_epsilon = 1e-5;
+    bool scale_attn_weights = true;
+    bool scale_attn_by_inverse_layer_idx = false;
+    bool reorder_and_upcast_attn = false;
+    double initializer_range = 0.02;
+    bool tie_word_embeddings = true;
+};
+
+enum class AttentionKind { fused, unfused };
+
+/// Parses the text of a `config.json`. Throws UsageError naming the missing or wrong key; `path` is used in its line.
+Gpt2Config parse_gpt2_config(const std::string& text, const std::string& path);
+
+/// The forward pass. Throws UsageError when seq is not in [1, n_ctx] or batch is not positive.
+Model make_gpt2(const Gpt2Config& config, std::int64_t batch, std::int64_t seq, AttentionKind attention);
+
+}  // namespace kbench

@@ -1,0 +1,84 @@
+// The command line: what is accepted, and one clear line for what is not.
+#include "bench/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/error.h"
+
+namespace kbench {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string refusal(const std::vector<std::string>& arguments) {
+    try {
+        parse_run(arguments);
+    } catch (const UsageError& error) {
+        EXPECT_EQ(error.code(), ExitCode::usage);
+        EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << "one line";
+        return error.what();
+    }
+    return "accepted";
+}
+
+TEST(Options, DefaultsAreTheCheckpointsPrecisionAndBatchOne) {
+    const RunRequest r = parse_run({"--model", "gpt2-large", "--seq", "1024"}).request;
+    EXPECT_EQ(r.run.config.n_layer, 36);
+    EXPECT_THAT(r.run.precisions, ElementsAre(Precision::fp32));
+    EXPECT_THAT(r.run.batches, ElementsAre(1));
+    EXPECT_THAT(r.run.seqs, ElementsAre(1024));
+    EXPECT_EQ(r.run.attention, AttentionKind::fused);
+    EXPECT_EQ(r.backend, "auto");
+    EXPECT_TRUE(r.run.verify);
+}
+
+TEST(Options, ListsAreSweeps) {
+    const RunRequest r =
+        parse_run({"--model", "gpt2", "--batch", "1,4,8", "--precision=fp16,fp64", "--seq", "128,512"}).request;
+    EXPECT_THAT(r.run.batches, ElementsAre(1, 4, 8));
+    EXPECT_THAT(r.run.precisions, ElementsAre(Precision::fp16, Precision::fp64));
+    EXPECT_THAT(r.run.seqs, ElementsAre(128, 512));
+}
+
+TEST(Options, AllPrecisionsHaveAWord) {
+    EXPECT_EQ(parse_run({"--model", "gpt2", "--precision", "all"}).request.run.precisions.size(), 5u);
+}
+
+TEST(Options, ProvidersAreChosenByOp) {
+    const RunRequest r = parse_run({"--model", "gpt2", "--provider", "gemm=cublas,attention=native"}).request;
+    EXPECT_EQ(r.run.providers.at("gemm"), "cublas");
+    EXPECT_EQ(r.run.providers.at("attention"), "native");
+}
+
+TEST(Options, WrongValuesSayWhatWouldBeRight) {
+    EXPECT_THAT(refusal({"--model", "gpt2", "--batch", "0"}),
+                HasSubstr("--batch '0': must be a whole number of at least 1"));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--batch", "two"}), HasSubstr("--batch 'two'"));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--batch", "1.5"}), HasSubstr("--batch '1.5'"));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--seq", "99999"}), HasSubstr("over gpt2's n_ctx 1024"));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--precision", "fp8"}), HasSubstr("fp16, bf16, tf32, fp32, fp64"));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--backend", "tpu"}), HasSubstr("auto, cuda, cpu"));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--direction", "sideways"}), HasSubstr("fwd"));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--provider", "gemm"}), HasSubstr("op=name"));
+    EXPECT_THAT(refusal({"--model", "gpt2-lrage"}), HasSubstr("gpt2-large"));
+    EXPECT_THAT(refusal({}), HasSubstr("--model is missing"));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--config", "x.json"}), HasSubstr("exclude each other"));
+    EXPECT_THAT(refusal({"--config", "/nowhere/config.json"}), HasSubstr("cannot be read"));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--sequence", "8"}), HasSubstr("--sequence"));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--batch", "1,2", "--dump-logits", "x.npy"}), HasSubstr("one point"));
+}
+
+TEST(Options, HelpNamesEveryOption) {
+    const std::string help = parse_run({"--help"}).help;
+    for (const Option& option : run_options()) EXPECT_THAT(help, HasSubstr(std::string(option.name)));
+}
+
+TEST(Options, QuickLowersTheBudgetUnlessOneIsGiven) {
+    EXPECT_EQ(parse_run({"--model", "gpt2", "--quick"}).request.run.sampler.time_budget_s, 1);
+    EXPECT_EQ(parse_run({"--model", "gpt2", "--quick", "--time-budget", "7"}).request.run.sampler.time_budget_s, 7);
+}
+
+}  // namespace
+}  // namespace kbench

@@ -1,0 +1,214 @@
+// The CPU's own vector loops agree with the reference in every stored type, at widths that end within a vector, and in
+// place.
+#include "cpu/native.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/cpu/matrix.h"
+
+namespace kbench::cpu {
+namespace {
+
+using test::elements;
+using test::expect_agrees;
+using test::Matrix;
+using test::precision_of;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+struct Case {
+    DataType type;
+    std::int64_t rows, width;
+};
+void PrintTo(const Case& c, std::ostream* out) { *out << name(c.type) << " " << c.rows << "x" << c.width; }
+
+class Native : public testing::TestWithParam<Case> {
+  protected:
+    DataType type = GetParam().type;
+    std::int64_t rows = GetParam().rows, width = GetParam().width;
+    Precision precision = precision_of(type);
+    Matrix x = Matrix::normal(type, rows, width, 1), other = Matrix::normal(type, rows, width, 2);
+    Matrix weight = Matrix::normal(type, 1, width, 3), bias = Matrix::normal(type, 1, width, 4);
+    Matrix out = Matrix::poisoned(type, rows, width);
+    std::vector<reference::Element> all = elements(rows, width);
+};
+
+TEST_P(Native, EmbeddingAddsTheTokensRowToThePositionsRow) {
+    const Embedding op{rows, 13, width, 29, 13};
+    const Matrix wte = Matrix::normal(type, op.vocab, width, 5), wpe = Matrix::normal(type, op.positions, width, 6);
+    std::vector<std::int32_t> tokens(static_cast<std::size_t>(rows));
+    for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<std::int32_t>(i * 7 % 29);
+    embedding(type, op, tokens.data(), wte.data(), wpe.data(), out.data());
+    const reference::View token_view{tokens.data(), DataType::int32, rows, 1, 1};
+    expect_agrees(out, all, reference::embedding(op, token_view, wte.view(), wpe.view(), all), precision);
+}
+
+TEST_P(Native, LayerNormHoldsWithoutResidual) {
+    const LayerNorm op{rows, width, 1e-5};
+    layer_norm(type, op, x.data(), nullptr, weight.data(), bias.data(), nullptr, out.data());
+    expect_agrees(out, all, reference::layer_norm(op, x.view(), {}, {}, weight.view(), bias.view(), all), precision);
+}
+
+TEST_P(Native, LayerNormDoesNotCancelWhenTheMeanIsLarge) {
+    const LayerNorm op{rows, width, 1e-5};
+    const Matrix shifted = Matrix::normal(type, rows, width, 7, 1, 100);
+    layer_norm(type, op, shifted.data(), nullptr, weight.data(), bias.data(), nullptr, out.data());
+    expect_agrees(out, all, reference::layer_norm(op, shifted.view(), {}, {}, weight.view(), bias.view(), all),
+                  precision);
+}
+
+TEST_P(Native, LayerNormStoresTheSumAlsoOverItsResidual) {
+    const LayerNorm op{rows, width, 1e-5};
+    const auto norm = reference::layer_norm(op, x.view(), {}, other.view(), weight.view(), bias.view(), all);
+    const auto sum = reference::layer_norm_sum(op, x.view(), {}, other.view(), all);
+    layer_norm(type, op, x.data(), other.data(), weight.data(), bias.data(), other.data(), out.data());
+    expect_agrees(out, all, norm, precision);
+    expect_agrees(other, all, sum, precision);
+}
+
+TEST_P(Native, BiasAndGeluAreOptionalAndWorkInPlace) {
+    for (const bool with_bias : {false, true})
+        for (const bool gelu : {false, true}) {
+            const reference::View bias_view = with_bias ? bias.view() : reference::View{};
+            Matrix in_place = x;
+            bias_gelu(type, rows, width, in_place.data(), with_bias ? bias.data() : nullptr, gelu, in_place.data());
+            expect_agrees(in_place, all, reference::bias_gelu(x.view(), bias_view, gelu, all), precision);
+        }
+}
+
+TEST_P(Native, ResidualAddWorksInPlace) {
+    const auto expected = reference::residual_add(x.view(), other.view(), all);
+    residual_add(type, rows * width, x.data(), other.data(), x.data());
+    expect_agrees(x, all, expected, precision);
+}
+
+TEST_P(Native, SoftmaxOfMaskedRowsIsExactlyZeroWhereMasked) {
+    const Softmax op{rows, width, false};
+    std::int64_t i = 0;
+    Matrix scores = x;
+    scores.fill([&, this] {
+        const std::int64_t row = i / width, column = i % width;
+        ++i;
+        return column <= row % width ? 30 * x(row, column) : -infinity;
+    });
+    softmax(type, type, op, scores.data(), out.data());
+    expect_agrees(out, all, reference::softmax(op, scores.view(), all), precision);
+    for (std::int64_t r = 0; r < rows; ++r)
+        for (std::int64_t c = r % width + 1; c < width; ++c)
+            ASSERT_EQ(out(r, c), 0.0) << "row " << r << " column " << c;
+}
+
+std::vector<Case> cases() {
+    std::vector<Case> all;
+    for (DataType type : {DataType::fp16, DataType::bf16, DataType::fp32, DataType::fp64})
+        for (std::int64_t rows : {1, 17, 100})
+            for (std::int64_t width : {1, 64, 100, 1283}) all.push_back({type, rows, width});
+    return all;
+}
+INSTANTIATE_TEST_SUITE_P(Shapes, Native, testing::ValuesIn(cases()));
+
+TEST(NativeAttentionParts, ScaleMaskScalesBelowTheDiagonalOfEachHeadAndHidesTheRest) {
+    for (DataType type : {DataType::fp16, DataType::bf16, DataType::fp32, DataType::fp64}) {
+        const ScaleMask op{{2, 3, 37, 64}, 0.125, false};
+        Matrix scores = Matrix::normal(type, 2 * 3 * 37, 37, 1);
+        const auto all = elements(scores.rows, scores.columns);
+        const auto expected = reference::scale_mask(op, scores.view(), all);
+        scale_mask(type, op, scores.data());
+        expect_agrees(scores, all, expected, precision_of(type));
+    }
+}
+
+TEST(NativeAttentionParts, SoftmaxNarrowsUpcastScores) {
+    const Softmax op{19, 333, true};
+    const Matrix scores = Matrix::normal(DataType::fp32, op.rows, op.width, 1, 5);
+    const auto all = elements(op.rows, op.width);
+    for (DataType type : {DataType::fp16, DataType::bf16}) {
+        Matrix out = Matrix::poisoned(type, op.rows, op.width);
+        softmax(DataType::fp32, type, op, scores.data(), out.data());
+        expect_agrees(out, all, reference::softmax(op, scores.view(), all), precision_of(type));
+    }
+}
+
+TEST(VectorConversion, EveryFp16AndBf16SurvivesLoadAndStore) {
+    for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+        const Float16 half{static_cast<std::uint16_t>(bits)};
+        const BFloat16 brain{static_cast<std::uint16_t>(bits)};
+        Float16 half_back;
+        BFloat16 brain_back;
+        store(half_back, load(half));
+        store(brain_back, load(brain));
+        if (std::isnan(load(half)))
+            ASSERT_TRUE(std::isnan(load(half_back))) << bits;
+        else
+            ASSERT_EQ(half_back.bits, bits);
+        if (std::isnan(load(brain)))
+            ASSERT_TRUE(std::isnan(load(brain_back))) << bits;
+        else
+            ASSERT_EQ(brain_back.bits, bits);
+    }
+}
+
+TEST(VectorConversion, RoundsToNearestTiesToEvenAndOverflowsToInfinity) {
+    const auto fp16 = [](float x) {
+        Float16 to;
+        store(to, x);
+        return to.bits;
+    };
+    const auto bf16 = [](float x) {
+        BFloat16 to;
+        store(to, x);
+        return to.bits;
+    };
+    EXPECT_EQ(fp16(1.0f), 0x3c00);
+    EXPECT_EQ(fp16(1 + 0x1p-11f), 0x3c00);             // tie, to even: down
+    EXPECT_EQ(fp16(1 + 0x3p-11f), 0x3c02);             // tie, to even: up
+    EXPECT_EQ(fp16(1 + 0x1p-11f + 0x1p-20f), 0x3c01);  // above the tie
+    EXPECT_EQ(fp16(65519.0f), 0x7bff);
+    EXPECT_EQ(fp16(65520.0f), 0x7c00);
+    EXPECT_EQ(fp16(-1e30f), 0xfc00);
+    EXPECT_EQ(fp16(0x1p-24f), 0x0001);
+    EXPECT_EQ(fp16(0x1p-25f), 0x0000);  // tie between 0 and the least subnormal
+    EXPECT_EQ(fp16(0x3p-25f), 0x0002);
+    EXPECT_EQ(bf16(1 + 0x1p-8f), 0x3f80);
+    EXPECT_EQ(bf16(1 + 0x3p-8f), 0x3f82);
+    EXPECT_EQ(bf16(3.4e38f), 0x7f80);
+}
+
+TEST(VectorExp2, IsWithinTwoUlpAndZeroFarBelow) {
+    for (double x = -125.9; x < 127; x += 0.00917) {
+        const float argument = static_cast<float>(x);
+        EXPECT_NEAR(exp2_vector(argument) / std::exp2(static_cast<double>(argument)), 1, 0x1p-22) << x;
+        EXPECT_NEAR(exp2_vector(8 * x) / std::exp2(8 * x), 1, 0x1p-51) << 8 * x;
+    }
+    EXPECT_EQ(exp2_vector(0.0f), 1.0f);
+    EXPECT_EQ(exp2_vector(0.0), 1.0);
+    EXPECT_EQ(exp2_vector(-127.0f), 0.0f);
+    EXPECT_EQ(exp2_vector(-std::numeric_limits<float>::infinity()), 0.0f);
+    EXPECT_TRUE(std::isnan(exp2_vector(std::numeric_limits<float>::quiet_NaN())));
+}
+
+TEST(VectorDispatch, EveryInstructionSetGivesTheSameGelu) {
+    const Matrix x = Matrix::normal(DataType::fp32, 1, 1003, 1, 3);
+    const float* from = static_cast<const float*>(x.data());
+    std::vector<float> plain(1003), wide(1003);
+    const auto loop_into = [from](std::vector<float>& out) {
+        return [from, to = out.data()] {
+#pragma omp simd
+            for (int i = 0; i < 1003; ++i) to[i] = gelu_vector(from[i]);
+        };
+    };
+    run_x86_64(loop_into(plain));
+    const auto near_plain = testing::Pointwise(testing::FloatNear(1e-6f), plain);  // FMA rounds differently
+    if (vector_isa() == VectorIsa::x86_64) GTEST_SKIP() << "this CPU has no AVX2";
+    run_avx2(loop_into(wide));
+    EXPECT_THAT(wide, near_plain);
+    if (vector_isa() != VectorIsa::avx512) GTEST_SKIP() << "this CPU has no AVX-512";
+    run_avx512(loop_into(wide));
+    EXPECT_THAT(wide, near_plain);
+}
+
+}  // namespace
+}  // namespace kbench::cpu

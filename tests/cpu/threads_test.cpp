@@ -1,0 +1,72 @@
+// Cores come from the affinity mask, and pinned threads stay where they are put.
+#include "cpu/threads.h"
+
+#include <gmock/gmock.h>
+#include <omp.h>
+#include <sched.h>
+
+namespace kbench::cpu {
+namespace {
+
+/// Gives the process's OpenMP threads and their number back as they were.
+class Threads : public testing::Test {
+  protected:
+    void SetUp() override {
+        ASSERT_EQ(sched_getaffinity(0, sizeof(mask_), &mask_), 0);
+        threads_ = omp_get_max_threads();
+    }
+    void TearDown() override {
+        const cpu_set_t mask = mask_;
+#pragma omp parallel
+        sched_setaffinity(0, sizeof(mask), &mask);
+        omp_set_num_threads(threads_);
+    }
+    static void allow(const std::vector<int>& cpus) {
+        cpu_set_t mask;
+        CPU_ZERO(&mask);
+        for (int cpu : cpus) CPU_SET(cpu, &mask);
+        ASSERT_EQ(sched_setaffinity(0, sizeof(mask), &mask), 0);
+    }
+
+  private:
+    cpu_set_t mask_;
+    int threads_;
+};
+
+TEST_F(Threads, PhysicalCoresAreInOrderAndNoMoreThanTheMaskAllows) {
+    const std::vector<int> cores = physical_cores();
+    ASSERT_FALSE(cores.empty());
+    EXPECT_THAT(cores, testing::WhenSorted(testing::ElementsAreArray(cores)));
+    allow({cores.back()});
+    EXPECT_THAT(physical_cores(), testing::ElementsAre(cores.back()));
+}
+
+TEST_F(Threads, PinnedThreadsRunOnTheirCores) {
+    const std::vector<int> cores = physical_cores();
+    ASSERT_TRUE(pin_threads(cores));
+    EXPECT_EQ(omp_get_max_threads(), static_cast<int>(cores.size()));
+    std::vector<int> ran(cores.size(), -1);
+#pragma omp parallel
+    ran[static_cast<std::size_t>(omp_get_thread_num())] = sched_getcpu();
+    EXPECT_EQ(ran, cores);
+}
+
+TEST_F(Threads, PinningToACpuThatDoesNotExistIsReported) {
+    EXPECT_FALSE(pin_threads({8191}));
+    EXPECT_FALSE(pin_threads({}));
+}
+
+TEST_F(Threads, CpuInfoCountsWhatTheMaskAllows) {
+    const CpuInfo info = cpu_info();
+    EXPECT_EQ(info.physical_cores, static_cast<int>(physical_cores().size()));
+    EXPECT_GE(info.logical_cpus, info.physical_cores);
+    EXPECT_GE(info.sockets, 1);
+    EXPECT_FALSE(info.model.empty());
+    EXPECT_THAT(info.isa,
+                testing::IsSubsetOf({"avx2", "avx512f", "avx512_bf16", "avx512_fp16", "amx_tile", "amx_bf16"}));
+    if (info.l1d_bytes == 0) GTEST_SKIP() << "this system does not tell the sizes of caches";
+    EXPECT_GT(info.l2_bytes, info.l1d_bytes);
+}
+
+}  // namespace
+}  // namespace kbench::cpu

@@ -1,0 +1,319 @@
+// cuBLASLt and cuBLAS against the reference, in every precision.
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "kernels/check.h"
+#include "kernels/gemm/cublaslt.h"
+#include "models/error.h"
+#include "tests/kernels/device_matrix.h"
+
+namespace kbench::test {
+namespace {
+
+using cuda::GemmProblem;
+
+constexpr std::size_t workspace_limit = std::size_t{32} << 20;
+
+struct Shape {
+    std::int64_t m, n, k;
+    bool weight_transposed = false, bias = false, gelu = false;
+    std::int64_t padding = 0;  ///< of every row, in elements
+};
+
+GemmProblem problem_of(Precision precision, const Shape& s) {
+    return {.precision = precision,
+            .m = s.m,
+            .n = s.n,
+            .k = s.k,
+            .weight_transposed = s.weight_transposed,
+            .bias = s.bias,
+            .gelu = s.gelu,
+            .out_type = storage_type(precision),
+            .ld_x = s.k + s.padding,
+            .ld_w = (s.weight_transposed ? s.k : s.n) + s.padding,
+            .ld_out = s.n + s.padding};
+}
+
+/// Random operands of a problem without batches, and the run of a provider on them.
+struct Operands {
+    GemmProblem problem;
+    HostMatrix x, w, bias;
+
+    explicit Operands(const GemmProblem& p)
+        : problem(p),
+          x(HostMatrix::normal(storage_type(p.precision), p.m, p.k, 1, 1, 0, p.ld_x)),
+          w(p.weight_transposed ? HostMatrix::normal(storage_type(p.precision), p.n, p.k, 2, 0.05, 0, p.ld_w)
+                                : HostMatrix::normal(storage_type(p.precision), p.k, p.n, 2, 0.05, 0, p.ld_w)),
+          bias(HostMatrix::normal(storage_type(p.precision), 1, p.n, 3)) {}
+
+    template <typename Provider>
+    HostMatrix run(const Provider& provider, std::size_t workspace_bytes, cudaStream_t stream = nullptr) const {
+        const DeviceMatrix device_x(x), device_w(w), device_bias(bias);
+        const auto out = DeviceMatrix::poisoned(problem.out_type, problem.m, problem.n, problem.ld_out);
+        void* workspace = nullptr;
+        KBENCH_CUDA(cudaMalloc(&workspace, workspace_bytes));
+        provider.run({device_x.data(), device_w.data(), problem.bias ? device_bias.data() : nullptr, out.data()},
+                     workspace, stream);
+        HostMatrix result = out.download();
+        KBENCH_CUDA(cudaFree(workspace));
+        for (std::int64_t row = 0; row < problem.m; ++row)
+            for (std::int64_t column = problem.n; column < problem.ld_out; ++column) {
+                const double padding = reference::View{result.bytes.data(), result.type, problem.m, problem.ld_out,
+                                                       problem.ld_out}(row, column);
+                if (!std::isnan(padding)) {
+                    ADD_FAILURE() << "padding of row " << row << " was written";
+                    return result;
+                }
+            }
+        return result;
+    }
+
+    std::vector<reference::Expected> expected(const std::vector<reference::Element>& elements) const {
+        return reference::gemm({problem.m, problem.n, problem.k, problem.weight_transposed}, x.view(), w.view(),
+                               problem.bias ? bias.view() : reference::View{}, problem.gelu, {}, elements);
+    }
+
+    void expect_correct(const HostMatrix& result) const {
+        const auto elements = elements_of(problem.m, problem.n, 500);
+        expect_agrees(result, elements, expected(elements), problem.precision);
+    }
+};
+
+/// A cache in a folder of its own, gone with the test.
+class GemmOnDevice : public ::testing::TestWithParam<Precision> {
+  protected:
+    GemmOnDevice()
+        : folder_(std::filesystem::temp_directory_path() / ("kbench_gemm_test_" + std::to_string(getpid()))) {
+        std::filesystem::remove_all(folder_);
+    }
+    ~GemmOnDevice() override { std::filesystem::remove_all(folder_); }
+    std::filesystem::path file() const { return folder_ / "algorithms.json"; }
+
+    void check_lt(const Shape& shape) {
+        SCOPED_TRACE(testing::Message() << "m " << shape.m << " n " << shape.n << " k " << shape.k);
+        cuda::AlgorithmCache cache(file(), false);
+        const Operands operands(problem_of(GetParam(), shape));
+        const cuda::LtGemm gemm(operands.problem, cache, workspace_limit);
+        operands.expect_correct(operands.run(gemm, gemm.algorithm().workspace_bytes));
+        EXPECT_GT(gemm.algorithm().median_us, 0);
+        EXPECT_GE(gemm.algorithm().candidates, 1);
+        EXPECT_TRUE(gemm.description().starts_with("cublasLt algo ")) << gemm.description();
+    }
+
+    void check_cublas(const Shape& shape) {
+        SCOPED_TRACE(testing::Message() << "m " << shape.m << " n " << shape.n << " k " << shape.k);
+        const Operands operands(problem_of(GetParam(), shape));
+        const cuda::CublasGemm gemm(operands.problem);
+        operands.expect_correct(operands.run(gemm, cuda::CublasGemm::workspace_bytes));
+    }
+
+  private:
+    std::filesystem::path folder_;
+};
+
+constexpr Shape plain_shapes[] = {
+    {1, 1280, 1280},        {17, 64, 100},          {1000, 100, 64},
+    {64, 128, 256, true},   {17, 1283, 1280},       {33, 1280, 1283, true},
+    {3072, 1280, 320},      {1000, 64, 5120, true}, {128, 256, 64, false, false, false, 8},
+    {7, 50257, 1280, true}, {7, 50304, 1280, true},
+};
+
+TEST_P(GemmOnDevice, LtComputesTheProduct) {
+    KBENCH_NEEDS_DEVICE();
+    for (const Shape& shape : plain_shapes) check_lt(shape);
+}
+
+TEST_P(GemmOnDevice, LtAddsBiasAndAppliesGelu) {
+    KBENCH_NEEDS_DEVICE();
+    if (GetParam() == Precision::fp64) GTEST_SKIP() << "cuBLASLt has no epilogue in fp64";
+    check_lt({17, 64, 100, false, true, false});
+    check_lt({1000, 1280, 320, false, true, false});
+    check_lt({1000, 5120, 1280, false, true, true});
+    check_lt({33, 100, 64, true, true, true});
+    check_lt({33, 128, 64, false, false, true});
+}
+
+TEST_P(GemmOnDevice, CublasComputesTheProduct) {
+    KBENCH_NEEDS_DEVICE();
+    for (const Shape& shape : plain_shapes) check_cublas(shape);
+}
+
+TEST_P(GemmOnDevice, ComputesInThePrecisionAskedFor) {
+    KBENCH_NEEDS_DEVICE();
+    if (storage_type(GetParam()) != DataType::fp32) GTEST_SKIP() << "only fp32 storage leaves a choice of multiplier";
+    cuda::AlgorithmCache cache(file(), false);
+    const Operands operands(problem_of(GetParam(), {1024, 1280, 1280}));
+    const auto elements = elements_of(1024, 1280, 2000);
+    const auto expected = operands.expected(elements);
+    const cuda::LtGemm lt(operands.problem, cache, workspace_limit);
+    const cuda::CublasGemm cublas(operands.problem);
+    for (const HostMatrix& result :
+         {operands.run(lt, workspace_limit), operands.run(cublas, cuda::CublasGemm::workspace_bytes)}) {
+        std::size_t beyond_fp32 = 0;
+        for (std::size_t i = 0; i < elements.size(); ++i)
+            beyond_fp32 += !reference::agrees(result(elements[i].row, elements[i].column), expected[i], Precision::fp32,
+                                              DataType::fp32);
+        if (GetParam() == Precision::fp32) {
+            EXPECT_EQ(beyond_fp32, 0u);
+        } else {
+            EXPECT_GT(beyond_fp32, elements.size() / 2) << "more accurate than tf32 can be";
+        }
+    }
+}
+
+/// The unfused attention's products: one strided batch over heads, operands sliced out of qkv, scores optionally
+/// upcast.
+TEST_P(GemmOnDevice, BatchesOverHeadsInsideQkv) {
+    KBENCH_NEEDS_DEVICE();
+    const Precision precision = GetParam();
+    const DataType type = storage_type(precision);
+    constexpr std::int64_t heads = 5, seq = 65, head_size = 64, width = heads * head_size;
+    const auto qkv = HostMatrix::normal(type, seq, 3 * width, 1);
+    const DeviceMatrix device_qkv(qkv);
+    const auto* q = static_cast<const char*>(device_qkv.data());
+    const AttentionShape shape{1, heads, seq, head_size};
+    cuda::AlgorithmCache cache(file(), false);
+    void* workspace = nullptr;
+    KBENCH_CUDA(cudaMalloc(&workspace, workspace_limit));
+    for (const bool upcast : {false, true}) {
+        if (upcast && size_of(type) != 2) continue;
+        const DataType scores_type = upcast ? DataType::fp32 : type;
+        const GemmProblem scores_problem{.precision = precision,
+                                         .m = seq,
+                                         .n = seq,
+                                         .k = head_size,
+                                         .weight_transposed = true,
+                                         .out_type = scores_type,
+                                         .ld_x = 3 * width,
+                                         .ld_w = 3 * width,
+                                         .ld_out = seq,
+                                         .batch = heads,
+                                         .stride_x = head_size,
+                                         .stride_w = head_size,
+                                         .stride_out = seq * seq};
+        const cuda::LtGemm lt(scores_problem, cache, workspace_limit);
+        const cuda::CublasGemm cublas(scores_problem);
+        const auto elements = elements_of(heads * seq, seq, 4000);
+        const auto expected = reference::attention_scores({shape, upcast}, qkv.view(), elements);
+        for (const bool use_lt : {true, false}) {
+            const auto scores = DeviceMatrix::poisoned(scores_type, heads * seq, seq);
+            const cuda::GemmPointers pointers{q, q + width * size_of(type), nullptr, scores.data()};
+            use_lt ? lt.run(pointers, workspace, nullptr) : cublas.run(pointers, workspace, nullptr);
+            expect_agrees(scores.download(), elements, expected, precision);
+        }
+    }
+    const auto probabilities = HostMatrix::normal(type, heads * seq, seq, 2);
+    const DeviceMatrix device_probabilities(probabilities);
+    const GemmProblem context_problem{.precision = precision,
+                                      .m = seq,
+                                      .n = head_size,
+                                      .k = seq,
+                                      .out_type = type,
+                                      .ld_x = seq,
+                                      .ld_w = 3 * width,
+                                      .ld_out = width,
+                                      .batch = heads,
+                                      .stride_x = seq * seq,
+                                      .stride_w = head_size,
+                                      .stride_out = head_size};
+    const cuda::LtGemm lt(context_problem, cache, workspace_limit);
+    const auto out = DeviceMatrix::poisoned(type, seq, width);
+    lt.run({device_probabilities.data(), q + 2 * width * size_of(type), nullptr, out.data()}, workspace, nullptr);
+    const auto elements = elements_of(seq, width, 4000);
+    expect_agrees(out.download(), elements,
+                  reference::attention_context({shape}, probabilities.view(), qkv.view(), elements), precision);
+    KBENCH_CUDA(cudaFree(workspace));
+}
+
+TEST_P(GemmOnDevice, RemembersTheAlgorithmAndRefusesAStaleOne) {
+    KBENCH_NEEDS_DEVICE();
+    const Operands operands(problem_of(GetParam(), {64, 128, 256}));
+    {
+        cuda::AlgorithmCache cache(file(), false);
+        const cuda::LtGemm measured(operands.problem, cache, workspace_limit);
+        EXPECT_FALSE(measured.algorithm().from_cache);
+    }
+    {
+        cuda::AlgorithmCache cache(file(), false);
+        const cuda::LtGemm remembered(operands.problem, cache, workspace_limit);
+        EXPECT_TRUE(remembered.algorithm().from_cache);
+        operands.expect_correct(operands.run(remembered, remembered.algorithm().workspace_bytes));
+    }
+    // The same file with an algorithm that no library version has written.
+    std::ifstream input(file());
+    std::string text((std::istreambuf_iterator<char>(input)), {});
+    const auto words = text.find('[') + 1, end = text.find(']');
+    text.replace(words, end - words, R"("ff","ff","ff","ff","ff","ff","ff","ff")");
+    std::ofstream(file()) << text;
+    cuda::AlgorithmCache cache(file(), false);
+    const cuda::LtGemm again(operands.problem, cache, workspace_limit);
+    EXPECT_TRUE(cache.warnings().empty());
+    EXPECT_FALSE(again.algorithm().from_cache);
+    operands.expect_correct(operands.run(again, again.algorithm().workspace_bytes));
+}
+
+TEST_P(GemmOnDevice, StaysWithinTheWorkspace) {
+    KBENCH_NEEDS_DEVICE();
+    cuda::AlgorithmCache cache(file(), false);
+    const Operands operands(problem_of(GetParam(), {64, 64, 5120}));  // split-K would like a workspace
+    { const cuda::LtGemm roomy(operands.problem, cache, workspace_limit); }
+    const cuda::LtGemm none(operands.problem, cache, 0);
+    EXPECT_EQ(none.algorithm().workspace_bytes, 0u);
+    operands.expect_correct(operands.run(none, 0));
+}
+
+TEST_P(GemmOnDevice, CanBeCapturedInAGraph) {
+    KBENCH_NEEDS_DEVICE();
+    cuda::AlgorithmCache cache(file(), false);
+    const Operands operands(problem_of(GetParam(), {64, 128, 256}));
+    const cuda::LtGemm lt(operands.problem, cache, workspace_limit);
+    const cuda::CublasGemm cublas(operands.problem);
+    const DeviceMatrix x(operands.x), w(operands.w);
+    const auto lt_out = DeviceMatrix::poisoned(operands.problem.out_type, 64, 128);
+    const auto cublas_out = DeviceMatrix::poisoned(operands.problem.out_type, 64, 128);
+    void* workspace = nullptr;
+    KBENCH_CUDA(cudaMalloc(&workspace, workspace_limit));
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    KBENCH_CUDA(cudaStreamCreate(&stream));
+    KBENCH_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    lt.run({x.data(), w.data(), nullptr, lt_out.data()}, workspace, stream);
+    cublas.run({x.data(), w.data(), nullptr, cublas_out.data()}, workspace, stream);
+    KBENCH_CUDA(cudaStreamEndCapture(stream, &graph));
+    KBENCH_CUDA(cudaGraphInstantiate(&exec, graph, 0));
+    KBENCH_CUDA(cudaGraphLaunch(exec, stream));
+    operands.expect_correct(lt_out.download());
+    operands.expect_correct(cublas_out.download());
+    KBENCH_CUDA(cudaGraphExecDestroy(exec));
+    KBENCH_CUDA(cudaGraphDestroy(graph));
+    KBENCH_CUDA(cudaStreamDestroy(stream));
+    KBENCH_CUDA(cudaFree(workspace));
+}
+
+INSTANTIATE_TEST_SUITE_P(Precisions, GemmOnDevice, ::testing::ValuesIn(all_precisions),
+                         [](const auto& parameter) { return std::string(name(parameter.param)); });
+
+TEST(Gemm, RefusesWhatItCannotComputeBeforeTouchingADevice) {
+    cuda::AlgorithmCache cache("", false);
+    const auto lt = [&](const GemmProblem& p) { cuda::LtGemm(p, cache, 0); };
+    EXPECT_THROW(lt(problem_of(Precision::fp64, {8, 8, 8, false, true, false})), Unsupported);
+    EXPECT_THROW(lt(problem_of(Precision::fp64, {8, 8, 8, false, false, true})), Unsupported);
+    EXPECT_THROW(cuda::CublasGemm(problem_of(Precision::fp16, {8, 8, 8, false, true, false})), Unsupported);
+    EXPECT_THROW(lt(problem_of(Precision::fp16, {8, 0, 8})), UsageError);
+    GemmProblem problem = problem_of(Precision::fp16, {8, 8, 8});
+    problem.ld_w = 7;
+    EXPECT_THROW(lt(problem), UsageError);
+    problem = problem_of(Precision::fp32, {8, 8, 8});
+    problem.out_type = DataType::fp16;
+    EXPECT_THROW(lt(problem), Unsupported);
+    problem = problem_of(Precision::fp16, {8, 8, 8, false, true, false});
+    problem.batch = 2;
+    EXPECT_THROW(lt(problem), Unsupported);
+}
+
+}  // namespace
+}  // namespace kbench::test

@@ -1,0 +1,186 @@
+// FLOPs and compulsory bytes, against counts made by hand.
+#include "models/cost.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "models/registry.h"
+
+namespace kbench {
+namespace {
+
+std::size_t index(Role role) { return static_cast<std::size_t>(role); }
+
+std::vector<std::size_t> all_ops(const Model& model) {
+    std::vector<std::size_t> ops(model.ops.size());
+    std::iota(ops.begin(), ops.end(), std::size_t{0});
+    return ops;
+}
+
+/// Indices of the ops of `layer`, in order.
+std::vector<std::size_t> ops_of(const Model& model, const std::string& layer) {
+    std::vector<std::size_t> ops;
+    for (std::size_t i = 0; i < model.ops.size(); ++i)
+        if (model.ops[i].layer == layer) ops.push_back(i);
+    return ops;
+}
+
+Model tiny(AttentionKind attention, bool upcast = false) {
+    return make_gpt2({.name = "tiny",
+                      .n_embd = 12,
+                      .n_layer = 2,
+                      .n_head = 3,
+                      .n_ctx = 8,
+                      .vocab_size = 100,
+                      .reorder_and_upcast_attn = upcast},
+                     2, 4, attention);
+}
+
+double role_bytes(const Cost& cost, Role role) {
+    return cost.bytes_read[index(role)] + cost.bytes_written[index(role)];
+}
+
+TEST(Flops, AreTheCountsOfEachKind) {
+    EXPECT_EQ(flops(Embedding{.rows = 10, .seq = 5, .width = 7, .vocab = 9, .positions = 5}), 70);
+    EXPECT_EQ(flops(LayerNorm{.rows = 3, .width = 10, .epsilon = 1e-5}), 3 * 75);
+    EXPECT_EQ(flops(Gemm{.m = 3, .n = 5, .k = 7}), 210);
+    EXPECT_EQ(flops(BiasAdd{.rows = 3, .width = 5}), 15);
+    EXPECT_EQ(flops(Gelu{.rows = 3, .width = 5}), 135);
+    EXPECT_EQ(flops(ResidualAdd{.rows = 3, .width = 5}), 15);
+    EXPECT_EQ(flops(Softmax{.rows = 3, .width = 5, .upcast = false}), 60);
+}
+
+TEST(Flops, CausalAttentionCountsEachPairOnce) {
+    const AttentionShape shape{.batch = 2, .heads = 3, .seq = 4, .head_size = 5};
+    const double pairs = 2 * 3 * (4 + 3 + 2 + 1), queries = 2 * 3 * 4;
+    EXPECT_EQ(flops(Attention{shape, 1.0}), pairs * (4 * 5 + 4) + queries * 5);
+    EXPECT_EQ(flops(ScaleMask{shape, 1.0, false}), pairs);
+    EXPECT_EQ(flops(AttentionScores{shape, false}), 2 * queries * 4 * 5);
+    EXPECT_EQ(flops(AttentionContext{shape}), 2 * queries * 4 * 5);
+}
+
+TEST(Flops, DoNotOverflowIntegers) { EXPECT_EQ(flops(Gemm{.m = 1 << 24, .n = 1 << 24, .k = 1 << 24}), 0x1p73); }
+
+TEST(Flops, Gpt2LargeForwardIsOnePointSixEightTera) {
+    const Model model = make_gpt2(find_model("gpt2-large"), 1, 1024, AttentionKind::fused);
+    EXPECT_NEAR(step_cost(model, all_ops(model), Precision::fp16).flops, 1.68e12, 0.005 * 1.68e12);
+}
+
+TEST(TensorBytes, FollowThePrecisionExceptForTokensAndUpcastScores) {
+    const Tensor weight{.name = "w", .role = Role::weights, .rows = 3, .columns = 5};
+    EXPECT_EQ(tensor_bytes(weight, Precision::fp16), 30);
+    EXPECT_EQ(tensor_bytes(weight, Precision::bf16), 30);
+    EXPECT_EQ(tensor_bytes(weight, Precision::tf32), 60);
+    EXPECT_EQ(tensor_bytes(weight, Precision::fp32), 60);
+    EXPECT_EQ(tensor_bytes(weight, Precision::fp64), 120);
+    const Tensor tokens{.name = "tokens", .role = Role::tokens, .rows = 1, .columns = 5};
+    EXPECT_EQ(tensor_bytes(tokens, Precision::fp16), 20);
+    EXPECT_EQ(tensor_bytes(tokens, Precision::fp64), 20);
+    const Tensor scores{.name = "s", .role = Role::scores, .rows = 3, .columns = 5, .always_fp32 = true};
+    EXPECT_EQ(tensor_bytes(scores, Precision::fp16), 60);
+}
+
+TEST(StepCost, GemmReadsItsOperandsAndWritesItsResult) {
+    const Model model = tiny(AttentionKind::fused);
+    const auto gemm = ops_of(model, "h.0.mlp.c_fc")[0];
+    const Cost cost = step_cost(model, {gemm}, Precision::fp16);
+    EXPECT_EQ(cost.flops, 2 * 8 * 12 * 48);
+    EXPECT_EQ(cost.bytes_read[index(Role::weights)], 2 * 12 * 48);
+    EXPECT_EQ(cost.bytes_read[index(Role::activations)], 2 * 8 * 12);
+    EXPECT_EQ(cost.bytes_written[index(Role::activations)], 2 * 8 * 48);
+    EXPECT_EQ(cost.bytes(), 2 * (12 * 48 + 8 * 12 + 8 * 48));
+}
+
+TEST(StepCost, FusingRemovesExactlyTheIntermediateTensors) {
+    const Model model = tiny(AttentionKind::fused);
+    std::vector<std::size_t> ops = ops_of(model, "h.0.mlp.c_fc");
+    ops.push_back(ops_of(model, "h.0.mlp.act")[0]);
+    Cost apart;
+    for (std::size_t op : ops) apart += step_cost(model, {op}, Precision::fp32);
+    const Cost fused = step_cost(model, ops, Precision::fp32);
+    // gemm's and bias's results, each written once and read once.
+    EXPECT_EQ(apart.bytes() - fused.bytes(), 2 * 2 * 4 * 8 * 48);
+    EXPECT_EQ(fused.flops, apart.flops);
+    EXPECT_EQ(fused.bytes_written[index(Role::activations)], 4 * 8 * 48);
+}
+
+TEST(StepCost, TensorReadByALaterStepIsStillWritten) {
+    // The residual sum in front of ln_2 is read by ln_2, and again by the block's second residual addition.
+    const Model model = tiny(AttentionKind::fused);
+    const std::size_t residual = ops_of(model, "h.0")[0], norm = ops_of(model, "h.0.ln_2")[0];
+    const Cost fused = step_cost(model, {residual, norm}, Precision::fp16);
+    EXPECT_EQ(fused.bytes_written[index(Role::activations)], 2 * (2 * 8 * 12)) << "the sum and the norm";
+    EXPECT_EQ(fused.bytes_read[index(Role::activations)], 2 * (2 * 8 * 12)) << "the branch and the stream";
+}
+
+TEST(StepCost, TensorReadByTwoOpsOfAStepCountsOnce) {
+    const Model model = tiny(AttentionKind::fused);
+    const std::size_t norm = ops_of(model, "h.0.ln_2")[0], last = ops_of(model, "h.0")[1];
+    // Both read the first residual sum; the second also reads the MLP's result.
+    EXPECT_EQ(step_cost(model, {norm, last}, Precision::fp16).bytes_read[index(Role::activations)], 2 * (2 * 8 * 12));
+}
+
+TEST(StepCost, ModelsResultIsWrittenThoughNothingReadsIt) {
+    const Model model = tiny(AttentionKind::fused);
+    const Cost cost = step_cost(model, all_ops(model), Precision::fp16);
+    EXPECT_EQ(cost.bytes_written[index(Role::logits)], 2 * 8 * 100);
+    EXPECT_EQ(role_bytes(cost, Role::activations), 0) << "all of them live inside the one step";
+}
+
+TEST(StepCost, ResultThatNoOpReadsIsWritten) {
+    const Model model{.name = "one sum",
+                      .tensors = {{.name = "logits", .role = Role::logits, .rows = 1, .columns = 1},
+                                  {.name = "x", .role = Role::activations, .rows = 3, .columns = 5},
+                                  {.name = "y", .role = Role::activations, .rows = 3, .columns = 5}},
+                      .ops = {{ResidualAdd{3, 5}, "sum", {1, 1}, {2}}}};
+    EXPECT_EQ(step_cost(model, {0}, Precision::fp32).bytes_written[index(Role::activations)], 4 * 15);
+}
+
+TEST(StepCost, EmbeddingReadsOnlyTheRowsItTouches) {
+    const Model model = tiny(AttentionKind::fused);
+    const Cost cost = step_cost(model, {0}, Precision::fp16);
+    EXPECT_EQ(cost.bytes_read[index(Role::tokens)], 4 * 8);
+    EXPECT_EQ(cost.bytes_read[index(Role::weights)], 2 * (8 * 12 + 4 * 12)) << "8 rows of wte, 4 of wpe";
+    const std::size_t head = model.ops.size() - 1;
+    EXPECT_EQ(step_cost(model, {0, head}, Precision::fp16).bytes_read[index(Role::weights)], 2 * (100 * 12 + 4 * 12))
+        << "with the tied head, all of wte, once";
+}
+
+TEST(StepCost, UnfusedAttentionReadsTheThirdsOfQkvThatItNeeds) {
+    const Model model = tiny(AttentionKind::unfused);
+    const auto ops = ops_of(model, "h.0.attn");
+    const double third = 2 * 8 * 12, square = 2 * (2 * 3 * 4) * 4;
+    EXPECT_EQ(step_cost(model, {ops[0]}, Precision::fp16).bytes_read[index(Role::activations)], 2 * third);
+    EXPECT_EQ(step_cost(model, {ops[3]}, Precision::fp16).bytes_read[index(Role::activations)], third);
+    const Cost mask = step_cost(model, {ops[1]}, Precision::fp16);
+    EXPECT_EQ(mask.bytes_read[index(Role::scores)], square * 10 / 16) << "the triangle of 4 x 4";
+    EXPECT_EQ(mask.bytes_written[index(Role::scores)], square);
+    const Cost fused = step_cost(model, ops, Precision::fp16);
+    EXPECT_EQ(fused.bytes_read[index(Role::activations)], 3 * third);
+    EXPECT_EQ(role_bytes(fused, Role::scores), 0);
+    const Cost ends = step_cost(model, {ops[3], ops[0]}, Precision::fp16);
+    EXPECT_EQ(ends.bytes_read[index(Role::activations)], 3 * third) << "whatever the order";
+}
+
+TEST(StepCost, UpcastScoresTakeFourBytes) {
+    const Model model = tiny(AttentionKind::unfused, true);
+    const auto ops = ops_of(model, "h.0.attn");
+    const double square = (2 * 3 * 4) * 4;
+    const Cost softmax = step_cost(model, {ops[2]}, Precision::fp16);
+    EXPECT_EQ(softmax.bytes_read[index(Role::scores)], 4 * square);
+    EXPECT_EQ(softmax.bytes_written[index(Role::scores)], 2 * square);
+}
+
+TEST(StepCost, SumsOfStepsAddUpByRole) {
+    const Model model = tiny(AttentionKind::fused);
+    Cost sum;
+    sum += step_cost(model, {0}, Precision::fp64);
+    sum += step_cost(model, {1}, Precision::fp64);
+    EXPECT_EQ(sum.bytes(),
+              step_cost(model, {0}, Precision::fp64).bytes() + step_cost(model, {1}, Precision::fp64).bytes());
+    EXPECT_EQ(role_bytes(sum, Role::tokens), 4 * 8);
+}
+
+}  // namespace
+}  // namespace kbench
