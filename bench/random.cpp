@@ -61,13 +61,13 @@ inline float radius(std::uint32_t word) {
     return std::sqrt(-2.0f * (exponent * 0.693147181f + 2.0f * s * series));
 }
 
-struct Direction2 {
+struct UnitVector {
     float x, y;
 };
 
 /// A point of the unit circle at a uniform angle: the word's top two bits turn by quarters, the others give the angle
 /// within one, centred on 0, where the Taylor series below are exact to fp32.
-inline Direction2 direction(std::uint32_t word) {
+inline UnitVector direction(std::uint32_t word) {
     const std::uint32_t quarter = word >> 30;
     const float angle = static_cast<float>(static_cast<std::int32_t>(word & 0x3fffffffu) - 0x20000000) *
                         static_cast<float>(1.57079632679489662 * 0x1p-30);
@@ -90,7 +90,7 @@ KBENCH_VECTORISED void normal_tile(const Stream& stream, std::int64_t index, flo
     for (std::uint32_t lane = 0; lane < lanes; ++lane) {
         const Words words = philox({low + lane, high, s.name_0, s.name_1}, s.key_0, s.key_1);
         const float radius_0 = standard_deviation * radius(words[0]), radius_1 = standard_deviation * radius(words[2]);
-        const Direction2 direction_0 = direction(words[1]), direction_1 = direction(words[3]);
+        const UnitVector direction_0 = direction(words[1]), direction_1 = direction(words[3]);
         out[lane] = radius_0 * direction_0.x;
         out[lanes + lane] = radius_0 * direction_0.y;
         out[2 * lanes + lane] = radius_1 * direction_1.x;

@@ -8,11 +8,11 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <utility>
@@ -141,7 +141,8 @@ Safetensors::Safetensors(const std::filesystem::path& path) : path_(path) {
 Safetensors::~Safetensors() { munmap(const_cast<std::byte*>(mapping_), mapped_bytes_); }
 
 void Safetensors::parse(std::string_view header, std::uint64_t data_bytes) {
-    for (const auto& [name, value] : parse_header(header, path_.string()).items()) {
+    const json tensors = parse_header(header, path_.string());
+    for (const auto& [name, value] : tensors.items()) {
         if (name == "__metadata__") continue;
         const auto wrong = [&](const std::string& what) {
             return UsageError(fmt::format("{}: {}: {}", path_.string(), name, what));

@@ -10,9 +10,9 @@ constexpr Tile tiles[] = {
     {.head_size = 32, .query_rows = 64, .keys = 32, .key_groups = 2, .blocks_per_sm = 2},
     // A group of 2 warps would leave half of the SM's schedulers idle when one block is left: hence two groups. 32 keys
     // let two blocks of two double-buffered groups share an SM's memory.
-    {.head_size = 64, .query_rows = 64, .keys = 32, .key_groups = 2, .blocks_per_sm = 3},
-    {.head_size = 96, .query_rows = 64, .keys = 32, .key_groups = 1, .blocks_per_sm = 2},
-    {.head_size = 128, .query_rows = 64, .keys = 32, .key_groups = 1, .blocks_per_sm = 2},
+    {.head_size = 64, .query_rows = 32, .keys = 32, .key_groups = 4, .blocks_per_sm = 2},
+    {.head_size = 96, .query_rows = 64, .keys = 32, .key_groups = 2, .blocks_per_sm = 2},
+    {.head_size = 128, .query_rows = 64, .keys = 32, .key_groups = 2, .blocks_per_sm = 1},
 };
 
 /// Sizes that follow from a tile. The pitches put rows that are read or written together into different banks: 8 rows
@@ -28,7 +28,7 @@ struct Layout {
     static constexpr int v_elements = tile.keys * v_pitch;
     static constexpr int group_elements = k_elements + v_elements + tile.query_rows * p_pitch;
     static constexpr int smem_bytes = 4 * (q_elements + tile.key_groups * group_elements);
-    static_assert(tile.key_groups == 1 || merge_bytes<float, 8, tile.head_size / 8>(group_threads) <= smem_bytes);
+    static_assert(merge_bytes<float, 8, tile.head_size / 8>(tile.key_groups, group_threads) <= smem_bytes);
 };
 
 template <int index>
@@ -142,11 +142,8 @@ __global__ __launch_bounds__(Layout<index>::threads,
             }
         }
     }
-    if constexpr (tile.key_groups == 2) {
-        __syncthreads();
-        merge_groups<L::group_threads>(accumulator, problem.scale_log2, smem, group, thread);
-        if (group == 1) return;
-    }
+    merge_groups<tile.key_groups, L::group_threads>(accumulator, problem.scale_log2, smem, group, thread);
+    if (group > 0) return;
     normalise<8>(accumulator);
 #pragma unroll
     for (int r = 0; r < 8; ++r) {

@@ -17,7 +17,7 @@ struct Tile {
     int head_size;  ///< Columns computed; smaller heads are padded with zeros.
     int query_rows;
     int keys;
-    int key_groups;     ///< 1 or 2.
+    int key_groups;     ///< 1, 2, or 4 of one warp each.
     int blocks_per_sm;  ///< Residency that the registers are limited for.
 };
 

@@ -76,7 +76,7 @@ struct Layout {
     static constexpr int kv_elements = tile.keys * pitch;   // of k or v
     static constexpr int group_elements = 4 * kv_elements;  // two stages of k and v
     static constexpr int smem_bytes = 2 * (q_elements + tile.key_groups * group_elements);
-    static_assert(tile.key_groups == 1 || merge_bytes<float, 2, tile.head_size / 4>(group_threads) <= smem_bytes);
+    static_assert(merge_bytes<float, 2, tile.head_size / 4>(tile.key_groups, group_threads) <= smem_bytes);
 };
 
 template <class T, int index>
@@ -166,11 +166,9 @@ __global__ __launch_bounds__(Layout<index>::threads,
             }
         }
     }
-    if constexpr (tile.key_groups == 2) {
-        __syncthreads();
-        merge_groups<L::group_threads>(accumulator, problem.scale_log2, reinterpret_cast<float*>(smem), group, thread);
-        if (group == 1) return;
-    }
+    merge_groups<tile.key_groups, L::group_threads>(accumulator, problem.scale_log2, reinterpret_cast<float*>(smem),
+                                                    group, thread);
+    if (group > 0) return;
     normalise<4>(accumulator);
 #pragma unroll
     for (int r = 0; r < 2; ++r) {

@@ -52,13 +52,15 @@ __device__ inline void mma_16x8x8(double& c0, double& c1, double& c2, double& c3
 template <class T, class Tiles, int index>
 struct Layout8Deep {
     static constexpr Tile tile = Tiles::tiles[index];
-    static_assert(tile.key_groups == 1);
-    static constexpr int threads = tile.query_rows / 16 * warp_size;
+    static constexpr int group_threads = tile.query_rows / 16 * warp_size;
+    static constexpr int threads = group_threads * tile.key_groups;
     static constexpr int qk_pitch = tile.head_size + 64 / static_cast<int>(sizeof(T));
     static constexpr int v_pitch = tile.head_size + vector_size<T>;
     static constexpr int q_elements = tile.query_rows * qk_pitch;
     static constexpr int k_elements = tile.keys * qk_pitch;
-    static constexpr int smem_bytes = static_cast<int>(sizeof(T)) * (q_elements + k_elements + tile.keys * v_pitch);
+    static constexpr int group_elements = k_elements + tile.keys * v_pitch;
+    static constexpr int smem_bytes = static_cast<int>(sizeof(T)) * (q_elements + tile.key_groups * group_elements);
+    static_assert(merge_bytes<T, 2, tile.head_size / 4>(tile.key_groups, group_threads) <= smem_bytes);
     /// In fp64, q would take the registers that keep a third block from the SM: it is read again for every key block.
     static constexpr bool q_in_registers = sizeof(T) == 4;
 };
@@ -77,26 +79,27 @@ __global__ __launch_bounds__(Layout8Deep<T, Tiles, index>::threads,
     constexpr Tile tile = L::tile;
     constexpr int width = vector_size<T>, depth_steps = tile.head_size / (4 * width), columns = tile.head_size / 4;
     extern __shared__ __align__(16) unsigned char smem[];
+    const int group = threadIdx.x / L::group_threads, thread = threadIdx.x % L::group_threads;
+    const int warp = thread / warp_size, lane = thread % warp_size, g = lane / 4, t = lane % 4;
     T* const q = reinterpret_cast<T*>(smem);
-    T* const k_tile = q + L::q_elements;
+    T* const k_tile = q + L::q_elements + group * L::group_elements;
     T* const v_tile = k_tile + L::k_elements;
-    const int warp = threadIdx.x / warp_size, lane = threadIdx.x % warp_size, g = lane / 4, t = lane % 4;
 
     const Work<T> work = work_of_block<tile.query_rows>(problem);
     const int key_blocks = (min(work.first_row + tile.query_rows, problem.seq) + tile.keys - 1) / tile.keys;
     const auto load_k = [&](int block) {
-        load_tile<tile.keys, tile.head_size, L::qk_pitch, L::threads>(k_tile, work.k, block * tile.keys, problem,
-                                                                      threadIdx.x);
+        load_tile<tile.keys, tile.head_size, L::qk_pitch, L::group_threads>(k_tile, work.k, block * tile.keys, problem,
+                                                                            thread);
         cp_async_commit();
     };
     const auto load_v = [&](int block) {
-        load_tile<tile.keys, tile.head_size, L::v_pitch, L::threads>(v_tile, work.v, block * tile.keys, problem,
-                                                                     threadIdx.x);
+        load_tile<tile.keys, tile.head_size, L::v_pitch, L::group_threads>(v_tile, work.v, block * tile.keys, problem,
+                                                                           thread);
         cp_async_commit();
     };
     load_tile<tile.query_rows, tile.head_size, L::qk_pitch, L::threads>(q, work.q, work.first_row, problem,
                                                                         threadIdx.x);
-    load_k(0);
+    if (group < key_blocks) load_k(group);
     cp_async_wait_all();
     __syncthreads();
 
@@ -121,9 +124,9 @@ __global__ __launch_bounds__(Layout8Deep<T, Tiles, index>::threads,
     Accumulator<T, 2, columns> accumulator;
     // v arrives while q k^T is computed, the next k while p v is: one buffer of each is enough, and leaves room for
     // another block on the SM.
-    for (int block = 0; block < key_blocks; ++block) {
+    for (int block = group; block < key_blocks; block += tile.key_groups) {
         cp_async_wait_all();
-        __syncthreads();  // k has arrived, and all warps have left v
+        group_barrier<L::group_threads>(group);  // k has arrived, and all warps have left v
         load_v(block);
         T scores[2][tile.keys / 4] = {};
 #pragma unroll
@@ -150,8 +153,8 @@ __global__ __launch_bounds__(Layout8Deep<T, Tiles, index>::threads,
                     if (first_key + c / 2 * 8 + c % 2 > row + 8 * r) scores[r][c] = -infinity<T>;
         }
         cp_async_wait_all();
-        __syncthreads();  // v has arrived, and all warps have left k
-        if (block + 1 < key_blocks) load_k(block + 1);
+        group_barrier<L::group_threads>(group);  // v has arrived, and all warps have left k
+        if (block + tile.key_groups < key_blocks) load_k(block + tile.key_groups);
         online_softmax<4>(scores, accumulator, problem.scale_log2);
 
 #pragma unroll
@@ -171,6 +174,8 @@ __global__ __launch_bounds__(Layout8Deep<T, Tiles, index>::threads,
             }
         }
     }
+    merge_groups<tile.key_groups, L::group_threads>(accumulator, problem.scale_log2, q, group, thread);
+    if (group > 0) return;
     normalise<4>(accumulator);
 #pragma unroll
     for (int r = 0; r < 2; ++r) {

@@ -71,11 +71,13 @@ __device__ inline void cp_async_16(void* smem, const void* global, bool valid) {
 __device__ inline void cp_async_commit() { asm volatile("cp.async.commit_group;"); }
 __device__ inline void cp_async_wait_all() { asm volatile("cp.async.wait_group 0;" ::: "memory"); }
 
-/// Waits for the `threads` threads of a group (0 or 1), at a hardware barrier of its own; __syncthreads has barrier 0.
-/// Constant numbers, since a variable one makes the compiler reserve all 16.
+/// Waits for the `threads` threads of a group: a warp, or group 0 or 1 of a block, each at a hardware barrier of its
+/// own beside that of __syncthreads. Constant numbers, since a variable one makes the compiler reserve all 16.
 template <int threads>
 __device__ void group_barrier(int group) {
-    if (group == 0)
+    if constexpr (threads == warp_size)
+        __syncwarp();
+    else if (group == 0)
         asm volatile("bar.sync 1, %0;" ::"n"(threads) : "memory");
     else
         asm volatile("bar.sync 2, %0;" ::"n"(threads) : "memory");

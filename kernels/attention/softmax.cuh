@@ -24,16 +24,18 @@ __constant__ const double power_of_two_coefficients[] = {
     0x1.ffcbfc6da6ed1p-17, 0x1.430913112c61bp-13, 0x1.5d87fe78a3f9cp-10, 0x1.3b2ab6fb9f1a5p-7,
     0x1.c6b08d704a0c6p-5,  0x1.ebfbdff82c5aep-3,  0x1.62e42fefa39efp-1,  1.0};
 
-/// 2^x for x <= 0; 0 where the result would not be a normal number.
+/// 2^x for x <= 0, where x under -1022 counts as -1022: the result is then under 3e-308, as good as 0. A choice between
+/// results, not arguments, would become a branch around each polynomial and stop them from overlapping.
 __device__ inline double power_of_two(double x) {
     constexpr double to_integer = 0x1.8p52;  // adding it rounds to an integer, which the low word then holds
+    x = x < -1022.0 ? -1022.0 : x;
     const double shifted = x + to_integer;
     const double fraction = x - (shifted - to_integer);
     double y = power_of_two_coefficients[0];
 #pragma unroll
     for (int i = 1; i < 12; ++i) y = fma(y, fraction, power_of_two_coefficients[i]);
     const int high = __double2hiint(y) + (__double2loint(shifted) << 20);
-    return x > -1022.0 ? __hiloint2double(high, __double2loint(y)) : 0.0;
+    return __hiloint2double(high, __double2loint(y));
 }
 
 template <int lanes, class Scalar>
@@ -69,6 +71,12 @@ __device__ Scalar probability(Scalar score, Scalar maximum, Scalar scale) {
     return power_of_two((score - maximum) * scale);
 }
 
+/// A maximum to subtract: that of a row without any key so far would give NaN.
+template <class Scalar>
+__device__ Scalar finite(Scalar maximum) {
+    return maximum == -infinity<Scalar> ? Scalar(0) : maximum;
+}
+
 /// Turns a tile of raw scores (-infinity where masked) into probabilities and rescales what was accumulated so far.
 template <int lanes, class Scalar, int rows, int keys, int columns>
 __device__ void online_softmax(Scalar (&scores)[rows][keys], Accumulator<Scalar, rows, columns>& accumulator,
@@ -79,50 +87,54 @@ __device__ void online_softmax(Scalar (&scores)[rows][keys], Accumulator<Scalar,
 #pragma unroll
         for (int c = 1; c < keys; ++c) maximum = max(maximum, scores[r][c]);
         maximum = max(accumulator.maximum[r], lanes_max<lanes>(maximum));
-        const Scalar finite = maximum == -infinity<Scalar> ? Scalar(0) : maximum;  // a row that is all masked so far
-        const Scalar rescale = probability(accumulator.maximum[r], finite, scale);
+        const Scalar rescale = probability(accumulator.maximum[r], finite(maximum), scale);
         accumulator.maximum[r] = maximum;
         Scalar sum = 0;
 #pragma unroll
-        for (int c = 0; c < keys; ++c) sum += scores[r][c] = probability(scores[r][c], finite, scale);
+        for (int c = 0; c < keys; ++c) sum += scores[r][c] = probability(scores[r][c], finite(maximum), scale);
         accumulator.partial_sum[r] = accumulator.partial_sum[r] * rescale + sum;
 #pragma unroll
         for (int c = 0; c < columns; ++c) accumulator.out[r][c] *= rescale;
     }
 }
 
-/// Bytes of shared memory that merge_groups needs for groups of `threads` threads.
+/// Bytes of shared memory that merge_groups needs for `groups` groups of `threads` threads.
 template <class Scalar, int rows, int columns>
-constexpr int merge_bytes(int threads) {
-    return rows * (columns + 2) * threads * static_cast<int>(sizeof(Scalar));
+constexpr int merge_bytes(int groups, int threads) {
+    return groups / 2 * rows * (columns + 2) * threads * static_cast<int>(sizeof(Scalar));
 }
 
-/// Adds the partial result of the block's group 1 to that of group 0, through `smem` (which all threads must have
-/// left).
-template <int threads, class Scalar, int rows, int columns>
+/// Adds up the partial results of the block's groups (a power of two) in group 0, by halves, through `smem`.
+template <int groups, int threads, class Scalar, int rows, int columns>
 __device__ void merge_groups(Accumulator<Scalar, rows, columns>& accumulator, Scalar scale, Scalar* smem, int group,
                              int thread) {
-    Scalar* column = smem + thread;
-    if (group == 1) {
+    constexpr int row_pitch = (columns + 2) * threads;
 #pragma unroll
-        for (int r = 0; r < rows; ++r, column += (columns + 2) * threads) {
-            column[0] = accumulator.maximum[r];
-            column[threads] = accumulator.partial_sum[r];
+    for (int half = groups / 2; half >= 1; half /= 2) {
+        __syncthreads();  // nobody reads what `smem` held
+        Scalar* row = smem + group % half * rows * row_pitch + thread;
+        if (group >= half && group < 2 * half) {
 #pragma unroll
-            for (int c = 0; c < columns; ++c) column[(c + 2) * threads] = accumulator.out[r][c];
+            for (int r = 0; r < rows; ++r, row += row_pitch) {
+                row[0] = accumulator.maximum[r];
+                row[threads] = accumulator.partial_sum[r];
+#pragma unroll
+                for (int c = 0; c < columns; ++c) row[(c + 2) * threads] = accumulator.out[r][c];
+            }
         }
-    }
-    __syncthreads();
-    if (group == 1) return;
+        __syncthreads();
+        if (group >= half) continue;
 #pragma unroll
-    for (int r = 0; r < rows; ++r, column += (columns + 2) * threads) {
-        const Scalar maximum = max(accumulator.maximum[r], column[0]);  // finite: key 0 is in group 0 and never masked
-        const Scalar own = probability(accumulator.maximum[r], maximum, scale);
-        const Scalar other = probability(column[0], maximum, scale);
-        accumulator.partial_sum[r] = accumulator.partial_sum[r] * own + column[threads] * other;
+        for (int r = 0; r < rows; ++r, row += row_pitch) {
+            const Scalar maximum = max(accumulator.maximum[r], row[0]);
+            const Scalar own = probability(accumulator.maximum[r], finite(maximum), scale);
+            const Scalar other = probability(row[0], finite(maximum), scale);
+            accumulator.maximum[r] = maximum;
+            accumulator.partial_sum[r] = accumulator.partial_sum[r] * own + row[threads] * other;
 #pragma unroll
-        for (int c = 0; c < columns; ++c)
-            accumulator.out[r][c] = accumulator.out[r][c] * own + column[(c + 2) * threads] * other;
+            for (int c = 0; c < columns; ++c)
+                accumulator.out[r][c] = accumulator.out[r][c] * own + row[(c + 2) * threads] * other;
+        }
     }
 }
 

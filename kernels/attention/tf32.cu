@@ -5,11 +5,11 @@ namespace kbench::cuda::attention {
 
 struct Tf32Tiles {
     static constexpr Tile tiles[] = {
-        {.head_size = 32, .query_rows = 64, .keys = 64, .key_groups = 1, .blocks_per_sm = 3},
-        {.head_size = 64, .query_rows = 64, .keys = 64, .key_groups = 1, .blocks_per_sm = 3},
+        {.head_size = 32, .query_rows = 64, .keys = 64, .key_groups = 2, .blocks_per_sm = 1},
+        {.head_size = 64, .query_rows = 64, .keys = 64, .key_groups = 2, .blocks_per_sm = 1},
         // 32 keys: output and q take 48 or 64 registers each.
-        {.head_size = 96, .query_rows = 64, .keys = 32, .key_groups = 1, .blocks_per_sm = 2},
-        {.head_size = 128, .query_rows = 64, .keys = 32, .key_groups = 1, .blocks_per_sm = 2},
+        {.head_size = 96, .query_rows = 64, .keys = 32, .key_groups = 2, .blocks_per_sm = 1},
+        {.head_size = 128, .query_rows = 64, .keys = 32, .key_groups = 2, .blocks_per_sm = 1},
     };
 };
 

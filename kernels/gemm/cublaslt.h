@@ -72,7 +72,8 @@ class LtGemm {
     /// Chooses the algorithm: from `cache` when it has it and cuBLASLt accepts it, else by measuring all that
     /// cublasLtMatmulAlgoGetHeuristic proposes within `workspace_limit` bytes, on seeded random operands whose weights
     /// rotate so that they stay cold. Throws Unsupported when cuBLASLt offers no algorithm for the problem (fp64 has no
-    /// bias or GELU epilogue, for example).
+    /// bias or GELU epilogue, for example). Where rows of `out` are no multiple of 16 bytes, cuBLASLt may round the
+    /// product to 16 bits before the epilogue.
     LtGemm(const GemmProblem& problem, AlgorithmCache& cache, std::size_t workspace_limit);
     ~LtGemm();
     LtGemm(LtGemm&&) noexcept;

@@ -47,10 +47,12 @@ TEST(WriteNpy, WritesTheBytesThatNumpyWrites) {
 
 TEST(WriteNpy, HeaderAlignsTheDataForEveryShape) {
     const TemporaryDirectory directory;
-    for (std::int64_t count = 1; count < 10'000'000'000'000'000; count = count * 10 + 1) {
-        write_npy(directory / "a.npy", std::vector<std::int64_t>{count, 0}, DataType::fp32, nullptr, 0);
-        ASSERT_EQ(content(directory / "a.npy").size() % 64, 0u) << count;
-        if (count > 10'000'000) break;  // rows are visited one by one
+    std::vector<std::int64_t> shape;
+    for (int dimensions = 1; dimensions < 32; ++dimensions) {  // the header grows by three bytes a time
+        shape.push_back(1);
+        const float one = 1;
+        write_npy(directory / "a.npy", shape, DataType::fp32, &one, 1);
+        ASSERT_EQ(content(directory / "a.npy").size() % 64, sizeof one) << dimensions;
     }
 }
 

@@ -16,13 +16,13 @@ namespace kbench::reference {
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// x to `bits` significant bits, to nearest even.
-double rounded(double x, int bits) {
+inline double rounded(double x, int bits) {
     if (x == 0 || !std::isfinite(x)) return x;
     int exponent;
     const double fraction = std::frexp(x, &exponent);
     return std::ldexp(std::nearbyint(std::ldexp(fraction, bits)), exponent - bits);
 }
-double truncated(double x, int bits) {
+inline double truncated(double x, int bits) {
     if (x == 0) return x;
     int exponent;
     const double fraction = std::frexp(x, &exponent);
