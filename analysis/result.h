@@ -124,6 +124,8 @@ struct Point {
     std::optional<EndToEnd> end_to_end;
     Conditions conditions;
     std::vector<StepResult> steps;
+    /// Time of an empty interval between two marks of the step run, already taken off every step's time.
+    Quantity step_overhead_us;
     std::map<std::string, double> phase_seconds;  ///< wall time by phase: plan, weights, tune, verify, ...
 };
 

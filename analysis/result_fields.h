@@ -154,6 +154,7 @@ inline constexpr auto fields<Point> = std::tuple{Field{"model", &Point::model},
                                                  Field{"end_to_end", &Point::end_to_end},
                                                  Field{"conditions", &Point::conditions},
                                                  Field{"steps", &Point::steps},
+                                                 Field{"step_overhead_us", &Point::step_overhead_us},
                                                  Field{"phase_seconds", &Point::phase_seconds}};
 
 template <>

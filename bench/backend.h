@@ -43,6 +43,12 @@ struct Measurement {
     std::function<std::vector<double>()> chunk;
 };
 
+/// One time for each step, less what the marks themselves take: the time of an interval with nothing in it.
+struct StepTimes {
+    std::vector<double> us;
+    double overhead_us = 0;
+};
+
 class Backend {
   public:
     virtual ~Backend() = default;
@@ -64,8 +70,8 @@ class Backend {
     virtual void prepare(const Plan& plan) = 0;
     /// The headline measurement first. Valid until the next prepare().
     virtual std::vector<Measurement> measurements() = 0;
-    /// One time for each step, in microseconds, from one run of the whole plan that is instrumented between steps.
-    virtual std::vector<double> step_times_us() = 0;
+    /// Times of all steps from one run of the whole plan with a mark between steps.
+    virtual StepTimes step_times() = 0;
 
     virtual MachineState& machine_state() = 0;
     virtual std::optional<GpuInfo> gpu_info() const { return std::nullopt; }

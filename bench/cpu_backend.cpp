@@ -2,6 +2,7 @@
 #include <omp.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -78,12 +79,14 @@ class CpuBackend final : public Backend {
                  }}};
     }
 
-    std::vector<double> step_times_us() override {
-        std::vector<double> times;
+    StepTimes step_times() override {
+        StepTimes times;
+        const auto empty = Clock::now();
+        times.overhead_us = ms_since(empty) * 1e3;
         for (std::size_t s = 0; s < plan_->steps().size(); ++s) {
             const auto start = Clock::now();
             plan_->run_step(s, nullptr);
-            times.push_back(ms_since(start) * 1e3);
+            times.us.push_back(std::max(0.0, ms_since(start) * 1e3 - times.overhead_us));
         }
         return times;
     }

@@ -68,6 +68,8 @@ class MachineState {
     virtual std::string throttle_unavailable() const = 0;
     /// How often reading is cheap enough not to disturb what is measured.
     virtual std::chrono::milliseconds period() const { return std::chrono::milliseconds(20); }
+    /// How often the energy counter moves. RAPL's does every millisecond (Intel SDM volume 3B, 15.10).
+    virtual std::chrono::milliseconds energy_resolution() const { return std::chrono::milliseconds(1); }
 };
 
 }  // namespace kbench

@@ -229,13 +229,16 @@ class PointRun {
         step("steps");
         const PhaseTimer timer(point_, "steps");
         std::vector<std::vector<double>> times(point_.steps.size());
+        std::vector<double> overheads;
         const auto start = Clock::now();
         for (int r = 0; r < options_.step_runs; ++r) {
-            const std::vector<double> run = backend_.step_times_us();
-            for (std::size_t s = 0; s < run.size(); ++s) times[s].push_back(run[s]);
+            const StepTimes run = backend_.step_times();
+            overheads.push_back(run.overhead_us);
+            for (std::size_t s = 0; s < run.us.size(); ++s) times[s].push_back(run.us[s]);
             if (std::chrono::duration<double>(Clock::now() - start).count() > options_.sampler.time_budget_s) break;
         }
         for (std::size_t s = 0; s < times.size(); ++s) point_.steps[s].time_us = summarise(times[s]);
+        point_.step_overhead_us = Quantity::measured(summarise(overheads).median);
     }
 
     /// The last forward's logits: finite, and written out when asked for.

@@ -18,6 +18,10 @@ if(NOT KBENCH_CUDA STREQUAL "OFF")
         # CMake 3.25 does not know that nvcc takes -std=c++20.
         set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
         set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+        # CMake 3.25.1 (Debian 12) sets a property of this target unseen, and CUDA 13 no longer has the library.
+        if(NOT TARGET CUDA::nvToolsExt)
+            add_library(CUDA::nvToolsExt INTERFACE IMPORTED)
+        endif()
         find_package(CUDAToolkit REQUIRED)
         if(CUDAToolkit_VERSION VERSION_GREATER_EQUAL 12.6)
             set(KBENCH_HAVE_CUDA ON)

@@ -11,13 +11,13 @@
 namespace kbench::cuda {
 namespace {
 
-/// Elements of a row that a thread keeps in registers; 1024 threads hold rows of 16384.
-constexpr int values_per_thread = 16;
+/// Elements of a row that a thread keeps in registers; a block holds rows of 16384.
+constexpr int values_per_thread = 16, most_threads = 1024;
 
 /// No pointer to activations is __restrict__, because sum_out may be residual or x: every element is read and written
 /// by the same thread.
 template <typename T, int N, int vectors>
-__global__ void __launch_bounds__(1024)
+__global__ void __launch_bounds__(most_threads)
     layer_norm_kernel(const T* x, const T* __restrict__ pre_bias, const T* residual, const T* __restrict__ weight,
                       const T* __restrict__ bias, T* sum_out, T* out, std::int64_t rows, int width,
                       Arithmetic<T> epsilon) {
@@ -95,11 +95,12 @@ void layer_norm_forward(DataType type, const void* x, const void* pre_bias, cons
     dispatch(type, [&]<typename T>() {
         dispatch_vector<vector_width<T>>(width, {x, pre_bias, residual, weight, bias, sum_out, out}, [&]<int N>() {
             constexpr int most_vectors = values_per_thread / N;
-            const RowShape shape = row_shape(rows, divide_up(width, N), 1, most_vectors);
+            // One vector a thread: 3.2 us for [1024, 1280] in fp16 on H200, where a warp a row takes 4.4.
+            const RowShape shape = row_shape(rows, divide_up(width, N), {1, most_vectors, most_threads});
             if (shape.vectors_per_thread == 0)
                 throw Unsupported("layer norm of width " + std::to_string(width) +
                                   ": the native kernel keeps a row in registers, up to " +
-                                  std::to_string(1024 * values_per_thread) + " elements");
+                                  std::to_string(most_threads * values_per_thread) + " elements");
             dispatch_power_of_two<most_vectors>(shape.vectors_per_thread, [&]<int vectors>() {
                 layer_norm_kernel<T, N, vectors><<<shape.grid, shape.block, 0, stream>>>(
                     static_cast<const T*>(x), static_cast<const T*>(pre_bias), static_cast<const T*>(residual),

@@ -16,19 +16,27 @@ struct RowShape {
     int vectors_per_thread;  ///< a power of two
 };
 
-/// The shape for `rows` rows of `vectors` vectors each: a warp a row while that needs at most `warp_vectors` vectors a
-/// thread; else a block, with up to 512 threads before a thread takes more vectors and up to 1024 after.
-/// vectors_per_thread is 0 when a row needs more than `max_vectors` a thread.
-inline RowShape row_shape(std::int64_t rows, std::int64_t vectors, int warp_vectors, int max_vectors) {
-    constexpr int warp = 32, rows_per_block = 4;
-    int per_thread = 1;
-    if (vectors <= std::int64_t{warp} * warp_vectors) {
+/// How a kernel likes its rows laid out.
+struct RowLimits {
+    int ideal_vectors;  ///< a thread; powers of two
+    int most_vectors;
+    int most_threads;  ///< in a block
+};
+
+/// The shape for `rows` rows of `vectors` vectors each: a warp a row while the ideal number of vectors suffices, else a
+/// block, of up to 512 threads before a thread takes more vectors than is ideal. vectors_per_thread is 0 for a row that
+/// exceeds the limits.
+inline RowShape row_shape(std::int64_t rows, std::int64_t vectors, const RowLimits& limits) {
+    constexpr int warp = 32, rows_per_block = 4, good_threads = 512;
+    if (vectors <= std::int64_t{warp} * limits.ideal_vectors) {
+        int per_thread = 1;
         while (std::int64_t{per_thread} * warp < vectors) per_thread *= 2;
         return {dim3(static_cast<unsigned>(divide_up(rows, rows_per_block))), dim3(warp, rows_per_block), per_thread};
     }
-    while (per_thread < max_vectors && divide_up(vectors, per_thread) > 512) per_thread *= 2;
+    int per_thread = limits.ideal_vectors;
+    while (per_thread < limits.most_vectors && divide_up(vectors, per_thread) > good_threads) per_thread *= 2;
     const std::int64_t threads = divide_up(divide_up(vectors, per_thread), warp) * warp;
-    if (threads > 1024) per_thread = 0;
+    if (threads > limits.most_threads) per_thread = 0;
     return {dim3(static_cast<unsigned>(rows)), dim3(static_cast<unsigned>(threads)), per_thread};
 }
 

@@ -85,14 +85,16 @@ std::string write_host(const HostInfo& host, std::size_t width) {
     const auto bytes = [](std::string_view name, std::int64_t amount) {
         return amount > 0 ? fmt::format("{} {}", name, format_bytes(static_cast<double>(amount))) : std::string();
     };
-    return labelled("CPU",
-                    join_present({host.cpu, fmt::format("{} socket{}", host.sockets, host.sockets == 1 ? "" : "s"),
-                                  fmt::format("{} cores", host.physical_cores),
-                                  fmt::format("{} threads {}", host.threads, host.pinned ? "pinned" : "not pinned"),
-                                  bytes("L1d", host.l1d_bytes), bytes("L2", host.l2_bytes), bytes("L3", host.l3_bytes),
-                                  bytes("memory", host.memory_bytes), fmt::format("{}", fmt::join(host.isa, " ")),
-                                  host.governor.empty() ? std::string() : fmt::format("governor {}", host.governor)}),
-                    width);
+    return labelled(
+        "CPU",
+        join_present(
+            {host.cpu, fmt::format("{} socket{}", host.sockets, host.sockets == 1 ? "" : "s"),
+             fmt::format("{} cores", host.physical_cores),
+             host.threads > 0 ? fmt::format("{} threads {}", host.threads, host.pinned ? "pinned" : "not pinned") : "",
+             bytes("L1d", host.l1d_bytes), bytes("L2", host.l2_bytes), bytes("L3", host.l3_bytes),
+             bytes("memory", host.memory_bytes), fmt::format("{}", fmt::join(host.isa, " ")),
+             host.governor.empty() ? std::string() : fmt::format("governor {}", host.governor)}),
+        width);
 }
 
 std::string write_environment(const Environment& environment, std::size_t width) {
@@ -121,13 +123,14 @@ std::string write_throughput(const Point& point, std::size_t width) {
     const double seconds = times.latency.summary_ms.median * 1e-3;
     if (seconds <= 0) return text;
     const double executed = point.cost.flops + point.padding_flops;
-    return text +
-           labelled("useful work",
-                    fmt::format("{} -> {}; compulsory traffic {} -> {}; padding {:.2f} % of the FLOPs executed",
-                                format_flop(point.cost.flops), format_flop_per_s(point.cost.flops / seconds),
-                                format_bytes(point.cost.bytes()), format_bytes_per_s(point.cost.bytes() / seconds),
-                                executed > 0 ? 100 * point.padding_flops / executed : 0.0),
-                    width);
+    return text + labelled("useful work",
+                           fmt::format("{} -> {}; compulsory traffic {} -> {}{}", format_flop(point.cost.flops),
+                                       format_flop_per_s(point.cost.flops / seconds), format_bytes(point.cost.bytes()),
+                                       format_bytes_per_s(point.cost.bytes() / seconds),
+                                       point.padding_flops > 0 ? fmt::format("; padding {:.2f} % of the FLOPs executed",
+                                                                             100 * point.padding_flops / executed)
+                                                               : ""),
+                           width);
 }
 
 std::string write_memory(const Point& point, std::size_t width) {
@@ -156,14 +159,16 @@ std::string write_conditions(const Point& point, std::size_t width) {
 
     const EndToEnd& times = *point.end_to_end;
     const Conditions& conditions = point.conditions;
+    const bool gpu = point.backend == "cuda";
     const std::string energy =
         join_present({remarks.show("energy per sequence", times.energy_per_sequence_j, joules_per("sequence")),
                       remarks.show("energy per token", times.energy_per_token_j, joules_per("token")),
                       remarks.show("energy", conditions.energy_j,
                                    [](double value) { return format_joules(value) + " while sampling"; })});
     const std::string state = join_present(
-        {named("power", conditions.power_w, "W"), named("SM clock", conditions.sm_clock_mhz, "MHz"),
-         named("memory clock", conditions.memory_clock_mhz, "MHz"), named("temperature", conditions.temperature_c, "C"),
+        {named("power", conditions.power_w, "W"), named(gpu ? "SM clock" : "clock", conditions.sm_clock_mhz, "MHz"),
+         gpu ? named("memory clock", conditions.memory_clock_mhz, "MHz") : "",
+         named("temperature", conditions.temperature_c, "C"),
          fmt::format("throttling {}", conditions.throttle_reasons.empty()
                                           ? "none seen"
                                           : fmt::format("{}", fmt::join(conditions.throttle_reasons, ", "))),

@@ -2,6 +2,7 @@
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include <fmt/format.h>
@@ -150,12 +151,12 @@ class CudaBackend final : public Backend {
         synchronize();
         graph_ = Graph(stream_, [this] { enqueue_all(); });
         step_events_.clear();
-        for (std::size_t s = 0; s <= plan.steps().size(); ++s) step_events_.emplace_back();
+        for (std::size_t i = 0; i <= empty_intervals + plan.steps().size(); ++i) step_events_.emplace_back();
         step_graph_ = Graph(stream_, [this] {
-            record_step_event(0);
+            for (std::size_t i = 0; i <= empty_intervals; ++i) record_step_event(i);
             for (std::size_t s = 0; s < plan_->steps().size(); ++s) {
                 plan_->run_step(s, stream_);
-                record_step_event(s + 1);
+                record_step_event(empty_intervals + s + 1);
             }
         });
         const auto logits_bytes = static_cast<std::size_t>(plan.logits_operand().bytes());
@@ -187,12 +188,18 @@ class CudaBackend final : public Backend {
         };
     }
 
-    std::vector<double> step_times_us() override {
+    StepTimes step_times() override {
         step_graph_.launch(stream_);
         synchronize();
-        std::vector<double> times;
-        for (std::size_t s = 0; s + 1 < step_events_.size(); ++s)
-            times.push_back(elapsed_ms(step_events_[s], step_events_[s + 1]) * 1e3);
+        const auto interval_us = [this](std::size_t i) {
+            return elapsed_ms(step_events_[i], step_events_[i + 1]) * 1e3;
+        };
+        std::vector<double> empty;
+        for (std::size_t i = 0; i < empty_intervals; ++i) empty.push_back(interval_us(i));
+        StepTimes times;
+        times.overhead_us = summarise(empty).median;
+        for (std::size_t i = empty_intervals; i + 1 < step_events_.size(); ++i)
+            times.us.push_back(std::max(0.0, interval_us(i) - times.overhead_us));
         return times;
     }
 
@@ -264,6 +271,9 @@ class CudaBackend final : public Backend {
         synchronize();
         return {ms};
     }
+
+    /// Events one after another at the head of the step graph: what an event node itself takes.
+    static constexpr std::size_t empty_intervals = 9;
 
     int device_ = 0;
     cudaDeviceProp properties_{};

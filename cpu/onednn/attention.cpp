@@ -1,13 +1,14 @@
 // Fused causal attention: K and V of every head are packed once into oneDNN's weight layouts, then threads take blocks
 // of query rows: scores = Q K^T, exponentials, context = P V, all in the thread's own part of the workspace.
 //
-// The blocks of a head need ever more keys, so each block has its own pair of matmuls; they all read the one packed K
-// and V, because a matmul over fewer keys finds its weights at the front of those for all keys (`is_front_of`).
+// The blocks of a head need ever more keys, so each block has its own matmuls; they all read the one packed K and V,
+// because a matmul over some of the keys finds its weights inside those for all keys (`is_part_of`).
 #include <immintrin.h>
 #include <omp.h>
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "cpu/onednn/onednn.h"
@@ -26,6 +27,16 @@ namespace {
 /// blocks of packed keys end. More rows use packed K and V more often, fewer compute less above the diagonal.
 constexpr std::int64_t rows_per_block(DataType type) { return type == DataType::fp32 ? 64 : 128; }
 
+/// Keys of one product of scores. oneDNN 3.2 keeps 16-bit products with n > 8 k off AMX (amx_xf16_is_small_shape in its
+/// brgemm_matmul_utils.cpp), which would take four times as long. fp32 probabilities replace their scores, so all
+/// scores of a row must lie together.
+std::int64_t keys_per_product(DataType type, const AttentionShape& shape) {
+    return type == DataType::fp32 ? shape.seq : std::max<std::int64_t>(64, 8 * shape.head_size / 64 * 64);
+}
+
+/// Keys that are packed at a time: small enough to share the packing of few heads among many threads.
+constexpr std::int64_t keys_per_packing = 256;
+
 /// Matmuls made under this guard may run inside a parallel region, by one thread each: oneDNN splits the work and sizes
 /// the scratchpad for the thread count it sees when a primitive is made.
 class MadeForOneThread {
@@ -37,18 +48,26 @@ class MadeForOneThread {
     int threads_;
 };
 
-/// True when all elements of `part` lie in `whole`'s memory where `whole` has them.
-bool is_front_of(const memory::desc& part, const memory::desc& whole) {
+/// Elements of dimension `d` in one block of a blocked layout; 1 in a plain one.
+memory::dim block_size(const memory::desc& desc, int d) {
+    memory::dim size = 1;
+    for (std::size_t i = 0; i < desc.get_inner_blks().size(); ++i)
+        if (desc.get_inner_idxs()[i] == d) size *= desc.get_inner_blks()[i];
+    return size;
+}
+
+/// True when the elements of `part`, which begins at `first` in dimension `d` of `whole`, lie in `whole`'s memory as
+/// they would by themselves.
+bool is_part_of(const memory::desc& part, const memory::desc& whole, int d, memory::dim first) {
     if (part.get_inner_blks() != whole.get_inner_blks() || part.get_inner_idxs() != whole.get_inner_idxs())
         return false;
-    for (std::size_t d = 0; d < 2; ++d) {
-        memory::dim block = 1;
-        for (std::size_t i = 0; i < part.get_inner_blks().size(); ++i)
-            if (part.get_inner_idxs()[i] == static_cast<memory::dim>(d)) block *= part.get_inner_blks()[i];
-        const bool strides_matter = part.get_padded_dims()[d] > block;
-        if (strides_matter && part.get_strides()[d] != whole.get_strides()[d]) return false;
+    for (int i = 0; i < 2; ++i) {
+        const bool stride_matters = part.get_padded_dims()[static_cast<std::size_t>(i)] > block_size(part, i);
+        if (stride_matters &&
+            part.get_strides()[static_cast<std::size_t>(i)] != whole.get_strides()[static_cast<std::size_t>(i)])
+            return false;
     }
-    return true;
+    return first % block_size(whole, d) == 0;
 }
 
 dnnl::matmul::primitive_desc product(const memory::desc& a, const memory::desc& b, const memory::desc& c) {
@@ -79,31 +98,40 @@ template <class T>
     }
 }
 
-/// Row r of `scores` [rows, keys] sees the first `first_row + r + 1` keys. In place: scores become 2^(scale (s - max)),
-/// 0 where unseen; narrowed into `p` too unless T is float. inverse_sums[r] = 1 / the row's sum before narrowing.
+/// Some of a block's keys; their scores are a dense matrix [rows, count], which begins at element rows * first.
+struct KeyRange {
+    std::int64_t first, count;
+};
+
+/// Row r sees the first `first_row + r + 1` of `keys` keys. In place: scores become 2^(scale (s - max)); as T also in p
+/// [rows, keys], 0 where unseen (p is the one matrix of scores when T is float). inverse_sums[r] = 1 / the row's sum
+/// before narrowing.
 template <class T>
-void exponentials(std::int64_t first_row, std::int64_t rows, std::int64_t keys, float scale, float* scores, T* p,
-                  float* inverse_sums) {
+void exponentials(std::int64_t first_row, std::int64_t rows, std::int64_t keys, float scale,
+                  std::span<const KeyRange> ranges, float* scores, T* p, float* inverse_sums) {
     for (std::int64_t r = 0; r < rows; ++r) {
         const std::int64_t seen = first_row + r + 1;
-        float* s = scores + r * keys;
         float largest = -std::numeric_limits<float>::infinity();
+        for (const KeyRange& range : ranges) {
+            const float* s = scores + rows * range.first + r * range.count;
+            const std::int64_t count = std::min(range.count, seen - range.first);
 #pragma omp simd reduction(max : largest)
-        for (std::int64_t k = 0; k < seen; ++k) largest = s[k] * scale > largest ? s[k] * scale : largest;
+            for (std::int64_t k = 0; k < count; ++k) largest = s[k] * scale > largest ? s[k] * scale : largest;
+        }
         float sum = 0;
+        for (const KeyRange& range : ranges) {
+            float* s = scores + rows * range.first + r * range.count;
+            const std::int64_t count = std::min(range.count, seen - range.first);
 #pragma omp simd reduction(+ : sum)
-        for (std::int64_t k = 0; k < seen; ++k) {
-            const float exponent = s[k] * scale - largest;
-            s[k] = exp2_in_range(exponent < exp2_lowest<float> ? exp2_lowest<float> : exponent);
-            sum += s[k];
+            for (std::int64_t k = 0; k < count; ++k) {
+                const float exponent = s[k] * scale - largest;
+                s[k] = exp2_in_range(exponent < exp2_lowest<float> ? exp2_lowest<float> : exponent);
+                sum += s[k];
+            }
+            if constexpr (!std::is_same_v<T, float>) narrow(s, count, p + r * keys + range.first);
         }
         inverse_sums[r] = 1 / sum;
-        if constexpr (std::is_same_v<T, float>) {
-            std::fill(s + seen, s + keys, 0.0f);
-        } else {
-            narrow(s, seen, p + r * keys);
-            std::fill(p + r * keys + seen, p + (r + 1) * keys, T{});
-        }
+        std::fill(p + r * keys + seen, p + (r + 1) * keys, T{});
     }
 }
 
@@ -121,11 +149,15 @@ void scale_rows(std::int64_t rows, std::int64_t columns, const float* context, c
 struct CausalAttention::State {
     struct Block {
         std::int64_t first_row, rows, keys;
-        dnnl::matmul::primitive_desc scores, context;
+        std::vector<KeyRange> ranges;
+        std::vector<dnnl::matmul::primitive_desc> scores;  ///< of each range
+        dnnl::matmul::primitive_desc context;
     };
+    /// Primitives with memory objects of one thread.
     struct Thread {
-        Call pack_k, pack_v;
-        std::vector<Call> scores, context;  ///< of each block
+        std::vector<Call> pack_k, pack_v;       ///< of each packing
+        std::vector<std::vector<Call>> scores;  ///< of each block and range
+        std::vector<Call> context;              ///< of each block
     };
 
     Attention attention;
@@ -136,16 +168,20 @@ struct CausalAttention::State {
 
     /// The workspace: packed K and V of each head, then for each thread the buffers of one block, in this order.
     /// Probabilities as wide as the scores replace them.
-    std::size_t k_bytes, v_bytes, q_bytes, scores_bytes, p_bytes, context_bytes, sums_bytes, scratchpad_bytes;
+    std::size_t k_bytes, v_bytes, q_bytes, scores_bytes, p_bytes, context_bytes, sums_bytes, scratchpad_bytes = 0;
     std::size_t thread_bytes() const {
         return q_bytes + scores_bytes + p_bytes + context_bytes + sums_bytes + scratchpad_bytes;
     }
     std::int64_t all_heads() const { return attention.shape.batch * attention.shape.heads; }
     std::int64_t qkv_width() const { return 3 * attention.shape.heads * attention.shape.head_size; }
+    std::int64_t packed_bytes() const { return static_cast<std::int64_t>(k_bytes + v_bytes); }  ///< of one head
 
     bool make_blocks(Tag k_layout, Tag v_layout);
-    void make_threads();
+    void make_packings();
+    void make_calls();
     void size_buffers();
+    dnnl_status_t pack(const Thread& thread, std::int64_t head, std::size_t packing, const char* qkv, char* packed,
+                       char* scratchpad) const;
     template <class T>
     dnnl_status_t run_block(const Thread& thread, std::size_t index, std::int64_t head, const T* qkv, T* out,
                             const char* packed, char* buffers) const;
@@ -153,65 +189,85 @@ struct CausalAttention::State {
     void run(const T* qkv, T* out, char* workspace) const;
 };
 
-/// Makes the matmuls of all blocks; false when a block's weights are not the front of those for all keys.
+/// Makes the matmuls of all blocks; false when the weights of one are not inside those for all keys.
 bool CausalAttention::State::make_blocks(Tag k_layout, Tag v_layout) {
     const auto [batch, heads, seq, head_size] = attention.shape;
     const auto type = onednn::data_type(stored);
     const auto f32 = memory::data_type::f32;
+    const std::int64_t most_keys = keys_per_product(stored, attention.shape);
     blocks.clear();
     for (std::int64_t row = 0; row < seq; row += rows_per_block(stored)) {
-        const std::int64_t rows = std::min(rows_per_block(stored), seq - row), keys = row + rows;
-        const memory::desc q({rows, head_size}, type, Tag::ab), k({head_size, keys}, type, k_layout);
-        const memory::desc scores({rows, keys}, f32, Tag::ab), p({rows, keys}, type, Tag::ab);
-        const memory::desc v({keys, head_size}, type, v_layout), context({rows, head_size}, f32, Tag::ab);
-        blocks.push_back({row, rows, keys, product(q, k, scores), product(p, v, context)});
+        Block block{
+            row, std::min(rows_per_block(stored), seq - row), std::min(row + rows_per_block(stored), seq), {}, {}, {}};
+        const memory::desc q({block.rows, head_size}, type, Tag::ab);
+        for (std::int64_t key = 0; key < block.keys; key += most_keys) {
+            const std::int64_t keys = std::min(most_keys, block.keys - key);
+            const memory::desc k({head_size, keys}, type, k_layout), scores({block.rows, keys}, f32, Tag::ab);
+            block.ranges.push_back({key, keys});
+            block.scores.push_back(product(q, k, scores));
+        }
+        const memory::desc p({block.rows, block.keys}, type, Tag::ab), v({block.keys, head_size}, type, v_layout);
+        block.context = product(p, v, {{block.rows, head_size}, f32, Tag::ab});
+        blocks.push_back(std::move(block));
     }
-    packed_k = blocks.back().scores.weights_desc();
-    packed_v = blocks.back().context.weights_desc();
+    const Block& last = blocks.back();
+    // All keys' layout, from a product of them all: those of the last block may be in several.
+    packed_k = product({{last.rows, head_size}, type, Tag::ab}, {{head_size, seq}, type, k_layout},
+                       {{last.rows, seq}, f32, Tag::ab})
+                   .weights_desc();
+    packed_v = last.context.weights_desc();
     return std::all_of(blocks.begin(), blocks.end(), [&](const Block& block) {
-        return is_front_of(block.scores.weights_desc(), packed_k) &&
-               is_front_of(block.context.weights_desc(), packed_v);
+        for (std::size_t i = 0; i < block.ranges.size(); ++i)
+            if (!is_part_of(block.scores[i].weights_desc(), packed_k, 1, block.ranges[i].first)) return false;
+        return is_part_of(block.context.weights_desc(), packed_v, 0, 0);
     });
 }
 
-void CausalAttention::State::make_threads() {
+/// Reorders of `keys_per_packing` keys at a time from qkv into the packed layouts.
+void CausalAttention::State::make_packings() {
     const auto [batch, heads, seq, head_size] = attention.shape;
     const auto type = onednn::data_type(stored);
-    const memory::desc k({head_size, seq}, type, memory::dims{1, qkv_width()});
-    const memory::desc v({seq, head_size}, type, memory::dims{qkv_width(), 1});
-    const auto pack = [](const memory::desc& from, const memory::desc& to) {
+    const auto make = [&](const memory::desc& from, const memory::desc& to, std::vector<Call> Thread::*calls) {
         const dnnl::reorder::primitive_desc desc(onednn::engine(), from, onednn::engine(), to, onednn::attributes());
-        return std::pair(dnnl::reorder(desc), desc);
-    };
-    const auto [pack_k, pack_k_desc] = pack(k, packed_k);
-    const auto [pack_v, pack_v_desc] = pack(v, packed_v);
-    scratchpad_bytes = std::max(pack_k_desc.scratchpad_desc().get_size(), pack_v_desc.scratchpad_desc().get_size());
-    for (Thread& thread : threads) {
-        thread.pack_k =
-            Call(pack_k,
-                 {{DNNL_ARG_FROM, k}, {DNNL_ARG_TO, packed_k}, {DNNL_ARG_SCRATCHPAD, pack_k_desc.scratchpad_desc()}});
-        thread.pack_v =
-            Call(pack_v,
-                 {{DNNL_ARG_FROM, v}, {DNNL_ARG_TO, packed_v}, {DNNL_ARG_SCRATCHPAD, pack_v_desc.scratchpad_desc()}});
-    }
-    const auto add = [&](const dnnl::matmul::primitive_desc& desc, std::vector<Call> Thread::*calls) {
-        const dnnl::matmul matmul(desc);
+        const dnnl::reorder reorder(desc);
         scratchpad_bytes = std::max(scratchpad_bytes, desc.scratchpad_desc().get_size());
         for (Thread& thread : threads)
             (thread.*calls)
-                .emplace_back(matmul, std::vector<Call::Argument>{{DNNL_ARG_SRC, desc.src_desc()},
-                                                                  {DNNL_ARG_WEIGHTS, desc.weights_desc()},
-                                                                  {DNNL_ARG_DST, desc.dst_desc()},
-                                                                  {DNNL_ARG_SCRATCHPAD, desc.scratchpad_desc()}});
+                .emplace_back(reorder, std::vector<Call::Argument>{{DNNL_ARG_FROM, from},
+                                                                   {DNNL_ARG_TO, to},
+                                                                   {DNNL_ARG_SCRATCHPAD, desc.scratchpad_desc()}});
+    };
+    for (std::int64_t key = 0; key < seq; key += keys_per_packing) {
+        const std::int64_t keys = std::min(keys_per_packing, seq - key);
+        make({{head_size, keys}, type, memory::dims{1, qkv_width()}},
+             packed_k.submemory_desc({head_size, keys}, {0, key}), &Thread::pack_k);
+        make({{keys, head_size}, type, memory::dims{qkv_width(), 1}},
+             packed_v.submemory_desc({keys, head_size}, {key, 0}), &Thread::pack_v);
+    }
+}
+
+void CausalAttention::State::make_calls() {
+    const auto call = [&](const dnnl::matmul& matmul, const dnnl::matmul::primitive_desc& desc) {
+        return Call(matmul, {{DNNL_ARG_SRC, desc.src_desc()},
+                             {DNNL_ARG_WEIGHTS, desc.weights_desc()},
+                             {DNNL_ARG_DST, desc.dst_desc()},
+                             {DNNL_ARG_SCRATCHPAD, desc.scratchpad_desc()}});
     };
     for (const Block& block : blocks) {
-        add(block.scores, &Thread::scores);
-        add(block.context, &Thread::context);
+        for (Thread& thread : threads) thread.scores.emplace_back();
+        for (const auto& scores : block.scores) {
+            scratchpad_bytes = std::max(scratchpad_bytes, scores.scratchpad_desc().get_size());
+            const dnnl::matmul matmul(scores);
+            for (Thread& thread : threads) thread.scores.back().push_back(call(matmul, scores));
+        }
+        scratchpad_bytes = std::max(scratchpad_bytes, block.context.scratchpad_desc().get_size());
+        const dnnl::matmul matmul(block.context);
+        for (Thread& thread : threads) thread.context.push_back(call(matmul, block.context));
     }
 }
 
 void CausalAttention::State::size_buffers() {
-    const auto rows = static_cast<std::size_t>(std::min(rows_per_block(stored), attention.shape.seq));
+    const auto rows = static_cast<std::size_t>(blocks.front().rows);
     const auto seq = static_cast<std::size_t>(attention.shape.seq);
     const auto head_size = static_cast<std::size_t>(attention.shape.head_size);
     k_bytes = aligned(packed_k.get_size());
@@ -224,11 +280,25 @@ void CausalAttention::State::size_buffers() {
     scratchpad_bytes = aligned(scratchpad_bytes);
 }
 
+/// Packs K and V of `keys_per_packing` keys of one head.
+dnnl_status_t CausalAttention::State::pack(const Thread& thread, std::int64_t head, std::size_t packing,
+                                           const char* qkv, char* packed, char* scratchpad) const {
+    const auto [batch, heads, seq, head_size] = attention.shape;
+    const std::int64_t row = head / heads * seq + static_cast<std::int64_t>(packing) * keys_per_packing;
+    const auto part = [&](int index) {
+        const std::int64_t element = row * qkv_width() + (index * heads + head % heads) * head_size;
+        return qkv + element * static_cast<std::int64_t>(size_of(stored));
+    };
+    char* k = packed + head * packed_bytes();
+    return std::max(thread.pack_k[packing].run({part(1), k, scratchpad}),
+                    thread.pack_v[packing].run({part(2), k + k_bytes, scratchpad}));
+}
+
 template <class T>
 dnnl_status_t CausalAttention::State::run_block(const Thread& thread, std::size_t index, std::int64_t head,
                                                 const T* qkv, T* out, const char* packed, char* buffers) const {
     const auto [batch, heads, seq, head_size] = attention.shape;
-    const auto& [first_row, rows, keys, scores_desc, context_desc] = blocks[index];
+    const Block& block = blocks[index];
     char* next = buffers;
     const auto take = [&next](std::size_t bytes) { return std::exchange(next, next + bytes); };
     T* q = reinterpret_cast<T*>(take(q_bytes));
@@ -237,30 +307,40 @@ dnnl_status_t CausalAttention::State::run_block(const Thread& thread, std::size_
     float* context = reinterpret_cast<float*>(take(context_bytes));
     float* inverse_sums = reinterpret_cast<float*>(take(sums_bytes));
     char* scratchpad = take(scratchpad_bytes);
-    const char* k = packed + head * static_cast<std::int64_t>(k_bytes + v_bytes);
+    const char* k = packed + head * packed_bytes();
     const char* v = k + k_bytes;
 
-    const std::int64_t row = head / heads * seq + first_row, column = head % heads * head_size;
+    const std::int64_t row = head / heads * seq + block.first_row, column = head % heads * head_size;
     // oneDNN's fast matmuls take dense activations only, and q is a strided part of qkv.
-    copy_rows(rows, head_size, qkv + row * qkv_width() + column, qkv_width(), q);
-    dnnl_status_t status = thread.scores[index].run({q, k, scores, scratchpad});
+    copy_rows(block.rows, head_size, qkv + row * qkv_width() + column, qkv_width(), q);
+
+    dnnl_status_t status = dnnl_success;
+    const std::int64_t k_stride = packed_k.get_strides()[1] / block_size(packed_k, 1);
+    for (std::size_t i = 0; i < block.ranges.size(); ++i) {
+        const std::int64_t first = block.ranges[i].first;
+        const char* weights = k + first * k_stride * static_cast<std::int64_t>(sizeof(T));
+        status = std::max(status, thread.scores[index][i].run({q, weights, scores + block.rows * first, scratchpad}));
+    }
     vectorised([&] {
         const auto scale = static_cast<float>(attention.scale) * log2_e<float>;
-        exponentials(first_row, rows, keys, scale, scores, p, inverse_sums);
+        exponentials(block.first_row, block.rows, block.keys, scale, block.ranges, scores, p, inverse_sums);
     });
     status = std::max(status, thread.context[index].run({p, v, context, scratchpad}));
     vectorised([&] {
         const std::int64_t width = heads * head_size;
-        scale_rows(rows, head_size, context, inverse_sums, out + row * width + column, width);
+        scale_rows(block.rows, head_size, context, inverse_sums, out + row * width + column, width);
     });
     return status;
 }
 
 template <class T>
 void CausalAttention::State::run(const T* qkv, T* out, char* workspace) const {
-    const auto [batch, heads, seq, head_size] = attention.shape;
-    const std::int64_t head_count = all_heads(), tasks = head_count * std::ssize(blocks);
-    char* buffers = workspace + head_count * static_cast<std::int64_t>(k_bytes + v_bytes);
+    const std::int64_t heads = all_heads();
+    const auto packings = static_cast<std::int64_t>(threads.front().pack_k.size());
+    // A block near the end of the sequence and one near its beginning make one task, so that tasks are alike; a
+    // thread's tasks are neighbours, so that it finds packed K and V in its own cache.
+    const auto count = static_cast<std::int64_t>(blocks.size()), pairs = (count + 1) / 2;
+    char* buffers = workspace + heads * packed_bytes();
     int worst = dnnl_success;  // throwing inside the parallel region would end the process
 #pragma omp parallel num_threads(static_cast <int>(threads.size())) reduction(max : worst)
     {
@@ -268,18 +348,17 @@ void CausalAttention::State::run(const T* qkv, T* out, char* workspace) const {
         const Thread& thread = threads[id];
         char* own = buffers + id * thread_bytes();
 #pragma omp for schedule(static)
-        for (std::int64_t task = 0; task < 2 * head_count; ++task) {
-            const std::int64_t head = task / 2, width = heads * head_size;
-            const T* q = qkv + head / heads * seq * qkv_width() + head % heads * head_size;
-            char* k = workspace + head * static_cast<std::int64_t>(k_bytes + v_bytes);
-            worst = std::max<int>(worst, task % 2 ? thread.pack_v.run({q + 2 * width, k + k_bytes, own})
-                                                  : thread.pack_k.run({q + width, k, own}));
-        }
-        // The last blocks see the most keys: taken first, they leave small ones to even out the threads' ends.
-#pragma omp for schedule(dynamic)
-        for (std::int64_t task = 0; task < tasks; ++task) {
-            const auto index = blocks.size() - 1 - static_cast<std::size_t>(task / head_count);
-            worst = std::max<int>(worst, run_block(thread, index, task % head_count, qkv, out, workspace, own));
+        for (std::int64_t task = 0; task < heads * packings; ++task)
+            worst = std::max<int>(worst, pack(thread, task / packings, static_cast<std::size_t>(task % packings),
+                                              reinterpret_cast<const char*>(qkv), workspace, own));
+#pragma omp for schedule(static)
+        for (std::int64_t task = 0; task < heads * pairs; ++task) {
+            const std::int64_t head = task / pairs, first = task % pairs, second = count - 1 - first;
+            for (const std::int64_t index : {second, first}) {
+                worst = std::max<int>(
+                    worst, run_block(thread, static_cast<std::size_t>(index), head, qkv, out, workspace, own));
+                if (first == second) break;
+            }
         }
     }
     onednn::check(static_cast<dnnl_status_t>(worst), "attention");
@@ -294,7 +373,8 @@ CausalAttention::CausalAttention(const Attention& attention, Precision precision
         const MadeForOneThread guard;
         // Plain layouts always fit, but oneDNN then packs K and V again for every block.
         if (!state_->make_blocks(Tag::any, Tag::any)) state_->make_blocks(Tag::ba, Tag::ab);
-        state_->make_threads();
+        state_->make_packings();
+        state_->make_calls();
     });
     state_->size_buffers();
 }
@@ -313,6 +393,6 @@ void CausalAttention::run(const void* qkv, void* out, void* workspace) const {
     });
 }
 
-std::string CausalAttention::implementation() const { return state_->blocks.back().scores.impl_info_str(); }
+std::string CausalAttention::implementation() const { return state_->blocks.back().scores.front().impl_info_str(); }
 
 }  // namespace kbench::cpu

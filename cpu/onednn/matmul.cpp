@@ -6,6 +6,7 @@
 
 #include "cpu/onednn/onednn.h"
 #include "cpu/onednn/primitive.h"
+#include "cpu/vector.h"
 
 namespace kbench::cpu {
 
@@ -15,8 +16,9 @@ using onednn::Call;
 struct Matmul::State {
     dnnl::matmul::primitive_desc desc;
     Call call, pack;
-    std::size_t out_bytes;
-    bool residual;
+    std::int64_t n;
+    std::size_t out_bytes, scratchpad_bytes;  ///< scratchpad rounded up, so that what follows it is aligned
+    bool residual, bias_in_fp32;
 };
 
 namespace {
@@ -46,8 +48,10 @@ Matmul::Matmul(const Gemm& gemm, Precision precision, bool bias, bool gelu, bool
     const memory::desc plain_w({gemm.k, gemm.n}, type,
                                gemm.weight_transposed ? memory::format_tag::ba : memory::format_tag::ab);
     const memory::desc out({gemm.m, gemm.n}, type, memory::format_tag::ab);
+    // With bias and destination both in fp16, oneDNN 3.2 has its reference loops only.
+    const bool bias_in_fp32 = bias && stored == DataType::fp16;
     const memory::desc bias_desc =
-        bias ? memory::desc({1, gemm.n}, type, memory::format_tag::ab) : memory::desc();  // empty: no bias
+        memory::desc({1, gemm.n}, bias_in_fp32 ? memory::data_type::f32 : type, memory::format_tag::ab);
 
     dnnl::post_ops post_ops;
     if (gelu) post_ops.append_eltwise(dnnl::algorithm::eltwise_gelu_tanh, 0, 0);
@@ -68,7 +72,10 @@ Matmul::Matmul(const Gemm& gemm, Precision precision, bool bias, bool gelu, bool
         const dnnl::reorder::primitive_desc reorder(onednn::engine(), plain_w, onednn::engine(), desc.weights_desc());
         state_->pack = Call(dnnl::reorder(reorder), {{DNNL_ARG_FROM, plain_w}, {DNNL_ARG_TO, desc.weights_desc()}});
     });
+    state_->n = gemm.n;
     state_->out_bytes = out.get_size();
+    state_->scratchpad_bytes = (state_->desc.scratchpad_desc().get_size() + 63) / 64 * 64;
+    state_->bias_in_fp32 = bias_in_fp32;
     state_->residual = residual;
 }
 
@@ -80,14 +87,24 @@ void Matmul::pack(const void* plain, void* packed) const {
     onednn::check(state_->pack.run({plain, packed}), "packing a weight");
 }
 
-std::size_t Matmul::workspace_bytes() const { return state_->desc.scratchpad_desc().get_size(); }
+std::size_t Matmul::workspace_bytes() const {
+    return state_->scratchpad_bytes + (state_->bias_in_fp32 ? static_cast<std::size_t>(state_->n) * sizeof(float) : 0);
+}
 
 void Matmul::run(const void* x, const void* packed_w, const void* bias, const void* residual, void* out,
                  void* workspace) const {
     if (state_->residual && residual != out) copy_in_parallel(residual, out, state_->out_bytes);
-    onednn::check(
-        bias ? state_->call.run({x, packed_w, out, workspace, bias}) : state_->call.run({x, packed_w, out, workspace}),
-        "matmul");
+    if (state_->bias_in_fp32) {
+        float* widened = reinterpret_cast<float*>(static_cast<char*>(workspace) + state_->scratchpad_bytes);
+        vectorised([widened, n = state_->n, stored = static_cast<const Float16*>(bias)] {
+#pragma omp simd
+            for (std::int64_t c = 0; c < n; ++c) widened[c] = load(stored[c]);
+        });
+        bias = widened;
+    }
+    const dnnl_status_t status =
+        bias ? state_->call.run({x, packed_w, out, workspace, bias}) : state_->call.run({x, packed_w, out, workspace});
+    onednn::check(status, "matmul");
 }
 
 std::string Matmul::implementation() const { return state_->desc.impl_info_str(); }

@@ -17,10 +17,13 @@ attention::Kernels kernels_of(Precision precision) {
     return families[static_cast<int>(precision)]();
 }
 
-/// The narrowest kernel that holds the head.
+/// The first kernel that holds the head and is meant for this many rows.
 const attention::Kernel& kernel_for(const AttentionArguments& arguments) {
     const attention::Kernels kernels = kernels_of(arguments.precision);
-    const auto fits = [&](const attention::Kernel& kernel) { return arguments.head_size <= kernel.tile.head_size; };
+    const std::int64_t rows = arguments.batch * arguments.heads * arguments.seq;
+    const auto fits = [&](const attention::Kernel& kernel) {
+        return arguments.head_size <= kernel.tile.head_size && rows <= kernel.tile.most_rows;
+    };
     const auto kernel = std::find_if(kernels.begin(), kernels.end(), fits);
     if (kernel == kernels.end())
         throw Unsupported("attention with head_size " + std::to_string(arguments.head_size) +
@@ -37,7 +40,8 @@ void attention_forward(const AttentionArguments& arguments, cudaStream_t stream)
 std::string attention_kernel_name(const AttentionArguments& arguments) {
     const auto& [family, tile, launch] = kernel_for(arguments);
     return std::string(family) + '<' + std::string(name(arguments.precision)) + ',' + std::to_string(tile.head_size) +
-           ',' + std::to_string(tile.query_rows) + 'x' + std::to_string(tile.keys) + '>';
+           ',' + std::to_string(tile.query_rows) + 'x' + std::to_string(tile.keys) + 'x' +
+           std::to_string(tile.key_groups) + '>';
 }
 
 }  // namespace kbench::cuda

@@ -26,7 +26,8 @@ struct AttentionArguments {
 /// Launches on `stream`. Throws Unsupported for a head_size over the kernels' limit (the reason names it).
 void attention_forward(const AttentionArguments& arguments, cudaStream_t stream);
 
-/// The kernel (with its tile) that attention_forward would launch, such as "attention_mma<fp16,64,128x64>".
+/// The kernel that attention_forward would launch, with the head size it is built for and its tile (query rows x keys x
+/// groups of warps that share the keys), such as "attention_mma<fp16,64,64x64x2>".
 std::string attention_kernel_name(const AttentionArguments& arguments);
 
 }  // namespace kbench::cuda

@@ -8,12 +8,18 @@ namespace {
 
 constexpr Tile tiles[] = {
     {.head_size = 32, .query_rows = 64, .keys = 32, .key_groups = 2, .blocks_per_sm = 2},
-    // A group of 2 warps would leave half of the SM's schedulers idle when one block is left: hence two groups. 32 keys
-    // let two blocks of two double-buffered groups share an SM's memory.
-    {.head_size = 64, .query_rows = 32, .keys = 32, .key_groups = 4, .blocks_per_sm = 2},
+    // With few rows, half as many a tile: a group is one warp, and the longest chain is 8 key blocks where it would
+    // be 16.
+    {.head_size = 64, .query_rows = 32, .keys = 32, .key_groups = 4, .blocks_per_sm = 2, .most_rows = few_rows},
+    // Two warps share each tile of k and v; two groups of them, or one block could not keep four schedulers busy.
+    {.head_size = 64, .query_rows = 64, .keys = 32, .key_groups = 2, .blocks_per_sm = 2},
     {.head_size = 96, .query_rows = 64, .keys = 32, .key_groups = 2, .blocks_per_sm = 2},
+    // 121 kB of shared memory: one block an SM.
     {.head_size = 128, .query_rows = 64, .keys = 32, .key_groups = 2, .blocks_per_sm = 1},
 };
+
+/// Keys whose probabilities are exchanged at a time, and the distance of their rows.
+constexpr int p_keys = 32, p_pitch = p_keys + 8;
 
 /// Sizes that follow from a tile. The pitches put rows that are read or written together into different banks: 8 rows
 /// of k or 4 of q in 16-byte accesses, 4 rows of p in accesses of 8 neighbouring keys.
@@ -22,11 +28,13 @@ struct Layout {
     static constexpr Tile tile = tiles[index];
     static constexpr int group_threads = tile.query_rows / 32 * warp_size;
     static constexpr int threads = group_threads * tile.key_groups;
-    static constexpr int qk_pitch = tile.head_size + 4, v_pitch = tile.head_size, p_pitch = tile.keys + 8;
+    static constexpr int qk_pitch = tile.head_size + 4, v_pitch = tile.head_size;
     static constexpr int q_elements = tile.query_rows * qk_pitch;
     static constexpr int k_elements = tile.keys * qk_pitch;
     static constexpr int v_elements = tile.keys * v_pitch;
     static constexpr int group_elements = k_elements + v_elements + tile.query_rows * p_pitch;
+    /// Rows of v that a lane holds at a time: the output leaves room for 64 registers at most.
+    static constexpr int v_rows = tile.head_size <= 64 ? 4 : 2;
     static constexpr int smem_bytes = 4 * (q_elements + tile.key_groups * group_elements);
     static_assert(merge_bytes<float, 8, tile.head_size / 8>(tile.key_groups, group_threads) <= smem_bytes);
 };
@@ -68,32 +76,28 @@ __global__ __launch_bounds__(Layout<index>::threads,
     const float* const k = k_tile + lane_column * L::qk_pitch;
     const float* const v = v_tile + lane_column * 4;
     const float* const q_lane = q + row * L::qk_pitch;
-    float* const p_lane = p + row * L::p_pitch;
+    float* const p_lane = p + row * p_pitch;
     Accumulator<float, 8, columns> accumulator;
     // v arrives while q k^T is computed, the next k while p v is: one buffer of each is enough, and leaves room for
     // another block on the SM.
     for (int block = group; block < key_blocks; block += tile.key_groups) {
         cp_async_wait_all();
-        group_barrier<L::group_threads>(group);  // k has arrived, and all warps have left v
+        group_barrier<tile.key_groups, L::group_threads>(group);  // k has arrived, and all warps have left v
         load_v(block);
 
         float scores[8][keys] = {};
 #pragma unroll 4
         for (int d = 0; d < tile.head_size; d += 4) {
-            float4 key[keys];
+            Vector<float, 4> key[keys];
 #pragma unroll
-            for (int c = 0; c < keys; ++c) key[c] = *reinterpret_cast<const float4*>(k + c * 8 * L::qk_pitch + d);
+            for (int c = 0; c < keys; ++c) key[c] = Vector<float, 4>::load(k + c * 8 * L::qk_pitch + d);
 #pragma unroll
             for (int r = 0; r < 8; ++r) {
-                const float4 query = *reinterpret_cast<const float4*>(q_lane + r * 4 * L::qk_pitch + d);
+                const auto query = Vector<float, 4>::load(q_lane + r * 4 * L::qk_pitch + d);
 #pragma unroll
-                for (int c = 0; c < keys; ++c) scores[r][c] = fmaf(query.x, key[c].x, scores[r][c]);
+                for (int i = 0; i < 4; ++i)
 #pragma unroll
-                for (int c = 0; c < keys; ++c) scores[r][c] = fmaf(query.y, key[c].y, scores[r][c]);
-#pragma unroll
-                for (int c = 0; c < keys; ++c) scores[r][c] = fmaf(query.z, key[c].z, scores[r][c]);
-#pragma unroll
-                for (int c = 0; c < keys; ++c) scores[r][c] = fmaf(query.w, key[c].w, scores[r][c]);
+                    for (int c = 0; c < keys; ++c) scores[r][c] = fmaf(query.at[i], key[c].at[i], scores[r][c]);
             }
         }
         if ((block + 1) * tile.keys > work.first_row + warp * 32) {
@@ -105,39 +109,37 @@ __global__ __launch_bounds__(Layout<index>::threads,
                     if (first_key + 8 * c > row + 4 * r) scores[r][c] = -infinity<float>;
         }
         cp_async_wait_all();
-        group_barrier<L::group_threads>(group);  // v has arrived, and all warps have left k
+        group_barrier<tile.key_groups, L::group_threads>(group);  // v has arrived, and all warps have left k
         if (block + tile.key_groups < key_blocks) load_k(block + tile.key_groups);
         online_softmax<8>(scores, accumulator, problem.scale_log2);
 
-        // Probabilities go to the lanes of the same row through memory that only this warp uses.
-        __syncwarp();
+        // Probabilities go to the lanes of the same row through memory that only this warp uses, 32 keys at a time.
 #pragma unroll
-        for (int r = 0; r < 8; ++r)
+        for (int first = 0; first < tile.keys; first += p_keys) {
+            __syncwarp();
 #pragma unroll
-            for (int c = 0; c < keys; ++c) p_lane[r * 4 * L::p_pitch + lane_column + 8 * c] = scores[r][c];
-        __syncwarp();
-#pragma unroll 4
-        for (int key = 0; key < tile.keys; key += 2) {
-            float4 value[2][columns / 4];
+            for (int r = 0; r < 8; ++r)
 #pragma unroll
-            for (int e = 0; e < 2; ++e)
+                for (int c = 0; c < p_keys / 8; ++c)
+                    p_lane[r * 4 * p_pitch + lane_column + 8 * c] = scores[r][first / 8 + c];
+            __syncwarp();
+#pragma unroll 2
+            for (int key = 0; key < p_keys; key += L::v_rows) {
+                Vector<float, 4> value[L::v_rows][columns / 4];
 #pragma unroll
-                for (int c = 0; c < columns / 4; ++c)
-                    value[e][c] = *reinterpret_cast<const float4*>(v + (key + e) * L::v_pitch + c * 32);
+                for (int i = 0; i < L::v_rows; ++i)
 #pragma unroll
-            for (int r = 0; r < 8; ++r) {
-                const float2 probability = *reinterpret_cast<const float2*>(p_lane + r * 4 * L::p_pitch + key);
+                    for (int c = 0; c < columns / 4; ++c)
+                        value[i][c] = Vector<float, 4>::load(v + (first + key + i) * L::v_pitch + c * 32);
 #pragma unroll
-                for (int e = 0; e < 2; ++e) {
-                    const float weight = e == 0 ? probability.x : probability.y;
+                for (int r = 0; r < 8; ++r) {
+                    const auto weight = Vector<float, L::v_rows>::load(p_lane + r * 4 * p_pitch + key);
 #pragma unroll
-                    for (int c = 0; c < columns / 4; ++c) {
-                        float* const out = accumulator.out[r] + 4 * c;
-                        out[0] = fmaf(weight, value[e][c].x, out[0]);
-                        out[1] = fmaf(weight, value[e][c].y, out[1]);
-                        out[2] = fmaf(weight, value[e][c].z, out[2]);
-                        out[3] = fmaf(weight, value[e][c].w, out[3]);
-                    }
+                    for (int i = 0; i < L::v_rows; ++i)
+#pragma unroll
+                        for (int c = 0; c < columns; ++c)
+                            accumulator.out[r][c] =
+                                fmaf(weight.at[i], value[i][c / 4].at[c % 4], accumulator.out[r][c]);
                 }
             }
         }

@@ -11,9 +11,11 @@ namespace {
 
 constexpr Tile tiles[] = {
     {.head_size = 32, .query_rows = 64, .keys = 64, .key_groups = 2, .blocks_per_sm = 2},
-    // Two key groups halve the longest chain of key blocks, which bounds the time when tiles are few.
-    {.head_size = 64, .query_rows = 64, .keys = 64, .key_groups = 2, .blocks_per_sm = 2},
-    // 96 and 128: 64 output and 32 query registers leave room for 4 warps' worth of scores at two blocks an SM only.
+    // With few rows, two groups halve the longest chain of key blocks: 19.5 us where one group takes 22.9 (H200, fp16,
+    // 20 heads of 1024 rows); with 80 heads one group takes 52.5 us where two take 58.4.
+    {.head_size = 64, .query_rows = 64, .keys = 64, .key_groups = 2, .blocks_per_sm = 2, .most_rows = few_rows},
+    {.head_size = 64, .query_rows = 64, .keys = 64, .key_groups = 1, .blocks_per_sm = 4},
+    // Output and q take 96 registers and more, which leaves two blocks an SM whatever the keys.
     {.head_size = 96, .query_rows = 64, .keys = 64, .key_groups = 1, .blocks_per_sm = 2},
     {.head_size = 128, .query_rows = 64, .keys = 64, .key_groups = 1, .blocks_per_sm = 2},
 };
@@ -117,7 +119,8 @@ __global__ __launch_bounds__(Layout<index>::threads,
     int stage = 0;
     for (int block = group; block < key_blocks; block += tile.key_groups, stage ^= 1) {
         cp_async_wait_all();
-        group_barrier<L::group_threads>(group);  // this stage has arrived, and all warps have left the other one
+        group_barrier<tile.key_groups, L::group_threads>(
+            group);  // this stage has arrived, and all warps have left the other one
         if (block + tile.key_groups < key_blocks) load_keys(block + tile.key_groups, stage ^ 1);
         const T* const k = kv + stage * 2 * L::kv_elements + k_lane;
         const T* const v = kv + (stage * 2 + 1) * L::kv_elements + v_lane;

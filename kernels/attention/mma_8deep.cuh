@@ -65,13 +65,6 @@ struct Layout8Deep {
     static constexpr bool q_in_registers = sizeof(T) == 4;
 };
 
-/// 16 bytes of shared memory.
-template <class T>
-struct alignas(16) Vector {
-    T at[vector_size<T>];
-    __device__ static Vector load(const T* smem) { return *reinterpret_cast<const Vector*>(smem); }
-};
-
 template <class T, class Tiles, int index>
 __global__ __launch_bounds__(Layout8Deep<T, Tiles, index>::threads,
                              Layout8Deep<T, Tiles, index>::tile.blocks_per_sm) void attention_mma(Problem<T> problem) {
@@ -106,15 +99,15 @@ __global__ __launch_bounds__(Layout8Deep<T, Tiles, index>::threads,
     const T* const k = k_tile + g * L::qk_pitch + t * width;
     const T* const v = v_tile + 2 * t * L::v_pitch + g * width;
     const T* const q_lane = q + (warp * 16 + g) * L::qk_pitch + t * width;
-    const auto load_q = [&](int d, Vector<T>(&rows)[2]) {
+    const auto load_q = [&](int d, Vector<T, width>(&rows)[2]) {
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
-            rows[r] = Vector<T>::load(q_lane + r * 8 * L::qk_pitch + d * 4 * width);
+            rows[r] = Vector<T, width>::load(q_lane + r * 8 * L::qk_pitch + d * 4 * width);
 #pragma unroll
             for (T& value : rows[r].at) value = operand(value);
         }
     };
-    Vector<T> q_rows[L::q_in_registers ? depth_steps : 1][2];
+    Vector<T, width> q_rows[L::q_in_registers ? depth_steps : 1][2];
     if constexpr (L::q_in_registers) {
 #pragma unroll
         for (int d = 0; d < depth_steps; ++d) load_q(d, q_rows[d]);
@@ -126,16 +119,16 @@ __global__ __launch_bounds__(Layout8Deep<T, Tiles, index>::threads,
     // another block on the SM.
     for (int block = group; block < key_blocks; block += tile.key_groups) {
         cp_async_wait_all();
-        group_barrier<L::group_threads>(group);  // k has arrived, and all warps have left v
+        group_barrier<tile.key_groups, L::group_threads>(group);  // k has arrived, and all warps have left v
         load_v(block);
         T scores[2][tile.keys / 4] = {};
 #pragma unroll
         for (int d = 0; d < depth_steps; ++d) {
             if constexpr (!L::q_in_registers) load_q(d, q_rows[0]);
-            const Vector<T>(&rows)[2] = q_rows[L::q_in_registers ? d : 0];
+            const Vector<T, width>(&rows)[2] = q_rows[L::q_in_registers ? d : 0];
 #pragma unroll
             for (int n = 0; n < tile.keys / 8; ++n) {
-                const Vector<T> keys = Vector<T>::load(k + n * 8 * L::qk_pitch + d * 4 * width);
+                const auto keys = Vector<T, width>::load(k + n * 8 * L::qk_pitch + d * 4 * width);
 #pragma unroll
                 for (int i = 0; i < width; i += 2) {
                     const T a[4] = {rows[0].at[i], rows[1].at[i], rows[0].at[i + 1], rows[1].at[i + 1]};
@@ -153,7 +146,7 @@ __global__ __launch_bounds__(Layout8Deep<T, Tiles, index>::threads,
                     if (first_key + c / 2 * 8 + c % 2 > row + 8 * r) scores[r][c] = -infinity<T>;
         }
         cp_async_wait_all();
-        group_barrier<L::group_threads>(group);  // v has arrived, and all warps have left k
+        group_barrier<tile.key_groups, L::group_threads>(group);  // v has arrived, and all warps have left k
         if (block + tile.key_groups < key_blocks) load_k(block + tile.key_groups);
         online_softmax<4>(scores, accumulator, problem.scale_log2);
 
@@ -164,7 +157,8 @@ __global__ __launch_bounds__(Layout8Deep<T, Tiles, index>::threads,
 #pragma unroll
             for (int d = 0; d < columns / 2 / width; ++d) {
                 const T* const source = v + n * 8 * L::v_pitch + d * 8 * width;
-                const Vector<T> even = Vector<T>::load(source), odd = Vector<T>::load(source + L::v_pitch);
+                const Vector<T, width> even = Vector<T, width>::load(source),
+                                       odd = Vector<T, width>::load(source + L::v_pitch);
 #pragma unroll
                 for (int i = 0; i < width; ++i) {
                     const int c = 2 * (d * width + i);
@@ -185,7 +179,7 @@ __global__ __launch_bounds__(Layout8Deep<T, Tiles, index>::threads,
         for (int d = 0; d < columns / 2 / width; ++d) {
 #pragma unroll
             for (int e = 0; e < 2; ++e) {
-                Vector<T> values;
+                Vector<T, width> values;
 #pragma unroll
                 for (int i = 0; i < width; ++i) values.at[i] = accumulator.out[r][2 * (d * width + i) + e];
                 store<width>(out, d * 8 * width + (2 * t + e) * width, values.at, problem);

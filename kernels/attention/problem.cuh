@@ -71,17 +71,28 @@ __device__ inline void cp_async_16(void* smem, const void* global, bool valid) {
 __device__ inline void cp_async_commit() { asm volatile("cp.async.commit_group;"); }
 __device__ inline void cp_async_wait_all() { asm volatile("cp.async.wait_group 0;" ::: "memory"); }
 
-/// Waits for the `threads` threads of a group: a warp, or group 0 or 1 of a block, each at a hardware barrier of its
-/// own beside that of __syncthreads. Constant numbers, since a variable one makes the compiler reserve all 16.
-template <int threads>
+/// Waits for the `threads` threads of a group (0 to 3), at a hardware barrier of its own beside that of __syncthreads.
+/// Constant numbers, since a variable one makes the compiler reserve all 16.
+template <int groups, int threads>
 __device__ void group_barrier(int group) {
     if constexpr (threads == warp_size)
         __syncwarp();
-    else if (group == 0)
+    else if (groups == 1 || group == 0)
         asm volatile("bar.sync 1, %0;" ::"n"(threads) : "memory");
-    else
+    else if (groups == 2 || group == 1)
         asm volatile("bar.sync 2, %0;" ::"n"(threads) : "memory");
+    else if (group == 2)
+        asm volatile("bar.sync 3, %0;" ::"n"(threads) : "memory");
+    else
+        asm volatile("bar.sync 4, %0;" ::"n"(threads) : "memory");
 }
+
+/// `count` neighbouring elements that are read or written in one access.
+template <class T, int count>
+struct alignas(sizeof(T) * count) Vector {
+    T at[count];
+    __device__ static Vector load(const T* from) { return *reinterpret_cast<const Vector*>(from); }
+};
 
 /// Starts to copy rows [first_row, first_row + rows) of a head to `smem`, `threads` threads together. What lies outside
 /// the head is filled with zeros: a stale NaN would survive its multiplication with a probability of 0. A thread keeps

@@ -24,18 +24,18 @@ __constant__ const double power_of_two_coefficients[] = {
     0x1.ffcbfc6da6ed1p-17, 0x1.430913112c61bp-13, 0x1.5d87fe78a3f9cp-10, 0x1.3b2ab6fb9f1a5p-7,
     0x1.c6b08d704a0c6p-5,  0x1.ebfbdff82c5aep-3,  0x1.62e42fefa39efp-1,  1.0};
 
-/// 2^x for x <= 0, where x under -1022 counts as -1022: the result is then under 3e-308, as good as 0. A choice between
-/// results, not arguments, would become a branch around each polynomial and stop them from overlapping.
+/// 2^x for x <= 0; 0 where the result would not be a normal number. That 0 is made by a mask: a choice between doubles
+/// becomes a branch around each polynomial, and then they do not overlap.
 __device__ inline double power_of_two(double x) {
     constexpr double to_integer = 0x1.8p52;  // adding it rounds to an integer, which the low word then holds
-    x = x < -1022.0 ? -1022.0 : x;
     const double shifted = x + to_integer;
     const double fraction = x - (shifted - to_integer);
     double y = power_of_two_coefficients[0];
 #pragma unroll
     for (int i = 1; i < 12; ++i) y = fma(y, fraction, power_of_two_coefficients[i]);
     const int high = __double2hiint(y) + (__double2loint(shifted) << 20);
-    return __hiloint2double(high, __double2loint(y));
+    const int mask = x < -1022.0 ? 0 : -1;
+    return __hiloint2double(high & mask, __double2loint(y) & mask);
 }
 
 template <int lanes, class Scalar>

@@ -13,7 +13,7 @@
 namespace kbench::cuda {
 namespace {
 
-/// More than cuBLASLt 13 proposes for any problem of GPT-2.
+/// More than enough: cuBLASLt 13.0 proposes at most 8 for GPT-2's problems.
 constexpr int most_candidates = 64;
 
 template <typename Handle, cublasStatus_t (*destroy)(Handle)>
@@ -76,14 +76,16 @@ std::uint32_t alignment_of(const Stored& stored) {
     return static_cast<std::uint32_t>(std::gcd(std::gcd(stored.ld * element, stored.stride * element), 16));
 }
 
-/// The arithmetic an algorithm may use: fp32 only FMA, so neither tf32 nor emulation; tf32 only tensor cores, so that
-/// what is asked for is what runs.
+/// The arithmetic an algorithm may use, so that what is asked for is what runs: in fp32 neither tf32 nor emulation, in
+/// tf32 no fp32. Told apart by the inputs' type, because Hopper's tf32 tensor-core kernels call themselves FMA ones
+/// (cuBLASLt 13.0, algorithm 43).
 std::uint64_t allowed_arithmetic(Precision precision) {
-    constexpr std::uint64_t any_type =
-        CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_TYPE_MASK | CUBLASLT_NUMERICAL_IMPL_FLAGS_OP_INPUT_TYPE_MASK;
-    if (precision == Precision::fp32) return any_type | CUBLASLT_NUMERICAL_IMPL_FLAGS_FMA;
-    if (precision == Precision::tf32) return any_type | CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK;
-    return any_type | CUBLASLT_NUMERICAL_IMPL_FLAGS_OP_TYPE_MASK;
+    constexpr std::uint64_t any_accumulator = CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_TYPE_MASK;
+    constexpr std::uint64_t any_unit = CUBLASLT_NUMERICAL_IMPL_FLAGS_OP_TYPE_MASK;
+    if (precision == Precision::fp32)
+        return any_accumulator | CUBLASLT_NUMERICAL_IMPL_FLAGS_FMA | CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_32F;
+    if (precision == Precision::tf32) return any_accumulator | any_unit | CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32;
+    return any_accumulator | any_unit | CUBLASLT_NUMERICAL_IMPL_FLAGS_OP_INPUT_TYPE_MASK;
 }
 
 std::string device_name() {
@@ -203,11 +205,11 @@ std::string LtGemm::description() const {
     const auto of = [&](cublasLtMatmulAlgoConfigAttributes_t attribute) {
         return config<std::uint32_t>(algorithm, attribute);
     };
-    return fmt::format(
-        "cublasLt algo {} tile {} stages {} splitk {} swizzle {} custom {} cluster {}", of(CUBLASLT_ALGO_CONFIG_ID),
-        of(CUBLASLT_ALGO_CONFIG_TILE_ID), of(CUBLASLT_ALGO_CONFIG_STAGES_ID), of(CUBLASLT_ALGO_CONFIG_SPLITK_NUM),
-        of(CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING), of(CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION),
-        config<std::uint16_t>(algorithm, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID));
+    return fmt::format("cublasLt algo {} tile {} stages {} splitk {} swizzle {} custom {} cluster {}",
+                       of(CUBLASLT_ALGO_CONFIG_ID), of(CUBLASLT_ALGO_CONFIG_TILE_ID),
+                       of(CUBLASLT_ALGO_CONFIG_STAGES_ID), of(CUBLASLT_ALGO_CONFIG_SPLITK_NUM),
+                       of(CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING), of(CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION),
+                       config<std::uint16_t>(algorithm, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID));
 }
 
 std::size_t cublaslt_version() { return cublasLtGetVersion(); }

@@ -181,6 +181,7 @@ inline Point finished_point(std::string backend, Precision precision, std::int64
     times.tokens_per_s = times.sequences_per_s * static_cast<double>(seq);
     times.converged = true;
     point.end_to_end = std::move(times);
+    point.step_overhead_us = Quantity::measured(1.5);
     point.phase_seconds = {{"measure", 1.9}, {"plan", 0.002}, {"tune", 6.4}, {"verify", 2.31}, {"weights", 1.2}};
     return point;
 }

@@ -58,7 +58,7 @@ TEST(Terminal, GivesEachReasonForMissingFiguresOnce) {
 
 TEST(Terminal, MarksEstimates) {
     EXPECT_THAT(write_terminal(only(example::cpu_point()), 200),
-                HasSubstr("SM clock: estimated (scaling_cur_freq of the pinned CPUs)"));
+                HasSubstr("clock: estimated (scaling_cur_freq of the pinned CPUs)"));
 }
 
 TEST(Terminal, SaysWhenTheIntervalDidNotConverge) {

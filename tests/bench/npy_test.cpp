@@ -118,6 +118,8 @@ TEST(ReadNpy, SaysWhatIsWrongWithAFile) {
     EXPECT_THAT(line(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", data)),
                 HasSubstr("'<f4'; tokens are '<i4' or '<i8'"));
     EXPECT_THAT(line(npy("{'descr': '<i4', 'fortran_order': True, 'shape': (2, 1)}", data)), HasSubstr("Fortran"));
+    EXPECT_THAT(line(npy("{'descr': '<i4', 'fortran_order': False, 'shape': (1,)}", data)),
+                HasSubstr("8 bytes of data"));
     EXPECT_THAT(line(npy("{'descr': '<i4', 'fortran_order': False, 'shape': (3,)}", data)),
                 HasSubstr("8 bytes of data"));
     EXPECT_THAT(line(npy("{'descr': '<i4', 'fortran_order': False, 'shape': (4294967296, 4294967296)}", data)),

@@ -15,6 +15,7 @@
 #include "bench/plan.h"
 #include "bench/tokens.h"
 #include "bench/verify.h"
+#include "cpu/reference/reference.h"
 #include "models/error.h"
 #include "tests/bench/temporary_directory.h"
 
@@ -89,7 +90,9 @@ TEST_P(WholeModel, GivesTheReferencesLogits) {
     const std::vector<float> right = logits(AttentionKind::fused, Precision::fp64, {{"*", "reference"}});
     const double error = relative_error(logits(c.attention, c.precision, {}), right);
     EXPECT_LT(error, c.bound);
-    if (c.precision != Precision::fp64) EXPECT_GT(error, 0) << "another precision cannot give the same bits";
+    if (c.precision != Precision::fp64) {
+        EXPECT_GT(error, 0) << "another precision cannot give the same bits";
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Precisions, WholeModel,
@@ -101,16 +104,16 @@ INSTANTIATE_TEST_SUITE_P(Precisions, WholeModel,
                                          Case{Precision::bf16, AttentionKind::unfused, 2e-2},
                                          Case{Precision::fp16, AttentionKind::fused, 3e-3},
                                          Case{Precision::fp16, AttentionKind::unfused, 3e-3}),
-                         [](const auto& info) {
-                             return fmt::format("{}_{}", name(info.param.precision),
-                                                info.param.attention == AttentionKind::fused ? "fused" : "unfused");
+                         [](const testing::TestParamInfo<Case>& test) {
+                             return fmt::format("{}_{}", name(test.param.precision),
+                                                test.param.attention == AttentionKind::fused ? "fused" : "unfused");
                          });
 
 TEST(Run, RecordsVerifiedTimedStepsThatCoverTheModel) {
     const TemporaryDirectory directory;
     Result result;
     Progress progress;
-    run_points(small_run(directory.path()), cpu(), result, progress);
+    run_points(small_run(directory / ""), cpu(), result, progress);
     ASSERT_EQ(result.points.size(), 1u);
     const Point& p = result.points[0];
     EXPECT_EQ(p.status, PointStatus::done);
@@ -127,17 +130,17 @@ TEST(Run, RecordsVerifiedTimedStepsThatCoverTheModel) {
     EXPECT_EQ(ops, make_gpt2(small_config(), 2, 33, AttentionKind::fused).ops.size());
     EXPECT_DOUBLE_EQ(flops, p.cost.flops);
 
-    std::ifstream file(directory.path() / "result.json");
+    std::ifstream file(directory / "result.json");
     std::stringstream text;
     text << file.rdbuf();
     const Result read = parse_result(text.str(), "result.json");
     EXPECT_EQ(to_json(read), to_json(result));
-    EXPECT_TRUE(std::filesystem::exists(directory.path() / "steps.csv"));
+    EXPECT_TRUE(std::filesystem::exists(directory / "steps.csv"));
 }
 
 TEST(Run, SweepsGoOnPastWhatTheMachineCannotDo) {
     const TemporaryDirectory directory;
-    RunOptions options = small_run(directory.path());
+    RunOptions options = small_run(directory / "");
     options.precisions = {Precision::tf32, Precision::fp32};
     Result result;
     Progress progress;
@@ -150,7 +153,7 @@ TEST(Run, SweepsGoOnPastWhatTheMachineCannotDo) {
 
 TEST(Run, SaysWhatFitsWhenTheBatchDoesNot) {
     const TemporaryDirectory directory;
-    RunOptions options = small_run(directory.path());
+    RunOptions options = small_run(directory / "");
     options.batches = {100'000'000};
     Result result;
     Progress progress;

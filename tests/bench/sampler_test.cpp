@@ -80,7 +80,12 @@ TEST(Sampler, SamplesForAtLeastTheMinimumTime) {
     SamplerOptions options = quick();
     options.min_time_s = 0.1;
     const auto start = std::chrono::steady_clock::now();
-    sample([] { return std::vector<double>{1.0}; }, options, never);
+    sample(
+        [] {
+            std::this_thread::sleep_for(std::chrono::microseconds(100));
+            return std::vector<double>{1.0};
+        },
+        options, never);
     EXPECT_GE(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 0.1);
 }
 

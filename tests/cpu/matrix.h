@@ -110,7 +110,7 @@ class Workspace {
         bool operator==(const Aligned&) const = default;
     };
     static constexpr std::size_t guard = 256;
-    static constexpr unsigned char garbage = 0xa5;
+    static constexpr unsigned char garbage = 0xff;  // NaN in every type: padding that is read shows
     std::size_t bytes_;
     std::vector<unsigned char, Aligned<unsigned char>> memory_;
 };

@@ -264,6 +264,19 @@ TEST_P(AttentionPrecisions, SaturatedSoftmaxAveragesTheKeysOfTheLargestScore) {
     }
 }
 
+TEST_P(AttentionPrecisions, ManyRowsTakeAnotherTileAndMatchToo) {
+    const Shape few{1, 1, 200, 64}, many{15, 14, 200, 64};
+    const auto kernel = [](const Shape& shape) {
+        return attention_kernel_name(
+            {nullptr, nullptr, shape.batch, shape.heads, shape.seq, shape.head_size, 1.0, GetParam()});
+    };
+    EXPECT_NE(kernel(few), kernel(many));
+    const Case run(many, 0.125, GetParam(), normal_values(static_cast<std::size_t>(many.rows() * 3 * many.width()), 5));
+    run.launch();
+    EXPECT_EQ(first_wrong(many, 0.125, GetParam(), run.out(), expect(many, 0.125, run.stored())), "");
+    EXPECT_TRUE(run.guards_intact());
+}
+
 TEST_P(AttentionPrecisions, RepeatedRunsAreBitEqualAlsoFromAGraph) {
     const Shape shape{2, 5, 700, 64};
     const Case run(shape, 0.125, GetParam(),
@@ -315,10 +328,10 @@ TEST(AttentionLimits, WiderHeadsAreUnsupportedWithTheLimitNamed) {
 
 TEST(AttentionLimits, KernelNameTellsPrecisionPaddedHeadAndTile) {
     AttentionArguments arguments{nullptr, nullptr, 1, 1, 1, 64, 1.0, Precision::fp16};
-    EXPECT_THAT(attention_kernel_name(arguments), testing::MatchesRegex("attention_mma<fp16,64,[0-9]+x[0-9]+>"));
+    EXPECT_THAT(attention_kernel_name(arguments), testing::MatchesRegex("attention_mma<fp16,64,[0-9]+x[0-9]+x[0-9]+>"));
     arguments.precision = Precision::fp32;
     arguments.head_size = 65;
-    EXPECT_THAT(attention_kernel_name(arguments), testing::MatchesRegex("attention_fma<fp32,96,[0-9]+x[0-9]+>"));
+    EXPECT_THAT(attention_kernel_name(arguments), testing::MatchesRegex("attention_fma<fp32,96,[0-9]+x[0-9]+x[0-9]+>"));
 }
 
 }  // namespace

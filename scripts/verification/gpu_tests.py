@@ -1,0 +1,76 @@
+"""The GPU test programs under ctest and compute-sanitizer, as entries of verify.json.
+
+An entry's status is `passed`, `failed`, or `unavailable` when the tool is missing or no test found a GPU: that is no pass.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+from typing import Any
+
+from verification.process import Finished, run
+
+LIMIT_S = 1800
+
+
+def _entry(name: str, done: Finished, log: pathlib.Path, tests: int, problem: str, unavailable: str) -> dict[str, Any]:
+    log.write_text(done.stdout + done.stderr, encoding="utf-8")
+    if done.exit_code == 124:
+        problem = done.last_line
+    status = "unavailable" if unavailable else "failed" if problem else "passed"
+    reason = unavailable or problem
+    return {
+        "name": name,
+        "status": status,
+        "reason": reason,
+        "tests": tests,
+        "seconds": round(done.seconds, 1),
+        "exit_code": done.exit_code,
+        "command": done.command,
+        "log": log.name,
+    }
+
+
+def _not_run(name: str, reason: str) -> dict[str, Any]:
+    return {"name": name, "status": "unavailable", "reason": reason, "tests": 0}
+
+
+def ctest(build: pathlib.Path, log: pathlib.Path) -> dict[str, Any]:
+    """Every test with the label gpu, one at a time."""
+    if shutil.which("ctest") is None:
+        return _not_run("ctest", "no ctest on PATH: install CMake")
+    done = run(["ctest", "--test-dir", str(build), "-L", "gpu", "--no-tests=error", "--output-on-failure"], LIMIT_S)
+    total = re.search(r"tests failed out of (\d+)", done.stdout)
+    skipped = len(re.findall(r"\*\*\*Skipped", done.stdout))
+    ran = int(total[1]) - skipped if total else 0
+    problem = "" if done.exit_code == 0 else done.last_line
+    return _entry("ctest", done, log, ran, problem, "every test skipped: no GPU" if total and ran == 0 else "")
+
+
+def _find_sanitizer() -> str | None:
+    homes = [os.environ.get("CUDA_HOME", ""), "/usr/local/cuda"]
+    path = os.pathsep.join([os.environ.get("PATH", ""), *(f"{home}/bin" for home in homes if home)])
+    return shutil.which("compute-sanitizer", path=path)
+
+
+def sanitizer(tool: str, build: pathlib.Path, test_filter: str, log: pathlib.Path) -> dict[str, Any]:
+    """The kernels' test program under compute-sanitizer's memcheck or racecheck."""
+    program = _find_sanitizer()
+    tests = build / "tests" / "kernels_tests"
+    if program is None:
+        return _not_run(tool, "no compute-sanitizer on PATH, in $CUDA_HOME/bin or /usr/local/cuda/bin")
+    if not tests.is_file():
+        return _not_run(tool, f"{tests} is missing: build kbench's tests with CUDA")
+    command = [program, "--tool", tool, "--error-exitcode", "9", str(tests), "--gtest_brief=1", f"--gtest_filter={test_filter}"]
+    done = run(command, LIMIT_S)
+    text = done.stdout + done.stderr
+    passed = re.search(r"\[  PASSED  \] (\d+) test", text)
+    ran = int(passed[1]) if passed else 0
+    summary = re.search(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) .*", text)
+    if "Device not supported" in text:
+        return _entry(tool, done, log, 0, "", "compute-sanitizer: Device not supported")
+    unavailable = "every test skipped: no GPU" if ran == 0 and "[  SKIPPED ]" in text and done.exit_code == 0 else ""
+    clean = done.exit_code == 0 and summary is not None and summary[1] == "0"
+    problem = "" if clean else summary[0] if summary and summary[1] != "0" else done.last_line
+    return _entry(tool, done, log, ran, problem, unavailable)
