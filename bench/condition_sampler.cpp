@@ -7,6 +7,11 @@
 #include <exception>
 
 namespace kbench {
+namespace {
+
+constexpr int min_energy_steps = 20;
+
+}  // namespace
 
 void ConditionSampler::Mean::add(const Quantity& quantity) {
     if (quantity.value) {
@@ -114,8 +119,11 @@ Quantity ConditionSampler::energy(const std::optional<MachineReading>& last, con
     if (first_ && last) {
         if (first_->energy_j.value && last->energy_j.value) {
             const double joules = *last->energy_j.value - *first_->energy_j.value;
-            if (joules > 0) return Quantity::measured(joules);
-            why = fmt::format("the energy counter moved by {} J in {:.3g} s", joules, seconds);
+            const double step_s = std::chrono::duration<double>(machine_.energy_resolution()).count();
+            const bool fine = seconds >= min_energy_steps * step_s;
+            if (fine && joules > 0) return Quantity::measured(joules);
+            why = fine ? fmt::format("the energy counter moved by {} J", joules)
+                       : fmt::format("the energy counter moves only every {:.3g} s", step_s);
         } else {
             why = first_->energy_j.value ? last->energy_j.reason : first_->energy_j.reason;
         }

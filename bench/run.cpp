@@ -63,10 +63,6 @@ class PointRun {
         RandomWeights random(options_.seed);
         WeightSource& weights = checkpoint_ != nullptr ? static_cast<WeightSource&>(*checkpoint_) : random;
         point_.weights = weights.name();
-        const std::vector<std::int32_t> tokens =
-            options_.tokens ? read_tokens(*options_.tokens, point_.batch, point_.seq, model.vocab)
-                            : random_tokens(options_.seed, point_.batch, point_.seq, model.vocab);
-
         std::optional<Plan> plan;
         {
             step("plan");
@@ -77,6 +73,9 @@ class PointRun {
             point_.memory = plan->layout().memory;
             refuse_if_too_large(point_.memory.total());
         }
+        const std::vector<std::int32_t> tokens =
+            options_.tokens ? read_tokens(*options_.tokens, point_.batch, point_.seq, model.vocab)
+                            : random_tokens(options_.seed, point_.batch, point_.seq, model.vocab);
         describe_steps(*plan);
         if (options_.verify) verify(*plan);
         point_.verification.enabled = options_.verify;
@@ -176,7 +175,6 @@ class PointRun {
         step("measure");
         const PhaseTimer timer(point_, "measure");
         const std::vector<Measurement> measurements = backend_.measurements();
-        const auto throttled = [this] { return discards_sample(backend_.machine_state().throttle_mask()); };
         EndToEnd end_to_end;
         double sampling_seconds = 0;
         for (std::size_t i = 0; i < measurements.size(); ++i) {
@@ -189,7 +187,8 @@ class PointRun {
                 sampler.time_budget_s = std::min(1.0, sampler.time_budget_s);
             }
             ConditionSampler conditions(backend_.machine_state());
-            if (i == 0) conditions.start();
+            conditions.start();
+            const auto throttled = [&conditions] { return discards_sample(conditions.throttle_mask_now()); };
             const auto start = Clock::now();
             Sampled sampled = sample(measurements[i].chunk, sampler, throttled);
             if (i == 0) {

@@ -56,7 +56,7 @@ void causal_softmax(std::int64_t first_row, std::int64_t rows, std::int64_t keys
         T* s = scores + r * keys;
         T largest = -std::numeric_limits<T>::infinity();
 #pragma omp simd reduction(max : largest)
-        for (std::int64_t j = 0; j < seen; ++j) largest = s[j] * scale > largest ? s[j] * scale : largest;
+        for (std::int64_t j = 0; j < seen; ++j) largest = larger(s[j] * scale, largest);
         T sum = 0;
 #pragma omp simd reduction(+ : sum)
         for (std::int64_t j = 0; j < seen; ++j) {

@@ -66,7 +66,7 @@ void softmax_row(std::int64_t width, const S* scores, P* probabilities) {
     using C = Compute<S>;
     C largest = -std::numeric_limits<C>::infinity();
 #pragma omp simd reduction(max : largest)
-    for (std::int64_t c = 0; c < width; ++c) largest = load(scores[c]) > largest ? load(scores[c]) : largest;
+    for (std::int64_t c = 0; c < width; ++c) largest = larger(load(scores[c]), largest);
 
     const auto term = [=](std::int64_t c) { return exp2_vector((load(scores[c]) - largest) * log2_e<C>); };
     C total = 0;

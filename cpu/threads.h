@@ -7,7 +7,8 @@
 namespace kbench::cpu {
 
 /// What the process may use: logical CPUs in its affinity mask, one for each physical core, in order.
-/// Read from /sys/devices/system/cpu/*/topology; where that is missing every allowed CPU counts as a core.
+/// Read from /sys/devices/system/cpu/*/topology; where that is missing every allowed CPU counts as a core. Ask before
+/// pin_threads, which leaves the calling thread, and all that it starts later, one CPU; cpu_info likewise.
 std::vector<int> physical_cores();
 
 /// Pins OpenMP thread i to cores[i] and sets the number of OpenMP threads to cores.size(). Returns false when the

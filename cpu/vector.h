@@ -59,6 +59,12 @@ inline void store(Float16& to, float x) {
     to.bits = static_cast<std::uint16_t>(half | (bits >> 16 & 0x8000u));
 }
 
+/// The larger of two numbers; b when a is NaN.
+template <class T>
+inline T larger(T a, T b) {
+    return a > b ? a : b;
+}
+
 template <class T>
 inline constexpr T log2_e = T(1.44269504088896340735992468100189214);
 
@@ -95,9 +101,8 @@ inline T exp2_in_range(T x) {
 /// 2^x for any x: 0 where that would be below the normal numbers, and 2^exp2_highest at the most.
 template <class T>
 inline T exp2_vector(T x) {
-    T clamped = x < exp2_lowest<T> ? exp2_lowest<T> : x;
-    clamped = clamped > exp2_highest<T> ? exp2_highest<T> : clamped;
-    return x < exp2_lowest<T> ? T(0) : exp2_in_range(clamped);
+    const T power = exp2_in_range(-larger(-exp2_highest<T>, -larger(exp2_lowest<T>, x)));  // NaN stays NaN
+    return x < exp2_lowest<T> ? T(0) : power;
 }
 
 /// GELU, tanh form: 0.5 x (1 + tanh(u)) = x / (1 + e^(-2u)).

@@ -1,4 +1,5 @@
-// One helper each for CUDA and cuBLAS calls: every call goes through it, failures become DeviceError with the call's text.
+// One helper each for CUDA and cuBLAS calls: every call goes through it, failures become DeviceError with the call's
+// text.
 #pragma once
 
 #include <cublas_v2.h>

@@ -28,8 +28,8 @@ void layer_norm_forward(DataType type, const void* x, const void* pre_bias, cons
 void bias_add_forward(DataType type, const void* x, const void* bias, void* out, std::int64_t rows, std::int64_t width,
                       cudaStream_t stream);
 /// out = gelu_tanh(x + bias), bias may be null, in place allowed. (elementwise.cu)
-void bias_gelu_forward(DataType type, const void* x, const void* bias, void* out, std::int64_t rows,
-                       std::int64_t width, cudaStream_t stream);
+void bias_gelu_forward(DataType type, const void* x, const void* bias, void* out, std::int64_t rows, std::int64_t width,
+                       cudaStream_t stream);
 /// out = x + residual, in place allowed; `count` elements. (elementwise.cu)
 void residual_add_forward(DataType type, const void* x, const void* residual, void* out, std::int64_t count,
                           cudaStream_t stream);

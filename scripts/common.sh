@@ -36,7 +36,7 @@ on_exit() {
     [[ -z $scratch ]] || rm -rf "$scratch"
     [[ -n $running ]] || return 0
     tail -n 25 "$log" >&2
-    die 1 "failed: $running (everything it printed: $log)"
+    die 1 "$running failed; all that it printed is in $log"
 }
 trap on_exit EXIT
 

@@ -1,5 +1,6 @@
 // GPT-2's steps through oneDNN on the CPU: one class a step kind, made once, run many times.
-// Weights may be wanted in the primitive's own layout: ask `packed_bytes`, then `pack`. Nothing here allocates in run().
+// Weights may be wanted in the primitive's own layout: ask `packed_bytes`, then `pack`. Nothing here allocates in
+// run().
 #pragma once
 
 #include <cstdint>
@@ -54,7 +55,8 @@ class Normalise {
 };
 
 /// Fused causal attention: blocks of query rows of one head at a time, scores of one block only (never those of all
-/// heads at once), matrix products by oneDNN, softmax by our own vector code in fp32; threads share (head, block) pairs.
+/// heads at once), matrix products by oneDNN, softmax by our own vector code in fp32; threads share (head, block)
+/// pairs.
 class CausalAttention {
   public:
     CausalAttention(const Attention& attention, Precision precision);

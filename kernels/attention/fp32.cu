@@ -58,12 +58,10 @@ __global__ __launch_bounds__(Layout<index>::threads,
     const auto load_k = [&](int block) {
         load_tile<tile.keys, tile.head_size, L::qk_pitch, L::group_threads>(k_tile, work.k, block * tile.keys, problem,
                                                                             thread);
-        cp_async_commit();
     };
     const auto load_v = [&](int block) {
         load_tile<tile.keys, tile.head_size, L::v_pitch, L::group_threads>(v_tile, work.v, block * tile.keys, problem,
                                                                            thread);
-        cp_async_commit();
     };
     load_tile<tile.query_rows, tile.head_size, L::qk_pitch, L::threads>(q, work.q, work.first_row, problem,
                                                                         threadIdx.x);

@@ -100,7 +100,6 @@ __global__ __launch_bounds__(Layout<index>::threads,
         load_tile<tile.keys, tile.head_size, L::pitch, L::group_threads>(k, work.k, block * tile.keys, problem, thread);
         load_tile<tile.keys, tile.head_size, L::pitch, L::group_threads>(k + L::kv_elements, work.v, block * tile.keys,
                                                                          problem, thread);
-        cp_async_commit();
     };
     load_tile<tile.query_rows, tile.head_size, L::pitch, L::threads>(q, work.q, work.first_row, problem, threadIdx.x);
     if (group < key_blocks) load_keys(group, 0);

@@ -48,7 +48,7 @@ struct Work {
 
 /// Heaviest tiles first: causal tile t costs t + 1 key blocks. Blocks are placed round by round over the SMs, so every
 /// second round runs backwards; an SM that got a heavy tile then gets a light one. With 320 tiles on 132 SMs (GPT-2
-/// large, batch 1) the fullest SM holds 22 key blocks where plain order gives 29 and the mean is 20.6.
+/// large, batch 1) the fullest SM gets 23 key blocks, in plain order 29; the mean is 20.6.
 template <int query_rows, class T>
 __device__ Work<T> work_of_block(const Problem<T>& problem) {
     const int blocks = gridDim.x, round = blockIdx.x / problem.sms, in_round = blockIdx.x % problem.sms;
@@ -68,8 +68,9 @@ __device__ inline void cp_async_16(void* smem, const void* global, bool valid) {
     const auto address = static_cast<unsigned>(__cvta_generic_to_shared(smem));
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(global), "r"(valid ? 16 : 0));
 }
-__device__ inline void cp_async_commit() { asm volatile("cp.async.commit_group;"); }
-__device__ inline void cp_async_wait_all() { asm volatile("cp.async.wait_group 0;" ::: "memory"); }
+/// Waits for this thread's copies. Not wait_group, which would pass over those of a group that has q to copy but no
+/// keys.
+__device__ inline void cp_async_wait_all() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
 /// Waits for the `threads` threads of a group (0 to 3), at a hardware barrier of its own beside that of __syncthreads.
 /// Constant numbers, since a variable one makes the compiler reserve all 16.

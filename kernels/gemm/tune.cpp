@@ -18,7 +18,8 @@ namespace kbench::cuda {
 namespace {
 
 constexpr std::size_t most_weight_bytes = std::size_t{1} << 30;
-/// Bounds the time for small weights. 128 copies of less than 3/128 of L2 stay in it: such weights are measured warm.
+/// Bounds the time for small weights: those under 3/128 of L2 rotate through less than three times L2, and those under
+/// 1/128 of it are measured warm.
 constexpr std::int64_t most_copies = 128;
 constexpr double run_us = 200;       ///< a run is long enough for the events' resolution, about 0.5 us
 constexpr double slow_factor = 1.5;  ///< slower than this times the best in one launch: not measured further

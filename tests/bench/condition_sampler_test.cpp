@@ -22,11 +22,13 @@ class FakeMachine : public MachineState {
     std::function<MachineReading(int)> reading = [](int) { return MachineReading{}; };
     std::atomic<std::uint64_t> mask_now = 0;
     std::atomic<int> readings = 0;
+    std::chrono::milliseconds resolution = 0ms;
 
     MachineReading read() override { return reading(readings++); }
     std::uint64_t throttle_mask() override { return mask_now; }
     std::string throttle_unavailable() const override { return {}; }
     std::chrono::milliseconds period() const override { return 1ms; }
+    std::chrono::milliseconds energy_resolution() const override { return resolution; }
 
     void wait_for_readings(int count) const {
         while (readings < count) std::this_thread::sleep_for(1ms);
@@ -90,6 +92,18 @@ TEST(ConditionSampler, WithoutAnEnergyCounterEnergyIsAnEstimateThatSaysSo) {
     EXPECT_GT(conditions.energy_j.value.value(), 500 * 0.004);
     EXPECT_LT(conditions.energy_j.value.value(), 500 * seconds);
     EXPECT_THAT(conditions.energy_j.reason, testing::AllOf(HasSubstr("power"), HasSubstr("no counter here")));
+}
+
+TEST(ConditionSampler, ACounterTooCoarseForTheTimeIsNotUsed) {
+    FakeMachine machine;
+    machine.resolution = 100ms;
+    machine.reading = [](int n) { return healthy(n < 5 ? 0 : 8.4); };  // one step of 84 W
+    ConditionSampler sampler(machine);
+    sampler.start();
+    machine.wait_for_readings(10);
+    const Conditions conditions = sampler.stop();
+    EXPECT_EQ(conditions.energy_j.origin, Origin::estimated);
+    EXPECT_THAT(conditions.energy_j.reason, HasSubstr("every 0.1 s"));
 }
 
 TEST(ConditionSampler, ACounterThatStandsStillIsNotZeroEnergy) {

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "tests/bench/temporary_directory.h"
 
 namespace kbench {
@@ -65,6 +68,7 @@ TEST_F(CpuStateFiles, AThrottleEventIsSeenForAWhile) {
     EXPECT_EQ(state.throttle_mask(), 0u);  // events before the start do not count
     write_cpu(0, "thermal_throttle/package_throttle_count", "8");
     EXPECT_EQ(state.throttle_mask(), 0x40u);
+    write_cpu(0, "thermal_throttle/package_throttle_count", "9");
     EXPECT_EQ(state.read().throttle_mask, 0x40u);
     std::this_thread::sleep_for(std::chrono::milliseconds(250));
     EXPECT_EQ(state.throttle_mask(), 0u);
