@@ -276,12 +276,42 @@ void check_schema(const Json& json, const std::string& path) {
         fmt::format("{}: not a kbench result (\"schema\" is {}, not \"{}\")", path, describe(found), result_schema));
 }
 
+/// Steps are the bulk of a file; one on a line is what a person compares and a diff shows.
+constexpr std::size_t longest_line = 1400;
+
+void append_text(const Json& json, const std::string& indent, std::string& text) {
+    const bool numbers = json.is_array() && !json.empty() && json.front().is_number();
+    const bool nested = json.is_structured() && !json.empty() && !numbers;
+    std::string line = nested && indent.size() <= 2 ? "" : json.dump();
+    if (!nested || (indent.size() > 2 && line.size() <= longest_line)) {
+        text += line;
+        return;
+    }
+    const std::string inner = indent + "  ";
+    text += json.is_array() ? "[" : "{";
+    std::string_view separator = "\n";
+    for (const auto& [key, value] : json.items()) {
+        text += separator;
+        text += inner;
+        if (json.is_object()) text += Json(key).dump() + ": ";
+        append_text(value, inner, text);
+        separator = ",\n";
+    }
+    text += "\n" + indent + (json.is_array() ? "]" : "}");
+}
+
 }  // namespace
 
 Json to_json(const Result& result) {
     Json json{{"schema", result_schema}};
     json.update(write(result, Path{}));
     return json;
+}
+
+std::string to_text(const Result& result) {
+    std::string text;
+    append_text(to_json(result), "", text);
+    return text + "\n";
 }
 
 Result parse_result(const std::string& text, const std::string& path) {

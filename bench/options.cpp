@@ -161,6 +161,14 @@ void resolve(RunRequest& request) {
 
 std::span<const Option> run_options() { return table; }
 
+std::string options_markdown() {
+    std::string text =
+        "# kbench run\n\nWritten from the table in bench/options.cpp by a test; `kbench run --help` says the same.\n\n"
+        "| option | value | default | meaning |\n|---|---|---|---|\n";
+    for (const Option& o : table) text += fmt::format("| `{}` | {} | {} | {} |\n", o.name, o.value, o.fallback, o.help);
+    return text;
+}
+
 ParsedRun parse_run(const std::vector<std::string>& arguments) {
     ParsedRun parsed;
     CLI::App app("Runs a model, verifies every kind of step, times it and writes result.json and steps.csv.",

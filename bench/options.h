@@ -28,6 +28,9 @@ struct Option {
 };
 std::span<const Option> run_options();
 
+/// docs/command-line.md, from the table.
+std::string options_markdown();
+
 /// Parses `arguments` (without the program's name). Throws UsageError; a request for help is `help` set to its text.
 struct ParsedRun {
     RunRequest request;

@@ -297,7 +297,7 @@ void run_points(const RunOptions& options, Backend& backend, Result& result, Pro
             for (const std::string& warning : provider->warnings())
                 if (std::find(result.warnings.begin(), result.warnings.end(), warning) == result.warnings.end())
                     result.warnings.push_back(warning);
-        write_file_atomically(options.out / "result.json", to_json(result).dump(2) + "\n");
+        write_file_atomically(options.out / "result.json", to_text(result));
         write_file_atomically(options.out / "steps.csv", write_steps_csv(result));
     };
 
@@ -322,6 +322,10 @@ void run_points(const RunOptions& options, Backend& backend, Result& result, Pro
                 } catch (const Unsupported& refusal) {
                     point.status = PointStatus::skipped;
                     point.reason = refusal.what();
+                } catch (const UsageError&) {
+                    result.points.pop_back();  // a mistake, not a measurement; earlier points are on disk
+                    progress.clear();
+                    throw;
                 } catch (const Error& error) {
                     point.status = PointStatus::failed;
                     point.reason = error.what();

@@ -64,7 +64,7 @@ int terminal_width() {
 void print(const Result& result, const RunRequest& request) {
     std::string text;
     if (request.format == "json")
-        text = to_json(result).dump(2) + "\n";
+        text = to_text(result);
     else if (request.format == "csv")
         text = write_steps_csv(result);
     else

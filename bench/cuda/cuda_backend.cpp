@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -35,10 +36,11 @@ class Event {
     cudaEvent_t event_ = nullptr;
 };
 
+/// To the nanosecond, which is finer than events tick.
 double elapsed_ms(const Event& from, const Event& to) {
     float ms = 0;
     KBENCH_CUDA(cudaEventElapsedTime(&ms, from, to));
-    return ms;
+    return std::round(static_cast<double>(ms) * 1e6) / 1e6;
 }
 
 /// An instantiated graph.
@@ -199,7 +201,7 @@ class CudaBackend final : public Backend {
         StepTimes times;
         times.overhead_us = summarise(empty).median;
         for (std::size_t i = empty_intervals; i + 1 < step_events_.size(); ++i)
-            times.us.push_back(std::max(0.0, interval_us(i) - times.overhead_us));
+            times.us.push_back(std::max(0.0, std::round((interval_us(i) - times.overhead_us) * 1e3) / 1e3));
         return times;
     }
 

@@ -45,7 +45,7 @@ TEST(ResultJson, MatchesTheGoldenFile) {
     Result result = example::short_result();
     result.points[0].steps.resize(2);
     result.points = {result.points[0], result.points[3]};
-    expect_golden("result.json", to_json(result).dump(2) + "\n");
+    expect_golden("result.json", to_text(result));
 }
 
 TEST(ResultJson, RoundTripIsTheIdentity) {

@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
 #include "models/error.h"
 
 namespace kbench {
@@ -73,6 +77,15 @@ TEST(Options, WrongValuesSayWhatWouldBeRight) {
 TEST(Options, HelpNamesEveryOption) {
     const std::string help = parse_run({"--help"}).help;
     for (const Option& option : run_options()) EXPECT_THAT(help, HasSubstr(std::string(option.name)));
+}
+
+TEST(Options, TheReferenceInDocsIsTheTable) {
+    const std::string path = std::string(KBENCH_SOURCE_DIR) + "/docs/command-line.md";
+    if (std::getenv("KBENCH_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << options_markdown();
+    std::ifstream file(path);
+    std::stringstream text;
+    text << file.rdbuf();
+    EXPECT_EQ(text.str(), options_markdown()) << "KBENCH_UPDATE_GOLDEN=1 writes it again";
 }
 
 TEST(Options, QuickLowersTheBudgetUnlessOneIsGiven) {

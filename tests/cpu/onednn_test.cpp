@@ -110,12 +110,12 @@ TEST_P(OneDnn, NormaliseAgreesWithLayerNorm) {
 }
 
 TEST_P(OneDnn, CausalAttentionHoldsAtEverySequenceEndWithinABlock) {
-    for (const std::int64_t seq : {1, 17, 63, 64, 65, 127, 128, 129, 300})
+    for (const std::int64_t seq : {1, 17, 63, 64, 65, 127, 128, 129, 600})
         expect_attention_agrees({{2, 3, seq, 64}, 0.125}, 1);
 }
 
 TEST_P(OneDnn, CausalAttentionHoldsForOtherHeadSizes) {
-    for (const std::int64_t head_size : {32, 80, 100, 128}) expect_attention_agrees({{1, 2, 200, head_size}, 0.1}, 1);
+    for (const std::int64_t head_size : {32, 80, 100, 128}) expect_attention_agrees({{1, 2, 300, head_size}, 0.1}, 1);
 }
 
 // Without the maximum subtracted, e^(scores) would overflow: they reach some hundreds here.

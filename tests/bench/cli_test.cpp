@@ -1,0 +1,143 @@
+// The built program, as a user calls it: exit codes, one line for each mistake, and result files that keep the schema.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tests/bench/temporary_directory.h"
+
+namespace kbench {
+namespace {
+
+using testing::HasSubstr;
+
+struct Outcome {
+    int exit_code;
+    std::string out, err;
+};
+
+std::string read(const std::filesystem::path& path) {
+    std::ifstream file(path);
+    std::stringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+
+class Cli : public testing::Test {
+  protected:
+    Outcome shell(const std::string& command) {
+        const std::string out = (directory_ / "out").string(), err = (directory_ / "err").string();
+        const int status = std::system((command + " >" + out + " 2>" + err).c_str());
+        return {WEXITSTATUS(status), read(out), read(err)};
+    }
+    Outcome kbench(const std::string& arguments) {
+        return shell("KBENCH_CACHE_DIR=" + (directory_ / "cache").string() + " " KBENCH_BINARY " " + arguments);
+    }
+    void expect_refusal(const std::string& arguments, const std::string& substring, int exit_code = 2) {
+        const Outcome outcome = kbench(arguments);
+        EXPECT_EQ(outcome.exit_code, exit_code) << arguments;
+        EXPECT_THAT(outcome.err, HasSubstr(substring)) << arguments;
+        EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << "one line: " << outcome.err;
+        EXPECT_EQ(outcome.out, "") << arguments;
+    }
+    std::string config(const std::string& text) { return directory_.write("config.json", text).string(); }
+    std::string tiny() {
+        return config(R"({"n_embd": 64, "n_layer": 2, "n_head": 4, "vocab_size": 301, "n_positions": 32})");
+    }
+
+    TemporaryDirectory directory_;
+};
+
+TEST_F(Cli, RunsASweepAndWritesFilesThatKeepTheSchema) {
+    const std::string run = (directory_ / "run").string();
+    const Outcome outcome =
+        kbench("--config " + tiny() + " --backend cpu --batch 1,3 --precision tf32,fp32,fp64 --quick --out " + run);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("throughput"));
+    EXPECT_THAT(outcome.out, HasSubstr("tf32 is a GPU tensor-core format")) << "skips are shown";
+    EXPECT_THAT(read(run + "/steps.csv"), HasSubstr("h.1.attn.c_attn"));
+    if (shell("python3 -c 'import jsonschema'").exit_code != 0) GTEST_SKIP() << "python3 has no jsonschema";
+    const Outcome check = shell(std::string(KBENCH_SOURCE_DIR) + "/scripts/validate-result " + run + "/result.json");
+    EXPECT_EQ(check.exit_code, 0) << check.out << check.err;
+}
+
+TEST_F(Cli, CommittedResultsKeepTheSchema) {
+    std::string files;
+    const std::filesystem::path results = std::filesystem::path(KBENCH_SOURCE_DIR) / "results";
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(results))
+        if (entry.path().filename() == "result.json") files += " " + entry.path().string();
+    ASSERT_FALSE(files.empty());
+    if (shell("python3 -c 'import jsonschema'").exit_code != 0) GTEST_SKIP() << "python3 has no jsonschema";
+    const Outcome check = shell(std::string(KBENCH_SOURCE_DIR) + "/scripts/validate-result" + files);
+    EXPECT_EQ(check.exit_code, 0) << check.out << check.err;
+}
+
+TEST_F(Cli, JsonAndCsvGoToStdoutAlone) {
+    const Outcome json =
+        kbench("--config " + tiny() + " --backend cpu --quick --format json --out " + (directory_ / "a").string());
+    EXPECT_TRUE(json.out.starts_with("{\n  \"schema\": \"kbench.result/1\"")) << json.out.substr(0, 80);
+    const Outcome csv =
+        kbench("--config " + tiny() + " --backend cpu --quick --format csv --out " + (directory_ / "b").string());
+    EXPECT_TRUE(csv.out.starts_with("point,")) << csv.out.substr(0, 80);
+    EXPECT_EQ(csv.out, read(directory_ / "b/steps.csv"));
+}
+
+TEST_F(Cli, MistakesGetOneLineAndExitTwo) {
+    expect_refusal("--model gpt3", "unknown model 'gpt3'");
+    expect_refusal("--model gpt2 --batch 0", "must be a whole number of at least 1");
+    expect_refusal("--model gpt2 --seq 2000", "n_ctx 1024");
+    expect_refusal("--model gpt2 --frobnicate", "--frobnicate");
+    expect_refusal("frobnicate", "one of run, list, doctor");
+    expect_refusal("list everything", "one of models, ops, providers, options");
+    expect_refusal("--model gpt2 --out " + directory_.write("a_file", "x").string(), "a_file");
+    expect_refusal("--config " + config("{\"n_embd\": 64}"), "key 'n_layer' is missing");
+    expect_refusal("--config " + config("not json"), "config.json");
+    expect_refusal("--config " + tiny() + " --provider gemm=nobody --out " + (directory_ / "p").string(),
+                   "no provider 'nobody'");
+}
+
+TEST_F(Cli, DamagedInputsGetOneLineAndExitTwo) {
+    const std::string run = " --backend cpu --quick --out " + (directory_ / "run").string();
+    const std::string truncated =
+        directory_.write("model.safetensors", std::string("\x40\0\0\0\0\0\0\0{\"a\":", 13)).string();
+    expect_refusal("--config " + tiny() + " --weights " + truncated + run, "model.safetensors");
+    expect_refusal("--config " + tiny() + " --weights /nowhere.safetensors" + run, "/nowhere.safetensors");
+    expect_refusal("--config " + tiny() + " --seq 4 --tokens " + directory_.write("t.txt", "1 2 3").string() + run,
+                   "t.txt");
+    expect_refusal("--config " + tiny() + " --seq 4 --tokens " + directory_.write("t.txt", "1 2 3 301").string() + run,
+                   "301");
+}
+
+TEST_F(Cli, AnExistingResultIsNeverOverwritten) {
+    const std::string run = (directory_ / "run").string();
+    ASSERT_EQ(kbench("--config " + tiny() + " --backend cpu --quick --out " + run).exit_code, 0);
+    const std::string before = read(run + "/result.json");
+    expect_refusal("--config " + tiny() + " --backend cpu --quick --out " + run, "holds a result.json already");
+    EXPECT_EQ(read(run + "/result.json"), before);
+}
+
+TEST_F(Cli, WhatCannotRunHereIsExitThree) {
+    const std::string out = " --out " + (directory_ / "run").string();
+    const Outcome none = kbench("--config " + tiny() + " --backend cpu --precision tf32 --quick" + out);
+    EXPECT_EQ(none.exit_code, 3);
+    EXPECT_THAT(none.err, HasSubstr("nothing was measured"));
+}
+
+TEST_F(Cli, ListsAndDoctorAnswer) {
+    EXPECT_THAT(kbench("list models").out, HasSubstr("774030080"));
+    EXPECT_THAT(kbench("list ops").out, HasSubstr("attention_context"));
+    EXPECT_THAT(kbench("list providers").out, HasSubstr("onednn"));
+    const Outcome doctor = kbench("doctor");
+    EXPECT_EQ(doctor.exit_code, 0);
+    EXPECT_THAT(doctor.out, HasSubstr("cpu fp32"));
+    EXPECT_THAT(kbench("--help").out, HasSubstr("kbench run"));
+    EXPECT_THAT(kbench("--version").out, HasSubstr("kbench 0."));
+}
+
+}  // namespace
+}  // namespace kbench
