@@ -77,8 +77,11 @@ struct Layout {
     static constexpr int q_elements = tile.query_rows * pitch;
     static constexpr int kv_elements = tile.keys * pitch;   // of k or v
     static constexpr int group_elements = 4 * kv_elements;  // two stages of k and v
-    static constexpr int smem_bytes = 2 * (q_elements + tile.key_groups * group_elements);
-    static_assert(merge_bytes<float, 2, tile.head_size / 4>(tile.key_groups, group_threads) <= smem_bytes);
+    static constexpr int loop_bytes = 2 * (q_elements + tile.key_groups * group_elements);
+    /// The merge has memory of its own. It could take over the loop's, but racecheck (CUDA 13.0) does not see that
+    /// __syncthreads orders groups that met at other barriers before, and real races would hide among its errors.
+    static constexpr int smem_bytes =
+        loop_bytes + merge_bytes<float, 2, tile.head_size / 4>(tile.key_groups, group_threads);
 };
 
 template <class T, int index>
@@ -168,8 +171,8 @@ __global__ __launch_bounds__(Layout<index>::threads,
             }
         }
     }
-    merge_groups<tile.key_groups, L::group_threads>(accumulator, problem.scale_log2, reinterpret_cast<float*>(smem),
-                                                    group, thread);
+    merge_groups<tile.key_groups, L::group_threads>(accumulator, problem.scale_log2,
+                                                    reinterpret_cast<float*>(smem + L::loop_bytes), group, thread);
     if (group > 0) return;
     normalise<4>(accumulator);
 #pragma unroll

@@ -46,9 +46,10 @@ struct Work {
     int first_row;
 };
 
-/// Heaviest tiles first: causal tile t costs t + 1 key blocks. Blocks are placed round by round over the SMs, so every
-/// second round runs backwards; an SM that got a heavy tile then gets a light one. With 320 tiles on 132 SMs (GPT-2
-/// large, batch 1) the fullest SM gets 23 key blocks, in plain order 29; the mean is 20.6.
+/// Heaviest tiles first: causal tile t costs t + 1 key blocks. An idle GPU places blocks round by round over its SMs
+/// (seen on H200, but for 8 of 132 SMs), so every second round runs backwards: an SM that got a heavy tile then gets a
+/// light one. Against rounds that all run forwards, 20 heads of 1024 rows take 5 % less in fp32, 1 % less in fp16, bf16
+/// and fp64, and 7 % more in tf32.
 template <int query_rows, class T>
 __device__ Work<T> work_of_block(const Problem<T>& problem) {
     const int blocks = gridDim.x, round = blockIdx.x / problem.sms, in_round = blockIdx.x % problem.sms;

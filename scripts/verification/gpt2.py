@@ -1,8 +1,8 @@
 """GPT-2 for checks: sizes, sharp random weights, their files as Hugging Face lays them out, and a forward in NumPy.
 
-Random weights as GPT-2 is initialised would hide errors: biases are 0 and layer norm weights 1 (so a dropped one changes
-nothing), and attention is so flat that a wrong mask or scale hardly shows. Here every parameter is random, and c_attn is
-three times as large: scores then have a standard deviation of 3 (width 768) to 5 (1280).
+Random weights as GPT-2 is initialised would hide errors: biases are 0 and layer norm weights 1 (so a dropped one
+changes nothing), and attention is so flat that a wrong mask or scale hardly shows. Here every parameter is random, and
+c_attn is three times as large: scores then have a standard deviation of 3 (width 768) to 5 (1280).
 """
 
 import json
@@ -18,7 +18,9 @@ import numpy as np
 Weights = dict[str, np.ndarray]
 
 
-def _config(n_embd: int, n_layer: int, n_head: int, vocab_size: int = 50257, n_positions: int = 1024, **options: bool) -> dict[str, Any]:
+def _config(
+    n_embd: int, n_layer: int, n_head: int, vocab_size: int = 50257, n_positions: int = 1024, **options: bool
+) -> dict[str, Any]:
     return {
         "model_type": "gpt2",
         "architectures": ["GPT2LMHeadModel"],
@@ -51,7 +53,10 @@ CONFIGS = {
 
 def _shapes(config: dict[str, Any]) -> dict[str, tuple[int, ...]]:
     width = config["n_embd"]
-    shapes: dict[str, tuple[int, ...]] = {"wte.weight": (config["vocab_size"], width), "wpe.weight": (config["n_positions"], width)}
+    shapes: dict[str, tuple[int, ...]] = {
+        "wte.weight": (config["vocab_size"], width),
+        "wpe.weight": (config["n_positions"], width),
+    }
     for layer in range(config["n_layer"]):
         for norm in ("ln_1", "ln_2"):
             shapes |= {f"h.{layer}.{norm}.weight": (width,), f"h.{layer}.{norm}.bias": (width,)}
@@ -124,7 +129,7 @@ def _attention(qkv: np.ndarray, heads: int, scale: float) -> np.ndarray:
 
 
 def forward_fp64(config: dict[str, Any], weights: Weights, tokens: np.ndarray) -> np.ndarray:
-    """Logits [batch, seq, vocabulary]; one matrix at a time is widened, so memory stays near that of the fp32 weights."""
+    """Logits [batch, seq, vocabulary]. One matrix at a time is widened, which keeps memory near the fp32 weights'."""
     epsilon, heads = config["layer_norm_epsilon"], config["n_head"]
     x = weights["wte.weight"].astype(np.float64)[tokens] + weights["wpe.weight"][: tokens.shape[1]]
     for layer in range(config["n_layer"]):

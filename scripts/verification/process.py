@@ -46,10 +46,18 @@ def run(command: list[str], limit_s: float, environment: dict[str, str] | None =
     start = time.monotonic()
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=limit_s, env=os.environ | (environment or {})
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=limit_s,
+            env=os.environ | (environment or {}),
         )
     except subprocess.TimeoutExpired as late:
-        texts = [part.decode(errors="replace") if isinstance(part, bytes) else part or "" for part in (late.stdout, late.stderr)]
+        texts = [
+            part.decode(errors="replace") if isinstance(part, bytes) else part or ""
+            for part in (late.stdout, late.stderr)
+        ]
         return Finished(command, 124, limit_s, texts[0], texts[1] + f"\nstopped after {limit_s:.0f} s")
     except OSError as error:
         raise Stop(MISSING, f"cannot run {command[0]}: {error.strerror}") from error

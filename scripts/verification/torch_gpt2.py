@@ -4,6 +4,7 @@ A process of its own gives its memory back before kbench starts, and may bind it
 Takes a request as JSON in its one argument; writes one JSON object a line: first the machine, then a figure each.
 """
 
+import functools
 import json
 import os
 import statistics
@@ -76,7 +77,10 @@ def gpu_state() -> dict[str, str] | None:
     fields = "clocks.sm,clocks.mem,power.draw,temperature.gpu"
     try:
         done = subprocess.run(
-            ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader", "-i", "0"], capture_output=True, text=True, timeout=10
+            ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader", "-i", "0"],
+            capture_output=True,
+            text=True,
+            timeout=10,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
@@ -100,7 +104,7 @@ def time_point(model: torch.nn.Module, batch: int, precision: str, request: dict
                 forward = graphed(eager)
             elif way == "compile":
                 compiled = torch.compile(model, mode="reduce-overhead", dynamic=False)
-                forward = lambda: compiled(tokens, use_cache=False)  # noqa: E731
+                forward = functools.partial(compiled, tokens, use_cache=False)
                 forward()
             figure["prepare_s"] = time.monotonic() - begin
             samples = sample(forward, event_ms if device == "cuda" else clock_ms, request)

@@ -18,7 +18,7 @@ DTYPES = {
 
 
 def set_fp32_matmul(precision: str) -> None:
-    """Whether fp32 products may use tf32 tensor cores; says so in both of torch's places, which newer releases keep equal."""
+    """Whether fp32 products may use tf32 tensor cores, said in both of the places that torch looks at."""
     torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
     torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
 
@@ -46,7 +46,7 @@ class TransformersGpt2:
             return model(ids, use_cache=False).logits.double()
 
     def truths(self, batches: list[np.ndarray]) -> list[torch.Tensor]:
-        """fp64 logits. Upcasting is switched off: it would bring fp64 scores *down* to fp32, and changes no value otherwise."""
+        """fp64 logits. Upcasting is switched off: it would bring fp64 scores *down* to fp32, and is exact otherwise."""
         model = copy.deepcopy(self._load("eager")).double()
         for module in model.modules():
             if hasattr(module, "reorder_and_upcast_attn"):

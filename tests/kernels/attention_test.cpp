@@ -240,9 +240,9 @@ TEST_P(AttentionShapes, MatchesReferenceAtEveryElement) {
 
 INSTANTIATE_TEST_SUITE_P(All, AttentionShapes,
                          testing::Combine(testing::ValuesIn(all_precisions), testing::Values(64, 128, 80, 100, 32, 33)),
-                         [](const auto& info) {
-                             return std::string(name(std::get<0>(info.param))) + "_head" +
-                                    std::to_string(std::get<1>(info.param));
+                         [](const auto& instance) {
+                             return std::string(name(std::get<0>(instance.param))) + "_head" +
+                                    std::to_string(std::get<1>(instance.param));
                          });
 
 class AttentionPrecisions : public AttentionTest, public testing::WithParamInterface<Precision> {};
@@ -303,7 +303,7 @@ TEST_P(AttentionPrecisions, RepeatedRunsAreBitEqualAlsoFromAGraph) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, AttentionPrecisions, testing::ValuesIn(all_precisions),
-                         [](const auto& info) { return std::string(name(info.param)); });
+                         [](const auto& instance) { return std::string(name(instance.param)); });
 
 TEST_F(AttentionTest, Tf32RoundsItsOperandsAndFp32DoesNot) {
     const Shape shape{1, 2, 128, 64};
