@@ -81,7 +81,7 @@ class Backend {
     virtual int threads() const { return 0; }
     virtual bool pinned() const { return false; }
     /// To what the columns of a head are padded, see padded_columns.
-    virtual std::int64_t column_multiple() const = 0;
+    virtual std::int64_t column_multiple(Precision precision) const = 0;
 };
 
 std::unique_ptr<Backend> make_cpu_backend();

@@ -46,7 +46,7 @@ std::int64_t available_memory() {
 
 class CpuBackend final : public Backend {
   public:
-    CpuBackend() : cores_(cpu::physical_cores()), pinned_(cpu::pin_threads(cores_)) {}
+    CpuBackend() : info_(cpu::cpu_info()), cores_(cpu::physical_cores()), pinned_(cpu::pin_threads(cores_)) {}
 
     BackendKind kind() const override { return BackendKind::cpu; }
 
@@ -101,9 +101,15 @@ class CpuBackend final : public Backend {
     }
     int threads() const override { return static_cast<int>(cores_.size()); }
     bool pinned() const override { return pinned_; }
-    std::int64_t column_multiple() const override { return 1; }
+    std::int64_t column_multiple(Precision precision) const override {
+        // Only AMX gains: GPT-2 large's head in bf16 takes 5.1 to 7.4 ms padded to whole tiles, 6.0 to 11.1 without
+        // (three runs on 16 cores of an Emerald Rapids); fp32 and fp16 gain nothing.
+        const bool amx = std::find(info_.isa.begin(), info_.isa.end(), "amx_bf16") != info_.isa.end();
+        return precision == Precision::bf16 && amx ? 64 : 1;
+    }
 
   private:
+    const cpu::CpuInfo& info_;  ///< read before the threads are pinned
     std::vector<int> cores_;
     bool pinned_;
     const Plan* plan_ = nullptr;

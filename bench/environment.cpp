@@ -56,7 +56,7 @@ Environment describe_environment(const Backend& backend, const std::string& comm
     e.started_at = utc_now();
     backend.add_libraries(e.libraries);
 
-    const cpu::CpuInfo cpu = cpu::cpu_info();
+    const cpu::CpuInfo& cpu = cpu::cpu_info();
     HostInfo& h = e.host;
     h.cpu = cpu.model;
     h.sockets = cpu.sockets;

@@ -199,6 +199,7 @@ std::vector<AssignedStep> assign_steps(const Model& model, Precision precision,
             for (const auto& provider : providers) {
                 if (chosen != choice.end() && provider->name() != chosen->second) continue;
                 if (chosen == choice.end() && any != choice.end() && provider->name() != any->second) continue;
+                if (chosen == choice.end() && any == choice.end() && provider->on_request_only()) continue;
                 const std::string reason = provider->unsupported(step->kind, precision);
                 if (reason.empty()) {
                     found = AssignedStep{std::move(*step), provider.get()};

@@ -2,13 +2,18 @@
 // here.
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <string>
 #include <vector>
 
 #include "bench/command/command.h"
 #include "bench/environment.h"
+#include "cpu/blas.h"
+#include "cpu/threads.h"
 #include "models/error.h"
 
 namespace kbench {
@@ -32,6 +37,16 @@ void print_help() {
     fmt::print("Exit codes: 0 done; 1 a verification or measurement failed; 2 bad usage or input; 3 device missing.\n");
 }
 
+/// Starts the program again with OpenBLAS told which kernels to use, where it did not know the CPU: it reads its
+/// environment when it is loaded, and never again.
+void restart_where_blas_misjudged(char** argv) {
+    constexpr char variable[] = "OPENBLAS_CORETYPE";
+    if (std::getenv(variable) != nullptr) return;
+    const std::string better = cpu::better_blas_core(cpu::blas_core(), cpu::cpu_info().isa);
+    if (better.empty() || setenv(variable, better.c_str(), 1) != 0) return;
+    execv("/proc/self/exe", argv);
+}
+
 int dispatch(const std::vector<std::string>& arguments, const std::string& command_line) {
     if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "help") {
         print_help();
@@ -51,19 +66,23 @@ int dispatch(const std::vector<std::string>& arguments, const std::string& comma
 }
 
 }  // namespace
-}  // namespace kbench
 
-int main(int argc, char** argv) {
+int run_program(int argc, char** argv) {
+    restart_where_blas_misjudged(argv);
     std::string command_line = "kbench";
     const std::vector<std::string> arguments(argv + 1, argv + argc);
     for (const std::string& argument : arguments) command_line += " " + argument;
     try {
-        return kbench::dispatch(arguments, command_line);
-    } catch (const kbench::Error& error) {
+        return dispatch(arguments, command_line);
+    } catch (const Error& error) {
         fmt::print(stderr, "kbench: {}\n", error.what());
         return static_cast<int>(error.code());
     } catch (const std::exception& error) {
         fmt::print(stderr, "kbench: internal error: {}\n", error.what());
-        return static_cast<int>(kbench::ExitCode::failed);
+        return static_cast<int>(ExitCode::failed);
     }
 }
+
+}  // namespace kbench
+
+int main(int argc, char** argv) { return kbench::run_program(argc, argv); }

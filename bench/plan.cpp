@@ -55,6 +55,15 @@ Layout lay_out(const Model& model, Precision precision, const std::vector<Assign
             }
         }
     }
+    // A GEMM may add the residual in place where nobody reads the residual afterwards: no copy, and less memory.
+    for (std::size_t s = 0; s < steps.size(); ++s) {
+        const Step& step = steps[s].step;
+        const auto* gemm = std::get_if<GemmStep>(&step.kind);
+        if (gemm == nullptr || !gemm->residual) continue;
+        const TensorId out = step.tensors.back(), residual = step.tensors[step.tensors.size() - 2];
+        if (last[residual] == s && !layout.places[residual].weight)
+            layout.places[out].same_as = layout.places[residual].same_as;
+    }
     first[model.tokens] = 0;
     last[model.tokens] = steps.size();
     last[model.logits] = steps.size();

@@ -25,7 +25,7 @@ constexpr ProviderRow rows[] = {
     {"onednn", BackendKind::cpu, "GEMMs with post-ops, layer norm, attention: fp32, bf16, fp16", make_onednn},
     {"blas", BackendKind::cpu, "GEMMs and attention through CBLAS: fp64, fp32", make_blas},
     {"native", BackendKind::cpu, "kbench's own vector loops for memory-bound steps", make_cpu_native},
-    {"reference", BackendKind::cpu, "plain fp64 loops, the oracle; slow", make_reference},
+    {"reference", BackendKind::cpu, "plain fp64 loops, the oracle; slow, only with --provider", make_reference},
 };
 
 }  // namespace

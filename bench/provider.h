@@ -45,6 +45,8 @@ class Provider {
     virtual std::string unsupported(const StepKind& kind, Precision precision) const = 0;
     /// Throws Unsupported when the library refuses after all.
     virtual std::unique_ptr<Computation> make(const StepKind& kind, Precision precision) = 0;
+    /// Whether it computes only what `--provider` gives it.
+    virtual bool on_request_only() const { return false; }
     /// Whether weights of products are kept in a packed copy of about their own size.
     virtual bool packs_weights() const { return false; }
     /// The largest workspace that a computation of this provider asks for.

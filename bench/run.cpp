@@ -99,7 +99,8 @@ class PointRun {
     void step(const std::string& what) { progress_.show(label_ + ": " + what); }
 
     std::vector<AssignedStep> assign(const Model& model) const {
-        return assign_steps(model, point_.precision, providers_, options_.providers, backend_.column_multiple());
+        return assign_steps(model, point_.precision, providers_, options_.providers,
+                            backend_.column_multiple(point_.precision));
     }
 
     /// The layout as the providers announce it, before any computation is made.

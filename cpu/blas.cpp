@@ -98,6 +98,15 @@ void check_sizes(const AttentionShape& shape) { to_blas(std::max(shape.seq, 3 * 
 
 }  // namespace
 
+std::string blas_core() { return openblas_get_corename(); }
+
+std::string better_blas_core(std::string_view core, const std::vector<std::string>& isa) {
+    constexpr std::string_view before_avx[] = {"Prescott", "Core2", "Nehalem", "Generic"};
+    const auto has = [&](std::string_view name) { return std::find(isa.begin(), isa.end(), name) != isa.end(); };
+    if (std::find(std::begin(before_avx), std::end(before_avx), core) == std::end(before_avx)) return "";
+    return has("avx512f") ? "SkylakeX" : has("avx2") ? "Haswell" : "";
+}
+
 std::string blas_version() {
     const std::string config = openblas_get_config();  // "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ..."
     const std::size_t end = config.find(' ', config.find(' ') + 1);

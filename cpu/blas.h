@@ -2,6 +2,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "models/op.h"
 #include "models/precision.h"
@@ -10,6 +12,14 @@ namespace kbench::cpu {
 
 /// Such as "OpenBLAS 0.3.21 Zen, 16 threads".
 std::string blas_version();
+
+/// OpenBLAS picks its kernels when it is loaded, by a list of CPU models that ends before the newest: OpenBLAS 0.3.21
+/// takes an Emerald Rapids in a virtual machine for "Prescott", whose kernels stop at SSE3 (0.36 TFLOP/s fp64 on 16
+/// cores where 1.07 are possible). Given the `core` it picked and the CPU's `isa`, the value that OPENBLAS_CORETYPE
+/// should have had; empty when the choice is good.
+std::string better_blas_core(std::string_view core, const std::vector<std::string>& isa);
+/// The core type that OpenBLAS picked here.
+std::string blas_core();
 
 /// out = x · w, row-major; w is [k, n], or [n, k] when gemm.weight_transposed; type fp64 or fp32, else Unsupported.
 void blas_gemm(DataType type, const Gemm& gemm, const void* x, const void* w, void* out);

@@ -117,7 +117,9 @@ bool pin_threads(const std::vector<int>& cores) {
     return pinned == static_cast<int>(cores.size());
 }
 
-CpuInfo cpu_info() {
+namespace {
+
+CpuInfo read_cpu_info() {
     CpuInfo info;
     const std::vector<int> cpus = allowed_cpus();
     std::set<std::string> sockets;
@@ -128,6 +130,13 @@ CpuInfo cpu_info() {
     info.governor = first_line(cpu_directory(cpus.front()) + "/cpufreq/scaling_governor");
     read_caches(cpus.front(), info);
     read_cpuinfo(info);
+    return info;
+}
+
+}  // namespace
+
+const CpuInfo& cpu_info() {
+    static const CpuInfo info = read_cpu_info();
     return info;
 }
 

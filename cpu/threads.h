@@ -23,6 +23,7 @@ struct CpuInfo {
     std::vector<std::string> isa;                    ///< of avx2, avx512f, avx512_bf16, avx512_fp16, amx_tile, amx_bf16
     std::string governor;
 };
-CpuInfo cpu_info();
+/// Read once, at the first call: call it before pin_threads, which narrows the calling thread's own mask.
+const CpuInfo& cpu_info();
 
 }  // namespace kbench::cpu

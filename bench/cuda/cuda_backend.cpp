@@ -236,7 +236,7 @@ class CudaBackend final : public Backend {
                            properties_.major, properties_.minor);
     }
 
-    std::int64_t column_multiple() const override { return 64; }
+    std::int64_t column_multiple(Precision) const override { return 64; }
 
   private:
     void enqueue_all() {

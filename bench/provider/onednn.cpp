@@ -12,7 +12,7 @@ namespace {
 class MatmulComputation final : public Computation {
   public:
     MatmulComputation(const GemmStep& step, Precision precision)
-        : step_(step), matmul_(step.gemm, precision, step.bias, step.gelu, step.residual) {}
+        : step_(step), matmul_(padded(step), precision, step.bias, step.gelu, step.residual) {}
     std::string implementation() const override { return matmul_.implementation(); }
     std::size_t workspace_bytes() const override { return matmul_.workspace_bytes(); }
     std::optional<std::size_t> packed_bytes(std::size_t index) const override {
@@ -29,6 +29,13 @@ class MatmulComputation final : public Computation {
     }
 
   private:
+    /// The product as it is computed: its weight has rows of zeros up to padded_n, its output that many columns.
+    static Gemm padded(const GemmStep& step) {
+        Gemm gemm = step.gemm;
+        gemm.n = step.padded_n;
+        return gemm;
+    }
+
     GemmStep step_;
     cpu::Matmul matmul_;
 };
@@ -61,8 +68,10 @@ class OneDnn final : public Provider {
 
     std::string unsupported(const StepKind& kind, Precision precision) const override {
         if (std::string reason = cpu::onednn_unsupported(precision); !reason.empty()) return reason;
-        if (const auto* gemm = std::get_if<GemmStep>(&kind))
-            return gemm->padded_n == gemm->gemm.n ? "" : "packs its weights itself: no padded columns";
+        if (const auto* gemm = std::get_if<GemmStep>(&kind)) {
+            const bool epilogue = gemm->bias || gemm->gelu || gemm->residual;
+            return gemm->padded_n == gemm->gemm.n || !epilogue ? "" : "no epilogue on padded columns";
+        }
         if (const auto* norm = std::get_if<NormStep>(&kind))
             return norm->pre_bias || norm->residual ? "its layer norm takes no residual" : "";
         if (std::holds_alternative<Attention>(kind) || std::holds_alternative<AttentionScores>(kind) ||

@@ -41,6 +41,7 @@ class ReferenceComputation final : public Computation {
 class Reference final : public Provider {
   public:
     std::string_view name() const override { return "reference"; }
+    bool on_request_only() const override { return true; }
     std::string unsupported(const StepKind&, Precision precision) const override {
         return precision == Precision::tf32 ? "tf32 is a format of GPU tensor cores" : "";
     }

@@ -138,6 +138,15 @@ TEST(Run, RecordsVerifiedTimedStepsThatCoverTheModel) {
     EXPECT_TRUE(std::filesystem::exists(directory / "steps.csv"));
 }
 
+TEST(Run, TheReferenceComputesOnlyWhatItIsAskedFor) {
+    const Model model = make_gpt2(small_config(), 1, 8, AttentionKind::fused);
+    const auto providers = make_providers(BackendKind::cpu, {});
+    for (const AssignedStep& s : assign_steps(model, Precision::fp64, providers, {}, 1))
+        EXPECT_NE(s.provider->name(), "reference") << shape_text(s.step.kind);
+    for (const AssignedStep& s : assign_steps(model, Precision::fp64, providers, {{"layernorm", "reference"}}, 1))
+        EXPECT_EQ(s.provider->name() == "reference", op_name(s.step.kind) == "layernorm");
+}
+
 TEST(Run, SweepsGoOnPastWhatTheMachineCannotDo) {
     const TemporaryDirectory directory;
     RunOptions options = small_run(directory / "");

@@ -80,5 +80,14 @@ TEST(BlasSupport, VersionNamesLibraryCoreAndThreads) {
     EXPECT_THAT(blas_version(), testing::MatchesRegex("OpenBLAS [0-9.]+ [A-Za-z0-9_]+, [0-9]+ threads?"));
 }
 
+TEST(BetterBlasCore, NamesKernelsThatTheCpuHasWhereOpenBlasDidNotKnowIt) {
+    const std::vector<std::string> avx2{"avx2"}, avx512{"avx2", "avx512f", "amx_tile"};
+    EXPECT_EQ(better_blas_core("Prescott", avx512), "SkylakeX");
+    EXPECT_EQ(better_blas_core("Nehalem", avx2), "Haswell");
+    EXPECT_EQ(better_blas_core("Prescott", {}), "") << "an old CPU is what it is";
+    EXPECT_EQ(better_blas_core("SkylakeX", avx512), "");
+    EXPECT_EQ(better_blas_core("Zen", avx2), "");
+}
+
 }  // namespace
 }  // namespace kbench::cpu
