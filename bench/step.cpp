@@ -20,86 +20,87 @@ Operand row(std::string_view name, DataType type, std::int64_t columns) {
     return matrix(name, OperandUse::weight, type, 1, columns);
 }
 
-DataType scores_type(bool upcast, DataType storage) {
-    return upcast && storage != DataType::fp64 ? DataType::fp32 : storage;
-}
-
 std::string attention_text(const AttentionShape& s) {
     return fmt::format("b{}h{}s{}d{}", s.batch, s.heads, s.seq, s.head_size);
 }
 
 }  // namespace
 
+DataType scores_type(bool upcast, Precision precision) {
+    return upcast && precision != Precision::fp64 ? DataType::fp32 : storage_type(precision);
+}
+
 std::vector<Operand> operands(const StepKind& kind, Precision precision) {
     using enum OperandUse;
     const DataType t = storage_type(precision);
     std::vector<Operand> list;
     const auto add = [&](const Operand& operand) { list.push_back(operand); };
-    std::visit(Overloaded{
-                   [&](const Embedding& e) {
-                       add(matrix("tokens", input, DataType::int32, 1, e.rows));
-                       add(matrix("wte", weight, t, e.vocab, e.width));
-                       add(matrix("wpe", weight, t, e.positions, e.width));
-                       add(matrix("out", output, t, e.rows, e.width));
-                   },
-                   [&](const GemmStep& s) {
-                       const auto& [m, n, k, transposed] = s.gemm;
-                       add(matrix("x", input, t, m, k));
-                       Operand w = transposed ? matrix("w", weight, t, n, k) : matrix("w", weight, t, k, n);
-                       if (transposed) w.allocated_rows = s.padded_n;
-                       add(w);
-                       if (s.bias) add(row("bias", t, n));
-                       if (s.residual) add(matrix("residual", input, t, m, n));
-                       Operand out = matrix("out", output, t, m, n);
-                       out.stride = s.padded_n;
-                       add(out);
-                   },
-                   [&](const NormStep& s) {
-                       const auto& [rows, width, epsilon] = s.norm;
-                       add(matrix("x", input, t, rows, width));
-                       if (s.pre_bias) add(row("pre_bias", t, width));
-                       if (s.residual) add(matrix("residual", input, t, rows, width));
-                       add(row("weight", t, width));
-                       add(row("bias", t, width));
-                       if (s.keep_sum) add(matrix("sum", output, t, rows, width));
-                       add(matrix("out", output, t, rows, width));
-                   },
-                   [&](const BiasGeluStep& s) {
-                       add(matrix("x", input, t, s.rows, s.width));
-                       if (s.bias) add(row("bias", t, s.width));
-                       add(matrix("out", output, t, s.rows, s.width));
-                   },
-                   [&](const ResidualAdd& s) {
-                       add(matrix("x", input, t, s.rows, s.width));
-                       add(matrix("residual", input, t, s.rows, s.width));
-                       add(matrix("out", output, t, s.rows, s.width));
-                   },
-                   [&](const Attention& a) {
-                       const auto& [batch, heads, seq, head_size] = a.shape;
-                       add(matrix("qkv", input, t, batch * seq, 3 * heads * head_size));
-                       add(matrix("out", output, t, batch * seq, heads * head_size));
-                   },
-                   [&](const AttentionScores& a) {
-                       const auto& [batch, heads, seq, head_size] = a.shape;
-                       add(matrix("qkv", input, t, batch * seq, 3 * heads * head_size));
-                       add(matrix("scores", output, scores_type(a.upcast, t), batch * heads * seq, seq));
-                   },
-                   [&](const ScaleMask& a) {
-                       const auto& s = a.shape;
-                       add(matrix("scores", in_place, scores_type(a.upcast, t), s.batch * s.heads * s.seq, s.seq));
-                   },
-                   [&](const Softmax& s) {
-                       add(matrix("scores", input, scores_type(s.upcast, t), s.rows, s.width));
-                       add(matrix("probabilities", output, t, s.rows, s.width));
-                   },
-                   [&](const AttentionContext& a) {
-                       const auto& [batch, heads, seq, head_size] = a.shape;
-                       add(matrix("probabilities", input, t, batch * heads * seq, seq));
-                       add(matrix("qkv", input, t, batch * seq, 3 * heads * head_size));
-                       add(matrix("out", output, t, batch * seq, heads * head_size));
-                   },
-               },
-               kind);
+    std::visit(
+        Overloaded{
+            [&](const Embedding& e) {
+                add(matrix("tokens", input, DataType::int32, 1, e.rows));
+                add(matrix("wte", weight, t, e.vocab, e.width));
+                add(matrix("wpe", weight, t, e.positions, e.width));
+                add(matrix("out", output, t, e.rows, e.width));
+            },
+            [&](const GemmStep& s) {
+                const auto& [m, n, k, transposed] = s.gemm;
+                add(matrix("x", input, t, m, k));
+                Operand w = transposed ? matrix("w", weight, t, n, k) : matrix("w", weight, t, k, n);
+                if (transposed) w.allocated_rows = s.padded_n;
+                add(w);
+                if (s.bias) add(row("bias", t, n));
+                if (s.residual) add(matrix("residual", input, t, m, n));
+                Operand out = matrix("out", output, t, m, n);
+                out.stride = s.padded_n;
+                add(out);
+            },
+            [&](const NormStep& s) {
+                const auto& [rows, width, epsilon] = s.norm;
+                add(matrix("x", input, t, rows, width));
+                if (s.pre_bias) add(row("pre_bias", t, width));
+                if (s.residual) add(matrix("residual", input, t, rows, width));
+                add(row("weight", t, width));
+                add(row("bias", t, width));
+                if (s.keep_sum) add(matrix("sum", output, t, rows, width));
+                add(matrix("out", output, t, rows, width));
+            },
+            [&](const BiasGeluStep& s) {
+                add(matrix("x", input, t, s.rows, s.width));
+                if (s.bias) add(row("bias", t, s.width));
+                add(matrix("out", output, t, s.rows, s.width));
+            },
+            [&](const ResidualAdd& s) {
+                add(matrix("x", input, t, s.rows, s.width));
+                add(matrix("residual", input, t, s.rows, s.width));
+                add(matrix("out", output, t, s.rows, s.width));
+            },
+            [&](const Attention& a) {
+                const auto& [batch, heads, seq, head_size] = a.shape;
+                add(matrix("qkv", input, t, batch * seq, 3 * heads * head_size));
+                add(matrix("out", output, t, batch * seq, heads * head_size));
+            },
+            [&](const AttentionScores& a) {
+                const auto& [batch, heads, seq, head_size] = a.shape;
+                add(matrix("qkv", input, t, batch * seq, 3 * heads * head_size));
+                add(matrix("scores", output, scores_type(a.upcast, precision), batch * heads * seq, seq));
+            },
+            [&](const ScaleMask& a) {
+                const auto& s = a.shape;
+                add(matrix("scores", in_place, scores_type(a.upcast, precision), s.batch * s.heads * s.seq, s.seq));
+            },
+            [&](const Softmax& s) {
+                add(matrix("scores", input, scores_type(s.upcast, precision), s.rows, s.width));
+                add(matrix("probabilities", output, t, s.rows, s.width));
+            },
+            [&](const AttentionContext& a) {
+                const auto& [batch, heads, seq, head_size] = a.shape;
+                add(matrix("probabilities", input, t, batch * heads * seq, seq));
+                add(matrix("qkv", input, t, batch * seq, 3 * heads * head_size));
+                add(matrix("out", output, t, batch * seq, heads * head_size));
+            },
+        },
+        kind);
     return list;
 }
 

@@ -69,6 +69,9 @@ std::string shape_text(const StepKind& kind);
 /// FLOPs executed on padding: beyond what the ops' cost counts.
 double padding_flops(const StepKind& kind);
 
+/// How scores of unfused attention are stored: as the precision stores, or in fp32 when `upcast` (never in less).
+DataType scores_type(bool upcast, Precision precision);
+
 /// One step of a plan: its kind, the ops it absorbs and the tensor behind each operand.
 struct Step {
     StepKind kind;

@@ -37,13 +37,12 @@ GemmProblem weight_problem(const GemmStep& step, Precision precision) {
 /// One problem a sequence of the batch: the heads are its strided batch.
 GemmProblem scores_problem(const AttentionScores& op, Precision precision) {
     const auto& [batch, heads, seq, head_size] = op.shape;
-    const DataType type = storage_type(precision);
     GemmProblem p{};
     p.precision = precision;
     p.m = p.n = seq;
     p.k = head_size;
     p.weight_transposed = true;
-    p.out_type = op.upcast && type != DataType::fp64 ? DataType::fp32 : type;
+    p.out_type = scores_type(op.upcast, precision);
     p.ld_x = p.ld_w = 3 * heads * head_size;
     p.ld_out = seq;
     p.batch = heads;

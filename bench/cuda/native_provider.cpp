@@ -37,9 +37,6 @@ class CudaNative final : public Provider {
 
     std::unique_ptr<Computation> make(const StepKind& kind, Precision precision) override {
         const DataType type = storage_type(precision);
-        const auto scores_type = [type](bool upcast) {
-            return upcast && type != DataType::fp64 ? DataType::fp32 : type;
-        };
         if (const auto* op = std::get_if<Embedding>(&kind))
             return make_computation("embedding", [type, op = *op](OperandCursor in, void*, void* stream) {
                 const auto* tokens = static_cast<const std::int32_t*>(in.next());
@@ -84,17 +81,17 @@ class CudaNative final : public Provider {
                                     });
         }
         if (const auto* op = std::get_if<ScaleMask>(&kind))
-            return make_computation("scale_mask", [t = scores_type(op->upcast), op = *op](OperandCursor in, void*,
-                                                                                          void* stream) {
+            return make_computation("scale_mask", [t = scores_type(op->upcast, precision), op = *op](
+                                                      OperandCursor in, void*, void* stream) {
                 const AttentionShape& s = op.shape;
                 cuda::scale_mask_forward(t, in.next(), s.batch * s.heads * s.seq, s.seq, op.scale, as_stream(stream));
             });
         if (const auto* op = std::get_if<Softmax>(&kind))
-            return make_computation(
-                "softmax", [from = scores_type(op->upcast), type, op = *op](OperandCursor in, void*, void* stream) {
-                    const void* scores = in.next();
-                    cuda::softmax_forward(from, scores, type, in.next(), op.rows, op.width, as_stream(stream));
-                });
+            return make_computation("softmax", [from = scores_type(op->upcast, precision), type, op = *op](
+                                                   OperandCursor in, void*, void* stream) {
+                const void* scores = in.next();
+                cuda::softmax_forward(from, scores, type, in.next(), op.rows, op.width, as_stream(stream));
+            });
         throw Unsupported(unsupported(kind, precision));
     }
 };

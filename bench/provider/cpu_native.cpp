@@ -25,9 +25,6 @@ class CpuNative final : public Provider {
 
     std::unique_ptr<Computation> make(const StepKind& kind, Precision precision) override {
         const DataType type = storage_type(precision);
-        const auto scores_type = [type](bool upcast) {
-            return upcast && type != DataType::fp64 ? DataType::fp32 : type;
-        };
         if (const auto* op = std::get_if<Embedding>(&kind))
             return make_computation("cpu::embedding", [type, op = *op](OperandCursor in, void*, void*) {
                 const auto* tokens = static_cast<const std::int32_t*>(in.next());
@@ -58,15 +55,14 @@ class CpuNative final : public Provider {
             });
         if (const auto* op = std::get_if<ScaleMask>(&kind))
             return make_computation("cpu::scale_mask",
-                                    [type = scores_type(op->upcast), op = *op](OperandCursor in, void*, void*) {
-                                        cpu::scale_mask(type, op, in.next());
-                                    });
+                                    [type = scores_type(op->upcast, precision), op = *op](
+                                        OperandCursor in, void*, void*) { cpu::scale_mask(type, op, in.next()); });
         if (const auto* op = std::get_if<Softmax>(&kind))
-            return make_computation("cpu::softmax",
-                                    [from = scores_type(op->upcast), type, op = *op](OperandCursor in, void*, void*) {
-                                        const void* scores = in.next();
-                                        cpu::softmax(from, type, op, scores, in.next());
-                                    });
+            return make_computation("cpu::softmax", [from = scores_type(op->upcast, precision), type, op = *op](
+                                                        OperandCursor in, void*, void*) {
+                const void* scores = in.next();
+                cpu::softmax(from, type, op, scores, in.next());
+            });
         throw Unsupported(unsupported(kind, precision));
     }
 };
