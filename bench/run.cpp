@@ -315,8 +315,8 @@ void run_points(const RunOptions& options, Backend& backend, Result& result, Pro
                 point.seq = seq;
                 point.precision = precision;
                 point.seed = options.seed;
-                const std::string label = fmt::format("[{}/{}] {} batch {} seq {} {}", result.points.size(), total,
-                                                      point.model, batch, seq, name(precision));
+                const std::string label = fmt::format("[{}/{}] {} {} batch {} seq {} {}", result.points.size(), total,
+                                                      point.backend, point.model, batch, seq, name(precision));
                 try {
                     PointRun(options, backend, providers, checkpoint.get(), point, progress, label).run();
                     point.status = PointStatus::done;

@@ -32,9 +32,9 @@ struct Tensor {
     std::string name;
     Role role;
     std::int64_t rows, columns;
-    bool is_vector = false;     ///< shape in the checkpoint is [columns]
-    bool always_fp32 = false;   ///< stored in fp32 whatever the precision (upcast scores)
-    Initialisation init = {};   ///< weights only
+    bool is_vector = false;    ///< shape in the checkpoint is [columns]
+    bool always_fp32 = false;  ///< stored in fp32 whatever the precision (upcast scores)
+    Initialisation init = {};  ///< weights only
 };
 
 /// One op in a layer. `inputs` and `outputs` stand in the order that op.h gives for the kind.

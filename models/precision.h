@@ -62,8 +62,6 @@ constexpr double unit_roundoff(DataType type) {
 }
 
 /// Unit roundoff of sums: fp32 accumulators for everything but fp64.
-constexpr double accumulator_roundoff(Precision precision) {
-    return precision == Precision::fp64 ? 0x1p-53 : 0x1p-24;
-}
+constexpr double accumulator_roundoff(Precision precision) { return precision == Precision::fp64 ? 0x1p-53 : 0x1p-24; }
 
 }  // namespace kbench

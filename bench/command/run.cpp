@@ -21,13 +21,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::unique_ptr<Backend> choose_backend(const std::string& wanted) {
+/// `remark`: why `auto` did not take a GPU, when it did not.
+std::unique_ptr<Backend> choose_backend(const std::string& wanted, [[maybe_unused]] std::string& remark) {
 #ifdef KBENCH_HAVE_CUDA
     if (wanted == "cuda") return make_cuda_backend();
     if (wanted == "auto") {
         const std::string why = cuda_unavailable();
         if (why.empty()) return make_cuda_backend();
-        fmt::print(stderr, "kbench: no usable GPU ({}): running on the CPU\n", why);
+        remark = fmt::format("no usable GPU ({}): this ran on the CPU", why);
     }
 #else
     if (wanted == "cuda")
@@ -92,11 +93,13 @@ int run_command(const std::vector<std::string>& arguments, const std::string& co
     }
     RunRequest& request = parsed.request;
     request.run.cache_directory = cache_directory();
-    const std::unique_ptr<Backend> backend = choose_backend(request.backend);
+    std::string remark;
+    const std::unique_ptr<Backend> backend = choose_backend(request.backend, remark);
     request.run.out = prepare_directory(request.run.out, request.run.config.name);
 
     Result result;
     result.environment = describe_environment(*backend, command_line);
+    if (!remark.empty()) result.warnings.push_back(remark);
     if (backend->kind() == BackendKind::cpu && !backend->pinned())
         result.warnings.push_back("threads could not be pinned to cores: times may vary more");
     if (result.environment.build_type != "Release" && result.environment.build_type != "RelWithDebInfo")
