@@ -11,8 +11,9 @@
 namespace kbench::cuda {
 namespace {
 
-/// Elements of a row that a thread keeps in registers; a block holds rows of 16384.
+/// Elements of a row that a thread keeps in registers.
 constexpr int values_per_thread = 16, most_threads = 1024;
+static_assert(values_per_thread * most_threads == layer_norm_max_width);
 
 /// No pointer to activations is __restrict__, because sum_out may be residual or x: every element is read and written
 /// by the same thread.
@@ -100,7 +101,7 @@ void layer_norm_forward(DataType type, const void* x, const void* pre_bias, cons
             if (shape.vectors_per_thread == 0)
                 throw Unsupported("layer norm of width " + std::to_string(width) +
                                   ": the native kernel keeps a row in registers, up to " +
-                                  std::to_string(most_threads * values_per_thread) + " elements");
+                                  std::to_string(layer_norm_max_width) + " elements");
             dispatch_power_of_two<most_vectors>(shape.vectors_per_thread, [&]<int vectors>() {
                 layer_norm_kernel<T, N, vectors><<<shape.grid, shape.block, 0, stream>>>(
                     static_cast<const T*>(x), static_cast<const T*>(pre_bias), static_cast<const T*>(residual),

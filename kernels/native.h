@@ -16,6 +16,9 @@ namespace kbench::cuda {
 void embedding_forward(DataType type, const std::int32_t* tokens, const void* wte, const void* wpe, void* out,
                        std::int64_t rows, std::int64_t seq, std::int64_t width, cudaStream_t stream);
 
+/// The widest row that layer_norm_forward keeps in registers.
+inline constexpr std::int64_t layer_norm_max_width = 16384;
+
 /// Layer norm with whatever precedes it fused: s = x + pre_bias + residual; sum_out = s; out = norm(s) * weight + bias.
 /// x, residual, sum_out, out [rows, width]; pre_bias, weight, bias [width]. pre_bias, residual and sum_out may each be
 /// null (sum_out is then not written). sum_out may alias residual or x. Statistics over the unrounded fp32 sum, two

@@ -28,9 +28,13 @@ class CudaNative final : public Provider {
             }
             return "";
         }
-        if (std::holds_alternative<Embedding>(kind) || std::holds_alternative<NormStep>(kind) ||
-            std::holds_alternative<BiasGeluStep>(kind) || std::holds_alternative<ResidualAdd>(kind) ||
-            std::holds_alternative<ScaleMask>(kind) || std::holds_alternative<Softmax>(kind))
+        if (const auto* norm = std::get_if<NormStep>(&kind))
+            return norm->norm.width <= cuda::layer_norm_max_width
+                       ? ""
+                       : fmt::format("width {} is over its limit of {}", norm->norm.width, cuda::layer_norm_max_width);
+        if (std::holds_alternative<Embedding>(kind) || std::holds_alternative<BiasGeluStep>(kind) ||
+            std::holds_alternative<ResidualAdd>(kind) || std::holds_alternative<ScaleMask>(kind) ||
+            std::holds_alternative<Softmax>(kind))
             return "";
         return fmt::format("has no {}", op_name(kind));
     }
