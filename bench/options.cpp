@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <sstream>
@@ -14,22 +13,6 @@
 
 namespace kbench {
 namespace {
-
-std::vector<std::string> split(const std::string& text) {
-    std::vector<std::string> parts;
-    std::stringstream stream(text);
-    for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
-    return parts;
-}
-
-template <class T>
-T number(std::string_view option, const std::string& text, T least, std::string_view what) {
-    T value{};
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size() || !(value >= least))
-        throw UsageError(fmt::format("{} '{}': must be {} of at least {}", option, text, what, least));
-    return value;
-}
 
 std::vector<std::int64_t> whole_numbers(std::string_view option, const std::string& text) {
     std::vector<std::int64_t> values;
@@ -50,16 +33,6 @@ std::vector<Precision> precisions(const std::string& text) {
     }
     if (values.empty()) throw UsageError("--precision '': must be fp16, bf16, tf32, fp32, fp64 or all");
     return values;
-}
-
-/// One of a few words.
-std::string word(std::string_view option, const std::string& text, std::initializer_list<std::string_view> allowed) {
-    std::string list;
-    for (const std::string_view candidate : allowed) {
-        if (candidate == text) return text;
-        list += fmt::format("{}{}", list.empty() ? "" : ", ", candidate);
-    }
-    throw UsageError(fmt::format("{} '{}': must be one of {}", option, text, list));
 }
 
 constexpr Option table[] = {
@@ -162,41 +135,17 @@ void resolve(RunRequest& request) {
 std::span<const Option> run_options() { return table; }
 
 std::string options_markdown() {
-    std::string text =
-        "# kbench run\n\nWritten from the table in bench/options.cpp by a test; `kbench run --help` says the same.\n\n"
-        "| option | value | default | meaning |\n|---|---|---|---|\n";
-    for (const Option& o : table) text += fmt::format("| `{}` | {} | {} | {} |\n", o.name, o.value, o.fallback, o.help);
-    return text;
+    return "# kbench run\n\nWritten from the table in bench/options.cpp by a test; `kbench run --help` says the "
+           "same.\n\n" +
+           markdown_of(run_options());
 }
 
 ParsedRun parse_run(const std::vector<std::string>& arguments) {
     ParsedRun parsed;
     CLI::App app("Runs a model, verifies every kind of step, times it and writes result.json and steps.csv.",
                  "kbench run");
-    for (const Option& option : table) {
-        std::string help(option.help);
-        if (!option.fallback.empty()) help += fmt::format(" [{}]", option.fallback);
-        const auto set = [&parsed, &option](const std::string& text) { option.set(parsed.request, text); };
-        if (option.value.empty())
-            app.add_flag_callback(
-                std::string(option.name), [set] { set(""); }, help);
-        else
-            app.add_option_function<std::string>(std::string(option.name), set, help)
-                ->type_name(std::string(option.value))
-                ->trigger_on_parse();
-    }
-    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-    try {
-        app.parse(reversed);
-    } catch (const CLI::CallForHelp&) {
-        parsed.help = app.help();
-        return parsed;
-    } catch (const CLI::ParseError& error) {
-        std::string line = error.what();
-        if (const std::size_t end = line.find('\n'); end != std::string::npos) line.resize(end);
-        throw UsageError(line + "; `kbench run --help` lists the options");
-    }
-    resolve(parsed.request);
+    parsed.help = parse_options(app, run_options(), parsed.request, arguments);
+    if (parsed.help.empty()) resolve(parsed.request);
     return parsed;
 }
 

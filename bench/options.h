@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/option_table.h"
 #include "bench/run.h"
 
 namespace kbench {
@@ -18,14 +19,7 @@ struct RunRequest {
     RunOptions run;
 };
 
-/// One option: `value` is empty for a flag; `set` parses the text or throws UsageError that says what would be right.
-struct Option {
-    std::string_view name;
-    std::string_view value;
-    std::string_view fallback;  ///< what holds without it
-    std::string_view help;
-    void (*set)(RunRequest&, const std::string& text);
-};
+using Option = OptionOf<RunRequest>;
 std::span<const Option> run_options();
 
 /// docs/command-line.md, from the table.

@@ -5,31 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
-#include <utility>
-#include <vector>
 
 #include "models/error.h"
+#include "models/nearest.h"
 
 namespace kbench {
-namespace {
-
-/// Edits (insert, delete, replace a character) that turn `a` into `b` (Levenshtein, 1966), row by row.
-std::size_t distance(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 1; i <= a.size(); ++i) {
-        std::size_t diagonal = std::exchange(row[0], i);
-        for (std::size_t j = 1; j <= b.size(); ++j) {
-            const std::size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-        }
-    }
-    return row.back();
-}
-
-}  // namespace
 
 std::span<const Gpt2Config> builtin_models() {
     // Radford et al., 2019, table 2, with the head counts of the published checkpoints.
@@ -52,7 +32,7 @@ std::span<const Gpt2Config> builtin_models() {
 
 const Gpt2Config& find_model(std::string_view name) {
     const auto models = builtin_models();
-    const auto far = [name](const Gpt2Config& model) { return distance(name, model.name); };
+    const auto far = [name](const Gpt2Config& model) { return edit_distance(name, model.name); };
     const Gpt2Config& nearest = *std::ranges::min_element(models, {}, far);
     if (nearest.name == name) return nearest;
     std::string names;

@@ -8,7 +8,7 @@ namespace kbench {
 namespace {
 
 constexpr std::size_t gap = 2;
-constexpr std::size_t narrowest_cut = 8;  // a cut column keeps at least this much
+constexpr std::size_t narrowest_cut = 8;  // a shortened column keeps at least this much
 
 /// Whether a byte of UTF-8 goes on with the character before it.
 bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
@@ -41,6 +41,19 @@ std::vector<std::size_t> Table::widths() const {
     return result;
 }
 
+/// What a column of this width can give when space is short.
+std::size_t Table::reserve(std::size_t column, std::size_t column_width) const {
+    return columns_[column].shortens && column_width > narrowest_cut ? column_width - narrowest_cut : 0;
+}
+
+std::size_t Table::narrowest() const {
+    const std::vector<std::size_t> column_widths = widths();
+    std::size_t least = 0;
+    for (std::size_t i = 0; i < column_widths.size(); ++i)
+        if (column_widths[i] > 0) least += column_widths[i] - reserve(i, column_widths[i]) + (least > 0 ? gap : 0);
+    return least;
+}
+
 std::string Table::text(std::size_t indent, std::size_t width) const {
     std::vector<std::size_t> column_widths = widths();
     const auto total = [&] {
@@ -48,9 +61,12 @@ std::string Table::text(std::size_t indent, std::size_t width) const {
         for (const std::size_t one : column_widths) sum += one > 0 ? one + gap : 0;
         return sum - gap;
     };
-    const bool cuts_last = columns_.back().align == Align::left && column_widths.back() > narrowest_cut;
-    const std::size_t cuttable = cuts_last ? column_widths.back() - narrowest_cut : 0;
-    while (total() > width + cuttable) {
+    const auto total_reserve = [&] {
+        std::size_t sum = 0;
+        for (std::size_t i = 0; i < columns_.size(); ++i) sum += reserve(i, column_widths[i]);
+        return sum;
+    };
+    while (total() - total_reserve() > width) {
         std::size_t victim = columns_.size();
         for (std::size_t i = 0; i < columns_.size(); ++i)
             if (column_widths[i] > 0 && columns_[i].droppable > 0 &&
@@ -59,7 +75,15 @@ std::string Table::text(std::size_t indent, std::size_t width) const {
         if (victim == columns_.size()) break;
         column_widths[victim] = 0;
     }
-    if (total() > width && column_widths.back() > 0) column_widths.back() -= std::min(cuttable, total() - width);
+    // One character at a time from the widest, so that all long names end up equally short.
+    while (total() > width && total_reserve() > 0) {
+        std::size_t widest = columns_.size();
+        for (std::size_t i = 0; i < columns_.size(); ++i)
+            if (reserve(i, column_widths[i]) > 0 &&
+                (widest == columns_.size() || column_widths[i] > column_widths[widest]))
+                widest = i;
+        --column_widths[widest];
+    }
 
     std::string result;
     const auto append_line = [&](auto&& cell_of) {

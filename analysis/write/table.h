@@ -13,11 +13,11 @@ enum class Align { left, right };
 struct TableColumn {
     std::string header;
     Align align = Align::right;
-    int droppable = 0;  ///< when the table is too wide, columns go from the highest number down; 0 stays
+    int droppable = 0;      ///< when the table is too wide, columns go from the highest number down; 0 stays
+    bool shortens = false;  ///< what is still too wide loses its middle, the widest column first
 };
 
-/// Columns are as wide as their widest cell, two spaces apart. A left-aligned last column is cut to the width, an empty
-/// column is left out.
+/// Columns are as wide as their widest cell, two spaces apart; an empty column is left out.
 class Table {
   public:
     explicit Table(std::vector<TableColumn> columns) : columns_(std::move(columns)) {}
@@ -28,8 +28,12 @@ class Table {
     /// Lines that start with `indent` spaces and have at most `width` characters where the columns allow it.
     std::string text(std::size_t indent, std::size_t width) const;
 
+    /// The width below which no line can go without dropping columns.
+    std::size_t narrowest() const;
+
   private:
     std::vector<std::size_t> widths() const;
+    std::size_t reserve(std::size_t column, std::size_t column_width) const;
 
     std::vector<TableColumn> columns_;
     std::vector<std::vector<std::string>> rows_;

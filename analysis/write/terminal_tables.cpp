@@ -111,7 +111,7 @@ std::string op_table(const Point& point, std::size_t width) {
                  {"TFLOP/s"},
                  {"GB/s"},
                  {"fused with", Align::left, 2},
-                 {"implementation", Align::left, 1}});
+                 {"implementation", Align::left, 1, true}});
     std::size_t steps = 0;
     for (const StepGroup& group : breakdown.groups) {
         std::vector<std::string> cells = {group.name, fmt::format("{}", fmt::join(group.providers, " "))};
@@ -135,8 +135,13 @@ std::string layer_table(const Point& point, std::size_t width) {
     if (breakdown.groups.empty()) return {};
 
     const int decimals = decimals_for(breakdown.time_us / us_per_ms, time_digits);
-    Table table(
-        {{"layer", Align::left}, {"steps"}, {"total ms"}, {"share %"}, {"TFLOP/s"}, {"GB/s"}, {"ops", Align::left, 1}});
+    Table table({{"layer", Align::left},
+                 {"steps"},
+                 {"total ms"},
+                 {"share %"},
+                 {"TFLOP/s"},
+                 {"GB/s"},
+                 {"ops", Align::left, 1, true}});
     const std::size_t shown = std::min(most_layers, breakdown.groups.size());
     for (std::size_t i = 0; i < shown; ++i) {
         const StepGroup& group = breakdown.groups[i];
@@ -173,7 +178,7 @@ std::string sweep_table(std::span<const Point> points, std::size_t width) {
                  {"tokens/s"},
                  {"TFLOP/s"},
                  {"J/sequence", Align::right, 2},
-                 {"status", Align::left}});
+                 {"status", Align::left, 0, true}});
     for (const Point& point : points) {
         std::vector<std::string> cells = {models ? point.model : "",          point.backend,
                                           attentions ? point.attention : "",  directions ? point.direction : "",

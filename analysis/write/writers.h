@@ -1,9 +1,14 @@
 // The writers: pure functions from a result to text. They measure nothing and know no device.
 #pragma once
 
+#include <cstddef>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "analysis/result.h"
+#include "analysis/table_query.h"
 
 namespace kbench {
 
@@ -13,5 +18,14 @@ std::string write_terminal(const Result& result, int width);
 
 /// steps.csv: one row a step of every point, a header, RFC 4180 quoting; numbers with full precision.
 std::string write_steps_csv(const Result& result);
+
+/// How `kbench table` writes: `space` is aligned for people, the others are for documents and programs.
+enum class TableFormat { space, markdown, json, csv };
+inline constexpr std::string_view table_format_names[] = {"space", "markdown", "json", "csv"};
+
+/// `width`, for `space` only: the widest line; names lose their middle to fit, numbers never. Where even that does not
+/// suffice lines are longer; `narrowest_table` says how long they must be.
+std::string write_table(const QueriedTable& table, TableFormat format, std::optional<std::size_t> width = {});
+std::size_t narrowest_table(const QueriedTable& table);
 
 }  // namespace kbench

@@ -1,6 +1,8 @@
 // The commands of kbench: one row each, one file each.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,7 +20,13 @@ std::span<const Command> commands();
 
 int run_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int list_command(const std::vector<std::string>& arguments, const std::string& command_line);
+/// One subject of `kbench list`, with options of its own: --chip NAME, --set NAME.
+void list_metrics(const std::vector<std::string>& options);
+int table_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int doctor_command(const std::vector<std::string>& arguments, const std::string& command_line);
+
+/// Columns of the terminal, if standard output is one.
+std::optional<std::size_t> terminal_width();
 
 /// $KBENCH_CACHE_DIR, else $XDG_CACHE_HOME/kbench, else ~/.cache/kbench.
 std::string cache_directory();

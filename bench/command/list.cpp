@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "analysis/columns.h"
 #include "bench/command/command.h"
 #include "bench/options.h"
 #include "bench/provider.h"
@@ -36,18 +37,28 @@ void list_options() {
                    o.fallback.empty() ? "" : fmt::format(" [{}]", o.fallback));
 }
 
+void list_columns() {
+    for (const Column& column : columns()) fmt::print("{:<20} {:<8} {}\n", column.name, column.unit, column.what);
+}
+
 struct Subject {
     std::string_view name;
     void (*list)();
+    void (*list_with)(const std::vector<std::string>& options) = nullptr;  ///< instead, where there are options
 };
-constexpr Subject subjects[] = {
-    {"models", list_models}, {"ops", list_ops}, {"providers", list_providers}, {"options", list_options}};
+constexpr Subject subjects[] = {{"models", list_models},       {"ops", list_ops},
+                                {"providers", list_providers}, {"options", list_options},
+                                {"columns", list_columns},     {"metrics", nullptr, list_metrics}};
 
 }  // namespace
 
 int list_command(const std::vector<std::string>& arguments, const std::string&) {
     std::string names;
     for (const Subject& subject : subjects) {
+        if (subject.list_with != nullptr && !arguments.empty() && arguments[0] == subject.name) {
+            subject.list_with({arguments.begin() + 1, arguments.end()});
+            return 0;
+        }
         if (arguments.size() == 1 && arguments[0] == subject.name) {
             subject.list();
             return 0;

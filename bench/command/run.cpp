@@ -56,12 +56,6 @@ fs::path prepare_directory(const fs::path& asked, const std::string& model) {
     return path;
 }
 
-int terminal_width() {
-    winsize size{};
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-    return 100;
-}
-
 void print(const Result& result, const RunRequest& request) {
     std::string text;
     if (request.format == "json")
@@ -69,13 +63,19 @@ void print(const Result& result, const RunRequest& request) {
     else if (request.format == "csv")
         text = write_steps_csv(result);
     else
-        text = write_terminal(result, terminal_width());
+        text = write_terminal(result, static_cast<int>(terminal_width().value_or(100)));
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fflush(stdout);
     fmt::print(stderr, "wrote {0}/result.json and {0}/steps.csv\n", request.run.out.string());
 }
 
 }  // namespace
+
+std::optional<std::size_t> terminal_width() {
+    winsize size{};
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+    return std::nullopt;
+}
 
 std::string cache_directory() {
     if (const char* own = std::getenv("KBENCH_CACHE_DIR"); own != nullptr && *own != '\0') return own;

@@ -170,12 +170,20 @@ TEST(Format, PicksTheUnitThatReadsBest) {
     EXPECT_EQ(significant(std::numeric_limits<double>::infinity()), "not finite");
 }
 
-TEST(Table, DropsColumnsThenCutsTheLastOne) {
-    Table table({{"a", Align::left}, {"b", Align::right, 1}, {"c", Align::left}});
+TEST(Table, DropsColumnsThenShortensThoseThatMayBe) {
+    Table table({{"a", Align::left}, {"b", Align::right, 1}, {"c", Align::left, 0, true}});
     table.add_row({"one", "22", "sm90_gemm_f16_tile128x128"});
     EXPECT_EQ(table.text(0, 40), "a     b  c\none  22  sm90_gemm_f16_tile128x128\n");
     EXPECT_EQ(table.text(0, 20), "a     b  c\none  22  sm90_..x128\n");
     EXPECT_EQ(table.text(0, 14), "a    c\none  sm90..128\n");
+}
+
+TEST(Table, ShortensTheWidestColumnFirstAndSaysHowNarrowItCanBe) {
+    Table table({{"a", Align::left, 0, true}, {"n"}, {"c", Align::left, 0, true}});
+    table.add_row({"0123456789abcdef", "1234567890123", "0123456789"});
+    EXPECT_EQ(table.text(0, 40), "a                          n  c\n012345..bcdef  1234567890123  0123456789\n");
+    EXPECT_EQ(table.text(0, table.narrowest()), "a                     n  c\n012..def  1234567890123  012..789\n");
+    EXPECT_EQ(table.narrowest(), 8u + 2 + 13 + 2 + 8);
 }
 
 TEST(Table, WrapsWithoutPartingNumbersFromUnits) {

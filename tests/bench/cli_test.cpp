@@ -14,7 +14,9 @@
 namespace kbench {
 namespace {
 
+using testing::ContainsRegex;
 using testing::HasSubstr;
+using testing::Not;
 
 struct Outcome {
     int exit_code;
@@ -92,8 +94,8 @@ TEST_F(Cli, MistakesGetOneLineAndExitTwo) {
     expect_refusal("--model gpt2 --batch 0", "must be a whole number of at least 1");
     expect_refusal("--model gpt2 --seq 2000", "n_ctx 1024");
     expect_refusal("--model gpt2 --frobnicate", "--frobnicate");
-    expect_refusal("frobnicate", "one of run, list, doctor");
-    expect_refusal("list everything", "one of models, ops, providers, options");
+    expect_refusal("frobnicate", "one of run, table, list, doctor");
+    expect_refusal("list everything", "one of models, ops, providers, options, columns");
     expect_refusal("--model gpt2 --out " + directory_.write("a_file", "x").string(), "a_file");
     expect_refusal("--config " + config("{\"n_embd\": 64}"), "key 'n_layer' is missing");
     expect_refusal("--config " + config("not json"), "config.json");
@@ -126,6 +128,61 @@ TEST_F(Cli, WhatCannotRunHereIsExitThree) {
     const Outcome none = kbench("--config " + tiny() + " --backend cpu --precision tf32 --quick" + out);
     EXPECT_EQ(none.exit_code, 3);
     EXPECT_THAT(none.err, HasSubstr("nothing was measured"));
+}
+
+TEST_F(Cli, MetricsOfAChipAreListedWithoutAGpu) {
+    const Outcome all = kbench("list metrics --chip GA100");
+    EXPECT_EQ(all.exit_code, 0) << all.err;
+    EXPECT_THAT(all.out, HasSubstr("sm__ops_path_tensor_src_fp16_dst_fp16.sum + "));
+    EXPECT_THAT(all.out, HasSubstr("- wgmma instructions are GH100's"));
+    const Outcome core = kbench("list metrics --chip GH100 --set core");
+    EXPECT_THAT(core.out, HasSubstr("achieved_occupancy"));
+    EXPECT_THAT(core.out, Not(HasSubstr("sass_ffma")));
+#ifdef KBENCH_HAVE_CUDA
+    EXPECT_THAT(core.out, ContainsRegex("core +11 +1\n"));
+#else
+    EXPECT_THAT(core.out, HasSubstr("passes are unknown: this build has no CUDA"));
+#endif
+    expect_refusal("list metrics --chip GH1000", "unknown chip 'GH1000'; nearest: GH100");
+    expect_refusal("list metrics --chip GH100 --set cores", "unknown metric set 'cores'; nearest: core");
+    expect_refusal("list metrics --chip", "--chip");
+    if (kbench("list metrics").exit_code != 0) expect_refusal("list metrics", "name one with --chip: GA100, ");
+}
+
+TEST_F(Cli, ATableOfACommittedResultNeedsNothingButTheFile) {
+    const std::string recorded = std::string(KBENCH_SOURCE_DIR) + "/results/h200-2026-11-21/gpu-batch1";
+    const Outcome layers =
+        kbench("table " + recorded + "/result.json --by layer --fold --point 0 -c steps,layer,tc --csv");
+    EXPECT_EQ(layers.exit_code, 0) << layers.err;
+    EXPECT_TRUE(layers.out.starts_with("steps,layer,tc\n1,wte+wpe,na\n36,h.*.ln_1,na\n")) << layers.out;
+    EXPECT_EQ(kbench("table " + recorded + " --by layer --fold --point 0 -c steps,layer,tc --csv").out, layers.out)
+        << "the directory stands for its result.json";
+    const Outcome slowest = kbench("table " + recorded + " --sort sil --top 3 -w 120");
+    EXPECT_EQ(slowest.exit_code, 0) << slowest.err;
+    EXPECT_EQ(std::count(slowest.out.begin(), slowest.out.end(), '\n'), 4) << slowest.out;
+    EXPECT_THAT(kbench("list columns").out, HasSubstr("silicon time"));
+    EXPECT_THAT(kbench("table --help").out, HasSubstr("--columns"));
+}
+
+TEST_F(Cli, ATableSaysWhichPointsHaveNoSteps) {
+    const std::string run = (directory_ / "run").string();
+    kbench("--config " + tiny() + " --backend cpu --precision tf32,fp32 --quick --out " + run);
+    const Outcome table = kbench("table " + run + " -c point,op");
+    EXPECT_EQ(table.exit_code, 0);
+    EXPECT_THAT(table.out, Not(HasSubstr("tf32")));
+    EXPECT_THAT(table.err, HasSubstr("point 0 has no steps: skipped: "));
+    EXPECT_THAT(kbench("table " + run + " --by point").out, HasSubstr("skipped"));
+}
+
+TEST_F(Cli, ATablesMistakesGetOneLineAndExitTwo) {
+    const std::string recorded = std::string(KBENCH_SOURCE_DIR) + "/results/h200-2026-11-21/gpu-batch1/result.json";
+    expect_refusal("table", "no RESULT");
+    expect_refusal("table /nowhere/result.json", "/nowhere/result.json: cannot be read");
+    expect_refusal("table " + recorded + " -c op,tme_us", "no column 'tme_us'; nearest: time_us");
+    expect_refusal("table " + recorded + " --point 5", "has points 0 to 4");
+    expect_refusal("table " + recorded + " -w 20", "these columns need at least");
+    expect_refusal("table " + directory_.write("cut.json", read(recorded).substr(0, 4000)).string(), "not JSON");
+    expect_refusal("table " + directory_.write("foreign.json", "{\"a\": 1}").string(), "not a kbench result");
 }
 
 TEST_F(Cli, ListsAndDoctorAnswer) {

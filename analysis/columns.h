@@ -1,0 +1,66 @@
+// What a table of a result can show: one list of columns drives headers, units, widths, CSV, JSON, Markdown, sorting,
+// `kbench list columns` and docs/table.md. A new figure of a step or a kernel is one more row in columns.cpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "analysis/result.h"
+#include "analysis/write/table.h"
+
+namespace kbench {
+
+/// A step and the number of ops that the forward steps of its point before it compute.
+struct PlacedStep {
+    const StepResult* step;
+    std::int64_t first_op;
+};
+
+/// One row: steps of one point. Points into the result, which must outlive it.
+struct TableRow {
+    std::string_view file;
+    std::size_t index = 0;  ///< in order of execution, before sorting
+    std::size_t point_index = 0;
+    const Point* point = nullptr;
+    std::vector<PlacedStep> steps;        ///< one, or those of a group; none for a point that was skipped
+    bool folded = false;                  ///< layers are shown with * for each number
+    std::optional<double> point_time_us;  ///< sum over all steps of the point, if every one was timed
+};
+
+/// Why a cell holds no value: it is not known, or the row's steps differ in it.
+enum class NoValue { na, various };
+using Value = std::variant<NoValue, std::string, std::int64_t, double>;
+
+constexpr std::string_view name(NoValue none) { return none == NoValue::na ? "na" : "various"; }
+
+/// What is not known is `na`, never 0. In a group times, FLOPs and bytes are summed, rates are recomputed from the
+/// sums, and what the steps do not share is `various`.
+struct Column {
+    std::string name;    ///< in -c, CSV and JSON
+    std::string header;  ///< for people
+    std::string unit;
+    std::string what;
+    Align align = Align::left;
+    bool shortens = false;  ///< text that may lose its middle where space is short; numbers never do
+    int decimals = 0;       ///< of a figure, for people; CSV and JSON keep full precision
+    std::function<Value(const TableRow&)> value;
+};
+std::span<const Column> columns();
+
+/// Throws UsageError with the nearest names when there is no such column.
+const Column& find_column(std::string_view name);
+
+/// A value as people read it, with the column's decimals and on one line.
+std::string shown(const Column& column, const Value& value);
+
+/// A value for programs: numbers as the shortest decimal that reads back as the same number.
+std::string exact(const Value& value);
+
+}  // namespace kbench

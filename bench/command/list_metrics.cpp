@@ -1,0 +1,123 @@
+// kbench list metrics: every metric of a chip, the counters it is read from, and the passes that a set takes.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <utility>
+
+#include "bench/backend.h"
+#include "bench/command/command.h"
+#include "bench/metric_sets.h"
+#include "models/error.h"
+#ifdef KBENCH_HAVE_CUDA
+#include "bench/cuda/cupti_host.h"
+#endif
+
+namespace kbench {
+namespace {
+
+struct Request {
+    std::string chip, set, help;
+};
+
+Request parse(const std::vector<std::string>& options) {
+    Request request;
+    CLI::App app("Lists the metrics of a chip by set, the chip's counters behind them, and the passes of each set.",
+                 "kbench list metrics");
+    app.add_option("--chip", request.chip, "as CUPTI names it, such as GA100 or GH100 [this machine's GPU]")
+        ->type_name("NAME");
+    app.add_option("--set", request.set, "only this set [all]")->type_name("NAME");
+    try {
+        app.parse(std::vector<std::string>(options.rbegin(), options.rend()));
+    } catch (const CLI::CallForHelp&) {
+        request.help = app.help();
+    } catch (const CLI::ParseError& error) {
+        throw UsageError(fmt::format("{}; kbench list metrics takes --chip NAME and --set NAME", error.what()));
+    }
+    return request;
+}
+
+/// The chip of this machine's first GPU.
+std::string chip_here() {
+#ifdef KBENCH_HAVE_CUDA
+    const std::string why = cuda_unavailable();
+    if (why.empty()) return cuda::chip_of_device(0);
+#else
+    const std::string why = "this build has no CUDA";
+#endif
+    throw UsageError(fmt::format("no GPU to take the chip from ({}); name one with --chip: {}", why,
+                                 fmt::join(metric_chips(), ", ")));
+}
+
+std::size_t count_passes(const std::string& chip, const std::vector<std::string>& counters) {
+#ifdef KBENCH_HAVE_CUDA
+    return cuda::plan_passes(chip, counters).passes;
+#else
+    throw DeviceError(
+        fmt::format("this build has no CUDA, whose CUPTI plans {} counters of {}", counters.size(), chip));
+#endif
+}
+
+/// Passes as text, "unknown" from the first failure on; the reason is told once.
+class Passes {
+  public:
+    explicit Passes(std::string chip) : chip_(std::move(chip)) {}
+    std::string of(std::span<const Metric> metrics) {
+        if (!unavailable_.empty()) return "unknown";
+        try {
+            return fmt::to_string(count_passes(chip_, counters_of(metrics)));
+        } catch (const DeviceError& error) {
+            unavailable_ = error.what();
+            return "unknown";
+        }
+    }
+    const std::string& unavailable() const { return unavailable_; }
+
+  private:
+    std::string chip_, unavailable_;
+};
+
+std::string counters_text(const Metric& metric) {
+    return metric.available() ? fmt::format("{}", fmt::join(metric.counters, " + "))
+                              : fmt::format("- {}", metric.unavailable);
+}
+
+void print_sets(const std::string& chip, const MetricSets& sets, const std::vector<std::string>& names) {
+    Passes passes(chip);
+    const auto row = [&passes](std::string_view name, std::span<const Metric> metrics) {
+        fmt::print("{:<14} {:>8} {:>7}\n", name, counters_of(metrics).size(), passes.of(metrics));
+    };
+    fmt::print("{:<14} {:>8} {:>7}\n", chip, "counters", "passes");
+    for (const std::string& name : names) row(name, sets.set(name));
+    if (names.size() > 1) row("all together", sets.metrics());
+    if (!passes.unavailable().empty()) fmt::print("passes are unknown: {}\n", passes.unavailable());
+}
+
+void print_metrics(const MetricSets& sets, const std::vector<std::string>& names) {
+    std::size_t width = 0;
+    for (const Metric& metric : sets.metrics())
+        if (metric.counters.size() == 1) width = std::max(width, metric.counters[0].size());
+    fmt::print("\n{:<14} {:<26} {:<10} {:<{}}  {}\n", "set", "metric", "unit", "counters", width, "what");
+    for (const std::string& name : names)
+        for (const Metric& metric : sets.set(name))
+            fmt::print("{:<14} {:<26} {:<10} {:<{}}  {}\n", metric.set, metric.name, metric.unit, counters_text(metric),
+                       width, metric.what);
+}
+
+}  // namespace
+
+void list_metrics(const std::vector<std::string>& options) {
+    const Request request = parse(options);
+    if (!request.help.empty()) {
+        fmt::print("{}", request.help);
+        return;
+    }
+    const std::string chip = request.chip.empty() ? chip_here() : request.chip;
+    const MetricSets& sets = metric_sets(chip);
+    std::vector<std::string> names = sets.sets();
+    if (!request.set.empty()) names = {sets.set(request.set).front().set};
+    print_sets(chip, sets, names);
+    print_metrics(sets, names);
+}
+
+}  // namespace kbench

@@ -1,0 +1,20 @@
+// Names near a mistyped one, for error messages. Knows no table of names; every table may use it.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kbench {
+
+/// Edits (insert, delete, replace a character) that turn `a` into `b`, upper and lower case taken as equal.
+/// V. Levenshtein, Soviet Physics Doklady 10 (1966).
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
+/// At most `count` of `names`, nearest to `name` first; equally near ones keep their order.
+std::vector<std::string> nearest_names(std::string_view name, std::span<const std::string> names,
+                                       std::size_t count = 3);
+
+}  // namespace kbench
