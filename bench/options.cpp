@@ -127,6 +127,7 @@ void resolve(RunRequest& request) {
         request.run.sampler.min_samples = 3;
         if (!request.time_budget_given) request.run.sampler.time_budget_s = 1;
         request.run.step_runs = 1;
+        request.run.logits_repeats = 1;
     }
 }
 

@@ -12,12 +12,12 @@
 #include "analysis/result_json.h"
 #include "analysis/write/writers.h"
 #include "bench/condition_sampler.h"
+#include "bench/logits.h"
 #include "bench/npy.h"
 #include "bench/plan.h"
 #include "bench/tokens.h"
 #include "bench/verify.h"
 #include "bench/weights.h"
-#include "cpu/reference/reference.h"
 #include "models/cost.h"
 #include "models/error.h"
 
@@ -46,12 +46,14 @@ std::string gigabytes(std::int64_t bytes) { return fmt::format("{:.2f} GB", stat
 class PointRun {
   public:
     PointRun(const RunOptions& options, Backend& backend, const std::vector<std::unique_ptr<Provider>>& providers,
-             SafetensorsWeights* checkpoint, Point& point, Progress& progress, std::string label)
+             SafetensorsWeights* checkpoint, Point& point, std::vector<std::string>& warnings, Progress& progress,
+             std::string label)
         : options_(options),
           backend_(backend),
           providers_(providers),
           checkpoint_(checkpoint),
           point_(point),
+          warnings_(warnings),
           progress_(progress),
           label_(std::move(label)) {}
 
@@ -241,24 +243,31 @@ class PointRun {
         point_.step_overhead_us = Quantity::measured(summarise(overheads).median);
     }
 
-    /// The last forward's logits: finite, and written out when asked for.
+    /// The logits must be numbers, and the same ones however often the forward runs: a race that strikes one row in one
+    /// run of three passes every check of single steps.
     void check_logits(const Plan& plan) {
         step("logits");
         const PhaseTimer timer(point_, "logits");
-        const Operand& operand = plan.logits_operand();
-        std::vector<std::byte> logits(static_cast<std::size_t>(operand.bytes()));
-        backend_.download(logits.data(), plan.logits(), logits.size());
-        const reference::View view{logits.data(), operand.type, operand.rows, operand.columns, operand.stride};
-        std::int64_t not_finite = 0;
-#pragma omp parallel for schedule(static) reduction(+ : not_finite)
-        for (std::int64_t r = 0; r < view.rows; ++r)
-            for (std::int64_t c = 0; c < view.columns; ++c) not_finite += std::isfinite(view(r, c)) ? 0 : 1;
-        if (not_finite > 0)
-            throw MeasurementError(fmt::format("{} of {} logits are not finite in {}: the times are of no use",
-                                               not_finite, view.rows * view.columns, name(point_.precision)));
+        const Logits logits = Logits::download(plan, backend_);
+        if (const std::int64_t bad = logits.count_not_finite(); bad > 0)
+            throw MeasurementError(fmt::format("{} of {} logits are not finite in {}: the times are of no use", bad,
+                                               logits.count(), name(point_.precision)));
+        const auto start = Clock::now();
+        for (int repeat = 0; repeat < options_.logits_repeats; ++repeat) {
+            if (std::chrono::duration<double>(Clock::now() - start).count() > 1) break;  // a slow model: one will do
+            backend_.measurements().front().chunk();
+            const std::string difference = logits.difference(Logits::download(plan, backend_));
+            if (difference.empty()) continue;
+            warnings_.push_back(fmt::format(
+                "{} batch {} seq {} {} {}: {}; a race in a kernel does this, or a library "
+                "that adds in no fixed order",
+                point_.model, point_.batch, point_.seq, name(point_.precision), point_.backend, difference));
+            break;
+        }
         if (options_.dump_logits)
-            write_npy(*options_.dump_logits, std::vector<std::int64_t>{point_.batch, point_.seq, operand.columns},
-                      operand.type, logits.data(), operand.stride);
+            write_npy(*options_.dump_logits,
+                      std::vector<std::int64_t>{point_.batch, point_.seq, logits.operand().columns},
+                      logits.operand().type, logits.data(), logits.operand().stride);
     }
 
     const RunOptions& options_;
@@ -266,6 +275,7 @@ class PointRun {
     const std::vector<std::unique_ptr<Provider>>& providers_;
     SafetensorsWeights* checkpoint_;  ///< null: random weights
     Point& point_;
+    std::vector<std::string>& warnings_;
     Progress& progress_;
     std::string label_;
 };
@@ -318,7 +328,8 @@ void run_points(const RunOptions& options, Backend& backend, Result& result, Pro
                 const std::string label = fmt::format("[{}/{}] {} {} batch {} seq {} {}", result.points.size(), total,
                                                       point.backend, point.model, batch, seq, name(precision));
                 try {
-                    PointRun(options, backend, providers, checkpoint.get(), point, progress, label).run();
+                    PointRun(options, backend, providers, checkpoint.get(), point, result.warnings, progress, label)
+                        .run();
                     point.status = PointStatus::done;
                 } catch (const Unsupported& refusal) {
                     point.status = PointStatus::skipped;
