@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "models/error.h"
+#include "tests/bench/refusal.h"
 
 namespace kbench {
 namespace {
@@ -17,14 +17,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 std::string refusal(const std::vector<std::string>& arguments) {
-    try {
-        parse_run(arguments);
-    } catch (const UsageError& error) {
-        EXPECT_EQ(error.code(), ExitCode::usage);
-        EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << "one line";
-        return error.what();
-    }
-    return "accepted";
+    return refusal_of([&] { parse_run(arguments); });
 }
 
 TEST(Options, DefaultsAreTheCheckpointsPrecisionAndBatchOne) {

@@ -8,6 +8,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/bench/refusal.h"
+
 namespace kbench {
 namespace {
 
@@ -15,12 +17,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 std::string refusal(const std::vector<std::string>& arguments) {
-    try {
-        parse_table(arguments);
-    } catch (const UsageError& error) {
-        return error.what();
-    }
-    return "accepted";
+    return refusal_of([&] { parse_table(arguments); });
 }
 
 TEST(TableOptions, AreFoundOnEitherSideOfTheFiles) {
