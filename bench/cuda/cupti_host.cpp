@@ -4,16 +4,36 @@
 #include <cupti_profiler_host.h>
 #include <cupti_profiler_target.h>
 #include <cupti_target.h>
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "models/error.h"
 #include "models/nearest.h"
 
 namespace kbench::cuda {
+namespace {
+
+/// CUPTI opens libnvperf_host.so and libnvperf_target.so by their names alone, which the loader finds only where the
+/// system looks anyway; a toolkit from PyPI has them beside libcupti. Once loaded from there they are found by name.
+void load_what_cupti_opens_by_name() {
+    static const bool loaded = [] {
+        Dl_info cupti{};
+        if (dladdr(dlsym(RTLD_DEFAULT, "cuptiGetVersion"), &cupti) == 0) return false;
+        const std::filesystem::path directory = std::filesystem::path(cupti.dli_fname).parent_path();
+        for (const char* name : {"libnvperf_host.so", "libnvperf_target.so"})
+            dlopen((directory / name).c_str(), RTLD_NOW | RTLD_GLOBAL);  // CUPTI reports what is missing
+        return true;
+    }();
+    static_cast<void>(loaded);
+}
+
+}  // namespace
 
 std::vector<std::string> supported_chips() {
+    load_what_cupti_opens_by_name();
     CUpti_Profiler_Host_GetSupportedChips_Params chips{};
     chips.structSize = CUpti_Profiler_Host_GetSupportedChips_Params_STRUCT_SIZE;
     KBENCH_CUPTI(cuptiProfilerHostGetSupportedChips(&chips));
@@ -21,6 +41,7 @@ std::vector<std::string> supported_chips() {
 }
 
 std::string chip_of_device(int device) {
+    load_what_cupti_opens_by_name();
     CUpti_Profiler_Initialize_Params initialize{};
     initialize.structSize = CUpti_Profiler_Initialize_Params_STRUCT_SIZE;
     KBENCH_CUPTI(cuptiProfilerInitialize(&initialize));
@@ -33,6 +54,7 @@ std::string chip_of_device(int device) {
 
 CuptiHost::CuptiHost(const std::string& chip, std::span<const std::uint8_t> availability)
     : chip_(chip), availability_(availability.begin(), availability.end()) {
+    load_what_cupti_opens_by_name();
     CUpti_Profiler_Host_Initialize_Params initialize{};
     initialize.structSize = CUpti_Profiler_Host_Initialize_Params_STRUCT_SIZE;
     initialize.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
