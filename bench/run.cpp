@@ -243,8 +243,8 @@ class PointRun {
         point_.step_overhead_us = Quantity::measured(summarise(overheads).median);
     }
 
-    /// The logits must be numbers, and the same ones however often the forward runs: a race that strikes one row in one
-    /// run of three passes every check of single steps.
+    /// The logits must be numbers, and the same ones however often the forward runs: a race that strikes one row in
+    /// some runs passes every check of single steps.
     void check_logits(const Plan& plan) {
         step("logits");
         const PhaseTimer timer(point_, "logits");

@@ -16,6 +16,7 @@ namespace kbench {
 
 /// out = epilogue(x · w): + bias, then GELU, then + residual, each optional.
 /// operands: x [m, k], w, [bias [n]], [residual [m, n]] -> out [m, n], its rows `padded_n` apart.
+/// A plan may put out where residual is, when nobody reads the residual later.
 /// w is [k, n], or with gemm.weight_transposed [n, k] followed by padded_n - n rows of zeros.
 struct GemmStep {
     Gemm gemm;

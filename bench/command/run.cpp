@@ -37,19 +37,28 @@ std::unique_ptr<Backend> choose_backend(const std::string& wanted, [[maybe_unuse
     return make_cpu_backend();
 }
 
+/// kbench-runs/<time>-<model>, with a number where another run began in the same second.
+fs::path new_directory(const std::string& model) {
+    const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+    const fs::path parent = "kbench-runs";
+    const std::string name = fmt::format("{:%Y-%m-%dT%H%M%S}-{}", fmt::localtime(now), model);
+    std::error_code error;
+    fs::create_directories(parent, error);
+    for (int run = 1; !error; ++run) {
+        const fs::path path = parent / (run == 1 ? name : fmt::format("{}-{}", name, run));
+        if (fs::create_directory(path, error)) return path;  // false without an error: it exists
+    }
+    return parent / name;  // the caller reports that it cannot be made
+}
+
 /// The directory for results, made and proven writable before anything is measured.
 fs::path prepare_directory(const fs::path& asked, const std::string& model) {
-    fs::path path = asked;
-    if (path.empty()) {
-        const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-        path = fs::path("kbench-runs") / fmt::format("{:%Y-%m-%dT%H%M%S}-{}", fmt::localtime(now), model);
-    }
+    const fs::path path = asked.empty() ? new_directory(model) : asked;
     std::error_code error;
     fs::create_directories(path, error);
     if (error) throw UsageError(fmt::format("--out {}: {}", path.string(), error.message()));
     if (access(path.c_str(), W_OK) != 0)
         throw UsageError(fmt::format("--out {}: the directory cannot be written", path.string()));
-    if (asked.empty()) return path;
     if (fs::exists(path / "result.json"))
         throw UsageError(fmt::format("--out {}: holds a result.json already; choose another directory or move it away",
                                      path.string()));

@@ -123,6 +123,14 @@ TEST_F(Cli, AnExistingResultIsNeverOverwritten) {
     EXPECT_EQ(read(run + "/result.json"), before);
 }
 
+TEST_F(Cli, RunsThatBeginInTheSameSecondKeepTheirOwnDirectories) {
+    const std::string run = "KBENCH_CACHE_DIR=. " KBENCH_BINARY " --config " + tiny() + " --backend cpu --quick";
+    const Outcome both = shell("cd " + (directory_ / "").string() + " && (" + run + " & " + run + " & wait)");
+    EXPECT_EQ(both.exit_code, 0) << both.err;
+    const auto runs = std::filesystem::directory_iterator(directory_ / "kbench-runs");
+    EXPECT_EQ(std::distance(begin(runs), end(runs)), 2) << both.err;
+}
+
 TEST_F(Cli, WhatCannotRunHereIsExitThree) {
     const std::string out = " --out " + (directory_ / "run").string();
     const Outcome none = kbench("--config " + tiny() + " --backend cpu --precision tf32 --quick" + out);
