@@ -8,6 +8,7 @@ import os
 import pathlib
 import re
 import shutil
+import tempfile
 from typing import Any
 
 from verification.process import Finished, run
@@ -53,32 +54,43 @@ def _find_sanitizer() -> str | None:
     return shutil.which("compute-sanitizer", path=path)
 
 
-def sanitizer(tool: str, build: pathlib.Path, test_filter: str, log: pathlib.Path) -> dict[str, Any]:
-    """The kernels' test program under compute-sanitizer's memcheck or racecheck."""
+def _under_sanitizer(name: str, tool: str, options: list[str], command: list[str], log: pathlib.Path) -> dict[str, Any]:
     program = _find_sanitizer()
-    tests = build / "tests" / "kernels_tests"
     if program is None:
-        return _not_run(tool, "no compute-sanitizer on PATH, in $CUDA_HOME/bin or /usr/local/cuda/bin")
-    if not tests.is_file():
-        return _not_run(tool, f"{tests} is missing: build kbench's tests with CUDA")
-    command = [
-        program,
-        "--tool",
-        tool,
-        "--error-exitcode",
-        "9",
-        str(tests),
-        "--gtest_brief=1",
-        f"--gtest_filter={test_filter}",
-    ]
-    done = run(command, LIMIT_S)
+        return _not_run(name, "no compute-sanitizer on PATH, in $CUDA_HOME/bin or /usr/local/cuda/bin")
+    done = run([program, "--tool", tool, "--error-exitcode", "9", *options, *command], LIMIT_S)
     text = done.stdout + done.stderr
-    passed = re.search(r"\[  PASSED  \] (\d+) test", text)
-    ran = int(passed[1]) if passed else 0
-    summary = re.search(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) .*", text)
     if "Device not supported" in text:
-        return _entry(tool, done, log, 0, "", "compute-sanitizer: Device not supported")
-    unavailable = "every test skipped: no GPU" if ran == 0 and done.exit_code == 0 else ""
+        return _entry(name, done, log, 0, "", "compute-sanitizer: Device not supported")
+    passed = re.search(r"\[  PASSED  \] (\d+) test", text)
+    ran = int(passed[1]) if passed else len(re.findall(r"^ *verified +\d", text, re.MULTILINE))
+    summary = re.search(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) .*", text)
+    unavailable = "everything skipped: no GPU" if ran == 0 and done.exit_code == 0 else ""
     clean = done.exit_code == 0 and summary is not None and summary[1] == "0"
     problem = "" if clean else summary[0] if summary and summary[1] != "0" else done.last_line
-    return _entry(tool, done, log, ran, problem, unavailable)
+    return _entry(name, done, log, ran, problem, unavailable)
+
+
+def sanitize_tests(tool: str, build: pathlib.Path, test_filter: str, log: pathlib.Path) -> dict[str, Any]:
+    """The kernels' test program under memcheck or racecheck: kbench's own kernels, by their namespace.
+
+    The library's kernels are left out here: the tests try every algorithm of every shape, which takes an hour under
+    memcheck, and racecheck gives up on some of them. `sanitize_model` checks those that a run uses.
+    """
+    tests = build / "tests" / "kernels_tests"
+    if not tests.is_file():
+        return _not_run(f"{tool} tests", f"{tests} is missing: build kbench's tests with CUDA")
+    command = [str(tests), "--gtest_brief=1", f"--gtest_filter={test_filter}"]
+    return _under_sanitizer(f"{tool} tests", tool, ["--kernel-regex", "kns=kbench"], command, log)
+
+
+def sanitize_model(kbench: str, attention: str, log: pathlib.Path) -> dict[str, Any]:
+    """Whole forwards under memcheck, every kernel of them, the library's too."""
+    command = [kbench, "run", "--model", "gpt2", "--batch", "3", "--seq", "17", "--precision", "all", "--backend"]
+    command += ["cuda", "--attention", attention, "--time-budget", "0.1"]
+    name = f"memcheck {attention} model"
+    with tempfile.TemporaryDirectory(prefix="gpu-verify-") as folder:
+        done = run([*command, "--out", f"{folder}/choose"], LIMIT_S)  # chooses algorithms where memcheck cannot slow it
+        if done.exit_code != 0:
+            return _entry(name, done, log, 0, done.last_line, "")
+        return _under_sanitizer(name, "memcheck", [], [*command, "--out", f"{folder}/checked"], log)

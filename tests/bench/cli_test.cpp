@@ -158,7 +158,7 @@ TEST_F(Cli, MetricsOfAChipAreListedWithoutAGpu) {
 }
 
 TEST_F(Cli, ATableOfACommittedResultNeedsNothingButTheFile) {
-    const std::string recorded = std::string(KBENCH_SOURCE_DIR) + "/results/h200-2026-11-21/gpu-batch1";
+    const std::string recorded = std::string(KBENCH_SOURCE_DIR) + "/results/h200-2026-11-21/gpu";
     const Outcome layers =
         kbench("table " + recorded + "/result.json --by layer --fold --point 0 -c steps,layer,tc --csv");
     EXPECT_EQ(layers.exit_code, 0) << layers.err;
@@ -183,11 +183,11 @@ TEST_F(Cli, ATableSaysWhichPointsHaveNoSteps) {
 }
 
 TEST_F(Cli, ATablesMistakesGetOneLineAndExitTwo) {
-    const std::string recorded = std::string(KBENCH_SOURCE_DIR) + "/results/h200-2026-11-21/gpu-batch1/result.json";
+    const std::string recorded = std::string(KBENCH_SOURCE_DIR) + "/results/h200-2026-11-21/gpu/result.json";
     expect_refusal("table", "no RESULT");
     expect_refusal("table /nowhere/result.json", "/nowhere/result.json: cannot be read");
     expect_refusal("table " + recorded + " -c op,tme_us", "no column 'tme_us'; nearest: time_us");
-    expect_refusal("table " + recorded + " --point 5", "has points 0 to 4");
+    expect_refusal("table " + recorded + " --point 10", "has points 0 to 9");
     expect_refusal("table " + recorded + " -w 20", "these columns need at least");
     expect_refusal("table " + directory_.write("cut.json", read(recorded).substr(0, 4000)).string(), "not JSON");
     expect_refusal("table " + directory_.write("foreign.json", "{\"a\": 1}").string(), "not a kbench result");
