@@ -23,15 +23,18 @@ struct PlacedStep {
     std::int64_t first_op;
 };
 
-/// One row: steps of one point. Points into the result, which must outlive it.
+/// One row: steps of one point, or a kernel of one step. Points into the result, which must outlive it.
 struct TableRow {
     std::string_view file;
     std::size_t index = 0;  ///< in order of execution, before sorting
     std::size_t point_index = 0;
     const Point* point = nullptr;
-    std::vector<PlacedStep> steps;        ///< one, or those of a group; none for a point that was skipped
-    bool folded = false;                  ///< layers are shown with * for each number
-    std::optional<double> point_time_us;  ///< sum over all steps of the point, if every one was timed
+    std::vector<PlacedStep> steps;  ///< one, or those of a group; none for a point that was skipped
+    bool folded = false;            ///< layers are shown with * for each number
+    /// Sum over all steps of the point, if every one was timed; over its kernels' recorded times for a kernel.
+    std::optional<double> point_time_us;
+    const KernelResult* kernel = nullptr;  ///< the row is this kernel of its one step
+    std::size_t kernel_number = 0;         ///< within the step
 };
 
 /// Why a cell holds no value: it is not known, or the row's steps differ in it.
@@ -41,7 +44,8 @@ using Value = std::variant<NoValue, std::string, std::int64_t, double>;
 constexpr std::string_view name(NoValue none) { return none == NoValue::na ? "na" : "various"; }
 
 /// What is not known is `na`, never 0. In a group times, FLOPs and bytes are summed, rates are recomputed from the
-/// sums, and what the steps do not share is `various`.
+/// sums, and what the steps do not share is `various`. A kernel's row has the kernel's own time and launch; all else
+/// is its step's, and counters, which are read a step, are shown only where the step has no other kernel.
 struct Column {
     std::string name;    ///< in -c, CSV and JSON
     std::string header;  ///< for people
@@ -54,8 +58,12 @@ struct Column {
 };
 std::span<const Column> columns();
 
-/// Throws UsageError with the nearest names when there is no such column.
-const Column& find_column(std::string_view name);
+/// A counter under its own name. In a group counts are summed; shares, rates and ratios are weighted by time.
+Column counter_column(const CountedMetric& metric);
+
+/// A column of `columns()`, or else of one of `counters`. Throws UsageError with the nearest names when there is no
+/// such column.
+Column find_column(std::string_view name, std::span<const CountedMetric> counters = {});
 
 /// A value as people read it, with the column's decimals and on one line.
 std::string shown(const Column& column, const Value& value);

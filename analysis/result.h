@@ -17,7 +17,8 @@
 
 namespace kbench {
 
-inline constexpr std::string_view result_schema = "kbench.result/1";
+/// Version 2 added kernels, counters and matrix_flops; files of version 1 are read as having none.
+inline constexpr std::string_view result_schema = "kbench.result/2";
 
 /// The GPU that was used.
 struct GpuInfo {
@@ -57,6 +58,24 @@ struct Conditions {
     int throttled_samples = 0;                  ///< discarded and repeated
 };
 
+/// A launch of a device function, as its activity record shows it.
+struct KernelResult {
+    std::string name;        ///< demangled, with all its parameters
+    std::string short_name;  ///< without namespaces and parameters
+    double time_us = 0;      ///< median over the activity runs; longer than without records, see ActivityRun
+    double gap_us = 0;       ///< median idle time between the end of the kernel before it and its start
+    std::array<std::int64_t, 3> grid{}, block{};
+    int registers = 0;  ///< a thread
+    std::int64_t static_shared_bytes = 0, dynamic_shared_bytes = 0;
+    std::int64_t local_bytes = 0;  ///< of local memory a thread
+    int cluster_blocks = 1, device = 0, stream = 0;
+    /// From the launch and the device's limits, see occupancy.h.
+    Quantity theoretical_occupancy_pct, waves, lost_in_last_wave_pct;
+    int blocks_per_sm = 0;              ///< 0 where the occupancy is unavailable
+    std::vector<std::string> limiters;  ///< registers, shared memory, warps, blocks, barriers
+    std::string occupancy_hint;         ///< what the next step of a limiter would give
+};
+
 /// One provider call of the plan.
 struct StepResult {
     int index = 0;
@@ -67,10 +86,15 @@ struct StepResult {
     Precision precision = Precision::fp32;
     Direction direction = Direction::fwd;
     Cost cost;
-    double padding_flops = 0;        ///< executed on padded rows or columns, not in cost
-    std::optional<Summary> time_us;  ///< from the step run
-    double tflop_per_s() const;      ///< cost.flops over the median time; 0 without a time
-    double gb_per_s() const;         ///< cost.bytes() over the median time; 0 without a time
+    double padding_flops = 0;  ///< executed on padded rows or columns, not in cost
+    /// FLOPs of the step's matrix products as launched, 2 m n k with padding; 0 where it has none.
+    double matrix_flops = 0;
+    std::optional<Summary> time_us;          ///< from the step run
+    std::vector<KernelResult> kernels;       ///< in order; none without an activity run
+    std::map<std::string, double> counters;  ///< by the metric's name, see CounterRun::metrics
+    std::string counters_discarded;          ///< why they are missing though the run was counted
+    double tflop_per_s() const;              ///< cost.flops over the median time; 0 without a time
+    double gb_per_s() const;                 ///< cost.bytes() over the median time; 0 without a time
 };
 
 /// One distinct step that was checked against the reference.
@@ -103,6 +127,40 @@ struct EndToEnd {
     bool converged = false;  ///< the interval reached the target before the time budget ended
 };
 
+/// What recording a kernel does to its time: a chain of kernels of one length with and without records.
+struct RecordInflation {
+    double kernel_us = 0;    ///< from start to start, without records
+    double recorded_us = 0;  ///< from the record's start to its end
+    double profiled_us = 0;  ///< from start to start, with records
+};
+
+/// The runs in which every kernel was recorded: the same CUDA graph as the timing run, launched again.
+struct ActivityRun {
+    std::string unavailable;  ///< why there is none; empty when there is one
+    int runs = 0;
+    double profiled_ms = 0;              ///< end to end with records on, by events, median
+    double kernels_ms = 0, gaps_ms = 0;  ///< sums of the kernels' times and of the gaps between them
+    std::vector<RecordInflation> inflation;
+};
+
+/// A metric of the counter runs.
+struct CountedMetric {
+    std::string name, unit;
+    std::string source;  ///< the device's counters that it is made of
+    Origin origin = Origin::measured;
+    std::string reason;  ///< why it is unavailable, or on what an estimate rests
+};
+
+/// The runs in which hardware counters were read, one range a step.
+struct CounterRun {
+    std::vector<std::string> requested;  ///< sets and metrics as asked for
+    std::string unavailable;             ///< why nothing was counted; empty when something was
+    std::string chip;
+    int passes = 0;      ///< forwards needed
+    double seconds = 0;  ///< wall time of it all
+    std::vector<CountedMetric> metrics;
+};
+
 enum class PointStatus { done, skipped, failed };
 inline constexpr std::string_view point_status_names[] = {"done", "skipped", "failed"};
 constexpr std::string_view name(PointStatus status) { return point_status_names[static_cast<int>(status)]; }
@@ -123,6 +181,8 @@ struct Point {
     Verification verification;
     std::optional<EndToEnd> end_to_end;
     Conditions conditions;
+    ActivityRun activity;
+    CounterRun counters;
     std::vector<StepResult> steps;
     /// Time of an empty interval between two marks of the step run, already taken off every step's time.
     Quantity step_overhead_us;

@@ -15,6 +15,7 @@ struct Field {
     std::string_view name;
     Member Struct::*member;
     bool null_if_not_finite = false;  ///< elsewhere a number that is not finite is an error
+    int since = 1;                    ///< version of the schema; files of older versions need not have it
 };
 
 /// The fields of a struct; specialised for every struct that is an object in JSON.
@@ -88,18 +89,67 @@ inline constexpr auto fields<Conditions> = std::tuple{Field{"sm_clock_mhz", &Con
                                                       Field{"throttled_samples", &Conditions::throttled_samples}};
 
 template <>
-inline constexpr auto fields<StepResult> = std::tuple{Field{"index", &StepResult::index},
-                                                      Field{"layer", &StepResult::layer},
-                                                      Field{"op", &StepResult::op},
-                                                      Field{"absorbs", &StepResult::absorbs},
-                                                      Field{"provider", &StepResult::provider},
-                                                      Field{"implementation", &StepResult::implementation},
-                                                      Field{"shape", &StepResult::shape},
-                                                      Field{"precision", &StepResult::precision},
-                                                      Field{"direction", &StepResult::direction},
-                                                      Field{"cost", &StepResult::cost},
-                                                      Field{"padding_flops", &StepResult::padding_flops},
-                                                      Field{"time_us", &StepResult::time_us}};
+inline constexpr auto fields<KernelResult> =
+    std::tuple{Field{"name", &KernelResult::name},
+               Field{"short_name", &KernelResult::short_name},
+               Field{"time_us", &KernelResult::time_us},
+               Field{"gap_us", &KernelResult::gap_us},
+               Field{"grid", &KernelResult::grid},
+               Field{"block", &KernelResult::block},
+               Field{"registers", &KernelResult::registers},
+               Field{"static_shared_bytes", &KernelResult::static_shared_bytes},
+               Field{"dynamic_shared_bytes", &KernelResult::dynamic_shared_bytes},
+               Field{"local_bytes", &KernelResult::local_bytes},
+               Field{"cluster_blocks", &KernelResult::cluster_blocks},
+               Field{"device", &KernelResult::device},
+               Field{"stream", &KernelResult::stream},
+               Field{"theoretical_occupancy_pct", &KernelResult::theoretical_occupancy_pct},
+               Field{"waves", &KernelResult::waves},
+               Field{"lost_in_last_wave_pct", &KernelResult::lost_in_last_wave_pct},
+               Field{"blocks_per_sm", &KernelResult::blocks_per_sm},
+               Field{"limiters", &KernelResult::limiters},
+               Field{"occupancy_hint", &KernelResult::occupancy_hint}};
+
+template <>
+inline constexpr auto fields<RecordInflation> =
+    std::tuple{Field{"kernel_us", &RecordInflation::kernel_us}, Field{"recorded_us", &RecordInflation::recorded_us},
+               Field{"profiled_us", &RecordInflation::profiled_us}};
+
+template <>
+inline constexpr auto fields<ActivityRun> =
+    std::tuple{Field{"unavailable", &ActivityRun::unavailable}, Field{"runs", &ActivityRun::runs},
+               Field{"profiled_ms", &ActivityRun::profiled_ms}, Field{"kernels_ms", &ActivityRun::kernels_ms},
+               Field{"gaps_ms", &ActivityRun::gaps_ms},         Field{"inflation", &ActivityRun::inflation}};
+
+template <>
+inline constexpr auto fields<CountedMetric> = std::tuple{
+    Field{"name", &CountedMetric::name}, Field{"unit", &CountedMetric::unit}, Field{"source", &CountedMetric::source},
+    Field{"origin", &CountedMetric::origin}, Field{"reason", &CountedMetric::reason}};
+
+template <>
+inline constexpr auto fields<CounterRun> =
+    std::tuple{Field{"requested", &CounterRun::requested}, Field{"unavailable", &CounterRun::unavailable},
+               Field{"chip", &CounterRun::chip},           Field{"passes", &CounterRun::passes},
+               Field{"seconds", &CounterRun::seconds},     Field{"metrics", &CounterRun::metrics}};
+
+template <>
+inline constexpr auto fields<StepResult> =
+    std::tuple{Field{"index", &StepResult::index},
+               Field{"layer", &StepResult::layer},
+               Field{"op", &StepResult::op},
+               Field{"absorbs", &StepResult::absorbs},
+               Field{"provider", &StepResult::provider},
+               Field{"implementation", &StepResult::implementation},
+               Field{"shape", &StepResult::shape},
+               Field{"precision", &StepResult::precision},
+               Field{"direction", &StepResult::direction},
+               Field{"cost", &StepResult::cost},
+               Field{"padding_flops", &StepResult::padding_flops},
+               Field{"matrix_flops", &StepResult::matrix_flops, false, 2},
+               Field{"time_us", &StepResult::time_us},
+               Field{"counters", &StepResult::counters, false, 2},
+               Field{"counters_discarded", &StepResult::counters_discarded, false, 2},
+               Field{"kernels", &StepResult::kernels, false, 2}};
 
 // A kernel that wrote NaN or infinity has no finite error: the one place where such numbers are findings.
 template <>
@@ -153,6 +203,8 @@ inline constexpr auto fields<Point> = std::tuple{Field{"model", &Point::model},
                                                  Field{"verification", &Point::verification},
                                                  Field{"end_to_end", &Point::end_to_end},
                                                  Field{"conditions", &Point::conditions},
+                                                 Field{"activity", &Point::activity, false, 2},
+                                                 Field{"counters", &Point::counters, false, 2},
                                                  Field{"steps", &Point::steps},
                                                  Field{"step_overhead_us", &Point::step_overhead_us},
                                                  Field{"phase_seconds", &Point::phase_seconds}};

@@ -44,6 +44,11 @@ template <class T>
 inline constexpr bool is_by_role = false;
 template <class T>
 inline constexpr bool is_by_role<std::array<T, role_count>> = true;
+template <class T>
+inline constexpr bool is_triple = false;
+template <class T>
+inline constexpr bool is_triple<std::array<T, 3>> = true;
+static_assert(role_count != 3, "an array of 3 would be by role");
 
 /// nlohmann's dump() throws on bytes that are not UTF-8, which a command line or a file name may hold.
 Json write_string(const std::string& text) {
@@ -70,7 +75,7 @@ Json write(const T& value, const Path& path, bool null_if_not_finite = false) {
         return object;
     } else if constexpr (is_a<T, std::optional>) {
         return value ? write(*value, path) : Json(nullptr);
-    } else if constexpr (is_a<T, std::vector>) {
+    } else if constexpr (is_a<T, std::vector> || is_triple<T>) {
         Json array = Json::array();
         for (std::size_t i = 0; i < value.size(); ++i) array.push_back(write(value[i], path.element(i)));
         return array;
@@ -109,7 +114,8 @@ std::string describe(const Json& json) {
 
 class Reader {
   public:
-    explicit Reader(const std::string& file) : file_(file) {}
+    /// `version`: of the file's schema.
+    Reader(const std::string& file, int version) : file_(file), version_(version) {}
 
     template <class T>
     T read(const Json& json, const Path& path, bool null_if_not_finite = false) const {
@@ -124,6 +130,11 @@ class Reader {
             values.reserve(json.size());
             for (const Json& element : json)
                 values.push_back(read<typename T::value_type>(element, path.element(values.size())));
+            return values;
+        } else if constexpr (is_triple<T>) {
+            expect(json.is_array() && json.size() == 3, path, "an array of 3", json);
+            T values{};
+            for (std::size_t i = 0; i < 3; ++i) values[i] = read<typename T::value_type>(json[i], path.element(i));
             return values;
         } else if constexpr (is_a<T, std::map>) {
             expect(json.is_object(), path, "an object", json);
@@ -170,6 +181,7 @@ class Reader {
         std::size_t known = 0;
         const auto read_field = [&](const auto& field) {
             const auto found = json.find(field.name);
+            if (found == json.end() && field.since > version_) return;
             if (found == json.end()) fail(path.field(field.name), "a value", "nothing");
             auto& member = value.*field.member;
             member = read<std::remove_reference_t<decltype(member)>>(*found, path.field(field.name),
@@ -243,6 +255,7 @@ class Reader {
     }
 
     const std::string& file_;
+    int version_;
 };
 
 /// The document's JSON; the parser's own message without its class prefix.
@@ -255,25 +268,26 @@ Json parse_json(const std::string& text, const std::string& path) {
     }
 }
 
-/// Throws unless the document says that it is what this version of kbench writes.
-void check_schema(const Json& json, const std::string& path) {
+/// The version of the document's schema. Throws unless it is one that this version of kbench reads.
+int schema_version(const Json& json, const std::string& path) {
     if (!json.is_object() || !json.contains("schema"))
         throw UsageError(fmt::format("{}: not a kbench result (no \"schema\")", path));
     const Json& found = json["schema"];
-    if (found == result_schema) return;
-
     static constexpr std::string_view family = result_schema.substr(0, result_schema.find('/') + 1);
-    const auto version = [](std::string_view text) {
+    const auto version_of = [](std::string_view text) {
         int number = 0;
         if (text.starts_with(family)) std::from_chars(text.data() + family.size(), text.data() + text.size(), number);
         return number;
     };
     const std::string schema = found.is_string() ? found.get<std::string>() : std::string();
-    if (version(schema) > version(result_schema))
+    const int version = version_of(schema);
+    if (version > version_of(result_schema))
         throw UsageError(
             fmt::format("{}: schema {} is newer than {}; use a newer kbench", path, schema, result_schema));
-    throw UsageError(
-        fmt::format("{}: not a kbench result (\"schema\" is {}, not \"{}\")", path, describe(found), result_schema));
+    if (version < 1 || schema != fmt::format("{}{}", family, version))
+        throw UsageError(fmt::format("{}: not a kbench result (\"schema\" is {}, not \"{}\")", path, describe(found),
+                                     result_schema));
+    return version;
 }
 
 /// Steps are the bulk of a file; one on a line is what a person compares and a diff shows.
@@ -316,9 +330,9 @@ std::string to_text(const Result& result) {
 
 Result parse_result(const std::string& text, const std::string& path) {
     Json json = parse_json(text, path);
-    check_schema(json, path);
+    const int version = schema_version(json, path);
     json.erase("schema");
-    return Reader(path).read<Result>(json, Path{});
+    return Reader(path, version).read<Result>(json, Path{});
 }
 
 }  // namespace kbench

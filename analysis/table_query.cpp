@@ -13,6 +13,11 @@
 namespace kbench {
 namespace {
 
+/// Numbers of ops that the step takes, see PlacedStep.
+std::int64_t forward_ops(const StepResult& step) {
+    return step.direction == Direction::fwd ? static_cast<std::int64_t>(step.absorbs.size()) : 0;
+}
+
 std::optional<double> total_time_us(const Point& point) {
     double total = 0;
     for (const StepResult& step : point.steps) {
@@ -22,12 +27,33 @@ std::optional<double> total_time_us(const Point& point) {
     return total;
 }
 
+double kernels_time_us(const Point& point) {
+    double total = 0;
+    for (const StepResult& step : point.steps)
+        for (const KernelResult& kernel : step.kernels) total += kernel.time_us;
+    return total;
+}
+
+void append_kernel_rows(std::string_view file, const Result& result, std::size_t point_index,
+                        std::vector<TableRow>& rows) {
+    const Point& point = result.points[point_index];
+    const double time_us = kernels_time_us(point);
+    std::int64_t ops = 0;
+    for (const StepResult& step : point.steps) {
+        for (std::size_t i = 0; i < step.kernels.size(); ++i)
+            rows.push_back(
+                {file, rows.size(), point_index, &point, {{&step, ops}}, false, time_us, &step.kernels[i], i});
+        ops += forward_ops(step);
+    }
+}
+
 void append_rows(std::string_view file, const Result& result, std::size_t point_index, const TableQuery& query,
                  std::vector<TableRow>& rows) {
+    if (query.level->rows_are_kernels) return append_kernel_rows(file, result, point_index, rows);
     const Point& point = result.points[point_index];
     const std::optional<double> time_us = total_time_us(point);
     const auto new_row = [&]() -> TableRow& {
-        rows.push_back({file, rows.size(), point_index, &point, {}, query.fold, time_us});
+        rows.push_back({file, rows.size(), point_index, &point, {}, query.fold, time_us, nullptr, 0});
         return rows.back();
     };
     if (point.steps.empty() && query.level->keeps_empty_points) new_row();
@@ -40,7 +66,7 @@ void append_rows(std::string_view file, const Result& result, std::size_t point_
         if (key && found == row_of_key.end()) row_of_key.emplace(*key, rows.size());
         TableRow& row = found == row_of_key.end() ? new_row() : rows[found->second];
         row.steps.push_back({&step, ops});
-        if (step.direction == Direction::fwd) ops += static_cast<std::int64_t>(step.absorbs.size());
+        ops += forward_ops(step);
     }
 }
 
@@ -51,15 +77,34 @@ bool before(const Value& a, const Value& b, bool descending) {
     return descending ? b < a : a < b;
 }
 
-void sort_rows(std::vector<TableRow>& rows, const SortBy& sort) {
+void sort_rows(std::vector<TableRow>& rows, const Column& column, std::optional<bool> wish) {
+    const bool descending = wish.value_or(column.align == Align::right);
     std::vector<std::pair<Value, TableRow>> keyed;
     for (TableRow& row : rows) {
-        Value value = sort.column->value(row);
+        Value value = column.value(row);
         keyed.emplace_back(std::move(value), std::move(row));
     }
-    std::ranges::stable_sort(keyed,
-                             [&](const auto& a, const auto& b) { return before(a.first, b.first, sort.descending); });
+    std::ranges::stable_sort(keyed, [&](const auto& a, const auto& b) { return before(a.first, b.first, descending); });
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = std::move(keyed[i].second);
+}
+
+std::vector<TableRow> all_rows(const Result& result, std::string_view level) {
+    TableQuery query;
+    query.level = &find_level(level);
+    std::vector<TableRow> rows;
+    for (std::size_t i = 0; i < result.points.size(); ++i) append_rows({}, result, i, query, rows);
+    return rows;
+}
+
+/// The counters of all files, each once; of a name that two files use with different units the first.
+std::vector<CountedMetric> counters_of(std::span<const ResultFile> files) {
+    std::vector<CountedMetric> counters;
+    for (const ResultFile& file : files)
+        for (const Point& point : file.result.points)
+            for (const CountedMetric& metric : point.counters.metrics)
+                if (std::ranges::find(counters, metric.name, &CountedMetric::name) == counters.end())
+                    counters.push_back(metric);
+    return counters;
 }
 
 }  // namespace
@@ -67,6 +112,11 @@ void sort_rows(std::vector<TableRow>& rows, const SortBy& sort) {
 std::span<const TableLevel> table_levels() {
     using Key = std::optional<std::string>;
     static const std::vector<TableLevel> levels = {
+        {.name = "kernel",
+         .what = "one kernel: its own time and launch, all else its step's; counters where it is its step's only one",
+         .default_columns = {"idx", "dir", "sub", "mod", "op", "kernel", "params", "sil"},
+         .key = [](const StepResult&, bool) { return Key(); },
+         .rows_are_kernels = true},
         {.name = "step",
          .what = "one step",
          .default_columns = {"idx", "dir", "sub", "mod", "op", "kernel", "params", "sil"},
@@ -101,21 +151,24 @@ const TableLevel& find_level(std::string_view wanted) {
 
 SortBy parse_sort(std::string_view text) {
     const std::size_t colon = text.find(':');
-    const Column& column = find_column(text.substr(0, colon));
-    if (colon == std::string_view::npos) return {&column, column.align == Align::right};
+    std::string column(text.substr(0, colon));
+    if (colon == std::string_view::npos) return {std::move(column), std::nullopt};
     const std::string_view order = text.substr(colon + 1);
     if (order != "asc" && order != "desc")
         throw UsageError(fmt::format("--sort '{}': the order must be asc or desc, not '{}'", text, order));
-    return {&column, order == "desc"};
+    return {std::move(column), order == "desc"};
 }
 
-std::vector<const Column*> find_columns(std::span<const std::string> names) {
-    std::vector<const Column*> found;
+std::vector<Column> find_columns(std::span<const std::string> names, std::span<const CountedMetric> counters) {
+    std::vector<Column> found;
     if (names.size() == 1 && names.front() == "all") {
-        for (const Column& column : columns()) found.push_back(&column);
+        found.assign(columns().begin(), columns().end());
+        for (const CountedMetric& metric : counters)
+            if (std::ranges::find(columns(), metric.name, &Column::name) == columns().end())
+                found.push_back(counter_column(metric));
         return found;
     }
-    for (const std::string& name : names) found.push_back(&find_column(name));
+    for (const std::string& name : names) found.push_back(find_column(name, counters));
     return found;
 }
 
@@ -123,7 +176,8 @@ QueriedTable query_table(std::span<const ResultFile> files, const TableQuery& qu
     if (query.fold && !query.level->can_fold)
         throw UsageError(fmt::format("--fold folds layers: it needs --by layer, not --by {}", query.level->name));
     QueriedTable table;
-    table.columns = query.columns.empty() ? find_columns(query.level->default_columns) : query.columns;
+    const std::vector<CountedMetric> counters = counters_of(files);
+    table.columns = find_columns(query.columns.empty() ? query.level->default_columns : query.columns, counters);
     for (const ResultFile& file : files) {
         const std::size_t points = file.result.points.size();
         if (query.point && *query.point >= points)
@@ -133,15 +187,13 @@ QueriedTable query_table(std::span<const ResultFile> files, const TableQuery& qu
         for (std::size_t i = 0; i < points; ++i)
             if (!query.point || *query.point == i) append_rows(file.path, file.result, i, query, table.rows);
     }
-    if (query.sort) sort_rows(table.rows, *query.sort);
+    if (query.sort) sort_rows(table.rows, find_column(query.sort->column, counters), query.sort->descending);
     if (query.top && *query.top < table.rows.size()) table.rows.resize(*query.top);
     return table;
 }
 
-std::vector<TableRow> step_rows(const Result& result) {
-    std::vector<TableRow> rows;
-    for (std::size_t i = 0; i < result.points.size(); ++i) append_rows({}, result, i, {}, rows);
-    return rows;
-}
+std::vector<TableRow> step_rows(const Result& result) { return all_rows(result, "step"); }
+
+std::vector<TableRow> kernel_rows(const Result& result) { return all_rows(result, "kernel"); }
 
 }  // namespace kbench

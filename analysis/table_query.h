@@ -21,6 +21,7 @@ struct TableLevel {
     /// Steps of a point with the same key are one row; nothing where each step is its own.
     std::optional<std::string> (*key)(const StepResult& step, bool fold);
     bool can_fold = false;
+    bool rows_are_kernels = false;    ///< each kernel is a row; `key` has no part in it
     bool keeps_empty_points = false;  ///< a skipped point is a row too, so that a sweep shows all that was asked for
 };
 std::span<const TableLevel> table_levels();
@@ -29,24 +30,25 @@ std::span<const TableLevel> table_levels();
 const TableLevel& find_level(std::string_view name);
 
 struct SortBy {
-    const Column* column;
-    bool descending;
+    std::string column;
+    std::optional<bool> descending;  ///< without it numbers go from the largest down and text from A to Z
 };
 
-/// COLUMN, COLUMN:asc or COLUMN:desc; without either numbers go from the largest down and text from A to Z.
-/// Throws UsageError.
+/// COLUMN, COLUMN:asc or COLUMN:desc. Throws UsageError on another order.
 SortBy parse_sort(std::string_view text);
 
-/// The columns called `names`, in that order; "all" alone is every column. Throws UsageError.
-std::vector<const Column*> find_columns(std::span<const std::string> names);
+/// The columns called `names`, in that order, which may be counters; "all" alone is every column and every counter.
+/// Throws UsageError.
+std::vector<Column> find_columns(std::span<const std::string> names, std::span<const CountedMetric> counters = {});
 
+/// Columns are named, as which there are depends on the counters of the files.
 struct TableQuery {
-    const TableLevel* level = &table_levels().front();
-    bool fold = false;                   ///< the same layer of all blocks is one; only by layer
-    std::optional<std::size_t> point;    ///< all without one
-    std::vector<const Column*> columns;  ///< the level's own when empty
-    std::optional<SortBy> sort;          ///< in order of execution without it
-    std::optional<std::size_t> top;      ///< at most this many rows, after sorting
+    const TableLevel* level = &find_level("step");
+    bool fold = false;                 ///< the same layer of all blocks is one; only by layer
+    std::optional<std::size_t> point;  ///< all without one
+    std::vector<std::string> columns;  ///< the level's own when empty
+    std::optional<SortBy> sort;        ///< in order of execution without it
+    std::optional<std::size_t> top;    ///< at most this many rows, after sorting
 };
 
 struct ResultFile {
@@ -56,15 +58,18 @@ struct ResultFile {
 
 /// Rows point into the files, which must outlive it.
 struct QueriedTable {
-    std::vector<const Column*> columns;
+    std::vector<Column> columns;
     std::vector<TableRow> rows;
 };
 
-/// Throws UsageError when `query` asks for what the files cannot give: a point that is not there, folding of what is
-/// not a layer.
+/// Throws UsageError when `query` asks for what the files cannot give: a column or a point that is not there, folding
+/// of what is not a layer.
 QueriedTable query_table(std::span<const ResultFile> files, const TableQuery& query);
 
 /// One row for each step of the result's points, in order.
 std::vector<TableRow> step_rows(const Result& result);
+
+/// One row for each kernel of the result's points, in order.
+std::vector<TableRow> kernel_rows(const Result& result);
 
 }  // namespace kbench

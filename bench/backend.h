@@ -9,9 +9,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/result.h"
+#include "bench/counters.h"
 #include "bench/machine_state.h"
 #include "bench/provider.h"
 
@@ -49,6 +51,19 @@ struct StepTimes {
     double overhead_us = 0;
 };
 
+/// The kernels that each step launched.
+struct StepKernels {
+    ActivityRun run;
+    std::vector<std::vector<KernelResult>> by_step;
+};
+
+/// Metrics of each step, by name.
+struct StepCounters {
+    CounterRun run;
+    std::vector<std::map<std::string, double>> by_step;
+    std::vector<std::string> discarded;  ///< by step; why its values are not to be used
+};
+
 class Backend {
   public:
     virtual ~Backend() = default;
@@ -72,6 +87,18 @@ class Backend {
     virtual std::vector<Measurement> measurements() = 0;
     /// Times of all steps from one run of the whole plan with a mark between steps.
     virtual StepTimes step_times() = 0;
+
+    /// Runs the whole plan `runs` times with a record of every kernel, each time after `warm_up_s` of the same work, so
+    /// that clocks are those of a busy device. Throws DeviceError where that cannot be done.
+    virtual StepKernels record_kernels(int runs, double warm_up_s) = 0;
+    /// Throws UsageError when this device has no metric that `request` names, as far as it can tell beforehand.
+    virtual void check(const CounterRequest& request) const = 0;
+    /// Runs the whole plan as often as it takes to count what `request` names. Throws DeviceError where that cannot be
+    /// done.
+    virtual StepCounters count(const CounterRequest& request) = 0;
+
+    /// What kinds of counters there are here, found by trying: what it counts, and a value or why there is none.
+    virtual std::vector<std::pair<std::string, Quantity>> probe_counters() = 0;
 
     virtual MachineState& machine_state() = 0;
     virtual std::optional<GpuInfo> gpu_info() const { return std::nullopt; }

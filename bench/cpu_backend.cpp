@@ -10,8 +10,10 @@
 #include <new>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "bench/backend.h"
+#include "bench/cpu_counters.h"
 #include "bench/cpu_state.h"
 #include "bench/plan.h"
 #include "cpu/blas.h"
@@ -91,6 +93,27 @@ class CpuBackend final : public Backend {
         return times;
     }
 
+    StepKernels record_kernels(int, double) override { throw DeviceError("steps on a CPU launch no kernels"); }
+
+    void check(const CounterRequest& request) const override { check_cpu_request(request); }
+    StepCounters count(const CounterRequest&) override {
+        std::vector<Cost> costs;
+        for (const PlannedStep& planned : plan_->steps())
+            costs.push_back(step_cost(plan_->model(), planned.step.ops, plan_->precision()));
+        return count_on_cpu(perf_, costs, [this](std::size_t step) { plan_->run_step(step, nullptr); });
+    }
+
+    std::vector<std::pair<std::string, Quantity>> probe_counters() override {
+        HostCounters counters = HostCounters::open(perf_);
+        counters.start();
+        const std::vector<double> work(1 << 20, 1.0);
+        const HostCounts counts = counters.stop();
+        Quantity traffic = counts.dram_bytes.value ? counts.dram_bytes : counts.dram_read_bytes;
+        if (counters.traffic_source().empty())
+            traffic = Quantity::unavailable(fmt::format("{}", fmt::join(counters.why_not(), "; ")));
+        return {{"cpu cycles", work.empty() ? Quantity() : counts.cycles}, {"cpu memory traffic", traffic}};
+    }
+
     MachineState& machine_state() override { return state_; }
     void add_libraries(std::map<std::string, std::string>& libraries) const override {
         libraries["onednn"] = cpu::onednn_version() + ", " + cpu::onednn_isa();
@@ -113,6 +136,7 @@ class CpuBackend final : public Backend {
     std::vector<int> cores_;
     bool pinned_;
     const Plan* plan_ = nullptr;
+    LinuxPerfSystem perf_;
     CpuState state_;
 };
 

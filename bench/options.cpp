@@ -88,6 +88,18 @@ constexpr Option table[] = {
          r.run.sampler.time_budget_s = number<double>("--time-budget", text, 0.01, "a number of seconds");
          r.time_budget_given = true;
      }},
+    {"--counters", "SET,...", "core",
+     "hardware counters to read: none, core, full (every set) or sets of `kbench list metrics`",
+     [](RunRequest& r, const std::string& text) {
+         r.run.counters.sets = text == "none" ? std::vector<std::string>{} : split(text);
+         r.run.counters.required = text != "none";
+         if (text.empty()) throw UsageError("--counters '': must be none, core, full or sets of `kbench list metrics`");
+     }},
+    {"--metrics", "NAME,...", "", "further metrics by kbench's name or the chip's own, such as dram__bytes_read.sum",
+     [](RunRequest& r, const std::string& text) {
+         r.run.counters.metrics = split(text);
+         r.run.counters.required = true;
+     }},
     {"--quick", "", "", "few samples: a first look in little time",
      [](RunRequest& r, const std::string&) { r.quick = true; }},
     {"--no-verify", "", "", "skip the check against the reference; recorded in the result",
@@ -127,6 +139,7 @@ void resolve(RunRequest& request) {
         request.run.sampler.min_samples = 3;
         if (!request.time_budget_given) request.run.sampler.time_budget_s = 1;
         request.run.step_runs = 1;
+        request.run.activity_warm_up_s = 0;
         request.run.logits_repeats = 1;
     }
 }

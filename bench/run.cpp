@@ -9,6 +9,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "analysis/executed.h"
+#include "analysis/kernel_occupancy.h"
 #include "analysis/result_json.h"
 #include "analysis/write/writers.h"
 #include "bench/condition_sampler.h"
@@ -95,6 +97,9 @@ class PointRun {
         measure();
         time_steps();
         check_logits(*plan);
+        record_kernels();
+        count();
+        warn_of_other_precisions();
     }
 
   private:
@@ -152,6 +157,7 @@ class PointRun {
             result.direction = model.ops[planned.step.naming_op].direction;
             result.cost = step_cost(model, planned.step.ops, point_.precision);
             result.padding_flops = padding_flops(planned.step.kind);
+            result.matrix_flops = matrix_flops(planned.step.kind);
             point_.cost += result.cost;
             point_.padding_flops += result.padding_flops;
             point_.steps.push_back(std::move(result));
@@ -243,6 +249,65 @@ class PointRun {
         point_.step_overhead_us = Quantity::measured(summarise(overheads).median);
     }
 
+    /// Timing stands alone: where kernels cannot be recorded or counted, the result says why.
+    void record_kernels() {
+        step("kernels");
+        const PhaseTimer timer(point_, "kernels");
+        try {
+            StepKernels kernels = backend_.record_kernels(options_.activity_runs, options_.activity_warm_up_s);
+            point_.activity = std::move(kernels.run);
+            const std::optional<GpuInfo> gpu = backend_.gpu_info();
+            for (std::size_t s = 0; s < point_.steps.size(); ++s) {
+                for (KernelResult& kernel : kernels.by_step[s])
+                    if (gpu) describe_occupancy(kernel, *gpu);
+                point_.steps[s].kernels = std::move(kernels.by_step[s]);
+            }
+        } catch (const DeviceError& error) {
+            point_.activity.unavailable = error.what();
+        }
+    }
+
+    void count() {
+        CounterRun& run = point_.counters;
+        CounterRequest request = options_.counters;
+        if (!request.required && !request.nothing() && backend_.kind() == BackendKind::cuda)
+            request.metrics.emplace_back(proof_counter(point_.precision));  // by default every result proves that
+        if (options_.counters.nothing()) {
+            run.unavailable = "not asked for (--counters none)";
+            return;
+        }
+        step("counters");
+        const PhaseTimer timer(point_, "counters");
+        try {
+            StepCounters counters = backend_.count(request);
+            run = std::move(counters.run);
+            for (std::size_t s = 0; s < point_.steps.size(); ++s) {
+                point_.steps[s].counters_discarded = counters.discarded[s];
+                if (counters.discarded[s].empty()) point_.steps[s].counters = std::move(counters.by_step[s]);
+            }
+        } catch (const DeviceError& error) {
+            run.unavailable = error.what();
+        } catch (const UsageError& error) {
+            run.unavailable = error.what();  // names were checked before; what is left is a chip without metrics
+        }
+        for (const auto& names : {request.sets, request.metrics})
+            run.requested.insert(run.requested.end(), names.begin(), names.end());
+    }
+
+    /// One line for all steps of an op that did not run in the precision asked for.
+    void warn_of_other_precisions() {
+        std::map<std::string, std::pair<int, std::string>> by_op;  // op: how many, the first one's finding
+        for (const StepResult& s : point_.steps)
+            if (const std::optional<std::string> mismatch = executed_mismatch(s)) {
+                auto& [count, first] = by_op[s.op];
+                if (count++ == 0) first = fmt::format("{}: {}", s.layer, *mismatch);
+            }
+        for (const auto& [op, found] : by_op)
+            warnings_.push_back(fmt::format("{} batch {} seq {} {}: {} {} steps did not run as asked; {}", point_.model,
+                                            point_.batch, point_.seq, name(point_.precision), found.first, op,
+                                            found.second));
+    }
+
     /// The logits must be numbers, and the same ones however often the forward runs: a race that strikes one row in
     /// some runs passes every check of single steps.
     void check_logits(const Plan& plan) {
@@ -310,6 +375,9 @@ void run_points(const RunOptions& options, Backend& backend, Result& result, Pro
                     result.warnings.push_back(warning);
         write_file_atomically(options.out / "result.json", to_text(result));
         write_file_atomically(options.out / "steps.csv", write_steps_csv(result));
+        const auto has_kernels = [](const Point& point) { return point.activity.runs > 0; };
+        if (std::ranges::any_of(result.points, has_kernels))
+            write_file_atomically(options.out / "kernels.csv", write_kernels_csv(result));
     };
 
     const std::vector<std::int64_t> seqs = options.seqs.empty() ? std::vector{options.config.n_ctx} : options.seqs;

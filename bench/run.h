@@ -26,7 +26,10 @@ struct RunOptions {
     std::optional<std::filesystem::path> weights, tokens, dump_logits;
     std::filesystem::path out;
     SamplerOptions sampler;
-    int step_runs = 11;      ///< instrumented runs for per-step times; medians are reported
+    int step_runs = 11;     ///< instrumented runs for per-step times; medians are reported
+    int activity_runs = 5;  ///< forwards in which every kernel is recorded; medians are reported
+    double activity_warm_up_s = 0.1;
+    CounterRequest counters;
     int logits_repeats = 4;  ///< further forwards whose logits must have the bits of the first
     bool verify = true;
     bool retune = false;

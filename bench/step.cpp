@@ -154,4 +154,16 @@ double padding_flops(const StepKind& kind) {
            static_cast<double>(s->padded_n - s->gemm.n);
 }
 
+double matrix_flops(const StepKind& kind) {
+    if (const auto* s = std::get_if<GemmStep>(&kind))
+        return 2.0 * static_cast<double>(s->gemm.m) * static_cast<double>(s->padded_n) * static_cast<double>(s->gemm.k);
+    const auto of_all_heads = [](const AttentionShape& a) {
+        const auto seq = static_cast<double>(a.seq);
+        return 2.0 * static_cast<double>(a.batch * a.heads) * seq * seq * static_cast<double>(a.head_size);
+    };
+    if (const auto* s = std::get_if<AttentionScores>(&kind)) return of_all_heads(s->shape);
+    if (const auto* s = std::get_if<AttentionContext>(&kind)) return of_all_heads(s->shape);
+    return 0;
+}
+
 }  // namespace kbench

@@ -70,6 +70,11 @@ std::string shape_text(const StepKind& kind);
 /// FLOPs executed on padding: beyond what the ops' cost counts.
 double padding_flops(const StepKind& kind);
 
+/// FLOPs of the step's matrix products as launched: 2 m padded_n k of a GEMM; of unfused attention's two products over
+/// all heads, whose masked half is computed too; 0 for every other kind, fused attention included, which leaves out
+/// masked tiles.
+double matrix_flops(const StepKind& kind);
+
 /// How scores of unfused attention are stored: as the precision stores, or in fp32 when `upcast` (never in less).
 DataType scores_type(bool upcast, Precision precision);
 

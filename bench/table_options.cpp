@@ -9,12 +9,13 @@ namespace kbench {
 namespace {
 
 constexpr OptionOf<TableRequest> table[] = {
-    {"-c,--columns", "NAME,...", "by level", "columns, in this order (`kbench list columns`); all for every one",
+    {"-c,--columns", "NAME,...", "by level",
+     "columns, in this order (`kbench list columns`), or names of counters; all for every one",
      [](TableRequest& r, const std::string& text) {
-         r.query.columns = find_columns(split(text));
+         r.query.columns = split(text);
          if (r.query.columns.empty()) throw UsageError("-c '': name at least one of `kbench list columns`");
      }},
-    {"--by", "LEVEL", "step", "what a row is: step, op, layer or point; groups sum times, FLOPs and bytes",
+    {"--by", "LEVEL", "step", "what a row is: kernel, step, op, layer or point; groups sum times, FLOPs and bytes",
      [](TableRequest& r, const std::string& text) { r.query.level = &find_level(text); }},
     {"--fold", "", "", "with --by layer: the same layer of all blocks is one row, h.0 and h.1 are h.*",
      [](TableRequest& r, const std::string&) { r.query.fold = true; }},
@@ -66,7 +67,11 @@ std::string table_markdown() {
     for (const TableLevel& level : table_levels())
         text += fmt::format("| `{}` | {} | {} |\n", level.name, level.what, fmt::join(level.default_columns, ","));
     text +=
-        "\n## Columns\n\nThose from idx to bytes are PyProf's, with its names and meanings.\n\n"
+        "\n## Columns\n\nThose from idx to bytes are PyProf's, with its names and meanings. Beside these, every "
+        "counter "
+        "that a result holds is a column under its own name (`kbench list metrics`): counts are summed over the steps "
+        "of "
+        "a group, shares, rates and ratios are weighted by time.\n\n"
         "| column | unit | meaning |\n|---|---|---|\n";
     for (const Column& column : columns())
         text += fmt::format("| `{}` | {} | {} |\n", column.name, column.unit, escaped(column.what));

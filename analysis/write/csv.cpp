@@ -1,4 +1,4 @@
-// CSV, and steps.csv: the table's columns under the names that its readers know.
+// CSV; steps.csv and kernels.csv: the table's columns under the names that their readers know.
 #include "analysis/write/csv.h"
 
 #include <fmt/format.h>
@@ -21,39 +21,44 @@ std::string quote(const std::string& cell) {
     return quoted + '"';
 }
 
-/// The name in steps.csv, and the column of the table that it shows.
-struct CsvColumn {
-    std::string name;
-    const Column* column;
-};
-
-std::vector<CsvColumn> steps_csv_columns() {
-    std::vector<CsvColumn> list;
-    const auto add = [&list](const std::string& name, std::string_view column) {
-        list.push_back({name, &find_column(column)});
-    };
-    const auto add_all = [&add](std::initializer_list<const char*> names) {
-        for (const char* name : names) add(name, name);
-    };
-    add_all({"point", "model", "backend", "batch"});
-    add("seq", "seq_len");
-    add("precision", "precision");
-    add("direction", "dir");
-    add_all(
-        {"step", "layer", "op", "absorbs", "provider", "implementation", "shape", "flops", "padding_flops", "bytes"});
-    for (const std::string_view role : role_names) {
-        const std::string name = fmt::format("bytes_{}", role);
-        add(name, name);
+/// Columns of the table, under the names of the file.
+class CsvColumns {
+  public:
+    void add(std::string name, std::string_view column) {
+        list_.push_back(find_column(column));
+        list_.back().name = std::move(name);
     }
-    add("time_us_median", "time_us");
-    add("time_us_min", "time_min_us");
-    add("time_us_p25", "time_p25_us");
-    add("time_us_p75", "time_p75_us");
-    add("time_us_ci_low", "ci_low_us");
-    add("time_us_ci_high", "ci_high_us");
-    add_all({"n", "tflop_per_s", "gb_per_s"});
-    return list;
-}
+    void add_all(std::initializer_list<const char*> names) {
+        for (const char* name : names) add(name, name);
+    }
+    /// Whose step a row is, in the names of steps.csv.
+    void add_place() {
+        add_all({"point", "model", "backend", "batch"});
+        add("seq", "seq_len");
+        add("precision", "precision");
+        add("direction", "dir");
+        add_all({"step", "layer", "op"});
+    }
+
+    /// The header and a line a row. Readers of these files know an empty cell as what has no value.
+    std::string text(std::span<const TableRow> rows) const {
+        std::vector<std::string> cells;
+        for (const Column& column : list_) cells.push_back(column.name);
+        std::string lines = csv_line(cells);
+        for (const TableRow& row : rows) {
+            cells.clear();
+            for (const Column& column : list_) {
+                const Value value = column.value(row);
+                cells.push_back(std::holds_alternative<NoValue>(value) ? std::string() : exact(value));
+            }
+            lines += csv_line(cells);
+        }
+        return lines;
+    }
+
+  private:
+    std::vector<Column> list_;
+};
 
 }  // namespace
 
@@ -67,20 +72,33 @@ std::string csv_line(std::span<const std::string> cells) {
 }
 
 std::string write_steps_csv(const Result& result) {
-    const std::vector<CsvColumn> columns = steps_csv_columns();
-    std::vector<std::string> cells;
-    for (const CsvColumn& column : columns) cells.push_back(column.name);
-    std::string text = csv_line(cells);
-    for (const TableRow& row : step_rows(result)) {
-        cells.clear();
-        for (const CsvColumn& column : columns) {
-            const Value value = column.column->value(row);
-            // Readers of steps.csv know an empty cell as what has no value.
-            cells.push_back(std::holds_alternative<NoValue>(value) ? std::string() : exact(value));
-        }
-        text += csv_line(cells);
+    CsvColumns columns;
+    columns.add_place();
+    columns.add_all({"absorbs", "provider", "implementation", "shape", "flops", "padding_flops", "bytes"});
+    for (const std::string_view role : role_names) {
+        const std::string name = fmt::format("bytes_{}", role);
+        columns.add(name, name);
     }
-    return text;
+    columns.add("time_us_median", "time_us");
+    columns.add("time_us_min", "time_min_us");
+    columns.add("time_us_p25", "time_p25_us");
+    columns.add("time_us_p75", "time_p75_us");
+    columns.add("time_us_ci_low", "ci_low_us");
+    columns.add("time_us_ci_high", "ci_high_us");
+    columns.add_all({"n", "tflop_per_s", "gb_per_s"});
+    return columns.text(step_rows(result));
+}
+
+std::string write_kernels_csv(const Result& result) {
+    CsvColumns columns;
+    columns.add_place();
+    columns.add("kernel_index", "sub");
+    columns.add_all({"provider", "implementation", "shape", "kernel", "kernel_full", "device", "stream", "grid",
+                     "block", "cluster", "regs", "smem_static", "smem_dynamic", "local_bytes"});
+    columns.add("time_us_median", "kernel_us");
+    columns.add_all(
+        {"gap_us", "n", "occ_theory", "occ_achieved", "occ_limiter", "waves", "lost_last_wave", "occ_hint"});
+    return columns.text(kernel_rows(result));
 }
 
 }  // namespace kbench

@@ -16,7 +16,7 @@ namespace {
 template <class Cell>
 std::vector<std::string> cells(const QueriedTable& table, Cell cell) {
     std::vector<std::string> line;
-    for (const Column* column : table.columns) line.push_back(cell(*column));
+    for (const Column& column : table.columns) line.push_back(cell(column));
     return line;
 }
 
@@ -26,7 +26,7 @@ std::vector<std::string> shown_cells(const QueriedTable& table, const TableRow& 
 
 Table aligned(const QueriedTable& table) {
     std::vector<TableColumn> layout;
-    for (const Column* column : table.columns) layout.push_back({column->header, column->align, 0, column->shortens});
+    for (const Column& column : table.columns) layout.push_back({column.header, column.align, 0, column.shortens});
     Table text(std::move(layout));
     for (const TableRow& row : table.rows) text.add_row(shown_cells(table, row));
     return text;
@@ -48,7 +48,7 @@ std::string markdown_line(const std::vector<std::string>& line) {
 std::string write_markdown(const QueriedTable& table) {
     std::string text = markdown_line(cells(table, [](const Column& column) { return column.header; }));
     text += '|';
-    for (const Column* column : table.columns) text += column->align == Align::right ? "---:|" : "---|";
+    for (const Column& column : table.columns) text += column.align == Align::right ? "---:|" : "---|";
     text += '\n';
     for (const TableRow& row : table.rows) text += markdown_line(shown_cells(table, row));
     return text;
@@ -66,7 +66,7 @@ std::string write_json(const QueriedTable& table) {
     std::string text = "[";
     for (const TableRow& row : table.rows) {
         Json object = Json::object();
-        for (const Column* column : table.columns) object[column->name] = std::visit(ToJson{}, column->value(row));
+        for (const Column& column : table.columns) object[column.name] = std::visit(ToJson{}, column.value(row));
         // A file's name may hold bytes that are not UTF-8.
         text += (text.size() == 1 ? "\n  " : ",\n  ") + object.dump(-1, ' ', false, Json::error_handler_t::replace);
     }

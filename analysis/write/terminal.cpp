@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "analysis/write/format.h"
@@ -210,6 +211,44 @@ std::string write_verification(const Point& point, std::size_t width) {
            failures;
 }
 
+/// How kernels were recorded and counters read, or why they were not.
+std::string write_profile(const Point& point, std::size_t width) {
+    const ActivityRun& activity = point.activity;
+    std::string text;
+    if (activity.runs > 0) {
+        std::size_t kernels = 0;
+        for (const StepResult& step : point.steps) kernels += step.kernels.size();
+        std::string line = fmt::format("{} recorded in {} forwards: {:.4g} ms and gaps of {:.2g} ms", kernels,
+                                       activity.runs, activity.kernels_ms, activity.gaps_ms);
+        if (!activity.inflation.empty()) {
+            const RecordInflation& shortest = activity.inflation.front();
+            line += fmt::format("; a kernel of {:.1f} us is recorded as {:.1f} us and takes {:.1f} us with records",
+                                shortest.kernel_us, shortest.recorded_us, shortest.profiled_us);
+        }
+        text += labelled("kernels", line, width);
+    } else if (point.backend == "cuda" && !activity.unavailable.empty()) {
+        text += labelled("kernels", "unavailable: " + activity.unavailable, width);
+    }
+    const CounterRun& counters = point.counters;
+    if (!counters.unavailable.empty())
+        return text + labelled("counters", "unavailable: " + counters.unavailable, width);
+    if (counters.metrics.empty()) return text;
+    text += labelled("counters",
+                     join_present({fmt::format("{}", fmt::join(counters.requested, ", ")),
+                                   counters.chip.empty() ? ""
+                                                         : fmt::format("{}, {} pass{}", counters.chip, counters.passes,
+                                                                       counters.passes == 1 ? "" : "es"),
+                                   format_seconds(counters.seconds)}),
+                     width);
+    std::map<std::string, std::vector<std::string>> by_reason;
+    for (const CountedMetric& metric : counters.metrics)
+        if (metric.origin != Origin::measured && point.backend == "cpu")
+            by_reason[fmt::format("{}: {}", name(metric.origin), metric.reason)].push_back(metric.name);
+    for (const auto& [reason, names] : by_reason)
+        text += labelled("", fmt::format("{} {}", fmt::join(names, ", "), reason), width);
+    return text;
+}
+
 std::string write_phases(const Point& point, std::size_t width) {
     std::vector<std::string> phases;
     for (const auto& [phase, seconds] : point.phase_seconds)
@@ -238,8 +277,8 @@ std::string write_point(const Point& point, std::size_t width) {
     if (point.end_to_end)
         text += latency_table(point, width) + write_throughput(point, width) + write_memory(point, width) +
                 write_conditions(point, width);
-    return text + write_verification(point, width) + write_phases(point, width) + op_table(point, width) +
-           layer_table(point, width);
+    return text + write_verification(point, width) + write_profile(point, width) + write_phases(point, width) +
+           op_table(point, width) + layer_table(point, width) + hardware_table(point, width);
 }
 
 }  // namespace

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <iterator>
 
 #include "analysis/breakdown.h"
+#include "analysis/table_query.h"
 #include "analysis/write/format.h"
 #include "analysis/write/table.h"
 
@@ -53,6 +55,31 @@ std::string closing_line(const Point& point, const Breakdown& breakdown) {
                        point.backend == "cuda" ? "CUDA graph" : "forward pass", fixed(whole_ms * unit.per_ms, decimals),
                        unit.name, fixed(std::abs(sum_ms - whole_ms) * unit.per_ms, decimals), unit.name,
                        sum_ms >= whole_ms ? "more" : "less");
+}
+
+/// A column of the hardware table, with a header shorter than its own: the title says the rest.
+struct HardwareColumn {
+    std::string_view name, header;
+    int droppable = 0;
+    bool counted = false;  ///< needs counters
+};
+constexpr HardwareColumn hardware_columns[] = {
+    {"layer", "layer"},
+    {"kernel", "kernel", 1},
+    {"occ_theory", "theory %"},
+    {"occ_achieved", "occ %"},
+    {"occ_limiter", "limited by"},
+    {"ipc", "ipc", 2, true},
+    {"tensor_active", "tensor %", 0, true},
+    {"dram_gb_per_s", "DRAM GB/s", 0, true},
+    {"dram_over_compulsory", "DRAM x", 0, true},
+};
+
+/// Limiters in few letters.
+std::string abbreviated(std::string text) {
+    for (const auto& [word, few] : {std::pair{"registers", "regs"}, std::pair{"shared memory", "smem"}})
+        if (const std::size_t at = text.find(word); at != text.npos) text.replace(at, std::strlen(word), few);
+    return text;
 }
 
 }  // namespace
@@ -155,6 +182,40 @@ std::string layer_table(const Point& point, std::size_t width) {
             ? std::string("by layer, slowest first (* is every block)")
             : fmt::format("by layer, the slowest {} of {} (* is every block)", shown, breakdown.groups.size());
     return "\n  " + title + '\n' + table.text(4, width);
+}
+
+std::string hardware_table(const Point& point, std::size_t width) {
+    const auto counted = [&](std::string_view metric) {
+        return std::ranges::find(point.counters.metrics, metric, &CountedMetric::name) != point.counters.metrics.end();
+    };
+    if (point.backend != "cuda" || (point.activity.runs == 0 && !counted("tensor_active"))) return {};
+    const ResultFile file{"", Result{{}, {point}, {}}};
+    TableQuery query;
+    query.level = &find_level("layer");
+    query.fold = true;
+    query.sort = SortBy{"time_us", true};
+    query.top = most_layers;
+    std::vector<TableColumn> layout;
+    for (const HardwareColumn& column : hardware_columns) {
+        if (column.counted && !counted("tensor_active")) continue;
+        query.columns.emplace_back(column.name);
+        const bool is_text = find_column(column.name, point.counters.metrics).align == Align::left;
+        layout.push_back({std::string(column.header), is_text ? Align::left : Align::right, column.droppable,
+                          column.name == "kernel"});
+    }
+    const QueriedTable found = query_table(std::span(&file, 1), query);
+    Table text(std::move(layout));
+    for (const TableRow& row : found.rows) {
+        std::vector<std::string> cells;
+        for (const Column& column : found.columns) {
+            const Value value = column.value(row);
+            const bool is_limiter = column.name == "occ_limiter";
+            const std::string cell = value == Value(NoValue::na) ? "" : shown(column, value);
+            cells.push_back(is_limiter ? abbreviated(cell) : cell);
+        }
+        text.add_row(std::move(cells));
+    }
+    return "\n  what the hardware did (DRAM x: its bytes over the compulsory ones)\n" + text.text(4, width);
 }
 
 std::string sweep_table(std::span<const Point> points, std::size_t width) {

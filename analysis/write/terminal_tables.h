@@ -18,6 +18,10 @@ std::string op_table(const Point& point, std::size_t width);
 /// The slowest layers, the same layer of all blocks summed.
 std::string layer_table(const Point& point, std::size_t width);
 
+/// What the hardware did in the slowest layers, the same layer of all blocks as one: launch, occupancy, traffic, pipes.
+/// Empty without kernels or counters.
+std::string hardware_table(const Point& point, std::size_t width);
+
 /// One row for each point of a sweep.
 std::string sweep_table(std::span<const Point> points, std::size_t width);
 

@@ -19,6 +19,9 @@ std::string write_terminal(const Result& result, int width);
 /// steps.csv: one row a step of every point, a header, RFC 4180 quoting; numbers with full precision.
 std::string write_steps_csv(const Result& result);
 
+/// kernels.csv: likewise one row a kernel, with its launch, its recorded time and its occupancy.
+std::string write_kernels_csv(const Result& result);
+
 /// How `kbench table` writes: `space` is aligned for people, the others are for documents and programs.
 enum class TableFormat { space, markdown, json, csv };
 inline constexpr std::string_view table_format_names[] = {"space", "markdown", "json", "csv"};

@@ -43,6 +43,12 @@ void check_state(Backend& backend) {
         throttle.empty() ? "seen, samples under it are repeated" : throttle + ": throttled samples are not noticed");
 }
 
+void check_counters(Backend& backend) {
+    for (const auto& [what, found] : backend.probe_counters())
+        row(what, found.value ? "ok" : "missing",
+            found.value ? std::string(name(found.origin)) : found.reason + ": timing goes on without");
+}
+
 }  // namespace
 
 int doctor_command(const std::vector<std::string>& arguments, const std::string& command_line) {
@@ -66,6 +72,7 @@ int doctor_command(const std::vector<std::string>& arguments, const std::string&
     for (const auto& [library, version] : e.libraries) row(library, "ok", version);
     check_state(*cpu);
     check_precisions(*cpu);
+    check_counters(*cpu);
 #ifdef KBENCH_HAVE_CUDA
     if (const std::string why = cuda_unavailable(); !why.empty()) {
         row("gpu", "missing", why + ": models run on the CPU");
@@ -81,6 +88,7 @@ int doctor_command(const std::vector<std::string>& arguments, const std::string&
         for (const auto& [library, version] : libraries) row(library, "ok", version);
         check_state(*gpu);
         check_precisions(*gpu);
+        check_counters(*gpu);
     }
 #else
     row("gpu", "missing", "this kbench was built without CUDA (toolkit >= 12.6 needed): models run on the CPU");

@@ -38,7 +38,8 @@ void list_options() {
 }
 
 void list_columns() {
-    for (const Column& column : columns()) fmt::print("{:<20} {:<8} {}\n", column.name, column.unit, column.what);
+    for (const Column& column : columns()) fmt::print("{:<21} {:<10} {}\n", column.name, column.unit, column.what);
+    fmt::print("Any counter of the result is a column under its own name: `kbench list metrics`.\n");
 }
 
 struct Subject {

@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -104,6 +105,7 @@ int run_command(const std::vector<std::string>& arguments, const std::string& co
     request.run.cache_directory = cache_directory();
     std::string remark;
     const std::unique_ptr<Backend> backend = choose_backend(request.backend, remark);
+    backend->check(request.run.counters);
     request.run.out = prepare_directory(request.run.out, request.run.config.name);
 
     Result result;
@@ -124,9 +126,11 @@ int run_command(const std::vector<std::string>& arguments, const std::string& co
     }
     print(result, request);
 
-    for (const Point& point : result.points)
-        if (point.status == PointStatus::done) return static_cast<int>(ExitCode::success);
-    throw DeviceError("nothing was measured: " + result.points.front().reason);
+    const auto done = std::ranges::find(result.points, PointStatus::done, &Point::status);
+    if (done == result.points.end()) throw DeviceError("nothing was measured: " + result.points.front().reason);
+    if (request.run.counters.required && !done->counters.unavailable.empty())
+        throw DeviceError("all is measured but the counters that were asked for: " + done->counters.unavailable);
+    return static_cast<int>(ExitCode::success);
 }
 
 }  // namespace kbench

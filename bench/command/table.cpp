@@ -1,9 +1,11 @@
 // kbench table: rows and columns of results that were measured before.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 
 #include "analysis/result_json.h"
@@ -25,15 +27,24 @@ ResultFile read_result(const std::string& name) {
     return {path.string(), parse_result(text.str(), path.string())};
 }
 
-/// Points that a table of steps cannot show; said beside the table, for it may be read by a program.
-void report_points_without_steps(const std::vector<ResultFile>& files, const TableQuery& query) {
+/// Why a table of steps or kernels cannot show the point; nothing where it can.
+std::optional<std::string> absence(const Point& point, bool of_kernels) {
+    if (point.steps.empty())
+        return fmt::format("no steps: {}{}{}", name(point.status), point.reason.empty() ? "" : ": ", point.reason);
+    const auto has_kernels = [](const StepResult& step) { return !step.kernels.empty(); };
+    if (!of_kernels || std::ranges::any_of(point.steps, has_kernels)) return std::nullopt;
+    const std::string& reason = point.activity.unavailable;
+    return fmt::format("no kernels: {}", reason.empty() ? "none were recorded" : reason);
+}
+
+/// Points that the table cannot show; said beside it, for it may be read by a program.
+void report_absent_points(const std::vector<ResultFile>& files, const TableQuery& query) {
     if (query.level->keeps_empty_points) return;
     for (const ResultFile& file : files)
         for (std::size_t i = 0; i < file.result.points.size(); ++i) {
-            const Point& point = file.result.points[i];
-            if (!point.steps.empty() || (query.point && *query.point != i)) continue;
-            fmt::print(stderr, "kbench: {}: point {} has no steps: {}{}{}\n", file.path, i, name(point.status),
-                       point.reason.empty() ? "" : ": ", point.reason);
+            if (query.point && *query.point != i) continue;
+            if (const auto what = absence(file.result.points[i], query.level->rows_are_kernels))
+                fmt::print(stderr, "kbench: {}: point {} has {}\n", file.path, i, *what);
         }
 }
 
@@ -55,7 +66,7 @@ int table_command(const std::vector<std::string>& arguments, const std::string&)
     const std::string text = write_table(table, request.format, request.width ? request.width : terminal_width());
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fflush(stdout);
-    report_points_without_steps(files, request.query);
+    report_absent_points(files, request.query);
     return 0;
 }
 

@@ -9,68 +9,25 @@
 #include <fmt/format.h>
 
 #include "bench/backend.h"
+#include "bench/cuda/activity.h"
+#include "bench/cuda/graph.h"
+#include "bench/cuda/nvtx.h"
+#include "bench/cuda/range_profiler.h"
 #include "bench/nvml.h"
 #include "bench/plan.h"
 #include "kernels/check.h"
 #include "kernels/gemm/cublaslt.h"
+#include "kernels/spin.h"
 #include "models/error.h"
 
 namespace kbench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-/// A timing event.
-class Event {
-  public:
-    Event() { KBENCH_CUDA(cudaEventCreate(&event_)); }
-    ~Event() {
-        if (event_ != nullptr) cudaEventDestroy(event_);
-    }
-    Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
-    Event(const Event&) = delete;
-    Event& operator=(const Event&) = delete;
-    operator cudaEvent_t() const { return event_; }
-
-  private:
-    cudaEvent_t event_ = nullptr;
-};
-
-/// To the nanosecond, which is finer than events tick.
-double elapsed_ms(const Event& from, const Event& to) {
-    float ms = 0;
-    KBENCH_CUDA(cudaEventElapsedTime(&ms, from, to));
-    return std::round(static_cast<double>(ms) * 1e6) / 1e6;
-}
-
-/// An instantiated graph.
-class Graph {
-  public:
-    Graph() = default;
-    template <class Enqueue>
-    Graph(cudaStream_t stream, Enqueue enqueue) {
-        cudaGraph_t graph = nullptr;
-        KBENCH_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-        enqueue();
-        KBENCH_CUDA(cudaStreamEndCapture(stream, &graph));
-        KBENCH_CUDA(cudaGraphInstantiate(&exec_, graph, 0));
-        KBENCH_CUDA(cudaGraphDestroy(graph));
-        KBENCH_CUDA(cudaGraphUpload(exec_, stream));
-    }
-    ~Graph() {
-        if (exec_ != nullptr) cudaGraphExecDestroy(exec_);
-    }
-    Graph(Graph&& other) noexcept { *this = std::move(other); }
-    Graph& operator=(Graph&& other) noexcept {
-        std::swap(exec_, other.exec_);
-        return *this;
-    }
-    void launch(cudaStream_t stream) const { KBENCH_CUDA(cudaGraphLaunch(exec_, stream)); }
-    explicit operator bool() const { return exec_ != nullptr; }
-
-  private:
-    cudaGraphExec_t exec_ = nullptr;
-};
+using cuda::elapsed_ms;
+using cuda::Event;
+using cuda::Graph;
+using Records = std::vector<cuda::KernelRecord>;
 
 std::string runtime_version() {
     int version = 0;
@@ -149,8 +106,10 @@ class CudaBackend final : public Backend {
 
     void prepare(const Plan& plan) override {
         plan_ = &plan;
+        name_ranges();
         enqueue_all();  // loads every kernel before capture: lazy loading is not allowed to happen inside
         synchronize();
+        work_ = work_by_step();
         graph_ = Graph(stream_, [this] { enqueue_all(); });
         step_events_.clear();
         for (std::size_t i = 0; i <= empty_intervals + plan.steps().size(); ++i) step_events_.emplace_back();
@@ -191,6 +150,8 @@ class CudaBackend final : public Backend {
     }
 
     StepTimes step_times() override {
+        // Between other forwards, as the whole was timed: a GPU that comes from a pause runs at another clock.
+        for (int i = 0; i < step_warm_ups; ++i) graph_.launch(stream_);
         step_graph_.launch(stream_);
         synchronize();
         const auto interval_us = [this](std::size_t i) {
@@ -203,6 +164,88 @@ class CudaBackend final : public Backend {
         for (std::size_t i = empty_intervals; i + 1 < step_events_.size(); ++i)
             times.us.push_back(std::max(0.0, std::round((interval_us(i) - times.overhead_us) * 1e3) / 1e3));
         return times;
+    }
+
+    StepKernels record_kernels(int runs, double warm_up_s) override {
+        const std::vector<Chain> chains = time_chains();
+        const double forward_ms = timed_ms([this] { graph_.launch(stream_); });
+        const int warm_ups = std::clamp(static_cast<int>(warm_up_s * 1e3 / forward_ms), 1, 100);
+        cuda::ActivityRecorder recorder;
+        StepKernels result;
+        result.run.runs = runs;
+        std::vector<double> profiled_ms;
+        std::vector<std::vector<Records>> recorded;
+        for (int run = 0; run < runs; ++run) {
+            // A forward among others: the clock is the one that the power limit allows, as in the timing runs.
+            for (int i = 0; i < warm_ups; ++i) graph_.launch(stream_);
+            recorder.take();
+            profiled_ms.push_back(timed_ms([this] { graph_.launch(stream_); }));
+            recorded.push_back(by_step(recorder.take()));
+        }
+        result.run.profiled_ms = summarise(profiled_ms).median;
+        for (std::size_t s = 0; s < work_.size(); ++s) {
+            result.by_step.push_back(median_kernels(recorded, s));
+            for (const KernelResult& kernel : result.by_step.back()) {
+                result.run.kernels_ms += kernel.time_us * 1e-3;
+                result.run.gaps_ms += kernel.gap_us * 1e-3;
+            }
+        }
+        result.run.inflation = record_chains(chains, recorder);
+        return result;
+    }
+
+    void check(const CounterRequest& request) const override {
+        std::string chip;
+        try {
+            chip = cuda::chip_of_device(device_);
+        } catch (const DeviceError&) {
+            return;  // count() will say why
+        }
+        const cuda::CuptiHost host(chip);
+        for (const std::string& counter : counters_of(requested_metrics(metric_sets(chip), request)))
+            host.require(counter);
+    }
+
+    /// Every pass is a whole forward, so what a step overwrites its predecessors have made anew.
+    StepCounters count(const CounterRequest& request) override {
+        const auto start = Clock::now();
+        const std::size_t steps = plan_->steps().size();
+        const std::string chip = cuda::chip_of_device(device_);
+        const std::vector<Metric> metrics = requested_metrics(metric_sets(chip), request);
+        cuda::RangeProfiler profiler(device_, chip, counters_of(metrics), steps);
+        StepCounters result;
+        result.discarded.resize(steps);
+        profiler.collect([&](std::size_t pass) { discard_changed(pass, result.discarded); },
+                         [this](std::size_t step) { plan_->run_step(step, stream_); });
+        for (std::size_t s = 0; s < steps; ++s)
+            result.by_step.push_back(metric_values(metrics, profiler.counters(), profiler.values(s)));
+        result.run.chip = chip;
+        result.run.passes = static_cast<int>(profiler.passes());
+        result.run.metrics = describe_metrics(metrics);
+        result.run.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+        return result;
+    }
+
+    std::vector<std::pair<std::string, Quantity>> probe_counters() override {
+        const auto attempt = [](auto probe) {
+            try {
+                return Quantity::measured(probe());
+            } catch (const DeviceError& error) {
+                return Quantity::unavailable(error.what());
+            }
+        };
+        const auto work = [this] { cuda::spin(10000, properties_.multiProcessorCount, stream_); };
+        const Quantity kernels = attempt([&] {
+            cuda::ActivityRecorder recorder;
+            work();
+            return static_cast<double>(recorder.take().size());
+        });
+        const Quantity cycles = attempt([&] {
+            cuda::RangeProfiler profiler(device_, cuda::chip_of_device(device_), {"sm__cycles_active.avg"}, 1);
+            profiler.collect([](std::size_t) {}, [&](std::size_t) { work(); });
+            return profiler.values(0).front();
+        });
+        return {{"kernel records", kernels}, {"gpu counters", cycles}};
     }
 
     MachineState& machine_state() override { return *state_; }
@@ -239,8 +282,143 @@ class CudaBackend final : public Backend {
     std::int64_t column_multiple(Precision) const override { return 64; }
 
   private:
+    /// A graph of kernels of one length, one after another, and the time of one of them without records.
+    struct Chain {
+        Graph graph;
+        double kernel_us;
+    };
+    static constexpr int chain_kernels = 100;
+    static constexpr int step_warm_ups = 4;
+
     void enqueue_all() {
-        for (std::size_t s = 0; s < plan_->steps().size(); ++s) plan_->run_step(s, stream_);
+        const cuda::NvtxRange forward("forward");
+        for (std::size_t s = 0; s < plan_->steps().size(); ++s) {
+            const cuda::NvtxRange layer(range_names_[s].first), step(range_names_[s].second);
+            plan_->run_step(s, stream_);
+        }
+    }
+
+    void name_ranges() {
+        range_names_.clear();
+        for (const PlannedStep& planned : plan_->steps())
+            range_names_.emplace_back(plan_->model().ops[planned.step.naming_op].layer,
+                                      fmt::format("{} {} {}", op_name(planned.step.kind), shape_text(planned.step.kind),
+                                                  planned.provider->name()));
+    }
+
+    std::vector<cuda::CapturedWork> work_by_step() {
+        std::vector<cuda::CapturedWork> work;
+        for (std::size_t s = 0; s < plan_->steps().size(); ++s)
+            work.push_back(cuda::captured_work(stream_, [&] { plan_->run_step(s, stream_); }));
+        return work;
+    }
+
+    /// The kernels of a pass must be those that were timed.
+    void discard_changed(std::size_t pass, std::vector<std::string>& discarded) {
+        const std::vector<cuda::CapturedWork> now = work_by_step();
+        for (std::size_t s = 0; s < now.size(); ++s)
+            if (now[s] != work_[s] && discarded[s].empty())
+                discarded[s] = fmt::format("the kernels of counter pass {} were not those of the timing run", pass);
+    }
+
+    template <class Enqueue>
+    double timed_ms(Enqueue enqueue) {
+        const Event before, after;
+        KBENCH_CUDA(cudaEventRecord(before, stream_));
+        enqueue();
+        KBENCH_CUDA(cudaEventRecord(after, stream_));
+        synchronize();
+        return elapsed_ms(before, after);
+    }
+
+    /// Chains of about 2, 5 and 20 microseconds a kernel.
+    std::vector<Chain> time_chains() {
+        std::vector<Chain> chains;
+        cuda::spin(1, properties_.multiProcessorCount, stream_);
+        for (const std::int64_t cycles : {2000, 8000, 36000}) {
+            Chain chain{Graph(stream_,
+                              [&] {
+                                  for (int k = 0; k < chain_kernels; ++k)
+                                      cuda::spin(cycles, properties_.multiProcessorCount, stream_);
+                              }),
+                        0};
+            chain.kernel_us = time_chain(chain);
+            chains.push_back(std::move(chain));
+        }
+        return chains;
+    }
+
+    /// From start to start, the median of several launches.
+    double time_chain(const Chain& chain) {
+        std::vector<double> us;
+        for (int run = 0; run < 6; ++run)
+            us.push_back(timed_ms([&] { chain.graph.launch(stream_); }) * 1e3 / chain_kernels);
+        us.erase(us.begin());
+        return summarise(us).median;
+    }
+
+    std::vector<RecordInflation> record_chains(const std::vector<Chain>& chains, cuda::ActivityRecorder& recorder) {
+        std::vector<RecordInflation> inflation;
+        for (const Chain& chain : chains) {
+            const double profiled_us = time_chain(chain);
+            std::vector<double> recorded;
+            for (const cuda::KernelRecord& record : recorder.take())
+                recorded.push_back(us(record.start_ns, record.end_ns));
+            if (recorded.empty()) throw DeviceError("CUPTI recorded no kernel");
+            inflation.push_back({chain.kernel_us, summarise(recorded).median, profiled_us});
+        }
+        return inflation;
+    }
+
+    /// The records of one launch of the graph, by step: nodes of the graph are numbered as they were captured. A node
+    /// that fills memory may run as a kernel and a step may have more of them than it launched.
+    std::vector<Records> by_step(Records records) const {
+        std::size_t nodes = 0;
+        std::vector<std::size_t> step_of_node;
+        for (std::size_t s = 0; s < work_.size(); ++s) {
+            nodes += work_[s].nodes;
+            step_of_node.resize(nodes, s);
+        }
+        if (records.empty()) throw DeviceError("CUPTI recorded no kernel of the forward");
+        const std::uint64_t first = std::ranges::min(records, {}, &cuda::KernelRecord::graph_node).graph_node;
+        std::vector<Records> steps(work_.size());
+        for (cuda::KernelRecord& record : records) {
+            const std::uint64_t node = record.graph_node - first;
+            if (record.graph_node == 0 || node >= nodes)
+                throw DeviceError(fmt::format("CUPTI gave kernel {} the graph node {}, {} after the first of {} nodes",
+                                              record.launch.short_name, record.graph_node, node, nodes));
+            steps[step_of_node[node]].push_back(std::move(record));
+        }
+        for (std::size_t s = 0; s < steps.size(); ++s)
+            if (steps[s].size() < work_[s].launches.size())
+                throw DeviceError(fmt::format("CUPTI recorded {} kernels of step {}, which launches {}",
+                                              steps[s].size(), s, work_[s].launches.size()));
+        return steps;
+    }
+
+    static double us(std::uint64_t from_ns, std::uint64_t to_ns) {
+        return static_cast<double>(static_cast<std::int64_t>(to_ns - from_ns)) * 1e-3;
+    }
+
+    /// The kernels of one step as the median of all runs: of their times and of the gaps before them.
+    static std::vector<KernelResult> median_kernels(const std::vector<std::vector<Records>>& runs, std::size_t step) {
+        std::vector<KernelResult> kernels;
+        for (std::size_t k = 0; k < runs.front()[step].size(); ++k) {
+            std::vector<double> time_us, gap_us;
+            for (const std::vector<Records>& run : runs) {
+                if (run[step].size() <= k) throw DeviceError(fmt::format("step {} ran other kernels each time", step));
+                const cuda::KernelRecord& record = run[step][k];
+                time_us.push_back(us(record.start_ns, record.end_ns));
+                const cuda::KernelRecord* before = k > 0      ? &run[step][k - 1]
+                                                   : step > 0 ? &run[step - 1].back()
+                                                              : nullptr;
+                if (before != nullptr) gap_us.push_back(us(before->end_ns, record.start_ns));
+            }
+            KernelResult& kernel = kernels.emplace_back(runs.front()[step][k].launch);
+            kernel.time_us = summarise(time_us).median;
+            kernel.gap_us = gap_us.empty() ? 0 : summarise(gap_us).median;
+        }
+        return kernels;
     }
 
     void record_step_event(std::size_t index) {
@@ -283,6 +461,8 @@ class CudaBackend final : public Backend {
     cudaStream_t stream_ = nullptr;
     const Plan* plan_ = nullptr;
     Graph graph_, step_graph_;
+    std::vector<std::pair<std::string, std::string>> range_names_;  ///< layer and step, for NVTX
+    std::vector<cuda::CapturedWork> work_;                          ///< by step
     std::vector<Event> step_events_, chunk_events_;
     PinnedBuffer host_logits_, host_tokens_;
     std::unique_ptr<Nvml> state_;

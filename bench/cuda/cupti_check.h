@@ -1,11 +1,18 @@
-// The one helper for CUPTI calls: every call goes through it, failures become DeviceError with CUPTI's text.
+// The one helper for CUPTI calls: every call goes through it, failures become DeviceError with CUPTI's text or, where
+// the cause is known, with what would help.
 #pragma once
 
 #include <cupti_result.h>
 
+#include <string_view>
+
 namespace kbench::cuda {
 
-/// Throws DeviceError naming `call`, `file`:`line` and CUPTI's text unless `status` is CUPTI_SUCCESS.
+/// Why CUPTI refuses to profile here and what would help, for the refusals that have a cause outside kbench (no
+/// permission, another profiler, a virtual GPU, ...); empty for all others.
+std::string_view profiling_obstacle(CUptiResult status);
+
+/// Unless `status` is CUPTI_SUCCESS throws DeviceError: the obstacle, or `call`, `file`:`line` and CUPTI's text.
 void check(CUptiResult status, const char* call, const char* file, int line);
 
 }  // namespace kbench::cuda

@@ -151,6 +151,143 @@ TEST(Columns, PeopleGetDecimalsAndOneLineProgramsGetEveryDigit) {
     EXPECT_EQ(people("tc"), "na");
 }
 
+/// A step whose one kernel, or each of whose kernels, took `kernel_us`.
+StepResult recorded(std::vector<double> kernel_us) {
+    StepResult result = step(10, 1e9, 5e6);
+    for (const double time_us : kernel_us) {
+        KernelResult kernel;
+        kernel.name = "void ns::gemm<float>(int)";
+        kernel.short_name = "gemm";
+        kernel.time_us = time_us;
+        kernel.gap_us = 0.5;
+        kernel.grid = {128, 2, 1};
+        kernel.block = {384, 1, 1};
+        kernel.registers = 168;
+        kernel.dynamic_shared_bytes = 1024;
+        kernel.cluster_blocks = 2;
+        kernel.stream = 7;
+        kernel.theoretical_occupancy_pct = Quantity::derived(10 * time_us);
+        kernel.waves = Quantity::derived(1.25);
+        kernel.lost_in_last_wave_pct = Quantity::unavailable("clusters");
+        kernel.limiters = {"registers", "shared memory"};
+        kernel.occupancy_hint = "fewer";
+        result.kernels.push_back(kernel);
+    }
+    return result;
+}
+
+TEST(KernelColumns, ShowAStepsOnlyKernel) {
+    const Row row({recorded({4})});
+    const std::pair<const char*, const char*> cells[] = {
+        {"kernel", "gemm"},    {"kernel_full", "void ns::gemm<float>(int)"},
+        {"kernels", "1"},      {"grid", "128,2,1"},
+        {"block", "384,1,1"},  {"stream", "7"},
+        {"device", "0"},       {"regs", "168"},
+        {"smem_static", "0"},  {"smem_dynamic", "1024"},
+        {"local_bytes", "0"},  {"cluster", "2"},
+        {"kernel_us", "4"},    {"gap_us", "0.5"},
+        {"occ_theory", "40"},  {"occ_limiter", "registers,shared memory"},
+        {"waves", "1.25"},     {"lost_last_wave", "na"},
+        {"occ_hint", "fewer"}, {"occ_achieved", "na"},
+        {"time_us", "10"},     {"implementation", "tile 128x128"},
+    };
+    for (const auto& [column, text] : cells) EXPECT_EQ(row.text(column), text) << column;
+}
+
+TEST(KernelColumns, OfSeveralKernelsAreJoinedSharedSummedOrWeighted) {
+    StepResult two = recorded({1, 3});
+    two.kernels[1].short_name = "reduce";
+    two.kernels[1].registers = 32;
+    const Row row({two});
+    EXPECT_EQ(row.text("kernel"), "gemm+reduce");
+    EXPECT_EQ(row.text("kernels"), "2");
+    EXPECT_EQ(row.text("regs"), "various");
+    EXPECT_EQ(row.text("grid"), "128,2,1");
+    EXPECT_EQ(row.text("kernel_us"), "4");
+    EXPECT_EQ(row.text("gap_us"), "1");
+    EXPECT_EQ(row.text("occ_theory"), "25") << "(1 us of 10 %, 3 us of 30 %) / 4 us";
+}
+
+TEST(KernelColumns, AreNaWhereAStepsKernelsAreNotKnown) {
+    const Row row({recorded({4}), step(10, 1, 1)});
+    for (const char* name : {"kernels", "kernel_full", "kernel_us", "gap_us", "regs", "grid", "occ_theory", "waves"}) {
+        const Value value = row.value(name);
+        EXPECT_TRUE(std::holds_alternative<NoValue>(value)) << name << ": " << exact(value);
+    }
+}
+
+StepResult with_counters(double time_us, std::map<std::string, double> counters) {
+    StepResult result = step(time_us, 1e9, 5e6);
+    result.counters = std::move(counters);
+    return result;
+}
+
+TEST(ExecutedColumns, FollowTheCounters) {
+    StepResult counted = with_counters(
+        2, {{"tensor_fp16_ops", 1.5e9}, {"tensor_bf16_ops", 0}, {"tensor_tf32_ops", 0},     {"tensor_fp64_ops", 0},
+            {"sass_fadd", 1e6},         {"sass_fmul", 0},       {"sass_ffma", 2e6},         {"sass_dadd", 0},
+            {"sass_dmul", 0},           {"sass_dfma", 7},       {"sass_hadd", 0},           {"sass_hmul", 0},
+            {"sass_hfma", 3},           {"cf_executed", 11},    {"dram_read_bytes", 6e6},   {"dram_write_bytes", 4e6},
+            {"l2_bytes", 2e7},          {"sm_active", 90},      {"achieved_occupancy", 23}, {"ipc", 1.5}});
+    counted.padding_flops = 2e8;
+    counted.matrix_flops = 1.2e9;
+    const Row row({counted});
+    const std::pair<const char*, double> cells[] = {
+        {"executed_fp16", 1.5e9},
+        {"executed_fp32", 5e6},
+        {"executed_fp64", 14},
+        {"executed_bf16", 0},
+        {"executed_flops", 1505000026},
+        {"executed_over_model", 1505000026 / 1.2e9},
+        {"matrix_flops", 1.2e9},
+        {"flop_count_sp", 5e6},
+        {"flop_count_dp", 14},
+        {"flop_count_hp", 12},
+        {"cf_executed", 11},
+        {"dram_bytes", 1e7},
+        {"dram_over_compulsory", 2},
+        {"l2_over_compulsory", 4},
+        {"dram_gb_per_s", 5000},
+        {"dram_read_throughput", 3000},
+        {"dram_write_throughput", 2000},
+        {"sm_active", 90},
+        {"sm_efficiency", 90},
+        {"achieved_occupancy", 23},
+        {"occ_achieved", 23},
+        {"ipc", 1.5},
+    };
+    for (const auto& [column, value] : cells) EXPECT_DOUBLE_EQ(std::get<double>(row.value(column)), value) << column;
+    EXPECT_EQ(row.text("tc"), "1");
+    EXPECT_EQ(row.text("mismatch"), "na");
+}
+
+TEST(ExecutedColumns, AreNaWithoutCounters) {
+    const Row row({step(1, 1, 1)});
+    for (const char* name :
+         {"tc", "executed_flops", "executed_fp16", "executed_over_model", "mismatch", "flop_count_sp", "cf_executed",
+          "dram_bytes", "dram_over_compulsory", "l2_over_compulsory", "dram_gb_per_s", "sm_active", "ipc"})
+        EXPECT_EQ(row.value(name), Value(NoValue::na)) << name;
+}
+
+TEST(ExecutedColumns, SayWhatDoesNotMatch) {
+    StepResult plain = with_counters(1, {{"tensor_active", 0}});
+    plain.matrix_flops = 1e9;
+    const Row row({plain});
+    EXPECT_EQ(row.text("tc"), "0");
+    EXPECT_EQ(row.text("mismatch"), "asked for fp16, but ran on plain cores");
+}
+
+TEST(CounterMeans, AreWeightedByMediansWithoutRecordsAndByRecordsWithThem) {
+    StepResult fast = with_counters(1, {{"sm_active", 100}}), slow = with_counters(3, {{"sm_active", 20}});
+    EXPECT_EQ(Row({fast, slow}).text("sm_active"), "40");
+    fast.kernels = recorded({3}).kernels;
+    EXPECT_EQ(Row({fast, slow}).text("sm_active"), "40") << "one of them alone has records";
+    slow.kernels = recorded({0.5, 0.5}).kernels;
+    EXPECT_EQ(Row({fast, slow}).text("sm_active"), "80");
+    slow.counters.clear();
+    EXPECT_EQ(Row({fast, slow}).text("sm_active"), "na");
+}
+
 TEST(Columns, AnUnknownNameGetsTheNearestOnes) {
     try {
         find_column("tflops_per_s");

@@ -79,6 +79,33 @@ TEST(StepsCsv, LeavesTimesAndRatesEmptyWithoutATime) {
     EXPECT_NE(cell(rows, 1, "flops"), "");
 }
 
+TEST(KernelsCsv, HasOneRowForEachKernel) {
+    Result result = example::short_result();
+    KernelResult kernel;
+    kernel.name = "void gemm<half, 128>(int, float)";
+    kernel.short_name = "gemm";
+    kernel.time_us = 12.5;
+    kernel.grid = {8, 4, 1};
+    kernel.limiters = {"registers", "blocks"};
+    result.points[0].steps[1].kernels = {kernel, kernel};
+    result.points[0].steps[1].kernels[1].waves = Quantity::derived(0.5);
+    const auto rows = parse_csv(write_kernels_csv(result));
+    ASSERT_EQ(rows.size(), 3u);
+    for (const auto& row : rows) ASSERT_EQ(row.size(), rows[0].size());
+    EXPECT_EQ(cell(rows, 2, "step"), "1");
+    EXPECT_EQ(cell(rows, 2, "kernel_index"), "1");
+    EXPECT_EQ(cell(rows, 1, "kernel_full"), kernel.name);
+    EXPECT_EQ(cell(rows, 1, "time_us_median"), "12.5");
+    EXPECT_EQ(cell(rows, 1, "grid"), "8,4,1");
+    EXPECT_EQ(cell(rows, 1, "occ_limiter"), "registers,blocks");
+    EXPECT_EQ(cell(rows, 1, "waves"), "");
+    EXPECT_EQ(cell(rows, 2, "waves"), "0.5");
+}
+
+TEST(KernelsCsv, IsAHeaderWithoutKernels) {
+    EXPECT_EQ(parse_csv(write_kernels_csv(example::short_result())).size(), 1u);
+}
+
 TEST(StepsCsv, BytesAreTheSumOfTheRoles) {
     const auto rows = parse_csv(write_steps_csv(example::short_result()));
     for (std::size_t row = 1; row < rows.size(); ++row) {

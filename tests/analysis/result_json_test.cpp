@@ -42,7 +42,7 @@ std::string parse_error_with(const std::string& pointer, const Json& value) {
 }
 
 TEST(ResultJson, MatchesTheGoldenFile) {
-    Result result = example::short_result();
+    Result result = example::profiled_result();
     result.points[0].steps.resize(2);
     result.points = {result.points[0], result.points[3]};
     expect_golden("result.json", to_text(result));
@@ -138,21 +138,38 @@ TEST(ParseResult, NamesTheFieldThatIsWrong) {
 }
 
 TEST(ParseResult, NamesTheFieldThatIsUnknownOrMissing) {
-    EXPECT_EQ(parse_error_with("/points/0/btach", 1), "old.json: points[0].btach: not a field of kbench.result/1");
+    EXPECT_EQ(parse_error_with("/points/0/btach", 1), "old.json: points[0].btach: not a field of kbench.result/2");
     Json json = to_json(example::short_result());
     json["points"][1]["cost"].erase("flops");
     EXPECT_EQ(parse_error(json.dump()), "old.json: points[1].cost.flops: expected a value, found nothing");
 }
 
+TEST(ParseResult, TakesAnOlderVersionWithoutWhatIsNew) {
+    Json json = to_json(example::short_result());
+    json["schema"] = "kbench.result/1";
+    EXPECT_EQ(to_json(parse_result(json.dump(), "old.json"))["schema"], result_schema);
+    for (Json& point : json["points"]) {
+        point.erase("activity");
+        point.erase("counters");
+        for (Json& step : point["steps"])
+            for (const char* field : {"matrix_flops", "counters", "counters_discarded", "kernels"}) step.erase(field);
+    }
+    const Result old = parse_result(json.dump(), "old.json");
+    EXPECT_TRUE(old.points[0].steps[0].kernels.empty());
+    EXPECT_EQ(old.points[0].steps.size(), example::short_result().points[0].steps.size());
+    json["schema"] = result_schema;
+    EXPECT_EQ(parse_error(json.dump()), "old.json: points[0].activity: expected a value, found nothing");
+}
+
 TEST(ParseResult, TellsForeignFilesFromNewerOnes) {
     EXPECT_EQ(parse_error("{}", "x.json"), "x.json: not a kbench result (no \"schema\")");
     EXPECT_EQ(parse_error("[1]", "x.json"), "x.json: not a kbench result (no \"schema\")");
-    EXPECT_EQ(parse_error(R"({"schema": "kbench.result/2"})", "x.json"),
-              "x.json: schema kbench.result/2 is newer than kbench.result/1; use a newer kbench");
+    EXPECT_EQ(parse_error(R"({"schema": "kbench.result/3"})", "x.json"),
+              "x.json: schema kbench.result/3 is newer than kbench.result/2; use a newer kbench");
     EXPECT_EQ(parse_error(R"({"schema": "pytest/9"})", "x.json"),
-              "x.json: not a kbench result (\"schema\" is a string, not \"kbench.result/1\")");
+              "x.json: not a kbench result (\"schema\" is a string, not \"kbench.result/2\")");
     EXPECT_EQ(parse_error(R"({"schema": 1})", "x.json"),
-              "x.json: not a kbench result (\"schema\" is 1, not \"kbench.result/1\")");
+              "x.json: not a kbench result (\"schema\" is 1, not \"kbench.result/2\")");
 }
 
 TEST(ParseResult, RefusesWhatIsNotJson) {
@@ -261,7 +278,7 @@ TEST_F(Schema, AcceptsWhatIsWritten) {
 
 /// One of everything: a point with a step.
 Json smallest_example() {
-    Result result = example::short_result();
+    Result result = example::profiled_result();
     result.points.resize(1);
     result.points[0].steps.resize(1);
     return to_json(result);
@@ -284,13 +301,15 @@ TEST_F(Schema, RefusesTheSameMissingAndUnknownFieldsAsTheParser) {
     std::vector<std::string> texts;
     for (const std::string& pointer : pointers) {
         const Json::json_pointer at(pointer);
-        const bool free_key = std::regex_search(pointer, std::regex("/(libraries|phase_seconds|bytes\\w*)/"));
+        const bool free_key =
+            std::regex_search(pointer, std::regex("/(libraries|phase_seconds|bytes\\w*|steps/\\d+/counters)/"));
         if (!free_key) {
             Json shorter = valid;
             shorter[at.parent_pointer()].erase(at.back());
             texts.push_back(shorter.dump());
         }
-        const bool takes_any_key = pointer.ends_with("/libraries") || pointer.ends_with("/phase_seconds");
+        const bool takes_any_key =
+            std::regex_search(pointer, std::regex("/(libraries|phase_seconds|steps/\\d+/counters)$"));
         if (valid[at].is_object() && !takes_any_key) {
             Json longer = valid;
             longer[at]["surplus"] = 1;

@@ -29,7 +29,7 @@ std::vector<ResultFile> files(Result result) {
 TableQuery by(std::string_view level, const std::vector<std::string>& names = {}) {
     TableQuery query;
     query.level = &find_level(level);
-    query.columns = find_columns(names);
+    query.columns = names;
     return query;
 }
 
@@ -79,7 +79,7 @@ TEST(TableQuery, ARowIsAStepUnlessAskedOtherwise) {
     EXPECT_EQ(table.rows.size(), 3 * whole()[0].result.points[0].steps.size());
     EXPECT_EQ(table.rows[300].index, 300u);
     std::vector<std::string> names;
-    for (const Column* column : table.columns) names.push_back(column->name);
+    for (const Column& column : table.columns) names.push_back(column.name);
     EXPECT_THAT(names, ElementsAre("idx", "dir", "sub", "mod", "op", "kernel", "params", "sil")) << "as PyProf's";
 }
 
@@ -186,14 +186,117 @@ TEST(TableQuery, WrongWishesSayWhatWouldBeRight) {
     fold.fold = true;
     EXPECT_EQ(refusal([&] { query_table(whole(), point); }), "--point 4: run/result.json has points 0 to 3");
     EXPECT_THAT(refusal([&] { query_table(whole(), fold); }), HasSubstr("needs --by layer, not --by op"));
-    EXPECT_THAT(refusal([] { find_level("kernels"); }), HasSubstr("must be one of step, op, layer, point"));
+    EXPECT_THAT(refusal([] { find_level("kernels"); }), HasSubstr("must be one of kernel, step, op, layer, point"));
     EXPECT_THAT(refusal([] { parse_sort("time_us:down"); }), HasSubstr("must be asc or desc, not 'down'"));
-    EXPECT_THAT(refusal([] { parse_sort("tme_us"); }), HasSubstr("nearest: time_us"));
-    EXPECT_THAT(refusal([] { find_columns(std::vector<std::string>{"op", "al"}); }), HasSubstr("no column 'al'"));
+    TableQuery sorted = by("step");
+    sorted.sort = parse_sort("tme_us");
+    EXPECT_THAT(refusal([&] { query_table(whole(), sorted); }), HasSubstr("nearest: time_us"));
+    EXPECT_THAT(refusal([] { query_table(whole(), by("step", {"op", "al"})); }), HasSubstr("no column 'al'"));
 }
 
 TEST(TableQuery, AllIsEveryColumn) {
     EXPECT_EQ(find_columns(std::vector<std::string>{"all"}).size(), columns().size());
+}
+
+/// Two steps: one of two kernels, and one of one; both counted.
+Result counted_result() {
+    Result result = example::short_result();
+    result.points.resize(1);
+    Point& point = result.points[0];
+    point.steps.resize(2);
+    point.activity.runs = 5;
+    point.counters.metrics = {{"l1_hit_rate", "%", "hits.pct", Origin::measured, ""},
+                              {"ipc", "inst/cycle", "inst.per_cycle", Origin::measured, ""},
+                              {"l2_bytes", "byte", "bytes.sum", Origin::measured, ""},
+                              {"sectors", "sector", "sectors.ratio", Origin::measured, ""}};
+    double time_us = 2;
+    for (StepResult& step : point.steps) {
+        step.counters = {{"l1_hit_rate", 10 * time_us}, {"l2_bytes", 1e6}, {"sectors", 4 * time_us}};
+        KernelResult kernel;
+        kernel.short_name = "main_kernel";
+        kernel.time_us = time_us;
+        kernel.grid = {64, 2, 1};
+        step.kernels.push_back(kernel);
+        time_us *= 3;
+    }
+    KernelResult second;
+    second.short_name = "reduce";
+    second.time_us = 2;
+    point.steps[0].kernels.push_back(second);
+    return result;
+}
+
+/// The cells that a query for one column shows.
+std::vector<std::string> shown_cells(const std::vector<ResultFile>& list, const std::string& level,
+                                     const std::string& column) {
+    const QueriedTable table = query_table(list, by(level, {column}));
+    std::vector<std::string> shown;
+    for (const TableRow& row : table.rows) shown.push_back(exact(table.columns[0].value(row)));
+    return shown;
+}
+
+TEST(KernelLevel, MakesEachKernelARowInOrder) {
+    const auto list = files(counted_result());
+    EXPECT_THAT(shown_cells(list, "kernel", "idx"), ElementsAre("0", "1", "2"));
+    EXPECT_THAT(shown_cells(list, "kernel", "step"), ElementsAre("0", "0", "1"));
+    EXPECT_THAT(shown_cells(list, "kernel", "sub"), ElementsAre("0", "1", "0"));
+    EXPECT_THAT(shown_cells(list, "kernel", "seq"), ElementsAre("0", "0", "1"));
+    EXPECT_THAT(shown_cells(list, "kernel", "kernel"), ElementsAre("main_kernel", "reduce", "main_kernel"));
+    EXPECT_THAT(shown_cells(list, "kernel", "grid"), ElementsAre("64,2,1", "0,0,0", "64,2,1"));
+}
+
+TEST(KernelLevel, HasTheRecordedTimeAndItsShareOfAllKernels) {
+    const auto list = files(counted_result());
+    EXPECT_THAT(shown_cells(list, "kernel", "sil"), ElementsAre("2000", "2000", "6000"));
+    EXPECT_THAT(shown_cells(list, "kernel", "share"), ElementsAre("20", "20", "60"));
+    EXPECT_THAT(shown_cells(list, "kernel", "n"), ElementsAre("5", "5", "5"));
+    EXPECT_THAT(shown_cells(list, "kernel", "time_p25_us"), ElementsAre("na", "na", "na")) << "a step's";
+    EXPECT_THAT(shown_cells(list, "kernel", "flops"), testing::SizeIs(3));
+}
+
+TEST(KernelLevel, CountersOfAStepAreNoKernelsUnlessItIsAlone) {
+    const auto list = files(counted_result());
+    EXPECT_THAT(shown_cells(list, "kernel", "l2_bytes"), ElementsAre("na", "na", "1000000"));
+    EXPECT_THAT(shown_cells(list, "kernel", "l1_hit_rate"), ElementsAre("na", "na", "60"));
+    EXPECT_THAT(shown_cells(list, "step", "l2_bytes"), ElementsAre("1000000", "1000000"));
+}
+
+TEST(KernelLevel, HasNoRowsWithoutRecords) { EXPECT_TRUE(query_table(whole(), by("kernel")).rows.empty()); }
+
+TEST(CounterColumns, CountsAddUpAndTheRestIsWeightedByTime) {
+    const auto list = files(counted_result());
+    EXPECT_THAT(shown_cells(list, "point", "l2_bytes"), ElementsAre("2000000"));
+    EXPECT_THAT(shown_cells(list, "point", "l1_hit_rate"), ElementsAre("44")) << "(4 us of 20 %, 6 us of 60 %) / 10 us";
+    EXPECT_THAT(shown_cells(list, "point", "sectors"), ElementsAre("17.6")) << "a ratio of counts is no count";
+}
+
+TEST(CounterColumns, AreKnownByTheFilesCountersOnly) {
+    const auto list = files(counted_result());
+    EXPECT_THAT(shown_cells(list, "step", "ipc"), ElementsAre("na", "na")) << "requested, not read";
+    EXPECT_THAT(refusal([&] { shown_cells(list, "step", "l1_hit_rat"); }), HasSubstr("nearest: l1_hit_rate"));
+    EXPECT_THAT(refusal([] { shown_cells(whole(), "step", "l1_hit_rate"); }), HasSubstr("no column 'l1_hit_rate'"));
+}
+
+TEST(CounterColumns, AreAmongAllOnce) {
+    const auto list = files(counted_result());
+    const QueriedTable table = query_table(list, by("step", {"all"}));
+    EXPECT_EQ(table.columns.size(), columns().size() + 3) << "ipc has a column already";
+    EXPECT_EQ(table.columns.back().name, "sectors");
+}
+
+TEST(CounterColumns, Sort) {
+    const auto list = files(counted_result());
+    TableQuery query = by("step");
+    query.sort = parse_sort("l1_hit_rate");
+    EXPECT_THAT(cells(query_table(list, query), "step"), ElementsAre("1", "0")) << "numbers from the largest";
+}
+
+TEST(CounterColumns, OfOneFileAreNaInAnother) {
+    auto list = files(example::short_result());
+    list.push_back({"counted.json", counted_result()});
+    const auto shown = shown_cells(list, "step", "l2_bytes");
+    EXPECT_EQ(shown.front(), "na");
+    EXPECT_EQ(shown.back(), "1000000");
 }
 
 TEST(TableWidth, IsKeptByShorteningNamesInTheMiddleNeverNumbers) {

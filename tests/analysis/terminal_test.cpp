@@ -43,6 +43,24 @@ TEST(Terminal, KeepsWithinTheWidth) {
     }
 }
 
+TEST(Terminal, ShowsKernelsAndCountersOrWhyThereAreNone) {
+    Result profiled = example::profiled_result();
+    const std::string text = write_terminal(profiled, 120);
+    EXPECT_THAT(text, HasSubstr("  kernels       4 recorded in 5 forwards: 3.68 ms and gaps of 0.018 ms"));
+    EXPECT_THAT(text, HasSubstr("  counters      core, GH100, 1 pass, 1.28 s\n"));
+    EXPECT_THAT(text, HasSubstr("  what the hardware did (DRAM x"));
+    EXPECT_THAT(text, HasSubstr("tensor %"));
+    EXPECT_THAT(text, HasSubstr("41.5"));
+    Point& point = profiled.points[0];
+    point.activity = {};
+    point.activity.unavailable = point.counters.unavailable = "another profiler holds the counters";
+    point.counters.metrics.clear();
+    const std::string without = write_terminal({profiled.environment, {point}, {}}, 120);
+    EXPECT_THAT(without, HasSubstr("  kernels       unavailable: another profiler holds the counters\n"));
+    EXPECT_THAT(without, HasSubstr("  counters      unavailable: another profiler holds the counters\n"));
+    EXPECT_THAT(without, Not(HasSubstr("what the hardware did")));
+}
+
 TEST(Terminal, SaysInOneLineWhyAPointWasSkipped) {
     EXPECT_THAT(write_terminal(only(example::skipped_point()), 100),
                 HasSubstr("\ngpt2-large batch 1 seq 1024 fp16 cpu: skipped: fp16 needs AVX512_FP16; this CPU has "

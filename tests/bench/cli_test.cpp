@@ -82,7 +82,7 @@ TEST_F(Cli, CommittedResultsKeepTheSchema) {
 TEST_F(Cli, JsonAndCsvGoToStdoutAlone) {
     const Outcome json =
         kbench("--config " + tiny() + " --backend cpu --quick --format json --out " + (directory_ / "a").string());
-    EXPECT_TRUE(json.out.starts_with("{\n  \"schema\": \"kbench.result/1\"")) << json.out.substr(0, 80);
+    EXPECT_TRUE(json.out.starts_with("{\n  \"schema\": \"kbench.result/2\"")) << json.out.substr(0, 80);
     const Outcome csv =
         kbench("--config " + tiny() + " --backend cpu --quick --format csv --out " + (directory_ / "b").string());
     EXPECT_TRUE(csv.out.starts_with("point,")) << csv.out.substr(0, 80);
@@ -200,6 +200,7 @@ TEST_F(Cli, ListsAndDoctorAnswer) {
     const Outcome doctor = kbench("doctor");
     EXPECT_EQ(doctor.exit_code, 0);
     EXPECT_THAT(doctor.out, HasSubstr("cpu fp32"));
+    EXPECT_THAT(doctor.out, HasSubstr("cpu memory traffic"));
     EXPECT_THAT(kbench("--help").out, HasSubstr("kbench run"));
     EXPECT_THAT(kbench("--version").out, HasSubstr("kbench 0."));
 }

@@ -27,9 +27,7 @@ TEST(TableOptions, AreFoundOnEitherSideOfTheFiles) {
     EXPECT_EQ(r.query.level->name, "layer");
     EXPECT_TRUE(r.query.fold);
     EXPECT_EQ(r.width, 90u);
-    ASSERT_EQ(r.query.columns.size(), 2u);
-    EXPECT_EQ(r.query.columns[0]->name, "op");
-    EXPECT_EQ(r.query.columns[1]->name, "time_us");
+    EXPECT_THAT(r.query.columns, ElementsAre("op", "time_us"));
 }
 
 TEST(TableOptions, CsvHasAShortWord) {
@@ -46,7 +44,6 @@ TEST(TableOptions, APointIsANumberOrAll) {
 
 TEST(TableOptions, WrongValuesSayWhatWouldBeRight) {
     EXPECT_THAT(refusal({}), HasSubstr("no RESULT"));
-    EXPECT_THAT(refusal({"a.json", "-c", "tme_us"}), HasSubstr("nearest: time_us"));
     EXPECT_THAT(refusal({"a.json", "-c", ""}), HasSubstr("name at least one"));
     EXPECT_THAT(refusal({"a.json", "--top", "0"}), HasSubstr("at least 1"));
     EXPECT_THAT(refusal({"a.json", "--format", "xml"}), HasSubstr("space, markdown, json, csv"));

@@ -116,6 +116,18 @@ TEST(CuptiHost, FailuresCarryTheCallItsReasonAndTheChip) {
     EXPECT_THAT(line, HasSubstr("CUPTI_ERROR_"));
 }
 
+TEST(CuptiCheck, KnownObstaclesComeWithTheirFix) {
+    const auto line = [](CUptiResult status) {
+        return failure_of<DeviceError>([status] { cuda::check(status, "cuptiCall", "dir/file.cpp", 7); });
+    };
+    EXPECT_THAT(line(CUPTI_ERROR_INSUFFICIENT_PRIVILEGES), HasSubstr("ERR_NVGPUCTRPERM"));
+    EXPECT_THAT(line(CUPTI_ERROR_INSUFFICIENT_PRIVILEGES), HasSubstr("NVreg_RestrictProfilingToAdminUsers=0"));
+    EXPECT_THAT(line(CUPTI_ERROR_HARDWARE_BUSY), HasSubstr("another profiler"));
+    EXPECT_THAT(line(CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED), HasSubstr("virtual GPU"));
+    EXPECT_THAT(line(CUPTI_ERROR_INVALID_KIND), HasSubstr("cuptiCall failed at file.cpp:7: CUPTI_ERROR_INVALID_KIND"));
+    EXPECT_EQ(line(CUPTI_SUCCESS), "accepted");
+}
+
 TEST(CuptiHost, UnknownCountersAreRefusedWithTheNearest) {
     const cuda::CuptiHost host("GH100");
     const auto refusal = [&host](const char* counter) {

@@ -1,0 +1,22 @@
+// One block an SM, every thread watching its own SM's clock.
+#include "kernels/check.h"
+#include "kernels/spin.h"
+
+namespace kbench::cuda {
+namespace {
+
+__global__ void spin_kernel(long long cycles) {
+    const long long start = clock64();
+    while (clock64() - start < cycles) {
+    }
+}
+
+}  // namespace
+
+void spin(std::int64_t cycles, int multiprocessors, cudaStream_t stream) {
+    constexpr unsigned threads = 128;
+    spin_kernel<<<static_cast<unsigned>(multiprocessors), threads, 0, stream>>>(cycles);
+    KBENCH_CUDA_LAUNCHED("spin_kernel");
+}
+
+}  // namespace kbench::cuda

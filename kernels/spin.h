@@ -1,0 +1,13 @@
+// A kernel of known length that touches no memory: the yardstick for what launching and recording a kernel costs.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace kbench::cuda {
+
+/// Enqueues one block for each SM that waits until `cycles` of the SM's clock have passed.
+void spin(std::int64_t cycles, int multiprocessors, cudaStream_t stream);
+
+}  // namespace kbench::cuda

@@ -1,0 +1,180 @@
+// Kernels and counters of whole forwards on a GPU: what ran is what was asked for, to the operation; and a provider
+// that computes in another precision than asked is found out.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "analysis/executed.h"
+#include "analysis/kernel_occupancy.h"
+#include "bench/fuse.h"
+#include "bench/plan.h"
+#include "bench/tokens.h"
+#include "models/error.h"
+#include "models/registry.h"
+#include "tests/bench/temporary_directory.h"
+
+namespace kbench {
+namespace {
+
+using testing::HasSubstr;
+
+/// Computes products in tf32 whatever it is asked for, and says nothing.
+class Liar final : public Provider {
+  public:
+    explicit Liar(std::unique_ptr<Provider> honest) : honest_(std::move(honest)) {}
+    std::string_view name() const override { return honest_->name(); }
+    std::string unsupported(const StepKind& kind, Precision precision) const override {
+        return honest_->unsupported(kind, precision);
+    }
+    std::unique_ptr<Computation> make(const StepKind& kind, Precision) override {
+        return honest_->make(kind, Precision::tf32);
+    }
+    std::int64_t workspace_limit() const override { return honest_->workspace_limit(); }
+
+  private:
+    std::unique_ptr<Provider> honest_;
+};
+
+/// One forward of gpt2 at its full length, with the kernels and counters that a run would record.
+class Profile : public testing::Test {
+  protected:
+    static void SetUpTestSuite() {
+        if (cuda_unavailable().empty()) backend_ = make_cuda_backend();
+    }
+    static void TearDownTestSuite() { backend_.reset(); }
+    void SetUp() override {
+        if (!backend_) GTEST_SKIP() << cuda_unavailable();
+        providers_ = make_providers(BackendKind::cuda, ProviderContext{directory_ / "cublaslt.json", false});
+    }
+
+    void plan(Precision precision, AttentionKind attention = AttentionKind::fused) {
+        model_ = make_gpt2(find_model("gpt2"), 1, 1024, attention);
+        plan_.emplace(model_, precision,
+                      assign_steps(model_, precision, providers_, {}, backend_->column_multiple(precision)));
+        RandomWeights weights(1);
+        plan_->allocate(*backend_, weights);
+        plan_->set_tokens(random_tokens(1, 1, 1024, model_.vocab));
+        backend_->prepare(*plan_);
+        steps_.clear();
+        for (const PlannedStep& planned : plan_->steps()) {
+            StepResult& step = steps_.emplace_back();
+            step.op = op_name(planned.step.kind);
+            step.shape = shape_text(planned.step.kind);
+            step.precision = precision;
+            step.matrix_flops = matrix_flops(planned.step.kind);
+            step.cost = step_cost(model_, planned.step.ops, precision);
+        }
+    }
+
+    /// False where this machine has no counters: the reason is then the test's.
+    bool count(const std::vector<std::string>& sets, std::string& why) {
+        try {
+            StepCounters counters = backend_->count({.sets = sets, .metrics = {}, .required = true});
+            for (std::size_t s = 0; s < steps_.size(); ++s) {
+                EXPECT_EQ(counters.discarded[s], "");
+                steps_[s].counters = std::move(counters.by_step[s]);
+            }
+            return true;
+        } catch (const DeviceError& error) {
+            why = error.what();
+            return false;
+        }
+    }
+
+    static std::unique_ptr<Backend> backend_;
+    TemporaryDirectory directory_;
+    std::vector<std::unique_ptr<Provider>> providers_;
+    Model model_;
+    std::optional<Plan> plan_;
+    std::vector<StepResult> steps_;
+};
+std::unique_ptr<Backend> Profile::backend_;
+
+#define COUNT_OR_SKIP(...) \
+    if (std::string why; !count(__VA_ARGS__, why)) GTEST_SKIP() << why
+
+TEST_F(Profile, EveryStepHasItsKernels) {
+    plan(Precision::fp16, AttentionKind::unfused);
+    const StepKernels kernels = backend_->record_kernels(3, 0.01);
+    ASSERT_EQ(kernels.by_step.size(), steps_.size());
+    const GpuInfo gpu = *backend_->gpu_info();
+    for (std::size_t s = 0; s < steps_.size(); ++s) {
+        ASSERT_FALSE(kernels.by_step[s].empty()) << steps_[s].op;
+        for (KernelResult kernel : kernels.by_step[s]) {
+            describe_occupancy(kernel, gpu);
+            EXPECT_GT(kernel.time_us, 0) << kernel.name;
+            EXPECT_FALSE(kernel.short_name.empty());
+            EXPECT_GT(kernel.registers, 0) << kernel.name;
+            EXPECT_GT(kernel.block[0], 0);
+            EXPECT_TRUE(kernel.theoretical_occupancy_pct.value) << kernel.theoretical_occupancy_pct.reason;
+        }
+    }
+    EXPECT_THAT(kernels.by_step[0][0].name, HasSubstr("embedding"));
+    ASSERT_EQ(kernels.run.inflation.size(), 3u);
+    for (const RecordInflation& length : kernels.run.inflation) {
+        EXPECT_GT(length.kernel_us, 0.5);
+        EXPECT_LT(length.kernel_us, 60);
+        EXPECT_GT(length.recorded_us, 0.5);
+    }
+}
+
+/// What tiles of up to 320 by 256 make of the product: rows and columns beyond the last whole tile are computed too.
+double largest_with_whole_tiles(const Gemm& gemm, std::int64_t padded_n) {
+    const auto up = [](std::int64_t size, std::int64_t tile) {
+        return static_cast<double>((size + tile - 1) / tile * tile);
+    };
+    const double one_way = up(gemm.m, 320) * up(padded_n, 256), other_way = up(gemm.m, 256) * up(padded_n, 320);
+    return 2 * static_cast<double>(gemm.k) * std::max(one_way, other_way);
+}
+
+TEST_F(Profile, GemmsExecuteTheirOperationsAndNoOthers) {
+    for (const Precision precision : all_precisions) {
+        plan(precision);
+        COUNT_OR_SKIP({"core", "tensor", "sass"});
+        int gemms = 0, exact = 0;
+        for (std::size_t s = 0; s < steps_.size(); ++s) {
+            const StepResult& step = steps_[s];
+            SCOPED_TRACE(testing::Message() << step.op << " " << step.shape << " " << name(precision));
+            EXPECT_EQ(executed_mismatch(step).value_or(""), "");
+            const auto* gemm = std::get_if<GemmStep>(&plan_->steps()[s].step.kind);
+            if (gemm == nullptr) continue;
+            ++gemms;
+            const bool plain = precision == Precision::fp32;
+            const double executed =
+                plain ? 2 * counter(step, "sass_ffma").value_or(0) : tensor_flops(step, precision).value_or(0);
+            exact += executed == step.matrix_flops;
+            EXPECT_GE(executed, step.matrix_flops);
+            // Plain cores also scale the sums with FFMA and add up what a split of k left.
+            EXPECT_LE(executed, (plain ? 1.03 : 1.0) * largest_with_whole_tiles(gemm->gemm, gemm->padded_n));
+        }
+        RecordProperty(fmt::format("exact_{}", name(precision)), fmt::format("{} of {}", exact, gemms));
+    }
+}
+
+TEST_F(Profile, ATf32ProductAskedForAsFp32IsFoundOut) {
+    for (std::unique_ptr<Provider>& provider : providers_)
+        if (provider->name() == "cublaslt") provider = std::make_unique<Liar>(std::move(provider));
+    plan(Precision::fp32);
+    COUNT_OR_SKIP({"core"});
+    for (const StepResult& step : steps_) {
+        const std::string mismatch = executed_mismatch(step).value_or("");
+        if (step.op == "gemm")
+            EXPECT_THAT(mismatch, HasSubstr("asked for fp32, but tensor cores were active")) << step.shape;
+        else
+            EXPECT_EQ(mismatch, "") << step.op;
+    }
+}
+
+TEST_F(Profile, ANameThatNoChipHasIsRefusedBeforehand) {
+    try {
+        backend_->check({.sets = {}, .metrics = {"dram__bytes_raed.sum"}, .required = true});
+        GTEST_SKIP() << "CUPTI does not tell this machine's chip";
+    } catch (const UsageError& error) {
+        EXPECT_THAT(error.what(), HasSubstr("dram__bytes_read"));
+    }
+}
+
+}  // namespace
+}  // namespace kbench
