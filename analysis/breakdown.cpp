@@ -20,7 +20,8 @@ Breakdown group_steps(const Point& point, NameOf name_of, bool split_by_provider
     Breakdown result;
     std::map<std::pair<std::string, std::string>, std::size_t> index;
     for (const StepResult& step : point.steps) {
-        if (!step.time_us) {
+        const std::optional<double> time_us = step.device_us();
+        if (!time_us) {
             ++result.untimed_steps;
             continue;
         }
@@ -30,14 +31,14 @@ Breakdown group_steps(const Point& point, NameOf name_of, bool split_by_provider
 
         StepGroup& group = result.groups[found->second];
         ++group.steps;
-        group.time_us += step.time_us->median;
+        group.time_us += *time_us;
         group.flops += step.cost.flops;
         group.bytes += step.cost.bytes();
         add_distinct(group.providers, step.provider);
         add_distinct(group.implementations, step.implementation);
         add_distinct(group.ops, step.op);
         for (const std::string& absorbed : step.absorbs) add_distinct(group.ops, kind_of(absorbed));
-        result.time_us += step.time_us->median;
+        result.time_us += *time_us;
     }
     if (result.time_us > 0)
         for (StepGroup& group : result.groups) group.share = group.time_us / result.time_us;

@@ -52,9 +52,7 @@ std::optional<double> sum(const TableRow& row, AmountOf amount_of) {
 
 Value figure_or_na(const std::optional<double>& figure) { return figure ? Value(*figure) : Value(NoValue::na); }
 
-std::optional<double> median_us(const StepResult& step) {
-    return step.time_us ? std::optional(step.time_us->median) : std::nullopt;
-}
+std::optional<double> device_us(const StepResult& step) { return step.device_us(); }
 double flops_of(const StepResult& step) { return step.cost.flops; }
 double bytes_of(const StepResult& step) { return step.cost.bytes(); }
 std::int64_t count(std::size_t number) { return static_cast<std::int64_t>(number); }
@@ -87,7 +85,7 @@ std::optional<double> kernel_sum(const TableRow& row, double KernelResult::*memb
 
 /// The time that the row is about: a kernel's own as recorded, else the sum of the steps' medians.
 std::optional<double> time_us(const TableRow& row) {
-    return row.kernel != nullptr ? std::optional(row.kernel->time_us) : sum(row, median_us);
+    return row.kernel != nullptr ? std::optional(row.kernel->time_us) : sum(row, device_us);
 }
 
 struct Weighted {
@@ -109,18 +107,13 @@ std::optional<double> weighted_mean(const std::vector<Weighted>& parts) {
     return weights > 0 ? std::optional(first + deviation / weights) : std::nullopt;
 }
 
-constexpr std::string_view by_time = "; in a group weighted by time (kernels' recorded time, else the steps' medians)";
+constexpr std::string_view by_time = "; in a group weighted by time";
 
 /// The mean of a step's figure, weighted by time.
 template <class FigureOf>
 std::optional<double> step_mean(const TableRow& row, FigureOf figure_of) {
-    const bool recorded = is_recorded(row);
     std::vector<Weighted> parts;
-    for (const PlacedStep& placed : row.steps) {
-        double kernels_us = 0;
-        for (const KernelResult& kernel : placed.step->kernels) kernels_us += kernel.time_us;
-        parts.push_back({figure_of(*placed.step), recorded ? std::optional(kernels_us) : median_us(*placed.step)});
-    }
+    for (const PlacedStep& placed : row.steps) parts.push_back({figure_of(*placed.step), placed.step->device_us()});
     return weighted_mean(parts);
 }
 
@@ -191,7 +184,7 @@ template <class AmountOf>
 Column rate(std::string column, std::string header, std::string unit, std::string what, int decimals, double scale,
             AmountOf amount_of) {
     return ratio(std::move(column), std::move(header), std::move(unit), std::move(what), decimals, scale, amount_of,
-                 median_us);
+                 device_us);
 }
 
 /// A column made of counters: they are read a step, so that of several kernels none can claim them.
@@ -324,8 +317,7 @@ void add_pyprof_columns(std::vector<Column>& list) {
     list.push_back({.name = "sil",
                     .header = "sil ns",
                     .unit = "ns",
-                    .what = "silicon time: median time on the device, whole nanoseconds; in a row of a "
-                            "kernel as recorded, see kernel_us",
+                    .what = "silicon time: time on the device as in time_us, whole nanoseconds",
                     .align = Align::right,
                     .shortens = false,
                     .decimals = 0,
@@ -400,8 +392,12 @@ void add_step_columns(std::vector<Column>& list) {
 
 void add_time_columns(std::vector<Column>& list) {
     list.push_back(figure("time_us", "time us", "us",
-                          "median time; in a group the sum of medians; of a kernel as recorded, see kernel_us", 3,
-                          time_us));
+                          "time on the device: the kernels' recorded times with the gaps between them, without records "
+                          "the step run's median; summed in a group",
+                          3, time_us));
+    list.push_back(statistic("event_us", "event us",
+                             "median between events around the step in the step run; na for several steps",
+                             &Summary::median));
     list.push_back(statistic("time_min_us", "min us", "shortest sample; na for several steps", &Summary::min));
     list.push_back(statistic("time_p25_us", "p25 us", "25th percentile; na for several steps", &Summary::p25));
     list.push_back(statistic("time_p75_us", "p75 us", "75th percentile; na for several steps", &Summary::p75));

@@ -93,8 +93,12 @@ struct StepResult {
     std::vector<KernelResult> kernels;       ///< in order; none without an activity run
     std::map<std::string, double> counters;  ///< by the metric's name, see CounterRun::metrics
     std::string counters_discarded;          ///< why they are missing though the run was counted
-    double tflop_per_s() const;              ///< cost.flops over the median time; 0 without a time
-    double gb_per_s() const;                 ///< cost.bytes() over the median time; 0 without a time
+
+    /// The step's time on the device: its kernels' recorded times with the gaps between them; without records the
+    /// median of the step run, whose marks between steps cost time of their own.
+    std::optional<double> device_us() const;
+    double tflop_per_s() const;  ///< cost.flops over device_us(); 0 without a time
+    double gb_per_s() const;     ///< cost.bytes() over device_us(); 0 without a time
 };
 
 /// One distinct step that was checked against the reference.

@@ -21,8 +21,9 @@ std::int64_t forward_ops(const StepResult& step) {
 std::optional<double> total_time_us(const Point& point) {
     double total = 0;
     for (const StepResult& step : point.steps) {
-        if (!step.time_us) return std::nullopt;
-        total += step.time_us->median;
+        const std::optional<double> time_us = step.device_us();
+        if (!time_us) return std::nullopt;
+        total += *time_us;
     }
     return total;
 }

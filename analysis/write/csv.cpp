@@ -79,7 +79,7 @@ std::string write_steps_csv(const Result& result) {
         const std::string name = fmt::format("bytes_{}", role);
         columns.add(name, name);
     }
-    columns.add("time_us_median", "time_us");
+    columns.add("time_us_median", "event_us");
     columns.add("time_us_min", "time_min_us");
     columns.add("time_us_p25", "time_p25_us");
     columns.add("time_us_p75", "time_p75_us");

@@ -44,13 +44,25 @@ std::vector<std::string> group_cells(const StepGroup& group, int decimals) {
             rate(group.tflop_per_s()), rate(group.gb_per_s())};
 }
 
+/// Idle time before the first kernel of each step but the first.
+double gaps_between_steps_ms(const Point& point) {
+    double us = 0;
+    for (const StepResult& step : point.steps)
+        if (!step.kernels.empty()) us += step.kernels.front().gap_us;
+    return us / us_per_ms;
+}
+
 /// How the steps, timed one by one, compare with the whole.
 std::string closing_line(const Point& point, const Breakdown& breakdown) {
     if (!point.end_to_end || point.end_to_end->latency.summary_ms.median <= 0) return {};
     const double whole_ms = point.end_to_end->latency.summary_ms.median, sum_ms = breakdown.time_us / us_per_ms;
     const TimeUnit unit = time_unit(whole_ms);
     const int decimals = decimals_for(whole_ms * unit.per_ms, time_digits);
-    return fmt::format("steps measured one by one sum to {} {}, {:.1f} % of the {}'s median of {} {}: {} {} {}",
+    const std::string how = point.activity.runs > 0
+                                ? fmt::format("recorded kernels, with {} {} between steps not in the sum, come to",
+                                              fixed(gaps_between_steps_ms(point) * unit.per_ms, decimals), unit.name)
+                                : std::string("steps measured one by one sum to");
+    return fmt::format("{} {} {}, {:.1f} % of the {}'s median of {} {}: {} {} {}", how,
                        fixed(sum_ms * unit.per_ms, decimals), unit.name, 100 * sum_ms / whole_ms,
                        point.backend == "cuda" ? "CUDA graph" : "forward pass", fixed(whole_ms * unit.per_ms, decimals),
                        unit.name, fixed(std::abs(sum_ms - whole_ms) * unit.per_ms, decimals), unit.name,
@@ -150,7 +162,7 @@ std::string op_table(const Point& point, std::size_t width) {
     }
     table.add_row({"sum", "", std::to_string(steps), fixed(breakdown.time_us / us_per_ms, decimals), "100.0"});
 
-    std::string text = "\n  where the time goes, each step measured by itself\n" + table.text(4, width);
+    std::string text = "\n  where the time goes\n" + table.text(4, width);
     if (breakdown.untimed_steps > 0)
         text += fmt::format("    {} of {} steps have no time\n", breakdown.untimed_steps, point.steps.size());
     const std::string closing = closing_line(point, breakdown);

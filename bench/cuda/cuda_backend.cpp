@@ -150,8 +150,6 @@ class CudaBackend final : public Backend {
     }
 
     StepTimes step_times() override {
-        // Between other forwards, as the whole was timed: a GPU that comes from a pause runs at another clock.
-        for (int i = 0; i < step_warm_ups; ++i) graph_.launch(stream_);
         step_graph_.launch(stream_);
         synchronize();
         const auto interval_us = [this](std::size_t i) {
@@ -288,7 +286,6 @@ class CudaBackend final : public Backend {
         double kernel_us;
     };
     static constexpr int chain_kernels = 100;
-    static constexpr int step_warm_ups = 4;
 
     void enqueue_all() {
         const cuda::NvtxRange forward("forward");

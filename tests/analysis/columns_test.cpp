@@ -179,17 +179,29 @@ StepResult recorded(std::vector<double> kernel_us) {
 TEST(KernelColumns, ShowAStepsOnlyKernel) {
     const Row row({recorded({4})});
     const std::pair<const char*, const char*> cells[] = {
-        {"kernel", "gemm"},    {"kernel_full", "void ns::gemm<float>(int)"},
-        {"kernels", "1"},      {"grid", "128,2,1"},
-        {"block", "384,1,1"},  {"stream", "7"},
-        {"device", "0"},       {"regs", "168"},
-        {"smem_static", "0"},  {"smem_dynamic", "1024"},
-        {"local_bytes", "0"},  {"cluster", "2"},
-        {"kernel_us", "4"},    {"gap_us", "0.5"},
-        {"occ_theory", "40"},  {"occ_limiter", "registers,shared memory"},
-        {"waves", "1.25"},     {"lost_last_wave", "na"},
-        {"occ_hint", "fewer"}, {"occ_achieved", "na"},
-        {"time_us", "10"},     {"implementation", "tile 128x128"},
+        {"kernel", "gemm"},
+        {"kernel_full", "void ns::gemm<float>(int)"},
+        {"kernels", "1"},
+        {"grid", "128,2,1"},
+        {"block", "384,1,1"},
+        {"stream", "7"},
+        {"device", "0"},
+        {"regs", "168"},
+        {"smem_static", "0"},
+        {"smem_dynamic", "1024"},
+        {"local_bytes", "0"},
+        {"cluster", "2"},
+        {"kernel_us", "4"},
+        {"gap_us", "0.5"},
+        {"occ_theory", "40"},
+        {"occ_limiter", "registers,shared memory"},
+        {"waves", "1.25"},
+        {"lost_last_wave", "na"},
+        {"occ_hint", "fewer"},
+        {"occ_achieved", "na"},
+        {"event_us", "10"},
+        {"time_us", "4"},
+        {"implementation", "tile 128x128"},
     };
     for (const auto& [column, text] : cells) EXPECT_EQ(row.text(column), text) << column;
 }
@@ -281,8 +293,8 @@ TEST(CounterMeans, AreWeightedByMediansWithoutRecordsAndByRecordsWithThem) {
     StepResult fast = with_counters(1, {{"sm_active", 100}}), slow = with_counters(3, {{"sm_active", 20}});
     EXPECT_EQ(Row({fast, slow}).text("sm_active"), "40");
     fast.kernels = recorded({3}).kernels;
-    EXPECT_EQ(Row({fast, slow}).text("sm_active"), "40") << "one of them alone has records";
-    slow.kernels = recorded({0.5, 0.5}).kernels;
+    EXPECT_EQ(Row({fast, slow}).text("sm_active"), "60") << "one of them alone has records";
+    slow.kernels = recorded({1}).kernels;
     EXPECT_EQ(Row({fast, slow}).text("sm_active"), "80");
     slow.counters.clear();
     EXPECT_EQ(Row({fast, slow}).text("sm_active"), "na");
