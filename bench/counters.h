@@ -32,4 +32,7 @@ std::vector<CountedMetric> describe_metrics(std::span<const Metric> metrics);
 std::map<std::string, double> metric_values(std::span<const Metric> metrics, std::span<const std::string> counters,
                                             std::span<const double> values);
 
+/// Throws DeviceError with the reason when `request` names counters and some finished point has none.
+void require_counted(std::span<const Point> points, const CounterRequest& request);
+
 }  // namespace kbench

@@ -128,8 +128,7 @@ int run_command(const std::vector<std::string>& arguments, const std::string& co
 
     const auto done = std::ranges::find(result.points, PointStatus::done, &Point::status);
     if (done == result.points.end()) throw DeviceError("nothing was measured: " + result.points.front().reason);
-    if (request.run.counters.required && !done->counters.unavailable.empty())
-        throw DeviceError("all is measured but the counters that were asked for: " + done->counters.unavailable);
+    require_counted(result.points, request.run.counters);
     return static_cast<int>(ExitCode::success);
 }
 

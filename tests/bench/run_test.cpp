@@ -171,6 +171,95 @@ TEST(Run, SaysWhatFitsWhenTheBatchDoesNot) {
     EXPECT_THAT(result.points[0].reason, HasSubstr("the largest batch that fits is"));
 }
 
+/// The CPU with other counters: those of `count_steps`, or its failure.
+class OtherCounters final : public Backend {
+  public:
+    std::function<StepCounters(std::size_t steps)> count_steps;
+
+    BackendKind kind() const override { return cpu().kind(); }
+    void* allocate(std::size_t bytes) override { return cpu().allocate(bytes); }
+    void release(void* memory) noexcept override { cpu().release(memory); }
+    std::int64_t free_bytes() const override { return cpu().free_bytes(); }
+    void upload(void* to, const void* from, std::size_t bytes) override { cpu().upload(to, from, bytes); }
+    void download(void* to, const void* from, std::size_t bytes) override { cpu().download(to, from, bytes); }
+    void fill_bytes(void* memory, int value, std::size_t bytes) override { cpu().fill_bytes(memory, value, bytes); }
+    void* host_view(void* memory) override { return cpu().host_view(memory); }
+    void* stream() override { return nullptr; }
+    void synchronize() override {}
+    void prepare(const Plan& plan) override {
+        steps_ = plan.steps().size();
+        cpu().prepare(plan);
+    }
+    std::vector<Measurement> measurements() override { return cpu().measurements(); }
+    StepTimes step_times() override { return cpu().step_times(); }
+    StepKernels record_kernels(int runs, double warm_up_s) override { return cpu().record_kernels(runs, warm_up_s); }
+    void check(const CounterRequest&) const override {}
+    StepCounters count(const CounterRequest&) override { return count_steps(steps_); }
+    std::vector<std::pair<std::string, Quantity>> probe_counters() override { return {}; }
+    MachineState& machine_state() override { return cpu().machine_state(); }
+    void add_libraries(std::map<std::string, std::string>& libraries) const override { cpu().add_libraries(libraries); }
+    std::string unsupported(Precision precision) const override { return cpu().unsupported(precision); }
+    std::int64_t column_multiple(Precision precision) const override { return cpu().column_multiple(precision); }
+
+  private:
+    std::size_t steps_ = 0;
+};
+
+Result run_with(OtherCounters& backend, const std::filesystem::path& out) {
+    Result result;
+    Progress progress;
+    run_points(small_run(out), backend, result, progress);
+    return result;
+}
+
+TEST(RunCounters, TimingStandsAloneWhereNothingCanBeCounted) {
+    const TemporaryDirectory directory;
+    OtherCounters backend;
+    backend.count_steps = [](std::size_t) -> StepCounters {
+        throw DeviceError("no permission to read the GPU's counters (ERR_NVGPUCTRPERM): run as root");
+    };
+    const Result result = run_with(backend, directory / "");
+    const Point& point = result.points.at(0);
+    EXPECT_EQ(point.status, PointStatus::done);
+    EXPECT_TRUE(point.end_to_end);
+    EXPECT_THAT(point.counters.unavailable, HasSubstr("ERR_NVGPUCTRPERM"));
+    for (const StepResult& step : point.steps) EXPECT_TRUE(step.counters.empty());
+}
+
+TEST(RunCounters, StepsWhoseKernelsChangedLoseTheirsAndSayWhy) {
+    const TemporaryDirectory directory;
+    OtherCounters backend;
+    backend.count_steps = [](std::size_t steps) {
+        StepCounters counters;
+        counters.by_step.assign(steps, {{"ipc", 1.5}});
+        counters.discarded.assign(steps, "");
+        counters.discarded[1] = "the kernels of counter pass 2 were not those of the timing run";
+        return counters;
+    };
+    const Result result = run_with(backend, directory / "");
+    const std::vector<StepResult>& steps = result.points.at(0).steps;
+    EXPECT_EQ(steps[0].counters.at("ipc"), 1.5);
+    EXPECT_TRUE(steps[1].counters.empty());
+    EXPECT_THAT(steps[1].counters_discarded, HasSubstr("pass 2"));
+}
+
+TEST(RunCounters, AStepInAnotherPrecisionThanAskedIsAWarning) {
+    const TemporaryDirectory directory;
+    OtherCounters backend;
+    backend.count_steps = [](std::size_t steps) {
+        StepCounters counters;
+        counters.by_step.assign(steps, {{"tensor_active", 0}, {"tensor_tf32_ops", 0}});
+        counters.by_step[2] = {{"tensor_active", 60}, {"tensor_tf32_ops", 4e6}};
+        counters.discarded.assign(steps, "");
+        return counters;
+    };
+    const Result result = run_with(backend, directory / "");
+    ASSERT_EQ(result.warnings.size(), 1u);
+    EXPECT_THAT(result.warnings[0],
+                HasSubstr("fp32: 1 " + result.points[0].steps[2].op + " steps did not run as asked"));
+    EXPECT_THAT(result.warnings[0], HasSubstr("asked for fp32, but tensor cores were active (tf32: 4.00 MFLOP)"));
+}
+
 TEST(LargestBatch, IsTheLastThatFits) {
     const auto bytes = [](std::int64_t batch) { return 1000 + 10 * batch; };
     EXPECT_EQ(largest_batch(bytes, 1009), 0);
