@@ -97,15 +97,11 @@ std::vector<TableRow> all_rows(const Result& result, std::string_view level) {
     return rows;
 }
 
-/// The counters of all files, each once; of a name that two files use with different units the first.
-std::vector<CountedMetric> counters_of(std::span<const ResultFile> files) {
-    std::vector<CountedMetric> counters;
-    for (const ResultFile& file : files)
-        for (const Point& point : file.result.points)
-            for (const CountedMetric& metric : point.counters.metrics)
-                if (std::ranges::find(counters, metric.name, &CountedMetric::name) == counters.end())
-                    counters.push_back(metric);
-    return counters;
+void add_counters(const Result& result, std::vector<CountedMetric>& counters) {
+    for (const Point& point : result.points)
+        for (const CountedMetric& metric : point.counters.metrics)
+            if (std::ranges::find(counters, metric.name, &CountedMetric::name) == counters.end())
+                counters.push_back(metric);
 }
 
 }  // namespace
@@ -177,7 +173,8 @@ QueriedTable query_table(std::span<const ResultFile> files, const TableQuery& qu
     if (query.fold && !query.level->can_fold)
         throw UsageError(fmt::format("--fold folds layers: it needs --by layer, not --by {}", query.level->name));
     QueriedTable table;
-    const std::vector<CountedMetric> counters = counters_of(files);
+    std::vector<CountedMetric> counters;
+    for (const ResultFile& file : files) add_counters(file.result, counters);
     table.columns = find_columns(query.columns.empty() ? query.level->default_columns : query.columns, counters);
     for (const ResultFile& file : files) {
         const std::size_t points = file.result.points.size();
@@ -191,6 +188,12 @@ QueriedTable query_table(std::span<const ResultFile> files, const TableQuery& qu
     if (query.sort) sort_rows(table.rows, find_column(query.sort->column, counters), query.sort->descending);
     if (query.top && *query.top < table.rows.size()) table.rows.resize(*query.top);
     return table;
+}
+
+std::vector<CountedMetric> counters_of(const Result& result) {
+    std::vector<CountedMetric> counters;
+    add_counters(result, counters);
+    return counters;
 }
 
 std::vector<TableRow> step_rows(const Result& result) { return all_rows(result, "step"); }

@@ -66,6 +66,9 @@ struct QueriedTable {
 /// of what is not a layer.
 QueriedTable query_table(std::span<const ResultFile> files, const TableQuery& query);
 
+/// The counters of a result's points, each once; of a name with two units the first.
+std::vector<CountedMetric> counters_of(const Result& result);
+
 /// One row for each step of the result's points, in order.
 std::vector<TableRow> step_rows(const Result& result);
 

@@ -31,6 +31,10 @@ class CsvColumns {
     void add_all(std::initializer_list<const char*> names) {
         for (const char* name : names) add(name, name);
     }
+    /// Every counter of the result, under its own name even where a column of tables has that name too.
+    void add_counters(const Result& result) {
+        for (const CountedMetric& metric : counters_of(result)) list_.push_back(counter_column(metric));
+    }
     /// Whose step a row is, in the names of steps.csv.
     void add_place() {
         add_all({"point", "model", "backend", "batch"});
@@ -86,6 +90,9 @@ std::string write_steps_csv(const Result& result) {
     columns.add("time_us_ci_low", "ci_low_us");
     columns.add("time_us_ci_high", "ci_high_us");
     columns.add_all({"n", "tflop_per_s", "gb_per_s"});
+    columns.add("device_us", "time_us");
+    columns.add_all({"kernels", "tc", "mismatch"});
+    columns.add_counters(result);
     return columns.text(step_rows(result));
 }
 

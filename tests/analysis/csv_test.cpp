@@ -39,6 +39,17 @@ std::string cell(const std::vector<std::vector<std::string>>& rows, std::size_t 
     return rows[row][static_cast<std::size_t>(found - rows[0].begin())];
 }
 
+TEST(StepsCsv, EndsWithTheCountersOfTheResult) {
+    const auto rows = parse_csv(write_steps_csv(example::profiled_result()));
+    const std::vector<std::string>& header = rows.at(0);
+    ASSERT_GT(header.size(), 6u);
+    const std::vector<std::string> last(header.end() - 6, header.end());
+    EXPECT_EQ(last,
+              (std::vector<std::string>{"device_us", "kernels", "tc", "mismatch", "tensor_active", "tcgen05_inst"}));
+    const std::vector<std::string> cells(rows.at(1).end() - 5, rows.at(1).end());
+    EXPECT_EQ(cells, (std::vector<std::string>{"1", "1", "", "41.5", ""}));
+}
+
 TEST(StepsCsv, MatchesTheGoldenFile) { expect_golden("steps.csv", write_steps_csv(example::short_result())); }
 
 TEST(StepsCsv, HasOneRowForEachStepAndAsManyCellsAsTheHeader) {
