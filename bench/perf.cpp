@@ -3,84 +3,27 @@
 
 #include <fmt/format.h>
 #include <linux/perf_event.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
-#include <fstream>
 #include <iterator>
 #include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "bench/perf_text.h"
+
 namespace kbench {
 namespace {
+
+using namespace perf_text;
 
 namespace fs = std::filesystem;
 
 constexpr double cache_line_bytes = 64;  // of every x86; also what one CAS command moves (a DDR burst of 8 x 8 B)
 const fs::path pmus = "/sys/bus/event_source/devices";
-
-// ---- Small parsers
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-    std::vector<std::string_view> parts;
-    while (!text.empty()) {
-        const std::size_t end = std::min(text.find(separator), text.size());
-        parts.push_back(text.substr(0, end));
-        text.remove_prefix(std::min(end + 1, text.size()));
-    }
-    return parts;
-}
-
-std::string_view trim(std::string_view text) {
-    constexpr std::string_view blank = " \t\r\n";
-    const std::size_t first = text.find_first_not_of(blank);
-    return first == text.npos ? "" : text.substr(first, text.find_last_not_of(blank) - first + 1);
-}
-
-/// The whole of `text` as a number, in hexadecimal behind "0x".
-std::optional<std::uint64_t> parse_integer(std::string_view text) {
-    const bool hexadecimal = text.starts_with("0x") || text.starts_with("0X");
-    if (hexadecimal) text.remove_prefix(2);
-    std::uint64_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, hexadecimal ? 16 : 10);
-    return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
-}
-
-std::optional<double> parse_real(std::string_view text) {
-    double number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
-}
-
-struct Range {
-    unsigned first, last;
-};
-
-/// "0-7,32-35" or "0,28"; none when it is anything else, or empty.
-std::optional<std::vector<Range>> parse_ranges(std::string_view text) {
-    std::vector<Range> ranges;
-    for (const std::string_view part : split(text, ',')) {
-        const std::size_t dash = part.find('-');
-        const auto first = parse_integer(part.substr(0, dash));
-        const auto last = dash == part.npos ? first : parse_integer(part.substr(dash + 1));
-        if (!first || !last || *last < *first || *last > 1 << 20) return std::nullopt;
-        ranges.push_back({static_cast<unsigned>(*first), static_cast<unsigned>(*last)});
-    }
-    return ranges.empty() ? std::nullopt : std::optional(ranges);
-}
-
-std::vector<int> parse_cpus(std::string_view text) {
-    std::vector<int> cpus;
-    for (const Range& range : parse_ranges(text).value_or(std::vector<Range>()))
-        for (unsigned cpu = range.first; cpu <= range.last; ++cpu) cpus.push_back(static_cast<int>(cpu));
-    return cpus;
-}
 
 struct Cpu {
     std::string vendor;
@@ -753,63 +696,6 @@ HostCounts HostCounters::stop() {
     counts.dram_write_bytes = std::move(traffic.write);
     counts.dram_bytes = std::move(traffic.both);
     return counts;
-}
-
-// ---- The running kernel
-
-static_assert(sizeof(PerfReading) == 3 * sizeof(std::uint64_t));
-
-int LinuxPerfSystem::open(const PerfEventSpec& spec, int pid, int cpu) {
-    perf_event_attr attribute{};
-    attribute.size = sizeof attribute;
-    attribute.type = spec.type;
-    attribute.config = spec.config;
-    attribute.config1 = spec.config1;
-    attribute.config2 = spec.config2;
-    attribute.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-    attribute.exclude_kernel = attribute.exclude_hv = spec.user_only;
-    attribute.inherit = spec.inherit;
-    const long fd = syscall(SYS_perf_event_open, &attribute, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-    return fd >= 0 ? static_cast<int>(fd) : -errno;
-}
-
-long LinuxPerfSystem::read(int fd, PerfReading& reading) {
-    const long bytes = ::read(fd, &reading, sizeof reading);
-    return bytes >= 0 ? bytes : -errno;
-}
-
-void LinuxPerfSystem::close(int fd) noexcept { ::close(fd); }
-
-std::optional<std::string> LinuxPerfSystem::text(const fs::path& file) {
-    std::ifstream stream(root_ / file.relative_path());
-    if (!stream) return std::nullopt;
-    std::string content;
-    std::array<char, 4096> block;
-    while (stream.read(block.data(), block.size()), stream.gcount() > 0)
-        content.append(block.data(), static_cast<std::size_t>(stream.gcount()));
-    return stream.bad() ? std::nullopt : std::optional(std::string(trim(content)));
-}
-
-std::vector<std::string> LinuxPerfSystem::entries(const fs::path& directory) {
-    std::vector<std::string> names;
-    std::error_code error;
-    for (fs::directory_iterator entry(root_ / directory.relative_path(), error), end; !error && entry != end;
-         entry.increment(error))
-        names.push_back(entry->path().filename().string());
-    std::sort(names.begin(), names.end());
-    return names;
-}
-
-bool LinuxPerfSystem::exists(const fs::path& path) {
-    std::error_code error;
-    return fs::exists(root_ / path.relative_path(), error);
-}
-
-std::vector<int> LinuxPerfSystem::threads() {
-    std::vector<int> ids;
-    for (const std::string& name : entries("/proc/self/task"))
-        if (const auto id = parse_integer(name)) ids.push_back(static_cast<int>(*id));
-    return ids;
 }
 
 }  // namespace kbench
