@@ -162,7 +162,8 @@ TEST_F(Cli, ATableOfACommittedResultNeedsNothingButTheFile) {
     const Outcome layers =
         kbench("table " + recorded + "/result.json --by layer --fold --point 0 -c steps,layer,tc --csv");
     EXPECT_EQ(layers.exit_code, 0) << layers.err;
-    EXPECT_TRUE(layers.out.starts_with("steps,layer,tc\n1,wte+wpe,0\n36,h.*.ln_1,0\n36,h.*.attn.c_attn,1\n")) << layers.out;
+    EXPECT_TRUE(layers.out.starts_with("steps,layer,tc\n1,wte+wpe,0\n36,h.*.ln_1,0\n36,h.*.attn.c_attn,1\n"))
+        << layers.out;
     EXPECT_EQ(kbench("table " + recorded + " --by layer --fold --point 0 -c steps,layer,tc --csv").out, layers.out)
         << "the directory stands for its result.json";
     const Outcome slowest = kbench("table " + recorded + " --sort sil --top 3 -w 120");
