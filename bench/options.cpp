@@ -92,7 +92,7 @@ constexpr Option table[] = {
      "hardware counters to read: none, core, full (every set) or sets of `kbench list metrics`",
      [](RunRequest& r, const std::string& text) {
          r.run.counters.sets = text == "none" ? std::vector<std::string>{} : split(text);
-         r.run.counters.required = text != "none";
+         r.run.counters.required = text != "none" || !r.run.counters.metrics.empty();
          if (text.empty()) throw UsageError("--counters '': must be none, core, full or sets of `kbench list metrics`");
      }},
     {"--metrics", "NAME,...", "", "further metrics by kbench's name or the chip's own, such as dram__bytes_read.sum",

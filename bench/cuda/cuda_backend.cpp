@@ -199,6 +199,8 @@ class CudaBackend final : public Backend {
         } catch (const DeviceError&) {
             return;  // count() will say why
         }
+        const std::vector<std::string> known = metric_chips();
+        if (std::ranges::find(known, chip) == known.end()) return;  // likewise
         const cuda::CuptiHost host(chip);
         for (const std::string& counter : counters_of(requested_metrics(metric_sets(chip), request)))
             host.require(counter);

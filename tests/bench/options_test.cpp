@@ -86,5 +86,24 @@ TEST(Options, QuickLowersTheBudgetUnlessOneIsGiven) {
     EXPECT_EQ(parse_run({"--model", "gpt2", "--quick", "--time-budget", "7"}).request.run.sampler.time_budget_s, 7);
 }
 
+TEST(Options, CountersAreRequiredOnlyWhenNamed) {
+    const auto counters = [](std::vector<std::string> arguments) {
+        arguments.insert(arguments.begin(), {"--model", "gpt2"});
+        return parse_run(arguments).request.run.counters;
+    };
+    EXPECT_EQ(counters({}).sets, std::vector<std::string>{"core"});
+    EXPECT_FALSE(counters({}).required);
+    EXPECT_TRUE(counters({"--counters", "none"}).nothing());
+    EXPECT_FALSE(counters({"--counters", "none"}).required);
+    EXPECT_TRUE(counters({"--counters", "core"}).required);
+    EXPECT_EQ(counters({"--counters", "tensor,sass"}).sets, (std::vector<std::string>{"tensor", "sass"}));
+    for (const std::vector<std::string>& order : {std::vector<std::string>{"--metrics", "ipc", "--counters", "none"},
+                                                  {"--counters", "none", "--metrics", "ipc"}}) {
+        EXPECT_TRUE(counters(order).required);
+        EXPECT_TRUE(counters(order).sets.empty());
+        EXPECT_EQ(counters(order).metrics, std::vector<std::string>{"ipc"});
+    }
+}
+
 }  // namespace
 }  // namespace kbench
