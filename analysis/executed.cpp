@@ -38,7 +38,7 @@ constexpr PlainInstruction plain_instructions[] = {
     {Precision::fp64, "sass_dmul", 1},         {Precision::fp64, "sass_dfma", 2}};
 
 /// The tensor pipe's active cycles from which on they must be products of matrices. Below there may be none: compilers
-/// move constants with HFMA2.MMA, which runs on that pipe (up to 1.4 % of the cycles of a layer norm on an H200).
+/// move constants with HFMA2.MMA, which runs on that pipe (up to 1.6 % of the cycles of a layer norm on an H200).
 constexpr double products_active_pct = 5;
 
 /// a + b, nothing if either is.
