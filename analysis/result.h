@@ -17,8 +17,9 @@
 
 namespace kbench {
 
-/// Version 2 added kernels, counters and matrix_flops; files of version 1 are read as having none.
-inline constexpr std::string_view result_schema = "kbench.result/2";
+/// Version 2 added kernels, counters and matrix_flops; version 3 ceilings, marginal costs, condition readings and what
+/// a forward takes without records beside the recorded ones. Older files are read as having none of it.
+inline constexpr std::string_view result_schema = "kbench.result/3";
 
 /// The GPU that was used.
 struct GpuInfo {
@@ -51,11 +52,18 @@ struct Timing {
     Summary summary_ms;
 };
 
+/// The machine's state at one moment of the sampling; what could not be read is missing.
+struct ConditionReading {
+    double at_s = 0;  ///< since the sampling began
+    std::optional<double> sm_clock_mhz, memory_clock_mhz, power_w, temperature_c;
+};
+
 /// The machine's state around the samples. Each is the mean over the sampling unless it says otherwise.
 struct Conditions {
     Quantity sm_clock_mhz, memory_clock_mhz, power_w, temperature_c, energy_j;
     std::vector<std::string> throttle_reasons;  ///< seen during the samples that were kept
     int throttled_samples = 0;                  ///< discarded and repeated
+    std::vector<ConditionReading> readings;     ///< in order of time
 };
 
 /// A launch of a device function, as its activity record shows it.
@@ -135,7 +143,7 @@ struct EndToEnd {
 struct RecordInflation {
     double kernel_us = 0;    ///< from start to start, without records
     double recorded_us = 0;  ///< from the record's start to its end
-    double profiled_us = 0;  ///< from start to start, with records
+    double profiled_us = 0;  ///< from start to start, with records; in files before version 3 with a part of the launch
 };
 
 /// The runs in which every kernel was recorded: the same CUDA graph as the timing run, launched again.
@@ -143,6 +151,7 @@ struct ActivityRun {
     std::string unavailable;  ///< why there is none; empty when there is one
     int runs = 0;
     double profiled_ms = 0;              ///< end to end with records on, by events, median
+    double unprofiled_ms = 0;            ///< the same without records, between the recorded runs; 0: not measured
     double kernels_ms = 0, gaps_ms = 0;  ///< sums of the kernels' times and of the gaps between them
     std::vector<RecordInflation> inflation;
 };
@@ -163,6 +172,31 @@ struct CounterRun {
     int passes = 0;      ///< forwards needed
     double seconds = 0;  ///< wall time of it all
     std::vector<CountedMetric> metrics;
+};
+
+/// What the steps of one op kind add to the end-to-end time, measured without a profiler: the same forward with each of
+/// these steps run twice in a row, less the plain forward next to it.
+struct MarginalCost {
+    std::string op;        ///< kind of the op that names the steps
+    int steps = 0;         ///< run twice
+    Timing difference_ms;  ///< a sample: one forward of each, neighbours in time
+};
+
+/// A roof of this machine, measured. What it is and its unit: ceilings.h, by name.
+struct Ceiling {
+    std::string name;
+    Quantity value;
+    double low = 0, high = 0;  ///< 95 % interval of the median of its runs
+    double clock_mhz = 0;      ///< of the SMs or cores while it was measured; 0: unknown
+    Quantity datasheet;        ///< what the maker states
+};
+
+/// The roofs that a run is set against.
+struct CeilingRun {
+    std::string unavailable;  ///< why there are none; empty when there are
+    std::string device, driver, measured_at;
+    double seconds = 0;  ///< wall time of measuring them
+    std::vector<Ceiling> ceilings;
 };
 
 enum class PointStatus { done, skipped, failed };
@@ -188,6 +222,7 @@ struct Point {
     ActivityRun activity;
     CounterRun counters;
     std::vector<StepResult> steps;
+    std::vector<MarginalCost> marginal;  ///< by op kind; none where it was not measured
     /// Time of an empty interval between two marks of the step run, already taken off every step's time.
     Quantity step_overhead_us;
     std::map<std::string, double> phase_seconds;  ///< wall time by phase: plan, weights, tune, verify, ...
@@ -195,6 +230,7 @@ struct Point {
 
 struct Result {
     Environment environment;
+    CeilingRun ceilings;
     std::vector<Point> points;
     std::vector<std::string> warnings;
 };

@@ -80,13 +80,36 @@ inline constexpr auto fields<Environment> = std::tuple{Field{"kbench_version", &
                                                        Field{"gpu", &Environment::gpu}};
 
 template <>
+inline constexpr auto fields<ConditionReading> =
+    std::tuple{Field{"at_s", &ConditionReading::at_s}, Field{"sm_clock_mhz", &ConditionReading::sm_clock_mhz},
+               Field{"memory_clock_mhz", &ConditionReading::memory_clock_mhz},
+               Field{"power_w", &ConditionReading::power_w}, Field{"temperature_c", &ConditionReading::temperature_c}};
+
+template <>
+inline constexpr auto fields<MarginalCost> =
+    std::tuple{Field{"op", &MarginalCost::op}, Field{"steps", &MarginalCost::steps},
+               Field{"difference_ms", &MarginalCost::difference_ms}};
+
+template <>
+inline constexpr auto fields<Ceiling> = std::tuple{
+    Field{"name", &Ceiling::name}, Field{"value", &Ceiling::value},         Field{"low", &Ceiling::low},
+    Field{"high", &Ceiling::high}, Field{"clock_mhz", &Ceiling::clock_mhz}, Field{"datasheet", &Ceiling::datasheet}};
+
+template <>
+inline constexpr auto fields<CeilingRun> =
+    std::tuple{Field{"unavailable", &CeilingRun::unavailable}, Field{"device", &CeilingRun::device},
+               Field{"driver", &CeilingRun::driver},           Field{"measured_at", &CeilingRun::measured_at},
+               Field{"seconds", &CeilingRun::seconds},         Field{"ceilings", &CeilingRun::ceilings}};
+
+template <>
 inline constexpr auto fields<Conditions> = std::tuple{Field{"sm_clock_mhz", &Conditions::sm_clock_mhz},
                                                       Field{"memory_clock_mhz", &Conditions::memory_clock_mhz},
                                                       Field{"power_w", &Conditions::power_w},
                                                       Field{"temperature_c", &Conditions::temperature_c},
                                                       Field{"energy_j", &Conditions::energy_j},
                                                       Field{"throttle_reasons", &Conditions::throttle_reasons},
-                                                      Field{"throttled_samples", &Conditions::throttled_samples}};
+                                                      Field{"throttled_samples", &Conditions::throttled_samples},
+                                                      Field{"readings", &Conditions::readings, false, 3}};
 
 template <>
 inline constexpr auto fields<KernelResult> =
@@ -116,10 +139,11 @@ inline constexpr auto fields<RecordInflation> =
                Field{"profiled_us", &RecordInflation::profiled_us}};
 
 template <>
-inline constexpr auto fields<ActivityRun> =
-    std::tuple{Field{"unavailable", &ActivityRun::unavailable}, Field{"runs", &ActivityRun::runs},
-               Field{"profiled_ms", &ActivityRun::profiled_ms}, Field{"kernels_ms", &ActivityRun::kernels_ms},
-               Field{"gaps_ms", &ActivityRun::gaps_ms},         Field{"inflation", &ActivityRun::inflation}};
+inline constexpr auto fields<ActivityRun> = std::tuple{
+    Field{"unavailable", &ActivityRun::unavailable}, Field{"runs", &ActivityRun::runs},
+    Field{"profiled_ms", &ActivityRun::profiled_ms}, Field{"unprofiled_ms", &ActivityRun::unprofiled_ms, false, 3},
+    Field{"kernels_ms", &ActivityRun::kernels_ms},   Field{"gaps_ms", &ActivityRun::gaps_ms},
+    Field{"inflation", &ActivityRun::inflation}};
 
 template <>
 inline constexpr auto fields<CountedMetric> = std::tuple{
@@ -206,12 +230,14 @@ inline constexpr auto fields<Point> = std::tuple{Field{"model", &Point::model},
                                                  Field{"activity", &Point::activity, false, 2},
                                                  Field{"counters", &Point::counters, false, 2},
                                                  Field{"steps", &Point::steps},
+                                                 Field{"marginal", &Point::marginal, false, 3},
                                                  Field{"step_overhead_us", &Point::step_overhead_us},
                                                  Field{"phase_seconds", &Point::phase_seconds}};
 
 template <>
-inline constexpr auto fields<Result> = std::tuple{
-    Field{"environment", &Result::environment}, Field{"points", &Result::points}, Field{"warnings", &Result::warnings}};
+inline constexpr auto fields<Result> =
+    std::tuple{Field{"environment", &Result::environment}, Field{"ceilings", &Result::ceilings, false, 3},
+               Field{"points", &Result::points}, Field{"warnings", &Result::warnings}};
 
 /// Whether a type is an object described by a list above.
 template <class T>

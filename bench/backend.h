@@ -100,6 +100,10 @@ class Backend {
     /// What kinds of counters there are here, found by trying: what it counts, and a value or why there is none.
     virtual std::vector<std::pair<std::string, Quantity>> probe_counters() = 0;
 
+    /// Measures every ceiling of this backend (analysis/ceilings.h), about `seconds` in all. One that this device
+    /// cannot do is unavailable with its reason. Datasheet values are left empty.
+    virtual std::vector<Ceiling> measure_ceilings(double seconds) = 0;
+
     virtual MachineState& machine_state() = 0;
     virtual std::optional<GpuInfo> gpu_info() const { return std::nullopt; }
     virtual void add_libraries(std::map<std::string, std::string>& libraries) const = 0;

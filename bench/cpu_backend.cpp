@@ -117,6 +117,8 @@ class CpuBackend final : public Backend {
         return {{"cpu cycles", counts.cycles}, {"cpu memory traffic", traffic}};
     }
 
+    std::vector<Ceiling> measure_ceilings(double) override { return {}; }
+
     MachineState& machine_state() override { return state_; }
     void add_libraries(std::map<std::string, std::string>& libraries) const override {
         libraries["onednn"] = cpu::onednn_version() + ", " + cpu::onednn_isa();

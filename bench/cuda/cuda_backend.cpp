@@ -248,6 +248,8 @@ class CudaBackend final : public Backend {
         return {{"kernel records", kernels}, {"gpu counters", cycles}};
     }
 
+    std::vector<Ceiling> measure_ceilings(double) override { return {}; }
+
     MachineState& machine_state() override { return *state_; }
 
     std::optional<GpuInfo> gpu_info() const override {

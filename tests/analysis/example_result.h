@@ -201,7 +201,8 @@ inline Point gpu_point(std::int64_t batch, const Machine& machine, double median
                         .temperature_c = Quantity::measured(41),
                         .energy_j = Quantity::measured(234.1),
                         .throttle_reasons = {"sw_power_cap"},
-                        .throttled_samples = 3};
+                        .throttled_samples = 3,
+                        .readings = {}};
     return point;
 }
 
@@ -281,7 +282,9 @@ inline Result result() {
 
 /// What profiling adds to a GPU's point: a kernel a step, one counter, how both were taken.
 inline void add_profile(Point& point) {
-    point.activity = {"", 5, 4.1, 3.68, 0.018, {{1.72, 1.73, 2.38}}};
+    point.activity = {"", 5, 4.1, 3.95, 3.68, 0.018, {{1.72, 1.73, 2.38}}};
+    point.marginal = {{"gemm", 145, timing(2.7, 15)}, {"attention", 36, timing(0.7, 15)}};
+    point.conditions.readings = {{0.02, 1980, 3201, 640, 41}, {0.04, 1755, 3201, 698, std::nullopt}};
     point.counters = {{"core"}, "", "GH100", 1, 1.28, {}};
     point.counters.metrics = {
         {"tensor_active", "%", "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", Origin::measured, ""},
@@ -328,6 +331,13 @@ inline Result profiled_result() {
     Result result = short_result();
     for (Point& point : result.points)
         if (point.backend == "cuda" && point.status == PointStatus::done) add_profile(point);
+    result.ceilings = {"", "NVIDIA H200", "580.82", "2026-03-01T11:59:00Z", 6.5, {}};
+    result.ceilings.ceilings = {
+        {"dram_copy", Quantity::measured(4150), 4140, 4160, 0, {4800, Origin::estimated, "datasheet"}},
+        {"l2_read", Quantity::measured(9500), 9400, 9600, 1980, Quantity::unavailable("not stated")},
+        {"fp16_tensor", Quantity::measured(940), 930, 950, 1800, {989.5, Origin::estimated, "datasheet"}},
+        {"fp32_plain", Quantity::measured(66.1), 66, 66.2, 1980, {66.9, Origin::estimated, "datasheet"}},
+        {"graph_node", Quantity::measured(1.2), 1.19, 1.21, 0, Quantity::unavailable("not stated")}};
     return result;
 }
 

@@ -196,6 +196,7 @@ class OtherCounters final : public Backend {
     void check(const CounterRequest&) const override {}
     StepCounters count(const CounterRequest&) override { return count_steps(steps_); }
     std::vector<std::pair<std::string, Quantity>> probe_counters() override { return {}; }
+    std::vector<Ceiling> measure_ceilings(double) override { return {}; }
     MachineState& machine_state() override { return cpu().machine_state(); }
     void add_libraries(std::map<std::string, std::string>& libraries) const override { cpu().add_libraries(libraries); }
     std::string unsupported(Precision precision) const override { return cpu().unsupported(precision); }

@@ -1,0 +1,45 @@
+// Verdicts: what binds a step, a layer or the model, in one word, with the evidence, the margin and what would overturn
+// it. The rules and their thresholds are one table in verdict.cpp; docs/method.md explains them.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/attribution.h"
+#include "analysis/ledger.h"
+
+namespace kbench {
+
+enum class Bound { bandwidth, compute, latency, launch, occupancy, not_identifiable };
+inline constexpr std::string_view bound_names[] = {"bandwidth-bound", "compute-bound",     "latency-bound",
+                                                   "launch-bound",    "occupancy-limited", "not identifiable"};
+constexpr std::string_view name(Bound bound) { return bound_names[static_cast<int>(bound)]; }
+
+/// One line of the rule table.
+struct VerdictRule {
+    std::string_view id;
+    Bound bound;
+    std::string_view what;  ///< the condition in words, with its threshold
+};
+std::span<const VerdictRule> verdict_rules();
+
+struct Verdict {
+    std::string subject;  ///< "model", a layer of all blocks, or a step "12 h.1.attn"
+    Bound bound = Bound::not_identifiable;
+    std::string rule;                   ///< id of the deciding line
+    std::string level;                  ///< for bandwidth-bound: DRAM, L2 or L1; for compute-bound the unit
+    std::vector<std::string> evidence;  ///< one figure each, with its origin
+    double margin = 0;                  ///< how far the deciding figure is beyond its threshold, relative; >= 0
+    std::string overturned_by;          ///< what would have to be different
+};
+
+/// By step, in order; by layer; the model.
+struct Verdicts {
+    std::vector<Verdict> steps, layers;
+    Verdict model;
+};
+Verdicts judge(const Point& point, const Ledger& ledger);
+
+}  // namespace kbench
