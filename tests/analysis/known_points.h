@@ -11,6 +11,7 @@
 
 #include "analysis/ceilings.h"
 #include "analysis/result.h"
+#include "analysis/verdict.h"
 
 namespace kbench::known {
 
@@ -118,5 +119,21 @@ inline Result result_of(const std::vector<Step>& steps, CeilingRun roofs = gpu_r
     if (run_clock_mhz > 0) point.conditions.sm_clock_mhz = Quantity::measured(run_clock_mhz);
     return result;
 }
+
+inline Verdicts judged(const Result& result) {
+    const Roofs roofs(result);
+    return judge(make_ledger(result.points.front(), roofs), roofs);
+}
+
+/// Of bandwidth, compute, latency, launch, occupancy: C confirmed, R rejected, ? not identifiable.
+inline std::string letters(const std::vector<Hypothesis>& hypotheses) {
+    std::string text;
+    for (const Hypothesis& hypothesis : hypotheses)
+        text += hypothesis.finding == Finding::confirmed ? 'C' : hypothesis.finding == Finding::rejected ? 'R' : '?';
+    return text;
+}
+
+inline constexpr Bound bandwidth = Bound::bandwidth, compute = Bound::compute, latency = Bound::latency,
+                       launch = Bound::launch, occupancy = Bound::occupancy, unknown = Bound::not_identifiable;
 
 }  // namespace kbench::known

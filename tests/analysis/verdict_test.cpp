@@ -1,5 +1,6 @@
 // Verdicts on points whose bound is known by construction: every line of the rule table decides somewhere, and every
-// threshold has a case below, at and above it. scripts/verification/mutate_verdicts.py breaks each and looks on.
+// threshold has a case below, at and above it
+// (verdict_rules_test.cpp). scripts/verification/mutate_verdicts.py breaks each and looks on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,22 +15,10 @@
 namespace kbench {
 namespace {
 
-using known::Step;
+using known::bandwidth, known::compute, known::latency, known::launch, known::occupancy, known::unknown;
+using known::judged, known::letters, known::Step;
 using testing::Contains;
 using testing::HasSubstr;
-
-Verdicts judged(const Result& result) {
-    const Roofs roofs(result);
-    return judge(make_ledger(result.points.front(), roofs), roofs);
-}
-
-/// Of bandwidth, compute, latency, launch, occupancy: C confirmed, R rejected, ? not identifiable.
-std::string letters(const std::vector<Hypothesis>& hypotheses) {
-    std::string text;
-    for (const Hypothesis& hypothesis : hypotheses)
-        text += hypothesis.finding == Finding::confirmed ? 'C' : hypothesis.finding == Finding::rejected ? 'R' : '?';
-    return text;
-}
 
 struct StepCase {
     std::string name;
@@ -42,9 +31,6 @@ struct StepCase {
     double run_clock_mhz = known::clock_mhz;
 };
 void PrintTo(const StepCase& c, std::ostream* out) { *out << c.name; }
-
-constexpr Bound bandwidth = Bound::bandwidth, compute = Bound::compute, latency = Bound::latency,
-                launch = Bound::launch, occupancy = Bound::occupancy, unknown = Bound::not_identifiable;
 
 const std::vector<StepCase>& step_cases() {
     using known::cpu_roofs, known::gpu_roofs, known::without;
@@ -223,6 +209,65 @@ TEST_P(OneStep, HasTheVerdictThatItWasBuiltFor) {
 }
 INSTANTIATE_TEST_SUITE_P(Verdict, OneStep, testing::ValuesIn(step_cases()),
                          [](const auto& info) { return info.param.name; });
+
+// Evidence.
+
+TEST(Evidence, NamesEachDemandWithItsOrigin) {
+    const Verdict verdict = judged(known::result_of({{.compute = 0.97, .dram = 0.1, .issue = 0.98}})).steps[0];
+    EXPECT_THAT(verdict.evidence, Contains("970 MFLOP (derived) would take 97 % of the time at the roof fp32_plain of "
+                                           "10.0 TFLOP/s (measured)"));
+    EXPECT_THAT(verdict.evidence, Contains("10.0 MB through DRAM (measured) would take 10 % of the time at the roof "
+                                           "dram_read of 1,000 GB/s (measured)"));
+    EXPECT_THAT(verdict.evidence, Contains("achieved occupancy 50 % (measured)"));
+    EXPECT_NEAR(verdict.margin, 0.97 / 0.60 - 1, 1e-9);
+}
+
+TEST(Evidence, SaysWhichWayTheClockWas) {
+    const Step gemm{.op = "gemm", .compute = 0.7, .executed = 0.1};
+    EXPECT_THAT(judged(known::result_of({gemm}, known::gpu_roofs(), 0, 900)).steps[0].evidence,
+                Contains(HasSubstr("8 % of the time more at that roof for the run's lower clock")));
+    EXPECT_THAT(judged(known::result_of({gemm}, known::gpu_roofs(), 0, 1250)).steps[0].evidence,
+                Contains(HasSubstr("14 % of the time less at that roof for the run's higher clock")));
+    EXPECT_THAT(judged(known::result_of({gemm})).steps[0].evidence,
+                Contains(HasSubstr("10 % of the time at that roof for FLOPs beyond the model's")));
+}
+
+TEST(Evidence, SaysWhatIsMissing) {
+    EXPECT_THAT(judged(known::result_of({{}}, {})).steps[0].evidence, Contains("no roofs: nobody measured them"));
+    EXPECT_THAT(
+        judged(known::result_of({{.op = "gemm", .compute = 0.1}}, known::without(known::gpu_roofs(), "fp16_tensor")))
+            .steps[0]
+            .evidence,
+        Contains("no roof of the unit that computes it"));
+    EXPECT_THAT(judged(known::result_of({{.us = 0, .kernels = 0}})).steps[0].evidence,
+                Contains("the step was not timed"));
+}
+
+TEST(VerdictRules, EveryLineDecidesSomewhere) {
+    std::set<std::string> decided;
+    for (const StepCase& c : step_cases()) decided.insert(c.rule);  // OneStep checks that they do
+    const Step copy{.dram = 0.9}, fma{.compute = 0.9, .issue = 0.9}, short_one{.us = 50, .gap_us = 50};
+    for (const std::vector<Step>& steps : {std::vector{copy}, {copy, fma}, {short_one}})
+        decided.insert(judged(known::result_of(steps)).model.rule);
+    for (const VerdictRule& rule : verdict_rules()) EXPECT_TRUE(decided.contains(std::string(rule.id))) << rule.id;
+    EXPECT_GE(step_cases().size(), 30);
+}
+
+// The method says all of it.
+
+TEST(Method, ExplainsEveryRuleAndEveryLine) {
+    std::ifstream file(std::string(KBENCH_SOURCE_DIR) + "/docs/method.md");
+    const std::string method = (std::ostringstream() << file.rdbuf()).str();
+    const auto expect_text = [&](const std::string& text) {
+        EXPECT_TRUE(method.find(text) != std::string::npos) << "docs/method.md lacks: " << text;
+    };
+    for (const VerdictRule& rule : verdict_rules())
+        expect_text(fmt::format("| `{}` | {} | {} | ", rule.id, rule.id == "majority" ? "that one" : name(rule.bound),
+                                rule.what));
+    for (const Rule& rule : step_rules()) expect_text(fmt::format(" | {} |\n", rule.overturned_by));
+    for (std::size_t i = 0; i < line_count; ++i)
+        expect_text(fmt::format("| {} | {} |\n", info(line_at(i)).name, info(line_at(i)).what));
+}
 
 }  // namespace
 }  // namespace kbench
