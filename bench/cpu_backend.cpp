@@ -125,6 +125,8 @@ class CpuBackend final : public Backend {
         return cpu::measure_ceilings(seconds, free_bytes());
     }
 
+    int probe_version() const override { return cpu::probe_version; }
+
     MachineState& machine_state() override { return state_; }
     void add_libraries(std::map<std::string, std::string>& libraries) const override {
         libraries["onednn"] = cpu::onednn_version() + ", " + cpu::onednn_isa();
