@@ -339,7 +339,7 @@ Result parse_result(const std::string& text, const std::string& path) {
     return Reader(path, version).read<Result>(json, Path{});
 }
 
-Json to_json(const CeilingRun& run) { return write(run, Path{}); }
+Json ceilings_to_json(const CeilingRun& run) { return write(run, Path{}); }
 
 CeilingRun parse_ceilings(const Json& json, const std::string& path) {
     return Reader(path, version_of(result_schema)).read<CeilingRun>(json, Path{});

@@ -20,7 +20,7 @@ std::string to_text(const Result& result);
 Result parse_result(const std::string& text, const std::string& path);
 
 /// The ceilings alone, as they stand in result.json; for files that remember them.
-nlohmann::ordered_json to_json(const CeilingRun& run);
+nlohmann::ordered_json ceilings_to_json(const CeilingRun& run);
 /// Throws UsageError as parse_result does; `path` names the file in its line.
 CeilingRun parse_ceilings(const nlohmann::ordered_json& json, const std::string& path);
 

@@ -60,7 +60,7 @@ void remember(const std::filesystem::path& file, const std::string& key, const C
     entries[key] = run;
     Json content{{"schema", file_schema}, {"machines", Json::object()}};
     try {
-        for (const auto& [name, entry] : entries) content["machines"][name] = to_json(entry);
+        for (const auto& [name, entry] : entries) content["machines"][name] = ceilings_to_json(entry);
         std::error_code error;  // the write below says what is wrong
         if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), error);
         write_file_atomically(file, content.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");

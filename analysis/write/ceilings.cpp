@@ -71,8 +71,8 @@ std::string head(const CeilingRun& run) {
     return text + fmt::format(", measured {} in {}\n", one_line(run.measured_at), format_seconds(run.seconds));
 }
 
-/// Where the datasheet's values are from, each source once; or why there is none.
-std::string sources(const CeilingRun& run) {
+/// Where the datasheet's values are from, each source once; or why there is none; a line each.
+std::string sources(const CeilingRun& run, std::string_view bullet) {
     std::vector<std::string> seen;
     std::string text;
     const bool any = std::ranges::any_of(run.ceilings, [](const Ceiling& c) { return c.datasheet.value.has_value(); });
@@ -82,7 +82,7 @@ std::string sources(const CeilingRun& run) {
             std::ranges::find(seen, reason) != seen.end())
             continue;
         seen.push_back(reason);
-        text += any ? one_line(reason) + "\n" : fmt::format("no datasheet: {}\n", one_line(reason));
+        text += fmt::format("{}{}{}\n", bullet, any ? "" : "no datasheet: ", one_line(reason));
     }
     return text;
 }
@@ -92,7 +92,7 @@ std::string write_text(const CeilingRun& run, std::size_t width) {
     for (const CeilingColumn& column : ceiling_columns) layout.push_back(column.layout);
     Table table(std::move(layout));
     for (const Ceiling& ceiling : run.ceilings) table.add_row(cells(ceiling));
-    return head(run) + "\n" + table.text(0, width) + "\n" + sources(run);
+    return head(run) + "\n" + table.text(0, width) + "\n" + sources(run, "");
 }
 
 std::string write_markdown(const CeilingRun& run) {
@@ -104,14 +104,14 @@ std::string write_markdown(const CeilingRun& run) {
     }
     std::string text = head(run) + "\n" + markdown_line(headers) + rule + "\n";
     for (const Ceiling& ceiling : run.ceilings) text += markdown_line(cells(ceiling));
-    return text + "\n" + sources(run);
+    return text + "\n" + sources(run, "- ");
 }
 
 }  // namespace
 
 std::string write_ceilings(const CeilingRun& run, CeilingFormat format, std::size_t width) {
     switch (format) {
-        case CeilingFormat::json: return to_json(run).dump(2) + "\n";
+        case CeilingFormat::json: return ceilings_to_json(run).dump(2) + "\n";
         case CeilingFormat::markdown: return write_markdown(run);
         case CeilingFormat::text: break;
     }

@@ -30,7 +30,7 @@ int ceilings_command(const std::vector<std::string>& arguments, const std::strin
     progress.clear();
     for (const std::string& warning : warnings) fmt::print(stderr, "kbench: {}\n", warning);
     if (!run.unavailable.empty()) throw MeasurementError("no ceilings: " + run.unavailable);
-    const std::string text = write_ceilings(run, request.format, terminal_width().value_or(120));
+    const std::string text = write_ceilings(run, request.format, terminal_width().value_or(200));
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fflush(stdout);
     return static_cast<int>(ExitCode::success);
