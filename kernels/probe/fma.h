@@ -19,8 +19,8 @@ inline constexpr int fma_steps = 32;
 /// out [blocks * fma_threads], in `type` (pairs for fp16): the sum of the thread's chains, first to last. `span` may be
 /// null.
 void fma_chains(DataType type, int chains, int blocks, int iterations, void* out, Span* span, cudaStream_t stream);
-/// The least that a type can hold beside -1, or about that, so that values are not at rest before a launch ends.
-constexpr double fma_decay(DataType type) { return type == DataType::fp16 ? 0x1p-11 : 0x1p-14; }
+/// So little that x still moves after the 200 000 steps that a launch may have; in fp16 the least beside 1.
+constexpr double fma_decay(DataType type) { return type == DataType::fp16 ? 0x1p-11 : 0x1p-17; }
 
 /// FLOPs of an iteration.
 constexpr double fma_flops(DataType type, int chains, int blocks) {
