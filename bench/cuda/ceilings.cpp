@@ -50,9 +50,8 @@ class Bench {
     bool is_latency() const { return kind_.unit == "us"; }
     bool better(double a, double b) const { return is_latency() ? a < b : a > b; }
 
-    /// The device is kept busy until everything is enqueued, so that no wait for the host is timed.
     double time_ms(const ProbeVariant& variant, int iterations) {
-        spin(lead_cycles, context_.gpu.multiprocessors, context_.stream);
+        if (probe_.hides_host) spin(lead_cycles, context_.gpu.multiprocessors, context_.stream);
         KBENCH_CUDA(cudaEventRecord(before_, context_.stream));
         variant.enqueue(iterations);
         KBENCH_CUDA(cudaEventRecord(after_, context_.stream));

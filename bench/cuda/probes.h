@@ -35,6 +35,8 @@ struct Probe {
     bool repeats = true;
     /// Whether the device rests before each launch, so that the power limit does not bite: the rate is a peak.
     bool rests = false;
+    /// Whether the device is kept busy until a launch is enqueued, so that no wait for the host is timed.
+    bool hides_host = true;
     /// Throws Unsupported where the device cannot do it, DeviceError where memory is short.
     std::vector<ProbeVariant> (*variants)(const ProbeContext& context) = nullptr;
 };
