@@ -33,7 +33,7 @@ class Bench {
         : context_(context), kind_(kind), probe_(probe) {}
 
     Ceiling measure(const std::vector<ProbeVariant>& variants, int count, const Tried& tried) {
-        target_work_ = probe_.repeats ? work_of_a_launch(variants.front()) : 0;
+        target_work_ = probe_.pace != Pace::single ? work_of_a_launch(variants.front()) : 0;
         const ProbeVariant* best = nullptr;
         double best_value = 0;
         for (const ProbeVariant& variant : variants) {
@@ -51,7 +51,7 @@ class Bench {
     bool better(double a, double b) const { return is_latency() ? a < b : a > b; }
 
     double time_ms(const ProbeVariant& variant, int iterations) {
-        if (probe_.hides_host) spin(lead_cycles, context_.gpu.multiprocessors, context_.stream);
+        if (probe_.pace != Pace::host) spin(lead_cycles, context_.gpu.multiprocessors, context_.stream);
         KBENCH_CUDA(cudaEventRecord(before_, context_.stream));
         variant.enqueue(iterations);
         KBENCH_CUDA(cudaEventRecord(after_, context_.stream));
@@ -84,7 +84,7 @@ class Bench {
     }
 
     double try_out(const ProbeVariant& variant) {
-        if (probe_.rests) std::this_thread::sleep_for(rest);
+        if (probe_.pace == Pace::rested) std::this_thread::sleep_for(rest);
         value(variant);
         const double first = value(variant), second = value(variant);
         return better(first, second) ? first : second;
@@ -93,7 +93,7 @@ class Bench {
     Ceiling measure(const ProbeVariant& variant, int count) {
         std::vector<double> values, clocks_mhz;
         for (int i = 0; i < discarded_launches + count; ++i) {
-            if (probe_.rests) std::this_thread::sleep_for(rest);
+            if (probe_.pace == Pace::rested) std::this_thread::sleep_for(rest);
             const double sample = value(variant);
             if (i < discarded_launches) continue;
             values.push_back(sample);

@@ -28,15 +28,18 @@ struct ProbeContext {
     probe::Span* span;  ///< on the device; kernels that know their clock write it
 };
 
+/// How the launches of a probe follow each other.
+enum class Pace {
+    busy,    ///< as many iterations as fill the time of a launch, enqueued while the device is kept busy
+    rested,  ///< the same after a rest, so that the power limit does not bite: the rate is a peak
+    single,  ///< as busy, one iteration
+    host,    ///< as busy, but the host's time counts
+};
+
 /// A probe, and how it is to be run.
 struct Probe {
     std::string_view ceiling;  ///< see analysis/ceilings.h
-    /// Whether as many iterations are run as fill the time of a launch; else one.
-    bool repeats = true;
-    /// Whether the device rests before each launch, so that the power limit does not bite: the rate is a peak.
-    bool rests = false;
-    /// Whether the device is kept busy until a launch is enqueued, so that no wait for the host is timed.
-    bool hides_host = true;
+    Pace pace = Pace::busy;
     /// Throws Unsupported where the device cannot do it, DeviceError where memory is short.
     std::vector<ProbeVariant> (*variants)(const ProbeContext& context) = nullptr;
 };
