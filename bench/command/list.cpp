@@ -47,9 +47,13 @@ struct Subject {
     void (*list)();
     void (*list_with)(const std::vector<std::string>& options) = nullptr;  ///< instead, where there are options
 };
-constexpr Subject subjects[] = {{"models", list_models},       {"ops", list_ops},
-                                {"providers", list_providers}, {"options", list_options},
-                                {"columns", list_columns},     {"metrics", nullptr, list_metrics}};
+constexpr Subject subjects[] = {{"models", list_models},
+                                {"ops", list_ops},
+                                {"providers", list_providers},
+                                {"options", list_options},
+                                {"columns", list_columns},
+                                {"metrics", nullptr, list_metrics},
+                                {"machines", nullptr, list_machines}};
 
 }  // namespace
 
