@@ -108,8 +108,9 @@ TEST(Machine, TheSchemaListsTheCeilings) {
     EXPECT_EQ(schema["$defs"]["roof"]["properties"]["ceiling"]["enum"], json(names));
 }
 
-/// Tensor cores of one SM (NVIDIA's architecture papers): 16-bit FLOPs a clock and SM, dense, are 8, 15 or 30 times the
-/// fp32 ones on the chips of data centres, twice or four times on the others. A sparse rate would stand out by two.
+/// 16-bit tensor rates over plain fp32 ones, both at the clocks that NVIDIA states them for. FLOPs a clock and SM are
+/// 2048 / 128 (A100), 4096 / 256 (H100, whose tensor clock is lower), 8192 / 256 (B200), 1024 / 256 (L4) and 512 / 256
+/// (RTX 4090, fp32 sums). A rate with sparsity would be off by two.
 TEST(Machine, TensorRatesAreDense) {
     for (const MachineFile& machine : machines()) {
         if (machine.kind != "gpu") continue;
@@ -207,7 +208,8 @@ TEST(Machine, ComputeScalesWithTheCoresOfTheHostAndMemoryWithItsSockets) {
 
 TEST(Machine, AResultWithoutCeilingsHasTheRoofsOfItsScaledDatasheet) {
     Result result;
-    result.environment.host = {.cpu = "INTEL(R) XEON(R) PLATINUM 8592+", .physical_cores = 16};
+    result.environment.host.cpu = "INTEL(R) XEON(R) PLATINUM 8592+";
+    result.environment.host.physical_cores = 16;
     result.points.emplace_back().backend = "cpu";
     const Roofs roofs(result);
     EXPECT_EQ(roofs.unavailable(), "");
