@@ -133,7 +133,7 @@ Roofs::Roofs(const Result& result)
     if (!run_.ceilings.empty()) return;
     const std::string backend = cpu_ ? "cpu" : "cuda";
     if (const MachineFile* known = machine_of(result.environment, backend)) {
-        run_ = datasheet_ceilings(*known);
+        run_ = datasheet_ceilings(scaled_to(*known, result.environment.host));
         origin_ = Origin::estimated;
         return;
     }

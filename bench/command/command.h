@@ -23,8 +23,9 @@ std::span<const Command> commands();
 
 int run_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int list_command(const std::vector<std::string>& arguments, const std::string& command_line);
-/// One subject of `kbench list`, with options of its own: --chip NAME, --set NAME.
+/// Subjects of `kbench list` with options of their own: --chip NAME, --set NAME; and --id NAME.
 void list_metrics(const std::vector<std::string>& options);
+void list_machines(const std::vector<std::string>& options);
 int table_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int ceilings_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int doctor_command(const std::vector<std::string>& arguments, const std::string& command_line);

@@ -56,7 +56,7 @@ struct Subject {
 constexpr Subject subjects[] = {{"models", list_models},       {"ops", list_ops},
                                 {"providers", list_providers}, {"options", list_options},
                                 {"columns", list_columns},     {"metrics", nullptr, list_metrics},
-                                {"ceilings", list_ceilings}};
+                                {"ceilings", list_ceilings},   {"machines", nullptr, list_machines}};
 
 }  // namespace
 

@@ -168,6 +168,22 @@ TEST_F(Cli, MetricsOfAChipAreListedWithoutAGpu) {
     if (kbench("list metrics").exit_code != 0) expect_refusal("list metrics", "name one with --chip: GA100, ");
 }
 
+TEST_F(Cli, MachinesAreListedWithTheirSources) {
+    const Outcome all = kbench("list machines");
+    EXPECT_EQ(all.exit_code, 0) << all.err;
+    EXPECT_THAT(all.out, ContainsRegex("h200-sxm +NVIDIA H200 SXM 141 GB +4,800 GB/s +66.9 TFLOP/s +989 TFLOP/s\n"));
+    const Outcome one = kbench("list machines --id l4");
+    EXPECT_THAT(one.out, HasSubstr("half of that dense"));
+    const std::filesystem::path mine = directory_.write("mine.json", R"({"id": "mine", "name": "Mine", "kind": "cpu",
+        "matches": ["Mine"], "roofs": [{"ceiling": "cpu_dram_read", "value": 50, "source": "a guess"}]})");
+    EXPECT_THAT(kbench("list machines --id " + mine.string()).out,
+                ContainsRegex("cpu_dram_read +50.00 +GB/s +a guess\n"));
+    expect_refusal("list machines --id l5", "unknown machine 'l5'; nearest: l4");
+    expect_refusal("list machines --id none.json", "machine file none.json: cannot be read");
+    expect_refusal("list machines --id " + directory_.write("bad.json", "{}").string(), "bad.json: 'id' is missing");
+    expect_refusal("list machines --all", "kbench list machines takes --id NAME");
+}
+
 TEST_F(Cli, ATableOfACommittedResultNeedsNothingButTheFile) {
     const std::string recorded = std::string(KBENCH_SOURCE_DIR) + "/results/h200-2026-11-21/gpu";
     const Outcome layers =
