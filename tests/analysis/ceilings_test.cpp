@@ -62,9 +62,7 @@ INSTANTIATE_TEST_SUITE_P(Roofs, Units,
                                          UnitCase{"cpu", Precision::tf32, "none", "avx512_fp32"},
                                          UnitCase{"cpu", Precision::fp32, "avx512_fp32", "avx512_fp32"},
                                          UnitCase{"cpu", Precision::fp64, "avx512_fp64", "avx512_fp64"}),
-                         [](const auto& info) {
-                             return info.param.backend + "_" + std::string(name(info.param.precision));
-                         });
+                         [](const auto& c) { return c.param.backend + "_" + std::string(name(c.param.precision)); });
 
 TEST(Roofs, TakeTheBestOfAlternatives) {
     Result gpu;

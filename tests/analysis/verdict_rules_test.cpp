@@ -99,7 +99,7 @@ const Threshold thresholds[] = {
      30, "waiting", "few-warps"},
 };
 INSTANTIATE_TEST_SUITE_P(Verdict, Thresholds, testing::ValuesIn(thresholds),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& c) { return c.param.name; });
 
 TEST(VerdictRules, MemoryMustDemandMoreThanTheUnit) {
     Facts f = quiet();
@@ -257,7 +257,7 @@ const Rejection rejections[] = {
      0.15},
 };
 INSTANTIATE_TEST_SUITE_P(Verdict, Rejections, testing::ValuesIn(rejections),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& c) { return c.param.name; });
 
 TEST(Hypotheses, WithoutTheirDataAreNotRejected) {
     const std::vector<std::pair<bool Facts::*, Bound>> needs{{&Facts::launched, launch},

@@ -207,8 +207,7 @@ TEST_P(OneStep, HasTheVerdictThatItWasBuiltFor) {
     EXPECT_NE(verdict.overturned_by, "");
     EXPECT_FALSE(verdict.evidence.empty());
 }
-INSTANTIATE_TEST_SUITE_P(Verdict, OneStep, testing::ValuesIn(step_cases()),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Verdict, OneStep, testing::ValuesIn(step_cases()), [](const auto& c) { return c.param.name; });
 
 // Evidence.
 
