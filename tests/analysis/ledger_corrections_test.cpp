@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "analysis/ledger.h"
 #include "tests/analysis/known_points.h"
 
@@ -155,6 +157,14 @@ TEST(Marginal, WhatTheWholeLedgerLacksWidensItsShare) {
     check = check_of(result);
     EXPECT_NEAR(check.ledger_low_ms, 0.202 - open, 1e-9);
     EXPECT_NEAR(check.ledger_high_ms, 0.202 + open, 1e-9);
+}
+
+TEST(Marginal, OfAResultThatClaimsToTakeNoTimeIsFinite) {
+    Result result = with_marginal(0.2, 0.2, 0.2, true);
+    result.points[0].end_to_end->latency.summary_ms.median = 0;
+    const MarginalCheck check = check_of(result);
+    EXPECT_TRUE(std::isfinite(check.ledger_low_ms) && std::isfinite(check.ledger_high_ms));
+    EXPECT_EQ(ledger_of(result).residual_share(), 0);
 }
 
 TEST(Marginal, OfAnOpWithoutStepsHasNoFinding) {

@@ -44,6 +44,11 @@ TEST(LedgerLines, ALevelThatDemandsLongestHasItsLine) {
     expect_lines(lines_of({.compute = 0.7, .dram = 0.6, .issue = 0.7}), {{Line::compute, 70}, {Line::waiting, 30}});
 }
 
+TEST(LedgerLines, DemandIsWhicheverLineItIsOn) {
+    for (const Step& step : {Step{.compute = 0.6}, {.dram = 0.6}, {.l2 = 0.6}, {.l1 = 0.6}})
+        EXPECT_NEAR(lines_of(step).demand_us(), 60, 1e-9);
+}
+
 TEST(LedgerLines, ReadsAndWritesOfDramAddUp) {
     Result result = known::result_of({{}});
     result.points[0].steps[0].counters["dram_read_bytes"] = 20e6;
@@ -74,6 +79,9 @@ TEST(LedgerLines, WithoutAClockRoofsAreTakenAsTheyAre) {
     result.points[0].steps[0].counters["time"] = 90e3;
     expect_lines(ledger_of(result).steps[0].lines,
                  {{Line::compute, 50}, {Line::launch, 1}, {Line::idle_sms, 27}, {Line::waiting, 22}});
+    result.points[0].steps[0].counters["sm_cycles_elapsed"] = 0;  // such a counter is none
+    expect_lines(ledger_of(result).steps[0].lines, {{Line::compute, 50}, {Line::rest, 50}});
+    result.points[0].steps[0].counters["sm_cycles_elapsed"] = 100e3;
     result.points[0].steps[0].counters.erase("time");
     expect_lines(ledger_of(result).steps[0].lines, {{Line::compute, 50}, {Line::rest, 50}});
 }
@@ -218,6 +226,29 @@ TEST(LedgerDemands, ACountedZeroIsKnownAndBindsNothing) {
     const Ledger ledger = ledger_of(result);
     EXPECT_EQ(ledger.steps[0].demands.size(), 3);  // the levels; no FLOPs
     EXPECT_EQ(ledger.steps[0].binding(), nullptr);
+}
+
+TEST(LedgerDemands, NoBytesInTheModelAreNoCount) {
+    Result result = known::result_of({{.compute = 0.5, .counted = false}});
+    const Ledger ledger = ledger_of(result);
+    ASSERT_EQ(ledger.steps[0].demands.size(), 1);
+    EXPECT_EQ(ledger.steps[0].demands[0].level, std::nullopt);
+}
+
+TEST(LedgerDemands, OfARoofOfNothingAreNone) {
+    CeilingRun roofs = known::without(known::gpu_roofs(), "l2_read");
+    roofs.ceilings.push_back(known::ceiling("l2_read", 0));
+    Result result = known::result_of({{.dram = 0.5, .l2 = 0.9}}, roofs);
+    const Ledger ledger = ledger_of(result);
+    EXPECT_EQ(ledger.steps[0].demands.size(), 2);
+    expect_lines(ledger.steps[0].lines, {{Line::dram, 50}, {Line::waiting, 50}});
+}
+
+TEST(LedgerDemands, OfARoofWithoutAClockAreNotScaled) {
+    CeilingRun roofs = known::without(known::gpu_roofs(), "fp32_plain");
+    roofs.ceilings.push_back(known::ceiling("fp32_plain", 10, 0));
+    Result result = known::result_of({{.compute = 0.5, .issue = 0.4}}, roofs, 0, 800);
+    expect_lines(ledger_of(result).steps[0].lines, {{Line::compute, 50}, {Line::waiting, 50}});
 }
 
 TEST(LedgerDemands, EstimatedBytesOfACpuStayEstimated) {

@@ -10,6 +10,7 @@ namespace {
 
 using known::bandwidth, known::compute, known::latency, known::launch, known::occupancy, known::unknown;
 using known::judged, known::letters, known::Step;
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 const Step dram_step{.layer = "h.0.copy", .dram = 0.9}, fma_step{.layer = "h.0.fma", .compute = 0.9, .issue = 0.9},
@@ -99,6 +100,9 @@ TEST(ModelVerdict, WithoutATimeIsNotIdentifiable) {
     const Verdict untimed = judged(known::result_of({{.us = 0, .kernels = 0}})).model;
     EXPECT_EQ(untimed.bound, unknown);
     EXPECT_EQ(untimed.rule, "no-majority");
+    EXPECT_THAT(untimed.evidence, ElementsAre("no step was timed"));
+    // Beside a timed step it is not even mentioned.
+    EXPECT_EQ(judged(known::result_of({dram_step, {.us = 0, .kernels = 0}})).model.evidence.size(), 1);
     Result skipped = known::result_of({dram_step});
     skipped.points.front().end_to_end.reset();
     const Verdicts none = judged(skipped);

@@ -280,6 +280,8 @@ TEST(Hypotheses, OfTwoRulesTheNearestToItsThresholdSaysWhy) {
     EXPECT_EQ(test_hypotheses(f, deciding_rule(f))[4].why, "few-warps: 12 % where 30 % is needed");
     f.idle_share = 0.13;
     EXPECT_EQ(test_hypotheses(f, deciding_rule(f))[4].why, "idle-sms: 13 % where 30 % is needed");
+    f.idle_share = 0.12;  // equally near: the earlier one
+    EXPECT_EQ(test_hypotheses(f, deciding_rule(f))[4].why, "idle-sms: 12 % where 30 % is needed");
     f.split = false;
     f.rest_share = 0.2;
     EXPECT_EQ(test_hypotheses(f, deciding_rule(f))[2].why, "waiting: at most 20 % where 30 % is needed");

@@ -19,6 +19,7 @@ using known::bandwidth, known::compute, known::latency, known::launch, known::oc
 using known::judged, known::letters, known::Step;
 using testing::Contains;
 using testing::HasSubstr;
+using testing::Not;
 
 struct StepCase {
     std::string name;
@@ -218,6 +219,7 @@ TEST(Evidence, NamesEachDemandWithItsOrigin) {
     EXPECT_THAT(verdict.evidence, Contains("10.0 MB through DRAM (measured) would take 10 % of the time at the roof "
                                            "dram_read of 1,000 GB/s (measured)"));
     EXPECT_THAT(verdict.evidence, Contains("achieved occupancy 50 % (measured)"));
+    EXPECT_THAT(verdict.evidence, Not(Contains(HasSubstr("through L2"))));  // a counted zero
     EXPECT_NEAR(verdict.margin, 0.97 / 0.60 - 1, 1e-9);
 }
 
@@ -229,6 +231,20 @@ TEST(Evidence, SaysWhichWayTheClockWas) {
                 Contains(HasSubstr("14 % of the time less at that roof for the run's higher clock")));
     EXPECT_THAT(judged(known::result_of({gemm})).steps[0].evidence,
                 Contains(HasSubstr("10 % of the time at that roof for FLOPs beyond the model's")));
+}
+
+TEST(Evidence, SaysWhatRanOnAnotherUnit) {
+    Result result = known::result_of({{.op = "gemm", .compute = 0.7}});
+    result.points[0].steps[0].counters["tensor_fp16_ops"] = 68 * known::tensor_flops;
+    EXPECT_THAT(judged(result).steps[0].evidence, Contains(HasSubstr("2 % of the time less at that roof for FLOPs")));
+}
+
+TEST(Evidence, LeavesOutWhatIsUnderAHundredth) {
+    // 2 us inactive, one of them an empty kernel's.
+    EXPECT_THAT(judged(known::result_of({{.active = 0.98}})).steps[0].evidence,
+                Contains(HasSubstr("1 % of the time, above the roofs' demand, SMs had no warp")));
+    EXPECT_THAT(judged(known::result_of({{.active = 0.981}})).steps[0].evidence,
+                Not(Contains(HasSubstr("SMs had no warp"))));
 }
 
 TEST(Evidence, SaysWhatIsMissing) {
