@@ -69,6 +69,17 @@ TEST(Attribution, FewerBytesThanWeightsAreAllWeights) {
     EXPECT_NEAR(a.of(Role::activations).attributed_bytes, 0, 1);
 }
 
+TEST(Attribution, OfWeightsAloneLeavesNothingToOthers) {
+    Result result = one_step(20);
+    Cost& cost = result.points[0].steps[0].cost;
+    cost.bytes_read.fill(0);
+    cost.bytes_written.fill(0);
+    cost.bytes_read[static_cast<std::size_t>(Role::weights)] = 30e6;
+    const Attributed a(result);
+    EXPECT_NEAR(a.of(Role::weights).attributed_bytes, 20e6, 1);
+    EXPECT_EQ(a.attribution.activation_ms, 0);
+}
+
 TEST(Attribution, BeyondCompulsoryIsTheStepsExcess) {
     const Attributed a(one_step(140));
     EXPECT_NEAR(a.of(Role::weights).attributed_bytes, 30e6, 1);
@@ -153,10 +164,22 @@ TEST(LayerTraffic, SaysWhatIsATenthOff) {
               "c_fc moves 1.40 times its compulsory bytes: 16.0 MB read again or written back, "
               "16.0 us of DRAM time");
     EXPECT_EQ(finding_at(0.20), "c_fc moves 0.50 times its compulsory bytes: L2 kept 20.0 MB");
+    EXPECT_NE(finding_at(0.44), "");
+    EXPECT_NE(finding_at(0.36), "");
     EXPECT_EQ(finding_at(0.437), "");
     EXPECT_NE(finding_at(0.443), "");
     EXPECT_EQ(finding_at(0.363), "");
     EXPECT_NE(finding_at(0.357), "");
+}
+
+TEST(Attribution, OfAResultThatClaimsToTakeNoTimeHasNoShare) {
+    Result result = one_step(65);
+    result.points[0].end_to_end->latency.summary_ms.median = 0;
+    EXPECT_EQ(Attributed(result).attribution.dram_binding_share, 0);
+}
+
+TEST(LayerTraffic, WithoutCompulsoryBytesHasNoRatio) {
+    EXPECT_EQ(Attributed(known::result_of({{.dram = 0.3}})).attribution.layers[0].finding, "");
 }
 
 TEST(Attribution, IsUnavailableWithoutTimesOrBandwidth) {

@@ -196,6 +196,7 @@ TEST(LedgerLines, OfAnUntimedStepAreEmpty) {
     result.points[0].steps[1].counters["dram_read_bytes"] = 1e9;
     const Ledger ledger = ledger_of(result);
     expect_lines(ledger.steps[1].lines, {});
+    EXPECT_EQ(ledger.steps[1].roof_share(), 0);
     EXPECT_TRUE(ledger.closes());
 }
 
