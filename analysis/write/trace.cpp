@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "analysis/ceilings.h"
+#include "analysis/explain.h"
 #include "analysis/write/point_name.h"
 #include "analysis/write/trace_counters.h"
 #include "analysis/write/trace_events.h"
@@ -49,7 +49,7 @@ Json kernel_args(const KernelInterval& placed, const StepResult& step) {
     return args;
 }
 
-Json step_args(const StepInterval& placed, bool recorded) {
+Json step_args(const StepInterval& placed, bool recorded, const Verdict* verdict) {
     const StepResult& step = *placed.step;
     Json args = {{"op", step.op},
                  {"absorbs", step.absorbs},
@@ -63,6 +63,9 @@ Json step_args(const StepInterval& placed, bool recorded) {
                  {"bytes", step.cost.bytes()},
                  {"tflop_per_s", step.tflop_per_s()},
                  {"gb_per_s", step.gb_per_s()}};
+    if (verdict != nullptr)
+        args["verdict"] = verdict->level.empty() ? std::string(name(verdict->bound))
+                                                 : fmt::format("{} ({})", name(verdict->bound), verdict->level);
     if (!recorded) args["time"] = "median of the step run; no kernel was recorded";
     if (recorded && step.kernels.empty()) args["time"] = "launched no kernel";
     if (!step.counters.empty()) args["counters"] = step.counters;
@@ -106,13 +109,18 @@ Json add_counters(TraceEvents& events, int process, const std::vector<CounterTra
     return {{"unavailable", std::move(missing)}, {"notes", std::move(notes)}};
 }
 
-void add_slices(TraceEvents& events, int process, const Timeline& timeline) {
+void add_slices(TraceEvents& events, int process, const Point& point, const Timeline& timeline,
+                const Verdicts& verdicts) {
+    const auto verdict_of = [&](const StepResult& step) {
+        const auto index = static_cast<std::size_t>(&step - point.steps.data());
+        return index < verdicts.steps.size() ? &verdicts.steps[index] : nullptr;
+    };
     const int layer_track = events.track(process, "layer"), step_track = events.track(process, "step");
     for (const LayerInterval& layer : timeline.layers)
         events.slice(process, layer_track, layer.name, layer.start, layer.end, layer_args(layer, timeline));
     for (const StepInterval& step : timeline.steps)
         events.slice(process, step_track, step_name(*step.step), step.start, step.end,
-                     step_args(step, timeline.recorded));
+                     step_args(step, timeline.recorded, verdict_of(*step.step)));
     if (!timeline.recorded) return;
     const int kernel_track = events.track(process, "kernel");
     for (const StepInterval& step : timeline.steps)
@@ -133,16 +141,17 @@ std::string times_of(const Point& point, const Timeline& timeline) {
                        why.empty() ? "" : ": ", why);
 }
 
-Json add_point(TraceEvents& events, const Point& point, const Roofs& roofs) {
+Json add_point(TraceEvents& events, const Result& result, const Point& point) {
     const std::string name = point_name(point);
     if (point.steps.empty()) return {{"point", name}, {"status", kbench::name(point.status)}, {"reason", point.reason}};
     const Timeline timeline = make_timeline(point);
+    const Explanation explanation = explain(result, point);
     const int forward = events.process(name);
-    add_slices(events, forward, timeline);
+    add_slices(events, forward, point, timeline, explanation.verdicts);
     add_copies(events, forward, point, timeline);
     Json told = {{"point", name}, {"status", kbench::name(point.status)}, {"times", times_of(point, timeline)}};
     if (timeline.untimed_steps > 0) told["untimed_steps"] = timeline.untimed_steps;
-    told["forward"] = add_counters(events, forward, forward_counters(point, timeline, roofs));
+    told["forward"] = add_counters(events, forward, forward_counters(point, timeline, explanation.ledger));
     const int conditions = events.process("conditions of the timing run: " + name);
     told["conditions"] = add_counters(events, conditions, condition_counters(point.conditions));
     return told;
@@ -152,7 +161,6 @@ Json add_point(TraceEvents& events, const Point& point, const Roofs& roofs) {
 
 std::string write_trace(const Result& result) {
     TraceEvents events;
-    const Roofs roofs(result);
     const Environment& environment = result.environment;
     Json told = {{"kbench", environment.kbench_version},
                  {"git_revision", environment.git_revision},
@@ -161,7 +169,7 @@ std::string write_trace(const Result& result) {
                  {"device", environment.gpu ? environment.gpu->name : environment.host.cpu},
                  {"conditions", "in their own time, from the start of the timing run"},
                  {"points", Json::array()}};
-    for (const Point& point : result.points) told["points"].push_back(add_point(events, point, roofs));
+    for (const Point& point : result.points) told["points"].push_back(add_point(events, result, point));
     return events.text(told);
 }
 

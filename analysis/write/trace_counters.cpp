@@ -65,41 +65,29 @@ std::optional<double> dram_bytes_per_s(const StepResult& step) {
     return (*read + *write) / *us * 1e6;
 }
 
-std::optional<double> percent_of(const std::optional<double>& per_s, const std::optional<Roof>& roof) {
-    if (!per_s || !roof || roof->per_s <= 0) return std::nullopt;
-    return 100 * *per_s / roof->per_s;
+/// The share of its time that a roof demands of a step: rate over roof. Nothing where the work is the cost model's
+/// and `counted` is asked for, or there is no roof.
+std::optional<double> demanded_pct(const StepLedger& entry, std::optional<Level> level, bool counted) {
+    const auto demand = std::ranges::find(entry.demands, level, &Demand::level);
+    const bool known = demand != entry.demands.end() && entry.time_us > 0;
+    if (!known || (counted && demand->origin == Origin::derived)) return std::nullopt;
+    return 100 * demand->us / entry.time_us;
 }
 
-std::string no_roof(std::string_view what, const Roofs& roofs) {
-    return fmt::format("no roof of {} to derive it from{}{}", what, roofs.unavailable().empty() ? "" : ": ",
-                       roofs.unavailable());
-}
-
-/// The speed-of-light metric where it was counted; else counted DRAM bytes over DRAM's roof.
-CounterTrack memory_track(const Point& point, const Timeline& timeline, const Roofs& roofs) {
-    CounterTrack counted = counted_track(point, timeline, "Memory %", "memory_throughput");
+/// The metric where it was counted; else, under its own name, the share that the ledger derives at `level`.
+CounterTrack share_track(const Point& point, const Timeline& timeline, const Ledger& ledger, const std::string& name,
+                         const std::string& metric, std::optional<Level> level) {
+    CounterTrack counted = counted_track(point, timeline, name, metric);
     if (!counted.samples.empty()) return counted;
-    const std::optional<Roof> roof = roofs.bandwidth(Level::dram);
-    CounterTrack derived = step_track(timeline, "Memory % (derived)", "",
-                                      [&](const StepResult& step) { return percent_of(dram_bytes_per_s(step), roof); });
+    const bool judged = ledger.steps.size() == point.steps.size();
+    CounterTrack derived = step_track(timeline, name + " (derived)", "", [&](const StepResult& step) {
+        const auto index = static_cast<std::size_t>(&step - point.steps.data());
+        return judged ? demanded_pct(ledger.steps[index], level, level.has_value()) : std::nullopt;
+    });
     if (!derived.samples.empty()) return derived;
-    counted.unavailable += roof ? "; " + why_not_counted(point, "dram_read_bytes") : "; " + no_roof("DRAM", roofs);
-    return counted;
-}
-
-/// The speed-of-light metric where it was counted; else the cost model's FLOPs, padding included, over the unit's roof.
-CounterTrack compute_track(const Point& point, const Timeline& timeline, const Roofs& roofs) {
-    CounterTrack counted = counted_track(point, timeline, "Compute %", "sm_throughput");
-    if (!counted.samples.empty()) return counted;
-    CounterTrack derived =
-        step_track(timeline, "Compute % (derived)", "", [&](const StepResult& step) -> std::optional<double> {
-            const std::optional<double> us = step.device_us();
-            if (!us || *us <= 0) return std::nullopt;
-            return percent_of((step.cost.flops + step.padding_flops) / *us * 1e6,
-                              step.matrix_flops > 0 ? roofs.matrix(step.precision) : roofs.plain(step.precision));
-        });
-    if (!derived.samples.empty()) return derived;
-    counted.unavailable += "; " + no_roof("the unit", roofs);
+    std::string why = ledger.unavailable.empty() ? ledger.roofs_unavailable : ledger.unavailable;
+    if (why.empty()) why = level ? why_not_counted(point, "dram_read_bytes") : "no roof of the unit was measured";
+    counted.unavailable += "; not derived: " + why;
     return counted;
 }
 
@@ -147,9 +135,10 @@ std::vector<std::string> requested_metrics(const CounterRun& run) {
 
 }  // namespace
 
-std::vector<CounterTrack> forward_counters(const Point& point, const Timeline& timeline, const Roofs& roofs) {
+std::vector<CounterTrack> forward_counters(const Point& point, const Timeline& timeline, const Ledger& ledger) {
     std::vector<CounterTrack> tracks = {
-        memory_track(point, timeline, roofs), compute_track(point, timeline, roofs), theoretical_track(point, timeline),
+        share_track(point, timeline, ledger, "Memory %", "memory_throughput", Level::dram),
+        share_track(point, timeline, ledger, "Compute %", "sm_throughput", {}), theoretical_track(point, timeline),
         counted_track(point, timeline, "achieved occupancy %", "achieved_occupancy"),
         step_track(timeline, "DRAM GB/s", why_not_counted(point, "dram_read_bytes"), [](const StepResult& step) {
             const std::optional<double> per_s = dram_bytes_per_s(step);

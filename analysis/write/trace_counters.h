@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/ceilings.h"
+#include "analysis/ledger.h"
 #include "analysis/result.h"
 #include "analysis/write/trace_timeline.h"
 
@@ -21,9 +21,10 @@ struct CounterTrack {
     std::vector<Sample> samples;
 };
 
-/// Over the forward, one sample a step or kernel and 0 at its end: Memory %, Compute %, both occupancies, DRAM GB/s and
-/// the metrics that --metrics named; of a set, whose members a result does not list, everything that was counted.
-std::vector<CounterTrack> forward_counters(const Point& point, const Timeline& timeline, const Roofs& roofs);
+/// Over the forward, one sample a step or kernel and 0 at its end: Memory % and Compute % (speed-of-light metrics, or
+/// else derived: counted DRAM bytes and the cost model's FLOPs over their roofs), both occupancies, DRAM GB/s and the
+/// metrics that --metrics named; of a set, whose members a result does not list, everything that was counted.
+std::vector<CounterTrack> forward_counters(const Point& point, const Timeline& timeline, const Ledger& ledger);
 
 /// Clocks, power and temperature from the start of the timing run.
 std::vector<CounterTrack> condition_counters(const Conditions& conditions);
