@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analysis/write/csv.h"
+#include "analysis/write/markdown_text.h"
 #include "analysis/write/table.h"
 #include "analysis/write/writers.h"
 
@@ -32,25 +33,24 @@ Table aligned(const QueriedTable& table) {
     return text;
 }
 
-std::string markdown_line(const std::vector<std::string>& line) {
-    std::string text = "|";
-    for (const std::string& cell : line) {
-        text += ' ';
-        for (const char c : cell) {
-            if (c == '|') text += '\\';
-            text += c;
-        }
-        text += " |";
+/// Bars apart a cell keeps its markup: whoever asks for this table on the terminal reads it as it is.
+std::string markdown_cell(const std::string& cell) {
+    std::string text;
+    for (const char c : cell) {
+        if (c == '|') text += '\\';
+        text += c;
     }
-    return text + '\n';
+    return text;
 }
 
 std::string write_markdown(const QueriedTable& table) {
-    std::string text = markdown_line(cells(table, [](const Column& column) { return column.header; }));
-    text += '|';
-    for (const Column& column : table.columns) text += column.align == Align::right ? "---:|" : "---|";
-    text += '\n';
-    for (const TableRow& row : table.rows) text += markdown_line(shown_cells(table, row));
+    std::string text = markdown_line(cells(table, [](const Column& column) { return markdown_cell(column.header); }));
+    std::vector<Align> aligns;
+    for (const Column& column : table.columns) aligns.push_back(column.align);
+    text += markdown_rule(aligns);
+    for (const TableRow& row : table.rows)
+        text += markdown_line(
+            cells(table, [&](const Column& column) { return markdown_cell(shown(column, column.value(row))); }));
     return text;
 }
 
