@@ -115,6 +115,11 @@ std::string verdict_section(const Verdicts& verdicts, Heading heading) {
     text += fmt::format(", by the rule `{}`. What would overturn it: {}.\n\n", model.rule,
                         markdown_text(model.overturned_by));
     for (const std::string& evidence : model.evidence) text += bullet(markdown_text(evidence));
+    MarkdownTable hypotheses({{"hypothesis", Align::left}, {"finding", Align::left}, {"why", Align::left}});
+    for (const Hypothesis& hypothesis : model.hypotheses)
+        hypotheses.add_row({std::string(name(hypothesis.bound)), std::string(name(hypothesis.finding)),
+                            markdown_text(hypothesis.why)});
+    text += hypotheses.text() + "By layer:\n";
     MarkdownTable table({{"layer", Align::left},
                          {"verdict", Align::left},
                          {"margin %"},
