@@ -22,6 +22,15 @@ std::string write_steps_csv(const Result& result);
 /// kernels.csv: likewise one row a kernel, with its launch, its recorded time and its occupancy.
 std::string write_kernels_csv(const Result& result);
 
+/// report.md, for pull requests (GitHub's Markdown): the answer, then what it rests on, point by point; of a sweep a
+/// table of all points first. Names and reasons stay text, whatever they hold.
+std::string write_markdown(const Result& result);
+
+/// trace.json: Chrome's trace event format, for Perfetto and chrome://tracing. A process a point, in which one forward
+/// is laid out by its medians on the tracks layer, step, kernel and copies, with counter tracks; beside it a process
+/// with the conditions of the timing run. What a track lacks is told under otherData.
+std::string write_trace(const Result& result);
+
 /// How `kbench table` writes: `space` is aligned for people, the others are for documents and programs.
 enum class TableFormat { space, markdown, json, csv };
 inline constexpr std::string_view table_format_names[] = {"space", "markdown", "json", "csv"};
