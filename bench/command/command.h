@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,6 +10,8 @@
 #include <vector>
 
 namespace kbench {
+
+class Backend;
 
 /// `arguments`: what follows the command's name. `command_line`: all of it as typed, for the result. Returns the exit
 /// code; throws kbench::Error.
@@ -24,7 +27,11 @@ int list_command(const std::vector<std::string>& arguments, const std::string& c
 void list_metrics(const std::vector<std::string>& options);
 void list_machines(const std::vector<std::string>& options);
 int table_command(const std::vector<std::string>& arguments, const std::string& command_line);
+int ceilings_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int doctor_command(const std::vector<std::string>& arguments, const std::string& command_line);
+
+/// The backend called auto, cuda or cpu. `remark`: why auto did not take a GPU, when it did not. Throws DeviceError.
+std::unique_ptr<Backend> choose_backend(const std::string& wanted, std::string& remark);
 
 /// Columns of the terminal, if standard output is one.
 std::optional<std::size_t> terminal_width();
