@@ -85,21 +85,6 @@ std::optional<Bytes> bytes_at(const StepResult& step, Level level, Origin dram) 
     return std::nullopt;
 }
 
-std::vector<Demand> demands_of(const StepResult& step, const Roofs& roofs, Origin dram) {
-    std::vector<Demand> demands;
-    const auto add = [&](const std::optional<Roof>& roof, std::optional<Level> level, double work, Origin origin) {
-        if (roof && roof->per_s > 0 && work > 0)
-            demands.push_back({*roof, level, work, work / roof->per_s * 1e6, origin});
-    };
-    const bool matrix = is_matrix_product(step);
-    add(matrix ? roofs.matrix(step.precision) : roofs.plain(step.precision), {}, step.cost.flops, Origin::derived);
-    for (const Level level : levels)
-        if (const std::optional<Bytes> bytes = bytes_at(step, level, dram))
-            add(roofs.bandwidth(level), level, bytes->bytes, bytes->origin);
-    std::ranges::stable_sort(demands, std::greater{}, &Demand::us);
-    return demands;
-}
-
 /// FLOPs executed beyond the cost model's: counted where they were, else the padding that the plan knows of.
 double extra_flops(const StepResult& step) {
     const std::optional<double> executed = executed_flops(step, step.precision);
@@ -256,6 +241,21 @@ std::vector<MarginalCheck> check_marginal(const Point& point, const Ledger& ledg
 }
 
 }  // namespace
+
+std::vector<Demand> demands_of(const StepResult& step, const Roofs& roofs, Origin dram) {
+    std::vector<Demand> demands;
+    const auto add = [&](const std::optional<Roof>& roof, std::optional<Level> level, double work, Origin origin) {
+        if (roof && roof->per_s > 0 && work > 0)
+            demands.push_back({*roof, level, work, work / roof->per_s * 1e6, origin});
+    };
+    const bool matrix = is_matrix_product(step);
+    add(matrix ? roofs.matrix(step.precision) : roofs.plain(step.precision), {}, step.cost.flops, Origin::derived);
+    for (const Level level : levels)
+        if (const std::optional<Bytes> bytes = bytes_at(step, level, dram))
+            add(roofs.bandwidth(level), level, bytes->bytes, bytes->origin);
+    std::ranges::stable_sort(demands, std::greater{}, &Demand::us);
+    return demands;
+}
 
 const LineInfo& info(Line line) { return line_infos[static_cast<std::size_t>(line)]; }
 
