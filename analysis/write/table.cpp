@@ -1,8 +1,12 @@
 // Plain-text tables; see table.h.
 #include "analysis/write/table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <sstream>
+
+#include "analysis/write/format.h"
 
 namespace kbench {
 namespace {
@@ -98,6 +102,29 @@ std::string Table::text(std::size_t indent, std::size_t width) const {
     };
     append_line([&](std::size_t i) { return columns_[i].header; });
     for (const auto& row : rows_) append_line([&](std::size_t i) { return row[i]; });
+    return result;
+}
+
+std::string Table::markdown() const {
+    const std::vector<std::size_t> column_widths = widths();
+    const auto line = [&](auto&& cell_of) {
+        std::string result = "|";
+        for (std::size_t i = 0; i < columns_.size(); ++i)
+            if (column_widths[i] > 0) result += fmt::format(" {} |", cell_of(i));
+        return result + '\n';
+    };
+    std::string result = line([&](std::size_t i) { return escape_markdown(columns_[i].header); });
+    result += line([&](std::size_t i) { return columns_[i].align == Align::right ? "--:" : ":--"; });
+    for (const auto& row : rows_) result += line([&](std::size_t i) { return escape_markdown(row[i]); });
+    return result;
+}
+
+std::string escape_markdown(std::string_view text) {
+    std::string result;
+    for (const char c : one_line(text)) {
+        if (std::string_view("\\|*_`<[]#").find(c) != std::string_view::npos) result += '\\';
+        result += c;
+    }
     return result;
 }
 

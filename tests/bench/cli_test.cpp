@@ -94,7 +94,7 @@ TEST_F(Cli, MistakesGetOneLineAndExitTwo) {
     expect_refusal("--model gpt2 --batch 0", "must be a whole number of at least 1");
     expect_refusal("--model gpt2 --seq 2000", "n_ctx 1024");
     expect_refusal("--model gpt2 --frobnicate", "--frobnicate");
-    expect_refusal("frobnicate", "one of run, table, list, doctor");
+    expect_refusal("frobnicate", "one of run, table, compare, list, doctor");
     expect_refusal("list everything", "one of models, ops, providers, options, columns");
     expect_refusal("--model gpt2 --out " + directory_.write("a_file", "x").string(), "a_file");
     expect_refusal("--config " + config("{\"n_embd\": 64}"), "key 'n_layer' is missing");
