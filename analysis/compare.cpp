@@ -152,6 +152,7 @@ PointComparison compare_points(const Explained& a, const Explained& b, const Com
                        within(*point.naive.flops, 1, same_roofs_tolerance);
     for (const StepResult& step : a.point->steps) add_step(point.a_all, step, a);
     for (const StepResult& step : b.point->steps) add_step(point.b_all, step, b);
+    point.steps_ratio = quotient(point.b_all.time_us, point.a_all.time_us);
 
     const std::vector<StepMatch> matches = match_steps(*a.point, *b.point);
     for (const StepMatch& match : matches) {

@@ -97,6 +97,7 @@ struct PointComparison {
     std::string title;
     Interval a_ms, b_ms, ratio;  ///< end to end
     GroupSide a_all, b_all;      ///< all steps of each, matched or not
+    Interval steps_ratio;        ///< of their times
     PointRoofs a_roofs, b_roofs;
     RatioTest naive;  ///< the end-to-end ratio against the roofs; FLOP/s of matrix products
     bool same_roofs = false;
@@ -126,8 +127,8 @@ struct ValueRow {
 };
 /// Of the points that all runs measured.
 struct ValueTable {
-    std::string title;
-    std::vector<ValueRow> rows;  ///< cheapest first, without prices fastest first
+    const Point* point = nullptr;  ///< the first run's
+    std::vector<ValueRow> rows;    ///< cheapest first, without prices fastest first
 };
 
 struct Comparison {

@@ -15,7 +15,9 @@ constexpr double majority = 0.5;
 /// Smaller shares of time are not worth a word.
 constexpr double least_share = 0.01;
 
-std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
+std::string percent(double share) {
+    return share > 0 && share < 0.005 ? "under 1 %" : fmt::format("{:.0f} %", 100 * share);
+}
 
 std::string times_text(const Interval& ratio) {
     return fmt::format("{} times as long [{}, {}]", significant(ratio.value), significant(ratio.low),
@@ -47,14 +49,22 @@ std::string untested(const PointComparison& point, const std::string& b) {
     return {};
 }
 
-std::string naive_judged(const RatioTest& test) {
+/// On which side of both ratios the times are, and what that means.
+std::string beyond(const Interval& times, const RatioTest& test) {
+    const double least = std::min(*test.bandwidth, *test.flops), most = std::max(*test.bandwidth, *test.flops);
+    if (times.value > most) return ": A reaches a larger share of its roofs";
+    if (times.value < least) return ": A reaches a smaller share of its roofs";
+    return ": the time lies between them";
+}
+
+std::string naive_judged(const Interval& times, const RatioTest& test) {
     const std::string factor = fmt::format("within a factor of {}", fit_tolerance);
     if (!test.flops)
         return fmt::format("Bandwidth {} {}; the FLOP/s are unknown, so that alone is no evidence.",
                            test.fits_bandwidth ? "fits" : "does not fit", factor);
     if (test.fits_bandwidth && test.fits_flops)
         return fmt::format("Both fit {}: that bandwidth fits is no evidence.", factor);
-    if (test.fit == Fit::neither) return fmt::format("Neither fits {}.", factor);
+    if (test.fit == Fit::neither) return fmt::format("Neither fits {}{}.", factor, beyond(times, test));
     const char *fits = test.fits_bandwidth ? "bandwidth" : "FLOP/s",
                *other = test.fits_bandwidth ? "FLOP/s" : "bandwidth";
     if (test.fit == Fit::either)
@@ -72,7 +82,7 @@ std::string naive_text(const PointComparison& point, const std::string& b) {
         test.flops ? fmt::format(" and {}", multiple(*test.flops, fmt::format("{} FLOP/s", name(point.a->precision))))
                    : std::string();
     return fmt::format("{}; A has {}{}{}. {}", takes, multiple(*test.bandwidth, "DRAM bandwidth"), flops,
-                       roofs_origin(point, b), naive_judged(test));
+                       roofs_origin(point, b), naive_judged(point.ratio, test));
 }
 
 struct FitWords {
@@ -114,6 +124,25 @@ std::string ledger_text(const std::string& letter, const GroupSide& all, const P
     return fmt::format("{}: {} of the steps' time", letter, bounds_text(all));
 }
 
+/// Which rows are bandwidth-bound on either side, with their share of its steps' time.
+std::string bandwidth_bound_rows(const PointComparison& point, const std::string& b) {
+    constexpr std::size_t most_names = 4;
+    std::vector<std::string> names;
+    for (const GroupComparison& group : point.groups) {
+        std::vector<std::string> where;
+        if (group.a.bound() == Bound::bandwidth)
+            where.push_back(fmt::format("A {}", percent(group.a.time_us.value / point.a_all.time_us.value)));
+        if (group.b.bound() == Bound::bandwidth)
+            where.push_back(fmt::format("{} {}", b, percent(group.b.time_us.value / point.b_all.time_us.value)));
+        if (!where.empty()) names.push_back(fmt::format("{} ({})", group.name, fmt::join(where, ", ")));
+    }
+    if (names.empty()) return "No row is bandwidth-bound on either.";
+    const std::size_t rest = names.size() - std::min(names.size(), most_names);
+    names.resize(names.size() - rest);
+    return fmt::format("Bandwidth-bound, with their share of the time: {}{}.", fmt::join(names, ", "),
+                       rest > 0 ? fmt::format(" and {} more", rest) : "");
+}
+
 /// What the test by step says of the whole; nothing where it cannot.
 std::optional<Fit> scaling(const PointComparison& point) {
     if (point.same_roofs) return std::nullopt;
@@ -126,16 +155,16 @@ std::optional<Fit> scaling(const PointComparison& point) {
 
 std::string scaling_sentence(const PointComparison& point, std::optional<bool> ledgers_say_bandwidth) {
     const std::optional<Fit> fit = scaling(point);
-    if (!fit) return "The ratios of the steps' times cannot tell.";
+    if (!fit) return "Scaling, step by step, cannot tell.";
     const std::string follows = fmt::format("most of the steps' time follows {}", name(*fit));
     if (!ledgers_say_bandwidth) return fmt::format("By scaling alone, {}.", follows);
-    return fmt::format("The ratios {}: {}.",
+    return fmt::format("Scaling {}: {}.",
                        (*fit == Fit::bandwidth) == *ledgers_say_bandwidth ? "agree" : "contradict it", follows);
 }
 
 std::string verdict_words(const std::string& letter, const Verdict& verdict) {
-    if (verdict.bound == Bound::not_identifiable) return fmt::format("not identifiable on {}", letter);
-    return fmt::format("{} on {} ({}{})", verdict.bound == Bound::bandwidth ? "yes" : "no", letter, name(verdict.bound),
+    if (verdict.bound == Bound::not_identifiable) return fmt::format("{} not identifiable", letter);
+    return fmt::format("{} {} ({}{})", letter, verdict.bound == Bound::bandwidth ? "yes" : "no", name(verdict.bound),
                        verdict.level.empty() ? "" : ", " + verdict.level);
 }
 
@@ -143,8 +172,8 @@ std::string answer_text(const PointComparison& point, const std::string& b) {
     if (!point.a_verdict || !point.b_verdict)
         return fmt::format("Not identifiable from the ledgers: {}. {}", untested(point, b),
                            scaling_sentence(point, std::nullopt));
-    std::string text =
-        fmt::format("By the ledgers {}, {}.", verdict_words("A", *point.a_verdict), verdict_words(b, *point.b_verdict));
+    std::string text = fmt::format("By the ledgers: {}, {}.", verdict_words("A", *point.a_verdict),
+                                   verdict_words(b, *point.b_verdict));
     const Bound of_a = point.a_verdict->bound, of_b = point.b_verdict->bound;
     const bool known = of_a != Bound::not_identifiable && of_b != Bound::not_identifiable;
     const bool same = (of_a == Bound::bandwidth) == (of_b == Bound::bandwidth);
@@ -164,8 +193,9 @@ std::vector<Evidence> evidence_of(const PointComparison& point, const std::strin
     std::vector<Evidence> evidence{{"naive test", naive_text(point, b)}};
     if (untested(point, b).empty()) evidence.push_back({"by step", step_text(point, b)});
     if (point.a_verdict || point.b_verdict)
-        evidence.push_back({"ledgers", fmt::format("{}; {}.", ledger_text("A", point.a_all, point.a_roofs),
-                                                   ledger_text(b, point.b_all, point.b_roofs))});
+        evidence.push_back(
+            {"ledgers", fmt::format("{}. {}. {}", ledger_text("A", point.a_all, point.a_roofs),
+                                    ledger_text(b, point.b_all, point.b_roofs), bandwidth_bound_rows(point, b))});
     evidence.push_back({"bandwidth?", answer_text(point, b)});
     return evidence;
 }

@@ -47,7 +47,7 @@ std::vector<ValueTable> value_tables(std::span<const NamedResult> runs, const st
     for (std::size_t p = 0; p < by_first.size(); ++p) {
         if (by_first[p].size() != runs.size()) continue;
         ValueTable& table = tables.emplace_back();
-        table.title = match_title(runs[0].result.points[p]);
+        table.point = &runs[0].result.points[p];
         for (std::size_t r = 0; r < runs.size(); ++r) {
             const auto price = prices.find(runs[r].name);
             table.rows.push_back(value_of(r, *by_first[p][r], runs[r].result,

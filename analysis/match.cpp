@@ -100,6 +100,18 @@ std::string match_title(const Point& point) {
                        point.direction == "fwd" ? "" : fmt::format(" {}", point.direction));
 }
 
+std::vector<std::string> short_titles(const std::vector<const Point*>& points) {
+    if (points.size() == 1) return {match_title(*points.front())};
+    std::vector<std::string> titles(points.size());
+    for (const Axis& axis : axes) {
+        const auto differs = [&](const Point* point) { return axis.value(*point) != axis.value(*points.front()); };
+        if (std::ranges::none_of(points, differs)) continue;
+        for (std::size_t i = 0; i < points.size(); ++i)
+            titles[i] += fmt::format("{}{}{}", titles[i].empty() ? "" : " ", axis.before, axis.value(*points[i]));
+    }
+    return titles;
+}
+
 std::vector<std::pair<const Point*, const Point*>> match_points(const NamedResult& a, const NamedResult& b) {
     std::vector<std::pair<const Point*, const Point*>> matches;
     for (const Point& mine : a.result.points) {

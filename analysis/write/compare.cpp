@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "analysis/write/format.h"
 #include "analysis/write/table.h"
@@ -29,7 +28,7 @@ class Page {
     /// A sentence under a word.
     void item(const std::string& about, const std::string& text) {
         text_ += markdown_ ? fmt::format("* **{}**: {}\n", escape_markdown(about), escape_markdown(text))
-                           : wrap(fmt::format("  {:<12}", about), one_line(text), width_);
+                           : wrap(fmt::format("  {:<10}  ", about), one_line(text), width_);
     }
     void note(const std::string& text) {
         text_ += markdown_ ? fmt::format("\n{}\n", escape_markdown(text)) : wrap("  ", one_line(text), width_);
@@ -84,8 +83,60 @@ void write_runs(Page& page, const Comparison& comparison) {
 
 std::string change_cell(const std::optional<Change>& change) { return change ? std::string(name(*change)) : ""; }
 
+std::vector<std::string> titles_of(const PairComparison& pair) {
+    std::vector<const Point*> points;
+    for (const PointComparison& point : pair.points) points.push_back(point.a);
+    return short_titles(points);
+}
+
+/// What short titles of several points leave out is said once.
+std::string common_title(const PairComparison& pair) {
+    if (pair.points.size() < 2) return {};
+    const Point& first = *pair.points.front().a;
+    const auto same = [&](auto member) {
+        return std::ranges::all_of(pair.points,
+                                   [&](const PointComparison& p) { return p.a->*member == first.*member; });
+    };
+    std::string text;
+    if (same(&Point::model)) text += fmt::format(" {}", first.model);
+    if (same(&Point::batch)) text += fmt::format(" batch {}", first.batch);
+    if (same(&Point::seq)) text += fmt::format(" seq {}", first.seq);
+    return text.empty() ? text : ":" + text;
+}
+
+std::string verdict_cell(const std::optional<Verdict>& verdict) {
+    return verdict ? std::string(name(verdict->bound)) : std::string();
+}
+
+/// Every point on one line, before the details of each.
+void write_summary(Page& page, const PairComparison& pair, const std::string& b) {
+    constexpr std::string_view naive_words[] = {"bandwidth", "FLOP/s", "no evidence: either", "neither", ""};
+    const std::vector<std::string> titles = titles_of(pair);
+    Table table({{"point", Align::left, 0, true},
+                 {b + "/A"},
+                 {"DRAM A/" + b},
+                 {"FLOP/s A/" + b},
+                 {"times follow", Align::left},
+                 {"A's ledger", Align::left},
+                 {b + "'s ledger", Align::left}});
+    bool is_known = false;
+    for (std::size_t p = 0; p < pair.points.size(); ++p) {
+        const PointComparison& point = pair.points[p];
+        is_known |= point.a_verdict || point.b_verdict;
+        const auto ratio = [](std::optional<double> value) { return value ? significant(*value) : std::string(); };
+        table.add_row(
+            {titles[p], ratio_cell(point.ratio), ratio(point.naive.bandwidth), ratio(point.naive.flops),
+             point.same_roofs ? "the same roofs" : std::string(naive_words[static_cast<std::size_t>(point.naive.fit)]),
+             verdict_cell(point.a_verdict), verdict_cell(point.b_verdict)});
+    }
+    if (!is_known || pair.points.size() < 2) return;
+    page.heading(2, "Is it bandwidth? Roofs, what the whole follows, and the ledgers");
+    page.table(table);
+}
+
 void write_end_to_end(Page& page, const PairComparison& pair, const std::string& b) {
-    page.heading(2, "End to end");
+    const std::vector<std::string> titles = titles_of(pair);
+    page.heading(2, fmt::format("End to end{}", common_title(pair)));
     Table table({{"point", Align::left, 0, true},
                  {"A ms"},
                  {b + " ms"},
@@ -99,9 +150,10 @@ void write_end_to_end(Page& page, const PairComparison& pair, const std::string&
     const auto per_ms = [](double amount, const Interval& ms, double unit) {
         return amount > 0 && ms.value > 0 ? significant(amount / ms.value * unit) : std::string();
     };
-    for (const PointComparison& point : pair.points) {
+    for (std::size_t p = 0; p < pair.points.size(); ++p) {
+        const PointComparison& point = pair.points[p];
         const int digits = ratio_digits(point.ratio);
-        table.add_row({point.title, significant(point.a_ms.value, time_digits),
+        table.add_row({titles[p], significant(point.a_ms.value, time_digits),
                        significant(point.b_ms.value, time_digits), ratio_cell(point.ratio, digits),
                        interval_cell(point.ratio, digits), per_ms(point.a->cost.flops, point.a_ms, 1e-9),
                        per_ms(point.b->cost.flops, point.b_ms, 1e-9), per_ms(point.a_all.dram_bytes, point.a_ms, 1e-6),
@@ -144,9 +196,8 @@ std::string bound_cell(const GroupSide& side) {
     return share > 0.995 ? word : fmt::format("{} {:.0f} %", word, 100 * share);
 }
 
-std::string steps_cell(const GroupComparison& group) {
-    return group.a.steps == group.b.steps ? std::to_string(group.a.steps)
-                                          : fmt::format("{}:{}", group.a.steps, group.b.steps);
+std::string steps_cell(const GroupSide& a, const GroupSide& b) {
+    return a.steps == b.steps ? std::to_string(a.steps) : fmt::format("{}:{}", a.steps, b.steps);
 }
 
 void write_times(Page& page, const PointComparison& point, const std::string& b, std::size_t top) {
@@ -159,16 +210,20 @@ void write_times(Page& page, const PointComparison& point, const std::string& b,
                  {"follows", Align::left},
                  {"A's ledger", Align::left},
                  {b + "'s ledger", Align::left}});
-    const int a_decimals = decimals_for(point.a_all.time_us.value / us_per_ms, time_digits);
-    const int b_decimals = decimals_for(point.b_all.time_us.value / us_per_ms, time_digits);
+
     for (std::size_t g = 0; g < std::min(top, point.groups.size()); ++g) {
         const GroupComparison& group = point.groups[g];
-        table.add_row(
-            {group.name, steps_cell(group), fmt::format("{:.{}f}", group.a.time_us.value / us_per_ms, a_decimals),
-             fmt::format("{:.{}f}", group.b.time_us.value / us_per_ms, b_decimals), ratio_cell(group.ratio),
-             interval_cell(group.ratio), group.test.fit == Fit::untested ? "" : std::string(name(group.test.fit)),
-             bound_cell(group.a), bound_cell(group.b)});
+        table.add_row({group.name, steps_cell(group.a, group.b), significant(group.a.time_us.value / us_per_ms),
+                       significant(group.b.time_us.value / us_per_ms), ratio_cell(group.ratio),
+                       interval_cell(group.ratio),
+                       group.test.fit == Fit::untested ? "" : std::string(name(group.test.fit)), bound_cell(group.a),
+                       bound_cell(group.b)});
     }
+    const int digits = ratio_digits(point.steps_ratio);
+    table.add_row({"all steps", steps_cell(point.a_all, point.b_all),
+                   significant(point.a_all.time_us.value / us_per_ms),
+                   significant(point.b_all.time_us.value / us_per_ms), ratio_cell(point.steps_ratio, digits),
+                   interval_cell(point.steps_ratio, digits), "", bound_cell(point.a_all), bound_cell(point.b_all)});
     page.table(table);
 }
 
@@ -176,16 +231,16 @@ void write_rates(Page& page, const PointComparison& point, const std::string& b,
     Table table({{"steps", Align::left, 0, true},
                  {"A TFLOP/s"},
                  {b + " TFLOP/s"},
-                 {b + "/A"},
+                 {"A/" + b},
                  {"interval"},
                  {"A GB/s"},
                  {b + " GB/s"},
-                 {b + "/A"},
+                 {"A/" + b},
                  {"interval"}});
     for (std::size_t g = 0; g < std::min(top, point.groups.size()); ++g) {
         const GroupComparison& group = point.groups[g];
-        const Interval flops = quotient(group.b.tflop_per_s(), group.a.tflop_per_s());
-        const Interval bytes = quotient(group.b.dram_gb_per_s(), group.a.dram_gb_per_s());
+        const Interval flops = quotient(group.a.tflop_per_s(), group.b.tflop_per_s());
+        const Interval bytes = quotient(group.a.dram_gb_per_s(), group.b.dram_gb_per_s());
         table.add_row({group.name, rate_cell(group.a.tflop_per_s()), rate_cell(group.b.tflop_per_s()),
                        ratio_cell(flops), interval_cell(flops), rate_cell(group.a.dram_gb_per_s()),
                        rate_cell(group.b.dram_gb_per_s()), ratio_cell(bytes), interval_cell(bytes)});
@@ -230,10 +285,13 @@ void write_values(Page& page, const Comparison& comparison) {
                  {"$/1M tokens"},
                  {"ms x GB/s, GB", Align::right, 1},
                  {"J/sequence"}});
-    for (const ValueTable& values : comparison.values)
-        for (const ValueRow& row : values.rows) {
+    std::vector<const Point*> points;
+    for (const ValueTable& values : comparison.values) points.push_back(values.point);
+    const std::vector<std::string> titles = points.empty() ? std::vector<std::string>{} : short_titles(points);
+    for (std::size_t t = 0; t < comparison.values.size(); ++t)
+        for (const ValueRow& row : comparison.values[t].rows) {
             const auto& sequences = row.dollars_per_million_sequences;
-            table.add_row({values.title, fmt::format("{} {}", run_letter(row.run), comparison.runs[row.run]->name),
+            table.add_row({titles[t], fmt::format("{} {}", run_letter(row.run), comparison.runs[row.run]->name),
                            significant(row.latency_ms.value, time_digits), significant(row.sequences_per_s),
                            sequences ? significant(sequences->value) : "", sequences ? bracket(*sequences) : "",
                            row.dollars_per_million_tokens ? significant(row.dollars_per_million_tokens->value) : "",
@@ -262,6 +320,7 @@ void write_pair(Page& page, const Comparison& comparison, const PairComparison& 
     if (comparison.pairs.size() > 1)
         page.heading(1, fmt::format("{} ({}) against A", b, comparison.runs[pair.b]->name));
     write_end_to_end(page, pair, b);
+    write_summary(page, pair, b);
     if (comparison.options.fail_above) {
         page.heading(2, fmt::format("Change in latency, limit {:g} %", 100 * *comparison.options.fail_above));
         for (const PointComparison& point : pair.points)

@@ -110,7 +110,7 @@ Json json_of(const ValueTable& table, const Comparison& comparison) {
                         {"latency_bandwidth_gb", or_null(row.latency_bandwidth_gb)},
                         {"energy_per_sequence_j", or_null(row.energy_per_sequence_j.value)},
                         {"energy_origin", name(row.energy_per_sequence_j.origin)}});
-    return {{"point", table.title}, {"rows", rows}};
+    return {{"point", match_title(*table.point)}, {"rows", rows}};
 }
 
 }  // namespace

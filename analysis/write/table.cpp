@@ -122,7 +122,8 @@ std::string Table::markdown() const {
 std::string escape_markdown(std::string_view text) {
     std::string result;
     for (const char c : one_line(text)) {
-        if (std::string_view("\\|*_`<[]#").find(c) != std::string_view::npos) result += '\\';
+        const bool begins_link = c == '(' && result.ends_with(']');
+        if (begins_link || std::string_view("\\|*`<").find(c) != std::string_view::npos) result += '\\';
         result += c;
     }
     return result;
