@@ -146,6 +146,9 @@ Comparison compare(std::span<const NamedResult> runs, const CompareOptions& opti
 /// "A" for the first run, "B" for the second.
 std::string run_letter(std::size_t run);
 
+/// What a verdict found of "bandwidth-bound".
+Hypothesis bandwidth_hypothesis(const Verdict& verdict);
+
 /// Is it bandwidth? The naive test, the test by step, what both ledgers say, and the answer or why there is none.
 std::vector<Evidence> evidence_of(const PointComparison& point, const std::string& b_letter);
 

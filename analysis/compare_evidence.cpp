@@ -159,35 +159,40 @@ std::string scaling_sentence(const PointComparison& point, std::optional<bool> l
     const std::string follows = fmt::format("most of the steps' time follows {}", name(*fit));
     if (!ledgers_say_bandwidth) return fmt::format("By scaling alone, {}.", follows);
     return fmt::format("Scaling {}: {}.",
-                       (*fit == Fit::bandwidth) == *ledgers_say_bandwidth ? "agree" : "contradict it", follows);
+                       (*fit == Fit::bandwidth) == *ledgers_say_bandwidth ? "agrees" : "contradicts this", follows);
 }
 
 std::string verdict_words(const std::string& letter, const Verdict& verdict) {
-    if (verdict.bound == Bound::not_identifiable) return fmt::format("{} not identifiable", letter);
-    return fmt::format("{} {} ({}{})", letter, verdict.bound == Bound::bandwidth ? "yes" : "no", name(verdict.bound),
-                       verdict.level.empty() ? "" : ", " + verdict.level);
+    const Hypothesis bandwidth = bandwidth_hypothesis(verdict);
+    std::string bound(name(verdict.bound));
+    if (!verdict.level.empty()) bound += fmt::format(", {}", verdict.level);
+    if (bandwidth.finding == Finding::confirmed) return fmt::format("{} yes ({})", letter, bound);
+    const bool is_known = verdict.bound != Bound::not_identifiable;
+    return fmt::format("{} {} ({}{})", letter, bandwidth.finding == Finding::rejected ? "no" : "not identifiable",
+                       is_known ? bound + "; " : std::string(), bandwidth.why);
 }
 
 std::string answer_text(const PointComparison& point, const std::string& b) {
     if (!point.a_verdict || !point.b_verdict)
         return fmt::format("Not identifiable from the ledgers: {}. {}", untested(point, b),
                            scaling_sentence(point, std::nullopt));
-    std::string text = fmt::format("By the ledgers: {}, {}.", verdict_words("A", *point.a_verdict),
-                                   verdict_words(b, *point.b_verdict));
-    const Bound of_a = point.a_verdict->bound, of_b = point.b_verdict->bound;
-    const bool known = of_a != Bound::not_identifiable && of_b != Bound::not_identifiable;
-    const bool same = (of_a == Bound::bandwidth) == (of_b == Bound::bandwidth);
-    if (known && same) {
-        text += " " + scaling_sentence(point, of_a == Bound::bandwidth);
-    } else if (known) {
-        text += " They differ, so that no single ratio of roofs can explain the whole.";
-    } else {
-        text += " " + scaling_sentence(point, std::nullopt);
-    }
-    return text;
+    const std::string text = fmt::format("By the ledgers: {}; {}.", verdict_words("A", *point.a_verdict),
+                                         verdict_words(b, *point.b_verdict));
+    const Finding of_a = bandwidth_hypothesis(*point.a_verdict).finding;
+    const Finding of_b = bandwidth_hypothesis(*point.b_verdict).finding;
+    if (of_a == Finding::not_identifiable || of_b == Finding::not_identifiable)
+        return fmt::format("{} {}", text, scaling_sentence(point, std::nullopt));
+    if (of_a != of_b) return text + " They differ, so that no single ratio of roofs can explain the whole.";
+    return fmt::format("{} {}", text, scaling_sentence(point, of_a == Finding::confirmed));
 }
 
 }  // namespace
+
+Hypothesis bandwidth_hypothesis(const Verdict& verdict) {
+    const auto found = std::ranges::find(verdict.hypotheses, Bound::bandwidth, &Hypothesis::bound);
+    return found == verdict.hypotheses.end() ? Hypothesis{Bound::bandwidth, Finding::not_identifiable, "not tested"}
+                                             : *found;
+}
 
 std::vector<Evidence> evidence_of(const PointComparison& point, const std::string& b) {
     std::vector<Evidence> evidence{{"naive test", naive_text(point, b)}};

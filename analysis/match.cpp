@@ -101,7 +101,6 @@ std::string match_title(const Point& point) {
 }
 
 std::vector<std::string> short_titles(const std::vector<const Point*>& points) {
-    if (points.size() == 1) return {match_title(*points.front())};
     std::vector<std::string> titles(points.size());
     for (const Axis& axis : axes) {
         const auto differs = [&](const Point* point) { return axis.value(*point) != axis.value(*points.front()); };

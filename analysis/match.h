@@ -19,7 +19,7 @@ struct NamedResult {
 /// "gpt2-large fp32 batch 1 seq 1024", with the attention and the direction where they are not the usual ones.
 std::string match_title(const Point& point);
 
-/// What tells these points apart: "fp16 batch 1" where all are of one model and length; the whole title of one alone.
+/// What tells these points apart: "fp16 batch 1" where all are of one model and length; nothing for one alone.
 std::vector<std::string> short_titles(const std::vector<const Point*>& points);
 
 /// Finished points of the same model, batch, sequence length, precision, attention and direction, in the order of `a`;

@@ -19,19 +19,19 @@ class Page {
     Page(CompareFormat format, std::size_t width) : markdown_(format == CompareFormat::markdown), width_(width) {}
 
     void heading(int depth, const std::string& title) {
-        if (!text_.empty()) text_ += '\n';
+        if (!text_.empty() && !text_.ends_with("\n\n")) text_ += '\n';
         text_ += markdown_ ? fmt::format("{} {}\n\n", std::string(static_cast<std::size_t>(depth), '#'),
                                          escape_markdown(title))
                            : one_line(title) + '\n';
     }
-    void table(const Table& table) { text_ += markdown_ ? table.markdown() : table.text(2, width_); }
+    void table(const Table& table) { text_ += markdown_ ? table.markdown() + '\n' : table.text(2, width_); }
     /// A sentence under a word.
     void item(const std::string& about, const std::string& text) {
         text_ += markdown_ ? fmt::format("* **{}**: {}\n", escape_markdown(about), escape_markdown(text))
                            : wrap(fmt::format("  {:<10}  ", about), one_line(text), width_);
     }
     void note(const std::string& text) {
-        text_ += markdown_ ? fmt::format("\n{}\n", escape_markdown(text)) : wrap("  ", one_line(text), width_);
+        text_ += markdown_ ? fmt::format("{}\n", escape_markdown(text)) : wrap("  ", one_line(text), width_);
     }
     std::string text() && { return std::move(text_); }
 
@@ -91,7 +91,7 @@ std::vector<std::string> titles_of(const PairComparison& pair) {
 
 /// What short titles of several points leave out is said once.
 std::string common_title(const PairComparison& pair) {
-    if (pair.points.size() < 2) return {};
+    if (pair.points.size() < 2) return ": " + pair.points.front().title;
     const Point& first = *pair.points.front().a;
     const auto same = [&](auto member) {
         return std::ranges::all_of(pair.points,
@@ -105,7 +105,10 @@ std::string common_title(const PairComparison& pair) {
 }
 
 std::string verdict_cell(const std::optional<Verdict>& verdict) {
-    return verdict ? std::string(name(verdict->bound)) : std::string();
+    if (!verdict) return {};
+    const bool is_rejected = bandwidth_hypothesis(*verdict).finding == Finding::rejected;
+    return verdict->bound == Bound::not_identifiable && is_rejected ? "not bandwidth"
+                                                                    : std::string(name(verdict->bound));
 }
 
 /// Every point on one line, before the details of each.
@@ -161,8 +164,8 @@ void write_end_to_end(Page& page, const PairComparison& pair, const std::string&
     }
     page.table(table);
     if (!pair.left_out.empty())
-        page.note(fmt::format("{} points that only one of the two measured are left out{}", pair.left_out.size(),
-                              pair.left_out.size() == 1 ? " (" + pair.left_out.front() + ")" : ""));
+        page.note(fmt::format("left out, as only one of the two measured them: {}{}", pair.left_out.size(),
+                              pair.left_out.size() == 1 ? " point (" + pair.left_out.front() + ")" : " points"));
 }
 
 std::string roof_cell(const std::optional<Roof>& roof, bool bytes) {
@@ -251,7 +254,7 @@ void write_rates(Page& page, const PointComparison& point, const std::string& b,
 std::string bytes_origin(const GroupSide& side) {
     return side.dram_origin == Origin::measured    ? "counted"
            : side.dram_origin == Origin::estimated ? "estimated"
-                                                   : "compulsory bytes of the cost model, derived";
+                                                   : "the cost model's, derived";
 }
 
 void write_steps(Page& page, const PointComparison& point, const Comparison& comparison, const std::string& b,
@@ -263,14 +266,14 @@ void write_steps(Page& page, const PointComparison& point, const Comparison& com
     const std::string_view by = compare_by_names[static_cast<std::size_t>(comparison.options.by)];
     page.heading(3, fmt::format("{}: time by {}, the largest difference first", point.title, by));
     write_times(page, point, b, top);
-    if (point.groups.size() > top) page.note(fmt::format("{} more rows: --top", point.groups.size() - top));
+    if (point.groups.size() > top) page.note(fmt::format("rows left out: {} (--top)", point.groups.size() - top));
     if (point.a_unmatched_us > 0 || point.b_unmatched_us > 0)
         page.note(fmt::format("without a counterpart: steps with {} ms of A's time and {} ms of {}'s",
                               significant(point.a_unmatched_us / us_per_ms),
                               significant(point.b_unmatched_us / us_per_ms), b));
-    page.heading(3, fmt::format("{}: useful FLOP/s and DRAM bandwidth by {} (bytes: A {}; {} {})", point.title, by,
-                                bytes_origin(point.a_all), b, bytes_origin(point.b_all)));
+    page.heading(3, fmt::format("{}: useful FLOP/s and DRAM bandwidth by {}", point.title, by));
     write_rates(page, point, b, top);
+    page.note(fmt::format("bytes: of A {}; of {} {}", bytes_origin(point.a_all), b, bytes_origin(point.b_all)));
 }
 
 void write_values(Page& page, const Comparison& comparison) {

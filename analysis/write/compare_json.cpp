@@ -71,9 +71,13 @@ Json shares_json(const std::array<double, fit_count>& shares) {
 
 Json side_json(const PointRoofs& roofs, const Interval& ms, const GroupSide& all,
                const std::array<double, fit_count>& fit, double unmatched_us, const std::optional<Verdict>& verdict) {
-    return {{"latency_ms", json_of(ms)},    {"roofs", json_of(roofs)},
-            {"steps", json_of(all)},        {"time_share_by_fit", shares_json(fit)},
-            {"unmatched_us", unmatched_us}, {"verdict", verdict ? Json(name(verdict->bound)) : Json()}};
+    return {{"latency_ms", json_of(ms)},
+            {"roofs", json_of(roofs)},
+            {"steps", json_of(all)},
+            {"time_share_by_fit", shares_json(fit)},
+            {"unmatched_us", unmatched_us},
+            {"verdict", verdict ? Json(name(verdict->bound)) : Json()},
+            {"bandwidth_bound", verdict ? Json(name(bandwidth_hypothesis(*verdict).finding)) : Json()}};
 }
 
 Json json_of(const PointComparison& point, std::size_t top) {
