@@ -136,7 +136,10 @@ std::string bandwidth_bound_rows(const PointComparison& point, const std::string
             where.push_back(fmt::format("{} {}", b, percent(group.b.time_us.value / point.b_all.time_us.value)));
         if (!where.empty()) names.push_back(fmt::format("{} ({})", group.name, fmt::join(where, ", ")));
     }
-    if (names.empty()) return "No row is bandwidth-bound on either.";
+    if (names.empty())
+        return fmt::format("No row is bandwidth-bound on {}.", !point.b_verdict   ? "A"
+                                                               : !point.a_verdict ? b
+                                                                                  : std::string("either"));
     const std::size_t rest = names.size() - std::min(names.size(), most_names);
     names.resize(names.size() - rest);
     return fmt::format("Bandwidth-bound, with their share of the time: {}{}.", fmt::join(names, ", "),
@@ -173,9 +176,11 @@ std::string verdict_words(const std::string& letter, const Verdict& verdict) {
 }
 
 std::string answer_text(const PointComparison& point, const std::string& b) {
+    if (!point.a_verdict && !point.b_verdict) return fmt::format("Not identifiable: {}.", untested(point, b));
     if (!point.a_verdict || !point.b_verdict)
-        return fmt::format("Not identifiable from the ledgers: {}. {}", untested(point, b),
-                           scaling_sentence(point, std::nullopt));
+        return fmt::format("By the ledgers: {}; {} not identifiable, for lack of roofs.",
+                           point.a_verdict ? verdict_words("A", *point.a_verdict) : verdict_words(b, *point.b_verdict),
+                           point.a_verdict ? b : "A");
     const std::string text = fmt::format("By the ledgers: {}; {}.", verdict_words("A", *point.a_verdict),
                                          verdict_words(b, *point.b_verdict));
     const Finding of_a = bandwidth_hypothesis(*point.a_verdict).finding;

@@ -24,7 +24,9 @@ std::span<const Command> commands() {
         {"table", "rows and columns of a result, to choose, group, sort and export; measures nothing", table_command},
         {"compare", "results side by side: ratios, is it bandwidth, cost, regressions; measures nothing",
          compare_command},
-        {"list", "what there is to choose from: models, ops, providers, options, columns, metrics", list_command},
+        {"ceilings", "the roofs of this machine: bandwidths and FLOP/s, remembered or measured now", ceilings_command},
+        {"list", "what there is to choose from: models, ops, providers, options, columns, metrics, ceilings",
+         list_command},
         {"doctor", "what this machine has, what is missing, and what that costs", doctor_command},
     };
     return table;

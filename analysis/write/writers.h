@@ -42,4 +42,11 @@ std::string write_comparison(const Comparison& comparison, CompareFormat format,
 /// The same figures in full precision; steps whole unless `top` limits them.
 std::string write_comparison_json(const Comparison& comparison, std::optional<std::size_t> top);
 
+/// How `kbench ceilings` writes: `text` is aligned for people, `json` is what stands in a result.json.
+enum class CeilingFormat { text, json, markdown };
+inline constexpr std::string_view ceiling_format_names[] = {"text", "json", "markdown"};
+
+/// Value, interval, clock and share of the datasheet of every ceiling. `width`: the widest line of `text`.
+std::string write_ceilings(const CeilingRun& run, CeilingFormat format, std::size_t width);
+
 }  // namespace kbench

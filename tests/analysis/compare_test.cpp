@@ -197,7 +197,10 @@ TEST(Compare, WithoutRoofsItSaysSo) {
     EXPECT_EQ(compared.naive.fit, Fit::untested);
     EXPECT_FALSE(compared.b_verdict);
     EXPECT_THAT(text_of(compared, "naive test"), HasSubstr("not tested: B has no roofs"));
-    EXPECT_THAT(text_of(compared, "bandwidth?"), HasSubstr("Not identifiable"));
+    EXPECT_THAT(text_of(compared, "bandwidth?"), HasSubstr("A no (compute-bound"));
+    EXPECT_THAT(text_of(compared, "bandwidth?"), HasSubstr("B not identifiable, for lack of roofs."));
+    runs[0].result.ceilings.ceilings.clear();
+    EXPECT_THAT(text_of(compare(runs, {}).pairs[0].points[0], "bandwidth?"), HasSubstr("Not identifiable: A has no"));
 }
 
 TEST(Compare, RowsByOpAndByStep) {
