@@ -62,9 +62,9 @@ struct Demand {
     Origin origin = Origin::measured;  ///< of the work: counted, or derived from the cost model
 };
 
-/// What `roofs` demand of a step, largest first. `dram`: whether DRAM's bytes, where there are counters, were measured
-/// or estimated; without counters they are the compulsory ones, derived.
-/// Longest run_us first, at `run_clock_mhz`; 0: the roofs' own clock.
+/// What `roofs` demand of a step, longest run_us first. `dram`: whether DRAM's bytes, where there are counters, were
+/// measured or estimated; without counters they are the compulsory ones, derived. `run_clock_mhz`: the run's clock of
+/// SMs, for run_us; 0: the roofs' own.
 std::vector<Demand> demands_of(const StepResult& step, const Roofs& roofs, Origin dram = Origin::measured,
                                double run_clock_mhz = 0);
 

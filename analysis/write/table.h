@@ -44,7 +44,7 @@ class Table {
     std::vector<std::vector<std::string>> rows_;
 };
 
-/// `text` as Markdown shows it literally, on one line.
+/// `text` as Markdown shows it literally, on one line; of a table's cell markdown_line does the rest.
 std::string escape_markdown(std::string_view text);
 
 /// A row of a table in Markdown, with every | in a cell escaped.

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "analysis/compare.h"
 #include "analysis/result.h"
 #include "analysis/table_query.h"
 
@@ -39,6 +40,16 @@ inline constexpr std::string_view table_format_names[] = {"space", "markdown", "
 /// suffice lines are longer; `narrowest_table` says how long they must be.
 std::string write_table(const QueriedTable& table, TableFormat format, std::optional<std::size_t> width = {});
 std::size_t narrowest_table(const QueriedTable& table);
+
+/// How `kbench compare` writes.
+enum class CompareFormat { text, markdown, json };
+inline constexpr std::string_view compare_format_names[] = {"text", "markdown", "json"};
+
+/// Roofs, end to end, the evidence and the steps of every point, what it costs, changes. `top`: at most this many rows
+/// of steps a point. `width`: columns of text; Markdown has no width.
+std::string write_comparison(const Comparison& comparison, CompareFormat format, std::size_t top, std::size_t width);
+/// The same figures in full precision; steps whole unless `top` limits them.
+std::string write_comparison_json(const Comparison& comparison, std::optional<std::size_t> top);
 
 /// How `kbench ceilings` writes: `text` is aligned for people, `json` is what stands in a result.json.
 enum class CeilingFormat { text, json, markdown };
