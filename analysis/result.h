@@ -230,9 +230,9 @@ struct Point {
 
 struct Result {
     Environment environment;
-    CeilingRun ceilings;
     std::vector<Point> points;
     std::vector<std::string> warnings;
+    CeilingRun ceilings;
 };
 
 }  // namespace kbench
