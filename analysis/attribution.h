@@ -48,6 +48,6 @@ struct Attribution {
     double activation_ms = 0;          ///< DRAM time of activations and scores: the most that fusing can save
 };
 
-Attribution attribute_bandwidth(const Point& point, const Ledger& ledger, const Roofs& roofs);
+Attribution attribute_bandwidth(const Ledger& ledger, const Roofs& roofs);
 
 }  // namespace kbench

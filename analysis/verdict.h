@@ -40,6 +40,6 @@ struct Verdicts {
     std::vector<Verdict> steps, layers;
     Verdict model;
 };
-Verdicts judge(const Point& point, const Ledger& ledger);
+Verdicts judge(const Ledger& ledger, const Roofs& roofs);
 
 }  // namespace kbench
