@@ -21,11 +21,11 @@ constexpr std::array<LineInfo, line_count> line_infos{{
     {"L1", "bytes over L1's bandwidth, where that takes longest"},
     {"extra work", "executed beyond the model's FLOPs: padding, tiles that overhang"},
     {"clock", "the clock of the run is below that of the roof's measurement (power limit)"},
-    {"idle SMs", "SMs without a warp: last wave, ramps, grids smaller than the device"},
+    {"idle SMs", "SMs without a warp: last wave, grids smaller than the device"},
     {"instructions", "issue slots beyond what the roof's own work takes"},
     {"waiting", "SMs with warps of which none could issue: latency at this occupancy"},
     {"rest", "above the demand, not split for lack of counters"},
-    {"launch", "gaps between kernels, up to a graph node's latency"},
+    {"launch", "starting and ending kernels, up to what an empty one takes"},
     {"dependency", "gaps beyond that"},
     {"recording", "what recording adds to kernels and gaps, calibrated"},
     {"drift", "the timing run against the runs beside the recorded ones"},
@@ -60,14 +60,20 @@ struct Bytes {
     Origin origin;
 };
 
-std::optional<Bytes> bytes_at(const StepResult& step, Level level) {
+/// Whether DRAM's bytes were counted or estimated; the same for all steps of a point.
+Origin dram_origin(const Point& point) {
+    const auto metric = std::ranges::find(point.counters.metrics, "dram_read_bytes", &CountedMetric::name);
+    return metric != point.counters.metrics.end() ? metric->origin : Origin::measured;
+}
+
+std::optional<Bytes> bytes_at(const StepResult& step, Level level, Origin dram) {
     const auto counted = [](std::optional<double> value) {
         return value ? std::optional(Bytes{*value, Origin::measured}) : std::nullopt;
     };
     switch (level) {
         case Level::dram: {
             const auto read = counter(step, "dram_read_bytes"), written = counter(step, "dram_write_bytes");
-            if (read && written) return Bytes{*read + *written, Origin::measured};
+            if (read && written) return Bytes{*read + *written, dram};
             return Bytes{step.cost.bytes(), Origin::derived};
         }
         case Level::l2: {
@@ -79,7 +85,7 @@ std::optional<Bytes> bytes_at(const StepResult& step, Level level) {
     return std::nullopt;
 }
 
-std::vector<Demand> demands_of(const StepResult& step, const Roofs& roofs) {
+std::vector<Demand> demands_of(const StepResult& step, const Roofs& roofs, Origin dram) {
     std::vector<Demand> demands;
     const auto add = [&](const std::optional<Roof>& roof, std::optional<Level> level, double work, Origin origin) {
         if (roof && roof->per_s > 0 && work > 0)
@@ -88,7 +94,7 @@ std::vector<Demand> demands_of(const StepResult& step, const Roofs& roofs) {
     const bool matrix = is_matrix_product(step);
     add(matrix ? roofs.matrix(step.precision) : roofs.plain(step.precision), {}, step.cost.flops, Origin::derived);
     for (const Level level : levels)
-        if (const std::optional<Bytes> bytes = bytes_at(step, level))
+        if (const std::optional<Bytes> bytes = bytes_at(step, level, dram))
             add(roofs.bandwidth(level), level, bytes->bytes, bytes->origin);
     std::ranges::stable_sort(demands, std::greater{}, &Demand::us);
     return demands;
@@ -115,12 +121,20 @@ class Remainder {
     double us_;
 };
 
+/// Time in which an SM had a warp, mean over SMs: cycles are counted in another run than the times, so they are taken
+/// at the clock of the timing run; without it at that of the counter run.
+std::optional<double> active_us(const StepResult& step, double run_clock_mhz) {
+    const std::optional<double> active = counter(step, "sm_cycles_active");
+    if (active && run_clock_mhz > 0) return *active / run_clock_mhz;
+    const std::optional<double> elapsed = counter(step, "sm_cycles_elapsed"), time_ns = counter(step, "time");
+    if (!active || !elapsed || !time_ns || *elapsed <= 0) return std::nullopt;
+    return *active / *elapsed * *time_ns * 1e-3;
+}
+
 /// The demand may exceed the time by a measurement's error; the excess then is a negative rest, so that it shows.
-void split_time(StepLedger& entry, double run_clock_mhz) {
+void split_time(StepLedger& entry, double run_clock_mhz, double empty_kernel_us) {
     const StepResult& step = *entry.step;
     Lines& lines = entry.lines;
-    const std::optional<double> active_pct = counter(step, "sm_active"), ipc = counter(step, "ipc");
-    const bool counted = active_pct && ipc;
     const Demand* binding = entry.binding();
     Remainder remainder(entry.time_us);
     double on_roof_us = 0;
@@ -136,11 +150,13 @@ void split_time(StepLedger& entry, double run_clock_mhz) {
             lines[Line::extra_work] = remainder.take(extra_flops(step) / binding->roof.per_s * 1e6 * slower);
         on_roof_us = binding->us + lines[Line::clock] + lines[Line::extra_work];
     }
-    if (counted) {
-        const double active = *active_pct / 100;
-        lines[Line::idle_sms] = remainder.take(entry.time_us * (1 - active));
-        const double issuing_us = entry.time_us * active * *ipc / issues_per_cycle;
-        lines[Line::instructions] = remainder.take(issuing_us - on_roof_us);
+    const std::optional<double> active = active_us(step, run_clock_mhz), ipc = counter(step, "ipc");
+    if (active && ipc) {
+        const double idle = std::max(0.0, entry.time_us - *active);
+        const double starts = std::min(idle, empty_kernel_us * static_cast<double>(step.kernels.size()));
+        lines[Line::launch] = remainder.take(starts);
+        lines[Line::idle_sms] = remainder.take(idle - starts);
+        lines[Line::instructions] = remainder.take(*active * *ipc / issues_per_cycle - on_roof_us);
         lines[Line::waiting] = remainder.rest();
     } else {
         lines[Line::rest] = remainder.rest();
@@ -279,8 +295,8 @@ Ledger make_ledger(const Point& point, const Roofs& roofs) {
         StepLedger& entry = ledger.steps.emplace_back();
         entry.step = &step;
         entry.time_us = own_time_us(step);
-        entry.demands = demands_of(step, roofs);
-        split_time(entry, run_clock_mhz);
+        entry.demands = demands_of(step, roofs, dram_origin(point));
+        split_time(entry, run_clock_mhz, roofs.latency_us("graph_node").value_or(0));
         split_gap(entry, roofs);
         ledger.total += entry.lines;
         ledger.total[Line::recording] -= recording_us(step, inflation);

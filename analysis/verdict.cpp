@@ -55,7 +55,8 @@ struct Rule {
 /// In order. 60 % of a roof is where Nsight Compute, too, begins to call a kernel bound by it.
 constexpr double bound_share = 0.60;
 constexpr std::array rules{
-    Rule{{"gap", Bound::launch, "the gap before the step takes 50 % or more of gap and step"},
+    Rule{{"gap", Bound::launch,
+          "starting and ending kernels, and the gap before them, take 50 % or more of gap and step"},
          0.50,
          gap,
          "a gap shorter than the step: fewer, longer kernels, or work launched ahead"},
@@ -129,7 +130,7 @@ Facts facts_of(const StepLedger& entry, double graph_node_us) {
     if (entry.time_us <= 0) return f;
     const Lines& lines = entry.lines;
     const double gap_us = lines[Line::launch] + lines[Line::dependency];
-    f.gap_share = gap_us > 0 ? gap_us / (gap_us + entry.time_us) : 0;
+    f.gap_share = gap_us > 0 ? gap_us / lines.total_us() : 0;
     f.empty_share = graph_node_us / entry.time_us;
     f.demanded = !entry.demands.empty();
     const bool compute_binds = entry.binding() != nullptr && !entry.binding()->level;
@@ -176,7 +177,7 @@ std::vector<std::string> evidence_of(const StepLedger& entry, const Facts& f) {
     add_share(f.idle_share, "of the time SMs had no warp (measured)");
     add_share(f.issue_share, "of the time for instructions beyond the roof's work (derived from IPC)");
     add_share(f.waiting_share, "of the time SMs had warps that waited (derived: what is left)");
-    add_share(f.gap_share, "of gap and step is the gap before it (measured)");
+    add_share(f.gap_share, "of gap and step is starting and ending kernels (measured)");
     if (f.occupancy_pct) evidence.push_back(fmt::format("achieved occupancy {:.0f} % (measured)", *f.occupancy_pct));
     if (!f.demanded) evidence.emplace_back("no roofs to set it against");
     return evidence;

@@ -74,11 +74,7 @@ class CpuBackend final : public Backend {
     void prepare(const Plan& plan) override { plan_ = &plan; }
 
     std::vector<Measurement> measurements() override {
-        return {{"forward", [this] {
-                     const auto start = Clock::now();
-                     for (std::size_t s = 0; s < plan_->steps().size(); ++s) plan_->run_step(s, nullptr);
-                     return std::vector<double>{ms_since(start)};
-                 }}};
+        return {{"forward", [this] { return std::vector<double>{forward_ms({})}; }}};
     }
 
     StepTimes step_times() override {
@@ -91,6 +87,13 @@ class CpuBackend final : public Backend {
             times.us.push_back(std::max(0.0, ms_since(start) * 1e3 - times.overhead_us));
         }
         return times;
+    }
+
+    std::function<std::vector<double>()> doubled(std::string_view op) override {
+        return [this, kind = std::string(op)] {
+            const double once = forward_ms({});
+            return std::vector<double>{forward_ms(kind) - once};
+        };
     }
 
     StepKernels record_kernels(int, double) override { throw DeviceError("steps on a CPU launch no kernels"); }
@@ -137,6 +140,16 @@ class CpuBackend final : public Backend {
     }
 
   private:
+    /// The steps of op kind `twice` run two times in a row; none when it is empty.
+    double forward_ms(std::string_view twice) {
+        const auto start = Clock::now();
+        for (std::size_t s = 0; s < plan_->steps().size(); ++s) {
+            plan_->run_step(s, nullptr);
+            if (op_name(plan_->steps()[s].step.kind) == twice) plan_->run_step(s, nullptr);
+        }
+        return ms_since(start);
+    }
+
     const cpu::CpuInfo& info_;  ///< read before the threads are pinned
     std::vector<int> cores_;
     bool pinned_;

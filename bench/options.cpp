@@ -140,6 +140,7 @@ void resolve(RunRequest& request) {
         if (!request.time_budget_given) request.run.sampler.time_budget_s = 1;
         request.run.step_runs = 1;
         request.run.activity_warm_up_s = 0;
+        request.run.marginal_s = 0;
         request.run.logits_repeats = 1;
     }
 }

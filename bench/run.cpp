@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "analysis/breakdown.h"
 #include "analysis/executed.h"
 #include "analysis/kernel_occupancy.h"
 #include "analysis/result_json.h"
@@ -30,6 +31,12 @@ using Clock = std::chrono::steady_clock;
 
 /// Left free for what is not ours: the context, library handles, page tables.
 constexpr std::int64_t reserved_bytes = std::int64_t{256} << 20;
+
+/// How many times the time for marginal costs may be exceeded for the fewest samples that make an interval.
+constexpr double marginal_patience = 10;
+
+/// Op kinds with less than this share of the steps' time have no marginal cost: it would be lost in the noise.
+constexpr double marginal_share = 0.01;
 
 /// Adds the wall time of a scope to a named phase.
 class PhaseTimer {
@@ -98,6 +105,7 @@ class PointRun {
         time_steps();
         check_logits(*plan);
         record_kernels();
+        measure_marginal_costs();
         count();
         warn_of_other_precisions();
     }
@@ -237,9 +245,13 @@ class PointRun {
         step("steps");
         const PhaseTimer timer(point_, "steps");
         std::vector<std::vector<double>> times(point_.steps.size());
-        std::vector<double> overheads;
+        std::vector<double> overheads, plain_ms;
+        const Measurement forward = backend_.measurements().front();
         const auto start = Clock::now();
         for (int r = 0; r < options_.step_runs; ++r) {
+            // In turn with forwards without marks, so that the sum of steps and the whole are of the same minutes.
+            if (backend_.kind() == BackendKind::cpu && options_.step_runs > 1)
+                plain_ms.push_back(forward.chunk().front());
             const StepTimes run = backend_.step_times();
             overheads.push_back(run.overhead_us);
             for (std::size_t s = 0; s < run.us.size(); ++s) times[s].push_back(run.us[s]);
@@ -247,6 +259,7 @@ class PointRun {
         }
         for (std::size_t s = 0; s < times.size(); ++s) point_.steps[s].time_us = summarise(times[s]);
         point_.step_overhead_us = Quantity::measured(summarise(overheads).median);
+        if (!plain_ms.empty()) point_.activity.unprofiled_ms = summarise(plain_ms).median;
     }
 
     /// Timing stands alone: where kernels cannot be recorded or counted, the result says why.
@@ -265,6 +278,50 @@ class PointRun {
         } catch (const DeviceError& error) {
             point_.activity.unavailable = error.what();
         }
+    }
+
+    /// Op kinds in turn, so that what drifts in time does not meet one of them alone. Where the time allows fewer than
+    /// `fewest` samples of each there are none: such an interval would say nothing.
+    void measure_marginal_costs() {
+        constexpr std::size_t fewest = 6;
+        if (options_.marginal_s <= 0) return;
+        step("marginal costs");
+        const PhaseTimer timer(point_, "marginal");
+        std::vector<std::function<std::vector<double>()>> chunks;
+        std::vector<std::vector<double>> differences;
+        const Breakdown breakdown = by_op_kind(point_);
+        const auto is_small = [&](const std::string& op) {
+            double share = 0;
+            for (const StepGroup& group : breakdown.groups)
+                if (group.name == op) share += group.share;
+            return share < marginal_share;
+        };
+        for (const StepResult& s : point_.steps) {
+            if (is_small(s.op)) continue;
+            auto known = std::ranges::find(point_.marginal, s.op, &MarginalCost::op);
+            if (known == point_.marginal.end()) {
+                known = point_.marginal.insert(known, MarginalCost{s.op, 0, {}});
+                chunks.push_back(backend_.doubled(s.op));
+            }
+            ++known->steps;
+        }
+        differences.resize(chunks.size());
+        constexpr double forwards_a_sample = 2;
+        const double least_s = point_.end_to_end->latency.summary_ms.median * 1e-3 * forwards_a_sample *
+                               static_cast<double>(fewest * chunks.size());
+        if (least_s > marginal_patience * options_.marginal_s) {
+            point_.marginal.clear();
+            return;
+        }
+        const auto start = Clock::now();
+        const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+        while (!chunks.empty() && (differences.back().size() < fewest || seconds() < options_.marginal_s))
+            for (std::size_t op = 0; op < chunks.size(); ++op) {
+                const std::vector<double> more = chunks[op]();
+                differences[op].insert(differences[op].end(), more.begin(), more.end());
+            }
+        for (std::size_t op = 0; op < chunks.size(); ++op)
+            point_.marginal[op].difference_ms = {differences[op], summarise(differences[op])};
     }
 
     void count() {

@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -46,11 +49,21 @@ std::string demangled(const char* name) {
     return status == 0 ? text.get() : name;
 }
 
+/// Both forms of a kernel's name, made once for each: a run has tens of thousands of records.
+const std::pair<std::string, std::string>& names_of(const std::string& mangled) {
+    static std::map<std::string, std::pair<std::string, std::string>> known;  // guarded by the records' mutex
+    const auto [found, is_new] = known.try_emplace(mangled);
+    if (is_new) {
+        found->second.first = demangled(mangled.c_str());
+        found->second.second = short_kernel_name(found->second.first);
+    }
+    return found->second;
+}
+
 KernelRecord from_activity(const ActivityKernel& activity) {
     KernelRecord record;
     KernelResult& launch = record.launch;
-    launch.name = demangled(activity.name);
-    launch.short_name = short_kernel_name(launch.name);
+    std::tie(launch.name, launch.short_name) = names_of(activity.name);
     launch.grid = {activity.gridX, activity.gridY, activity.gridZ};
     launch.block = {activity.blockX, activity.blockY, activity.blockZ};
     launch.registers = activity.registersPerThread;

@@ -13,6 +13,7 @@
 #include "bench/cuda/graph.h"
 #include "bench/cuda/nvtx.h"
 #include "bench/cuda/range_profiler.h"
+#include "bench/cuda/record_kernels.h"
 #include "bench/nvml.h"
 #include "bench/plan.h"
 #include "kernels/check.h"
@@ -27,7 +28,6 @@ using Clock = std::chrono::steady_clock;
 using cuda::elapsed_ms;
 using cuda::Event;
 using cuda::Graph;
-using Records = std::vector<cuda::KernelRecord>;
 
 std::string runtime_version() {
     int version = 0;
@@ -165,31 +165,17 @@ class CudaBackend final : public Backend {
     }
 
     StepKernels record_kernels(int runs, double warm_up_s) override {
-        const std::vector<Chain> chains = time_chains();
-        const double forward_ms = timed_ms([this] { graph_.launch(stream_); });
-        const int warm_ups = std::clamp(static_cast<int>(warm_up_s * 1e3 / forward_ms), 1, 100);
-        cuda::ActivityRecorder recorder;
-        StepKernels result;
-        result.run.runs = runs;
-        std::vector<double> profiled_ms;
-        std::vector<std::vector<Records>> recorded;
-        for (int run = 0; run < runs; ++run) {
-            // A forward among others: the clock is the one that the power limit allows, as in the timing runs.
-            for (int i = 0; i < warm_ups; ++i) graph_.launch(stream_);
-            recorder.take();
-            profiled_ms.push_back(timed_ms([this] { graph_.launch(stream_); }));
-            recorded.push_back(by_step(recorder.take()));
-        }
-        result.run.profiled_ms = summarise(profiled_ms).median;
-        for (std::size_t s = 0; s < work_.size(); ++s) {
-            result.by_step.push_back(median_kernels(recorded, s));
-            for (const KernelResult& kernel : result.by_step.back()) {
-                result.run.kernels_ms += kernel.time_us * 1e-3;
-                result.run.gaps_ms += kernel.gap_us * 1e-3;
+        return cuda::record_kernels(stream_, graph_, work_, properties_.multiProcessorCount, runs, warm_up_s);
+    }
+
+    std::function<std::vector<double>()> doubled(std::string_view op) override {
+        auto twice = std::make_shared<Graph>(stream_, [&] {
+            for (std::size_t s = 0; s < plan_->steps().size(); ++s) {
+                plan_->run_step(s, stream_);
+                if (op_name(plan_->steps()[s].step.kind) == op) plan_->run_step(s, stream_);
             }
-        }
-        result.run.inflation = record_chains(chains, recorder);
-        return result;
+        });
+        return [this, twice] { return doubled_chunk(*twice); };
     }
 
     void check(const CounterRequest& request) const override {
@@ -284,13 +270,6 @@ class CudaBackend final : public Backend {
     std::int64_t column_multiple(Precision) const override { return 64; }
 
   private:
-    /// A graph of kernels of one length, one after another, and the time of one of them without records.
-    struct Chain {
-        Graph graph;
-        double kernel_us;
-    };
-    static constexpr int chain_kernels = 100;
-
     void enqueue_all() {
         const cuda::NvtxRange forward("forward");
         for (std::size_t s = 0; s < plan_->steps().size(); ++s) {
@@ -322,106 +301,6 @@ class CudaBackend final : public Backend {
                 discarded[s] = fmt::format("the kernels of counter pass {} were not those of the timing run", pass);
     }
 
-    template <class Enqueue>
-    double timed_ms(Enqueue enqueue) {
-        const Event before, after;
-        KBENCH_CUDA(cudaEventRecord(before, stream_));
-        enqueue();
-        KBENCH_CUDA(cudaEventRecord(after, stream_));
-        synchronize();
-        return elapsed_ms(before, after);
-    }
-
-    /// Chains of about 2, 5 and 20 microseconds a kernel.
-    std::vector<Chain> time_chains() {
-        std::vector<Chain> chains;
-        cuda::spin(1, properties_.multiProcessorCount, stream_);
-        for (const std::int64_t cycles : {2000, 8000, 36000}) {
-            Chain chain{Graph(stream_,
-                              [&] {
-                                  for (int k = 0; k < chain_kernels; ++k)
-                                      cuda::spin(cycles, properties_.multiProcessorCount, stream_);
-                              }),
-                        0};
-            chain.kernel_us = time_chain(chain);
-            chains.push_back(std::move(chain));
-        }
-        return chains;
-    }
-
-    /// From start to start, the median of several launches.
-    double time_chain(const Chain& chain) {
-        std::vector<double> us;
-        for (int run = 0; run < 6; ++run)
-            us.push_back(timed_ms([&] { chain.graph.launch(stream_); }) * 1e3 / chain_kernels);
-        us.erase(us.begin());
-        return summarise(us).median;
-    }
-
-    std::vector<RecordInflation> record_chains(const std::vector<Chain>& chains, cuda::ActivityRecorder& recorder) {
-        std::vector<RecordInflation> inflation;
-        for (const Chain& chain : chains) {
-            const double profiled_us = time_chain(chain);
-            std::vector<double> recorded;
-            for (const cuda::KernelRecord& record : recorder.take())
-                recorded.push_back(us(record.start_ns, record.end_ns));
-            if (recorded.empty()) throw DeviceError("CUPTI recorded no kernel");
-            inflation.push_back({chain.kernel_us, summarise(recorded).median, profiled_us});
-        }
-        return inflation;
-    }
-
-    /// The records of one launch of the graph, by step: nodes of the graph are numbered as they were captured. A node
-    /// that fills memory may run as a kernel and a step may have more of them than it launched.
-    std::vector<Records> by_step(Records records) const {
-        std::size_t nodes = 0;
-        std::vector<std::size_t> step_of_node;
-        for (std::size_t s = 0; s < work_.size(); ++s) {
-            nodes += work_[s].nodes;
-            step_of_node.resize(nodes, s);
-        }
-        if (records.empty()) throw DeviceError("CUPTI recorded no kernel of the forward");
-        const std::uint64_t first = std::ranges::min(records, {}, &cuda::KernelRecord::graph_node).graph_node;
-        std::vector<Records> steps(work_.size());
-        for (cuda::KernelRecord& record : records) {
-            const std::uint64_t node = record.graph_node - first;
-            if (record.graph_node == 0 || node >= nodes)
-                throw DeviceError(fmt::format("CUPTI gave kernel {} the graph node {}, {} after the first of {} nodes",
-                                              record.launch.short_name, record.graph_node, node, nodes));
-            steps[step_of_node[node]].push_back(std::move(record));
-        }
-        for (std::size_t s = 0; s < steps.size(); ++s)
-            if (steps[s].size() < work_[s].launches.size())
-                throw DeviceError(fmt::format("CUPTI recorded {} kernels of step {}, which launches {}",
-                                              steps[s].size(), s, work_[s].launches.size()));
-        return steps;
-    }
-
-    static double us(std::uint64_t from_ns, std::uint64_t to_ns) {
-        return static_cast<double>(static_cast<std::int64_t>(to_ns - from_ns)) * 1e-3;
-    }
-
-    /// The kernels of one step as the median of all runs: of their times and of the gaps before them.
-    static std::vector<KernelResult> median_kernels(const std::vector<std::vector<Records>>& runs, std::size_t step) {
-        std::vector<KernelResult> kernels;
-        for (std::size_t k = 0; k < runs.front()[step].size(); ++k) {
-            std::vector<double> time_us, gap_us;
-            for (const std::vector<Records>& run : runs) {
-                if (run[step].size() <= k) throw DeviceError(fmt::format("step {} ran other kernels each time", step));
-                const cuda::KernelRecord& record = run[step][k];
-                time_us.push_back(us(record.start_ns, record.end_ns));
-                const cuda::KernelRecord* before = k > 0      ? &run[step][k - 1]
-                                                   : step > 0 ? &run[step - 1].back()
-                                                              : nullptr;
-                if (before != nullptr) gap_us.push_back(us(before->end_ns, record.start_ns));
-            }
-            KernelResult& kernel = kernels.emplace_back(runs.front()[step][k].launch);
-            kernel.time_us = summarise(time_us).median;
-            kernel.gap_us = gap_us.empty() ? 0 : summarise(gap_us).median;
-        }
-        return kernels;
-    }
-
     void record_step_event(std::size_t index) {
         KBENCH_CUDA(cudaEventRecordWithFlags(step_events_[index], stream_, cudaEventRecordExternal));
     }
@@ -441,6 +320,22 @@ class CudaBackend final : public Backend {
         std::vector<double> times;
         for (std::size_t r = 1; r < runs; ++r) times.push_back(elapsed_ms(chunk_events_[r], chunk_events_[r + 1]));
         return times;
+    }
+
+    /// The plain forward and `twice` in turn, without a pause: each of the latter less the mean of its two neighbours.
+    std::vector<double> doubled_chunk(const Graph& twice) {
+        constexpr std::size_t pairs = 4, launches = 2 * pairs + 1;
+        while (chunk_events_.size() < launches + 1) chunk_events_.emplace_back();
+        graph_.launch(stream_);
+        for (std::size_t i = 0; i <= launches; ++i) {
+            KBENCH_CUDA(cudaEventRecord(chunk_events_[i], stream_));
+            if (i < launches) (i % 2 == 0 ? graph_ : twice).launch(stream_);
+        }
+        synchronize();
+        const auto ms = [this](std::size_t i) { return elapsed_ms(chunk_events_[i], chunk_events_[i + 1]); };
+        std::vector<double> differences;
+        for (std::size_t i = 1; i < launches; i += 2) differences.push_back(ms(i) - (ms(i - 1) + ms(i + 1)) / 2);
+        return differences;
     }
 
     /// The CPU's time to launch the graph, into an empty queue.

@@ -193,6 +193,7 @@ class OtherCounters final : public Backend {
     std::vector<Measurement> measurements() override { return cpu().measurements(); }
     StepTimes step_times() override { return cpu().step_times(); }
     StepKernels record_kernels(int runs, double warm_up_s) override { return cpu().record_kernels(runs, warm_up_s); }
+    std::function<std::vector<double>()> doubled(std::string_view op) override { return cpu().doubled(op); }
     void check(const CounterRequest&) const override {}
     StepCounters count(const CounterRequest&) override { return count_steps(steps_); }
     std::vector<std::pair<std::string, Quantity>> probe_counters() override { return {}; }
