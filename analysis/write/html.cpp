@@ -2,6 +2,10 @@
 #include "analysis/write/html.h"
 
 #include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "analysis/write/writers.h"
 
 // The bounds of what cmake/embed_report.cmake embeds.
 extern "C" {
@@ -19,8 +23,9 @@ std::string_view between(const char* begin, const char* end) { return {begin, st
 std::string title_of(const Result& result) {
     std::string title = "kbench";
     if (!result.points.empty()) title = result.points.front().model + ": where the time goes";
-    if (result.environment.gpu && !result.environment.gpu->name.empty()) return title + ", " + result.environment.gpu->name;
-    return result.environment.host.cpu.empty() ? title : title + ", " + result.environment.host.cpu;
+    const bool on_gpu = result.environment.gpu && !result.points.empty() && result.points.front().backend == "cuda";
+    const std::string& device = on_gpu ? result.environment.gpu->name : result.environment.host.cpu;
+    return device.empty() ? title : title + ", " + device;
 }
 
 /// Replaces each {{name}} of the template once; what is put in is not searched.
@@ -68,6 +73,12 @@ std::string script_json(const nlohmann::ordered_json& data) {
             default: escaped += c;
         }
     return escaped;
+}
+
+std::string write_html(const Result& result) {
+    std::vector<Explanation> explanations;
+    for (const Point& point : result.points) explanations.push_back(explain(result, point));
+    return write_html(result, explanations);
 }
 
 std::string write_html(const Result& result, std::span<const Explanation> explanations) {

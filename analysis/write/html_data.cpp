@@ -98,8 +98,7 @@ ReportJson steps_data(const Point& point) {
     ReportJson list = ReportJson::array();
     for (const StepResult& step : point.steps) {
         std::string kernels;
-        for (const KernelResult& kernel : step.kernels)
-            kernels += (kernels.empty() ? "" : " + ") + kernel.short_name;
+        for (const KernelResult& kernel : step.kernels) kernels += (kernels.empty() ? "" : " + ") + kernel.short_name;
         list.push_back({{"index", step.index},
                         {"layer", step.layer},
                         {"group", layer_group(step.layer)},
@@ -132,14 +131,14 @@ ReportJson timeline_data(const Point& point) {
     }
     return {{"rows", std::move(rows)},
             {"recorded", recorded},
-            {"unavailable", point.activity.unavailable.empty() && !recorded ? "no kernel was recorded"
-                                                                             : point.activity.unavailable}};
+            {"unavailable",
+             point.activity.unavailable.empty() && !recorded ? "no kernel was recorded" : point.activity.unavailable}};
 }
 
 /// What the curves of a sweep show.
 ReportJson sweep_data(const Point& point) {
-    ReportJson data = {{"ms", nullptr}, {"ms_low", nullptr}, {"ms_high", nullptr}, {"tflop_per_s", nullptr},
-                       {"energy_j", nullptr}, {"tokens_per_s", nullptr}};
+    ReportJson data = {{"ms", nullptr},          {"ms_low", nullptr},   {"ms_high", nullptr},
+                       {"tflop_per_s", nullptr}, {"energy_j", nullptr}, {"tokens_per_s", nullptr}};
     if (!point.end_to_end) return data;
     const Summary& latency = point.end_to_end->latency.summary_ms;
     data["ms"] = report_number(latency.median);
@@ -152,7 +151,8 @@ ReportJson sweep_data(const Point& point) {
 }
 
 ReportJson verification_data(const Point& point) {
-    if (!point.verification.enabled) return {{"text", "not verified: --no-verify"}, {"origin", name(Origin::unavailable)}};
+    if (!point.verification.enabled)
+        return {{"text", "not verified: --no-verify"}, {"origin", name(Origin::unavailable)}};
     double worst = 0;
     for (const VerifiedStep& step : point.verification.steps) worst = std::max(worst, step.error_over_bound);
     return {{"text", fmt::format("{} distinct steps within their error bounds before anything was timed; the largest "
@@ -184,7 +184,7 @@ ReportJson point_data(const ResultFile& file, std::size_t index, const Explanati
         {"counters_passes", point.counters.passes},
         {"steps", steps_data(point)},
         {"ledger", ledger_data(point, explanation.ledger)},
-        {"roofline", roofline_data(explanation.roofline)},
+        {"roofline", roofline_data(point, explanation.roofline)},
         {"attribution", attribution_data(explanation.attribution)},
         {"verdicts", verdicts_data(explanation.verdicts)},
         {"heat", heat_data(file, index, explanation)},
@@ -274,7 +274,8 @@ ReportJson report_number(double value) {
 }
 
 nlohmann::ordered_json report_data(const Result& result, std::span<const Explanation> explanations) {
-    if (explanations.size() != result.points.size()) throw std::invalid_argument("a report needs an explanation a point");
+    if (explanations.size() != result.points.size())
+        throw std::invalid_argument("a report needs an explanation a point");
     const ResultFile file{{}, result};
     ReportJson points = ReportJson::array();
     for (std::size_t i = 0; i < result.points.size(); ++i) points.push_back(point_data(file, i, explanations[i]));

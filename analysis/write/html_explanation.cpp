@@ -1,4 +1,5 @@
 // What the explanation of a point says, as the report's scripts read it.
+#include <map>
 #include <utility>
 
 #include "analysis/write/html_parts.h"
@@ -37,10 +38,12 @@ ReportJson marginal_data(const std::vector<MarginalCheck>& checks) {
     ReportJson list = ReportJson::array();
     for (const MarginalCheck& check : checks)
         list.push_back({{"op", check.op},
-                        {"ledger_ms", {report_number(check.ledger_low_ms), report_number(check.ledger_ms),
-                                       report_number(check.ledger_high_ms)}},
-                        {"marginal_ms", {report_number(check.marginal_low_ms), report_number(check.marginal_ms),
-                                         report_number(check.marginal_high_ms)}},
+                        {"ledger_ms",
+                         {report_number(check.ledger_low_ms), report_number(check.ledger_ms),
+                          report_number(check.ledger_high_ms)}},
+                        {"marginal_ms",
+                         {report_number(check.marginal_low_ms), report_number(check.marginal_ms),
+                          report_number(check.marginal_high_ms)}},
                         {"agrees", check.agrees},
                         {"finding", check.finding}});
     return list;
@@ -49,29 +52,33 @@ ReportJson marginal_data(const std::vector<MarginalCheck>& checks) {
 ReportJson roofs_data(const std::vector<Roof>& roofs) {
     ReportJson list = ReportJson::array();
     for (const Roof& roof : roofs)
-        list.push_back(
-            {{"name", roof.ceiling}, {"per_s", report_number(roof.per_s)}, {"origin", name(roof.origin)}});
+        list.push_back({{"name", roof.ceiling}, {"per_s", report_number(roof.per_s)}, {"origin", name(roof.origin)}});
     return list;
 }
 
 /// Arrays of numbers, since there are many; names only where the step does not give them. A row: name, layer, op,
-/// level, time us, FLOPs, bytes, FLOPs a byte, FLOP/s, compulsory, roof, share of the roof, step.
-ReportJson points_data(const std::vector<RooflinePoint>& points) {
+/// level, time us, FLOPs, bytes, FLOPs a byte, FLOP/s, compulsory, roof, share of the roof, position of the step.
+ReportJson points_data(const std::vector<RooflinePoint>& points, const std::map<int, std::size_t>& positions = {}) {
     ReportJson list = ReportJson::array();
     for (const RooflinePoint& point : points) {
-        const bool is_step = point.step >= 0;
+        const auto position = positions.find(point.step);
+        const bool is_step = position != positions.end();
         list.push_back({is_step ? "" : point.name, is_step ? "" : point.layer, is_step ? "" : point.op,
                         static_cast<int>(point.level), report_number(point.time_us), report_number(point.flops),
                         report_number(point.bytes), report_number(point.intensity), report_number(point.flop_per_s),
-                        point.compulsory, point.roof, report_number(point.roof_share), point.step});
+                        point.compulsory, point.roof, report_number(point.roof_share),
+                        is_step ? ReportJson(position->second) : ReportJson()});
     }
     return list;
 }
 
 ReportJson verdict_data(const Verdict& verdict) {
-    return {{"subject", verdict.subject},   {"bound", name(verdict.bound)},
-            {"rule", verdict.rule},         {"level", verdict.level},
-            {"evidence", verdict.evidence}, {"margin", report_number(verdict.margin)},
+    return {{"subject", verdict.subject},
+            {"bound", name(verdict.bound)},
+            {"rule", verdict.rule},
+            {"level", verdict.level},
+            {"evidence", verdict.evidence},
+            {"margin", report_number(verdict.margin)},
             {"overturned_by", verdict.overturned_by}};
 }
 
@@ -104,13 +111,12 @@ ReportJson ledger_data(const Point& point, const Ledger& ledger) {
             {"marginal", marginal_data(ledger.marginal)}};
 }
 
-ReportJson roofline_data(const Roofline& roofline) {
-    return {{"unavailable", roofline.unavailable},
-            {"bandwidths", roofs_data(roofline.bandwidths)},
-            {"units", roofs_data(roofline.units)},
-            {"steps", points_data(roofline.steps)},
-            {"layers", points_data(roofline.layers)},
-            {"ops", points_data(roofline.ops)},
+ReportJson roofline_data(const Point& point, const Roofline& roofline) {
+    std::map<int, std::size_t> positions;
+    for (std::size_t i = 0; i < point.steps.size(); ++i) positions.emplace(point.steps[i].index, i);
+    return {{"unavailable", roofline.unavailable},    {"bandwidths", roofs_data(roofline.bandwidths)},
+            {"units", roofs_data(roofline.units)},    {"steps", points_data(roofline.steps, positions)},
+            {"layers", points_data(roofline.layers)}, {"ops", points_data(roofline.ops)},
             {"model", points_data(roofline.model)}};
 }
 

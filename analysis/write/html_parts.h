@@ -15,7 +15,7 @@ using ReportJson = nlohmann::ordered_json;
 ReportJson report_number(double value);
 
 ReportJson ledger_data(const Point& point, const Ledger& ledger);
-ReportJson roofline_data(const Roofline& roofline);
+ReportJson roofline_data(const Point& point, const Roofline& roofline);
 ReportJson attribution_data(const Attribution& attribution);
 ReportJson verdicts_data(const Verdicts& verdicts);
 

@@ -12,16 +12,41 @@
 namespace kbench {
 namespace {
 
-constexpr const char* step_columns[] = {
-    "step",       "layer",        "op",          "provider",     "kernel",        "params",
-    "time_us",    "share",        "tflop_per_s", "gb_per_s",     "flops",         "bytes",
-    "dram_bytes", "dram_gb_per_s", "dram_over_compulsory", "l2_over_compulsory", "occ_theory", "occ_achieved",
-    "sm_active",  "ipc",          "tensor_active", "tc",         "executed_over_model", "gap_us", "ci_low_us",
-    "ci_high_us", "n",            "implementation", "absorbs",   "mismatch"};
-constexpr const char* kernel_columns[] = {
-    "step",        "sub",         "layer",  "op",    "kernel",  "time_us",    "share",          "gap_us",
-    "grid",        "block",       "regs",   "smem_static", "smem_dynamic", "local_bytes", "cluster", "occ_theory",
-    "occ_achieved", "occ_limiter", "waves", "lost_last_wave", "occ_hint", "stream"};
+constexpr const char* step_columns[] = {"step",
+                                        "layer",
+                                        "op",
+                                        "provider",
+                                        "kernel",
+                                        "params",
+                                        "time_us",
+                                        "share",
+                                        "tflop_per_s",
+                                        "gb_per_s",
+                                        "flops",
+                                        "bytes",
+                                        "dram_bytes",
+                                        "dram_gb_per_s",
+                                        "dram_over_compulsory",
+                                        "l2_over_compulsory",
+                                        "occ_theory",
+                                        "occ_achieved",
+                                        "sm_active",
+                                        "ipc",
+                                        "tensor_active",
+                                        "tc",
+                                        "executed_over_model",
+                                        "gap_us",
+                                        "ci_low_us",
+                                        "ci_high_us",
+                                        "n",
+                                        "implementation",
+                                        "absorbs",
+                                        "mismatch"};
+constexpr const char* kernel_columns[] = {"step",       "sub",          "layer",        "op",          "kernel",
+                                          "time_us",    "share",        "gap_us",       "grid",        "block",
+                                          "regs",       "smem_static",  "smem_dynamic", "local_bytes", "cluster",
+                                          "occ_theory", "occ_achieved", "occ_limiter",  "waves",       "lost_last_wave",
+                                          "occ_hint",   "stream"};
 
 ReportJson cell(const Value& value) {
     if (const auto* none = std::get_if<NoValue>(&value))
@@ -55,6 +80,14 @@ struct Cells {
     std::vector<ReportJson> columns;
     std::vector<std::vector<ReportJson>> rows;
 
+    /// The last `count` columns come to stand right behind the one called `name`.
+    void move_last_behind(std::ptrdiff_t count, std::string_view name) {
+        const auto is_it = [name](const ReportJson& column) { return column["name"].get<std::string>() == name; };
+        const auto behind = std::ranges::find_if(columns, is_it) - columns.begin() + 1;
+        std::rotate(columns.begin() + behind, columns.end() - count, columns.end());
+        for (auto& row : rows) std::rotate(row.begin() + behind, row.end() - count, row.end());
+    }
+
     ReportJson without_empty_columns() const {
         ReportJson kept = ReportJson::array(), left_out = kept, lines = kept;
         std::vector<std::size_t> positions;
@@ -72,8 +105,8 @@ struct Cells {
     }
 };
 
-Cells queried(const ResultFile& file, std::size_t point_index, std::string_view level, std::span<const char* const> names,
-              bool fold = false) {
+Cells queried(const ResultFile& file, std::size_t point_index, std::string_view level,
+              std::span<const char* const> names, bool fold = false) {
     TableQuery query;
     query.level = &find_level(level);
     query.fold = fold;
@@ -94,8 +127,12 @@ void add_explanation(Cells& cells, const Point& point, const Explanation& explan
     const std::vector<StepLedger>& steps = explanation.ledger.steps;
     const std::vector<Verdict>& verdicts = explanation.verdicts.steps;
     const auto add = [&cells](const char* header, const char* unit, const char* what, bool number) {
-        cells.columns.push_back({{"name", header}, {"header", header}, {"unit", unit}, {"what", what},
-                                 {"number", number}, {"decimals", 1}});
+        cells.columns.push_back({{"name", header},
+                                 {"header", header},
+                                 {"unit", unit},
+                                 {"what", what},
+                                 {"number", number},
+                                 {"decimals", 1}});
         for (auto& row : cells.rows) row.emplace_back();
     };
     add("binding roof", "", "the roof that demands the most time of the step", false);
@@ -129,30 +166,21 @@ ReportJson tables_data(const ResultFile& file, std::size_t point_index, const Ex
     const Point& point = file.result.points[point_index];
     Cells steps = queried(file, point_index, "step", step_columns);
     add_explanation(steps, point, explanation);
-    // What the explanation says stands beside the time.
-    const std::size_t after_share =
-        static_cast<std::size_t>(std::ranges::find(steps.columns, "share", [](const ReportJson& column) {
-                                     return column["name"].get<std::string>();
-                                 }) - steps.columns.begin()) + 1;
-    const auto move_forward = [after_share](std::vector<ReportJson>& row) {
-        std::rotate(row.begin() + static_cast<std::ptrdiff_t>(after_share), row.end() - 3, row.end());
-    };
-    move_forward(steps.columns);
-    for (auto& row : steps.rows) move_forward(row);
-
+    steps.move_last_behind(3, "share");
     ReportJson kernels = queried(file, point_index, "kernel", kernel_columns).without_empty_columns();
     kernels["steps"] = kernel_steps(point);
     return {{"step_table", steps.without_empty_columns()}, {"kernel_table", std::move(kernels)}};
 }
 
 ReportJson heat_data(const ResultFile& file, std::size_t point_index, const Explanation& explanation) {
-    static constexpr const char* names[] = {"layer",     "share", "occ_achieved", "occ_theory",
+    static constexpr const char* names[] = {"layer",     "share", "occ_achieved",  "occ_theory",
                                             "sm_active", "ipc",   "tensor_active", "dram_over_compulsory"};
     Cells cells = queried(file, point_index, "layer", names, true);
-    cells.columns.insert(cells.columns.begin() + 1,
-                         {{"name", "of_roof"}, {"header", "of roof %"}, {"unit", "%"},
-                          {"what", "share of the layer's time that its binding roofs demand"},
-                          {"number", true}, {"decimals", 1}});
+    const ReportJson of_roof = {
+        {"name", "of_roof"}, {"header", "of roof %"},
+        {"unit", "%"},       {"what", "share of the layer's time that its binding roofs demand"},
+        {"number", true},    {"decimals", 1}};
+    cells.columns.push_back(of_roof);
     for (auto& row : cells.rows) {
         ReportJson share;
         if (row[0].is_string())
@@ -160,8 +188,9 @@ ReportJson heat_data(const ResultFile& file, std::size_t point_index, const Expl
                 if (group.name == row[0].get_ref<const std::string&>() && group.time_us > 0 &&
                     explanation.ledger.roofs_unavailable.empty())
                     share = report_number(100 * group.lines.demand_us() / group.time_us);
-        row.insert(row.begin() + 1, std::move(share));
+        row.push_back(std::move(share));
     }
+    cells.move_last_behind(1, "layer");
     ReportJson data = cells.without_empty_columns();
     data["unavailable"] = cells.rows.empty() ? "no steps" : file.result.points[point_index].counters.unavailable;
     return data;

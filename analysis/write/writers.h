@@ -22,6 +22,9 @@ std::string write_steps_csv(const Result& result);
 /// kernels.csv: likewise one row a kernel, with its launch, its recorded time and its occupancy.
 std::string write_kernels_csv(const Result& result);
 
+/// report.html: one file that needs no network, see html.h.
+std::string write_html(const Result& result);
+
 /// How `kbench table` writes: `space` is aligned for people, the others are for documents and programs.
 enum class TableFormat { space, markdown, json, csv };
 inline constexpr std::string_view table_format_names[] = {"space", "markdown", "json", "csv"};

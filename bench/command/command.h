@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/table_query.h"
+
 namespace kbench {
 
 /// `arguments`: what follows the command's name. `command_line`: all of it as typed, for the result. Returns the exit
@@ -23,7 +25,18 @@ int list_command(const std::vector<std::string>& arguments, const std::string& c
 /// One subject of `kbench list`, with options of its own: --chip NAME, --set NAME.
 void list_metrics(const std::vector<std::string>& options);
 int table_command(const std::vector<std::string>& arguments, const std::string& command_line);
+int report_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int doctor_command(const std::vector<std::string>& arguments, const std::string& command_line);
+
+/// The result.json called `name`, or in the directory of that name. Throws UsageError, one line.
+ResultFile read_result(const std::string& name);
+
+/// A report that is a file: its word in --format, its name, who writes it.
+struct ReportFormat {
+    std::string_view name, file;
+    std::string (*write)(const Result& result);
+};
+std::span<const ReportFormat> report_formats();
 
 /// Columns of the terminal, if standard output is one.
 std::optional<std::size_t> terminal_width();
