@@ -161,8 +161,8 @@ ReportJson verification_data(const Point& point) {
             {"origin", name(Origin::measured)}};
 }
 
-ReportJson point_data(const ResultFile& file, std::size_t index, const Explanation& explanation) {
-    const Point& point = file.result.points[index];
+/// `file` holds a copy of the result, for the queries of tables; the explanation points into `point`.
+ReportJson point_data(const ResultFile& file, std::size_t index, const Point& point, const Explanation& explanation) {
     ReportJson data = {
         {"model", point.model},
         {"backend", point.backend},
@@ -190,7 +190,7 @@ ReportJson point_data(const ResultFile& file, std::size_t index, const Explanati
         {"heat", heat_data(file, index, explanation)},
         {"timeline", timeline_data(point)},
     };
-    data.update(tables_data(file, index, explanation));
+    data.update(tables_data(file, index, point, explanation));
     return data;
 }
 
@@ -278,7 +278,8 @@ nlohmann::ordered_json report_data(const Result& result, std::span<const Explana
         throw std::invalid_argument("a report needs an explanation a point");
     const ResultFile file{{}, result};
     ReportJson points = ReportJson::array();
-    for (std::size_t i = 0; i < result.points.size(); ++i) points.push_back(point_data(file, i, explanations[i]));
+    for (std::size_t i = 0; i < result.points.size(); ++i)
+        points.push_back(point_data(file, i, result.points[i], explanations[i]));
     return {{"schema", result_schema},
             {"lines", lines_data()},
             {"levels", level_names},

@@ -20,8 +20,9 @@ ReportJson attribution_data(const Attribution& attribution);
 ReportJson verdicts_data(const Verdicts& verdicts);
 
 /// The tables of steps and of kernels of one point, columns of columns.h, without those that hold no value. The table
-/// of steps ends with what the explanation says of each.
-ReportJson tables_data(const ResultFile& file, std::size_t point_index, const Explanation& explanation);
+/// of steps also has what the explanation says of each; its steps are in `point`.
+ReportJson tables_data(const ResultFile& file, std::size_t point_index, const Point& point,
+                       const Explanation& explanation);
 
 /// Layer (of all blocks) by metric.
 ReportJson heat_data(const ResultFile& file, std::size_t point_index, const Explanation& explanation);

@@ -162,8 +162,8 @@ ReportJson kernel_steps(const Point& point) {
 
 }  // namespace
 
-ReportJson tables_data(const ResultFile& file, std::size_t point_index, const Explanation& explanation) {
-    const Point& point = file.result.points[point_index];
+ReportJson tables_data(const ResultFile& file, std::size_t point_index, const Point& point,
+                       const Explanation& explanation) {
     Cells steps = queried(file, point_index, "step", step_columns);
     add_explanation(steps, point, explanation);
     steps.move_last_behind(3, "share");

@@ -1,6 +1,6 @@
 // What all charts share: colours by theme, fonts, sizes, and text that Plotly must not take for markup.
 
-const charts = new Map(); // element -> function that draws it, for another theme or width
+const charts = new Map(); // element -> function that draws it: when its section is complete, for another theme or width
 
 /** Plotly reads <b>, <a href> and entities in labels and hover text: names of the result are to be seen as they are. */
 const plain = (text) => String(text).replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
@@ -36,7 +36,7 @@ const lineColors = {
 const lineColor = (i) => lineColors[isDark() ? 'dark' : 'light'][i % 15];
 
 function axis(title, options) {
-  return { title: { text: title, standoff: 8 }, gridcolor: cssColor('rule'), zerolinecolor: cssColor('faint'), linecolor: cssColor('faint'),
+  return { title: { text: title, standoff: 8 }, gridcolor: cssColor('rule'), zeroline: false, linecolor: cssColor('faint'),
     tickcolor: cssColor('rule'), automargin: true, ...options };
 }
 
@@ -44,10 +44,11 @@ function baseLayout(options) {
   return { paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)', showlegend: false, dragmode: isNarrow() ? false : 'zoom',
     font: { family: 'system-ui, sans-serif', size: isNarrow() ? 11 : 12, color: cssColor('ink') },
     hoverlabel: { align: 'left', bgcolor: cssColor('wash'), bordercolor: cssColor('faint'), font: { color: cssColor('ink'), size: 12 } },
-    margin: { l: 56, r: 12, t: 12, b: 44 }, ...options };
+    modebar: { bgcolor: 'rgba(0,0,0,0)', color: cssColor('faint'), activecolor: cssColor('accent') }, margin: { l: 56, r: 12, t: 12, b: 44 }, ...options };
 }
 
-/** A chart under a caption. `make` returns its traces and layout and is called again for another theme or width. */
+/** A chart under a caption. `make` returns its traces and layout and is called again for another theme or width. One
+ * that can be zoomed and clicked has Plotly's buttons, in the margin above it. */
 function chart(parent, title, detail, make, onClick) {
   const element = h('div', { class: 'chart', role: 'img', 'aria-label': title });
   parent.append(h('figure', {}, h('figcaption', {}, title, detail ? h('small', {}, detail) : null), element));
@@ -55,11 +56,13 @@ function chart(parent, title, detail, make, onClick) {
     const { traces, layout } = make(element);
     element.style.height = layout.height + 'px';
     Plotly.react(element, traces, layout, { displaylogo: false, responsive: false, showTips: false,
-      displayModeBar: isNarrow() ? false : 'hover', modeBarButtonsToRemove: ['select2d', 'lasso2d', 'autoScale2d'] });
+      displayModeBar: Boolean(onClick) && !isNarrow(), modeBarButtons: [['toImage', 'zoom2d', 'pan2d', 'zoomIn2d', 'zoomOut2d', 'resetScale2d']] });
+    if (onClick && !element.dataset.clicks) {
+      element.dataset.clicks = 'on';
+      element.on('plotly_click', (event) => onClick(event.points[0]));
+    }
   };
   charts.set(element, draw);
-  draw();
-  if (onClick) element.on('plotly_click', (event) => onClick(event.points[0]));
   return element;
 }
 

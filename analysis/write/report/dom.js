@@ -32,12 +32,12 @@ function significant(value, digits = 3) {
   return value.toLocaleString('en-US', { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
 }
 
-function prefixed(value, unit, last) {
+function prefixed(value, unit, last, digits = 3) {
   if (value === null || value === undefined || !Number.isFinite(value)) return 'na';
   const prefixes = ['', 'k', 'M', 'G', 'T'];
   let at = 0;
   while (Math.abs(value) >= 999.5 && prefixes[at] !== last) value /= 1000, ++at;
-  return significant(value) + ' ' + prefixes[at] + unit;
+  return (significant(value, digits) + ' ' + prefixes[at] + unit).trim();
 }
 const bytesText = (bytes) => prefixed(bytes, 'B', 'G');
 const flopRate = (flopPerS) => prefixed(flopPerS, 'FLOP/s', 'T');
@@ -52,11 +52,11 @@ function timeText(us) {
 
 /** A table of a few rows. `columns`: header, and class of its cells; cells are nodes or text. */
 function smallTable(caption, columns, rows) {
-  return h('div', { class: 'scroll', role: 'region', tabindex: '0', 'aria-label': caption },
-    h('table', {}, h('caption', {}, caption),
+  return h('div', {}, h('p', { class: 'caption', 'aria-hidden': 'true' }, caption), h('div', { class: 'scroll', role: 'region', tabindex: '0', 'aria-label': caption },
+    h('table', { 'aria-label': caption },
       h('thead', {}, h('tr', {}, columns.map(([header, style]) => h('th', { scope: 'col', class: style }, header)))),
       h('tbody', {}, rows.map((row) => h('tr', {}, row.map((cell, i) =>
-        h(i === 0 ? 'th' : 'td', { scope: i === 0 ? 'row' : null, class: columns[i][1] }, cell)))))));
+        h(i === 0 ? 'th' : 'td', { scope: i === 0 ? 'row' : null, class: columns[i][1] }, cell))))))));
 }
 
 /** A choice among few: buttons of which one is pressed. `onChoose` gets the value. */

@@ -19,7 +19,7 @@ function ledgerChart(into, title, detail, groups, rowHeight) {
 
 function lineRows(ledger) {
   return report.lines.map((line, i) => [line, i, ledger.total[i]]).filter(([, , us]) => us !== 0)
-    .map(([line, i, us]) => [h('span', {}, swatch(lineColor(i)), line.name), significant(us / 1e3), percent(us / ledger.end_to_end_us), line.what]);
+    .map(([line, i, us]) => [h('span', { class: 'line' }, swatch(lineColor(i)), line.name), significant(us / 1e3), percent(us / ledger.end_to_end_us), line.what]);
 }
 
 function drawLedger(point) {
@@ -29,7 +29,7 @@ function drawLedger(point) {
   const model = { name: 'model', steps: ledger.steps.length, time_us: ledger.end_to_end_us, lines: ledger.total };
   ledgerChart(into, 'The whole model, ms', 'Demand of the roofs (blue), losses above it (warm), time between kernels (green), corrections (grey).', [model], 70);
   const table = into.appendChild(h('div'));
-  const drawTable = () => table.replaceChildren(smallTable('Lines of the ledger', [['line'], ['ms', 'right'], ['share', 'right'], ['what it is', 'wide']], lineRows(ledger)));
+  const drawTable = () => table.replaceChildren(smallTable('Lines of the ledger', [['line'], ['ms', 'right'], ['share', 'right'], ['what it is', 'what']], lineRows(ledger)));
   drawTable();
   themed.push(drawTable);
   into.append(h('p', { class: ledger.closes ? null : 'warning' }, ledger.closes

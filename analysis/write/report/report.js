@@ -2,7 +2,7 @@
 
 const report = JSON.parse(document.getElementById('data').textContent);
 let themed = []; // what depends on colours and is no chart
-const state = { point: 0, step: null, ops: [], onOps: new Set(), levels: new Set(['DRAM', 'L2', 'L1']), marks: 'steps', group: '', verdict: '', text: '',
+const state = { point: 0, step: null, ops: [], onOps: new Set(), levels: new Set(), marks: 'steps', group: '', verdict: '', text: '',
   tableLevel: 'step', sort: { column: 'step', descending: false }, allRows: false };
 
 /** The point's op kinds, those with the most time first. */
@@ -18,7 +18,9 @@ function opsOf(point) {
 
 function showPoint(index) {
   const point = report.points[index], ops = opsOf(point);
-  Object.assign(state, { point: index, step: null, ops, onOps: new Set(ops), group: '', verdict: '', text: '', tableLevel: 'step', allRows: false });
+  // Where no bytes were counted the compulsory ones are all there is.
+  const present = levelsOf(point.roofline), levels = present.filter((level) => level !== 'compulsory' || !present.includes('DRAM'));
+  Object.assign(state, { point: index, step: null, ops, onOps: new Set(ops), levels: new Set(levels), group: '', verdict: '', text: '', tableLevel: 'step', allRows: false });
   themed = [];
   for (const element of charts.keys()) Plotly.purge(element);
   charts.clear();
@@ -34,6 +36,7 @@ function showPoint(index) {
   drawVerdicts(point);
   drawTable(point);
   drawEnvironment(point);
+  redrawCharts();
 }
 
 /** Selects a step, by its position, everywhere; null selects none. */

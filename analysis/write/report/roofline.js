@@ -29,21 +29,22 @@ function rooflineRange(roofline, marks) {
   const x = marks.map((mark) => mark.intensity).filter((value) => value > 0), y = marks.map((mark) => mark.flop_per_s).filter((value) => value > 0);
   const peak = Math.max(...roofline.units.map((roof) => roof.per_s), ...y);
   const ridges = roofline.bandwidths.map((roof) => peak / roof.per_s);
-  return { x: [Math.min(...x, ...ridges) / 3, Math.max(...x, ...ridges) * 4], y: [Math.min(...y, peak / 100) / 3, peak * 3] };
+  return { x: [Math.min(...x, ...ridges) / 3, Math.max(...x, ...ridges) * 12], y: [Math.min(...y, peak / 100) / 3, peak * 3] };
 }
 
 function roofTraces(roofline, range, height, width) {
-  const traces = [], annotations = [], slopes = roofline.bandwidths.filter((roof) => state.levels.has(levelOfRoof(roof.name)));
+  const traces = [], annotations = [], slopes = roofline.bandwidths.filter((roof) => state.levels.has(levelOfRoof(roof.name)) || (levelOfRoof(roof.name) === 'DRAM' && state.levels.has('compulsory')));
   const peak = Math.max(...roofline.units.map((roof) => roof.per_s)), steepest = Math.max(...roofline.bandwidths.map((roof) => roof.per_s));
   const line = (x, y, name, text) => traces.push({ x, y, mode: 'lines', name, hoverinfo: 'text', hovertext: text, line: { color: cssColor('faint'), width: 1.5 } });
   const decades = (ends) => Math.log10(ends[1] / ends[0]);
   const angle = -Math.atan((height / decades(range.y)) / (width / decades(range.x))) * 180 / Math.PI;
   const label = (x, y, text, options) => annotations.push({ x: Math.log10(x), y: Math.log10(y), text, showarrow: false, font: { size: 11, color: cssColor('faint') }, ...options });
-  for (const roof of slopes) {
+  slopes.forEach((roof, i) => {
     const text = `${plain(roof.name)} ${byteRate(roof.per_s)}`, start = Math.max(range.x[0], range.y[0] / roof.per_s), end = peak / roof.per_s;
     line([range.x[0], end], [range.x[0] * roof.per_s, peak], roof.name, `${text}, ${roof.origin}`);
-    label(start * (end / start) ** 0.3, start * (end / start) ** 0.3 * roof.per_s, isNarrow() ? levelOfRoof(roof.name) : text, { textangle: angle, yshift: 9, xshift: -5 });
-  }
+    const at = start * (end / start) ** (0.12 + 0.24 * i); // apart, since the lines are close
+    label(at, at * roof.per_s, isNarrow() ? levelOfRoof(roof.name) : text, { textangle: angle, yshift: 9, xshift: -5 });
+  });
   const byHeight = [...roofline.units].sort((a, b) => b.per_s - a.per_s);
   byHeight.forEach((roof, i) => {
     const text = `${plain(roof.name)} ${flopRate(roof.per_s)}`, near = i > 0 && byHeight[i - 1].per_s / roof.per_s < 1.5;
@@ -69,18 +70,26 @@ function markTraces(marks) {
 
 function rooflineFigure(point, element) {
   const roofline = point.roofline, all = roofline[state.marks].map((row) => markOf(row, point));
-  const marks = all.filter((mark) => passesFilter(mark.op, mark.group)), height = isNarrow() ? 380 : 520, margin = { l: 62, r: 10, t: 10, b: 48 };
+  const marks = all.filter((mark) => passesFilter(mark.op, mark.group)), height = isNarrow() ? 380 : 520, margin = { l: 62, r: 10, t: isNarrow() ? 10 : 30, b: 48 };
   const range = rooflineRange(roofline, roofline.steps.map((row) => markOf(row, point)));
   const { traces, annotations } = roofTraces(roofline, range, height - margin.t - margin.b, element.clientWidth - margin.l - margin.r);
-  const logarithmic = (title, ends) => axis(title, { type: 'log', range: ends.map(Math.log10), automargin: false, dtick: 1, exponentformat: 'SI', showline: true });
+  const logarithmic = (title, ends, text) => {
+    const decades = [];
+    for (let power = Math.ceil(Math.log10(ends[0])); power <= Math.log10(ends[1]); power += isNarrow() && ends[1] / ends[0] > 1e6 ? 2 : 1) decades.push(10 ** power);
+    return axis(title, { type: 'log', range: ends.map(Math.log10), automargin: false, tickvals: decades, ticktext: decades.map(text), showline: true });
+  };
   return { traces: [...traces, ...markTraces(marks)], layout: baseLayout({ height, margin, annotations, hovermode: 'closest', uirevision: state.point,
-    xaxis: logarithmic('FLOP a byte', range.x), yaxis: logarithmic('FLOP/s', range.y) }) };
+    xaxis: logarithmic('FLOP a byte', range.x, (value) => prefixed(value, '', 'M', 1)), yaxis: logarithmic('TFLOP/s', range.y, (value) => significant(value / 1e12, 1)) }) };
 }
+
+/** Levels of memory, and compulsory bytes, for which there are marks. */
+const levelsOf = (roofline) => [...report.levels, 'compulsory'].filter((level) => roofline.steps.some((row) => (row[9] ? 'compulsory' : report.levels[row[3]]) === level));
 
 function drawRoofline(point) {
   const into = body('roofline'), roofline = point.roofline;
   if (roofline.unavailable) return into.append(missing(roofline.unavailable));
-  const present = [...report.levels, 'compulsory'].filter((level) => [...roofline.steps].some((row) => (row[9] ? 'compulsory' : report.levels[row[3]]) === level));
+  const present = levelsOf(roofline);
+  if (!present.length || !roofline.units.length) return into.append(missing('no step has FLOPs and bytes for which there are roofs'));
   const signs = { DRAM: '● ', L2: '■ ', L1: '▲ ', compulsory: '○ ' };
   let drawing = null;
   const change = () => { charts.get(drawing)(); drawTableRows(); };
@@ -94,7 +103,7 @@ function drawRoofline(point) {
     selectOf('Layer', [['', 'all layers'], ...[...new Set(point.steps.map((step) => step.group))].map((group) => [group, group])], state.group, (value) => { state.group = value; change(); })));
   const absent = report.levels.filter((level) => !present.includes(level));
   if (absent.length) into.append(missing(`marks at ${absent.join(', ')}: ${point.counters_unavailable || 'their bytes were not counted'}`));
-  drawing = chart(into, 'Rate of FLOPs over intensity, FLOP/s over FLOP a byte, log scales', 'FLOPs are the cost model’s, time is measured; bytes are counted where counters are, ' +
+  drawing = chart(into, 'Rate of FLOPs over intensity, TFLOP/s over FLOP a byte, log scales', 'FLOPs are the cost model’s, time is measured; bytes are counted where counters are, ' +
     'compulsory ones derived. Size: time. Hover for figures, click a step for its row.', (element) => rooflineFigure(point, element),
   (hit) => { if (Number.isInteger(hit.customdata)) selectStep(hit.customdata); });
   drawing.id = 'roofline-chart';

@@ -14,7 +14,7 @@ function drawTimeline(point) {
         marker: { color: opColor(op), line: { width: 0 } }, customdata: own.map((row) => row[2]), textposition: 'none', hoverinfo: 'text',
         hovertext: own.map((row) => { const step = point.steps[row[2]]; return `${step.index} ${plain(step.layer)}<br>${shortened(row[3] || step.kernel, 60)}<br>${timeText(row[1])} from ${timeText(row[0])}`; }) };
     }),
-    layout: baseLayout({ height: 80 + 34 * state.ops.length, barmode: 'overlay', hovermode: 'closest', margin: { l: 8, r: 12, t: 8, b: 44 }, xaxis: axis(unit),
+    layout: baseLayout({ height: 80 + 34 * state.ops.length, barmode: 'overlay', hovermode: 'closest', margin: { l: 8, r: 12, t: isNarrow() ? 8 : 30, b: 44 }, xaxis: axis(unit),
       yaxis: axis('', { fixedrange: true, showgrid: false, autorange: 'reversed', tickvals: state.ops.map((_, lane) => lane),
         ticktext: state.ops.map((op) => shortened(op, isNarrow() ? 14 : 24) + ' ') }) }) }), (hit) => selectStep(hit.customdata));
 }
