@@ -367,6 +367,12 @@ class Report(unittest.TestCase):
                     self.assertEqual(wide, 0)
                     self.assertEqual(b.js("[...document.querySelectorAll('.chart')].filter((c) => !c.querySelector('.main-svg')).length"), 0)
 
+    def test_charts_follow_the_width_of_the_window(self) -> None:
+        b = self.open(width=1280)
+        b.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 390, "height": 900, "deviceScaleFactor": 1, "mobile": False})
+        b.wait("[...document.querySelectorAll('.main-svg')].every((s) => s.clientWidth <= 390)")
+        self.assertEqual(b.js("document.documentElement.scrollWidth"), 390)
+
     def test_prints_on_white_paper_and_comes_back(self) -> None:
         b = self.open(theme="dark")
         pdf = base64.b64decode(b.execute_cdp_cmd("Page.printToPDF", {"paperWidth": 8.27, "paperHeight": 11.69})["data"])

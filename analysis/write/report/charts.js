@@ -55,6 +55,7 @@ function chart(parent, title, detail, make, onClick) {
   const draw = () => {
     const { traces, layout } = make(element);
     element.style.height = layout.height + 'px';
+    layout.width = element.clientWidth; // or Plotly keeps the one it measured first
     Plotly.react(element, traces, layout, { displaylogo: false, responsive: false, showTips: false,
       displayModeBar: Boolean(onClick) && !isNarrow(), modeBarButtons: [['toImage', 'zoom2d', 'pan2d', 'zoomIn2d', 'zoomOut2d', 'resetScale2d']] });
     if (onClick && !element.dataset.clicks) {

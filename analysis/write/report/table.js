@@ -57,7 +57,7 @@ function drawTableRows() {
   const table = tableOf(point), rows = shownRows(point, table), shown = state.allRows ? rows : rows.slice(0, rowsAtFirst);
   into.replaceChildren(h('table', {}, h('thead', {}, h('tr', {}, table.columns.map(headerCell))), h('tbody', {}, shown.map((entry) => tableRow(table, entry)))));
   document.getElementById('row-count').textContent = `${shown.length} of ${table.rows.length} ${state.tableLevel}s shown` +
-    (shown.length > 60 ? ', the first 60 in print' : '');
+    (shown.length > 60 || table.columns.length > 12 ? '; in print the first 60, with twelve columns' : '');
   document.getElementById('more-rows').hidden = shown.length === rows.length;
 }
 
@@ -67,12 +67,13 @@ function drawTable(point) {
   const bounds = [...new Set(point.verdicts.steps.map((verdict) => verdict.bound))];
   const left = h('div');
   const drawLeft = () => left.replaceChildren(...(tableOf(point).left_out.length
-    ? [missing(`columns ${tableOf(point).left_out.join(', ')}: ${point.counters_unavailable || point.activity_unavailable || 'no value for any row'}`)] : []));
+    ? [note(`Left out, for want of a value in any row: ${tableOf(point).left_out.join(', ')}.`)] : []));
   into.append(h('div', { class: 'controls' },
     choice('Rows', [['step', 'steps'], ...(kernels.rows.length ? [['kernel', 'kernels']] : [])], state.tableLevel, (value) => { state.tableLevel = value; drawTableRows(); drawLeft(); }),
     h('label', {}, h('span', {}, 'Contains'), h('input', { type: 'search', id: 'contains', value: state.text, on: { input: (event) => { state.text = event.currentTarget.value; drawTableRows(); } } })),
     bounds.length ? selectOf('Verdict', [['', 'all verdicts'], ...bounds.map((bound) => [bound, bound])], state.verdict, (value) => { state.verdict = value; drawTableRows(); }) : null),
   note('The roofline’s filters by op and layer hold here too. A header sorts; a row selects its step in the roofline.'));
+  if (point.counters_unavailable) into.append(missing('columns of counters: ' + point.counters_unavailable));
   if (!kernels.rows.length) into.append(missing('kernels: ' + (point.activity_unavailable || 'none were recorded')));
   into.append(h('div', { class: 'tall', role: 'region', tabindex: '0', 'aria-label': 'Steps or kernels', id: 'rows' }),
     h('p', { class: 'note' }, h('span', { id: 'row-count', role: 'status' }), ' ',
