@@ -96,7 +96,29 @@ CeilingRun datasheet_ceilings(const MachineFile& machine) {
     return run;
 }
 
+/// Which of a datasheet's roofs a ceiling is set beside.
+std::string_view datasheet_roof(std::string_view ceiling) {
+    for (const bool cpu : {false, true}) {
+        const Names dram = bandwidth_names(Level::dram, cpu);
+        if (std::ranges::find(dram, ceiling) != dram.end()) return dram.front();
+    }
+    return ceiling;
+}
+
+Quantity datasheet_value(std::string_view ceiling, const MachineFile& machine) {
+    const auto found = std::ranges::find(machine.roofs, datasheet_roof(ceiling), &MachineFile::RoofValue::ceiling);
+    if (found == machine.roofs.end())
+        return Quantity::unavailable(fmt::format("the datasheet of {} states none", machine.name));
+    return {found->value, Origin::estimated, "datasheet: " + found->source};
+}
+
 }  // namespace
+
+void add_datasheet(CeilingRun& run, const MachineFile* machine) {
+    for (Ceiling& ceiling : run.ceilings)
+        ceiling.datasheet = machine != nullptr ? datasheet_value(ceiling.name, *machine)
+                                               : Quantity::unavailable("no machine file names this device");
+}
 
 std::span<const CeilingKind> ceiling_kinds() { return kinds; }
 
@@ -111,7 +133,7 @@ Roofs::Roofs(const Result& result)
     if (!run_.ceilings.empty()) return;
     const std::string backend = cpu_ ? "cpu" : "cuda";
     if (const MachineFile* known = machine_of(result.environment, backend)) {
-        run_ = datasheet_ceilings(*known);
+        run_ = datasheet_ceilings(scaled_to(*known, result.environment.host));
         origin_ = Origin::estimated;
         return;
     }

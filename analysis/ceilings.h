@@ -29,6 +29,13 @@ std::span<const CeilingKind> ceiling_kinds();
 /// The kind of that name; throws std::out_of_range for a name that is not in the list.
 const CeilingKind& ceiling_kind(std::string_view name);
 
+struct MachineFile;
+
+/// Sets every ceiling's datasheet value to what `machine` states, estimated and with its source; the stated bandwidth
+/// of the memory stands beside reads, writes, copies and triads alike. What it does not state, and all where there is
+/// no machine, is unavailable with the reason.
+void add_datasheet(CeilingRun& run, const MachineFile* machine);
+
 /// One roof as a step meets it.
 struct Roof {
     std::string ceiling;   ///< its name

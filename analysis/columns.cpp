@@ -390,6 +390,23 @@ void add_step_columns(std::vector<Column>& list) {
             [role](const StepResult& step) { return step.cost.bytes_read[role] + step.cost.bytes_written[role]; }));
 }
 
+/// Time that the step's FLOPs take at the ceiling of its instruction set in its precision.
+std::optional<double> isa_peak_us(const StepResult& step, const CeilingRun& run) {
+    const std::string_view name = isa_ceiling(instruction_set(step.implementation), step.precision);
+    const auto found = std::ranges::find(run.ceilings, name, &Ceiling::name);
+    if (found == run.ceilings.end() || !found->value.value || *found->value.value <= 0) return std::nullopt;
+    return step.cost.flops / *found->value.value * 1e-6;
+}
+
+std::optional<double> isa_peak_pct(const TableRow& row) {
+    if (row.result == nullptr || row.point->backend != "cpu") return std::nullopt;
+    const std::optional<double> peak_us =
+        sum(row, [&row](const StepResult& step) { return isa_peak_us(step, row.result->ceilings); });
+    const std::optional<double> time = sum(row, device_us);
+    if (!peak_us || !time || *time <= 0) return std::nullopt;
+    return 100 * *peak_us / *time;
+}
+
 void add_time_columns(std::vector<Column>& list) {
     list.push_back(figure("time_us", "time us", "us",
                           "time on the device: the kernels' recorded times with the gaps between them, without records "
@@ -420,6 +437,11 @@ void add_time_columns(std::vector<Column>& list) {
                               return 100 * *time_us(row) / *row.point_time_us;
                           }));
     list.push_back(rate("tflop_per_s", "TFLOP/s", "TFLOP/s", "flops over the steps' median time", 3, 1e-6, flops_of));
+    list.push_back(
+        figure("isa_peak_pct", "ISA peak %", "%",
+               "tflop_per_s over the measured ceiling of the step's instruction set and precision, all cores; "
+               "na without one, and on a GPU",
+               1, isa_peak_pct));
     list.push_back(rate("gb_per_s", "GB/s", "GB/s",
                         "bytes over the steps' median time; may pass the DRAM's speed where caches serve", 1, 1e-3,
                         bytes_of));

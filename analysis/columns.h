@@ -35,6 +35,7 @@ struct TableRow {
     std::optional<double> point_time_us;
     const KernelResult* kernel = nullptr;  ///< the row is this kernel of its one step
     std::size_t kernel_number = 0;         ///< within the step
+    const Result* result = nullptr;        ///< that the point is of, for its ceilings; null: none are known
 };
 
 /// Why a cell holds no value: it is not known, or the row's steps differ in it.

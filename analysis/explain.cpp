@@ -38,11 +38,15 @@ std::string second_sentence(const Ledger& ledger, const Verdict& verdict, const 
                                  ? fmt::format("; DRAM is the longest demand in steps with {} of it",
                                                percent(attribution.dram_binding_share))
                                  : "";
+    std::string rejected;
+    for (const Hypothesis& hypothesis : verdict.hypotheses)
+        if (hypothesis.finding == Finding::rejected)
+            rejected += fmt::format("{}{}", rejected.empty() ? "; not " : ", not ", name(hypothesis.bound));
     if (verdict.bound == Bound::not_identifiable)
-        return fmt::format("No single thing binds it ({}): {}{}.",
-                           verdict.evidence.empty() ? verdict.rule : verdict.evidence.front(), demand, dram);
-    return fmt::format("It is {}{}: {}; {}{}.", name(verdict.bound), level_text(verdict), verdict.evidence.front(),
-                       demand, dram);
+        return fmt::format("No single thing binds it ({}{}): {}{}.",
+                           verdict.evidence.empty() ? verdict.rule : verdict.evidence.front(), rejected, demand, dram);
+    return fmt::format("It is {}{}{}: {}; {}{}.", name(verdict.bound), level_text(verdict), rejected,
+                       verdict.evidence.front(), demand, dram);
 }
 
 /// The largest line above the demand, and what would change it.

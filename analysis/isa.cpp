@@ -25,4 +25,24 @@ std::string_view instruction_set(std::string_view implementation) {
     return {};
 }
 
+std::string_view isa_ceiling(std::string_view instruction_set, Precision precision) {
+    struct Peak {
+        std::string_view instruction_set;
+        Precision precision;
+        std::string_view ceiling;
+    };
+    static constexpr Peak peaks[] = {
+        {"AMX", Precision::bf16, "amx_bf16"},
+        {"AVX512_FP16", Precision::fp16, "avx512_fp16"},
+        {"AVX512_BF16", Precision::bf16, "avx512_bf16"},
+        {"AVX-512", Precision::fp32, "avx512_fp32"},
+        {"AVX-512", Precision::fp64, "avx512_fp64"},
+        {"AVX2", Precision::fp32, "avx2_fp32"},
+        {"AVX2", Precision::fp64, "avx2_fp64"},
+    };
+    for (const Peak& peak : peaks)
+        if (peak.instruction_set == instruction_set && peak.precision == precision) return peak.ceiling;
+    return {};
+}
+
 }  // namespace kbench

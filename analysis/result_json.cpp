@@ -268,17 +268,21 @@ Json parse_json(const std::string& text, const std::string& path) {
     }
 }
 
+constexpr std::string_view family = result_schema.substr(0, result_schema.find('/') + 1);
+
+/// The number after the family's name, 0 for another family.
+int version_of(std::string_view schema) {
+    int number = 0;
+    if (schema.starts_with(family))
+        std::from_chars(schema.data() + family.size(), schema.data() + schema.size(), number);
+    return number;
+}
+
 /// The version of the document's schema. Throws unless it is one that this version of kbench reads.
 int schema_version(const Json& json, const std::string& path) {
     if (!json.is_object() || !json.contains("schema"))
         throw UsageError(fmt::format("{}: not a kbench result (no \"schema\")", path));
     const Json& found = json["schema"];
-    static constexpr std::string_view family = result_schema.substr(0, result_schema.find('/') + 1);
-    const auto version_of = [](std::string_view text) {
-        int number = 0;
-        if (text.starts_with(family)) std::from_chars(text.data() + family.size(), text.data() + text.size(), number);
-        return number;
-    };
     const std::string schema = found.is_string() ? found.get<std::string>() : std::string();
     const int version = version_of(schema);
     if (version > version_of(result_schema))
@@ -333,6 +337,12 @@ Result parse_result(const std::string& text, const std::string& path) {
     const int version = schema_version(json, path);
     json.erase("schema");
     return Reader(path, version).read<Result>(json, Path{});
+}
+
+Json ceilings_to_json(const CeilingRun& run) { return write(run, Path{}); }
+
+CeilingRun parse_ceilings(const Json& json, const std::string& path) {
+    return Reader(path, version_of(result_schema)).read<CeilingRun>(json, Path{});
 }
 
 }  // namespace kbench

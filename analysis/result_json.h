@@ -19,6 +19,11 @@ std::string to_text(const Result& result);
 /// Throws UsageError, one line: not JSON, a foreign or newer schema, a missing or wrong field (with its path).
 Result parse_result(const std::string& text, const std::string& path);
 
+/// The ceilings alone, as they stand in result.json; for files that remember them.
+nlohmann::ordered_json ceilings_to_json(const CeilingRun& run);
+/// Throws UsageError as parse_result does; `path` names the file in its line.
+CeilingRun parse_ceilings(const nlohmann::ordered_json& json, const std::string& path);
+
 /// Writes `text` to a temporary file beside `path`, flushes it, then renames. Throws UsageError when it cannot.
 void write_file_atomically(const std::filesystem::path& path, const std::string& text);
 

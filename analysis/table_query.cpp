@@ -43,7 +43,7 @@ void append_kernel_rows(std::string_view file, const Result& result, std::size_t
     for (const StepResult& step : point.steps) {
         for (std::size_t i = 0; i < step.kernels.size(); ++i)
             rows.push_back(
-                {file, rows.size(), point_index, &point, {{&step, ops}}, false, time_us, &step.kernels[i], i});
+                {file, rows.size(), point_index, &point, {{&step, ops}}, false, time_us, &step.kernels[i], i, &result});
         ops += forward_ops(step);
     }
 }
@@ -54,7 +54,7 @@ void append_rows(std::string_view file, const Result& result, std::size_t point_
     const Point& point = result.points[point_index];
     const std::optional<double> time_us = total_time_us(point);
     const auto new_row = [&]() -> TableRow& {
-        rows.push_back({file, rows.size(), point_index, &point, {}, query.fold, time_us, nullptr, 0});
+        rows.push_back({file, rows.size(), point_index, &point, {}, query.fold, time_us, nullptr, 0, &result});
         return rows.back();
     };
     if (point.steps.empty() && query.level->keeps_empty_points) new_row();

@@ -27,6 +27,7 @@ struct Facts {
     double issue_share = 0;    ///< issue slots beyond the demand's own
     std::optional<double> occupancy_pct;
     bool demanded = false;  ///< there are roofs
+    bool counted = false;   ///< idle, waiting and issuing were split by counters
 };
 
 /// Warps resident are few enough for their number to be the cause of waiting.
@@ -144,6 +145,7 @@ Facts facts_of(const StepLedger& entry, double graph_node_us) {
     f.waiting_share = lines[Line::waiting] / entry.time_us;
     f.issue_share = lines[Line::instructions] / entry.time_us;
     f.occupancy_pct = counter(*entry.step, "achieved_occupancy");
+    f.counted = f.occupancy_pct.has_value() && lines[Line::rest] <= 0;
     return f;
 }
 
@@ -183,6 +185,51 @@ std::vector<std::string> evidence_of(const StepLedger& entry, const Facts& f) {
     return evidence;
 }
 
+/// Whether the figure of a rule could be had at all.
+bool known(const Rule& rule, const Facts& f, bool launched) {
+    switch (rule.shown.bound) {
+        case Bound::compute: return rule.shown.id == "issue-slots" ? f.counted : f.demanded;
+        case Bound::bandwidth: return f.demanded;
+        case Bound::launch: return launched;
+        case Bound::occupancy:
+        case Bound::latency: return f.counted;
+        case Bound::not_identifiable: return false;
+    }
+    return false;
+}
+
+/// A figure under this part of its rule's threshold rejects the hypothesis.
+constexpr double rejecting_part = 0.5;
+
+constexpr Bound bounds[] = {Bound::bandwidth, Bound::compute, Bound::latency, Bound::launch, Bound::occupancy};
+
+/// Of several rules of one bound the one that came nearest to its threshold speaks.
+std::vector<Hypothesis> test_hypotheses(const Facts& f, bool launched, Bound decided) {
+    std::vector<Hypothesis> hypotheses;
+    for (const Bound bound : bounds) {
+        Hypothesis& hypothesis = hypotheses.emplace_back(Hypothesis{bound, Finding::not_identifiable, "not measured"});
+        double nearest = -1;
+        bool all_known = true;
+        for (const Rule& rule : rules) {
+            if (rule.shown.bound != bound) continue;
+            if (!known(rule, f, launched)) {
+                all_known = all_known && rule.shown.id == "issue-slots";
+                continue;
+            }
+            const double part = rule.score(f) / rule.threshold;
+            if (part <= nearest) continue;
+            nearest = part;
+            hypothesis.why = fmt::format("{}: {} where {} is needed", rule.shown.id, percent(rule.score(f)),
+                                         percent(rule.threshold));
+        }
+        if (bound == decided)
+            hypothesis.finding = Finding::confirmed;
+        else if (nearest >= 0 && nearest < rejecting_part && all_known)
+            hypothesis.finding = Finding::rejected;
+    }
+    return hypotheses;
+}
+
 Verdict judge_step(const StepLedger& entry, double graph_node_us) {
     const Facts f = facts_of(entry, graph_node_us);
     Verdict verdict;
@@ -204,19 +251,44 @@ Verdict judge_step(const StepLedger& entry, double graph_node_us) {
         break;
     }
     verdict.evidence = evidence_of(entry, f);
+    verdict.hypotheses = test_hypotheses(f, !entry.step->kernels.empty(), verdict.bound);
     return verdict;
 }
 
 /// Time of steps by what binds them and at which level.
 struct Tally {
     std::map<std::pair<Bound, std::string>, double> us;
+    std::map<Bound, double> rejected_us;  ///< time of steps that reject a bound
     double total_us = 0;
+
+    void add(const Verdict& verdict, double time_us) {
+        us[{verdict.bound, verdict.level}] += time_us;
+        total_us += time_us;
+        for (const Hypothesis& hypothesis : verdict.hypotheses)
+            if (hypothesis.finding == Finding::rejected) rejected_us[hypothesis.bound] += time_us;
+    }
+
     std::map<Bound, double> by_bound() const {
         std::map<Bound, double> sums;
         for (const auto& [key, time] : us) sums[key.first] += time;
         return sums;
     }
 };
+
+/// Steps that reject a bound must have this share of the time for the whole to reject it.
+constexpr double rejecting_majority = 0.80;
+
+void test_hypotheses(Verdict& verdict, const Tally& tally) {
+    for (const Bound bound : bounds) {
+        const auto rejected = tally.rejected_us.find(bound);
+        const double share = rejected == tally.rejected_us.end() ? 0 : rejected->second / tally.total_us;
+        const Finding finding = bound == verdict.bound        ? Finding::confirmed
+                                : share >= rejecting_majority ? Finding::rejected
+                                                              : Finding::not_identifiable;
+        verdict.hypotheses.push_back(
+            {bound, finding, fmt::format("steps with {} of the time reject it", percent(share))});
+    }
+}
 
 /// The bound of most of the time.
 Verdict judge_many(const std::string& subject, const Tally& tally) {
@@ -246,6 +318,7 @@ Verdict judge_many(const std::string& subject, const Tally& tally) {
             fmt::format("steps with {} of the time changing their verdict", percent(share - majority));
         break;
     }
+    test_hypotheses(verdict, tally);
     return verdict;
 }
 
@@ -263,10 +336,7 @@ Verdicts judge(const Ledger& ledger, const Roofs& roofs) {
         const std::string group = layer_group(entry.step->layer);
         auto layer = std::ranges::find(layers, group, &std::pair<std::string, Tally>::first);
         if (layer == layers.end()) layer = layers.insert(layers.end(), {group, {}});
-        for (Tally* tally : {&model, &layer->second}) {
-            tally->us[{verdict.bound, verdict.level}] += entry.time_us;
-            tally->total_us += entry.time_us;
-        }
+        for (Tally* tally : {&model, &layer->second}) tally->add(verdict, entry.time_us);
     }
     for (const auto& [group, tally] : layers) verdicts.layers.push_back(judge_many(group, tally));
     verdicts.model = judge_many("model", model);
@@ -278,6 +348,11 @@ Verdicts judge(const Ledger& ledger, const Roofs& roofs) {
         verdicts.model.level.clear();
         verdicts.model.margin = gaps / gaps_majority - 1;
         verdicts.model.overturned_by = "gaps under 30 % of the time: longer kernels, or launches ahead of the device";
+        for (Hypothesis& hypothesis : verdicts.model.hypotheses)
+            if (hypothesis.bound == Bound::launch)
+                hypothesis.finding = Finding::confirmed;
+            else if (hypothesis.finding == Finding::confirmed)
+                hypothesis.finding = Finding::not_identifiable;
         verdicts.model.evidence.insert(verdicts.model.evidence.begin(),
                                        fmt::format("gaps take {} of the end-to-end time (measured)", percent(gaps)));
     }

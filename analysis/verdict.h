@@ -17,6 +17,19 @@ inline constexpr std::string_view bound_names[] = {"bandwidth-bound", "compute-b
                                                    "launch-bound",    "occupancy-limited", "not identifiable"};
 constexpr std::string_view name(Bound bound) { return bound_names[static_cast<int>(bound)]; }
 
+/// What the data say of one hypothesis.
+enum class Finding { confirmed, rejected, not_identifiable };
+inline constexpr std::string_view finding_names[] = {"confirmed", "rejected", "not identifiable"};
+constexpr std::string_view name(Finding finding) { return finding_names[static_cast<int>(finding)]; }
+
+/// A bound put to the test: confirmed when it decides the verdict; rejected when its figure is under half of what the
+/// rule asks for; otherwise, and where its figure was not measured, not identifiable.
+struct Hypothesis {
+    Bound bound;
+    Finding finding = Finding::not_identifiable;
+    std::string why;  ///< the figure and its threshold
+};
+
 /// One line of the rule table.
 struct VerdictRule {
     std::string_view id;
@@ -28,11 +41,12 @@ std::span<const VerdictRule> verdict_rules();
 struct Verdict {
     std::string subject;  ///< "model", a layer of all blocks, or a step "12 h.1.attn"
     Bound bound = Bound::not_identifiable;
-    std::string rule;                   ///< id of the deciding line
-    std::string level;                  ///< for bandwidth-bound: DRAM, L2 or L1; for compute-bound the unit
-    std::vector<std::string> evidence;  ///< one figure each, with its origin
-    double margin = 0;                  ///< how far the deciding figure is beyond its threshold, relative; >= 0
-    std::string overturned_by;          ///< what would have to be different
+    std::string rule;                    ///< id of the deciding line
+    std::string level;                   ///< for bandwidth-bound: DRAM, L2 or L1; for compute-bound the unit
+    std::vector<std::string> evidence;   ///< one figure each, with its origin
+    double margin = 0;                   ///< how far the deciding figure is beyond its threshold, relative; >= 0
+    std::string overturned_by;           ///< what would have to be different
+    std::vector<Hypothesis> hypotheses;  ///< one a bound, in their order
 };
 
 /// By step, in order; by layer; the model.

@@ -107,6 +107,8 @@ class Backend {
     /// Measures every ceiling of this backend (analysis/ceilings.h), about `seconds` in all. One that this device
     /// cannot do is unavailable with its reason. Datasheet values are left empty.
     virtual std::vector<Ceiling> measure_ceilings(double seconds) = 0;
+    /// Counts up with every change of what measure_ceilings measures; remembered ceilings are then not used.
+    virtual int probe_version() const { return 1; }
 
     virtual MachineState& machine_state() = 0;
     virtual std::optional<GpuInfo> gpu_info() const { return std::nullopt; }

@@ -18,6 +18,7 @@
 #include "bench/plan.h"
 #include "cpu/blas.h"
 #include "cpu/onednn/onednn.h"
+#include "cpu/probe/probe.h"
 #include "cpu/threads.h"
 #include "models/error.h"
 
@@ -120,7 +121,11 @@ class CpuBackend final : public Backend {
         return {{"cpu cycles", counts.cycles}, {"cpu memory traffic", traffic}};
     }
 
-    std::vector<Ceiling> measure_ceilings(double) override { return {}; }
+    std::vector<Ceiling> measure_ceilings(double seconds) override {
+        return cpu::measure_ceilings(seconds, free_bytes());
+    }
+
+    int probe_version() const override { return cpu::probe_version; }
 
     MachineState& machine_state() override { return state_; }
     void add_libraries(std::map<std::string, std::string>& libraries) const override {

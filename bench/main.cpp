@@ -23,7 +23,9 @@ std::span<const Command> commands() {
         {"run", "run a model: verify, time, write result.json and steps.csv (the default command)", run_command},
         {"table", "rows and columns of a result, to choose, group, sort and export; measures nothing", table_command},
         {"report", "report.html and other reports of a result, drawn again; measures nothing", report_command},
-        {"list", "what there is to choose from: models, ops, providers, options, columns, metrics", list_command},
+        {"ceilings", "the roofs of this machine: bandwidths and FLOP/s, remembered or measured now", ceilings_command},
+        {"list", "what there is to choose from: models, ops, providers, options, columns, metrics, ceilings",
+         list_command},
         {"doctor", "what this machine has, what is missing, and what that costs", doctor_command},
     };
     return table;

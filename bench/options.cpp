@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include "models/error.h"
@@ -100,6 +102,13 @@ constexpr Option table[] = {
          r.run.counters.metrics = split(text);
          r.run.counters.required = true;
      }},
+    {"--ceilings", "WHICH", "auto",
+     "the machine's roofs: auto (remembered ones, measured where there are none), measure or none",
+     [](RunRequest& r, const std::string& text) {
+         const std::string chosen = word("--ceilings", text, ceiling_policy_names);
+         r.ceilings.policy = static_cast<CeilingPolicy>(std::ranges::find(ceiling_policy_names, chosen) -
+                                                        std::begin(ceiling_policy_names));
+     }},
     {"--quick", "", "", "few samples: a first look in little time",
      [](RunRequest& r, const std::string&) { r.quick = true; }},
     {"--no-verify", "", "", "skip the check against the reference; recorded in the result",
@@ -134,6 +143,7 @@ void resolve(RunRequest& request) {
         throw UsageError(
             fmt::format("--dump-logits holds one point, the sweep has {}: give one batch, seq and precision", points));
     if (request.quick) {
+        request.ceilings.seconds = 2;
         request.run.sampler.warm_up_s = 0.1;
         request.run.sampler.min_time_s = 0.1;
         request.run.sampler.min_samples = 3;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/ceilings.h"
 #include "bench/option_table.h"
 #include "bench/run.h"
 
@@ -16,6 +17,7 @@ struct RunRequest {
     std::string model, config_file, backend = "auto", format = "text";
     bool quick = false;
     bool time_budget_given = false;
+    CeilingRequest ceilings;
     RunOptions run;
 };
 

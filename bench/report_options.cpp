@@ -28,6 +28,29 @@ constexpr OptionOf<ReportRequest> table[] = {
 
 std::span<const OptionOf<ReportRequest>> report_options() { return table; }
 
+std::string report_markdown() {
+    return "# kbench report\n\n"
+           "Written from the table in bench/report_options.cpp by a test; `kbench report --help` says the same.\n\n"
+           "    kbench report RESULT [options]\n\n"
+           "RESULT is a result.json or the directory that holds one. Nothing is measured and result.json stays as it "
+           "is. "
+           "`kbench run` writes the same files at its end. Results of older schemas work, without what they lack.\n\n" +
+           markdown_of(report_options()) +
+           "\n## report.html\n\n"
+           "One file that needs no network: plotly.js, styles, scripts and all figures are in it, and its content "
+           "security policy lets no request leave. In this order: the answer in three sentences; key figures; the "
+           "roofline, with levels of memory, ops and layers to switch on and off; the ledger; marginal costs beside "
+           "it; "
+           "bytes by role and level; layers by metric; the points of a sweep; the timeline; verdicts with evidence and "
+           "what would overturn them; ceilings; every step and kernel, sortable; environment and conditions; the "
+           "method.\n\n"
+           "Every figure says whether it is measured, derived, estimated or unavailable; what is missing says why. A "
+           "click "
+           "on a mark of the roofline or a bar of the timeline selects the step's row, a click on a row its marks. "
+           "Everything but hovering and zooming works by keyboard; the page is light or dark as the system is, until "
+           "its button decides; printed it is light, with the first 60 rows of the long table.\n";
+}
+
 ParsedReport parse_report(const std::vector<std::string>& arguments) {
     ParsedReport parsed;
     std::vector<std::string> files;

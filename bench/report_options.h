@@ -1,4 +1,4 @@
-// The options of `kbench report`, one table: parsing and help text come from it.
+// The options of `kbench report`, one table: parsing, help text and docs/report.md come from it.
 #pragma once
 
 #include <span>
@@ -15,6 +15,9 @@ struct ReportRequest {
     std::string format = "all";  ///< all, text, or one of report_formats()
 };
 std::span<const OptionOf<ReportRequest>> report_options();
+
+/// docs/report.md: the options, from their table, and what the page shows.
+std::string report_markdown();
 
 /// Parses `arguments` (without the command's name). Throws UsageError; a request for help is `help` set to its text.
 struct ParsedReport {

@@ -33,7 +33,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::int64_t reserved_bytes = std::int64_t{256} << 20;
 
 /// How many times the time for marginal costs may be exceeded for the fewest samples that make an interval.
-constexpr double marginal_patience = 10;
+constexpr double marginal_patience = 15;
 
 /// Op kinds with less than this share of the steps' time have no marginal cost: it would be lost in the noise.
 constexpr double marginal_share = 0.01;

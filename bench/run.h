@@ -27,8 +27,8 @@ struct RunOptions {
     std::filesystem::path out;
     SamplerOptions sampler;
     int step_runs = 11;     ///< instrumented runs for per-step times; medians are reported
-    int activity_runs = 5;  ///< forwards in which every kernel is recorded; medians are reported
-    double activity_warm_up_s = 0.4;
+    int activity_runs = 9;  ///< forwards in which every kernel is recorded; medians are reported
+    double activity_warm_up_s = 1;
     double marginal_s = 3;  ///< time for the marginal costs of all op kinds; 0: none
     CounterRequest counters;
     int logits_repeats = 4;  ///< further forwards whose logits must have the bits of the first

@@ -15,8 +15,12 @@ constexpr OptionOf<TableRequest> table[] = {
          r.query.columns = split(text);
          if (r.query.columns.empty()) throw UsageError("-c '': name at least one of `kbench list columns`");
      }},
-    {"--by", "LEVEL", "step", "what a row is: kernel, step, op, layer or point; groups sum times, FLOPs and bytes",
-     [](TableRequest& r, const std::string& text) { r.query.level = &find_level(text); }},
+    {"--by", "LEVEL", "kernel, or step where none were recorded",
+     "what a row is: kernel, step, op, layer or point; groups sum times, FLOPs and bytes",
+     [](TableRequest& r, const std::string& text) {
+         r.query.level = &find_level(text);
+         r.level_given = true;
+     }},
     {"--fold", "", "", "with --by layer: the same layer of all blocks is one row, h.0 and h.1 are h.*",
      [](TableRequest& r, const std::string&) { r.query.fold = true; }},
     {"--point", "N", "all", "only this point of a sweep, from 0, or all",

@@ -16,6 +16,7 @@ namespace kbench {
 struct TableRequest {
     std::vector<std::string> files;
     TableQuery query;
+    bool level_given = false;
     TableFormat format = TableFormat::space;
     std::optional<std::size_t> width;
 };

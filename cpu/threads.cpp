@@ -122,9 +122,13 @@ namespace {
 CpuInfo read_cpu_info() {
     CpuInfo info;
     const std::vector<int> cpus = allowed_cpus();
-    std::set<std::string> sockets;
-    for (int cpu : cpus) sockets.insert(first_line(cpu_directory(cpu) + "/topology/physical_package_id"));
+    std::set<std::string> sockets, l3s;
+    for (int cpu : cpus) {
+        sockets.insert(first_line(cpu_directory(cpu) + "/topology/physical_package_id"));
+        l3s.insert(first_line(cpu_directory(cpu) + "/cache/index3/shared_cpu_list"));
+    }
     info.sockets = static_cast<int>(sockets.size());
+    info.l3_instances = static_cast<int>(l3s.size());
     info.physical_cores = static_cast<int>(physical_cores().size());
     info.logical_cpus = static_cast<int>(cpus.size());
     info.governor = first_line(cpu_directory(cpus.front()) + "/cpufreq/scaling_governor");

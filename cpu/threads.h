@@ -20,6 +20,7 @@ struct CpuInfo {
     std::string model;
     int sockets = 0, physical_cores = 0, logical_cpus = 0;
     long l1d_bytes = 0, l2_bytes = 0, l3_bytes = 0;  ///< of one core; l3 of one instance
+    int l3_instances = 1;                            ///< that the allowed CPUs share
     std::vector<std::string> isa;                    ///< of avx2, avx512f, avx512_bf16, avx512_fp16, amx_tile, amx_bf16
     std::string governor;
 };

@@ -32,19 +32,6 @@ Table aligned(const QueriedTable& table) {
     return text;
 }
 
-std::string markdown_line(const std::vector<std::string>& line) {
-    std::string text = "|";
-    for (const std::string& cell : line) {
-        text += ' ';
-        for (const char c : cell) {
-            if (c == '|') text += '\\';
-            text += c;
-        }
-        text += " |";
-    }
-    return text + '\n';
-}
-
 std::string write_markdown(const QueriedTable& table) {
     std::string text = markdown_line(cells(table, [](const Column& column) { return column.header; }));
     text += '|';

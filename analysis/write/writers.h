@@ -34,4 +34,11 @@ inline constexpr std::string_view table_format_names[] = {"space", "markdown", "
 std::string write_table(const QueriedTable& table, TableFormat format, std::optional<std::size_t> width = {});
 std::size_t narrowest_table(const QueriedTable& table);
 
+/// How `kbench ceilings` writes: `text` is aligned for people, `json` is what stands in a result.json.
+enum class CeilingFormat { text, json, markdown };
+inline constexpr std::string_view ceiling_format_names[] = {"text", "json", "markdown"};
+
+/// Value, interval, clock and share of the datasheet of every ceiling. `width`: the widest line of `text`.
+std::string write_ceilings(const CeilingRun& run, CeilingFormat format, std::size_t width);
+
 }  // namespace kbench

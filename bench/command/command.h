@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +12,8 @@
 #include "analysis/table_query.h"
 
 namespace kbench {
+
+class Backend;
 
 /// `arguments`: what follows the command's name. `command_line`: all of it as typed, for the result. Returns the exit
 /// code; throws kbench::Error.
@@ -22,10 +25,12 @@ std::span<const Command> commands();
 
 int run_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int list_command(const std::vector<std::string>& arguments, const std::string& command_line);
-/// One subject of `kbench list`, with options of its own: --chip NAME, --set NAME.
+/// Subjects of `kbench list` with options of their own: --chip NAME, --set NAME; and --id NAME.
 void list_metrics(const std::vector<std::string>& options);
+void list_machines(const std::vector<std::string>& options);
 int table_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int report_command(const std::vector<std::string>& arguments, const std::string& command_line);
+int ceilings_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int doctor_command(const std::vector<std::string>& arguments, const std::string& command_line);
 
 /// The result.json called `name`, or in the directory of that name. Throws UsageError, one line.
@@ -37,6 +42,9 @@ struct ReportFormat {
     std::string (*write)(const Result& result);
 };
 std::span<const ReportFormat> report_formats();
+
+/// The backend called auto, cuda or cpu. `remark`: why auto did not take a GPU, when it did not. Throws DeviceError.
+std::unique_ptr<Backend> choose_backend(const std::string& wanted, std::string& remark);
 
 /// Columns of the terminal, if standard output is one.
 std::optional<std::size_t> terminal_width();

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "analysis/ceilings.h"
 #include "analysis/columns.h"
 #include "bench/command/command.h"
 #include "bench/options.h"
@@ -42,6 +43,11 @@ void list_columns() {
     fmt::print("Any counter of the result is a column under its own name: `kbench list metrics`.\n");
 }
 
+void list_ceilings() {
+    for (const CeilingKind& kind : ceiling_kinds())
+        fmt::print("{:<24} {:<8} {:<5} {}\n", kind.name, kind.unit, kind.backend, kind.what);
+}
+
 struct Subject {
     std::string_view name;
     void (*list)();
@@ -49,7 +55,8 @@ struct Subject {
 };
 constexpr Subject subjects[] = {{"models", list_models},       {"ops", list_ops},
                                 {"providers", list_providers}, {"options", list_options},
-                                {"columns", list_columns},     {"metrics", nullptr, list_metrics}};
+                                {"columns", list_columns},     {"metrics", nullptr, list_metrics},
+                                {"ceilings", list_ceilings},   {"machines", nullptr, list_machines}};
 
 }  // namespace
 

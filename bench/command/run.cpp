@@ -12,6 +12,7 @@
 
 #include "analysis/result_json.h"
 #include "analysis/write/writers.h"
+#include "bench/ceilings.h"
 #include "bench/command/command.h"
 #include "bench/environment.h"
 #include "bench/options.h"
@@ -21,22 +22,6 @@ namespace kbench {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// `remark`: why `auto` did not take a GPU, when it did not.
-std::unique_ptr<Backend> choose_backend(const std::string& wanted, [[maybe_unused]] std::string& remark) {
-#ifdef KBENCH_HAVE_CUDA
-    if (wanted == "cuda") return make_cuda_backend();
-    if (wanted == "auto") {
-        const std::string why = cuda_unavailable();
-        if (why.empty()) return make_cuda_backend();
-        remark = fmt::format("no usable GPU ({}): this ran on the CPU", why);
-    }
-#else
-    if (wanted == "cuda")
-        throw DeviceError("--backend cuda: this kbench was built without CUDA; install a toolkit >= 12.6 and rebuild");
-#endif
-    return make_cpu_backend();
-}
 
 /// kbench-runs/<time>-<model>, with a number where another run began in the same second.
 fs::path new_directory(const std::string& model) {
@@ -83,6 +68,21 @@ void print(const Result& result, const RunRequest& request) {
 
 }  // namespace
 
+std::unique_ptr<Backend> choose_backend(const std::string& wanted, [[maybe_unused]] std::string& remark) {
+#ifdef KBENCH_HAVE_CUDA
+    if (wanted == "cuda") return make_cuda_backend();
+    if (wanted == "auto") {
+        const std::string why = cuda_unavailable();
+        if (why.empty()) return make_cuda_backend();
+        remark = fmt::format("no usable GPU ({}): this ran on the CPU", why);
+    }
+#else
+    if (wanted == "cuda")
+        throw DeviceError("--backend cuda: this kbench was built without CUDA; install a toolkit >= 12.6 and rebuild");
+#endif
+    return make_cpu_backend();
+}
+
 std::optional<std::size_t> terminal_width() {
     winsize size{};
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
@@ -120,6 +120,9 @@ int run_command(const std::vector<std::string>& arguments, const std::string& co
                                   " build: CPU times are not to be trusted");
     if (!request.run.verify) result.warnings.push_back("--no-verify: no step was checked against the reference");
     Progress progress;
+    progress.show("ceilings");
+    result.ceilings = obtain_ceilings(ceiling_source(*backend), result.environment, request.ceilings,
+                                      ceiling_file(request.run.cache_directory), result.warnings);
     try {
         run_points(request.run, *backend, result, progress);
     } catch (const Error&) {

@@ -33,6 +33,15 @@ void report_absent_points(const std::vector<ResultFile>& files, const TableQuery
         }
 }
 
+/// Whether every point that was run has records of its kernels, so that a table of kernels leaves nothing out.
+bool all_recorded(const std::vector<ResultFile>& files) {
+    const auto recorded = [](const Point& point) {
+        return point.status != PointStatus::done || !absence(point, true).has_value();
+    };
+    return std::ranges::all_of(
+        files, [&](const ResultFile& file) { return std::ranges::all_of(file.result.points, recorded); });
+}
+
 }  // namespace
 
 int table_command(const std::vector<std::string>& arguments, const std::string&) {
@@ -41,9 +50,10 @@ int table_command(const std::vector<std::string>& arguments, const std::string&)
         std::fputs(parsed.help.c_str(), stdout);
         return 0;
     }
-    const TableRequest& request = parsed.request;
+    TableRequest request = parsed.request;
     std::vector<ResultFile> files;
     for (const std::string& name : request.files) files.push_back(read_result(name));
+    if (!request.level_given && all_recorded(files)) request.query.level = &find_level("kernel");
     const QueriedTable table = query_table(files, request.query);
     if (request.width && narrowest_table(table) > *request.width)
         throw UsageError(fmt::format("-w {}: these columns need at least {}; widen it or leave some out with -c",

@@ -10,6 +10,7 @@
 
 #include "bench/backend.h"
 #include "bench/cuda/activity.h"
+#include "bench/cuda/ceilings.h"
 #include "bench/cuda/graph.h"
 #include "bench/cuda/nvtx.h"
 #include "bench/cuda/range_profiler.h"
@@ -234,7 +235,7 @@ class CudaBackend final : public Backend {
         return {{"kernel records", kernels}, {"gpu counters", cycles}};
     }
 
-    std::vector<Ceiling> measure_ceilings(double) override { return {}; }
+    std::vector<Ceiling> measure_ceilings(double seconds) override { return cuda::measure_ceilings(*this, seconds); }
 
     MachineState& machine_state() override { return *state_; }
 

@@ -309,5 +309,41 @@ TEST(Columns, AnUnknownNameGetsTheNearestOnes) {
     }
 }
 
+Ceiling measured_ceiling(std::string name, double value) {
+    Ceiling ceiling;
+    ceiling.name = std::move(name);
+    ceiling.value = Quantity::measured(value);
+    return ceiling;
+}
+
+TEST(Columns, ShareOfAnIsasPeakIsOfTheSameIsaAndPrecision) {
+    StepResult fp32 = step(100, 1e8, 1);  // 1 TFLOP/s
+    fp32.implementation = "brg:avx512_core";
+    fp32.precision = Precision::fp32;
+    StepResult bf16 = fp32;
+    bf16.implementation = "brg:avx512_core_amx";
+    bf16.precision = Precision::bf16;
+    Result result;
+    result.ceilings.ceilings = {measured_ceiling("avx512_fp32", 4), measured_ceiling("amx_bf16", 20),
+                                measured_ceiling("avx512_fp32_one_core", 0.25)};
+    const auto share = [&result](std::vector<StepResult> steps, const std::string& backend = "cpu") {
+        Row row(std::move(steps));
+        row.point.backend = backend;
+        row.row.result = &result;
+        return row.text("isa_peak_pct");
+    };
+    EXPECT_EQ(share({fp32}), "25");
+    EXPECT_EQ(share({bf16}), "5");
+    EXPECT_EQ(share({fp32, bf16}), "15") << "the time at each one's own peak over the time taken";
+    EXPECT_EQ(share({fp32}, "cuda"), "na");
+    StepResult fp64 = fp32;
+    fp64.precision = Precision::fp64;
+    EXPECT_EQ(share({fp64}), "na") << "no ceiling of that precision";
+    EXPECT_EQ(share({fp32, fp64}), "na") << "a part must not pass for the whole";
+    result.ceilings.ceilings.clear();
+    EXPECT_EQ(share({fp32}), "na");
+    EXPECT_EQ(Row({fp32}).text("isa_peak_pct"), "na") << "a row of no result";
+}
+
 }  // namespace
 }  // namespace kbench

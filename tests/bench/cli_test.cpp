@@ -9,6 +9,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "analysis/result.h"
 #include "tests/bench/temporary_directory.h"
 
 namespace kbench {
@@ -48,7 +49,9 @@ class Cli : public testing::Test {
         EXPECT_EQ(outcome.out, "") << arguments;
     }
     std::string config(const std::string& text) { return directory_.write("config.json", text).string(); }
-    std::string tiny() {
+    /// A small model; without ceilings, which would be measured for each test.
+    std::string tiny() { return tiny_config() + " --ceilings none"; }
+    std::string tiny_config() {
         return config(R"({"n_embd": 64, "n_layer": 2, "n_head": 4, "vocab_size": 301, "n_positions": 32})");
     }
 
@@ -68,21 +71,29 @@ TEST_F(Cli, RunsASweepAndWritesFilesThatKeepTheSchema) {
     EXPECT_EQ(check.exit_code, 0) << check.out << check.err;
 }
 
-TEST_F(Cli, CommittedResultsKeepTheSchema) {
-    std::string files;
+TEST_F(Cli, CommittedResultsKeepTheSchemaOrAreReadAsOlder) {
+    std::string current, older;
     const std::filesystem::path results = std::filesystem::path(KBENCH_SOURCE_DIR) / "results";
     for (const auto& entry : std::filesystem::recursive_directory_iterator(results))
-        if (entry.path().filename() == "result.json") files += " " + entry.path().string();
-    ASSERT_FALSE(files.empty());
+        if (entry.path().filename() == "result.json") {
+            const bool is_current = read(entry.path()).find('"' + std::string(result_schema) + '"') < 100;
+            (is_current ? current : older) += " " + entry.path().string();
+        }
+    ASSERT_FALSE((current + older).empty());
+    if (!older.empty()) {
+        const Outcome table = kbench("table --by point" + older);
+        EXPECT_EQ(table.exit_code, 0) << table.err;
+    }
     if (shell("python3 -c 'import jsonschema'").exit_code != 0) GTEST_SKIP() << "python3 has no jsonschema";
-    const Outcome check = shell(std::string(KBENCH_SOURCE_DIR) + "/scripts/validate-result" + files);
+    if (current.empty()) return;
+    const Outcome check = shell(std::string(KBENCH_SOURCE_DIR) + "/scripts/validate-result" + current);
     EXPECT_EQ(check.exit_code, 0) << check.out << check.err;
 }
 
 TEST_F(Cli, JsonAndCsvGoToStdoutAlone) {
     const Outcome json =
         kbench("--config " + tiny() + " --backend cpu --quick --format json --out " + (directory_ / "a").string());
-    EXPECT_TRUE(json.out.starts_with("{\n  \"schema\": \"kbench.result/2\"")) << json.out.substr(0, 80);
+    EXPECT_TRUE(json.out.starts_with("{\n  \"schema\": \"kbench.result/3\"")) << json.out.substr(0, 80);
     const Outcome csv =
         kbench("--config " + tiny() + " --backend cpu --quick --format csv --out " + (directory_ / "b").string());
     EXPECT_TRUE(csv.out.starts_with("point,")) << csv.out.substr(0, 80);
@@ -94,7 +105,7 @@ TEST_F(Cli, MistakesGetOneLineAndExitTwo) {
     expect_refusal("--model gpt2 --batch 0", "must be a whole number of at least 1");
     expect_refusal("--model gpt2 --seq 2000", "n_ctx 1024");
     expect_refusal("--model gpt2 --frobnicate", "--frobnicate");
-    expect_refusal("frobnicate", "one of run, table, list, doctor");
+    expect_refusal("frobnicate", "one of run, table, ceilings, list, doctor");
     expect_refusal("list everything", "one of models, ops, providers, options, columns");
     expect_refusal("--model gpt2 --out " + directory_.write("a_file", "x").string(), "a_file");
     expect_refusal("--config " + config("{\"n_embd\": 64}"), "key 'n_layer' is missing");
@@ -147,7 +158,7 @@ TEST_F(Cli, MetricsOfAChipAreListedWithoutAGpu) {
     EXPECT_THAT(core.out, HasSubstr("achieved_occupancy"));
     EXPECT_THAT(core.out, Not(HasSubstr("sass_ffma")));
 #ifdef KBENCH_HAVE_CUDA
-    EXPECT_THAT(core.out, ContainsRegex("core +11 +1\n"));
+    EXPECT_THAT(core.out, ContainsRegex("core +12 +1\n"));
 #else
     EXPECT_THAT(core.out, HasSubstr("passes are unknown: this build has no CUDA"));
 #endif
@@ -155,6 +166,22 @@ TEST_F(Cli, MetricsOfAChipAreListedWithoutAGpu) {
     expect_refusal("list metrics --chip GH100 --set cores", "unknown metric set 'cores'; nearest: core");
     expect_refusal("list metrics --chip", "--chip");
     if (kbench("list metrics").exit_code != 0) expect_refusal("list metrics", "name one with --chip: GA100, ");
+}
+
+TEST_F(Cli, MachinesAreListedWithTheirSources) {
+    const Outcome all = kbench("list machines");
+    EXPECT_EQ(all.exit_code, 0) << all.err;
+    EXPECT_THAT(all.out, ContainsRegex("h200-sxm +NVIDIA H200 SXM 141 GB +4,800 GB/s +66.9 TFLOP/s +989 TFLOP/s\n"));
+    const Outcome one = kbench("list machines --id l4");
+    EXPECT_THAT(one.out, HasSubstr("half of that dense"));
+    const std::filesystem::path mine = directory_.write("mine.json", R"({"id": "mine", "name": "Mine", "kind": "cpu",
+        "matches": ["Mine"], "roofs": [{"ceiling": "cpu_dram_read", "value": 50, "source": "a guess"}]})");
+    EXPECT_THAT(kbench("list machines --id " + mine.string()).out,
+                ContainsRegex("cpu_dram_read +50.00 +GB/s +a guess\n"));
+    expect_refusal("list machines --id l5", "unknown machine 'l5'; nearest: l4");
+    expect_refusal("list machines --id none.json", "machine file none.json: cannot be read");
+    expect_refusal("list machines --id " + directory_.write("bad.json", "{}").string(), "bad.json: 'id' is missing");
+    expect_refusal("list machines --all", "kbench list machines takes --id NAME");
 }
 
 TEST_F(Cli, ATableOfACommittedResultNeedsNothingButTheFile) {
@@ -204,6 +231,40 @@ TEST_F(Cli, ListsAndDoctorAnswer) {
     EXPECT_THAT(doctor.out, HasSubstr("cpu memory traffic"));
     EXPECT_THAT(kbench("--help").out, HasSubstr("kbench run"));
     EXPECT_THAT(kbench("--version").out, HasSubstr("kbench 0."));
+}
+
+TEST_F(Cli, CeilingsAreMeasuredOnceAndPartOfEveryRun) {
+    const Outcome first = kbench("ceilings --backend cpu --seconds 0.1 --format json");
+    ASSERT_EQ(first.exit_code, 0) << first.err;
+    EXPECT_THAT(first.out, HasSubstr("\"name\": \"cpu_dram_triad\""));
+    EXPECT_EQ(kbench("ceilings --backend cpu --format json").out, first.out) << "the remembered ones, with their time";
+
+    const std::string run = (directory_ / "run").string();
+    const Outcome outcome = kbench("--config " + tiny_config() + " --backend cpu --quick --format json --out " + run);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    const auto measured_at = [](const std::string& text) {
+        const std::size_t at = text.find("\"measured_at\": \"");
+        return at == text.npos ? "none" : text.substr(at, 40);
+    };
+    EXPECT_EQ(measured_at(outcome.out), measured_at(first.out));
+    EXPECT_THAT(kbench("table " + run + " -c op,isa,isa_peak_pct --csv").out, HasSubstr("isa_peak_pct"));
+
+    directory_.write("cache/ceilings.json", "{\"schema\"");
+    const Outcome damaged = kbench("ceilings --backend cpu --seconds 0.1");
+    EXPECT_EQ(damaged.exit_code, 0);
+    EXPECT_THAT(damaged.err, HasSubstr("ceilings.json ignored: "));
+    EXPECT_EQ(kbench("ceilings --backend cpu").err, "") << "the damaged file was replaced";
+}
+
+TEST_F(Cli, ARunGoesOnWithoutCeilings) {
+    const std::string run = (directory_ / "run").string();
+    const Outcome outcome = kbench("--config " + tiny() + " --backend cpu --quick --format json --out " + run);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("not asked for (--ceilings none)"));
+    EXPECT_FALSE(std::filesystem::exists(directory_ / "cache/ceilings.json"));
+    expect_refusal("--model gpt2 --ceilings some", "--ceilings 'some': must be one of auto, measure, none");
+    expect_refusal("ceilings --format xml", "--format 'xml': must be one of text, json, markdown");
+    expect_refusal("ceilings --seconds 0", "must be a number of seconds of at least 0.1");
 }
 
 }  // namespace

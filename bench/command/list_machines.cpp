@@ -1,0 +1,80 @@
+// kbench list machines: the machines that kbench knows from datasheets, and where each of their roofs is stated.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+
+#include "analysis/ceilings.h"
+#include "analysis/write/format.h"
+#include "analysis/write/table.h"
+#include "bench/command/command.h"
+#include "bench/machine_path.h"
+#include "models/error.h"
+
+namespace kbench {
+namespace {
+
+constexpr std::size_t unbounded = 10'000;
+
+/// The best of `ceilings` that the machine has, with its unit.
+std::string best(const MachineFile& machine, std::initializer_list<std::string_view> ceilings) {
+    std::optional<double> value;
+    for (const std::string_view ceiling : ceilings) value = std::max(value, machine.roof(ceiling));
+    return value ? fmt::format("{} {}", significant(*value), ceiling_kind(*ceilings.begin()).unit) : "-";
+}
+
+void print_all() {
+    Table table({{"id", Align::left}, {"name", Align::left}, {"memory"}, {"fp32"}, {"fp16 or bf16"}});
+    for (const MachineFile& machine : machines()) {
+        if (machine.kind == "gpu")
+            table.add_row({machine.id, machine.name, best(machine, {"dram_read"}), best(machine, {"fp32_plain"}),
+                           best(machine, {"fp16_tensor"})});
+        else
+            table.add_row({machine.id, machine.name, best(machine, {"cpu_dram_read"}),
+                           best(machine, {"avx512_fp32", "avx2_fp32"}),
+                           best(machine, {"amx_bf16", "avx512_bf16", "avx512_fp16"})});
+    }
+    fmt::print("{}Datasheet values, dense. `kbench list machines --id ID` has all of a machine with their sources.\n",
+               table.text(0, unbounded));
+}
+
+void print_one(const MachineFile& machine) {
+    fmt::print("{}: {}\n", machine.id, machine.name);
+    const auto field = [](std::string_view name, const auto& value) {
+        if (value) fmt::print("  {:<16} {}\n", name, *value);
+    };
+    fmt::print("  {:<16} {}\n", "device names", fmt::join(machine.matches, ", "));
+    field("SMs", machine.multiprocessors);
+    field("cores", machine.cores);
+    field("clock MHz", machine.boost_clock_mhz);
+    field("memory GB", machine.memory_gb);
+    field("L2 MB", machine.l2_mb);
+    field("TDP W", machine.tdp_w);
+    Table table({{"ceiling", Align::left}, {"value"}, {"unit", Align::left}, {"source", Align::left}});
+    for (const MachineFile::RoofValue& roof : machine.roofs)
+        table.add_row({roof.ceiling, significant(roof.value, 4), std::string(ceiling_kind(roof.ceiling).unit),
+                       one_line(roof.source)});
+    fmt::print("{}", table.text(2, unbounded));
+}
+
+}  // namespace
+
+void list_machines(const std::vector<std::string>& options) {
+    std::string id;
+    CLI::App app("Lists the machines whose datasheets kbench knows.", "kbench list machines");
+    app.add_option("--id", id, "one machine with the sources of its roofs; or the path of a machine file (.json)")
+        ->type_name("NAME");
+    try {
+        app.parse(std::vector<std::string>(options.rbegin(), options.rend()));
+    } catch (const CLI::CallForHelp&) {
+        fmt::print("{}", app.help());
+        return;
+    } catch (const CLI::ParseError& error) {
+        throw UsageError(fmt::format("{}; kbench list machines takes --id NAME", error.what()));
+    }
+    if (id.empty()) return print_all();
+    print_one(machine_at(id));
+}
+
+}  // namespace kbench

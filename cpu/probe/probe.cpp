@@ -1,0 +1,200 @@
+// Which loop measures which ceiling, how often it runs, and what its runs make of it.
+#include "cpu/probe/probe.h"
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <new>
+#include <optional>
+#include <random>
+#include <string>
+
+#include "analysis/ceilings.h"
+#include "analysis/statistics.h"
+#include "cpu/probe/chains.h"
+#include "cpu/probe/on_threads.h"
+#include "cpu/probe/streams.h"
+#include "cpu/threads.h"
+
+namespace kbench::cpu {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// Fewer give no interval of the median; more than `most_runs` narrow it no further.
+constexpr int fewest_runs = 7, most_runs = 51;
+
+/// Runs `rate`, which gives one run's rate in the ceiling's unit, for about `seconds`. The core's clock is read between
+/// the runs, where it is still what the work has made it.
+Ceiling sample_ceiling(std::string_view name, double seconds, const std::function<double()>& rate) {
+    std::vector<double> rates, clocks;
+    const Clock::time_point start = Clock::now();
+    rate();  // warms up: pages, caches, clocks and the power of wide registers
+    for (int run = 0; run < most_runs; ++run) {
+        // Where one run takes long, fewer must do.
+        const double spent = seconds_since(start);
+        if (run >= 3 && spent > (run < fewest_runs ? 2 * seconds : seconds)) break;
+        clocks.push_back(core_clock_mhz());
+        rates.push_back(rate());
+    }
+    clocks.push_back(core_clock_mhz());
+    const Summary summary = summarise(rates);
+    Ceiling ceiling;
+    ceiling.name = name;
+    ceiling.value = Quantity::measured(summary.median);
+    ceiling.low = summary.ci_low;
+    ceiling.high = summary.ci_high;
+    ceiling.clock_mhz = summarise(clocks).median;
+    return ceiling;
+}
+
+/// Values whose bits change: with a multiplier of -1 an FMA chain alternates for ever and stays finite; sums of
+/// products grow until fp32 rounds them away, so they stay finite too.
+struct ChainValues {
+    std::vector<double> a, b, start, end;
+
+    explicit ChainValues(const Chain& chain)
+        : start(static_cast<std::size_t>(chain.elements())), end(static_cast<std::size_t>(chain.elements())) {
+        std::mt19937 random(1);
+        std::uniform_real_distribution<double> any(-1, 1), positive(1, 2);
+        for (int i = 0; i < chain.operands; ++i) {
+            a.push_back(chain.kind == ChainKind::fma ? -1 : any(random));
+            b.push_back(chain.kind == ChainKind::fma ? positive(random) : any(random));
+        }
+        for (double& x : start) x = any(random);
+    }
+};
+
+Ceiling measure_chain(std::string_view name, const Chain& chain, int threads, double seconds) {
+    std::vector<ChainValues> values(static_cast<std::size_t>(threads), ChainValues(chain));
+    std::int64_t rounds = 1000;
+    const auto run_s = [&] {
+        return seconds_on_threads(threads, [&](int thread) {
+            ChainValues& v = values[static_cast<std::size_t>(thread)];
+            chain.run(rounds, v.a.data(), v.b.data(), v.start.data(), v.end.data());
+        });
+    };
+    // Long beside the start of the threads, short beside the interval in which the clocks may change.
+    const double wanted_s = std::clamp(seconds / 20, 0.001, 0.02);
+    for (double once = run_s(); once < wanted_s / 2; once = run_s())
+        rounds = std::max<std::int64_t>(
+            2 * rounds, static_cast<std::int64_t>(0.8 * wanted_s / std::max(once, 1e-6) * static_cast<double>(rounds)));
+    return sample_ceiling(
+        name, seconds, [&] { return chain.flops_a_round() * static_cast<double>(rounds) * threads / run_s() * 1e-12; });
+}
+
+Ceiling measure_stream(std::string_view name, bool triad, Streams& streams, double seconds) {
+    std::vector<double> sums(static_cast<std::size_t>(streams.threads()));
+    return sample_ceiling(name, seconds, [&] {
+        if (triad)
+            return streams.triad_bytes() * 1e-9 /
+                   seconds_on_threads(streams.threads(), [&](int thread) { streams.triad(thread, 3); });
+        return streams.read_bytes() * 1e-9 / seconds_on_threads(streams.threads(), [&](int thread) {
+                   sums[static_cast<std::size_t>(thread)] = streams.read(thread);
+               });
+    });
+}
+
+Ceiling none(std::string_view name, std::string why) {
+    Ceiling ceiling;
+    ceiling.name = name;
+    ceiling.value = Quantity::unavailable(std::move(why));
+    return ceiling;
+}
+
+constexpr std::string_view one_core_suffix = "_one_core";
+constexpr std::string_view stream_prefix = "cpu_dram_";
+
+class Probe {
+  public:
+    Probe(double seconds, std::int64_t free_bytes) : free_bytes_(free_bytes), threads_(omp_get_max_threads()) {
+        int measured = 0;
+        for (const CeilingKind& kind : ceiling_kinds())
+            if (kind.backend == "cpu") measured += unavailable(kind.name).empty();
+        seconds_each_ = seconds / std::max(1, measured);
+    }
+
+    Ceiling measure(std::string_view name) {
+        if (std::string why = unavailable(name); !why.empty()) return none(name, std::move(why));
+        const bool one_core = name.ends_with(one_core_suffix);
+        if (!name.starts_with(stream_prefix))
+            return measure_chain(name, *chain_of(name), one_core ? 1 : threads_, seconds_each_);
+        try {
+            return measure_stream(name, name.find("triad") != name.npos, streams(one_core), seconds_each_);
+        } catch (const std::bad_alloc&) {
+            return none(name, "there is not enough memory for arrays that caches cannot hold");
+        }
+    }
+
+  private:
+    static const Chain* chain_of(std::string_view ceiling) {
+        if (ceiling.ends_with(one_core_suffix)) ceiling.remove_suffix(one_core_suffix.size());
+        const auto found = std::ranges::find(chains(), ceiling, &Chain::ceiling);
+        return found == chains().end() ? nullptr : &*found;
+    }
+
+    static std::string unavailable(std::string_view name) {
+        if (name.starts_with(stream_prefix)) return Streams::unavailable();
+        const Chain* chain = chain_of(name);
+        return chain != nullptr ? chain->unavailable() : "kbench has loops for x86-64 only";
+    }
+
+    /// Those of the last call where they serve; memory for one set at a time.
+    Streams& streams(bool one_core) {
+        const int threads = one_core ? 1 : threads_;
+        if (streams_ && streams_->threads() == threads) return *streams_;
+        streams_.reset();
+        const CpuInfo& cpu = cpu_info();
+        const std::int64_t cache =
+            std::int64_t{cpu.l3_bytes} * (one_core ? 1 : cpu.l3_instances) + std::int64_t{cpu.l2_bytes} * threads;
+        return streams_.emplace(stream_bytes(cache, free_bytes_), threads);
+    }
+
+    std::int64_t free_bytes_;
+    int threads_;
+    double seconds_each_ = 0;
+    std::optional<Streams> streams_;
+};
+
+}  // namespace
+
+double core_clock_mhz() {
+#if defined(__x86_64__)
+    constexpr int adds = 64, rounds = 2000;
+    double least_s = 1;
+    for (int attempt = 0; attempt < 3; ++attempt) {  // an interrupt can only lengthen one
+        std::uint64_t sum = 0;
+        const std::uint64_t one = 1;
+        const Clock::time_point start = Clock::now();
+        // Of two registers: some CPUs add constants before they execute anything.
+        for (int round = 0; round < rounds; ++round)
+            asm volatile(".rept 64\n\tadd %1, %0\n\t.endr" : "+r"(sum) : "r"(one));
+        least_s = std::min(least_s, seconds_since(start));
+    }
+    const double mhz = adds * rounds / least_s * 1e-6;
+    return mhz > 400 && mhz < 8000 ? mhz : 0;
+#else
+    return 0;
+#endif
+}
+
+std::int64_t stream_bytes(std::int64_t cache_bytes, std::int64_t free_bytes) {
+    constexpr std::int64_t least = 256'000'000, most = 4'000'000'000;
+    return std::min(std::clamp(3 * 4 * cache_bytes, least, most), free_bytes / 4);
+}
+
+std::vector<Ceiling> measure_ceilings(double seconds, std::int64_t free_bytes) {
+    Probe probe(seconds, free_bytes);
+    std::vector<Ceiling> ceilings;
+    for (const CeilingKind& kind : ceiling_kinds())
+        if (kind.backend == "cpu") ceilings.push_back(probe.measure(kind.name));
+    return ceilings;
+}
+
+}  // namespace kbench::cpu
