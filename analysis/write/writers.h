@@ -31,6 +31,8 @@ std::string write_markdown(const Result& result);
 /// is laid out by its medians on the tracks layer, step, kernel and copies, with counter tracks; beside it a process
 /// with the conditions of the timing run. What a track lacks is told under otherData.
 std::string write_trace(const Result& result);
+/// report.html: one file that needs no network, see html.h.
+std::string write_html(const Result& result);
 
 /// How `kbench table` writes: `space` is aligned for people, the others are for documents and programs.
 enum class TableFormat { space, markdown, json, csv };
