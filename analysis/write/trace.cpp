@@ -85,7 +85,7 @@ Json layer_args(const LayerInterval& layer, const Timeline& timeline) {
 void add_copies(TraceEvents& events, int process, const Point& point, const Timeline& timeline) {
     if (!timeline.tokens_in && !timeline.logits_out) return;
     const int track = events.track(process, "copies");
-    const auto add = [&](std::string_view label, const std::optional<Interval>& copy,
+    const auto add = [&](std::string_view label, const std::optional<TimeSpan>& copy,
                          const std::optional<Timing>& timing) {
         if (!copy) return;
         events.slice(process, track, label, copy->start, copy->end,

@@ -10,9 +10,9 @@ bool has_kernels(const StepResult& step) { return !step.kernels.empty(); }
 
 Nanoseconds duration(double us) { return std::max<Nanoseconds>(0, nanoseconds(us)); }
 
-std::optional<Interval> copy_at(Nanoseconds start, const std::optional<Timing>& timing) {
+std::optional<TimeSpan> copy_at(Nanoseconds start, const std::optional<Timing>& timing) {
     if (!timing) return std::nullopt;
-    return Interval{start, start + duration(timing->summary_ms.median * 1e3)};
+    return TimeSpan{start, start + duration(timing->summary_ms.median * 1e3)};
 }
 
 /// The step's kernels after `end`, each after its gap.
