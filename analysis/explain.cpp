@@ -49,23 +49,30 @@ std::string second_sentence(const Ledger& ledger, const Verdict& verdict, const 
                        verdict.evidence.front(), demand, dram);
 }
 
+/// Losses under this share of the time are not worth a sentence.
+constexpr double noteworthy_loss = 0.01;
+
 /// The largest line above the demand, and what would change it.
 std::string third_sentence(const Ledger& ledger, const Verdict& verdict) {
+    if (!ledger.roofs_unavailable.empty())
+        return "What would change it cannot be said either; measured ceilings (kbench ceilings) would tell.";
     Line largest = Line::extra_work;
     for (std::size_t i = static_cast<std::size_t>(Line::extra_work); i <= static_cast<std::size_t>(Line::dependency);
          ++i)
         if (ledger.total[line_at(i)] > ledger.total[largest]) largest = line_at(i);
     const double share = ledger.total[largest] / ledger.end_to_end_us;
-    const char* change = "a faster machine of this kind gains in proportion to the roof that binds";
+    const char* change = "as no one thing binds it, no one change of the machine shortens it in proportion";
     switch (verdict.bound) {
         case Bound::bandwidth:
             change =
                 "more bandwidth at that level, fewer bytes (fusing, narrower types) or a larger cache would shorten it";
             break;
         case Bound::compute:
-            change =
-                "a faster unit (a narrower precision, more SMs, a higher power limit) would shorten it, more memory "
-                "bandwidth would not";
+            change = verdict.level == issue_slots
+                         ? "fewer instructions for the same work would shorten it, more bandwidth would not"
+                         : "a faster unit (a narrower precision, more SMs, a higher power limit) would shorten it, "
+                           "more memory "
+                           "bandwidth would not";
             break;
         case Bound::latency:
             change = "neither more bandwidth nor more FLOP/s would shorten it much; more work in flight would";
@@ -80,6 +87,7 @@ std::string third_sentence(const Ledger& ledger, const Verdict& verdict) {
             break;
         case Bound::not_identifiable: break;
     }
+    if (share < noteworthy_loss) return fmt::format("Above the roofs' demand nothing is lost; {}.", change);
     return fmt::format("Above the roofs' demand the largest loss is {} ({} of the time: {}); {}.", info(largest).name,
                        percent(share), info(largest).what, change);
 }

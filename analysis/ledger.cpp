@@ -1,5 +1,5 @@
-// Demand by step, then the losses above it one after another, each at most what is left, so that every step's lines sum
-// to its time.
+// Demand by step as it was run, then the losses above it one after another, each at most what is left, so that every
+// step's lines sum to its time.
 #include "analysis/ledger.h"
 
 #include <fmt/format.h>
@@ -19,13 +19,13 @@ constexpr std::array<LineInfo, line_count> line_infos{{
     {"DRAM", "bytes over DRAM's bandwidth, where that takes longest"},
     {"L2", "bytes over L2's bandwidth, where that takes longest"},
     {"L1", "bytes over L1's bandwidth, where that takes longest"},
-    {"extra work", "executed beyond the model's FLOPs: padding, tiles that overhang"},
-    {"clock", "the clock of the run is below that of the roof's measurement (power limit)"},
+    {"extra work", "FLOPs executed beyond the model's: padding, tiles that overhang"},
+    {"clock", "the clock of the run is below that of the roof's measurement (power limit); negative: above it"},
     {"idle SMs", "SMs without a warp: last wave, grids smaller than the device"},
     {"instructions", "issue slots beyond what the roof's own work takes"},
     {"waiting", "SMs with warps of which none could issue: latency at this occupancy"},
-    {"rest", "above the demand, not split for lack of counters"},
-    {"launch", "starting and ending kernels, up to what an empty one takes"},
+    {"rest", "above the demand, not split for lack of counters; negative: the demand exceeds the time"},
+    {"launch", "gaps, and starting and ending kernels, up to what an empty kernel takes"},
     {"dependency", "gaps beyond that"},
     {"recording", "what recording adds to kernels and gaps, calibrated"},
     {"drift", "the timing run against the runs beside the recorded ones"},
@@ -85,31 +85,24 @@ std::optional<Bytes> bytes_at(const StepResult& step, Level level, Origin dram) 
     return std::nullopt;
 }
 
-std::vector<Demand> demands_of(const StepResult& step, const Roofs& roofs, Origin dram) {
-    std::vector<Demand> demands;
-    const auto add = [&](const std::optional<Roof>& roof, std::optional<Level> level, double work, Origin origin) {
-        if (roof && roof->per_s > 0 && work > 0)
-            demands.push_back({*roof, level, work, work / roof->per_s * 1e6, origin});
-    };
-    const bool matrix = is_matrix_product(step);
-    add(matrix ? roofs.matrix(step.precision) : roofs.plain(step.precision), {}, step.cost.flops, Origin::derived);
-    for (const Level level : levels)
-        if (const std::optional<Bytes> bytes = bytes_at(step, level, dram))
-            add(roofs.bandwidth(level), level, bytes->bytes, bytes->origin);
-    std::ranges::stable_sort(demands, std::greater{}, &Demand::us);
-    return demands;
+/// FLOPs executed less the cost model's, on the unit that `matrix` names: counted where they were, else the padding
+/// that the plan knows of. Only matrix products run on tensor cores; the rest computes 16-bit data in fp32.
+double extra_flops(const StepResult& step, bool matrix) {
+    const Precision unit = matrix || step.precision == Precision::fp64 ? step.precision : Precision::fp32;
+    const std::optional<double> executed = executed_flops(step, unit);
+    return executed && *executed > 0 ? *executed - step.cost.flops : step.padding_flops;
 }
 
-/// FLOPs executed beyond the cost model's: counted where they were, else the padding that the plan knows of.
-double extra_flops(const StepResult& step) {
-    const std::optional<double> executed = executed_flops(step, step.precision);
-    return executed && *executed > 0 ? std::max(0.0, *executed - step.cost.flops) : step.padding_flops;
+/// How much longer a roof's work takes at the run's clock. DRAM has a clock of its own, and L2's is not read.
+double slowdown(const Demand& demand, double run_clock_mhz) {
+    const bool on_chip = !demand.level || *demand.level == Level::l1;
+    return on_chip && demand.roof.clock_mhz > 0 && run_clock_mhz > 0 ? demand.roof.clock_mhz / run_clock_mhz : 1;
 }
 
 /// Takes from what is left of a step's time.
 class Remainder {
   public:
-    explicit Remainder(double us) : us_(us) {}
+    explicit Remainder(double us) : us_(std::max(0.0, us)) {}
     double take(double us) {
         const double taken = std::clamp(us, 0.0, us_);
         us_ -= taken;
@@ -131,54 +124,57 @@ std::optional<double> active_us(const StepResult& step, double run_clock_mhz) {
     return *active / *elapsed * *time_ns * 1e-3;
 }
 
-/// The demand may exceed the time by a measurement's error; the excess then is a negative rest, so that it shows.
-void split_time(StepLedger& entry, double run_clock_mhz, double empty_kernel_us) {
+/// Books the gaps before the step's kernels, and returns what is left of an empty kernel's time for starting and ending
+/// them: an empty kernel's latency is from start to start, and so holds a gap as well.
+double split_gaps(StepLedger& entry, const std::optional<double>& graph_node_us) {
+    double left_us = 0;
+    for (const KernelResult& kernel : entry.step->kernels) {
+        const double launch = std::min(kernel.gap_us, graph_node_us.value_or(kernel.gap_us));
+        entry.lines[Line::launch] += launch;
+        entry.lines[Line::dependency] += kernel.gap_us - launch;
+        if (graph_node_us) left_us += *graph_node_us - std::max(0.0, launch);
+    }
+    return left_us;
+}
+
+/// Splits the time of the kernels alone. The demand may exceed it by a measurement's error; the excess then is a
+/// negative rest, so that it shows.
+void split_kernels(StepLedger& entry, double run_clock_mhz, double start_and_end_us) {
     const StepResult& step = *entry.step;
     Lines& lines = entry.lines;
-    const Demand* binding = entry.binding();
-    Remainder remainder(entry.time_us);
+    const double kernels_us = entry.time_us + gap_before_us(step) - lines.total_us();
     double on_roof_us = 0;
-    if (binding != nullptr) {
-        const Line line = line_of(*binding);
-        lines[line] = binding->us;
-        remainder.take(binding->us);
-        const bool on_chip = line == Line::compute || line == Line::l1;
-        const bool clocks_known = binding->roof.clock_mhz > 0 && run_clock_mhz > 0;
-        const double slower = on_chip && clocks_known ? binding->roof.clock_mhz / run_clock_mhz : 1;
-        lines[Line::clock] = remainder.take(binding->us * (slower - 1));
-        if (line == Line::compute)
-            lines[Line::extra_work] = remainder.take(extra_flops(step) / binding->roof.per_s * 1e6 * slower);
-        on_roof_us = binding->us + lines[Line::clock] + lines[Line::extra_work];
+    if (const Demand* binding = entry.binding()) {
+        lines[line_of(*binding)] = binding->us;
+        lines[Line::clock] = binding->us * (slowdown(*binding, run_clock_mhz) - 1);
+        lines[Line::extra_work] = binding->run_us - binding->us - lines[Line::clock];
+        on_roof_us = binding->run_us;
     }
+    Remainder remainder(kernels_us - on_roof_us);
     const std::optional<double> active = active_us(step, run_clock_mhz), ipc = counter(step, "ipc");
-    if (active && ipc) {
-        const double idle = std::max(0.0, entry.time_us - *active);
-        const double starts = std::min(idle, empty_kernel_us * static_cast<double>(step.kernels.size()));
-        lines[Line::launch] = remainder.take(starts);
+    entry.split = active && ipc;
+    if (entry.split) {
+        const double idle = std::max(0.0, kernels_us - *active);
+        const double starts = std::min(idle, start_and_end_us);
+        lines[Line::launch] += remainder.take(starts);
         lines[Line::idle_sms] = remainder.take(idle - starts);
         lines[Line::instructions] = remainder.take(*active * *ipc / issues_per_cycle - on_roof_us);
         lines[Line::waiting] = remainder.rest();
     } else {
         lines[Line::rest] = remainder.rest();
     }
-    if (binding != nullptr && binding->us > entry.time_us) lines[Line::rest] += entry.time_us - binding->us;
+    lines[Line::rest] += std::min(0.0, kernels_us - on_roof_us);
 }
 
-void split_gap(StepLedger& entry, const Roofs& roofs) {
-    const double gap = gap_before_us(*entry.step);
-    const double launch = std::min(gap, roofs.latency_us("graph_node").value_or(gap));
-    entry.lines[Line::launch] += launch;
-    entry.lines[Line::dependency] += gap - launch;
-}
-
-/// What records add to one kernel of this length: between the calibrated lengths in proportion, beyond them as at the
-/// nearest. Files before version 3 counted a part of the launch as well; there, what the record itself is longer.
+/// What records add to one kernel of this recorded length: between the calibrated lengths in proportion, beyond them as
+/// at the nearest. Files before version 3 counted a part of the launch as well; there, what the record itself is
+/// longer.
 class Inflation {
   public:
     explicit Inflation(const ActivityRun& run) {
         for (const RecordInflation& chain : run.inflation) {
             const double with = run.unprofiled_ms > 0 ? chain.profiled_us : chain.recorded_us;
-            by_length_[with] = with - chain.kernel_us;
+            by_length_[chain.recorded_us] = with - chain.kernel_us;
         }
     }
     double us(double recorded_us) const {
@@ -224,7 +220,7 @@ std::string explain_difference(const MarginalCheck& check) {
                              "the cache, or overlaps with its neighbours",
                              -percent)
                        : fmt::format(
-                             "{:.0f} % more than the ledger's share: the repeated step drives from the cache "
+                             "{:.0f} % more than the ledger's share: the repeated step evicts from the cache "
                              "what the next one reads, or loses an overlap",
                              percent);
 }
@@ -240,8 +236,10 @@ std::vector<MarginalCheck> check_marginal(const Point& point, const Ledger& ledg
             check.ledger_ms += (entry.time_us + gap_before_us(*entry.step)) * 1e-3;
             recording += recording_us(*entry.step, inflation) * 1e-3;
         }
-        // The correction for records is itself uncertain, and so is what the whole ledger leaves unexplained.
-        const double unexplained = std::abs(ledger.residual_share()) * check.ledger_ms;
+        // The correction for records is itself uncertain, and so is what the whole ledger leaves unexplained; drift is
+        // that of the machine between the runs, and the marginal cost was measured in yet another.
+        const double drift_share = ledger.end_to_end_us > 0 ? ledger.total[Line::drift] / ledger.end_to_end_us : 0;
+        const double unexplained = (std::abs(ledger.residual_share()) + std::abs(drift_share)) * check.ledger_ms;
         check.ledger_low_ms = check.ledger_ms - std::max(0.0, recording) - unexplained;
         check.ledger_high_ms = check.ledger_ms - std::min(0.0, recording) + unexplained;
         check.ledger_ms -= recording;
@@ -256,6 +254,26 @@ std::vector<MarginalCheck> check_marginal(const Point& point, const Ledger& ledg
 }
 
 }  // namespace
+
+std::vector<Demand> demands_of(const StepResult& step, const Roofs& roofs, Origin dram, double run_clock_mhz) {
+    std::vector<Demand> demands;
+    const auto add = [&](const std::optional<Roof>& roof, std::optional<Level> level, double work, double extra,
+                         Origin origin) {
+        if (!roof || roof->per_s <= 0) return;
+        Demand& demand = demands.emplace_back(Demand{*roof, level, work, work / roof->per_s * 1e6, 0, origin});
+        demand.run_us = (work + extra) / roof->per_s * 1e6 * slowdown(demand, run_clock_mhz);
+    };
+    const bool matrix = is_matrix_product(step);
+    if (step.cost.flops > 0)
+        add(matrix ? roofs.matrix(step.precision) : roofs.plain(step.precision), {}, step.cost.flops,
+            extra_flops(step, matrix), Origin::derived);
+    for (const Level level : levels)
+        if (const std::optional<Bytes> bytes = bytes_at(step, level, dram))
+            if (bytes->bytes > 0 || bytes->origin == Origin::measured)
+                add(roofs.bandwidth(level), level, bytes->bytes, 0, bytes->origin);
+    std::ranges::stable_sort(demands, std::greater{}, &Demand::run_us);
+    return demands;
+}
 
 const LineInfo& info(Line line) { return line_infos[static_cast<std::size_t>(line)]; }
 
@@ -279,7 +297,7 @@ double StepLedger::roof_share() const { return binding() != nullptr && time_us >
 
 double Ledger::residual_share() const { return end_to_end_us > 0 ? total[Line::residual] / end_to_end_us : 0; }
 
-bool Ledger::closes() const { return std::abs(residual_share()) <= closing_tolerance; }
+bool Ledger::closes() const { return unavailable.empty() && std::abs(residual_share()) <= closing_tolerance; }
 
 Ledger make_ledger(const Point& point, const Roofs& roofs) {
     Ledger ledger;
@@ -291,13 +309,16 @@ Ledger make_ledger(const Point& point, const Roofs& roofs) {
     ledger.end_to_end_us = point.end_to_end->latency.summary_ms.median * 1e3;
     const Inflation inflation(point.activity);
     const double run_clock_mhz = point.conditions.sm_clock_mhz.value.value_or(0);
+    const std::optional<double> graph_node_us = roofs.latency_us("graph_node");
+    const Origin dram = dram_origin(point);
     for (const StepResult& step : point.steps) {
         StepLedger& entry = ledger.steps.emplace_back();
         entry.step = &step;
         entry.time_us = own_time_us(step);
-        entry.demands = demands_of(step, roofs, dram_origin(point));
-        split_time(entry, run_clock_mhz, roofs.latency_us("graph_node").value_or(0));
-        split_gap(entry, roofs);
+        entry.demands = demands_of(step, roofs, dram, run_clock_mhz);
+        if (entry.time_us <= 0) continue;
+        const double start_and_end_us = split_gaps(entry, graph_node_us);
+        split_kernels(entry, run_clock_mhz, start_and_end_us);
         ledger.total += entry.lines;
         ledger.total[Line::recording] -= recording_us(step, inflation);
     }

@@ -20,13 +20,15 @@ enum class Line {
     dram,          ///< bytes over DRAM's bandwidth
     l2,            ///< bytes over L2's bandwidth
     l1,            ///< bytes over L1's bandwidth
-    extra_work,    ///< executed beyond the cost model's FLOPs (padding, overhanging tiles), over the same roof
-    clock,         ///< demand of an on-chip roof at the run's clock beyond that at the clock of its measurement
+    extra_work,    ///< executed beyond the cost model's FLOPs (padding, overhanging tiles), over the same roof;
+                   ///< negative where a part of the model's FLOPs ran on another unit (GELU in a GEMM's epilogue)
+    clock,         ///< demand of an on-chip roof at the run's clock beyond that at the clock of its measurement;
+                   ///< negative where the run's clock was higher
     idle_sms,      ///< SMs without a warp: the last wave, ramps at start and end, grids smaller than the device
     instructions,  ///< issue slots taken beyond what the demand takes: address arithmetic, conversions, reductions
     waiting,       ///< SMs with warps none of which could issue: latency at this occupancy
-    rest,          ///< above the demand of a step without counters: not split
-    launch,        ///< gaps between kernels, up to the latency of a graph's node
+    rest,          ///< above the demand of a step without counters: not split; negative: the demand exceeds the time
+    launch,        ///< gaps and starting and ending kernels, up to the latency of a graph's node for each kernel
     dependency,    ///< gaps beyond that
     recording,     ///< what records add to the sum of kernels and gaps, calibrated; negative
     drift,         ///< the timing run against the runs between the records: the machine's state (clock, power) moved
@@ -55,16 +57,25 @@ struct Demand {
     Roof roof;
     std::optional<Level> level;  ///< of memory; nothing for a compute unit
     double work = 0;             ///< bytes or FLOPs
-    double us = 0;
+    double us = 0;               ///< work over the roof
+    double run_us = 0;           ///< as it was run: on-chip roofs at the run's clock, units with executed extra work
     Origin origin = Origin::measured;  ///< of the work: counted, or derived from the cost model
 };
+
+/// What `roofs` demand of a step, longest run_us first. `dram`: whether DRAM's bytes, where there are counters, were
+/// measured or estimated; without counters they are the compulsory ones, derived. `run_clock_mhz`: the run's clock of
+/// SMs, for run_us; 0: the roofs' own.
+std::vector<Demand> demands_of(const StepResult& step, const Roofs& roofs, Origin dram = Origin::measured,
+                               double run_clock_mhz = 0);
 
 struct StepLedger {
     const StepResult* step = nullptr;  ///< into the point
     double time_us = 0;                ///< kernels and the gaps between them; without records the step run's median
-    std::vector<Demand> demands;       ///< largest first; empty without roofs
-    Lines lines;                       ///< sum to time_us and the gap before the step
-    const Demand* binding() const { return demands.empty() ? nullptr : &demands.front(); }
+    std::vector<Demand> demands;       ///< longest run_us first; a counted zero is one; empty without roofs
+    Lines lines;                       ///< sum to time_us and the gap before the step; zero where it was not timed
+    bool split = false;                ///< by counters: idle SMs, instructions and waiting are known, rest is not used
+    /// The longest demand; null where nothing is demanded.
+    const Demand* binding() const { return demands.empty() || demands.front().us <= 0 ? nullptr : &demands.front(); }
     /// Share of the step's own time that the binding roof demands; 0 without one.
     double roof_share() const;
 };
@@ -80,7 +91,9 @@ struct LedgerGroup {
 /// The ledger's share of an op kind beside its marginal cost.
 struct MarginalCheck {
     std::string op;
-    double ledger_ms = 0, ledger_low_ms = 0, ledger_high_ms = 0;  ///< kernels, gaps and recording of its steps
+    /// Kernels, gaps and recording of its steps; the interval holds what the ledger does not know of them: the
+    /// correction for records, and as large a share of them as residual and drift have of the whole.
+    double ledger_ms = 0, ledger_low_ms = 0, ledger_high_ms = 0;
     double marginal_ms = 0, marginal_low_ms = 0, marginal_high_ms = 0;
     bool agrees = true;   ///< the intervals meet
     std::string finding;  ///< where they do not: by how much, and what would explain it
@@ -95,7 +108,7 @@ struct Ledger {
     std::vector<MarginalCheck> marginal;
     std::string roofs_unavailable;  ///< why demand is zero everywhere; empty when it is not
     double residual_share() const;
-    bool closes() const;  ///< |residual| within closing_tolerance of the end-to-end time
+    bool closes() const;  ///< there is one, and |residual| is within closing_tolerance of the end-to-end time
 };
 inline constexpr double closing_tolerance = 0.02;
 

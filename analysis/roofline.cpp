@@ -24,6 +24,7 @@ struct Sum {
     std::map<std::string, double> unit_us;  ///< ceiling of a unit: time that it demands
 
     void add(const StepLedger& entry) {
+        if (entry.time_us <= 0) return;  // its work would count at the others' time
         const StepResult& step = *entry.step;
         time_us += entry.time_us;
         flops += step.cost.flops;

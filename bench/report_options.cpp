@@ -20,8 +20,15 @@ constexpr OptionOf<ReportRequest> table[] = {
          if (text.empty()) throw UsageError("--out '': name a directory");
          r.out = text;
      }},
-    {"--format", "F", "all", "all files, one of them (html), or text: the summary on stdout and no file",
+    {"--format", "F", "all", "all files, one of them (html, md, trace), or text: the summary on stdout and no file",
      [](ReportRequest& r, const std::string& text) { r.format = word("--format", text, format_words()); }},
+    {"--what-if", "MACHINE", "",
+     "instead: the latency expected on a machine (`kbench list machines`, or a machine file) or on that of another "
+     "result, on stdout and no file",
+     [](ReportRequest& r, const std::string& text) {
+         if (text.empty()) throw UsageError("--what-if '': name a machine of `kbench list machines`, or a result");
+         r.what_if = text;
+     }},
 };
 
 }  // namespace
@@ -48,7 +55,19 @@ std::string report_markdown() {
            "click "
            "on a mark of the roofline or a bar of the timeline selects the step's row, a click on a row its marks. "
            "Everything but hovering and zooming works by keyboard; the page is light or dark as the system is, until "
-           "its button decides; printed it is light, with the first 60 rows of the long table.\n";
+           "its button decides; printed it is light, with the first 60 rows of the long table.\n\n"
+           "## report.md and trace.json\n\n"
+           "report.md says the same in tables, for a pull request. trace.json opens in Perfetto and chrome://tracing: "
+           "one "
+           "forward by its medians on the tracks layer, step, kernel and copies, with counter tracks, and the "
+           "machine's conditions during the timing run beside it.\n\n"
+           "## --what-if\n\n"
+           "Each step's time on the other machine is what that machine's longest roof demands of the same FLOPs and "
+           "bytes "
+           "over the share that the binding roof has of the step's time here; the other end of the interval keeps the "
+           "time above the demand as it is here. All of it is derived, under assumptions that are printed with it. "
+           "Where MACHINE is a result that has the same point, its measurement and the error stand beside the "
+           "expectation.\n";
 }
 
 ParsedReport parse_report(const std::vector<std::string>& arguments) {

@@ -29,6 +29,7 @@ int list_command(const std::vector<std::string>& arguments, const std::string& c
 void list_metrics(const std::vector<std::string>& options);
 void list_machines(const std::vector<std::string>& options);
 int table_command(const std::vector<std::string>& arguments, const std::string& command_line);
+int compare_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int report_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int ceilings_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int doctor_command(const std::vector<std::string>& arguments, const std::string& command_line);

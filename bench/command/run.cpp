@@ -63,7 +63,8 @@ void print(const Result& result, const RunRequest& request) {
     std::fflush(stdout);
     for (const ReportFormat& format : report_formats())
         write_file_atomically(request.run.out / format.file, format.write(result));
-    fmt::print(stderr, "wrote {0}/result.json, {0}/steps.csv and {0}/report.html\n", request.run.out.string());
+    fmt::print(stderr, "wrote {0}/result.json, report.html, report.md, trace.json and steps.csv\n",
+               request.run.out.string());
 }
 
 }  // namespace
