@@ -214,7 +214,7 @@ ReportJson ceilings_data(const CeilingRun& run) {
     }
     const bool silent = rows.empty() && run.unavailable.empty();
     return {{"rows", std::move(rows)},
-            {"unavailable", silent ? "the result holds none" : run.unavailable},
+            {"unavailable", silent ? "the result holds no measured ceilings" : run.unavailable},
             {"device", run.device},
             {"driver", run.driver},
             {"measured_at", run.measured_at}};
@@ -266,6 +266,13 @@ ReportJson lines_data() {
     return lines;
 }
 
+ReportJson rules_data() {
+    ReportJson rules = ReportJson::array();
+    for (const VerdictRule& rule : verdict_rules())
+        rules.push_back({{"id", rule.id}, {"bound", name(rule.bound)}, {"what", rule.what}});
+    return rules;
+}
+
 }  // namespace
 
 ReportJson report_number(double value) {
@@ -283,7 +290,7 @@ nlohmann::ordered_json report_data(const Result& result, std::span<const Explana
     return {{"schema", result_schema},
             {"lines", lines_data()},
             {"levels", level_names},
-            {"bounds", bound_names},
+            {"rules", rules_data()},
             {"points", std::move(points)},
             {"ceilings", ceilings_data(result.ceilings)},
             {"environment", environment_data(result.environment)},

@@ -72,19 +72,26 @@ ReportJson points_data(const std::vector<RooflinePoint>& points, const std::map<
     return list;
 }
 
-ReportJson verdict_data(const Verdict& verdict) {
-    return {{"subject", verdict.subject},
-            {"bound", name(verdict.bound)},
-            {"rule", verdict.rule},
-            {"level", verdict.level},
-            {"evidence", verdict.evidence},
-            {"margin", report_number(verdict.margin)},
-            {"overturned_by", verdict.overturned_by}};
+/// The hypotheses of a step stay out: they say again what its evidence says.
+ReportJson verdict_data(const Verdict& verdict, bool with_hypotheses) {
+    ReportJson data = {{"subject", verdict.subject},
+                       {"bound", name(verdict.bound)},
+                       {"rule", verdict.rule},
+                       {"level", verdict.level},
+                       {"evidence", verdict.evidence},
+                       {"margin", report_number(verdict.margin)},
+                       {"overturned_by", verdict.overturned_by}};
+    if (!with_hypotheses) return data;
+    data["hypotheses"] = ReportJson::array();
+    for (const Hypothesis& hypothesis : verdict.hypotheses)
+        data["hypotheses"].push_back(
+            {{"bound", name(hypothesis.bound)}, {"finding", name(hypothesis.finding)}, {"why", hypothesis.why}});
+    return data;
 }
 
 ReportJson verdict_list(const std::vector<Verdict>& verdicts) {
     ReportJson list = ReportJson::array();
-    for (const Verdict& verdict : verdicts) list.push_back(verdict_data(verdict));
+    for (const Verdict& verdict : verdicts) list.push_back(verdict_data(verdict, false));
     return list;
 }
 
@@ -155,7 +162,7 @@ ReportJson attribution_data(const Attribution& attribution) {
 }
 
 ReportJson verdicts_data(const Verdicts& verdicts) {
-    return {{"model", verdict_data(verdicts.model)},
+    return {{"model", verdict_data(verdicts.model, true)},
             {"layers", verdict_list(verdicts.layers)},
             {"steps", verdict_list(verdicts.steps)}};
 }

@@ -66,6 +66,7 @@ TEST_F(Cli, RunsASweepAndWritesFilesThatKeepTheSchema) {
     EXPECT_THAT(outcome.out, HasSubstr("throughput"));
     EXPECT_THAT(outcome.out, HasSubstr("tf32 is a GPU tensor-core format")) << "skips are shown";
     EXPECT_THAT(read(run + "/steps.csv"), HasSubstr("h.1.attn.c_attn"));
+    EXPECT_TRUE(std::filesystem::exists(run + "/report.html"));
     if (shell("python3 -c 'import jsonschema'").exit_code != 0) GTEST_SKIP() << "python3 has no jsonschema";
     const Outcome check = shell(std::string(KBENCH_SOURCE_DIR) + "/scripts/validate-result " + run + "/result.json");
     EXPECT_EQ(check.exit_code, 0) << check.out << check.err;
@@ -105,7 +106,7 @@ TEST_F(Cli, MistakesGetOneLineAndExitTwo) {
     expect_refusal("--model gpt2 --batch 0", "must be a whole number of at least 1");
     expect_refusal("--model gpt2 --seq 2000", "n_ctx 1024");
     expect_refusal("--model gpt2 --frobnicate", "--frobnicate");
-    expect_refusal("frobnicate", "one of run, table, compare, ceilings, list, doctor");
+    expect_refusal("frobnicate", "one of run, table, compare, report, ceilings, list, doctor");
     expect_refusal("list everything", "one of models, ops, providers, options, columns");
     expect_refusal("--model gpt2 --out " + directory_.write("a_file", "x").string(), "a_file");
     expect_refusal("--config " + config("{\"n_embd\": 64}"), "key 'n_layer' is missing");

@@ -102,9 +102,9 @@ function drawRoofline(point) {
     switches('Levels', present.map((level) => [level, signs[level] + level]), state.levels, change), opSwitches,
     selectOf('Layer', [['', 'all layers'], ...[...new Set(point.steps.map((step) => step.group))].map((group) => [group, group])], state.group, (value) => { state.group = value; change(); })));
   const absent = report.levels.filter((level) => !present.includes(level));
-  if (absent.length) into.append(missing(`marks at ${absent.join(', ')}: ${point.counters_unavailable || 'their bytes were not counted'}`));
+  if (absent.length) into.append(missing(`marks at ${absent.join(', ')}: ${point.counters_unavailable || 'their bytes were not counted, or there is no roof'}`));
   if ([...roofline.bandwidths, ...roofline.units].some((roof) => roof.origin !== 'measured'))
-    into.append(h('p', { class: 'missing' }, origin('estimated'), ' roofs from the machine’s datasheet: ', report.ceilings.unavailable || 'the result holds no measured ceilings'));
+    into.append(h('p', { class: 'missing' }, origin('estimated'), ' roofs from the machine’s datasheet: ', report.ceilings.unavailable));
   drawing = chart(into, 'Rate of FLOPs over intensity, TFLOP/s over FLOP a byte, log scales', 'FLOPs are the cost model’s, time is measured; bytes are counted where counters are, ' +
     'compulsory ones derived. Size: time. Hover for figures, click a step for its row.', (element) => rooflineFigure(point, element),
   (hit) => { if (Number.isInteger(hit.customdata)) selectStep(hit.customdata); });

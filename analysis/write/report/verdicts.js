@@ -19,6 +19,8 @@ function drawVerdicts(point) {
   const into = body('verdicts'), verdicts = point.verdicts;
   if (point.ledger.unavailable) return into.append(missing(point.ledger.unavailable));
   into.append(verdictText(verdicts.model));
+  if (verdicts.model.hypotheses.length)
+    into.append(smallTable('Hypotheses about the model', [['hypothesis', 'name'], ['finding'], ['why', 'wide']], verdicts.model.hypotheses.map((tested) => [tested.bound, tested.finding, tested.why])));
   if (verdicts.layers.length) into.append(smallTable('By layer of all blocks', verdictColumns, verdictRows(verdicts.layers)));
   if (!verdicts.steps.length) return;
   const count = new Map();
@@ -27,5 +29,6 @@ function drawVerdicts(point) {
   steps.addEventListener('toggle', () => {
     if (steps.open && steps.children.length === 1) steps.append(smallTable('By step', verdictColumns, verdictRows(verdicts.steps)));
   });
-  into.append(steps);
+  into.append(steps, h('details', {}, h('summary', {}, 'The rules'), smallTable('Rules, in their order', [['rule', 'name'], ['verdict'], ['condition', 'wide']],
+    report.rules.map((rule) => [rule.id, rule.bound, rule.what]))));
 }
