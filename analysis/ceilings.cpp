@@ -128,16 +128,20 @@ const CeilingKind& ceiling_kind(std::string_view name) {
     return *found;
 }
 
+Roofs::Roofs(CeilingRun run, std::string_view backend) : run_(std::move(run)), cpu_(backend == "cpu") {
+    if (run_.ceilings.empty())
+        unavailable_ = !run_.unavailable.empty() ? run_.unavailable : "the result has no ceilings";
+}
+
+Roofs::Roofs(const MachineFile& machine) : Roofs(datasheet_ceilings(machine), machine.backend()) {
+    origin_ = Origin::estimated;
+}
+
 Roofs::Roofs(const Result& result)
-    : run_(result.ceilings), cpu_(!result.points.empty() && result.points.front().backend == "cpu") {
+    : Roofs(result.ceilings, result.points.empty() ? "cuda" : result.points.front().backend) {
     if (!run_.ceilings.empty()) return;
-    const std::string backend = cpu_ ? "cpu" : "cuda";
-    if (const MachineFile* known = machine_of(result.environment, backend)) {
-        run_ = datasheet_ceilings(scaled_to(*known, result.environment.host));
-        origin_ = Origin::estimated;
-        return;
-    }
-    unavailable_ = !run_.unavailable.empty() ? run_.unavailable : "the result has no ceilings";
+    if (const MachineFile* known = machine_of(result.environment, backend()))
+        *this = Roofs(scaled_to(*known, result.environment.host));
 }
 
 std::optional<Roof> Roofs::best(std::span<const std::string_view> names) const {

@@ -45,12 +45,22 @@ struct Roof {
     Origin origin = Origin::measured;
 };
 
-/// The roofs of one result.
+struct MachineFile;
+
+/// The roofs of one machine.
 class Roofs {
   public:
     /// From the measured ceilings of `result`; where it has none, from the datasheet of the machine that its
     /// environment names, if that is known.
     explicit Roofs(const Result& result);
+    /// What was measured on a machine of `backend`, cuda or cpu.
+    Roofs(CeilingRun run, std::string_view backend);
+    /// What a datasheet states.
+    explicit Roofs(const MachineFile& machine);
+
+    /// Measured, or estimated where they are a datasheet's.
+    Origin origin() const { return origin_; }
+    std::string_view backend() const { return cpu_ ? "cpu" : "cuda"; }
 
     /// Empty unless there is no roof at all: then why.
     const std::string& unavailable() const { return unavailable_; }

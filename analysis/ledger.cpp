@@ -99,26 +99,6 @@ double slowdown(const Demand& demand, double run_clock_mhz) {
     return on_chip && demand.roof.clock_mhz > 0 && run_clock_mhz > 0 ? demand.roof.clock_mhz / run_clock_mhz : 1;
 }
 
-std::vector<Demand> demands_of(const StepResult& step, const Roofs& roofs, Origin dram, double run_clock_mhz) {
-    std::vector<Demand> demands;
-    const auto add = [&](const std::optional<Roof>& roof, std::optional<Level> level, double work, double extra,
-                         Origin origin) {
-        if (!roof || roof->per_s <= 0) return;
-        Demand& demand = demands.emplace_back(Demand{*roof, level, work, work / roof->per_s * 1e6, 0, origin});
-        demand.run_us = (work + extra) / roof->per_s * 1e6 * slowdown(demand, run_clock_mhz);
-    };
-    const bool matrix = is_matrix_product(step);
-    if (step.cost.flops > 0)
-        add(matrix ? roofs.matrix(step.precision) : roofs.plain(step.precision), {}, step.cost.flops,
-            extra_flops(step, matrix), Origin::derived);
-    for (const Level level : levels)
-        if (const std::optional<Bytes> bytes = bytes_at(step, level, dram))
-            if (bytes->bytes > 0 || bytes->origin == Origin::measured)
-                add(roofs.bandwidth(level), level, bytes->bytes, 0, bytes->origin);
-    std::ranges::stable_sort(demands, std::greater{}, &Demand::run_us);
-    return demands;
-}
-
 /// Takes from what is left of a step's time.
 class Remainder {
   public:
@@ -274,6 +254,26 @@ std::vector<MarginalCheck> check_marginal(const Point& point, const Ledger& ledg
 }
 
 }  // namespace
+
+std::vector<Demand> demands_of(const StepResult& step, const Roofs& roofs, Origin dram, double run_clock_mhz) {
+    std::vector<Demand> demands;
+    const auto add = [&](const std::optional<Roof>& roof, std::optional<Level> level, double work, double extra,
+                         Origin origin) {
+        if (!roof || roof->per_s <= 0) return;
+        Demand& demand = demands.emplace_back(Demand{*roof, level, work, work / roof->per_s * 1e6, 0, origin});
+        demand.run_us = (work + extra) / roof->per_s * 1e6 * slowdown(demand, run_clock_mhz);
+    };
+    const bool matrix = is_matrix_product(step);
+    if (step.cost.flops > 0)
+        add(matrix ? roofs.matrix(step.precision) : roofs.plain(step.precision), {}, step.cost.flops,
+            extra_flops(step, matrix), Origin::derived);
+    for (const Level level : levels)
+        if (const std::optional<Bytes> bytes = bytes_at(step, level, dram))
+            if (bytes->bytes > 0 || bytes->origin == Origin::measured)
+                add(roofs.bandwidth(level), level, bytes->bytes, 0, bytes->origin);
+    std::ranges::stable_sort(demands, std::greater{}, &Demand::run_us);
+    return demands;
+}
 
 const LineInfo& info(Line line) { return line_infos[static_cast<std::size_t>(line)]; }
 

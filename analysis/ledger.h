@@ -62,6 +62,12 @@ struct Demand {
     Origin origin = Origin::measured;  ///< of the work: counted, or derived from the cost model
 };
 
+/// What `roofs` demand of a step, longest run_us first. `dram`: whether DRAM's bytes, where there are counters, were
+/// measured or estimated; without counters they are the compulsory ones, derived. `run_clock_mhz`: the run's clock of
+/// SMs, for run_us; 0: the roofs' own.
+std::vector<Demand> demands_of(const StepResult& step, const Roofs& roofs, Origin dram = Origin::measured,
+                               double run_clock_mhz = 0);
+
 struct StepLedger {
     const StepResult* step = nullptr;  ///< into the point
     double time_us = 0;                ///< kernels and the gaps between them; without records the step run's median

@@ -177,14 +177,12 @@ const MachineFile* machine_of(const Environment& environment, std::string_view b
     const std::string& device = gpu ? environment.gpu->name : environment.host.cpu;
     const MachineFile* best = nullptr;
     Match how = Match::none;
-    for (const MachineFile& file : machines()) {
-        if (file.backend() != backend) continue;
+    for (const MachineFile& file : machines())
         for (const std::string& pattern : file.matches)
             if (const Match here = match(pattern, device); here > how) {
                 how = here;
                 best = &file;
             }
-    }
     return best;
 }
 
@@ -196,6 +194,7 @@ MachineFile scaled_to(const MachineFile& machine, const HostInfo& host) {
         if (is_one_core(roof.ceiling)) continue;
         roof.value *= is_bandwidth(roof.ceiling) ? sockets : static_cast<double>(host.physical_cores) / *machine.cores;
     }
+    if (host.physical_cores != *machine.cores) scaled.name += fmt::format(", {} cores", host.physical_cores);
     scaled.cores = host.physical_cores;
     return scaled;
 }

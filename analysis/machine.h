@@ -44,7 +44,7 @@ const MachineFile& machine(std::string_view id);
 const MachineFile* machine_of(const Environment& environment, std::string_view backend);
 /// `machine` as `host` has it. A virtual machine shows some of a socket's cores, a server several sockets: compute
 /// roofs are for all cores that the host has, memory bandwidth for its whole sockets, at least one, since cores share
-/// it. A GPU, and a CPU without `cores`, is as its file says.
+/// it; the name says how many cores. A GPU, and a CPU without `cores`, is as its file says.
 MachineFile scaled_to(const MachineFile& machine, const HostInfo& host);
 /// Parses one file. Throws UsageError naming `path` and the field.
 MachineFile parse_machine(const std::string& text, const std::string& path);

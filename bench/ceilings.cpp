@@ -159,7 +159,9 @@ std::map<std::string, CeilingRun> read_ceiling_file(const std::filesystem::path&
 CeilingRun obtain_ceilings(const CeilingSource& source, const Environment& environment, const CeilingRequest& request,
                            const std::filesystem::path& file, std::vector<std::string>& warnings) {
     CeilingRun run = without_datasheet(source, environment, request, file, warnings);
-    add_datasheet(run, machine_of(environment, source.backend));
+    const MachineFile* known = machine_of(environment, source.backend);
+    const MachineFile here = known != nullptr ? scaled_to(*known, environment.host) : MachineFile{};
+    add_datasheet(run, known != nullptr ? &here : nullptr);
     return run;
 }
 

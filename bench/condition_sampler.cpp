@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <utility>
 
 namespace kbench {
 namespace {
@@ -12,6 +13,14 @@ namespace {
 constexpr int min_energy_steps = 20;
 
 }  // namespace
+
+std::vector<ConditionReading> thinned(std::vector<ConditionReading> readings, std::size_t most) {
+    if (readings.size() <= most) return readings;
+    const std::size_t last = readings.size() - 1;
+    for (std::size_t i = 0; i < most; ++i) readings[i] = readings[i * last / (most - 1)];
+    readings.resize(most);
+    return readings;
+}
 
 void ConditionSampler::Mean::add(const Quantity& quantity) {
     if (quantity.value) {
@@ -64,10 +73,12 @@ void ConditionSampler::start() {
     if (thread_.joinable()) return;
     stopping_ = false;
     means_ = {};
+    readings_.clear();
     seen_ = since_call_ = 0;
     failure_.clear();
     first_ = read();
     started_ = Clock::now();
+    if (first_) keep(*first_, 0);
     thread_ = std::thread([this] { run(); });
 }
 
@@ -76,9 +87,21 @@ void ConditionSampler::run() {
     while (!wake_.wait_for(lock, machine_.period(), [this] { return stopping_; })) {
         lock.unlock();
         const std::optional<MachineReading> reading = read();
+        const double at_s = seconds();
         lock.lock();
-        if (reading) means_.add(*reading);
+        if (!reading) continue;
+        means_.add(*reading);
+        keep(*reading, at_s);
     }
+}
+
+double ConditionSampler::seconds() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
+
+/// A reading without a figure says nothing at its moment either; the means carry the reason.
+void ConditionSampler::keep(const MachineReading& reading, double at_s) {
+    const ConditionReading kept{at_s, reading.sm_clock_mhz.value, reading.memory_clock_mhz.value, reading.power_w.value,
+                                reading.temperature_c.value};
+    if (kept.sm_clock_mhz || kept.memory_clock_mhz || kept.power_w || kept.temperature_c) readings_.push_back(kept);
 }
 
 Conditions ConditionSampler::stop() {
@@ -91,7 +114,9 @@ Conditions ConditionSampler::stop() {
     }
     join();
     const std::optional<MachineReading> last = read();
-    const double seconds = std::chrono::duration<double>(Clock::now() - started_).count();
+    const double seconds = this->seconds();
+    if (last) keep(*last, seconds);
+    conditions.readings = thinned(std::move(readings_), most_readings);
 
     const auto mean = [&](Mean Means::*field, Quantity MachineReading::*end) {
         Mean result = means_.*field;

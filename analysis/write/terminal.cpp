@@ -256,7 +256,7 @@ std::string write_phases(const Point& point, std::size_t width) {
     return labelled("wall time", join_present(phases), width);
 }
 
-std::string write_point(const Point& point, std::size_t width) {
+std::string write_point(const Result& result, const Point& point, std::size_t width) {
     if (point.status != PointStatus::done) {
         const std::string line =
             wrap("",
@@ -278,7 +278,8 @@ std::string write_point(const Point& point, std::size_t width) {
         text += latency_table(point, width) + write_throughput(point, width) + write_memory(point, width) +
                 write_conditions(point, width);
     return text + write_verification(point, width) + write_profile(point, width) + write_phases(point, width) +
-           op_table(point, width) + layer_table(point, width) + hardware_table(point, width);
+           why_block(explain(result, point), width) + op_table(point, width) + layer_table(point, width) +
+           hardware_table(point, width);
 }
 
 }  // namespace
@@ -286,7 +287,7 @@ std::string write_point(const Point& point, std::size_t width) {
 std::string write_terminal(const Result& result, int width) {
     const auto columns = static_cast<std::size_t>(std::max(width, 40));
     std::string text = write_environment(result.environment, columns);
-    for (const Point& point : result.points) text += '\n' + write_point(point, columns);
+    for (const Point& point : result.points) text += '\n' + write_point(result, point, columns);
 
     const auto finished = std::count_if(result.points.begin(), result.points.end(),
                                         [](const Point& point) { return point.status == PointStatus::done; });

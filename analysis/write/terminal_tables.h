@@ -5,12 +5,16 @@
 #include <span>
 #include <string>
 
+#include "analysis/explain.h"
 #include "analysis/result.h"
 
 namespace kbench {
 
 /// One row for each kind of time taken end to end: the CUDA graph, the stream, enqueue, the copies. Needs end_to_end.
 std::string latency_table(const Point& point, std::size_t width);
+
+/// The answer's sentences and the lines of the ledger; empty where the point has no ledger.
+std::string why_block(const Explanation& explanation, std::size_t width);
 
 /// Where the time goes by op kind and provider, and the sum of the steps against the time end to end.
 std::string op_table(const Point& point, std::size_t width);

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "analysis/compare.h"
 #include "analysis/result.h"
 #include "analysis/table_query.h"
 
@@ -22,6 +23,17 @@ std::string write_steps_csv(const Result& result);
 /// kernels.csv: likewise one row a kernel, with its launch, its recorded time and its occupancy.
 std::string write_kernels_csv(const Result& result);
 
+/// report.md, for pull requests (GitHub's Markdown): the answer, then what it rests on, point by point; of a sweep a
+/// table of all points first. Names and reasons stay text, whatever they hold.
+std::string write_markdown(const Result& result);
+
+/// trace.json: Chrome's trace event format, for Perfetto and chrome://tracing. A process a point, in which one forward
+/// is laid out by its medians on the tracks layer, step, kernel and copies, with counter tracks; beside it a process
+/// with the conditions of the timing run. What a track lacks is told under otherData.
+std::string write_trace(const Result& result);
+/// report.html: one file that needs no network, see html.h.
+std::string write_html(const Result& result);
+
 /// How `kbench table` writes: `space` is aligned for people, the others are for documents and programs.
 enum class TableFormat { space, markdown, json, csv };
 inline constexpr std::string_view table_format_names[] = {"space", "markdown", "json", "csv"};
@@ -30,6 +42,16 @@ inline constexpr std::string_view table_format_names[] = {"space", "markdown", "
 /// suffice lines are longer; `narrowest_table` says how long they must be.
 std::string write_table(const QueriedTable& table, TableFormat format, std::optional<std::size_t> width = {});
 std::size_t narrowest_table(const QueriedTable& table);
+
+/// How `kbench compare` writes.
+enum class CompareFormat { text, markdown, json };
+inline constexpr std::string_view compare_format_names[] = {"text", "markdown", "json"};
+
+/// Roofs, end to end, the evidence and the steps of every point, what it costs, changes. `top`: at most this many rows
+/// of steps a point. `width`: columns of text; Markdown has no width.
+std::string write_comparison(const Comparison& comparison, CompareFormat format, std::size_t top, std::size_t width);
+/// The same figures in full precision; steps whole unless `top` limits them.
+std::string write_comparison_json(const Comparison& comparison, std::optional<std::size_t> top);
 
 /// How `kbench ceilings` writes: `text` is aligned for people, `json` is what stands in a result.json.
 enum class CeilingFormat { text, json, markdown };

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/table_query.h"
+
 namespace kbench {
 
 class Backend;
@@ -27,8 +29,20 @@ int list_command(const std::vector<std::string>& arguments, const std::string& c
 void list_metrics(const std::vector<std::string>& options);
 void list_machines(const std::vector<std::string>& options);
 int table_command(const std::vector<std::string>& arguments, const std::string& command_line);
+int compare_command(const std::vector<std::string>& arguments, const std::string& command_line);
+int report_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int ceilings_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int doctor_command(const std::vector<std::string>& arguments, const std::string& command_line);
+
+/// The result.json called `name`, or in the directory of that name. Throws UsageError, one line.
+ResultFile read_result(const std::string& name);
+
+/// A report that is a file: its word in --format, its name, who writes it.
+struct ReportFormat {
+    std::string_view name, file;
+    std::string (*write)(const Result& result);
+};
+std::span<const ReportFormat> report_formats();
 
 /// The backend called auto, cuda or cpu. `remark`: why auto did not take a GPU, when it did not. Throws DeviceError.
 std::unique_ptr<Backend> choose_backend(const std::string& wanted, std::string& remark);

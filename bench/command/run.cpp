@@ -61,7 +61,10 @@ void print(const Result& result, const RunRequest& request) {
         text = write_terminal(result, static_cast<int>(terminal_width().value_or(100)));
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fflush(stdout);
-    fmt::print(stderr, "wrote {0}/result.json and {0}/steps.csv\n", request.run.out.string());
+    for (const ReportFormat& format : report_formats())
+        write_file_atomically(request.run.out / format.file, format.write(result));
+    fmt::print(stderr, "wrote {0}/result.json, report.html, report.md, trace.json and steps.csv\n",
+               request.run.out.string());
 }
 
 }  // namespace

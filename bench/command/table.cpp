@@ -3,29 +3,14 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <optional>
-#include <sstream>
 
-#include "analysis/result_json.h"
 #include "bench/command/command.h"
 #include "bench/table_options.h"
 #include "models/error.h"
 
 namespace kbench {
 namespace {
-
-ResultFile read_result(const std::string& name) {
-    std::filesystem::path path = name;
-    if (std::filesystem::is_directory(path)) path /= "result.json";
-    std::ifstream file(path, std::ios::binary);
-    std::stringstream text;
-    if (!file || !(text << file.rdbuf()))
-        throw UsageError(
-            fmt::format("{}: cannot be read; name a result.json or the directory that holds one", path.string()));
-    return {path.string(), parse_result(text.str(), path.string())};
-}
 
 /// Why a table of steps or kernels cannot show the point; nothing where it can.
 std::optional<std::string> absence(const Point& point, bool of_kernels) {

@@ -7,7 +7,6 @@
 #include <new>
 
 #include "cpu/probe/on_threads.h"
-#include "cpu/vector.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -60,9 +59,9 @@ struct Loops {
     void (*triad)(double* a, const double* b, const double* c, double s, std::int64_t count);
 };
 
-const Loops& loops() {
+const Loops& loops(VectorIsa isa) {
     static constexpr Loops avx512{read_avx512, triad_avx512}, avx2{read_avx2, triad_avx2}, sse2{read_sse2, triad_sse2};
-    switch (vector_isa()) {
+    switch (isa) {
         case VectorIsa::avx512: return avx512;
         case VectorIsa::avx2: return avx2;
         case VectorIsa::x86_64: break;
@@ -95,9 +94,10 @@ Streams::Array Streams::allocate(std::int64_t elements) {
     return Array(static_cast<double*>(memory));
 }
 
-Streams::Streams(std::int64_t bytes, int threads)
+Streams::Streams(std::int64_t bytes, int threads, VectorIsa isa)
     : elements_(bytes / static_cast<std::int64_t>(3 * sizeof(double)) / grain * grain),
       threads_(threads),
+      isa_(isa),
       a_(allocate(elements_)),
       b_(allocate(elements_)),
       c_(allocate(elements_)) {
@@ -117,12 +117,13 @@ std::int64_t Streams::begin(int thread) const { return elements_ / grain * threa
 
 double Streams::read(int thread) const {
     const std::int64_t first = begin(thread), count = begin(thread + 1) - first;
-    return loops().read(a() + first, count) + loops().read(b() + first, count) + loops().read(c() + first, count);
+    return loops(isa_).read(a() + first, count) + loops(isa_).read(b() + first, count) +
+           loops(isa_).read(c() + first, count);
 }
 
 void Streams::triad(int thread, double s) {
     const std::int64_t first = begin(thread), count = begin(thread + 1) - first;
-    loops().triad(a_.get() + first, b() + first, c() + first, s, count);
+    loops(isa_).triad(a_.get() + first, b() + first, c() + first, s, count);
 }
 
 #else

@@ -6,6 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "cpu/vector.h"
+
 namespace kbench::cpu {
 
 /// Arrays a, b and c of doubles. Each of `threads` OpenMP threads owns one part of all three: it writes it first, so
@@ -15,8 +17,8 @@ class Streams {
     /// Empty where this CPU has loops for streams, else why not.
     static std::string unavailable();
 
-    /// Throws std::bad_alloc. b and c hold small whole numbers, a zeros.
-    Streams(std::int64_t bytes, int threads);
+    /// Throws std::bad_alloc. b and c hold small whole numbers, a zeros. `isa`: of the loops; the CPU must have it.
+    Streams(std::int64_t bytes, int threads, VectorIsa isa = vector_isa());
 
     std::int64_t elements() const { return elements_; }
     int threads() const { return threads_; }
@@ -44,6 +46,7 @@ class Streams {
 
     std::int64_t elements_;
     int threads_;
+    VectorIsa isa_;
     Array a_, b_, c_;
 };
 

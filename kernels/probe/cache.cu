@@ -63,28 +63,36 @@ __global__ __launch_bounds__(threads) void l2_kernel(const uint4* data, unsigned
 }
 
 template <NearMemory memory, typename Word>
-__global__ __launch_bounds__(threads) void near_kernel(const Word* data, int passes, std::uint32_t* sums, Span* span) {
+__global__ __launch_bounds__(threads) void near_kernel(const Word* data, int passes, unsigned turn, std::uint32_t* sums,
+                                                       Span* span) {
     extern __shared__ uint4 tile[];
-    const Word* mine = data + threadIdx.x;
     std::uint32_t shared = 0;
     if constexpr (memory == NearMemory::shared) {
-        Word* copy = reinterpret_cast<Word*>(tile) + threadIdx.x;
+        Word* copy = reinterpret_cast<Word*>(tile);
 #pragma unroll
-        for (int i = 0; i < near_loads; ++i) copy[i * threads] = mine[i * threads];
+        for (int i = 0; i < near_loads; ++i) copy[threadIdx.x + i * threads] = data[threadIdx.x + i * threads];
         shared = static_cast<std::uint32_t>(__cvta_generic_to_shared(copy));
         __syncthreads();
     }
+    constexpr unsigned words = threads * near_loads;
+    static_assert((words & (words - 1)) == 0);
     const Stopwatch watch;
     std::uint32_t sum = 0;
+    unsigned first = threadIdx.x;
 #pragma unroll 4
     for (int pass = 0; pass < passes; ++pass) {
         Word v[near_loads];
 #pragma unroll
-        for (int i = 0; i < near_loads; ++i)
+        for (unsigned i = 0; i < near_loads; ++i) {
+            const unsigned word = (first + i * threads) % words;
             if constexpr (memory == NearMemory::l1)
-                load_l1(v[i], mine + i * threads);
+                load_l1(v[i], data + word);
             else
-                load_shared(v[i], shared + static_cast<std::uint32_t>(i * threads * sizeof(Word)));
+                load_shared(v[i], shared + word * static_cast<unsigned>(sizeof(Word)));
+        }
+        // Each pass takes the same words in another order, which only the caller knows: the assembler merges loads that
+        // it can see to be of one address, "volatile" in PTX or not.
+        first += turn;
 #pragma unroll
         for (int i = 0; i < near_loads; ++i) sum += total(v[i]);
     }
@@ -100,7 +108,7 @@ void launch_near(const void* data, int blocks, int passes, std::uint32_t* sums, 
                                      l1 ? cudaSharedmemCarveoutMaxL1 : cudaSharedmemCarveoutMaxShared));
     const std::size_t shared_bytes = l1 ? 0 : static_cast<std::size_t>(near_bytes(sizeof(Word)));
     kernel<<<static_cast<unsigned>(blocks), threads, shared_bytes, stream>>>(static_cast<const Word*>(data), passes,
-                                                                             sums, span);
+                                                                             threads, sums, span);
     KBENCH_CUDA_LAUNCHED("near_kernel");
 }
 

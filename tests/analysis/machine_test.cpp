@@ -196,6 +196,7 @@ TEST(Machine, ComputeScalesWithTheCoresOfTheHostAndMemoryWithItsSockets) {
     EXPECT_NEAR(part.roof("amx_bf16").value(), socket.roof("amx_bf16").value() / 4, 1e-9);
     EXPECT_EQ(part.roof("cpu_dram_read"), 358.4);
     EXPECT_EQ(part.cores, 16);
+    EXPECT_EQ(part.name, socket.name + ", 16 cores");
     host.physical_cores = 128;
     const MachineFile two = scaled_to(socket, host);
     EXPECT_NEAR(two.roof("avx512_fp32").value(), socket.roof("avx512_fp32").value() * 2, 1e-9);

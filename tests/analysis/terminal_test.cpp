@@ -61,6 +61,25 @@ TEST(Terminal, ShowsKernelsAndCountersOrWhyThereAreNone) {
     EXPECT_THAT(without, Not(HasSubstr("what the hardware did")));
 }
 
+TEST(Terminal, GivesTheAnswerAndALedgerThatAddsUp) {
+    Result profiled = example::profiled_result();
+    profiled.points.resize(1);
+    const std::string text = write_terminal(profiled, 120);
+    const std::size_t why = text.find("\n  why it takes this long\n    gpt2-large at batch 1");
+    ASSERT_NE(why, text.npos) << text;
+    EXPECT_LT(why, text.find("\n  where the time goes\n"));
+    std::istringstream lines(text.substr(text.find("    ledger ", why)));
+    std::string line;
+    std::getline(lines, line);
+    double sum = 0, whole = 0;
+    const std::regex row("    (\\S.*?)  +(-?[0-9.]+)  +(-?[0-9.]+)  .*");
+    for (std::smatch match; std::getline(lines, line) && std::regex_match(line, match, row);)
+        (match[1] == "end to end" ? whole : sum) += std::stod(match[2]);
+    EXPECT_NEAR(whole, 3.674, 0.001);
+    EXPECT_NEAR(sum, whole, 0.005) << "nine rounded lines";
+    EXPECT_THAT(write_terminal(only(example::skipped_point()), 120), Not(HasSubstr("why it takes")));
+}
+
 TEST(Terminal, SaysInOneLineWhyAPointWasSkipped) {
     EXPECT_THAT(write_terminal(only(example::skipped_point()), 100),
                 HasSubstr("\ngpt2-large batch 1 seq 1024 fp16 cpu: skipped: fp16 needs AVX512_FP16; this CPU has "

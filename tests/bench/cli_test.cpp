@@ -66,6 +66,7 @@ TEST_F(Cli, RunsASweepAndWritesFilesThatKeepTheSchema) {
     EXPECT_THAT(outcome.out, HasSubstr("throughput"));
     EXPECT_THAT(outcome.out, HasSubstr("tf32 is a GPU tensor-core format")) << "skips are shown";
     EXPECT_THAT(read(run + "/steps.csv"), HasSubstr("h.1.attn.c_attn"));
+    EXPECT_TRUE(std::filesystem::exists(run + "/report.html"));
     if (shell("python3 -c 'import jsonschema'").exit_code != 0) GTEST_SKIP() << "python3 has no jsonschema";
     const Outcome check = shell(std::string(KBENCH_SOURCE_DIR) + "/scripts/validate-result " + run + "/result.json");
     EXPECT_EQ(check.exit_code, 0) << check.out << check.err;
@@ -105,7 +106,7 @@ TEST_F(Cli, MistakesGetOneLineAndExitTwo) {
     expect_refusal("--model gpt2 --batch 0", "must be a whole number of at least 1");
     expect_refusal("--model gpt2 --seq 2000", "n_ctx 1024");
     expect_refusal("--model gpt2 --frobnicate", "--frobnicate");
-    expect_refusal("frobnicate", "one of run, table, ceilings, list, doctor");
+    expect_refusal("frobnicate", "one of run, table, compare, report, ceilings, list, doctor");
     expect_refusal("list everything", "one of models, ops, providers, options, columns");
     expect_refusal("--model gpt2 --out " + directory_.write("a_file", "x").string(), "a_file");
     expect_refusal("--config " + config("{\"n_embd\": 64}"), "key 'n_layer' is missing");
@@ -219,6 +220,41 @@ TEST_F(Cli, ATablesMistakesGetOneLineAndExitTwo) {
     expect_refusal("table " + recorded + " -w 20", "these columns need at least");
     expect_refusal("table " + directory_.write("cut.json", read(recorded).substr(0, 4000)).string(), "not JSON");
     expect_refusal("table " + directory_.write("foreign.json", "{\"a\": 1}").string(), "not a kbench result");
+}
+
+TEST_F(Cli, ComparesTheRecordedGpuWithItsHost) {
+    const std::string recorded = std::string(KBENCH_SOURCE_DIR) + "/results/h200-2026-11-21/";
+    const Outcome both = kbench("compare " + recorded + "gpu " + recorded + "cpu/result.json --price gpu=3.5,cpu=0.8");
+    EXPECT_EQ(both.exit_code, 0) << both.err;
+    EXPECT_THAT(both.out, HasSubstr("End to end: gpt2-large batch 1 seq 1024"));
+    EXPECT_THAT(both.out, HasSubstr("$/1M sequences"));
+    EXPECT_EQ(both.err, "");
+    const Outcome json = kbench("compare " + recorded + "gpu " + recorded + "cpu --format json --top 2");
+    EXPECT_TRUE(json.out.starts_with("{\n  \"runs\"")) << json.out.substr(0, 80);
+}
+
+TEST_F(Cli, ARegressionIsExitOneAndALineOnStderr) {
+    const std::string recorded = std::string(KBENCH_SOURCE_DIR) + "/results/h200-2026-11-21/";
+    const Outcome slower = kbench("compare " + recorded + "gpu " + recorded + "cpu --fail-above 3% --format json");
+    EXPECT_EQ(slower.exit_code, 1);
+    EXPECT_EQ(std::count(slower.err.begin(), slower.err.end(), '\n'), 4) << slower.err;
+    EXPECT_TRUE(slower.err.starts_with("kbench: regression: gpt2-large fp16 batch 1 seq 1024: cpu takes "))
+        << slower.err;
+    const Outcome repeated = kbench("compare " + recorded + "fp16 " + recorded + "fp16-repeat --fail-above 3%");
+    EXPECT_EQ(repeated.exit_code, 0) << repeated.err;
+    EXPECT_THAT(repeated.out, HasSubstr("improvement"));
+}
+
+TEST_F(Cli, AComparisonsMistakesGetOneLineAndExitTwo) {
+    const std::string gpu = std::string(KBENCH_SOURCE_DIR) + "/results/h200-2026-11-21/gpu";
+    expect_refusal("compare " + gpu, "1 results: name two or more");
+    expect_refusal("compare " + gpu + " /nowhere", "/nowhere: cannot be read");
+    expect_refusal("compare " + gpu + " " + directory_.write("foreign.json", "{\"a\": 1}").string(),
+                   "not a kbench result");
+    expect_refusal("compare " + gpu + " " + gpu + " --name a,b --price c=1", "no result is called 'c'; they are a, b");
+    const std::string run = (directory_ / "run").string();
+    kbench("--config " + tiny() + " --backend cpu --quick --out " + run);
+    expect_refusal("compare " + gpu + " " + run, "no point in common: ");
 }
 
 TEST_F(Cli, ListsAndDoctorAnswer) {

@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <functional>
 #include <stdexcept>
 
@@ -62,6 +64,59 @@ TEST(ConditionSampler, GivesMeansOfTheReadingsDuringTheWork) {
     EXPECT_EQ(conditions.power_w.value, 500);
     EXPECT_EQ(conditions.temperature_c.value, 60);
     EXPECT_THAT(conditions.throttle_reasons, IsEmpty());
+}
+
+TEST(ConditionSampler, KeepsEveryReadingInOrderWithItsTime) {
+    FakeMachine machine;
+    machine.reading = [](int n) {
+        MachineReading reading = healthy(n);
+        reading.power_w = Quantity::measured(100 + n);
+        if (n % 2 == 1) reading.temperature_c = Quantity::unavailable("asleep");
+        return reading;
+    };
+    ConditionSampler sampler(machine);
+    sampler.start();
+    machine.wait_for_readings(20);
+    const Conditions conditions = sampler.stop();
+    ASSERT_EQ(conditions.readings.size(), static_cast<std::size_t>(machine.readings.load()));
+    EXPECT_EQ(conditions.readings.front().at_s, 0);
+    for (std::size_t n = 0; n < conditions.readings.size(); ++n) {
+        const ConditionReading& reading = conditions.readings[n];
+        EXPECT_EQ(reading.power_w, 100.0 + static_cast<double>(n));
+        EXPECT_EQ(reading.sm_clock_mhz, 1980);
+        EXPECT_EQ(reading.memory_clock_mhz, 3201);
+        EXPECT_EQ(reading.temperature_c.has_value(), n % 2 == 0);
+        EXPECT_TRUE(n == 0 || reading.at_s > conditions.readings[n - 1].at_s) << n;
+    }
+    sampler.start();
+    EXPECT_EQ(sampler.stop().readings.size(), 2u) << "those of the run before must not come back";
+}
+
+TEST(ConditionSampler, AReadingWithoutFiguresIsNotKept) {
+    FakeMachine machine;
+    machine.reading = [](int n) {
+        if (n % 3 == 1) throw std::runtime_error("busy");
+        return n % 3 == 2 ? MachineReading{} : healthy(n);
+    };
+    ConditionSampler sampler(machine);
+    sampler.start();
+    machine.wait_for_readings(9);
+    const std::size_t kept = sampler.stop().readings.size();
+    EXPECT_EQ(kept, static_cast<std::size_t>(machine.readings + 2) / 3);
+}
+
+TEST(ConditionReadings, AreThinnedEvenlyWithBothEnds) {
+    for (const int n : {2, 511, 512, 513, 1023, 5000}) {
+        std::vector<ConditionReading> readings(static_cast<std::size_t>(n));
+        for (int i = 0; i < n; ++i) readings[static_cast<std::size_t>(i)].at_s = i;
+        const std::vector<ConditionReading> few = thinned(readings, most_readings);
+        ASSERT_EQ(few.size(), std::min(readings.size(), most_readings));
+        EXPECT_EQ(few.front().at_s, 0);
+        EXPECT_EQ(few.back().at_s, n - 1);
+        const double stride = (n - 1.0) / (static_cast<double>(few.size()) - 1);
+        for (std::size_t i = 0; i < few.size(); ++i)
+            EXPECT_LT(std::abs(few[i].at_s - stride * static_cast<double>(i)), 1) << n << " " << i;
+    }
 }
 
 TEST(ConditionSampler, EnergyIsTheCountersDifference) {

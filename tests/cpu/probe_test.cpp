@@ -95,10 +95,13 @@ TEST(Chains, CountTwoFlopsForEachMultiplyAdd) {
     EXPECT_EQ(flops["amx_bf16"], 16 * 16 * 32 * 2);
 }
 
-TEST(Streams, MoveEveryElementOnceWhateverTheThreads) {
+TEST(Streams, MoveEveryElementOnceWhateverTheThreadsAndInstructions) {
     if (const std::string why = Streams::unavailable(); !why.empty()) GTEST_SKIP() << why;
-    for (const int threads : {1, 2, 3}) {
-        Streams streams(3 * 8 * 10'000, threads);
+    for (int run = 0; run < 9; ++run) {
+        const int threads = 1 + run % 3;
+        const auto isa = static_cast<VectorIsa>(run / 3);
+        if (isa > vector_isa()) break;
+        Streams streams(3 * 8 * 10'000, threads, isa);
         ASSERT_EQ(streams.elements(), 10'000 / 64 * 64);
         on_threads(threads, [&](int thread) { streams.triad(thread, 3); });
         double a = 0, b = 0, c = 0;

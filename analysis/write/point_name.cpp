@@ -1,0 +1,15 @@
+// See point_name.h.
+#include "analysis/write/point_name.h"
+
+#include <fmt/format.h>
+
+namespace kbench {
+
+std::string point_name(const Point& point) {
+    return fmt::format("{}{}, batch {}, seq {}, {}, {}{}", point.model,
+                       point.direction == "fwd" ? "" : " " + point.direction, point.batch, point.seq,
+                       name(point.precision), point.backend,
+                       point.attention == "fused" ? "" : ", attention " + point.attention);
+}
+
+}  // namespace kbench

@@ -1,0 +1,50 @@
+// The ledger: stacked bars for the model, by layer and by op, the lines in words, and the check by marginal costs.
+
+function ledgerTraces(groups, names) {
+  return report.lines.map((line, i) => ({ type: 'bar', orientation: 'h', name: plain(line.name), y: names,
+    x: groups.map((group) => group.lines[i] / 1e3), marker: { color: lineColor(i), line: { color: cssColor('paper'), width: 0.5 } },
+    hovertext: groups.map((group) => `<b>${plain(line.name)}</b> ${timeText(group.lines[i])}<br>${plain(group.name)}, ${group.steps} steps, ${timeText(group.time_us)}`),
+    hoverinfo: 'text', textposition: 'none' })).filter((trace) => trace.x.some((value) => value !== 0));
+}
+
+function ledgerChart(into, title, detail, groups, rowHeight) {
+  // Names are positions of the axis, so that two long ones which shorten to the same text keep a bar each.
+  const positions = groups.map((_, i) => i);
+  chart(into, title, detail, () => ({
+    traces: ledgerTraces(groups, positions),
+    layout: baseLayout({ height: 60 + rowHeight * groups.length, barmode: 'relative', bargap: 0.25, margin: { l: 8, r: 12, t: 8, b: 44 },
+      xaxis: axis('ms'), yaxis: axis('', { autorange: 'reversed', tickvals: positions, showgrid: false,
+        ticktext: groups.map((group) => shortened(group.name, isNarrow() ? 16 : 32) + ' ') }) }) }));
+}
+
+function lineRows(ledger) {
+  return report.lines.map((line, i) => [line, i, ledger.total[i]]).filter(([, , us]) => us !== 0)
+    .map(([line, i, us]) => [h('span', { class: 'line' }, swatch(lineColor(i)), line.name), significant(us / 1e3), percent(us / ledger.end_to_end_us), line.what]);
+}
+
+function drawLedger(point) {
+  const into = body('ledger'), ledger = point.ledger;
+  if (ledger.unavailable) return into.append(missing(ledger.unavailable));
+  if (ledger.roofs_unavailable) into.append(missing('The demand of the roofs: ' + ledger.roofs_unavailable));
+  const model = { name: 'model', steps: ledger.steps.length, time_us: ledger.end_to_end_us, lines: ledger.total };
+  ledgerChart(into, 'The whole model, ms', 'Demand of the roofs (blue), losses above it (warm), time between kernels (green), corrections (grey).', [model], 70);
+  const table = into.appendChild(h('div'));
+  const drawTable = () => table.replaceChildren(smallTable('Lines of the ledger', [['line'], ['ms', 'right'], ['share', 'right'], ['what it is', 'what']], lineRows(ledger)));
+  drawTable();
+  themed.push(drawTable);
+  into.append(h('p', { class: ledger.closes ? null : 'warning' }, ledger.closes
+    ? `The account closes: the residual is ${percent(ledger.residual_share)} of the end-to-end time of ${timeText(ledger.end_to_end_us)}.`
+    : `The account does not close: the residual is ${percent(ledger.residual_share)} of the end-to-end time, more than ${percent(ledger.tolerance)}.`));
+  ledgerChart(into, 'By op kind, ms', 'Without the corrections for recording, drift and residual, which are the model’s alone.', ledger.by_op, 30);
+  ledgerChart(into, 'By layer of all blocks, ms', '* stands for the number of the block.', ledger.by_layer, 30);
+}
+
+function drawMarginal(point) {
+  const into = body('marginal'), checks = point.ledger.marginal;
+  if (!checks.length) return into.append(missing('marginal costs were not measured for this point'));
+  into.append(note('Each op kind’s steps run twice in one CUDA graph, less the plain graph next to it: what they cost, by no profiler. It is set beside the ledger’s share.'));
+  const interval = ([low, middle, high]) => `${significant(middle)} [${significant(low)}, ${significant(high)}]`;
+  into.append(smallTable('Ledger and marginal cost, ms with 95 % intervals', [['op'], ['ledger', 'right'], ['marginal', 'right'], ['agree'], ['finding', 'wide']],
+    checks.map((check) => [check.op, interval(check.ledger_ms), interval(check.marginal_ms),
+      h('span', { class: check.agrees ? null : 'bad' }, check.agrees ? 'yes' : 'no'), check.finding])));
+}

@@ -1,0 +1,49 @@
+// kbench compare: results that were measured before, side by side.
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "bench/command/command.h"
+#include "bench/compare_options.h"
+#include "models/error.h"
+
+namespace kbench {
+namespace {
+
+/// Where standard output is no terminal, and for documents.
+constexpr std::size_t usual_width = 100, usual_rows = 10;
+
+std::string written(const Comparison& comparison, const CompareRequest& request) {
+    if (request.format == CompareFormat::json) return write_comparison_json(comparison, request.top);
+    return write_comparison(comparison, request.format, request.top.value_or(usual_rows),
+                            terminal_width().value_or(usual_width));
+}
+
+}  // namespace
+
+int compare_command(const std::vector<std::string>& arguments, const std::string&) {
+    const ParsedCompare parsed = parse_compare(arguments);
+    if (!parsed.help.empty()) {
+        std::fputs(parsed.help.c_str(), stdout);
+        return 0;
+    }
+    const CompareRequest& request = parsed.request;
+    std::vector<NamedResult> runs;
+    std::vector<std::string> paths;
+    for (const std::string& file : request.files) {
+        ResultFile read = read_result(file);
+        paths.push_back(read.path);
+        runs.push_back({"", std::move(read.path), std::move(read.result)});
+    }
+    const std::vector<std::string> names = request.names.empty() ? run_names(paths) : request.names;
+    for (std::size_t i = 0; i < runs.size(); ++i) runs[i].name = names[i];
+
+    const Comparison comparison = compare(runs, request.options);
+    const std::string text = written(comparison, request);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+    for (const std::string& line : comparison.regressions) fmt::print(stderr, "kbench: regression: {}\n", line);
+    return static_cast<int>(comparison.regressions.empty() ? ExitCode::success : ExitCode::failed);
+}
+
+}  // namespace kbench

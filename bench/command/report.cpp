@@ -1,0 +1,103 @@
+// kbench report: the reports of a result that was measured before.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+
+#include "analysis/result_json.h"
+#include "analysis/what_if.h"
+#include "analysis/write/what_if.h"
+#include "analysis/write/writers.h"
+#include "bench/command/command.h"
+#include "bench/machine_path.h"
+#include "bench/report_options.h"
+#include "models/error.h"
+
+namespace kbench {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Where the reports go, made if need be.
+fs::path report_directory(const std::string& out, const fs::path& result_file) {
+    if (out.empty()) return result_file.has_parent_path() ? result_file.parent_path() : fs::path(".");
+    std::error_code error;
+    fs::create_directories(out, error);
+    if (error) throw UsageError(fmt::format("--out {}: {}", out, error.message()));
+    return out;
+}
+
+/// The machine that `--what-if` names: a result is a directory, or a file that says so itself.
+bool names_result(const std::string& what) {
+    return fs::is_directory(what) || fs::path(what).filename().string().find("result") != std::string::npos;
+}
+
+/// The same point, where the other result has it.
+const Point* same_point(const Result& other, const Point& point) {
+    const auto is_same = [&](const Point& p) {
+        return p.end_to_end && p.model == point.model && p.batch == point.batch && p.seq == point.seq &&
+               p.precision == point.precision && p.attention == point.attention && p.direction == point.direction;
+    };
+    const auto found = std::ranges::find_if(other.points, is_same);
+    return found == other.points.end() ? nullptr : &*found;
+}
+
+std::string expectations(const Result& result, const std::string& target) {
+    const bool is_result = names_result(target);
+    const ResultFile other = is_result ? read_result(target) : ResultFile{};
+    const WhatIfMachine source = what_if_machine(result);
+    const WhatIfMachine there = is_result ? what_if_machine(other.result) : what_if_machine(machine_at(target));
+    const Roofs roofs(result);
+    std::string text;
+    for (const Point& point : result.points) {
+        const WhatIf answer = what_if(point, make_ledger(point, roofs), source, there);
+        const Point* measured = same_point(other.result, point);
+        std::optional<WhatIfCheck> check;
+        if (measured != nullptr) check = check_what_if(answer, *measured);
+        if (!text.empty()) text += '\n';
+        text += write_what_if(answer, terminal_width().value_or(100), check ? &*check : nullptr);
+    }
+    return text;
+}
+
+}  // namespace
+
+// Every report that is a file: `kbench run` and `kbench report` write these. Another one is another row.
+std::span<const ReportFormat> report_formats() {
+    static constexpr ReportFormat table[] = {
+        {"html", "report.html", write_html},
+        {"md", "report.md", write_markdown},
+        {"trace", "trace.json", write_trace},
+    };
+    return table;
+}
+
+int report_command(const std::vector<std::string>& arguments, const std::string&) {
+    const ParsedReport parsed = parse_report(arguments);
+    if (!parsed.help.empty()) {
+        std::fputs(parsed.help.c_str(), stdout);
+        return 0;
+    }
+    const ReportRequest& request = parsed.request;
+    const ResultFile file = read_result(request.file);
+    if (!request.what_if.empty()) {
+        std::fputs(expectations(file.result, request.what_if).c_str(), stdout);
+        return 0;
+    }
+    if (request.format == "text") {
+        const std::string text = write_terminal(file.result, static_cast<int>(terminal_width().value_or(100)));
+        std::fwrite(text.data(), 1, text.size(), stdout);
+        return 0;
+    }
+    const fs::path directory = report_directory(request.out, file.path);
+    for (const ReportFormat& format : report_formats()) {
+        if (request.format != "all" && request.format != format.name) continue;
+        write_file_atomically(directory / format.file, format.write(file.result));
+        fmt::print(stderr, "wrote {}\n", (directory / format.file).string());
+    }
+    return 0;
+}
+
+}  // namespace kbench
