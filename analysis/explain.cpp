@@ -28,16 +28,26 @@ std::string level_text(const Verdict& verdict) {
     return verdict.level.empty() ? "" : fmt::format(" ({})", verdict.level);
 }
 
+/// Under this share of the time DRAM's traffic cannot be what binds the whole: half of what the rule of a roof asks
+/// for.
+constexpr double small_dram_share = 0.30;
+
+/// What memory bandwidth has to do with it, which is the first thing that people ask.
+std::string dram_text(const Ledger& ledger, const Attribution& attribution) {
+    const auto dram = std::ranges::find(attribution.levels, Level::dram, &LevelTraffic::level);
+    if (!attribution.unavailable.empty() || dram == attribution.levels.end()) return "";
+    const double share = dram->ms * 1e3 / ledger.end_to_end_us;
+    return fmt::format("; its DRAM traffic ({}) takes {} of the time at full bandwidth{}", name(dram->origin),
+                       percent(share), share < small_dram_share ? ", so memory bandwidth does not bind it" : "");
+}
+
 /// What binds it, with the share that the roofs demand.
 std::string second_sentence(const Ledger& ledger, const Verdict& verdict, const Attribution& attribution) {
     if (!ledger.roofs_unavailable.empty())
         return fmt::format("What binds it cannot be said: {}.", ledger.roofs_unavailable);
     const std::string demand =
         fmt::format("the roofs demand {} of the time", percent(ledger.total.demand_us() / ledger.end_to_end_us));
-    const std::string dram = attribution.unavailable.empty()
-                                 ? fmt::format("; DRAM is the longest demand in steps with {} of it",
-                                               percent(attribution.dram_binding_share))
-                                 : "";
+    const std::string dram = dram_text(ledger, attribution);
     std::string rejected;
     for (const Hypothesis& hypothesis : verdict.hypotheses)
         if (hypothesis.finding == Finding::rejected)
