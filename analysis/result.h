@@ -186,9 +186,10 @@ struct MarginalCost {
 struct Ceiling {
     std::string name;
     Quantity value;
-    double low = 0, high = 0;  ///< 95 % interval of the median of its runs
-    double clock_mhz = 0;      ///< of the SMs or cores while it was measured; 0: unknown
-    Quantity datasheet;        ///< what the maker states
+    /// 95 % interval of the median of its runs; on a CPU, where the value is the fastest run, the median and the value.
+    double low = 0, high = 0;
+    double clock_mhz = 0;  ///< of the SMs or cores while it was measured; 0: unknown
+    Quantity datasheet;    ///< what the maker states
 };
 
 /// The roofs that a run is set against.

@@ -41,7 +41,8 @@ std::string ceilings_markdown() {
         "--help` and `kbench list ceilings` say the same.\n\n"
         "    kbench ceilings [options]\n\n"
         "Shows what this machine can do at the most, measured by loops that do nothing else, with the 95 % interval of "
-        "the median of their runs, the clock of the cores or SMs meanwhile, and the datasheet's value where "
+        "the median of their runs (on a CPU, where other work only takes away, the fastest run and the median), the "
+        "clock of the cores or SMs meanwhile, and the datasheet's value where "
         "kbench knows the device. They are remembered by device, driver and clocks in ceilings.json of the cache "
         "directory; `kbench run` uses the same.\n\n" +
         markdown_of(ceilings_options()) + "\n## Ceilings\n\n| ceiling | unit | backend | what is measured |\n" +

@@ -44,7 +44,7 @@ const CeilingColumn ceiling_columns[] = {
          const CeilingKind* kind = kind_of(c);
          return std::string(kind != nullptr ? kind->unit : "");
      }},
-    {{"95 % interval"},
+    {{"interval"},
      [](const Ceiling& c) {
          return c.value.value ? fmt::format("{} to {}", significant(c.low, digits), significant(c.high, digits)) : "";
      }},

@@ -212,7 +212,7 @@ std::string ceilings_section(const CeilingRun& run, Heading heading) {
     MarkdownTable table({{"ceiling", Align::left},
                          {"unit", Align::left},
                          {"value"},
-                         {"95 % interval"},
+                         {"interval"},
                          {"at MHz"},
                          {"datasheet"},
                          {"share %"},

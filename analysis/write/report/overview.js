@@ -34,7 +34,7 @@ function drawCeilings() {
       row.value === null ? row.reason : `${significant(row.low, 4)} to ${significant(row.high, 4)}`, row.unit, origin(row.origin),
       row.datasheet === null ? 'na' : significant(row.datasheet, 4), share, row.clock_mhz === null ? 'na' : significant(row.clock_mhz, 4), row.what];
   });
-  into.append(smallTable('Roofs measured here, beside what the maker states', [['ceiling'], ['value', 'right'], ['95 % interval', 'right'], ['unit'],
+  into.append(smallTable('Roofs measured here, beside what the maker states', [['ceiling'], ['value', 'right'], ['interval', 'right'], ['unit'],
     ['origin'], ['datasheet', 'right'], ['share of it', 'right'], ['clock MHz', 'right'], ['what it is', 'wide']], rows));
   into.append(note([run.device, run.driver && 'driver ' + run.driver, run.measured_at && 'measured ' + run.measured_at].filter(Boolean).join(', ')));
 }
