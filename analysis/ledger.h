@@ -70,7 +70,7 @@ std::vector<Demand> demands_of(const StepResult& step, const Roofs& roofs, Origi
 
 struct StepLedger {
     const StepResult* step = nullptr;  ///< into the point
-    double time_us = 0;                ///< kernels and the gaps between them; without records the step run's median
+    double time_us = 0;                ///< kernels and the gaps between them; without records the step run's mean
     std::vector<Demand> demands;       ///< longest run_us first; a counted zero is one; empty without roofs
     Lines lines;                       ///< sum to time_us and the gap before the step; zero where it was not timed
     bool split = false;                ///< by counters: idle SMs, instructions and waiting are known, rest is not used

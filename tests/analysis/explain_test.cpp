@@ -27,12 +27,20 @@ TEST(Answer, SaysHowLongWhatBindsAndWhatWouldChangeIt) {
     EXPECT_EQ(answer[0],
               "made up at batch 1, sequence length 64, fp32 takes 1.00 ms on this GPU; steps, gaps and corrections add "
               "up to it within 0.0 %.");
-    EXPECT_EQ(answer[1],
-              "It is bandwidth-bound (DRAM); not compute-bound, not launch-bound, not occupancy-limited: 100 % of the "
-              "steps' time is bandwidth-bound (DRAM); the roofs demand 80 % of the time; DRAM is the longest demand in "
-              "steps with 100 % of it.");
+    EXPECT_EQ(
+        answer[1],
+        "It is bandwidth-bound (DRAM); not compute-bound, not launch-bound, not occupancy-limited: 100 % of the "
+        "steps' time is bandwidth-bound (DRAM); the roofs demand 80 % of the time; its DRAM traffic (measured) takes "
+        "80 % of the time at full bandwidth.");
     EXPECT_THAT(answer[2], HasSubstr("the largest loss is waiting (20 % of the time"));
     EXPECT_THAT(answer[2], HasSubstr("more bandwidth"));
+}
+
+TEST(Answer, SaysThatLittleTrafficDoesNotBind) {
+    EXPECT_THAT(answer_of({{.us = 1000, .dram = 0.29, .compulsory = 0.29}})[1],
+                HasSubstr("takes 29 % of the time at full bandwidth, so memory bandwidth does not bind it"));
+    EXPECT_THAT(answer_of({{.us = 1000, .dram = 0.31, .compulsory = 0.31}})[1],
+                testing::Not(HasSubstr("does not bind it")));
 }
 
 TEST(Answer, ConfessesThatTheAccountDoesNotClose) {
