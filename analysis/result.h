@@ -150,8 +150,10 @@ struct RecordInflation {
 struct ActivityRun {
     std::string unavailable;  ///< why there is none; empty when there is one
     int runs = 0;
-    double profiled_ms = 0;              ///< end to end with records on, by events, median
-    double unprofiled_ms = 0;            ///< the same without records, between the recorded runs; 0: not measured
+    double profiled_ms = 0;  ///< end to end with records on, by events, median
+    /// The same without records, between the recorded runs; on a CPU the forwards whose steps were timed, mean, less
+    /// what reading the clock takes. 0: not measured.
+    double unprofiled_ms = 0;
     double kernels_ms = 0, gaps_ms = 0;  ///< sums of the kernels' times and of the gaps between them
     std::vector<RecordInflation> inflation;
 };

@@ -49,6 +49,7 @@ struct Measurement {
 struct StepTimes {
     std::vector<double> us;
     double overhead_us = 0;
+    double whole_us = 0;  ///< from the first mark to the last, less all marks; 0 where marks disturb the forward
 };
 
 /// The kernels that each step launched.

@@ -32,9 +32,6 @@ using Clock = std::chrono::steady_clock;
 /// Left free for what is not ours: the context, library handles, page tables.
 constexpr std::int64_t reserved_bytes = std::int64_t{256} << 20;
 
-/// Fewer pairs of forwards with and without marks say nothing of how well the steps add up on a CPU.
-constexpr int fewest_step_runs = 6;
-
 /// How many times the time for marginal costs may be exceeded for the fewest samples that make an interval.
 constexpr double marginal_patience = 15;
 
@@ -248,23 +245,18 @@ class PointRun {
         step("steps");
         const PhaseTimer timer(point_, "steps");
         std::vector<std::vector<double>> times(point_.steps.size());
-        std::vector<double> overheads, plain_ms;
-        const Measurement forward = backend_.measurements().front();
+        std::vector<double> overheads, whole_ms;
         const auto start = Clock::now();
         for (int r = 0; r < options_.step_runs; ++r) {
-            // In turn with forwards without marks, so that the sum of steps and the whole are of the same minutes.
-            if (backend_.kind() == BackendKind::cpu && options_.step_runs > 1)
-                plain_ms.push_back(forward.chunk().front());
             const StepTimes run = backend_.step_times();
             overheads.push_back(run.overhead_us);
+            if (run.whole_us > 0) whole_ms.push_back(run.whole_us * 1e-3);
             for (std::size_t s = 0; s < run.us.size(); ++s) times[s].push_back(run.us[s]);
-            const bool enough = r + 1 >= fewest_step_runs || plain_ms.empty();
-            const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-            if (enough && seconds > options_.sampler.time_budget_s) break;
+            if (std::chrono::duration<double>(Clock::now() - start).count() > options_.sampler.time_budget_s) break;
         }
         for (std::size_t s = 0; s < times.size(); ++s) point_.steps[s].time_us = summarise(times[s]);
         point_.step_overhead_us = Quantity::measured(summarise(overheads).median);
-        if (!plain_ms.empty()) point_.activity.unprofiled_ms = summarise(plain_ms).mean;  // as the steps' times add up
+        if (!whole_ms.empty()) point_.activity.unprofiled_ms = summarise(whole_ms).mean;  // as the steps' times add up
     }
 
     /// Timing stands alone: where kernels cannot be recorded or counted, the result says why.
