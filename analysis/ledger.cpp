@@ -303,6 +303,21 @@ double Ledger::residual_share() const { return end_to_end_us > 0 ? total[Line::r
 
 bool Ledger::closes() const { return unavailable.empty() && std::abs(residual_share()) <= closing_tolerance; }
 
+std::optional<RoofBreach> worst_breach(const Result& result) {
+    const Roofs roofs(result);
+    std::optional<RoofBreach> worst;
+    for (const Point& point : result.points)
+        for (const StepLedger& entry : make_ledger(point, roofs).steps)
+            for (const Demand& demand : entry.demands) {
+                // Bytes that nobody counted may never have left a cache.
+                if (entry.time_us <= 0 || (demand.level && demand.origin != Origin::measured)) continue;
+                const double excess = demand.us / entry.time_us - 1;
+                if (excess > std::max(breach_tolerance, worst ? worst->excess : 0))
+                    worst = {fmt::format("{} {}", entry.step->index, entry.step->layer), demand.roof.ceiling, excess};
+            }
+    return worst;
+}
+
 Ledger make_ledger(const Point& point, const Roofs& roofs) {
     Ledger ledger;
     if (!point.end_to_end) {

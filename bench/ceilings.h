@@ -47,6 +47,12 @@ std::map<std::string, CeilingRun> read_ceiling_file(const std::filesystem::path&
 CeilingRun obtain_ceilings(const CeilingSource& source, const Environment& environment, const CeilingRequest& request,
                            const std::filesystem::path& file, std::vector<std::string>& warnings);
 
+/// Where a step of `result` was faster than a measured roof allows (worst_breach), measures the ceilings once more and
+/// keeps the higher of both: a shared machine may have given the probes less than the model. What still stands above a
+/// roof is a warning of the result. Returns whether `result` changed.
+bool mend_low_ceilings(const CeilingSource& source, const CeilingRequest& request, const std::filesystem::path& file,
+                       Result& result);
+
 /// Where ceilings are remembered below a cache directory.
 std::filesystem::path ceiling_file(const std::filesystem::path& cache_directory);
 

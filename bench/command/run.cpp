@@ -130,6 +130,9 @@ int run_command(const std::vector<std::string>& arguments, const std::string& co
         if (!result.points.empty()) print(result, request);
         throw;
     }
+    if (mend_low_ceilings(ceiling_source(*backend), request.ceilings, ceiling_file(request.run.cache_directory),
+                          result))
+        write_file_atomically(request.run.out / "result.json", to_text(result));
     print(result, request);
 
     const auto done = std::ranges::find(result.points, PointStatus::done, &Point::status);

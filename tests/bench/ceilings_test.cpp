@@ -104,6 +104,45 @@ TEST_F(Device, IsMeasuredAgainWhenAskedAndThatIsRemembered) {
     EXPECT_EQ(measured_, 2);
 }
 
+/// One timed step that moved `bytes` in a microsecond, as counted; 1000 bytes a microsecond are 1 GB/s.
+Result result_with_step(const CeilingRun& ceilings, double bytes) {
+    Result result;
+    result.environment = gpu_environment();
+    result.ceilings = ceilings;
+    Point& point = result.points.emplace_back();
+    point.backend = "cuda";
+    point.status = PointStatus::done;
+    point.end_to_end.emplace().latency.summary_ms.median = 0.001;
+    StepResult& step = point.steps.emplace_back();
+    step.layer = "copy";
+    step.time_us.emplace().mean = 1;
+    step.time_us->median = 1;
+    step.counters = {{"dram_read_bytes", bytes}, {"dram_write_bytes", 0}};
+    return result;
+}
+
+TEST_F(Device, IsMeasuredAgainWhenAStepBeatsItsRoof) {
+    Result within = result_with_step(obtain(), 1010);  // 1 % above the first measurement's 1 GB/s
+    EXPECT_FALSE(mend_low_ceilings(source(), {CeilingPolicy::automatic, 2}, file(), within));
+    EXPECT_EQ(measured_, 1);
+    Result mended = result_with_step(obtain(), 1900);  // the second measurement says 2 GB/s
+    EXPECT_TRUE(mend_low_ceilings(source(), {CeilingPolicy::automatic, 2}, file(), mended));
+    EXPECT_EQ(value(mended.ceilings), 2);
+    EXPECT_THAT(mended.warnings, IsEmpty());
+    EXPECT_EQ(value(obtain()), 2) << "remembered";
+    Result above = result_with_step(obtain(), 3900);  // and the third 3, which is still too low
+    EXPECT_TRUE(mend_low_ceilings(source(), {CeilingPolicy::automatic, 2}, file(), above));
+    EXPECT_THAT(above.warnings, ElementsAre(HasSubstr("step 0 copy ran 30 % above the roof dram_read")));
+}
+
+TEST_F(Device, KeepsTheHigherOfTwoMeasurements) {
+    CeilingRun first = obtain();
+    first.ceilings[0].value = Quantity::measured(5);
+    Result result = result_with_step(first, 6000);
+    EXPECT_TRUE(mend_low_ceilings(source(), {CeilingPolicy::automatic, 2}, file(), result));
+    EXPECT_EQ(value(result.ceilings), 5);
+}
+
 TEST_F(Device, IsNotMeasuredWhereNoneAreWanted) {
     const CeilingRun run = obtain(CeilingPolicy::none);
     EXPECT_EQ(measured_, 0);
