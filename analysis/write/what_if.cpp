@@ -61,7 +61,7 @@ std::string question(const WhatIf& answer) {
 
 std::string headline(const WhatIf& answer) {
     const std::string gaps =
-        answer.gaps_ms > 0 ? fmt::format("; {} of both are gaps", milliseconds(answer.gaps_ms)) : "";
+        answer.gaps_ms > 1e-6 ? fmt::format("; {} of both are gaps", milliseconds(answer.gaps_ms)) : "";
     return fmt::format("{} expected there ({} to {}; {}), {} here, {} times as long{}.",
                        milliseconds(answer.there_ms.value), milliseconds(answer.there_ms.low),
                        milliseconds(answer.there_ms.high), name(answer.origin), milliseconds(answer.here_ms),
