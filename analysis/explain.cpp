@@ -109,7 +109,7 @@ Explanation explain(const Result& result, const Point& point) {
     Explanation explanation;
     explanation.ledger = make_ledger(point, roofs);
     const Ledger& ledger = explanation.ledger;
-    explanation.roofline = make_roofline(point, roofs);
+    explanation.roofline = make_roofline(ledger, roofs);
     explanation.attribution = attribute_bandwidth(ledger, roofs);
     explanation.verdicts = judge(ledger, roofs);
     if (!ledger.unavailable.empty()) {

@@ -8,7 +8,6 @@
 #include <map>
 
 #include "analysis/breakdown.h"
-#include "analysis/ledger.h"
 
 namespace kbench {
 namespace {
@@ -108,9 +107,8 @@ class Groups {
 
 }  // namespace
 
-Roofline make_roofline(const Point& point, const Roofs& roofs) {
+Roofline make_roofline(const Ledger& ledger, const Roofs& roofs) {
     Roofline roofline;
-    const Ledger ledger = make_ledger(point, roofs);
     roofline.unavailable = !ledger.unavailable.empty() ? ledger.unavailable : ledger.roofs_unavailable;
     if (!roofline.unavailable.empty()) return roofline;
     for (const Level level : levels)

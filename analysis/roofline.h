@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analysis/ceilings.h"
+#include "analysis/ledger.h"
 #include "analysis/result.h"
 
 namespace kbench {
@@ -31,6 +32,7 @@ struct Roofline {
     std::vector<RooflinePoint> model;  ///< one a level
 };
 
-Roofline make_roofline(const Point& point, const Roofs& roofs);
+/// From the demands of `ledger`, which was made with these roofs.
+Roofline make_roofline(const Ledger& ledger, const Roofs& roofs);
 
 }  // namespace kbench

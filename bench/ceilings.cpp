@@ -179,9 +179,15 @@ bool mend_low_ceilings(const CeilingSource& source, const CeilingRequest& reques
             ceiling = *before;
     }
     if (run.unavailable.empty()) {
+        const double measured_s = run.seconds;
         run.seconds += result.ceilings.seconds;
         result.ceilings = run;
-        remember(file, ceiling_key(source, result.environment), run, result.warnings);
+        // Those of a throttled machine were not remembered, and the better of both must not be either.
+        const std::string key = ceiling_key(source, result.environment);
+        const std::map<std::string, CeilingRun> remembered = read_ceiling_file(file, result.warnings);
+        const auto own = remembered.find(key);
+        if (own != remembered.end() && own->second.measured_at == run.measured_at && own->second.seconds == measured_s)
+            remember(file, key, run, result.warnings);
     }
     if (const std::optional<RoofBreach> breach = worst_breach(result))
         result.warnings.push_back(fmt::format(

@@ -12,7 +12,10 @@ namespace {
 
 using known::Step;
 
-Roofline roofline_of(const Result& result) { return make_roofline(result.points.front(), Roofs(result)); }
+Roofline roofline_of(const Result& result) {
+    const Roofs roofs(result);
+    return make_roofline(make_ledger(result.points.front(), roofs), roofs);
+}
 
 const RooflinePoint& at(const std::vector<RooflinePoint>& marks, Level level, bool compulsory,
                         const std::string& name) {

@@ -143,6 +143,15 @@ TEST_F(Device, KeepsTheHigherOfTwoMeasurements) {
     EXPECT_EQ(value(result.ceilings), 5);
 }
 
+TEST_F(Device, WhatAThrottledMachineGaveTheSecondTimeIsNotRemembered) {
+    Result result = result_with_step(obtain(), 1900);
+    state_.mask = 0x40;  // hw_thermal_slowdown
+    EXPECT_TRUE(mend_low_ceilings(source(), {CeilingPolicy::automatic, 2}, file(), result));
+    EXPECT_EQ(value(result.ceilings), 2);
+    state_.mask = 0;
+    EXPECT_EQ(value(obtain()), 1) << "the first measurement's";
+}
+
 TEST_F(Device, IsNotMeasuredWhereNoneAreWanted) {
     const CeilingRun run = obtain(CeilingPolicy::none);
     EXPECT_EQ(measured_, 0);
