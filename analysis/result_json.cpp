@@ -3,6 +3,7 @@
 #include "analysis/result_json.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <charconv>

@@ -54,8 +54,9 @@ std::string ceilings_markdown() {
 
 ParsedCeilings parse_ceilings_command(const std::vector<std::string>& arguments) {
     ParsedCeilings parsed;
-    CLI::App app("Shows the roofs of this machine, measured now if they are not remembered.", "kbench ceilings");
-    parsed.help = parse_options(app, ceilings_options(), parsed.request, arguments);
+    constexpr CommandText command{"kbench ceilings",
+                                  "Shows the roofs of this machine, measured now if they are not remembered."};
+    parsed.help = parse_options(command, ceilings_options(), parsed.request, arguments);
     return parsed;
 }
 

@@ -87,9 +87,10 @@ std::string compare_options_markdown() { return markdown_of(compare_options()); 
 ParsedCompare parse_compare(const std::vector<std::string>& arguments) {
     ParsedCompare parsed;
     CompareRequest& request = parsed.request;
-    CLI::App app("Compares results: what takes longer, why, and what it costs. Nothing is measured.", "kbench compare");
-    app.add_option("RESULT", request.files, "result.json files, or the directories that hold one; the first is A");
-    parsed.help = parse_options(app, compare_options(), request, arguments);
+    constexpr CommandText command{"kbench compare",
+                                  "Compares results: what takes longer, why, and what it costs. Nothing is measured.",
+                                  "RESULT", "result.json files, or the directories that hold one; the first is A"};
+    parsed.help = parse_options(command, compare_options(), request, arguments, &request.files);
     if (!parsed.help.empty()) return parsed;
     if (request.files.size() < 2)
         throw UsageError(fmt::format("{} results: name two or more, as in `kbench compare A/result.json B/result.json`",

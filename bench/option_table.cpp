@@ -1,6 +1,7 @@
 // What every table of options needs; see option_table.h.
 #include "bench/option_table.h"
 
+#include <CLI/CLI.hpp>
 #include <sstream>
 
 namespace kbench {
@@ -21,10 +22,21 @@ std::string word(std::string_view option, const std::string& text, std::span<con
     throw UsageError(fmt::format("{} '{}': must be one of {}", option, text, list));
 }
 
-std::string parse_with(CLI::App& app, const std::vector<std::string>& arguments) {
-    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+std::string parse_arguments(const CommandText& command, std::span<const BoundOption> options,
+                            std::vector<std::string>* unnamed, const std::vector<std::string>& arguments) {
+    CLI::App app(std::string(command.what), std::string(command.name));
+    if (unnamed != nullptr) app.add_option(std::string(command.argument), *unnamed, std::string(command.argument_what));
+    for (const BoundOption& option : options) {
+        if (option.value.empty())
+            app.add_flag_callback(
+                std::string(option.name), [&option] { option.set(""); }, option.help);
+        else
+            app.add_option_function<std::string>(std::string(option.name), option.set, option.help)
+                ->type_name(std::string(option.value))
+                ->trigger_on_parse();
+    }
     try {
-        app.parse(reversed);
+        app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
     } catch (const CLI::CallForHelp&) {
         return app.help();
     } catch (const CLI::ParseError& error) {

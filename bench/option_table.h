@@ -3,12 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <charconv>
+#include <functional>
 #include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "models/error.h"
@@ -44,26 +45,43 @@ inline std::string word(std::string_view option, const std::string& text,
     return word(option, text, std::span(allowed.begin(), allowed.size()));
 }
 
-/// Runs `app` over `arguments`. Returns the help text if it was asked for, else nothing. Throws UsageError, one line.
-std::string parse_with(CLI::App& app, const std::vector<std::string>& arguments);
+/// What a command's help begins with: its name, what it does, and the arguments that have no option's name, if any.
+struct CommandText {
+    std::string_view name, what;
+    std::string_view argument = {}, argument_what = {};
+};
 
-/// Sets what `arguments` say in `request`, with whatever else the caller has added to `app`; returns as `parse_with`.
+/// One option of a command, bound to where its value goes.
+struct BoundOption {
+    std::string_view name, value;
+    std::string help;
+    std::function<void(const std::string& text)> set;
+};
+
+/// Calls `set` of each option that `arguments` name; what has no option's name goes to `unnamed`, which stands only
+/// where the command takes such. Returns the help text if it was asked for, else nothing. Throws UsageError, one line.
+std::string parse_arguments(const CommandText& command, std::span<const BoundOption> options,
+                            std::vector<std::string>* unnamed, const std::vector<std::string>& arguments);
+
+/// The options of `table`, for `request`.
 template <class Request>
-std::string parse_options(CLI::App& app, std::span<const OptionOf<Request>> table, Request& request,
-                          const std::vector<std::string>& arguments) {
+std::vector<BoundOption> bind_options(std::span<const OptionOf<Request>> table, Request& request) {
+    std::vector<BoundOption> options;
     for (const OptionOf<Request>& option : table) {
         std::string help(option.help);
         if (!option.fallback.empty()) help += fmt::format(" [{}]", option.fallback);
-        const auto set = [&request, &option](const std::string& text) { option.set(request, text); };
-        if (option.value.empty())
-            app.add_flag_callback(
-                std::string(option.name), [set] { set(""); }, help);
-        else
-            app.add_option_function<std::string>(std::string(option.name), set, help)
-                ->type_name(std::string(option.value))
-                ->trigger_on_parse();
+        options.push_back({option.name, option.value, std::move(help),
+                           [&request, &option](const std::string& text) { option.set(request, text); }});
     }
-    return parse_with(app, arguments);
+    return options;
+}
+
+/// Sets what `arguments` say in `request`; returns as `parse_arguments`.
+template <class Request>
+std::string parse_options(const CommandText& command, std::type_identity_t<std::span<const OptionOf<Request>>> table,
+                          Request& request, const std::vector<std::string>& arguments,
+                          std::vector<std::string>* unnamed = nullptr) {
+    return parse_arguments(command, bind_options<Request>(table, request), unnamed, arguments);
 }
 
 /// The table for docs/.

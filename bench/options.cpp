@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -167,9 +166,9 @@ std::string options_markdown() {
 
 ParsedRun parse_run(const std::vector<std::string>& arguments) {
     ParsedRun parsed;
-    CLI::App app("Runs a model, verifies every kind of step, times it and writes result.json and steps.csv.",
-                 "kbench run");
-    parsed.help = parse_options(app, run_options(), parsed.request, arguments);
+    constexpr CommandText command{
+        "kbench run", "Runs a model, verifies every kind of step, times it and writes result.json and steps.csv."};
+    parsed.help = parse_options(command, run_options(), parsed.request, arguments);
     if (parsed.help.empty()) resolve(parsed.request);
     return parsed;
 }

@@ -73,10 +73,10 @@ std::string report_markdown() {
 ParsedReport parse_report(const std::vector<std::string>& arguments) {
     ParsedReport parsed;
     std::vector<std::string> files;
-    CLI::App app("Draws the reports of a result again. Nothing is measured; result.json stays as it is.",
-                 "kbench report");
-    app.add_option("RESULT", files, "result.json, or the directory that holds one");
-    parsed.help = parse_options(app, report_options(), parsed.request, arguments);
+    constexpr CommandText command{
+        "kbench report", "Draws the reports of a result again. Nothing is measured; result.json stays as it is.",
+        "RESULT", "result.json, or the directory that holds one"};
+    parsed.help = parse_options(command, report_options(), parsed.request, arguments, &files);
     if (!parsed.help.empty()) return parsed;
     if (files.size() != 1)
         throw UsageError(files.empty()

@@ -85,9 +85,9 @@ std::string table_markdown() {
 ParsedTable parse_table(const std::vector<std::string>& arguments) {
     ParsedTable parsed;
     TableRequest& request = parsed.request;
-    CLI::App app("Shows a result as a table. Nothing is measured.", "kbench table");
-    app.add_option("RESULT", request.files, "result.json files, or the directories that hold one");
-    parsed.help = parse_options(app, table_options(), request, arguments);
+    constexpr CommandText command{"kbench table", "Shows a result as a table. Nothing is measured.", "RESULT",
+                                  "result.json files, or the directories that hold one"};
+    parsed.help = parse_options(command, table_options(), request, arguments, &request.files);
     if (!parsed.help.empty()) return parsed;
     if (request.files.empty())
         throw UsageError("no RESULT: name a result.json or the directory that holds one, as in `kbench table FILE`");

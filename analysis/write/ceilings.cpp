@@ -1,5 +1,6 @@
 // `kbench ceilings` in each of its formats.
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 

@@ -1,7 +1,6 @@
 // kbench list machines: the machines that kbench knows from datasheets, and where each of their roofs is stated.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 
@@ -10,6 +9,7 @@
 #include "analysis/write/table.h"
 #include "bench/command/command.h"
 #include "bench/machine_path.h"
+#include "bench/option_table.h"
 #include "models/error.h"
 
 namespace kbench {
@@ -61,18 +61,20 @@ void print_one(const MachineFile& machine) {
 }  // namespace
 
 void list_machines(const std::vector<std::string>& options) {
-    std::string id;
-    CLI::App app("Lists the machines whose datasheets kbench knows.", "kbench list machines");
-    app.add_option("--id", id, "one machine with the sources of its roofs; or the path of a machine file (.json)")
-        ->type_name("NAME");
-    try {
-        app.parse(std::vector<std::string>(options.rbegin(), options.rend()));
-    } catch (const CLI::CallForHelp&) {
-        fmt::print("{}", app.help());
+    struct Request {
+        std::string id;
+    } request;
+    static constexpr OptionOf<Request> table[] = {
+        {"--id", "NAME", "", "one machine with the sources of its roofs; or the path of a machine file (.json)",
+         [](Request& r, const std::string& text) { r.id = text; }},
+    };
+    constexpr CommandText command{"kbench list machines", "Lists the machines whose datasheets kbench knows."};
+    const std::string help = parse_options(command, table, request, options);
+    if (!help.empty()) {
+        fmt::print("{}", help);
         return;
-    } catch (const CLI::ParseError& error) {
-        throw UsageError(fmt::format("{}; kbench list machines takes --id NAME", error.what()));
     }
+    const std::string& id = request.id;
     if (id.empty()) return print_all();
     print_one(machine_at(id));
 }

@@ -1,13 +1,13 @@
 // kbench list metrics: every metric of a chip, the counters it is read from, and the passes that a set takes.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <utility>
 
 #include "bench/backend.h"
 #include "bench/command/command.h"
 #include "bench/metric_sets.h"
+#include "bench/option_table.h"
 #include "models/error.h"
 #ifdef KBENCH_HAVE_CUDA
 #include "bench/cuda/cupti_host.h"
@@ -20,20 +20,18 @@ struct Request {
     std::string chip, set, help;
 };
 
+constexpr OptionOf<Request> table[] = {
+    {"--chip", "NAME", "this machine's GPU", "as CUPTI names it, such as GA100 or GH100",
+     [](Request& r, const std::string& text) { r.chip = text; }},
+    {"--set", "NAME", "all", "only this set", [](Request& r, const std::string& text) { r.set = text; }},
+};
+
 Request parse(const std::vector<std::string>& options) {
     Request request;
-    CLI::App app("Lists the metrics of a chip by set, the chip's counters behind them, and the passes of each set.",
-                 "kbench list metrics");
-    app.add_option("--chip", request.chip, "as CUPTI names it, such as GA100 or GH100 [this machine's GPU]")
-        ->type_name("NAME");
-    app.add_option("--set", request.set, "only this set [all]")->type_name("NAME");
-    try {
-        app.parse(std::vector<std::string>(options.rbegin(), options.rend()));
-    } catch (const CLI::CallForHelp&) {
-        request.help = app.help();
-    } catch (const CLI::ParseError& error) {
-        throw UsageError(fmt::format("{}; kbench list metrics takes --chip NAME and --set NAME", error.what()));
-    }
+    constexpr CommandText command{
+        "kbench list metrics",
+        "Lists the metrics of a chip by set, the chip's counters behind them, and the passes of each set."};
+    request.help = parse_options(command, table, request, options);
     return request;
 }
 

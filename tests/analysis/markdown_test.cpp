@@ -1,6 +1,7 @@
 // report.md: its layout by golden file, and that what names hold stays text.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <sstream>
 

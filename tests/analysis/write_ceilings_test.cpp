@@ -1,6 +1,7 @@
 // Ceilings as people read them, and the datasheet's values beside them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "analysis/ceilings.h"
 #include "analysis/machine.h"

@@ -1,6 +1,7 @@
 // The loops behind the CPU's ceilings do all the work that they claim, and what they give is plausible.
 #include "cpu/probe/probe.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <omp.h>
 
@@ -158,18 +159,26 @@ TEST(MeasureCeilings, GivesEveryKindOnceMeasuredOrWithAReason) {
     EXPECT_EQ(i, ceilings.size());
 }
 
-// An FMA a cycle at the least, four at the most, in the lanes that the instruction has: neither is a loop that was
-// optimised away so slow, nor can one be this fast.
+// A third of an FMA a cycle at the least, four at the most, in the lanes that the instruction has: no loop that
+// executes its chains is so slow, and one that was optimised away is faster. Other tests share the cores and may slow
+// the loop or the reading of the clock, so one measurement out of five must be plausible; a wrong loop never is.
 TEST(MeasureCeilings, OneCoreComputesWhatItsClockAllows) {
-    for (const Ceiling& ceiling : measure_ceilings(0.2, std::int64_t{1} << 30)) {
-        if (!ceiling.name.starts_with("avx") || !ceiling.name.ends_with("fp32_one_core") || !ceiling.value.value ||
-            ceiling.clock_mhz == 0)
-            continue;
-        const double lanes = ceiling.name.starts_with("avx512") ? 16 : 8;
-        const double fmas_a_cycle = *ceiling.value.value * 1e12 / (2 * lanes) / (ceiling.clock_mhz * 1e6);
-        EXPECT_GT(fmas_a_cycle, 0.3) << ceiling.name;
-        EXPECT_LT(fmas_a_cycle, 4.5) << ceiling.name;
+    std::string implausible;
+    for (int attempt = 0; attempt < 5; ++attempt) {
+        implausible.clear();
+        for (const Ceiling& ceiling : measure_ceilings(0.2, std::int64_t{1} << 30)) {
+            if (!ceiling.name.starts_with("avx") || !ceiling.name.ends_with("fp32_one_core") || !ceiling.value.value ||
+                ceiling.clock_mhz == 0)
+                continue;
+            const double lanes = ceiling.name.starts_with("avx512") ? 16 : 8;
+            const double fmas_a_cycle = *ceiling.value.value * 1e12 / (2 * lanes) / (ceiling.clock_mhz * 1e6);
+            if (fmas_a_cycle < 0.3 || fmas_a_cycle > 4.5)
+                implausible += fmt::format("{}: {:.2f} FMAs a cycle at {:.0f} MHz\n", ceiling.name, fmas_a_cycle,
+                                           ceiling.clock_mhz);
+        }
+        if (implausible.empty()) return;
     }
+    FAIL() << implausible;
 }
 
 }  // namespace
