@@ -353,12 +353,16 @@ void add_point_columns(std::vector<Column>& list) {
                           [](const TableRow& row) { return Value(row.point->batch); }));
     list.push_back(of_row("seq_len", Align::right, "sequence length in tokens",
                           [](const TableRow& row) { return Value(row.point->seq); }));
+    list.push_back(of_row("repeat", Align::right, "number of the repeat of the point in its sweep, from 1",
+                          [](const TableRow& row) { return Value(std::int64_t{row.point->repeat}); }));
     list.push_back(of_row("precision", Align::left, "precision asked for", [](const TableRow& row) {
         if (row.steps.empty()) return Value(std::string(name(row.point->precision)));
         return shared(row, [](const PlacedStep& placed) { return Value(std::string(name(placed.step->precision))); });
     }));
     list.push_back(of_row("status", Align::left, "of the point: done, skipped or failed",
                           [](const TableRow& row) { return Value(std::string(name(row.point->status))); }));
+    list.push_back(of_row("reason", Align::left, "why the point was skipped or has failed",
+                          [](const TableRow& row) { return text_or_na(row.point->reason); }));
     list.push_back(figure("latency_ms", "latency ms", "ms", "the point's time end to end, median", 4,
                           [](const TableRow& row) -> std::optional<double> {
                               if (!row.point->end_to_end) return std::nullopt;
