@@ -33,6 +33,7 @@ inline RunOptions small_run(const std::filesystem::path& out) {
     options.sampler.time_budget_s = 0.05;
     options.sampler.min_samples = 3;
     options.step_runs = 1;
+    options.marginal_s = 0.01;
     return options;
 }
 
