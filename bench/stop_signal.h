@@ -3,7 +3,8 @@
 
 namespace kbench {
 
-/// While it lives, the first SIGINT or SIGTERM only asks for a stop; the second ends the process as it usually would.
+/// While it lives, the first SIGINT or SIGTERM only asks for a stop; one that comes a second later or more ends the
+/// process as it usually would. Sooner it is the same wish: timeout(1) and terminals may send it more than once.
 /// One at a time.
 class StopSignals {
   public:
