@@ -15,6 +15,20 @@
 #include "models/error.h"
 
 namespace kbench {
+namespace {
+
+/// What Google Benchmark's JSON does not know of the machine and the build.
+std::map<std::string, std::string> context_of(const Environment& environment) {
+    std::map<std::string, std::string> context{{"kbench", version_text()}, {"cpu", environment.host.cpu}};
+    if (environment.gpu) {
+        context["gpu"] = environment.gpu->name;
+        context["driver"] = environment.gpu->driver;
+    }
+    for (const auto& [library, version] : environment.libraries) context[library] = version;
+    return context;
+}
+
+}  // namespace
 
 int micro_command(const std::vector<std::string>& arguments, const std::string& command_line) {
     ParsedMicro parsed = parse_micro(arguments);
@@ -32,19 +46,17 @@ int micro_command(const std::vector<std::string>& arguments, const std::string& 
     Result result;
     result.environment = describe_environment(*backend, command_line);
     add_run_warnings(result, *backend, remark, request.run.verify);
-    const bool lists_only = std::ranges::any_of(parsed.benchmark_arguments, [](const std::string& argument) {
-        return argument.starts_with("--benchmark_list_tests") && !argument.ends_with("=false");
-    });
-    if (lists_only) request.ceilings.policy = CeilingPolicy::none;
     // Cases first: a mistake in them should cost no measurement.
-    const auto cases = [&](const MicroSession& session) {
-        return make_cases(problems, session.providers(), request.providers, request.precisions, request.caches);
-    };
-    cases(MicroSession(request.run, *backend, result));
+    const std::vector<MicroCase> cases = filter_cases(make_cases(problems, make_providers(backend->kind(), {}),
+                                                                 request.providers, request.precisions, request.caches),
+                                                      parsed.benchmark_arguments);
+    if (lists_only(parsed.benchmark_arguments)) {
+        for (const MicroCase& micro : cases) fmt::print("{}\n", micro.name());
+        return static_cast<int>(ExitCode::success);
+    }
     result.ceilings = obtain_ceilings(ceiling_source(*backend), result.environment, request.ceilings,
                                       ceiling_file(request.run.cache_directory), result.warnings);
     MicroSession session(request.run, *backend, result);
-    const std::vector<MicroCase> chosen = cases(session);
     bool has_directory = false;
     const auto save = [&] {
         if (!has_directory) request.out = prepare_directory(request.out, "micro");
@@ -55,20 +67,16 @@ int micro_command(const std::vector<std::string>& arguments, const std::string& 
     // What is measured is on disk soon, but not all of it written again after every benchmark.
     using Clock = std::chrono::steady_clock;
     Clock::time_point saved = Clock::now();
-    const MicroOutcome outcome =
-        run_benchmarks(session, chosen, parsed.benchmark_arguments, request.run.counters.metrics, [&] {
-            if (Clock::now() - saved < std::chrono::seconds(5)) return;
-            save();
-            saved = Clock::now();
-        });
-    if (outcome.run == 0)
-        throw UsageError(
-            fmt::format("no benchmark matches --benchmark_filter; --benchmark_list_tests shows all {}", chosen.size()));
-    if (lists_only) return static_cast<int>(ExitCode::success);
+    const std::string first_wrong = run_benchmarks(session, cases, parsed.benchmark_arguments,
+                                                   request.run.counters.metrics, context_of(result.environment), [&] {
+                                                       if (Clock::now() - saved < std::chrono::seconds(5)) return;
+                                                       save();
+                                                       saved = Clock::now();
+                                                   });
     for (const std::string& warning : result.warnings) fmt::print(stderr, "kbench: {}\n", warning);
     save();
     fmt::print(stderr, "wrote {0}/result.json and steps.csv\n", request.out.string());
-    if (!outcome.first_wrong.empty()) throw MeasurementError(outcome.first_wrong);
+    if (!first_wrong.empty()) throw MeasurementError(first_wrong);
     require_counted(result.points, request.run.counters);
     return static_cast<int>(ExitCode::success);
 }

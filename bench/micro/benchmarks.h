@@ -1,7 +1,8 @@
-// Microbenchmarks as Google Benchmark's: its filters, repetitions, formats and files, kbench's sampler and columns.
+// Microbenchmarks as Google Benchmark's: its repetitions, formats and files, kbench's sampler and columns.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,16 +11,20 @@
 
 namespace kbench {
 
-/// What came of all of them.
-struct MicroOutcome {
-    std::size_t run = 0;      ///< benchmarks that were chosen, listed ones included
-    std::string first_wrong;  ///< the first that failed, other than one that nobody computes; empty when none did
-};
+/// Those of `cases` whose name --benchmark_filter among `arguments` matches (a POSIX extended regular expression found
+/// anywhere in the name; behind a "-", those that it does not match), and takes that argument out. Google Benchmark
+/// would match names that end in "/manual_time". Throws UsageError: no regular expression, or nothing matches.
+std::vector<MicroCase> filter_cases(std::vector<MicroCase> cases, std::vector<std::string>& arguments);
 
-/// Registers every case and runs those that `arguments` (Google Benchmark's, the program's name first) choose.
-/// `metrics` become further columns; `finished` is called after each. Output goes where Google Benchmark's goes. Throws
-/// UsageError for an argument it does not know.
-MicroOutcome run_benchmarks(MicroSession& session, std::span<const MicroCase> cases, std::vector<std::string> arguments,
-                            std::span<const std::string> metrics, const std::function<void()>& finished);
+/// Whether --benchmark_list_tests is among `arguments`.
+bool lists_only(const std::vector<std::string>& arguments);
+
+/// Runs `cases` as `arguments` (Google Benchmark's, the program's name first) say. `metrics` become further columns,
+/// `context` stands in the JSON's context; `finished` is called after each call of a benchmark. Returns the first that
+/// failed and why, empty when none did; one that nobody computes is a row with its reason and did not fail. Throws
+/// UsageError for an argument that Google Benchmark does not know.
+std::string run_benchmarks(MicroSession& session, std::span<const MicroCase> cases, std::vector<std::string> arguments,
+                           std::span<const std::string> metrics, const std::map<std::string, std::string>& context,
+                           const std::function<void()>& finished);
 
 }  // namespace kbench

@@ -186,7 +186,7 @@ ParsedMicro parse_micro(const std::vector<std::string>& arguments) {
     request.run.activity_warm_up_s = 0;
     // A table, as figures are to be compared; and what Google Benchmark asks for, device_s has given. Options that are
     // typed come later and win.
-    parsed.benchmark_arguments = {"kbench micro", "--benchmark_counters_tabular=true", ""};
+    parsed.benchmark_arguments = {"kbench micro", "", "--benchmark_counters_tabular=true", "--benchmark_time_unit=us"};
     std::vector<std::string> own;
     for (const std::string& argument : arguments) {
         if (!is_benchmarks(argument)) {
@@ -196,7 +196,7 @@ ParsedMicro parse_micro(const std::vector<std::string>& arguments) {
         if (argument.starts_with(min_time)) request.run.device_s = parse_min_time(argument);
         parsed.benchmark_arguments.push_back(argument);
     }
-    parsed.benchmark_arguments[2] = fmt::format("{}{}", min_time, request.run.device_s);
+    parsed.benchmark_arguments[1] = fmt::format("{}{}", min_time, request.run.device_s);
     constexpr CommandText command{"kbench micro",
                                   "Runs single ops by provider, precision and shape on Google Benchmark, whose "
                                   "--benchmark_ options all work."};

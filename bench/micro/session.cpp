@@ -54,6 +54,12 @@ double least_us(const StepResult& step, const Roofs& roofs) {
     return std::max(1e-3, demands.empty() ? 0 : demands.front().us);
 }
 
+/// Whether a metric was read from hardware, not estimated.
+bool is_counted(const CounterRun& run, std::string_view metric) {
+    const auto found = std::ranges::find(run.metrics, metric, &CountedMetric::name);
+    return found != run.metrics.end() && found->origin == Origin::measured;
+}
+
 /// Whether bytes that the cost model asks for need not have moved: hot caches may hold all of them.
 bool is_hearsay(const Demand& demand, CacheState cache) {
     return cache == CacheState::hot && demand.level == Level::dram && demand.origin != Origin::measured;
@@ -76,12 +82,14 @@ RunShape run_shape(CacheState cache, double set_bytes, double cache_bytes, doubl
     return shape;
 }
 
-MicroFigures micro_figures(const StepResult& step, const Summary& time, const Roofs& roofs, CacheState cache) {
+MicroFigures micro_figures(const Point& point, const Summary& time, const Roofs& roofs, CacheState cache) {
+    const StepResult& step = point.steps.front();
     MicroFigures figures;
     figures.tflop_per_s = step.cost.flops / time.median * 1e-9;
     figures.gb_per_s = step.cost.bytes() / time.median * 1e-6;
     figures.relative_ci = time.relative_ci();
-    for (const Demand& demand : demands_of(step, roofs)) {
+    const Origin dram = is_counted(point.counters, "dram_read_bytes") ? Origin::measured : Origin::derived;
+    for (const Demand& demand : demands_of(step, roofs, dram)) {
         if (is_hearsay(demand, cache) || demand.us <= 0) continue;
         figures.roof_share = demand.us / (time.median * 1e3);
         figures.roof = demand.roof.ceiling;
@@ -89,7 +97,7 @@ MicroFigures micro_figures(const StepResult& step, const Summary& time, const Ro
     }
     figures.achieved_occupancy_pct = counter(step, "achieved_occupancy");
     const std::optional<double> read = counter(step, "dram_read_bytes"), written = counter(step, "dram_write_bytes");
-    if (read && written) figures.dram_bytes = *read + *written;
+    if (read && written && is_counted(point.counters, "dram_read_bytes")) figures.dram_bytes = *read + *written;
     figures.executed_flops = executed_flops(step);
     if (!figures.executed_flops) figures.executed_flops = executed_flops(step, step.precision);
     return figures;
@@ -203,7 +211,7 @@ void MicroSession::prepare(const MicroCase& micro) {
         run_->plan(*model_, assign(*model_), [&](std::int64_t) {
             return fmt::format("{} sets of operands are needed to find caches cold", shape.sets);
         });
-        if (options_.verify) run_->verify();
+        if (options_.verify) verify(micro);
         SameInEverySet contents(options_.seed);
         point.weights = contents.name();
         const bool has_tokens = std::holds_alternative<Embedding>(problem.ops.front());
@@ -236,6 +244,20 @@ void MicroSession::prepare(const MicroCase& micro) {
         throw;
     }
     current_name_ = micro.name();
+}
+
+void MicroSession::verify(const MicroCase& micro) {
+    // Cold and hot runs of a shape are the same provider call: it is checked once.
+    const std::string key =
+        fmt::format("{}/{}/{}/{}/{}", micro.asked.op, micro.asked.shape, micro.provider, name(micro.precision),
+                    run_->planned().steps().front().computation->implementation());
+    Verification& verification = current_point().verification;
+    if (const auto known = verified_.find(key); known != verified_.end())
+        verification = known->second;
+    else {
+        run_->verify();
+        verified_[key] = verification;
+    }
 }
 
 std::size_t MicroSession::planned_samples(std::size_t least) const {
@@ -286,7 +308,7 @@ MicroFigures MicroSession::finish() {
         }());
         finished_ = true;
     }
-    return micro_figures(point.steps.front(), last_ms_, roofs_, current_cache_);
+    return micro_figures(point, last_ms_, roofs_, current_cache_);
 }
 
 }  // namespace kbench

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,8 +44,8 @@ struct MicroFigures {
     double relative_ci = 0;  ///< half-width of the median's 95 % interval over the median
 };
 
-/// Figures of a step that takes `time`, milliseconds.
-MicroFigures micro_figures(const StepResult& step, const Summary& time, const Roofs& roofs, CacheState cache);
+/// Figures of a point of one step that takes `time`, milliseconds.
+MicroFigures micro_figures(const Point& point, const Summary& time, const Roofs& roofs, CacheState cache);
 
 /// Makes of a point whose steps are runs of the same step the point of one run: sums and times divided by their number,
 /// counters their mean, each kernel's time the median. End to end is the caller's.
@@ -55,6 +56,8 @@ class MicroSession {
     /// Points go to `result`, whose ceilings are the roofs.
     MicroSession(const MicroOptions& options, Backend& backend, Result& result);
 
+    /// Whether hardware counters are asked for that a GPU has; a CPU's may be missing.
+    bool counts() const { return backend_.kind() == BackendKind::cuda && !options_.counters.nothing(); }
     /// Every provider of the backend.
     const std::vector<std::unique_ptr<Provider>>& providers() const { return providers_; }
 
@@ -74,6 +77,7 @@ class MicroSession {
   private:
     std::vector<double> chunk();
     Sampled take(const SamplerOptions& sampler);
+    void verify(const MicroCase& micro);
     Point& current_point() { return result_.points[*current_point_]; }
 
     const MicroOptions& options_;
@@ -82,6 +86,7 @@ class MicroSession {
     Roofs roofs_;
     std::vector<std::unique_ptr<Provider>> providers_;
     Progress progress_;
+    std::map<std::string, Verification> verified_;  ///< by op, shape, provider, precision, implementation
     std::string current_name_;
     CacheState current_cache_ = CacheState::cold;
     std::optional<std::size_t> current_point_;
