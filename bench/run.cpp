@@ -106,10 +106,15 @@ class Sweep {
         return assign_steps(model, precision, providers_, options_.providers, backend_.column_multiple(precision));
     }
 
-    /// Bytes of the point's plan at `batch`, with every computation made: some announce less than they take.
-    std::int64_t planned_bytes(const Point& point, std::int64_t batch) const {
-        const Model model = model_of(point, batch);
-        return Plan(model, point.precision, assign(model, point.precision)).layout().memory.total();
+    /// Bytes of the point's plan at `batch`, with every computation made: some announce less than they take. Nothing
+    /// where not even that could be done, as tuning takes memory, too.
+    std::optional<std::int64_t> planned_bytes(const Point& point, std::int64_t batch) const {
+        try {
+            const Model model = model_of(point, batch);
+            return Plan(model, point.precision, assign(model, point.precision)).layout().memory.total();
+        } catch (const DeviceError&) {
+            return std::nullopt;
+        }
     }
 
     /// The largest batch of the point's model whose plan takes at most `available` bytes; 0 when there is none.
@@ -123,11 +128,11 @@ class Sweep {
             available);
         std::int64_t fits = 0, over = announced + 1;
         for (std::int64_t next = announced; over - fits > 1;) {
-            const std::int64_t bytes = planned_bytes(point, next);
-            (bytes <= available ? fits : over) = next;
+            const std::optional<std::int64_t> bytes = planned_bytes(point, next);
+            (bytes && *bytes <= available ? fits : over) = next;
             if (fits == announced || over - fits == 1) break;
             // First in proportion, which is nearly right, then between the two.
-            const double share = static_cast<double>(available) / static_cast<double>(bytes);
+            const double share = bytes ? static_cast<double>(available) / static_cast<double>(*bytes) : max_batch_step;
             next = fits == 0 ? static_cast<std::int64_t>(static_cast<double>(next) * share) : fits + (over - fits) / 2;
             next = std::clamp(next, fits + 1, over - 1);
         }

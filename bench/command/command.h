@@ -33,6 +33,7 @@ int table_command(const std::vector<std::string>& arguments, const std::string& 
 int compare_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int merge_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int report_command(const std::vector<std::string>& arguments, const std::string& command_line);
+int micro_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int ceilings_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int doctor_command(const std::vector<std::string>& arguments, const std::string& command_line);
 

@@ -8,27 +8,11 @@
 #include "analysis/merge.h"
 #include "analysis/sweep_findings.h"
 #include "bench/command/command.h"
+#include "bench/command/output.h"
 #include "bench/merge_options.h"
 #include "bench/result_files.h"
-#include "models/error.h"
 
 namespace kbench {
-namespace {
-
-namespace fs = std::filesystem;
-
-fs::path new_directory(const fs::path& out) {
-    if (fs::exists(out / "result.json"))
-        throw UsageError(fmt::format("--out {}: holds a result.json already; choose another directory or move it away",
-                                     out.string()));
-    std::error_code error;
-    fs::create_directories(out, error);
-    if (error) throw UsageError(fmt::format("--out {}: {}", out.string(), error.message()));
-    return out;
-}
-
-}  // namespace
-
 int merge_command(const std::vector<std::string>& arguments, const std::string&) {
     const ParsedMerge parsed = parse_merge(arguments);
     if (!parsed.help.empty()) {
@@ -41,7 +25,7 @@ int merge_command(const std::vector<std::string>& arguments, const std::string&)
     Result merged = merge_results(files);
     for (const std::string& finding : sweep_findings(merged.points))
         if (std::ranges::find(merged.warnings, finding) == merged.warnings.end()) merged.warnings.push_back(finding);
-    const fs::path out = new_directory(parsed.request.out);
+    const std::filesystem::path out = prepare_directory(parsed.request.out, "merge");
     write_result_files(out, merged);
     write_reports(out, merged);
     fmt::print(stderr, "joined {} results: {} points in {}/result.json\n", files.size(), merged.points.size(),
