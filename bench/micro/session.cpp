@@ -26,6 +26,9 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 /// Long beside what an event, the launch of a graph and reading a clock add to it.
 constexpr double gpu_launch_us = 200;
 
+/// With fewer the median has no 95 % interval.
+constexpr double fewest_samples = 6;
+
 /// Sets have the contents of the first: what differs between them is where they lie.
 class SameInEverySet final : public WeightSource {
   public:
@@ -269,7 +272,7 @@ std::size_t MicroSession::planned_samples(std::size_t least) const {
     const double for_device = 1.1 * options_.device_s / std::max(1e-12, sample_device_s_);
     const double for_runs = static_cast<double>(least) / static_cast<double>(runs_a_sample_);
     double wanted = std::clamp(for_interval, static_cast<double>(s.min_samples), static_cast<double>(s.max_samples));
-    wanted = std::max({std::min(wanted, in_budget), for_device, for_runs, 3.0});
+    wanted = std::max({std::min(wanted, in_budget), for_device, for_runs, fewest_samples});
     return static_cast<std::size_t>(std::ceil(wanted));
 }
 
