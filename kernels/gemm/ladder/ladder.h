@@ -1,0 +1,55 @@
+// kbench's own GEMM, five times: each rung changes one thing against the rung before (docs/kernels/gemm.md).
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "kernels/gemm/problem.h"
+
+namespace kbench::cuda {
+
+enum class GemmRung { naive, tiled, registers, async, mma };
+
+struct GemmRungRow {
+    GemmRung rung;
+    std::string_view name;  ///< Of the provider is "native_" + name.
+    std::string_view what;
+};
+inline constexpr std::array<GemmRungRow, 5> gemm_rungs{{
+    {GemmRung::naive, "naive", "GEMM ladder 1: one thread an element"},
+    {GemmRung::tiled, "tiled", "GEMM ladder 2: tiles in shared memory"},
+    {GemmRung::registers, "register", "GEMM ladder 3: tiles in registers, 16-byte loads"},
+    {GemmRung::async, "async", "GEMM ladder 4: cp.async into a ring of stages, warp tiles"},
+    {GemmRung::mma, "mma", "GEMM ladder 5: tensor cores through mma.sync"},
+}};
+
+/// The rung that is fastest in `precision`: mma, and for fp32 async, since its products are on plain cores.
+constexpr GemmRung top_rung(Precision precision) {
+    return precision == Precision::fp32 ? GemmRung::async : GemmRung::mma;
+}
+
+/// Empty when `rung` computes products in `precision`, otherwise why not.
+std::string gemm_rung_unsupported(GemmRung rung, Precision precision);
+
+/// How many tiles of its table `rung` was built for in `precision`; 0 when it has no such products.
+std::size_t gemm_rung_configurations(GemmRung rung, Precision precision);
+
+/// Lets the table's rule choose the tile by the problem's shape and the device.
+inline constexpr std::size_t chosen_configuration = static_cast<std::size_t>(-1);
+
+/// out = x · w on `stream`; no bias, GELU, batch or upcast. Sums are fp32, fp64 in fp64. Pointers and leading
+/// dimensions may have any alignment; where rows of an operand do not begin at multiples of 16 bytes, that operand is
+/// moved element by element. Throws Unsupported for what the rung does not compute, UsageError for shapes that describe
+/// no product.
+void gemm(GemmRung rung, const GemmProblem& problem, const GemmPointers& pointers, cudaStream_t stream,
+          std::size_t configuration = chosen_configuration);
+
+/// The kernel that gemm would launch on the current device, such as "gemm_mma<fp16,128x256x64,3 stages>".
+std::string gemm_kernel_name(GemmRung rung, const GemmProblem& problem,
+                             std::size_t configuration = chosen_configuration);
+
+}  // namespace kbench::cuda
