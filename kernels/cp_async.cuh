@@ -12,6 +12,12 @@ __device__ inline void cp_async_16(void* smem, const void* global, int bytes) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(global), "r"(bytes));
 }
 
+/// The same for all 16.
+__device__ inline void cp_async_16(void* smem, const void* global) {
+    const auto address = static_cast<unsigned>(__cvta_generic_to_shared(smem));
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(global));
+}
+
 /// Closes this thread's group of copies; a group may be empty.
 __device__ inline void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 

@@ -38,29 +38,34 @@ struct Source {
 };
 
 /// Copies `rows` x `columns` elements into a swizzled tile, `threads` threads together; zeros where the matrix has
-/// ended. In whole vectors by cp.async, to be waited for; else element by element.
+/// ended. In whole vectors by cp.async, to be waited for; else element by element. A tile inside the matrix, as most
+/// are, is copied without a look at its edges.
 template <int rows, int columns, int threads, class Swizzle, class T>
 __device__ void copy_tile(T* tile, const Source<T>& source, int thread) {
     constexpr int width = vector_width<T>, chunks = columns / width, rows_at_once = threads / chunks;
     static_assert(threads % chunks == 0 && rows % rows_at_once == 0, "each thread copies equally many vectors");
-    if (source.whole_vectors) {
-        const int first_row = thread / chunks, column = thread % chunks * width;
-        const int bytes = min(max(source.columns_left - column, 0), width) * static_cast<int>(sizeof(T));
-        const T* from = source.from + first_row * source.row + column;
+    const int first_row = thread / chunks, column = thread % chunks * width;
+    const T* from = source.from + first_row * source.row + column * source.column;
+    if (source.whole_vectors && source.rows_left >= rows && source.columns_left >= columns) {
 #pragma unroll
-        for (int step = 0; step < rows; step += rows_at_once) {
-            const int row = first_row + step;
-            cp_async_16(tile + swizzled<Swizzle, columns, width>(row, column), from,
-                        row < source.rows_left ? bytes : 0);
+        for (int row = 0; row < rows; row += rows_at_once) {
+            cp_async_16(tile + swizzled<Swizzle, columns, width>(first_row + row, column), from);
             from += rows_at_once * source.row;
         }
-    } else {
+        return;
+    }
+    const int columns_left = min(max(source.columns_left - column, 0), width);
 #pragma unroll 1
-        for (int index = thread; index < rows * columns; index += threads) {
-            const int row = index / columns, column = index % columns;
-            const bool inside = row < source.rows_left && column < source.columns_left;
-            tile[swizzled<Swizzle, columns, width>(row, column)] =
-                inside ? source.from[row * source.row + column * source.column] : T(0.0f);
+    for (int row = first_row; row < rows; row += rows_at_once, from += rows_at_once * source.row) {
+        T* const to = tile + swizzled<Swizzle, columns, width>(row, column);
+        const int left = row < source.rows_left ? columns_left : 0;
+        if (source.whole_vectors) {
+            cp_async_16(to, from, left * static_cast<int>(sizeof(T)));
+        } else {
+            Vector<T, width> vector;
+#pragma unroll
+            for (int i = 0; i < width; ++i) vector.elements[i] = i < left ? from[i * source.column] : T(0.0f);
+            vector.store(to);
         }
     }
 }
