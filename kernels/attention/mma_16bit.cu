@@ -93,7 +93,7 @@ __global__ __launch_bounds__(Layout<index>::threads,
                 for (int half = 0; half < 2; ++half) {
                     const int c = n * 4 + half * 2;
                     Mma16Bit<T>::mma(scores[0][c], scores[0][c + 1], scores[1][c], scores[1][c + 1], q_fragments[d],
-                                       b[2 * half], b[2 * half + 1]);
+                                     b[2 * half], b[2 * half + 1]);
                 }
             }
         }
@@ -121,7 +121,7 @@ __global__ __launch_bounds__(Layout<index>::threads,
                 for (int half = 0; half < 2; ++half) {
                     const int c = d * 4 + half * 2;
                     Mma16Bit<T>::mma(accumulator.out[0][c], accumulator.out[0][c + 1], accumulator.out[1][c],
-                                       accumulator.out[1][c + 1], p, b[2 * half], b[2 * half + 1]);
+                                     accumulator.out[1][c + 1], p, b[2 * half], b[2 * half + 1]);
                 }
             }
         }

@@ -66,7 +66,7 @@ struct Tiles<double> {
 /// x's tile [rows][depth] is read at one chunk of 4 neighbouring rows at a time, w's [depth][columns] along its rows.
 using BanksX = Swizzle<8>;
 struct BanksW {
-    static constexpr int chunk(int, int chunk) { return chunk; }
+    static constexpr unsigned chunk(unsigned, unsigned chunk) { return chunk; }
 };
 
 constexpr int lane_rows = 4, lane_columns = 8;
@@ -75,7 +75,8 @@ template <class T, int index>
 __global__ __launch_bounds__(Tiles<T>::tiles[index].threads(),
                              Tiles<T>::tiles[index].blocks_per_sm) void gemm_async(Operands<T> p) {
     constexpr Tile tile = Tiles<T>::tiles[index];
-    constexpr int width = vector_width<T>, rows = tile.warp_rows / lane_rows, columns = tile.warp_columns / lane_columns;
+    constexpr int width = vector_width<T>, rows = tile.warp_rows / lane_rows,
+                  columns = tile.warp_columns / lane_columns;
     constexpr int steps = tile.depth / width;
     constexpr int x_elements = tile.rows * tile.depth, w_elements = tile.depth * tile.columns;
     using R = Ring<tile.stages>;
@@ -84,14 +85,13 @@ __global__ __launch_bounds__(Tiles<T>::tiles[index].threads(),
     extern __shared__ __align__(128) unsigned char smem[];
     T* const x_tiles = reinterpret_cast<T*>(smem);
     T* const w_tiles = x_tiles + tile.stages * x_elements;
-    const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
+    const int thread = threadIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const TilePosition position = tile_of_this_block<tile.rows, tile.columns, tile.strip>(p);
     const int first_row = position.row * tile.rows, first_column = position.column * tile.columns;
     const int tiles = (p.k + tile.depth - 1) / tile.depth;
     // Neighbouring lanes have neighbouring rows and neighbouring vectors of columns.
     const int row = warp % (tile.rows / tile.warp_rows) * tile.warp_rows + lane / lane_columns;
-    const int column =
-        warp / (tile.rows / tile.warp_rows) * tile.warp_columns + lane % lane_columns * width;
+    const int column = warp / (tile.rows / tile.warp_rows) * tile.warp_columns + lane % lane_columns * width;
 
     int copied = 0, copy_stage = 0;
     const auto copy_next = [&] {

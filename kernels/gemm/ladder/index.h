@@ -26,12 +26,15 @@ constexpr TilePosition tile_of_block(int block, int tile_rows, int tile_columns,
 template <int rows, int row_step = 1>
 struct Swizzle {
     static_assert(rows == 2 || rows == 4 || rows == 8);
-    static constexpr int chunk(int row, int chunk) { return chunk ^ (row / row_step % rows * (8 / rows)); }
+    static constexpr unsigned chunk(unsigned row, unsigned chunk) {
+        return chunk ^ (row / row_step % rows * (8 / rows));
+    }
 };
 
 /// Elements from the start of a tile of rows of `columns` elements to (row, column), `vector` elements a chunk.
-template <class Swizzle, int columns, int vector>
-constexpr int swizzled(int row, int column) {
+/// Unsigned, since a division of signed numbers by a power of two takes three instructions more.
+template <class Swizzle, unsigned columns, unsigned vector>
+constexpr unsigned swizzled(unsigned row, unsigned column) {
     return row * columns + Swizzle::chunk(row, column / vector) * vector + column % vector;
 }
 

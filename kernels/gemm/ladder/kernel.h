@@ -47,12 +47,15 @@ struct Kernel {
     void (*launch)(const GemmProblem&, const GemmPointers&, cudaStream_t);
 };
 
-/// The kernels of one rung in one precision, largest tile first; empty when it has none.
+/// The kernels of one rung in one precision, those for the largest problems first; empty when it has none.
 using Kernels = std::span<const Kernel>;
 Kernels naive_kernels(Precision precision);
 Kernels tiled_kernels(Precision precision);
 Kernels register_kernels(Precision precision);
 Kernels async_kernels(Precision precision);
-Kernels mma_kernels(Precision precision);
+Kernels mma_fp16_kernels();
+Kernels mma_bf16_kernels();
+Kernels mma_tf32_kernels();
+Kernels mma_fp64_kernels();
 
 }  // namespace kbench::cuda::ladder

@@ -14,18 +14,8 @@ namespace kbench::cuda {
 
 enum class GemmRung { naive, tiled, registers, async, mma };
 
-struct GemmRungRow {
-    GemmRung rung;
-    std::string_view name;  ///< Of the provider is "native_" + name.
-    std::string_view what;
-};
-inline constexpr std::array<GemmRungRow, 5> gemm_rungs{{
-    {GemmRung::naive, "naive", "GEMM ladder 1: one thread an element"},
-    {GemmRung::tiled, "tiled", "GEMM ladder 2: tiles in shared memory"},
-    {GemmRung::registers, "register", "GEMM ladder 3: tiles in registers, 16-byte loads"},
-    {GemmRung::async, "async", "GEMM ladder 4: cp.async into a ring of stages, warp tiles"},
-    {GemmRung::mma, "mma", "GEMM ladder 5: tensor cores through mma.sync"},
-}};
+/// By rung; the provider is "native_" + name.
+inline constexpr std::array<std::string_view, 5> gemm_rungs{"naive", "tiled", "register", "async", "mma"};
 
 /// The rung that is fastest in `precision`: mma, and for fp32 async, since its products are on plain cores.
 constexpr GemmRung top_rung(Precision precision) {

@@ -4,8 +4,10 @@
 // where an FMA of it took 32 products; a warp holds 64 x 64 sums (32 x 32 in fp64). Expect the tensor pipe to be the
 // busiest unit and FMA pipes idle; the time falls until shared memory and L2 feed the tensor cores no faster.
 //
-// A precision is a `Core`: its element T and sum S, `tiles` (the table to tune), `depth` of a product, Banks* (how its
-// tiles are swizzled), and functions that read fragments of x and w, multiply them and store sums.
+// A precision is a `Core`: its element T and sum S, `tiles` (the table to tune), `rows` x `columns` of out and the
+// `depth` that one product covers, `fragment_sets` (2: those of a step are read during the step before), Banks* (how
+// its tiles are swizzled), and functions that read a warp's fragments of x and w for one step, multiply them and store
+// the sums.
 #pragma once
 
 #include <utility>
@@ -16,26 +18,47 @@
 
 namespace kbench::cuda::ladder {
 
-/// Sums of one 16 x 8 product in the order of mma_16x8x8.
+/// A lane's sums of one product.
 template <class S>
 using Sums = S[4];
+
+/// Stores sums of 16 (down) x 8 products that were computed as their transposes (mma_tf32.cu, mma_fp64.cu): rows g and
+/// g + 8 of a product are two neighbouring columns of out.
+template <class T, int down, int across>
+__device__ void store_transposed(const Operands<T>& p, const Sums<T> (&sums)[down][across], int row, int column,
+                                 int lane) {
+#pragma unroll
+    for (int i = 0; i < down; ++i)
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+            const int to_row = row + i * 8 + lane % 4 * 2 + e;
+            if (to_row >= p.m) continue;
+#pragma unroll
+            for (int j = 0; j < across; ++j) {
+                const int to_column = column + j * 16 + lane / 4 * 2;
+                const Vector<T, 2> pair{sums[i][j][e], sums[i][j][2 + e]};
+                store_inside(p.out + to_row * p.ld_out + to_column, pair, p.n - to_column, p.vector_out);
+            }
+        }
+}
 
 template <class Core, int index, bool transposed>
 __global__ __launch_bounds__(Core::tiles[index].threads(),
                              Core::tiles[index].blocks_per_sm) void gemm_mma(Operands<typename Core::T> p) {
     using T = typename Core::T;
     constexpr Tile tile = Core::tiles[index];
-    constexpr int products_down = tile.warp_rows / 16, products_across = tile.warp_columns / 8;
+    constexpr int down = tile.warp_rows / Core::rows, across = tile.warp_columns / Core::columns;
     constexpr int steps = tile.depth / Core::depth;
     constexpr int x_elements = tile.rows * tile.depth, w_elements = tile.depth * tile.columns;
     static_assert(tile.depth * sizeof(T) == 128, "a row of x fills all banks once");
-    static_assert(steps % 2 == 0, "fragments alternate between two sets of registers");
+    constexpr int sets = Core::fragment_sets;
+    static_assert(steps % sets == 0, "the first step of each tile uses the first set");
     using R = Ring<tile.stages>;
     using Layout = typename Core::template W<tile, transposed>;
     extern __shared__ __align__(128) unsigned char smem[];
     T* const x_tiles = reinterpret_cast<T*>(smem);
     T* const w_tiles = x_tiles + tile.stages * x_elements;
-    const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
+    const int thread = threadIdx.x, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int row = warp % (tile.rows / tile.warp_rows) * tile.warp_rows;
     const int column = warp / (tile.rows / tile.warp_rows) * tile.warp_columns;
     const TilePosition position = tile_of_this_block<tile.rows, tile.columns, tile.strip>(p);
@@ -64,14 +87,12 @@ __global__ __launch_bounds__(Core::tiles[index].threads(),
         copy_stage = R::next(copy_stage);
     };
 
-    Sums<typename Core::S> sums[products_down][products_across] = {};
-    typename Core::FragmentX x[2][products_down];
-    typename Core::FragmentW w[2][products_across];
+    Sums<typename Core::S> sums[down][across] = {};
+    typename Core::FragmentX x[sets][down];
+    typename Core::FragmentW w[sets][across];
     int stage = 0;
     const auto read_fragments = [&](int set, int step) {
-#pragma unroll
-        for (int i = 0; i < products_down; ++i)
-            Core::template read_x<tile.depth>(x[set][i], x_tiles + stage * x_elements, row + i * 16, step, lane);
+        Core::template read_x<tile.depth>(x[set], x_tiles + stage * x_elements, row, step, lane);
         Layout::read(w[set], w_tiles + stage * w_elements, column, step, lane);
     };
 
@@ -83,24 +104,24 @@ __global__ __launch_bounds__(Core::tiles[index].threads(),
     for (int i = 0; i < tiles; ++i) {
 #pragma unroll
         for (int step = 0; step < steps; ++step) {
-            // The fragments of the next step arrive while this one's are multiplied.
-            if (step + 1 == steps) {
-                cp_async_wait<R::may_be_pending>();
-                __syncthreads();  // the next tile has arrived, and all warps have read the last of this one
-                stage = R::next(stage);
-            }
-            read_fragments((step + 1) % 2, (step + 1) % steps);
-            if (step == 0) copy_next();  // into the stage that all warps left at the last barrier
+            const auto read_next = [&] {
+                if (step + 1 == steps) {
+                    cp_async_wait<R::may_be_pending>();
+                    __syncthreads();  // the next tile has arrived, and all warps have read the last of this one
+                    stage = R::next(stage);
+                }
+                read_fragments((step + 1) % sets, (step + 1) % steps);
+                if (step == 0) copy_next();  // into the stage that all warps left at the last barrier
+            };
+            if (sets == 2) read_next();  // to arrive while this step is multiplied
 #pragma unroll
-            for (int down = 0; down < products_down; ++down)
+            for (int r = 0; r < down; ++r)
 #pragma unroll
-                for (int across = 0; across < products_across; ++across)
-                    Core::multiply(sums[down][across], x[step % 2][down], w[step % 2][across]);
+                for (int c = 0; c < across; ++c) Core::multiply(sums[r][c], x[step % sets][r], w[step % sets][c]);
+            if (sets == 1) read_next();
         }
     }
-#pragma unroll
-    for (int down = 0; down < products_down; ++down)
-        Core::store(p, sums[down], first_row + row + down * 16 + lane / 4, first_column + column, lane);
+    Core::store(p, sums, first_row + row, first_column + column, lane);
 }
 
 /// A row of kernels for each tile of Core's table.
@@ -110,9 +131,8 @@ struct MmaRows {
     static void launch(const GemmProblem& problem, const GemmPointers& pointers, cudaStream_t stream) {
         using T = typename Core::T;
         constexpr Tile tile = Core::tiles[index];
-        const auto launch =
-            problem.weight_transposed ? launch_tiles<gemm_mma<Core, index, true>, T>
-                                      : launch_tiles<gemm_mma<Core, index, false>, T>;
+        const auto launch = problem.weight_transposed ? launch_tiles<gemm_mma<Core, index, true>, T>
+                                                      : launch_tiles<gemm_mma<Core, index, false>, T>;
         launch(tile, tile.threads(), tile.smem_bytes(sizeof(T)), problem, pointers, stream);
     }
     template <std::size_t... i>
@@ -123,10 +143,5 @@ struct MmaRows {
     }
     static Kernels kernels() { return kernels(std::make_index_sequence<std::size(Core::tiles)>()); }
 };
-
-Kernels mma_fp16_kernels();
-Kernels mma_bf16_kernels();
-Kernels mma_tf32_kernels();
-Kernels mma_fp64_kernels();
 
 }  // namespace kbench::cuda::ladder

@@ -23,7 +23,8 @@ struct Core {
     using S = float;
     using FragmentX = unsigned[4];
     using FragmentW = unsigned[2];
-    static constexpr int depth = 16, width = vector_width<T>;
+    static constexpr int rows = 16, columns = 8, depth = 16, width = vector_width<T>;
+    static constexpr int fragment_sets = 2;
     /// Warp tiles of 64 x 64 read 128 values for 4096 products: shared memory delivers as fast as the tensor cores of
     /// sm_90 take through wgmma, and mma.sync takes less.
     static constexpr Tile tiles[] = {
@@ -64,9 +65,12 @@ struct Core {
     /// ldmatrix reads one chunk of 8 neighbouring rows at a time.
     using BanksX = Swizzle<8>;
 
-    template <int tile_depth>
-    static __device__ void read_x(FragmentX& fragment, const T* tile, int row, int step, int lane) {
-        ldmatrix_x4(fragment, tile + swizzled<BanksX, tile_depth, width>(row + lane % 16, step * 16 + lane / 16 * 8));
+    template <int tile_depth, int products>
+    static __device__ void read_x(FragmentX (&fragments)[products], const T* x, int row, int step, int lane) {
+#pragma unroll
+        for (int i = 0; i < products; ++i)
+            ldmatrix_x4(fragments[i],
+                        x + swizzled<BanksX, tile_depth, width>(row + i * 16 + lane % 16, step * 16 + lane / 16 * 8));
     }
 
     template <Tile tile, bool transposed>
@@ -96,21 +100,27 @@ struct Core {
     }
 
     /// Four lanes hold a row of each product, two columns each; after an exchange each holds a whole chunk.
-    template <int products>
-    static __device__ void store(const Operands<T>& p, const Sums<S> (&sums)[products], int row, int column, int lane) {
+    template <int down, int across>
+    static __device__ void store(const Operands<T>& p, const Sums<S> (&sums)[down][across], int row, int column,
+                                 int lane) {
 #pragma unroll
-        for (int half = 0; half < 2; ++half)
+        for (int i = 0; i < down; ++i)
 #pragma unroll
-            for (int i = 0; i < products; i += 4) {
-                unsigned pairs[4];
+            for (int half = 0; half < 2; ++half) {
+                const int to_row = row + i * 16 + half * 8 + lane / 4;
 #pragma unroll
-                for (int j = 0; j < 4; ++j) pairs[j] = Mma16Bit<T>::pack(sums[i + j][2 * half], sums[i + j][2 * half + 1]);
-                transpose_quad(pairs, lane);
-                Vector<T, width> chunk;
-                memcpy(chunk.elements, pairs, sizeof pairs);
-                const int to_row = row + half * 8, to_column = column + (i + lane % 4) * 8;
-                if (to_row < p.m)
-                    store_inside(p.out + to_row * p.ld_out + to_column, chunk, p.n - to_column, p.vector_out);
+                for (int j = 0; j < across; j += 4) {
+                    unsigned pairs[4];
+#pragma unroll
+                    for (int c = 0; c < 4; ++c)
+                        pairs[c] = Mma16Bit<T>::pack(sums[i][j + c][2 * half], sums[i][j + c][2 * half + 1]);
+                    transpose_quad(pairs, lane);
+                    Vector<T, width> chunk;
+                    memcpy(chunk.elements, pairs, sizeof pairs);
+                    const int to_column = column + (j + lane % 4) * 8;
+                    if (to_row < p.m)
+                        store_inside(p.out + to_row * p.ld_out + to_column, chunk, p.n - to_column, p.vector_out);
+                }
             }
     }
 };

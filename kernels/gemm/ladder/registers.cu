@@ -59,8 +59,8 @@ struct Plain {
     static __device__ void load(Vectors<T>& vectors, const Source<T>& s) {
 #pragma unroll
         for (int i = 0; i < L::vectors; ++i)
-            vectors[i] = load_or_zero(s.from + k(i) * s.row + column(), k(i) < s.rows_left ? s.columns_left - column() : 0,
-                                      s.whole_vectors);
+            vectors[i] = load_or_zero(s.from + k(i) * s.row + column(),
+                                      k(i) < s.rows_left ? s.columns_left - column() : 0, s.whole_vectors);
     }
     static __device__ void store(T* tile, const Vectors<T>& vectors) {
 #pragma unroll

@@ -18,12 +18,12 @@ __device__ Vector<T, vector_width<T>> load_or_zero(const T* from, int left, bool
     return vector;
 }
 
-/// Stores the elements of `vector` of which `left` have a place in `to`.
-template <class T>
-__device__ void store_inside(T* to, const Vector<T, vector_width<T>>& vector, int left, bool whole_vectors) {
-    if (whole_vectors && left >= vector_width<T>) return vector.store(to);
+/// Stores the elements of `vector`, at most 16 bytes, of which `left` have a place in `to`.
+template <class T, int width>
+__device__ void store_inside(T* to, const Vector<T, width>& vector, int left, bool whole_vectors) {
+    if (whole_vectors && left >= width) return vector.store(to);
 #pragma unroll
-    for (int i = 0; i < vector_width<T>; ++i)
+    for (int i = 0; i < width; ++i)
         if (i < left) to[i] = vector.elements[i];
 }
 
@@ -44,7 +44,8 @@ template <int rows, int columns, int threads, class Swizzle, class T>
 __device__ void copy_tile(T* tile, const Source<T>& source, int thread) {
     constexpr int width = vector_width<T>, chunks = columns / width, rows_at_once = threads / chunks;
     static_assert(threads % chunks == 0 && rows % rows_at_once == 0, "each thread copies equally many vectors");
-    const int first_row = thread / chunks, column = thread % chunks * width;
+    const int first_row = static_cast<unsigned>(thread) / chunks,
+              column = static_cast<unsigned>(thread) % chunks * width;
     const T* from = source.from + first_row * source.row + column * source.column;
     if (source.whole_vectors && source.rows_left >= rows && source.columns_left >= columns) {
 #pragma unroll
