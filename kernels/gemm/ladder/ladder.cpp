@@ -85,6 +85,10 @@ std::string gemm_rung_unsupported(GemmRung rung, Precision precision) {
 
 std::size_t gemm_rung_configurations(GemmRung rung, Precision precision) { return kernels_of(rung, precision).size(); }
 
+int gemm_rung_smem_bytes(GemmRung rung, Precision precision, std::size_t configuration) {
+    return kernels_of(rung, precision)[configuration].smem_bytes;
+}
+
 void gemm(GemmRung rung, const GemmProblem& problem, const GemmPointers& pointers, cudaStream_t stream,
           std::size_t configuration) {
     check_ladder_problem(problem);

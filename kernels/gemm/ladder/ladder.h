@@ -28,6 +28,9 @@ std::string gemm_rung_unsupported(GemmRung rung, Precision precision);
 /// How many tiles of its table `rung` was built for in `precision`; 0 when it has no such products.
 std::size_t gemm_rung_configurations(GemmRung rung, Precision precision);
 
+/// Shared memory of a block in a configuration; more than a device has cannot be launched there.
+int gemm_rung_smem_bytes(GemmRung rung, Precision precision, std::size_t configuration);
+
 /// Lets the table's rule choose the tile by the problem's shape and the device.
 inline constexpr std::size_t chosen_configuration = static_cast<std::size_t>(-1);
 
