@@ -1,9 +1,10 @@
 // Rung 2, tiles in shared memory: a block first copies a 32 x 32 tile of x and one of w, then each thread sums its
 // element's 32 products out of them.
 //
-// Against naive: an element of x or w is read from global memory once for 32 rows or columns, not once for each. Expect
-// global load sectors to fall 32 times; the loads move to shared memory, which has no tags to look up and no misses,
-// and now shared memory's throughput is the limit (mio_throttle, short_scoreboard).
+// Against naive: an element of x or w is read from global memory once for 32 products, not once for each warp that
+// needs it. Expect global load sectors to fall 20 times (5 for 32 products of fp32 become 1/4); the loads that remain
+// go to shared memory, 5 for 4 x 32 products where there were 8, and its queue is now the limit (mio_throttle,
+// short_scoreboard).
 #include "kernels/gemm/ladder/launch.cuh"
 
 namespace kbench::cuda::ladder {
