@@ -117,6 +117,8 @@ class Backend {
     /// Empty when the device can compute in `precision`, else the reason.
     virtual std::string unsupported(Precision precision) const = 0;
     virtual int threads() const { return 0; }
+    /// Of all caches in front of the memory that can hold one array: a GPU's L2, all L2 and L3 of a CPU.
+    virtual std::int64_t cache_bytes() const = 0;
     virtual bool pinned() const { return false; }
     /// To what the columns of a head are padded, see padded_columns.
     virtual std::int64_t column_multiple(Precision precision) const = 0;

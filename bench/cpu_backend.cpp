@@ -138,6 +138,9 @@ class CpuBackend final : public Backend {
         return precision == Precision::fp64 ? "" : cpu::onednn_unsupported(precision);
     }
     int threads() const override { return static_cast<int>(cores_.size()); }
+    std::int64_t cache_bytes() const override {
+        return std::int64_t{info_.l3_bytes} * info_.l3_instances + std::int64_t{info_.l2_bytes} * threads();
+    }
     bool pinned() const override { return pinned_; }
     std::int64_t column_multiple(Precision precision) const override {
         // Only AMX gains: GPT-2 large's head in bf16 takes 5.1 to 7.4 ms padded to whole tiles, 6.0 to 11.1 without

@@ -182,6 +182,20 @@ std::int64_t padded_columns(const Gemm& product, std::int64_t multiple) {
     return product.weight_transposed ? (product.n + multiple - 1) / multiple * multiple : product.n;
 }
 
+std::vector<Step> steps_of(const Model& model, std::size_t ops, std::int64_t column_multiple) {
+    const Matcher matcher(model, count_readers(model), column_multiple);
+    std::vector<Step> steps;
+    for (std::size_t op = 0; op < model.ops.size(); op += ops) {
+        std::optional<Step> step;
+        for (const Pattern& pattern : patterns())
+            if (pattern.kinds.size() == ops && !step) step = matcher.match(pattern, op);
+        if (!step)
+            throw Unsupported(fmt::format("{} with {} further ops is no single step", name(model.ops[op].op), ops - 1));
+        steps.push_back(std::move(*step));
+    }
+    return steps;
+}
+
 std::vector<AssignedStep> assign_steps(const Model& model, Precision precision,
                                        const std::vector<std::unique_ptr<Provider>>& providers,
                                        const ProviderChoice& choice, std::int64_t column_multiple) {

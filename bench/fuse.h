@@ -29,6 +29,9 @@ std::vector<AssignedStep> assign_steps(const Model& model, Precision precision,
                                        const std::vector<std::unique_ptr<Provider>>& providers,
                                        const ProviderChoice& choice, std::int64_t column_multiple);
 
+/// Steps of exactly `ops` ops each, whoever may compute them. Throws Unsupported when the ops are no such steps.
+std::vector<Step> steps_of(const Model& model, std::size_t ops, std::int64_t column_multiple);
+
 /// Columns to compute for a head of `gemm.n` columns: the next multiple of `multiple` for a transposed weight, so that
 /// rows of the output stay aligned to tensor-core tiles (50257 -> 50304: 1.23 ms -> 0.175 ms in fp16 on an H200).
 std::int64_t padded_columns(const Gemm& gemm, std::int64_t multiple);

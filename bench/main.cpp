@@ -21,6 +21,9 @@ namespace kbench {
 std::span<const Command> commands() {
     static constexpr Command table[] = {
         {"run", "run a model: verify, time, write result.json and steps.csv (the default command)", run_command},
+        {"micro",
+         "single ops by provider, precision and shape, on Google Benchmark: verified, timed, set against roofs",
+         micro_command},
         {"table", "rows and columns of a result, to choose, group, sort and export; measures nothing", table_command},
         {"compare", "results side by side: ratios, is it bandwidth, cost, regressions; measures nothing",
          compare_command},

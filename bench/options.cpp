@@ -9,32 +9,12 @@
 #include <iterator>
 #include <sstream>
 
+#include "bench/option_values.h"
 #include "models/error.h"
 #include "models/registry.h"
 
 namespace kbench {
 namespace {
-
-std::vector<std::int64_t> whole_numbers(std::string_view option, const std::string& text) {
-    std::vector<std::int64_t> values;
-    for (const std::string& part : split(text))
-        values.push_back(number<std::int64_t>(option, part, 1, "a whole number"));
-    if (values.empty()) throw UsageError(fmt::format("{} '': must be a whole number of at least 1", option));
-    return values;
-}
-
-std::vector<Precision> precisions(const std::string& text) {
-    if (text == "all") return {all_precisions.begin(), all_precisions.end()};
-    std::vector<Precision> values;
-    for (const std::string& part : split(text)) {
-        const std::optional<Precision> precision = parse_precision(part);
-        if (!precision)
-            throw UsageError(fmt::format("--precision '{}': must be fp16, bf16, tf32, fp32, fp64 or all", part));
-        values.push_back(*precision);
-    }
-    if (values.empty()) throw UsageError("--precision '': must be fp16, bf16, tf32, fp32, fp64 or all");
-    return values;
-}
 
 constexpr Option table[] = {
     {"--model", "NAME", "", "the model to run (`kbench list models`)",
@@ -46,7 +26,7 @@ constexpr Option table[] = {
     {"--batch", "N,...", "1", "sequences at once; a list is a sweep",
      [](RunRequest& r, const std::string& text) { r.run.batches = whole_numbers("--batch", text); }},
     {"--precision", "P,...", "fp32", "fp16, bf16, tf32, fp32, fp64 or all; a list is a sweep",
-     [](RunRequest& r, const std::string& text) { r.run.precisions = precisions(text); }},
+     [](RunRequest& r, const std::string& text) { r.run.precisions = parse_precisions(text); }},
     {"--backend", "WHERE", "auto", "auto (the GPU if there is one), cuda or cpu",
      [](RunRequest& r, const std::string& text) {
          r.backend = word("--backend", text, {"auto", "cuda", "cpu"});
@@ -91,11 +71,7 @@ constexpr Option table[] = {
      }},
     {"--counters", "SET,...", "core",
      "hardware counters to read: none, core, full (every set) or sets of `kbench list metrics`",
-     [](RunRequest& r, const std::string& text) {
-         r.run.counters.sets = text == "none" ? std::vector<std::string>{} : split(text);
-         r.run.counters.required = text != "none" || !r.run.counters.metrics.empty();
-         if (text.empty()) throw UsageError("--counters '': must be none, core, full or sets of `kbench list metrics`");
-     }},
+     [](RunRequest& r, const std::string& text) { set_counters(r.run.counters, text); }},
     {"--metrics", "NAME,...", "", "further metrics by kbench's name or the chip's own, such as dram__bytes_read.sum",
      [](RunRequest& r, const std::string& text) {
          r.run.counters.metrics = split(text);
@@ -103,11 +79,7 @@ constexpr Option table[] = {
      }},
     {"--ceilings", "WHICH", "auto",
      "the machine's roofs: auto (remembered ones, measured where there are none), measure or none",
-     [](RunRequest& r, const std::string& text) {
-         const std::string chosen = word("--ceilings", text, ceiling_policy_names);
-         r.ceilings.policy = static_cast<CeilingPolicy>(std::ranges::find(ceiling_policy_names, chosen) -
-                                                        std::begin(ceiling_policy_names));
-     }},
+     [](RunRequest& r, const std::string& text) { r.ceilings.policy = parse_ceiling_policy(text); }},
     {"--quick", "", "", "few samples: a first look in little time",
      [](RunRequest& r, const std::string&) { r.quick = true; }},
     {"--no-verify", "", "", "skip the check against the reference; recorded in the result",

@@ -37,12 +37,12 @@ Layout lay_out(const Model& model, Precision precision, const std::vector<Assign
             TensorPlace& place = layout.places[id];
             if (!place.used) place.operand = list[i];
             place.used = true;
-            place.weight = model.tensors[id].role == Role::weights;
+            place.resident = model.tensors[id].role == Role::weights || model.tensors[id].resident;
             place.operand.allocated_rows = std::max(place.operand.allocated_rows, list[i].allocated_rows);
             place.operand.stride = std::max(place.operand.stride, list[i].stride);
             first[id] = std::min(first[id], s);
             last[id] = std::max(last[id], s);
-            if (place.weight) {
+            if (place.resident) {
                 const std::int64_t packed = packed_bytes(s, i);
                 if (packed > 0)
                     of(layout.memory, Role::weights) += aligned(packed);
@@ -61,7 +61,7 @@ Layout lay_out(const Model& model, Precision precision, const std::vector<Assign
         const auto* gemm = std::get_if<GemmStep>(&step.kind);
         if (gemm == nullptr || !gemm->residual) continue;
         const TensorId out = step.tensors.back(), residual = step.tensors[step.tensors.size() - 2];
-        if (last[residual] == s && !layout.places[residual].weight)
+        if (last[residual] == s && !layout.places[residual].resident)
             layout.places[out].same_as = layout.places[residual].same_as;
     }
     first[model.tokens] = 0;
@@ -75,13 +75,14 @@ Layout lay_out(const Model& model, Precision precision, const std::vector<Assign
         last[root] = std::max(last[root], last[id]);
     }
 
+    MemoryPlan resident;  // weights, and what else has memory of its own
     std::vector<Lifetime> lifetimes;
     std::vector<TensorId> in_arena;
     for (TensorId id = 0; id < model.tensors.size(); ++id) {
         const TensorPlace& place = layout.places[id];
         if (!place.used) continue;
-        if (place.weight) {
-            if (plain[id]) of(layout.memory, Role::weights) += aligned(place.operand.bytes());
+        if (place.resident) {
+            if (plain[id]) of(resident, model.tensors[id].role) += aligned(place.operand.bytes());
         } else if (place.same_as == id) {
             lifetimes.push_back({place.operand.bytes(), first[id], last[id]});
             in_arena.push_back(id);
@@ -106,6 +107,7 @@ Layout lay_out(const Model& model, Precision precision, const std::vector<Assign
     of(layout.memory, Role::activations) = std::max<std::int64_t>(0, arena.bytes - named);
     of(layout.memory, Role::scores) -= std::max<std::int64_t>(0, named - arena.bytes);
     of(layout.memory, Role::workspace) = aligned(workspace_bytes);
+    for (std::size_t role = 0; role < role_count; ++role) layout.memory.bytes[role] += resident.bytes[role];
     return layout;
 }
 
@@ -145,7 +147,7 @@ Plan::Plan(const Model& model, Precision precision, std::vector<AssignedStep> as
 
 void* Plan::address(TensorId id) const {
     const TensorPlace& place = layout_.places[id];
-    if (place.weight) return weights_[id].data();
+    if (place.resident) return weights_[id].data();
     return arena_.data() + layout_.places[place.same_as].offset;
 }
 
@@ -165,7 +167,7 @@ void Plan::allocate(Backend& backend, WeightSource& source) {
     for (std::size_t s = 0; s < steps_.size(); ++s)
         for (std::size_t i = 0; i < steps_[s].step.tensors.size(); ++i) {
             const TensorId id = steps_[s].step.tensors[i];
-            if (!layout_.places[id].weight) continue;
+            if (!layout_.places[id].resident) continue;
             if (steps_[s].computation->packed_bytes(i))
                 packed_uses[id].push_back({s, i});
             else
@@ -177,7 +179,7 @@ void Plan::allocate(Backend& backend, WeightSource& source) {
     std::vector<std::byte> staging;
     for (TensorId id = 0; id < model_->tensors.size(); ++id) {
         const TensorPlace& place = layout_.places[id];
-        if (!place.used || !place.weight) continue;
+        if (!place.used || !place.resident) continue;
         const Tensor& tensor = model_->tensors[id];
         const auto bytes = static_cast<std::size_t>(place.operand.bytes());
         std::byte* host = nullptr;

@@ -20,7 +20,7 @@ namespace kbench {
 struct TensorPlace {
     Operand operand;  ///< type, shape and stride, as its steps want it
     bool used = false;
-    bool weight = false;      ///< in memory of its own, from a WeightSource
+    bool resident = false;    ///< in memory of its own, filled by a WeightSource: a weight, or what says so itself
     std::int64_t offset = 0;  ///< in the arena, for all others
     TensorId same_as;         ///< another tensor's place, for outputs made in place; itself otherwise
 };
@@ -79,7 +79,7 @@ class Plan {
     Layout layout_;
     Backend* backend_ = nullptr;
     DeviceBuffer arena_, workspace_;
-    std::vector<DeviceBuffer> weights_;  ///< by tensor; empty where only packed forms are needed
+    std::vector<DeviceBuffer> weights_;  ///< of resident tensors, by tensor; empty where only packed forms are needed
     std::vector<DeviceBuffer> packed_;
     std::vector<std::vector<void*>> pointers_;  ///< by step, parallel to its operands
 };

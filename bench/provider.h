@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -61,14 +62,19 @@ struct ProviderContext {
     bool retune = false;
 };
 
-/// One row for each provider of this build, preferred first within a backend.
+/// One row for each provider of this build, preferred first within a backend; registered ones come last.
 struct ProviderRow {
-    std::string_view name;
+    std::string name;
     BackendKind backend;
-    std::string_view what;
-    std::unique_ptr<Provider> (*make)(const ProviderContext&);
+    std::string what;
+    std::function<std::unique_ptr<Provider>(const ProviderContext&)> make;
 };
 std::span<const ProviderRow> provider_rows();
+
+/// Adds a provider from outside kbench, before main or at its beginning; see user_kernel.h for a kernel of one's own.
+/// Returns true, so that a constant may be initialised with it. Throws std::invalid_argument where its backend has a
+/// provider of that name.
+bool register_provider(ProviderRow row);
 
 /// The providers of one backend, in the order of the table.
 std::vector<std::unique_ptr<Provider>> make_providers(BackendKind backend, const ProviderContext& context);

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "models/problem.h"
+
 namespace kbench {
 namespace {
 
@@ -18,10 +20,6 @@ Operand matrix(std::string_view name, OperandUse use, DataType type, std::int64_
 }
 Operand row(std::string_view name, DataType type, std::int64_t columns) {
     return matrix(name, OperandUse::weight, type, 1, columns);
-}
-
-std::string attention_text(const AttentionShape& s) {
-    return fmt::format("b{}h{}s{}d{}", s.batch, s.heads, s.seq, s.head_size);
 }
 
 }  // namespace
@@ -117,34 +115,27 @@ std::string_view op_name(const StepKind& kind) {
 }
 
 std::string shape_text(const StepKind& kind) {
-    return std::visit(
-        Overloaded{
-            [](const Embedding& e) { return fmt::format("r{}w{}v{}", e.rows, e.width, e.vocab); },
-            [](const GemmStep& s) {
-                std::string text = fmt::format("m{}n{}k{}", s.gemm.m, s.gemm.n, s.gemm.k);
-                if (s.gemm.weight_transposed) text += "t";
-                if (s.bias) text += "+bias";
-                if (s.gelu) text += "+gelu";
-                if (s.residual) text += "+residual";
-                if (s.padded_n != s.gemm.n) text += fmt::format("+pad{}", s.padded_n - s.gemm.n);
-                return text;
-            },
-            [](const NormStep& s) {
-                std::string text = fmt::format("r{}w{}", s.norm.rows, s.norm.width);
-                if (s.pre_bias) text += "+bias";
-                if (s.residual) text += "+residual";
-                return text;
-            },
-            [](const BiasGeluStep& s) {
-                return fmt::format("r{}w{}{}", s.rows, s.width, s.bias && s.gelu ? "+bias" : "");
-            },
-            [](const Attention& a) { return attention_text(a.shape); },
-            [](const AttentionScores& a) { return attention_text(a.shape) + (a.upcast ? "+upcast" : ""); },
-            [](const ScaleMask& a) { return attention_text(a.shape) + (a.upcast ? "+upcast" : ""); },
-            [](const AttentionContext& a) { return attention_text(a.shape); },
-            [](const auto& op) { return fmt::format("r{}w{}", op.rows, op.width); },
-        },
-        kind);
+    return std::visit(Overloaded{
+                          [](const GemmStep& s) {
+                              std::string text = shape_text(Op{s.gemm});
+                              if (s.bias) text += "+bias";
+                              if (s.gelu) text += "+gelu";
+                              if (s.residual) text += "+residual";
+                              if (s.padded_n != s.gemm.n) text += fmt::format("+pad{}", s.padded_n - s.gemm.n);
+                              return text;
+                          },
+                          [](const NormStep& s) {
+                              std::string text = shape_text(Op{s.norm});
+                              if (s.pre_bias) text += "+bias";
+                              if (s.residual) text += "+residual";
+                              return text;
+                          },
+                          [](const BiasGeluStep& s) {
+                              return fmt::format("r{}w{}{}", s.rows, s.width, s.bias && s.gelu ? "+bias" : "");
+                          },
+                          [](const auto& op) { return shape_text(Op{op}); },
+                      },
+                      kind);
 }
 
 double padding_flops(const StepKind& kind) {

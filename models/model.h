@@ -34,7 +34,9 @@ struct Tensor {
     std::int64_t rows, columns;
     bool is_vector = false;    ///< shape in the checkpoint is [columns]
     bool always_fp32 = false;  ///< stored in fp32 whatever the precision (upcast scores)
-    Initialisation init = {};  ///< weights only
+    Initialisation init = {};  ///< weights and resident tensors only
+    /// In memory of its own for the whole run, filled before it as weights are, whatever the role.
+    bool resident = false;
 };
 
 /// One op in a layer. `inputs` and `outputs` stand in the order that op.h gives for the kind.

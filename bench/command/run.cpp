@@ -1,5 +1,4 @@
 // kbench run: from the command line to result.json, steps.csv and the summary.
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -14,42 +13,13 @@
 #include "analysis/write/writers.h"
 #include "bench/ceilings.h"
 #include "bench/command/command.h"
+#include "bench/command/output.h"
 #include "bench/environment.h"
 #include "bench/options.h"
 #include "models/error.h"
 
 namespace kbench {
 namespace {
-
-namespace fs = std::filesystem;
-
-/// kbench-runs/<time>-<model>, with a number where another run began in the same second.
-fs::path new_directory(const std::string& model) {
-    const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-    const fs::path parent = "kbench-runs";
-    const std::string name = fmt::format("{:%Y-%m-%dT%H%M%S}-{}", fmt::localtime(now), model);
-    std::error_code error;
-    fs::create_directories(parent, error);
-    for (int run = 1; !error; ++run) {
-        const fs::path path = parent / (run == 1 ? name : fmt::format("{}-{}", name, run));
-        if (fs::create_directory(path, error)) return path;  // false without an error: it exists
-    }
-    return parent / name;  // the caller reports that it cannot be made
-}
-
-/// The directory for results, made and proven writable before anything is measured.
-fs::path prepare_directory(const fs::path& asked, const std::string& model) {
-    const fs::path path = asked.empty() ? new_directory(model) : asked;
-    std::error_code error;
-    fs::create_directories(path, error);
-    if (error) throw UsageError(fmt::format("--out {}: {}", path.string(), error.message()));
-    if (access(path.c_str(), W_OK) != 0)
-        throw UsageError(fmt::format("--out {}: the directory cannot be written", path.string()));
-    if (fs::exists(path / "result.json"))
-        throw UsageError(fmt::format("--out {}: holds a result.json already; choose another directory or move it away",
-                                     path.string()));
-    return path;
-}
 
 void print(const Result& result, const RunRequest& request) {
     std::string text;
@@ -113,13 +83,7 @@ int run_command(const std::vector<std::string>& arguments, const std::string& co
 
     Result result;
     result.environment = describe_environment(*backend, command_line);
-    if (!remark.empty()) result.warnings.push_back(remark);
-    if (backend->kind() == BackendKind::cpu && !backend->pinned())
-        result.warnings.push_back("threads could not be pinned to cores: times may vary more");
-    if (result.environment.build_type != "Release" && result.environment.build_type != "RelWithDebInfo")
-        result.warnings.push_back("this is a " + result.environment.build_type +
-                                  " build: CPU times are not to be trusted");
-    if (!request.run.verify) result.warnings.push_back("--no-verify: no step was checked against the reference");
+    add_run_warnings(result, *backend, remark, request.run.verify);
     Progress progress;
     progress.show("ceilings");
     result.ceilings = obtain_ceilings(ceiling_source(*backend), result.environment, request.ceilings,

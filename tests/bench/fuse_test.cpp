@@ -70,7 +70,7 @@ TEST(Fuse, TakesTheLongestPatternThatAProviderTakes) {
     expect_all_ops_once(model, steps);
     EXPECT_EQ(kinds(steps),
               (std::vector<std::string>{
-                  "embedding r16w64v100", "layernorm r16w64", "gemm m16n192k64+bias", "attention b2h4s8d16",
+                  "embedding r16w64v100s8", "layernorm r16w64", "gemm m16n192k64+bias", "attention b2h4s8d16",
                   "gemm m16n64k64+bias", "layernorm r16w64+residual", "gemm m16n256k64+bias+gelu",
                   "gemm m16n64k256+bias", "layernorm r16w64+residual", "gemm m16n192k64+bias", "attention b2h4s8d16",
                   "gemm m16n64k64+bias", "layernorm r16w64+residual", "gemm m16n256k64+bias+gelu",

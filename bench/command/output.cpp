@@ -1,0 +1,54 @@
+// Directories and warnings of results.
+#include "bench/command/output.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include "models/error.h"
+
+namespace kbench {
+namespace {
+
+/// kbench-runs/<time>-<what>, with a number where another run began in the same second.
+std::filesystem::path new_directory(const std::string& what) {
+    const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+    const std::filesystem::path parent = "kbench-runs";
+    const std::string name = fmt::format("{:%Y-%m-%dT%H%M%S}-{}", fmt::localtime(now), what);
+    std::error_code error;
+    std::filesystem::create_directories(parent, error);
+    for (int run = 1; !error; ++run) {
+        const std::filesystem::path path = parent / (run == 1 ? name : fmt::format("{}-{}", name, run));
+        if (std::filesystem::create_directory(path, error)) return path;  // false without an error: it exists
+    }
+    return parent / name;  // the caller reports that it cannot be made
+}
+
+}  // namespace
+
+std::filesystem::path prepare_directory(const std::filesystem::path& asked, const std::string& what) {
+    const std::filesystem::path path = asked.empty() ? new_directory(what) : asked;
+    std::error_code error;
+    std::filesystem::create_directories(path, error);
+    if (error) throw UsageError(fmt::format("--out {}: {}", path.string(), error.message()));
+    if (access(path.c_str(), W_OK) != 0)
+        throw UsageError(fmt::format("--out {}: the directory cannot be written", path.string()));
+    if (std::filesystem::exists(path / "result.json"))
+        throw UsageError(fmt::format("--out {}: holds a result.json already; choose another directory or move it away",
+                                     path.string()));
+    return path;
+}
+
+void add_run_warnings(Result& result, const Backend& backend, const std::string& remark, bool verified) {
+    if (!remark.empty()) result.warnings.push_back(remark);
+    if (backend.kind() == BackendKind::cpu && !backend.pinned())
+        result.warnings.push_back("threads could not be pinned to cores: times may vary more");
+    if (result.environment.build_type != "Release" && result.environment.build_type != "RelWithDebInfo")
+        result.warnings.push_back("this is a " + result.environment.build_type +
+                                  " build: CPU times are not to be trusted");
+    if (!verified) result.warnings.push_back("--no-verify: no step was checked against the reference");
+}
+
+}  // namespace kbench

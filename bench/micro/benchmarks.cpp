@@ -1,0 +1,113 @@
+// The bridge to Google Benchmark. It decides how often a benchmark is called and asks for a number of iterations;
+// kbench's sampler takes as many samples or more in that call and gives their median as the time of an iteration.
+#include "bench/micro/benchmarks.h"
+
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <regex>
+
+#include "bench/micro/columns.h"
+#include "bench/micro/reporters.h"
+#include "models/error.h"
+
+namespace kbench {
+namespace {
+
+void set_columns(benchmark::State& state, const MicroSession& session, const MicroFigures& figures,
+                 std::span<const std::string> metrics) {
+    const StepResult& step = session.point().steps.front();
+    for (const MicroColumn& column : micro_columns())
+        if (const std::optional<double> value = column.value(figures))
+            state.counters[std::string(column.name)] = *value;
+    for (const std::string& metric : metrics)
+        if (const auto found = step.counters.find(metric); found != step.counters.end())
+            state.counters[metric] = found->second;
+    state.SetLabel(figures.roof.empty() ? step.implementation
+                                        : fmt::format("{}; roof {}", step.implementation, figures.roof));
+}
+
+void run_case(benchmark::State& state, MicroSession& session, const MicroCase& micro,
+              std::span<const std::string> metrics, std::string& first_wrong) {
+    try {
+        session.prepare(micro);
+        const std::size_t samples = session.planned_samples(static_cast<std::size_t>(state.max_iterations));
+        const auto runs = static_cast<benchmark::IterationCount>(samples * session.runs_a_sample());
+        // One round, which counts as so many iterations: SetIterationTime is of all of them together.
+        while (state.KeepRunningBatch(runs))
+            state.SetIterationTime(session.sample(samples) * static_cast<double>(runs));
+        set_columns(state, session, session.finish(), metrics);
+    } catch (const Unsupported& reason) {
+        state.SkipWithError(reason.what());
+    } catch (const UsageError&) {
+        throw;
+    } catch (const Error& error) {
+        if (first_wrong.empty()) first_wrong = fmt::format("{}: {}", micro.name(), error.what());
+        state.SkipWithError(error.what());
+    }
+}
+
+constexpr std::string_view filter_option = "--benchmark_filter=";
+constexpr std::string_view list_option = "--benchmark_list_tests";
+
+}  // namespace
+
+bool lists_only(const std::vector<std::string>& arguments) {
+    bool lists = false;
+    for (const std::string& argument : arguments)
+        if (argument.starts_with(list_option))
+            lists = !argument.ends_with("=false") && !argument.ends_with("=0") && !argument.ends_with("=no");
+    return lists;
+}
+
+std::vector<MicroCase> filter_cases(std::vector<MicroCase> cases, std::vector<std::string>& arguments) {
+    std::string filter;
+    std::erase_if(arguments, [&](const std::string& argument) {
+        if (!argument.starts_with(filter_option)) return false;
+        filter = argument.substr(filter_option.size());
+        return true;
+    });
+    if (filter.empty() || filter == "all") return cases;
+    const bool inverted = filter.starts_with('-');
+    const std::size_t all = cases.size();
+    try {
+        const std::regex expression(filter.substr(inverted ? 1 : 0), std::regex::extended);
+        std::erase_if(cases,
+                      [&](const MicroCase& micro) { return std::regex_search(micro.name(), expression) == inverted; });
+    } catch (const std::regex_error& error) {
+        throw UsageError(fmt::format("{}{}: no regular expression: {}", filter_option, filter, error.what()));
+    }
+    if (cases.empty())
+        throw UsageError(
+            fmt::format("{}{}: matches none of {} benchmarks; {} shows them", filter_option, filter, all, list_option));
+    return cases;
+}
+
+std::string run_benchmarks(MicroSession& session, std::span<const MicroCase> cases, std::vector<std::string> arguments,
+                           std::span<const std::string> metrics, const std::map<std::string, std::string>& context,
+                           const std::function<void()>& finished) {
+    RowColumns columns{{metrics.begin(), metrics.end()}, {metrics.begin(), metrics.end()}};
+    for (const MicroColumn& column : micro_columns()) {
+        columns.possible.emplace_back(column.name);
+        if (!column.counted || session.counts()) columns.expected.emplace_back(column.name);
+    }
+    const auto display = make_display_reporter(arguments, columns);
+    const auto file = make_file_reporter(arguments, columns);
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    int argc = static_cast<int>(argv.size());
+    benchmark::Initialize(&argc, argv.data());
+    if (argc > 1) throw UsageError(fmt::format("{}: Google Benchmark knows no such option", argv[1]));
+    for (const auto& [key, value] : context) benchmark::AddCustomContext(key, value);
+    std::string first_wrong;
+    for (const MicroCase& micro : cases)
+        benchmark::RegisterBenchmark(micro.name().c_str(), [&, metrics](benchmark::State& state) {
+            run_case(state, session, micro, metrics, first_wrong);
+            finished();
+        })->UseManualTime();
+    benchmark::RunSpecifiedBenchmarks(display.get(), file.get());
+    benchmark::ClearRegisteredBenchmarks();
+    return first_wrong;
+}
+
+}  // namespace kbench

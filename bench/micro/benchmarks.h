@@ -1,0 +1,30 @@
+// Microbenchmarks as Google Benchmark's: its repetitions, formats and files, kbench's sampler and columns.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench/micro/session.h"
+
+namespace kbench {
+
+/// Those of `cases` whose name --benchmark_filter among `arguments` matches (a POSIX extended regular expression found
+/// anywhere in the name; behind a "-", those that it does not match), and takes that argument out. Google Benchmark
+/// would match names that end in "/manual_time". Throws UsageError: no regular expression, or nothing matches.
+std::vector<MicroCase> filter_cases(std::vector<MicroCase> cases, std::vector<std::string>& arguments);
+
+/// Whether --benchmark_list_tests is among `arguments`.
+bool lists_only(const std::vector<std::string>& arguments);
+
+/// Runs `cases` as `arguments` (Google Benchmark's, the program's name first) say. `metrics` become further columns,
+/// `context` stands in the JSON's context; `finished` is called after each call of a benchmark. Returns the first that
+/// failed and why, empty when none did; one that nobody computes is a row with its reason and did not fail. Throws
+/// UsageError for an argument that Google Benchmark does not know.
+std::string run_benchmarks(MicroSession& session, std::span<const MicroCase> cases, std::vector<std::string> arguments,
+                           std::span<const std::string> metrics, const std::map<std::string, std::string>& context,
+                           const std::function<void()>& finished);
+
+}  // namespace kbench

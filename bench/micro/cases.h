@@ -1,0 +1,68 @@
+// The microbenchmarks that a command line asks for: op x provider x precision x shape x state of the caches.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/fuse.h"
+#include "bench/provider.h"
+#include "models/precision.h"
+#include "models/problem.h"
+
+namespace kbench {
+
+/// What a run finds in the caches: nothing of its operands, or whatever the run before it left.
+enum class CacheState { cold, hot };
+inline constexpr std::string_view cache_state_names[] = {"cold", "hot"};
+constexpr std::string_view name(CacheState state) { return cache_state_names[static_cast<int>(state)]; }
+
+/// A problem as it was asked for: by a shape, a file, a model or a suite.
+struct AskedProblem {
+    std::string op, shape;
+    std::optional<Problem> problem;  ///< nothing where kbench has no such op
+    std::string reason;              ///< why it cannot be run whoever computes it; empty when it can
+};
+
+struct MicroCase {
+    AskedProblem asked;
+    std::string provider;
+    Precision precision;
+    CacheState cache;
+    /// "gemm/cublaslt/fp16/fwd/m1024n3840k1280/cold"
+    std::string name() const;
+};
+
+/// Problems of text, one a line: op, shape, behind "!" why it cannot be run; "#" begins a comment. `source` names the
+/// text in errors. Throws UsageError with the line's number.
+std::vector<AskedProblem> parse_problems(std::string_view text, std::string_view source);
+
+/// A file of suites/: a published collection of shapes.
+struct SuiteFile {
+    std::string_view name, text;
+};
+std::span<const SuiteFile> suite_files();
+/// Throws UsageError that lists the suites.
+std::vector<AskedProblem> suite_problems(std::string_view name);
+
+/// The distinct ops of GPT-2 configuration `model`, those of unfused attention among them.
+std::vector<AskedProblem> model_problems(std::string_view model, std::span<const std::int64_t> batches,
+                                         std::span<const std::int64_t> seqs);
+
+/// Every combination. `names` of providers: all of them, whether they compute an op or not; empty: those that compute
+/// the problem in one precision at least and need no request.
+std::vector<MicroCase> make_cases(std::span<const AskedProblem> problems,
+                                  const std::vector<std::unique_ptr<Provider>>& providers,
+                                  std::span<const std::string> names, std::span<const Precision> precisions,
+                                  std::span<const CacheState> caches);
+
+/// The steps of a model of make_problem_model, each computing one run of `ops_a_run` ops. Throws Unsupported with the
+/// reason where `provider` does not compute all of a run in one step.
+std::vector<AssignedStep> assign_problem(const Model& model, std::size_t ops_a_run, std::string_view provider,
+                                         Precision precision, const std::vector<std::unique_ptr<Provider>>& providers,
+                                         std::int64_t column_multiple);
+
+}  // namespace kbench

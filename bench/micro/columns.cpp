@@ -1,0 +1,41 @@
+// The table of columns.
+#include "bench/micro/columns.h"
+
+namespace kbench {
+namespace {
+
+constexpr MicroColumn table[] = {
+    {"TFLOP/s", "10^12/s", "FLOPs of the cost model over the median time",
+     [](const MicroFigures& f) -> std::optional<double> { return f.tflop_per_s; }},
+    {"GB/s", "10^9 B/s", "compulsory bytes of the cost model over the median time",
+     [](const MicroFigures& f) -> std::optional<double> { return f.gb_per_s; }},
+    {"roof%", "%", "share of the binding roof, which stands in the label",
+     [](const MicroFigures& f) -> std::optional<double> {
+         if (!f.roof_share) return std::nullopt;
+         return 100 * *f.roof_share;
+     }},
+    {"ci%", "%", "half the width of the median's 95 % interval over the median",
+     [](const MicroFigures& f) -> std::optional<double> { return 100 * f.relative_ci; }},
+    {"occupancy%", "%", "achieved occupancy, counted", [](const MicroFigures& f) { return f.achieved_occupancy_pct; },
+     true},
+    {"DRAM_MB", "10^6 B", "bytes to and from DRAM in one run, counted",
+     [](const MicroFigures& f) -> std::optional<double> {
+         if (!f.dram_bytes) return std::nullopt;
+         return *f.dram_bytes * 1e-6;
+     },
+     true},
+    {"GFLOP", "10^9",
+     "FLOPs executed in one run, counted: of all units, or of the precision asked for where only those "
+     "were counted",
+     [](const MicroFigures& f) -> std::optional<double> {
+         if (!f.executed_flops) return std::nullopt;
+         return *f.executed_flops * 1e-9;
+     },
+     true},
+};
+
+}  // namespace
+
+std::span<const MicroColumn> micro_columns() { return table; }
+
+}  // namespace kbench

@@ -1,0 +1,44 @@
+// What stands between Google Benchmark's reporters and kbench's rows.
+#pragma once
+
+#include <benchmark/benchmark.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace kbench {
+
+/// How one of Google Benchmark's reporters is to be treated.
+enum class ReporterKind { console, json, csv };
+
+/// Hands every row to `inner`, named without "/manual_time", which all of kbench's rows would bear. A row that was
+/// skipped has no columns of its own; a console would print its header anew for it, and CSV takes its header from the
+/// first row whatever it is: those two are given the names of the row before, or those of RowColumns.
+struct RowColumns {
+    std::vector<std::string> possible;  ///< all that a row may have; a column that CSV's header lacks would abort
+    std::vector<std::string> expected;  ///< those that rows will have as far as is known before the first
+};
+class RowReporter final : public benchmark::BenchmarkReporter {
+  public:
+    RowReporter(std::unique_ptr<benchmark::BenchmarkReporter> inner, ReporterKind kind, const RowColumns& columns);
+
+    /// Leaves out that the library was built with assertions: none of its code lies in a sample.
+    bool ReportContext(const Context& context) override;
+    void ReportRuns(const std::vector<Run>& rows) override;
+    void Finalize() override { inner_->Finalize(); }
+
+  private:
+    std::unique_ptr<benchmark::BenchmarkReporter> inner_;
+    ReporterKind kind_;
+    benchmark::UserCounters columns_;
+};
+
+/// The reporter for standard output, as --benchmark_format and its like among `arguments` have it.
+std::unique_ptr<benchmark::BenchmarkReporter> make_display_reporter(const std::vector<std::string>& arguments,
+                                                                    const RowColumns& columns);
+/// The reporter for --benchmark_out, as --benchmark_out_format has it; null without such a file.
+std::unique_ptr<benchmark::BenchmarkReporter> make_file_reporter(const std::vector<std::string>& arguments,
+                                                                 const RowColumns& columns);
+
+}  // namespace kbench

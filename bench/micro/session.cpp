@@ -1,0 +1,314 @@
+// One microbenchmark from its plan to its columns.
+#include "bench/micro/session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+
+#include "analysis/executed.h"
+#include "analysis/ledger.h"
+#include "bench/condition_sampler.h"
+#include "bench/machine_state.h"
+#include "bench/tokens.h"
+#include "models/cost.h"
+#include "models/error.h"
+
+namespace kbench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// Long beside what an event, the launch of a graph and reading a clock add to it.
+constexpr double gpu_launch_us = 200;
+
+/// Sets have the contents of the first: what differs between them is where they lie.
+class SameInEverySet final : public WeightSource {
+  public:
+    explicit SameInEverySet(std::uint64_t seed) : random_(seed) {}
+    void read(const Tensor& tensor, DataType type, void* destination, std::int64_t stride) override {
+        Tensor one = tensor;
+        one.name.resize(std::min(one.name.size(), one.name.find('#')));
+        const auto bytes = static_cast<std::size_t>(tensor.rows * stride) * size_of(type);
+        std::vector<std::byte>& first = contents_[{one.name, type}];
+        if (first.size() != bytes) {
+            first.assign(bytes, std::byte{0});
+            random_.read(one, type, first.data(), stride);
+        }
+        std::copy(first.begin(), first.end(), static_cast<std::byte*>(destination));
+    }
+    std::string name() const override { return random_.name(); }
+
+  private:
+    RandomWeights random_;
+    std::map<std::pair<std::string, DataType>, std::vector<std::byte>> contents_;
+};
+
+/// The least time of a run that the roofs allow; a nanosecond where there are none.
+double least_us(const StepResult& step, const Roofs& roofs) {
+    const std::vector<Demand> demands = demands_of(step, roofs);
+    return std::max(1e-3, demands.empty() ? 0 : demands.front().us);
+}
+
+/// Whether a metric was read from hardware, not estimated.
+bool is_counted(const CounterRun& run, std::string_view metric) {
+    const auto found = std::ranges::find(run.metrics, metric, &CountedMetric::name);
+    return found != run.metrics.end() && found->origin == Origin::measured;
+}
+
+/// Whether bytes that the cost model asks for need not have moved: hot caches may hold all of them.
+bool is_hearsay(const Demand& demand, CacheState cache) {
+    return cache == CacheState::hot && demand.level == Level::dram && demand.origin != Origin::measured;
+}
+
+}  // namespace
+
+RunShape run_shape(CacheState cache, double set_bytes, double cache_bytes, double least_run_us, double launch_us) {
+    RunShape shape;
+    if (cache == CacheState::cold) {
+        const double sets = std::ceil(3 * cache_bytes / std::max(1.0, set_bytes)) + 1;
+        if (sets > static_cast<double>(most_runs))
+            throw Unsupported(fmt::format("too small to be found cold: {:.0f} bytes of operands, {:.0f} MB of caches",
+                                          set_bytes, cache_bytes * 1e-6));
+        shape.sets = std::max<std::int64_t>(2, static_cast<std::int64_t>(sets));
+    }
+    const double wanted = std::ceil(launch_us / std::max(1e-3, least_run_us));
+    const auto runs = static_cast<std::int64_t>(std::min(wanted, static_cast<double>(most_runs)));
+    shape.runs = shape.sets * std::max<std::int64_t>(1, runs / shape.sets);
+    return shape;
+}
+
+MicroFigures micro_figures(const Point& point, const Summary& time, const Roofs& roofs, CacheState cache) {
+    const StepResult& step = point.steps.front();
+    MicroFigures figures;
+    figures.tflop_per_s = step.cost.flops / time.median * 1e-9;
+    figures.gb_per_s = step.cost.bytes() / time.median * 1e-6;
+    figures.relative_ci = time.relative_ci();
+    const Origin dram = is_counted(point.counters, "dram_read_bytes") ? Origin::measured : Origin::derived;
+    for (const Demand& demand : demands_of(step, roofs, dram)) {
+        if (is_hearsay(demand, cache) || demand.us <= 0) continue;
+        figures.roof_share = demand.us / (time.median * 1e3);
+        figures.roof = demand.roof.ceiling;
+        break;
+    }
+    figures.achieved_occupancy_pct = counter(step, "achieved_occupancy");
+    const std::optional<double> read = counter(step, "dram_read_bytes"), written = counter(step, "dram_write_bytes");
+    if (read && written && is_counted(point.counters, "dram_read_bytes")) figures.dram_bytes = *read + *written;
+    figures.executed_flops = executed_flops(step);
+    if (!figures.executed_flops) figures.executed_flops = executed_flops(step, step.precision);
+    return figures;
+}
+
+void fold_runs(Point& point) {
+    const auto runs = static_cast<double>(point.steps.size());
+    std::vector<StepResult> steps = std::move(point.steps);
+    StepResult folded = steps.front();
+    folded.layer = "micro";
+    for (std::string& op : folded.absorbs) op = "micro" + op.substr(op.find(':'));
+    std::map<std::string, std::pair<double, int>> counters;
+    for (const StepResult& step : steps) {
+        for (const auto& [metric, value] : step.counters) {
+            counters[metric].first += value;
+            ++counters[metric].second;
+        }
+        if (!step.counters_discarded.empty()) folded.counters_discarded = step.counters_discarded;
+    }
+    for (auto& [metric, value] : folded.counters) value = counters[metric].first / counters[metric].second;
+    for (std::size_t k = 0; k < folded.kernels.size(); ++k) {
+        std::vector<double> times, gaps;
+        for (const StepResult& step : steps)
+            if (k < step.kernels.size()) {
+                times.push_back(step.kernels[k].time_us);
+                gaps.push_back(step.kernels[k].gap_us);
+            }
+        folded.kernels[k].time_us = summarise(times).median;
+        folded.kernels[k].gap_us = summarise(gaps).median;
+    }
+    point.steps = {std::move(folded)};
+    for (double* sum : {&point.activity.kernels_ms, &point.activity.gaps_ms, &point.activity.profiled_ms,
+                        &point.activity.unprofiled_ms})
+        *sum /= runs;
+    const auto divide = [runs](double& value) { value /= runs; };
+    divide(point.cost.flops);
+    std::ranges::for_each(point.cost.bytes_read, divide);
+    std::ranges::for_each(point.cost.bytes_written, divide);
+    divide(point.padding_flops);
+}
+
+MicroSession::MicroSession(const MicroOptions& options, Backend& backend, Result& result)
+    : options_(options),
+      backend_(backend),
+      result_(result),
+      roofs_(result.ceilings, name(backend.kind())),
+      providers_(
+          make_providers(backend.kind(), ProviderContext{options.cache_directory / "cublaslt.json", options.retune})) {}
+
+std::vector<double> MicroSession::chunk() {
+    if (backend_.kind() == BackendKind::cpu) {
+        std::vector<double> ms;
+        for (const double us : backend_.step_times().us) ms.push_back(us * 1e-3);
+        return ms;
+    }
+    std::vector<double> ms = backend_.measurements().front().chunk();
+    for (double& launch : ms) launch /= static_cast<double>(runs_a_sample_);
+    return ms;
+}
+
+Sampled MicroSession::take(const SamplerOptions& sampler) {
+    ConditionSampler conditions(backend_.machine_state());
+    conditions.start();
+    Sampled sampled = kbench::sample([this] { return chunk(); }, sampler,
+                                     [&conditions] { return discards_sample(conditions.throttle_mask_now()); });
+    current_point().conditions = conditions.stop();
+    current_point().conditions.throttled_samples = sampled.throttled;
+    return sampled;
+}
+
+void MicroSession::prepare(const MicroCase& micro) {
+    if (micro.name() == current_name_) return;
+    current_name_.clear();
+    run_.reset();
+    model_.reset();
+    finished_ = false;
+    current_cache_ = micro.cache;
+    // Another repetition of a case that was measured before adds to its point.
+    const auto known = std::ranges::find(result_.points, micro.name(), &Point::model);
+    const bool is_new = known == result_.points.end();
+    current_point_ = static_cast<std::size_t>(known - result_.points.begin());
+    if (is_new) result_.points.emplace_back();
+    Timing before;
+    if (!is_new && current_point().end_to_end) before = current_point().end_to_end->latency;
+    Point& point = current_point() = {};
+    point.model = micro.name();
+    point.backend = name(backend_.kind());
+    point.attention = "fused";
+    point.batch = point.seq = 1;
+    point.precision = micro.precision;
+    point.seed = options_.seed;
+    try {
+        if (!micro.asked.reason.empty()) throw Unsupported(micro.asked.reason);
+        if (const std::string why = backend_.unsupported(micro.precision); !why.empty()) throw Unsupported(why);
+        const Problem& problem = *micro.asked.problem;
+        const auto assign = [&](const Model& model) {
+            return assign_problem(model, problem.ops.size(), micro.provider, micro.precision, providers_,
+                                  backend_.column_multiple(micro.precision));
+        };
+        const bool on_gpu = backend_.kind() == BackendKind::cuda;
+        const Model once = make_problem_model(problem, 1, 1);
+        assign(once);  // before the arithmetic of sets: a reason of the provider's comes first
+        StepResult one;
+        one.precision = micro.precision;
+        one.cost = step_cost(once, {0}, micro.precision);
+        const RunShape shape =
+            run_shape(micro.cache, problem_bytes(problem, micro.precision), static_cast<double>(backend_.cache_bytes()),
+                      least_us(one, roofs_), on_gpu ? gpu_launch_us : 0);
+        model_ = std::make_unique<Model>(make_problem_model(problem, shape.sets, shape.runs));
+        run_.emplace(options_, backend_, point, result_.warnings, progress_, micro.name());
+        run_->plan(*model_, assign(*model_), [&](std::int64_t) {
+            return fmt::format("{} sets of operands are needed to find caches cold", shape.sets);
+        });
+        if (options_.verify) verify(micro);
+        SameInEverySet contents(options_.seed);
+        point.weights = contents.name();
+        const bool has_tokens = std::holds_alternative<Embedding>(problem.ops.front());
+        run_->load(contents, has_tokens ? random_tokens(options_.seed, model_->batch, model_->seq, model_->vocab)
+                                        : std::vector<std::int32_t>{});
+        runs_a_sample_ = on_gpu ? static_cast<std::size_t>(shape.runs) : 1;
+        // A first few, from which follows how many are needed.
+        SamplerOptions pilot = options_.sampler;
+        pilot.min_samples = 5;
+        pilot.max_samples = 20;
+        pilot.min_time_s = 0;
+        pilot.time_budget_s = options_.sampler.time_budget_s / 10;
+        const Sampled sampled = take(pilot);
+        pilot_samples_ = sampled.timing.samples_ms.size();
+        pilot_relative_ci_ = sampled.timing.summary_ms.relative_ci();
+        const auto start = Clock::now();
+        const std::size_t more = chunk().size();
+        sample_wall_s_ = seconds_since(start) / static_cast<double>(std::max<std::size_t>(1, more));
+        sample_device_s_ = sampled.timing.summary_ms.median * 1e-3 * static_cast<double>(runs_a_sample_);
+        if (!before.samples_ms.empty()) {
+            point.end_to_end.emplace();
+            point.end_to_end->latency = std::move(before);
+        }
+        point.status = PointStatus::done;
+        progress_.clear();
+    } catch (const Error& error) {
+        point.status = dynamic_cast<const Unsupported*>(&error) != nullptr ? PointStatus::skipped : PointStatus::failed;
+        point.reason = error.what();
+        progress_.clear();
+        throw;
+    }
+    current_name_ = micro.name();
+}
+
+void MicroSession::verify(const MicroCase& micro) {
+    // Cold and hot runs of a shape are the same provider call: it is checked once.
+    const std::string key =
+        fmt::format("{}/{}/{}/{}/{}", micro.asked.op, micro.asked.shape, micro.provider, name(micro.precision),
+                    run_->planned().steps().front().computation->implementation());
+    Verification& verification = current_point().verification;
+    if (const auto known = verified_.find(key); known != verified_.end())
+        verification = known->second;
+    else {
+        run_->verify();
+        verified_[key] = verification;
+    }
+}
+
+std::size_t MicroSession::planned_samples(std::size_t least) const {
+    const SamplerOptions& s = options_.sampler;
+    // The interval of a median narrows with the root of the number of samples.
+    const double narrower = pilot_relative_ci_ / s.target_relative_ci;
+    const double for_interval = static_cast<double>(pilot_samples_) * narrower * narrower;
+    const double in_budget = s.time_budget_s / std::max(1e-9, sample_wall_s_);
+    const double for_device = 1.1 * options_.device_s / std::max(1e-12, sample_device_s_);
+    const double for_runs = static_cast<double>(least) / static_cast<double>(runs_a_sample_);
+    double wanted = std::clamp(for_interval, static_cast<double>(s.min_samples), static_cast<double>(s.max_samples));
+    wanted = std::max({std::min(wanted, in_budget), for_device, for_runs, 3.0});
+    return static_cast<std::size_t>(std::ceil(wanted));
+}
+
+double MicroSession::sample(std::size_t samples) {
+    SamplerOptions sampler = options_.sampler;
+    sampler.warm_up_s = 0;
+    sampler.min_time_s = 0;
+    sampler.min_samples = sampler.max_samples = samples;
+    sampler.time_budget_s = std::max(sampler.time_budget_s, 2 * sample_wall_s_ * static_cast<double>(samples));
+    Sampled sampled = take(sampler);
+    last_ms_ = sampled.timing.summary_ms;
+    Point& point = current_point();
+    if (!point.end_to_end) point.end_to_end.emplace();
+    EndToEnd& end_to_end = *point.end_to_end;
+    std::vector<double>& all = end_to_end.latency.samples_ms;
+    all.insert(all.end(), sampled.timing.samples_ms.begin(), sampled.timing.samples_ms.end());
+    end_to_end.latency.summary_ms = summarise(all);
+    end_to_end.converged = end_to_end.latency.summary_ms.relative_ci() <= options_.sampler.target_relative_ci;
+    end_to_end.sequences_per_s = end_to_end.tokens_per_s = 1e3 / end_to_end.latency.summary_ms.median;
+    end_to_end.energy_per_sequence_j = end_to_end.energy_per_token_j =
+        Quantity::unavailable("a microbenchmark has no sequences");
+    return last_ms_.median * 1e-3;
+}
+
+MicroFigures MicroSession::finish() {
+    Point& point = current_point();
+    if (!finished_) {
+        run_->record_kernels();
+        run_->count();
+        run_->warn_of_other_precisions();
+        fold_runs(point);
+        point.steps.front().time_us = summarise([&] {
+            std::vector<double> us;
+            for (const double ms : point.end_to_end->latency.samples_ms) us.push_back(ms * 1e3);
+            return us;
+        }());
+        finished_ = true;
+    }
+    return micro_figures(point, last_ms_, roofs_, current_cache_);
+}
+
+}  // namespace kbench

@@ -1,0 +1,102 @@
+// Prepares, verifies, samples and records one microbenchmark after another on one backend.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/ceilings.h"
+#include "analysis/result.h"
+#include "bench/micro/cases.h"
+#include "bench/point_run.h"
+#include "bench/weights.h"
+
+namespace kbench {
+
+struct MicroOptions : PointOptions {
+    double device_s = 0.05;  ///< of runs that are timed, at the least
+    bool retune = false;
+    std::filesystem::path cache_directory;
+};
+
+/// How many sets of operands the runs of a microbenchmark go round, and how many runs one launch holds.
+struct RunShape {
+    std::int64_t sets = 1, runs = 1;
+};
+/// `set_bytes` of operands, `cache_bytes` of caches that a cold run must not find them in: the sets together exceed
+/// them three times. One launch takes `launch_us` or more at the least time of a run, and goes round the sets a whole
+/// number of times. Throws Unsupported where that takes more than `most_runs`.
+inline constexpr std::int64_t most_runs = 2048;
+RunShape run_shape(CacheState cache, double set_bytes, double cache_bytes, double least_run_us, double launch_us);
+
+/// The columns of a microbenchmark beside its time.
+struct MicroFigures {
+    double tflop_per_s = 0, gb_per_s = 0;  ///< FLOPs and compulsory bytes of the cost model over the median time
+    /// Of the binding roof, 0 to 1, and its ceiling's name; nothing without roofs.
+    std::optional<double> roof_share;
+    std::string roof;
+    /// Per run, from hardware counters; nothing where they were not read.
+    std::optional<double> achieved_occupancy_pct, dram_bytes, executed_flops;
+    double relative_ci = 0;  ///< half-width of the median's 95 % interval over the median
+};
+
+/// Figures of a point of one step that takes `time`, milliseconds.
+MicroFigures micro_figures(const Point& point, const Summary& time, const Roofs& roofs, CacheState cache);
+
+/// Makes of a point whose steps are runs of the same step the point of one run: sums and times divided by their number,
+/// counters their mean, each kernel's time the median. End to end is the caller's.
+void fold_runs(Point& point);
+
+class MicroSession {
+  public:
+    /// Points go to `result`, whose ceilings are the roofs.
+    MicroSession(const MicroOptions& options, Backend& backend, Result& result);
+
+    /// Whether hardware counters are asked for that a GPU has; a CPU's may be missing.
+    bool counts() const { return backend_.kind() == BackendKind::cuda && !options_.counters.nothing(); }
+    /// Every provider of the backend.
+    const std::vector<std::unique_ptr<Provider>>& providers() const { return providers_; }
+
+    /// Makes `micro` the current one: planned, verified, loaded and warm. Does nothing when it is so already. Throws
+    /// Unsupported where it cannot be computed (the point is recorded as skipped), MeasurementError where it computes
+    /// something else (recorded as failed).
+    void prepare(const MicroCase& micro);
+    /// Samples for about the interval that the sampler is to reach, `least` runs at the least, and device_s.
+    std::size_t planned_samples(std::size_t least) const;
+    std::size_t runs_a_sample() const { return runs_a_sample_; }
+    /// Takes so many samples of the current one, adds them to its point and gives the median of one run, seconds.
+    double sample(std::size_t samples);
+    /// Records kernels and counters of the current one, once, and gives its columns with the time of its last samples.
+    MicroFigures finish();
+    const Point& point() const { return result_.points[*current_point_]; }
+
+  private:
+    std::vector<double> chunk();
+    Sampled take(const SamplerOptions& sampler);
+    void verify(const MicroCase& micro);
+    Point& current_point() { return result_.points[*current_point_]; }
+
+    const MicroOptions& options_;
+    Backend& backend_;
+    Result& result_;
+    Roofs roofs_;
+    std::vector<std::unique_ptr<Provider>> providers_;
+    Progress progress_;
+    std::map<std::string, Verification> verified_;  ///< by op, shape, provider, precision, implementation
+    std::string current_name_;
+    CacheState current_cache_ = CacheState::cold;
+    std::optional<std::size_t> current_point_;
+    std::unique_ptr<Model> model_;
+    std::optional<PointRun> run_;
+    std::size_t runs_a_sample_ = 1;
+    double sample_wall_s_ = 0, sample_device_s_ = 0, pilot_relative_ci_ = 0;
+    std::size_t pilot_samples_ = 0;
+    Summary last_ms_;  ///< of the last samples of the current one
+    bool finished_ = false;
+};
+
+}  // namespace kbench
