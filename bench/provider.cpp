@@ -12,6 +12,11 @@ namespace kbench {
 std::unique_ptr<Provider> make_cuda_native(const ProviderContext&);
 std::unique_ptr<Provider> make_cublaslt(const ProviderContext&);
 std::unique_ptr<Provider> make_cublas(const ProviderContext&);
+std::unique_ptr<Provider> make_native_naive(const ProviderContext&);
+std::unique_ptr<Provider> make_native_tiled(const ProviderContext&);
+std::unique_ptr<Provider> make_native_register(const ProviderContext&);
+std::unique_ptr<Provider> make_native_async(const ProviderContext&);
+std::unique_ptr<Provider> make_native_mma(const ProviderContext&);
 #endif
 std::unique_ptr<Provider> make_onednn(const ProviderContext&);
 std::unique_ptr<Provider> make_blas(const ProviderContext&);
@@ -23,10 +28,17 @@ namespace {
 std::vector<ProviderRow> built_in() {
     return {
 #ifdef KBENCH_HAVE_CUDA
-        {"native", BackendKind::cuda, "kbench's own CUDA kernels", make_cuda_native},
+        // Before native, whose plain GEMM no model should run on by default.
         {"cublaslt", BackendKind::cuda, "GEMMs, bias and GELU in the epilogue, algorithm chosen by measurement",
          make_cublaslt},
+        {"native", BackendKind::cuda, "kbench's own CUDA kernels", make_cuda_native},
         {"cublas", BackendKind::cuda, "GEMMs, cuBLAS's own choice of algorithm", make_cublas},
+        {"native_naive", BackendKind::cuda, "GEMM ladder 1: one thread an element", make_native_naive},
+        {"native_tiled", BackendKind::cuda, "GEMM ladder 2: tiles in shared memory", make_native_tiled},
+        {"native_register", BackendKind::cuda, "GEMM ladder 3: tiles in registers, 16-byte loads",
+         make_native_register},
+        {"native_async", BackendKind::cuda, "GEMM ladder 4: cp.async into a ring of stages", make_native_async},
+        {"native_mma", BackendKind::cuda, "GEMM ladder 5: tensor cores through mma.sync", make_native_mma},
 #endif
         {"onednn", BackendKind::cpu, "GEMMs with post-ops, layer norm, attention: fp32, bf16, fp16", make_onednn},
         {"blas", BackendKind::cpu, "GEMMs and attention through CBLAS: fp64, fp32", make_blas},

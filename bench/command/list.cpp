@@ -29,7 +29,7 @@ void list_ops() {
 
 void list_providers() {
     for (const ProviderRow& row : provider_rows())
-        fmt::print("{:<5} {:<10} {}\n", name(row.backend), row.name, row.what);
+        fmt::print("{:<5} {:<15} {}\n", name(row.backend), row.name, row.what);
 }
 
 void list_options() {
