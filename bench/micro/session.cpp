@@ -215,10 +215,12 @@ void MicroSession::prepare(const MicroCase& micro) {
             return fmt::format("{} sets of operands are needed to find caches cold", shape.sets);
         });
         if (options_.verify) verify(micro);
-        SameInEverySet contents(options_.seed);
-        point.weights = contents.name();
+        // Cold, hot and the next provider read the same.
+        if (contents_of_ != once.name) contents_ = std::make_unique<SameInEverySet>(options_.seed);
+        contents_of_ = once.name;
+        point.weights = contents_->name();
         const bool has_tokens = std::holds_alternative<Embedding>(problem.ops.front());
-        run_->load(contents, has_tokens ? random_tokens(options_.seed, model_->batch, model_->seq, model_->vocab)
+        run_->load(*contents_, has_tokens ? random_tokens(options_.seed, model_->batch, model_->seq, model_->vocab)
                                         : std::vector<std::int32_t>{});
         runs_a_sample_ = on_gpu ? static_cast<std::size_t>(shape.runs) : 1;
         // A first few, from which follows how many are needed.

@@ -91,6 +91,8 @@ class MicroSession {
     CacheState current_cache_ = CacheState::cold;
     std::optional<std::size_t> current_point_;
     std::unique_ptr<Model> model_;
+    std::string contents_of_;  ///< op and shape whose operands contents_ has drawn
+    std::unique_ptr<WeightSource> contents_;
     std::optional<PointRun> run_;
     std::size_t runs_a_sample_ = 1;
     double sample_wall_s_ = 0, sample_device_s_ = 0, pilot_relative_ci_ = 0;
