@@ -1,5 +1,5 @@
-# What CMake 3.25 does not know of CUDA 13; needed before find_package(CUDAToolkit) and after enable_language(CUDA), by
-# kbench's build and by projects that link the installed kbench.
+# What CMake 3.25 does not know of CUDA 13; needed before find_package(CUDAToolkit), by kbench's build and by projects
+# that link the installed kbench.
 # That nvcc takes -std=c++20:
 set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
 set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
