@@ -1,5 +1,5 @@
 // Who computes a step: the interface of providers, and the table that lists them.
-// A provider is one file under provider/ (CPU) or cuda/ (GPU) and one row of `provider_rows` in provider.cpp.
+// A provider is one file under provider/ (CPU) or cuda/ (GPU) and one row in provider.cpp: docs/adding-a-provider.md.
 #pragma once
 
 #include <cstddef>

@@ -21,7 +21,7 @@ TEST(ExampleProvider, ComputesTheEmbeddingOfAModelRightly) {
     config.vocab_size = 101;
     const Model model = make_gpt2(config, 2, 9, AttentionKind::fused);
     for (const Precision precision : {Precision::fp32, Precision::fp64}) {
-        const auto steps = assign_steps(model, precision, providers, {{"embedding", "openmp"}}, 64);
+        const auto steps = assign_steps(model, precision, providers, {{"embedding", "openmp"}}, 1);
         ASSERT_EQ(steps.front().provider->name(), "openmp");
         const StepKind& kind = steps.front().step.kind;
         const auto computation = steps.front().provider->make(kind, precision);

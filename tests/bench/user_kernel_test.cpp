@@ -7,6 +7,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <set>
 #include <stdexcept>
 
 #include "bench/backend.h"
@@ -122,10 +127,10 @@ TEST(UserKernel, ComputesOnRequestOnlyUnlessItSaysOtherwise) {
 
     const Model model = small_model();
     const auto providers = make_providers(BackendKind::cpu, {});
-    for (const AssignedStep& step : assign_steps(model, Precision::fp64, providers, {}, 64))
+    for (const AssignedStep& step : assign_steps(model, Precision::fp64, providers, {}, 1))
         EXPECT_NE(step.provider->name(), "asked");
     int norms = 0;
-    for (const AssignedStep& step : assign_steps(model, Precision::fp64, providers, {{"layernorm", "asked"}}, 64)) {
+    for (const AssignedStep& step : assign_steps(model, Precision::fp64, providers, {{"layernorm", "asked"}}, 1)) {
         if (!std::holds_alternative<NormStep>(step.step.kind)) continue;
         EXPECT_EQ(step.provider->name(), "asked");
         EXPECT_FALSE(std::get<NormStep>(step.step.kind).residual) << "what it does not fuse is computed apart";
@@ -158,6 +163,33 @@ TEST(UserKernel, WhatItThrowsNamesTheStepAndKbenchsOwnErrorsPass) {
     };
     EXPECT_EQ(error_line<MeasurementError>([&] { run(8); }), "layernorm r8w64 by broken, fp64: too small a grid");
     EXPECT_EQ(error_line<DeviceError>([&] { run(1); }), "no device");
+}
+
+std::string content(const std::filesystem::path& path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(UserKernel, TheDocumentationHasTheFilesOfTheExample) {
+    const std::filesystem::path root = KBENCH_SOURCE_DIR, page = root / "docs/user-kernel.md";
+    // A comment names the file, the block below it is the file's text.
+    const std::regex block(R"(<!-- (examples/\S+) -->\n```(\w+)\n)");
+    const std::string old = content(page);
+    std::string text = old;
+    std::set<std::string> shown;
+    for (std::sregex_iterator match(old.begin(), old.end(), block), end; match != end; ++match) {
+        const std::string marker = match->str(), file = (*match)[1];
+        const std::size_t start = text.find(marker) + marker.size();
+        ASSERT_FALSE(content(root / file).empty()) << file;
+        text.replace(start, text.find("```\n", start) - start, content(root / file));
+        shown.insert(file);
+    }
+    for (const auto& entry : std::filesystem::directory_iterator(root / "examples/my_kernel"))
+        if (entry.path().extension() != ".md") {
+            EXPECT_TRUE(shown.contains(entry.path().lexically_relative(root).string())) << entry.path();
+        }
+    if (std::getenv("KBENCH_UPDATE_GOLDEN") != nullptr) std::ofstream(page) << text;
+    EXPECT_EQ(content(page), text) << "KBENCH_UPDATE_GOLDEN=1 writes it again";
 }
 
 }  // namespace
