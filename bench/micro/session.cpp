@@ -221,7 +221,7 @@ void MicroSession::prepare(const MicroCase& micro) {
         point.weights = contents_->name();
         const bool has_tokens = std::holds_alternative<Embedding>(problem.ops.front());
         run_->load(*contents_, has_tokens ? random_tokens(options_.seed, model_->batch, model_->seq, model_->vocab)
-                                        : std::vector<std::int32_t>{});
+                                          : std::vector<std::int32_t>{});
         runs_a_sample_ = on_gpu ? static_cast<std::size_t>(shape.runs) : 1;
         // A first few, from which follows how many are needed.
         SamplerOptions pilot = options_.sampler;

@@ -40,20 +40,16 @@ constexpr Precision fp32_only[] = {Precision::fp32};
 constexpr CacheState hot_only[] = {CacheState::hot};
 
 /// Doubles instead of adding: what a wrong kernel does.
-const bool wrong_is_registered = register_kernel({
+const bool wrong_is_registered = register_kernel<ResidualAdd>({
     .name = "wrong",
     .backend = BackendKind::cpu,
     .what = "adds the wrong array",
-    .unsupported = [](const StepKind& kind, Precision precision) -> std::string {
-        if (!std::holds_alternative<ResidualAdd>(kind)) return "adds residuals only";
-        return precision == Precision::fp32 ? "" : "fp32 only";
-    },
+    .precisions = {Precision::fp32},
     .run =
-        [](const StepKind& kind, Precision, OperandCursor operands, void*, void*) {
-            const auto& add = std::get<ResidualAdd>(kind);
-            const auto* x = static_cast<const float*>(operands.next());
+        [](const ResidualAdd& add, Precision, OperandCursor operands, void*, void*) {
+            const auto* x = operands.next<const float>();
             operands.next();
-            auto* out = static_cast<float*>(operands.next());
+            auto* out = operands.next<float>();
             for (std::int64_t i = 0; i < add.rows * add.width; ++i) out[i] = x[i] + x[i];
         },
 });
