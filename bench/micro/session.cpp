@@ -142,6 +142,18 @@ void fold_runs(Point& point) {
     divide(point.padding_flops);
 }
 
+void expect_no_traffic(Point& point, double set_bytes, double cache_bytes) {
+    if (set_bytes > cache_bytes) return;
+    for (CountedMetric& metric : point.counters.metrics) {
+        if (metric.origin != Origin::estimated || !metric.name.starts_with("dram_")) continue;
+        metric.reason = fmt::format("{:.3g} MB of hot operands stay in {:.3g} MB of caches; {}", set_bytes * 1e-6,
+                                    cache_bytes * 1e-6, metric.reason);
+        for (StepResult& step : point.steps)
+            if (const auto counted = step.counters.find(metric.name); counted != step.counters.end())
+                counted->second = 0;
+    }
+}
+
 MicroSession::MicroSession(const MicroOptions& options, Backend& backend, Result& result)
     : options_(options),
       backend_(backend),
@@ -206,9 +218,9 @@ void MicroSession::prepare(const MicroCase& micro) {
         StepResult one;
         one.precision = micro.precision;
         one.cost = step_cost(once, {0}, micro.precision);
-        const RunShape shape =
-            run_shape(micro.cache, problem_bytes(problem, micro.precision), static_cast<double>(backend_.cache_bytes()),
-                      least_us(one, roofs_), on_gpu ? gpu_launch_us : 0);
+        current_bytes_ = problem_bytes(problem, micro.precision);
+        const RunShape shape = run_shape(micro.cache, current_bytes_, static_cast<double>(backend_.cache_bytes()),
+                                         least_us(one, roofs_), on_gpu ? gpu_launch_us : 0);
         model_ = std::make_unique<Model>(make_problem_model(problem, shape.sets, shape.runs));
         run_.emplace(options_, backend_, point, result_.warnings, progress_, micro.name());
         run_->plan(*model_, assign(*model_), [&](std::int64_t) {
@@ -306,11 +318,16 @@ MicroFigures MicroSession::finish() {
         run_->count();
         run_->warn_of_other_precisions();
         fold_runs(point);
+        if (current_cache_ == CacheState::hot)
+            expect_no_traffic(point, current_bytes_, static_cast<double>(backend_.cache_bytes()));
         point.steps.front().time_us = summarise([&] {
             std::vector<double> us;
             for (const double ms : point.end_to_end->latency.samples_ms) us.push_back(ms * 1e3);
             return us;
         }());
+        // A CPU's times add up by their mean, beside which a ledger sets the median.
+        if (backend_.kind() == BackendKind::cpu)
+            point.activity.unprofiled_ms = point.steps.front().time_us->mean * 1e-3;
         finished_ = true;
     }
     return micro_figures(point, last_ms_, roofs_, current_cache_);
