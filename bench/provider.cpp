@@ -8,32 +8,39 @@
 
 namespace kbench {
 
-#ifdef KBENCH_HAVE_CUDA
-std::unique_ptr<Provider> make_cuda_native(const ProviderContext&);
-std::unique_ptr<Provider> make_cublaslt(const ProviderContext&);
-std::unique_ptr<Provider> make_cublas(const ProviderContext&);
-#endif
-std::unique_ptr<Provider> make_onednn(const ProviderContext&);
-std::unique_ptr<Provider> make_blas(const ProviderContext&);
-std::unique_ptr<Provider> make_cpu_native(const ProviderContext&);
-std::unique_ptr<Provider> make_reference(const ProviderContext&);
+/// The function that makes a provider, declared where it is used, so that a provider is one line of the table.
+#define MADE_BY(function)                                           \
+    [](const ProviderContext& context) {                            \
+        std::unique_ptr<Provider> function(const ProviderContext&); \
+        return function(context);                                   \
+    }
 
-namespace {
-
-std::vector<ProviderRow> built_in() {
+static std::vector<ProviderRow> built_in() {
     return {
 #ifdef KBENCH_HAVE_CUDA
-        {"native", BackendKind::cuda, "kbench's own CUDA kernels", make_cuda_native},
+        // Before native, whose plain GEMM no model should run on by default.
         {"cublaslt", BackendKind::cuda, "GEMMs, bias and GELU in the epilogue, algorithm chosen by measurement",
-         make_cublaslt},
-        {"cublas", BackendKind::cuda, "GEMMs, cuBLAS's own choice of algorithm", make_cublas},
+         MADE_BY(make_cublaslt)},
+        {"native", BackendKind::cuda, "kbench's own CUDA kernels", MADE_BY(make_cuda_native)},
+        {"cublas", BackendKind::cuda, "GEMMs, cuBLAS's own choice of algorithm", MADE_BY(make_cublas)},
+        {"native_naive", BackendKind::cuda, "GEMM ladder 1: one thread an element", MADE_BY(make_native_naive)},
+        {"native_tiled", BackendKind::cuda, "GEMM ladder 2: tiles in shared memory", MADE_BY(make_native_tiled)},
+        {"native_register", BackendKind::cuda, "GEMM ladder 3: tiles in registers, 16-byte loads",
+         MADE_BY(make_native_register)},
+        {"native_async", BackendKind::cuda, "GEMM ladder 4: cp.async into a ring of stages",
+         MADE_BY(make_native_async)},
+        {"native_mma", BackendKind::cuda, "GEMM ladder 5: tensor cores through mma.sync", MADE_BY(make_native_mma)},
 #endif
-        {"onednn", BackendKind::cpu, "GEMMs with post-ops, layer norm, attention: fp32, bf16, fp16", make_onednn},
-        {"blas", BackendKind::cpu, "GEMMs and attention through CBLAS: fp64, fp32", make_blas},
-        {"native", BackendKind::cpu, "kbench's own vector loops for memory-bound steps", make_cpu_native},
-        {"reference", BackendKind::cpu, "plain fp64 loops, the oracle; slow, only with --provider", make_reference},
+        {"onednn", BackendKind::cpu, "GEMMs with post-ops, layer norm, attention: fp32, bf16, fp16",
+         MADE_BY(make_onednn)},
+        {"blas", BackendKind::cpu, "GEMMs and attention through CBLAS: fp64, fp32", MADE_BY(make_blas)},
+        {"native", BackendKind::cpu, "kbench's own vector loops for memory-bound steps", MADE_BY(make_cpu_native)},
+        {"reference", BackendKind::cpu, "plain fp64 loops, the oracle; slow, only with --provider",
+         MADE_BY(make_reference)},
     };
 }
+
+namespace {
 
 std::vector<ProviderRow>& all_rows() {
     static std::vector<ProviderRow> rows = built_in();
@@ -45,11 +52,14 @@ std::vector<ProviderRow>& all_rows() {
 std::span<const ProviderRow> provider_rows() { return all_rows(); }
 
 bool register_provider(ProviderRow row) {
+    if (row.name.empty() || row.name.find_first_of(",=* /") != std::string::npos)
+        throw std::invalid_argument(
+            fmt::format("a provider cannot be called '{}': --provider could not name it", row.name));
     const auto same = [&row](const ProviderRow& other) {
         return other.name == row.name && other.backend == row.backend;
     };
     if (std::ranges::any_of(all_rows(), same))
-        throw std::invalid_argument(fmt::format("there is a provider '{}' already", row.name));
+        throw std::invalid_argument(fmt::format("{} has a provider '{}' already", name(row.backend), row.name));
     all_rows().push_back(std::move(row));
     return true;
 }

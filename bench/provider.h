@@ -1,5 +1,5 @@
 // Who computes a step: the interface of providers, and the table that lists them.
-// A provider is one file under provider/ (CPU) or cuda/ (GPU) and one row of `provider_rows` in provider.cpp.
+// A provider is one file under provider/ (CPU) or cuda/ (GPU) and one row in provider.cpp: docs/adding-a-provider.md.
 #pragma once
 
 #include <cstddef>
@@ -73,17 +73,21 @@ std::span<const ProviderRow> provider_rows();
 
 /// Adds a provider from outside kbench, before main or at its beginning; see user_kernel.h for a kernel of one's own.
 /// Returns true, so that a constant may be initialised with it. Throws std::invalid_argument where its backend has a
-/// provider of that name.
+/// provider of that name, or --provider could not name it.
 bool register_provider(ProviderRow row);
 
 /// The providers of one backend, in the order of the table.
 std::vector<std::unique_ptr<Provider>> make_providers(BackendKind backend, const ProviderContext& context);
 
-/// Takes the pointers of a step's operands one after another, skipping those the step does not have.
+/// Takes the pointers of a step's operands one after another, skipping those the step does not have. One `next` a
+/// statement: C++ may evaluate the arguments of a call in any order.
 class OperandCursor {
   public:
     explicit OperandCursor(std::span<void* const> pointers) : pointers_(pointers) {}
-    void* next() { return pointers_[index_++]; }
+    template <class T = void>
+    T* next() {
+        return static_cast<T*>(pointers_[index_++]);
+    }
     void* next_if(bool present) { return present ? next() : nullptr; }
 
   private:

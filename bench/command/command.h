@@ -26,9 +26,10 @@ std::span<const Command> commands();
 
 int run_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int list_command(const std::vector<std::string>& arguments, const std::string& command_line);
-/// Subjects of `kbench list` with options of their own: --chip NAME, --set NAME; and --id NAME.
+/// Subjects of `kbench list` with options of their own: --chip NAME, --set NAME; --id NAME; --ops.
 void list_metrics(const std::vector<std::string>& options);
 void list_machines(const std::vector<std::string>& options);
+void list_providers(const std::vector<std::string>& options);
 int table_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int compare_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int merge_command(const std::vector<std::string>& arguments, const std::string& command_line);

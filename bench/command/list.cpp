@@ -7,7 +7,6 @@
 #include "analysis/columns.h"
 #include "bench/command/command.h"
 #include "bench/options.h"
-#include "bench/provider.h"
 #include "models/error.h"
 #include "models/registry.h"
 
@@ -25,11 +24,6 @@ void list_models() {
 
 void list_ops() {
     for (const OpKind& kind : op_kinds) fmt::print("{:<18} {}\n", kind.name, kind.what);
-}
-
-void list_providers() {
-    for (const ProviderRow& row : provider_rows())
-        fmt::print("{:<5} {:<10} {}\n", name(row.backend), row.name, row.what);
 }
 
 void list_options() {
@@ -53,10 +47,14 @@ struct Subject {
     void (*list)();
     void (*list_with)(const std::vector<std::string>& options) = nullptr;  ///< instead, where there are options
 };
-constexpr Subject subjects[] = {{"models", list_models},       {"ops", list_ops},
-                                {"providers", list_providers}, {"options", list_options},
-                                {"columns", list_columns},     {"metrics", nullptr, list_metrics},
-                                {"ceilings", list_ceilings},   {"machines", nullptr, list_machines}};
+constexpr Subject subjects[] = {{"models", list_models},
+                                {"ops", list_ops},
+                                {"providers", nullptr, list_providers},
+                                {"options", list_options},
+                                {"columns", list_columns},
+                                {"metrics", nullptr, list_metrics},
+                                {"ceilings", list_ceilings},
+                                {"machines", nullptr, list_machines}};
 
 }  // namespace
 

@@ -18,9 +18,11 @@ inline std::string read_file(const std::filesystem::path& path) {
     return (std::ostringstream() << file.rdbuf()).str();
 }
 
-inline void expect_golden(const std::string& file_name, const std::string& text) {
+/// `folder`: of tests/, whose golden/ holds the file.
+inline void expect_golden(const std::string& file_name, const std::string& text,
+                          const std::string& folder = "analysis") {
     const std::filesystem::path path =
-        std::filesystem::path(KBENCH_SOURCE_DIR) / "tests" / "analysis" / "golden" / file_name;
+        std::filesystem::path(KBENCH_SOURCE_DIR) / "tests" / folder / "golden" / file_name;
     if (std::getenv("KBENCH_UPDATE_GOLDEN")) {
         std::ofstream(path, std::ios::binary) << text;
         return;

@@ -107,7 +107,8 @@ TEST_F(Cli, MistakesGetOneLineAndExitTwo) {
     expect_refusal("--model gpt2 --batch 0", "must be max or a whole number of at least 1");
     expect_refusal("--model gpt2 --seq 2000", "n_ctx 1024");
     expect_refusal("--model gpt2 --frobnicate", "--frobnicate");
-    expect_refusal("frobnicate", "one of run, table, compare, merge, report, ceilings, list, doctor");
+    expect_refusal("frobnicate", "one of run, micro, table, compare, merge, report, ceilings, list, doctor");
+    expect_refusal("list providers --op", "--ops");
     expect_refusal("list everything", "one of models, ops, providers, options, columns");
     expect_refusal("--model gpt2 --out " + directory_.write("a_file", "x").string(), "a_file");
     expect_refusal("--config " + config("{\"n_embd\": 64}"), "key 'n_layer' is missing");
@@ -252,6 +253,16 @@ TEST_F(Cli, MetricsOfAChipAreListedWithoutAGpu) {
     if (kbench("list metrics").exit_code != 0) expect_refusal("list metrics", "name one with --chip: GA100, ");
 }
 
+TEST_F(Cli, ProvidersAreListedWithWhatTheyComputeInEachPrecision) {
+    EXPECT_THAT(kbench("list providers").out, ContainsRegex("(^|\n)cpu +blas +GEMMs and attention"));
+    const Outcome ops = kbench("list providers --ops");
+    EXPECT_EQ(ops.exit_code, 0) << ops.err;
+    EXPECT_THAT(ops.out, ContainsRegex("\nwhere +provider +op +fp16 +bf16 +tf32 +fp32 +fp64\n|^where +provider"));
+    EXPECT_THAT(ops.out, ContainsRegex("\ncpu +blas +gemm +- +- +- +yes +yes\n"));
+    EXPECT_THAT(ops.out, ContainsRegex("\ncpu +reference +attention_context +[a-z-]+ +[a-z-]+ +- +yes +yes\n"));
+    EXPECT_THAT(ops.out, Not(ContainsRegex("\ncpu +native +gemm"))) << "what it computes in no precision is left out";
+}
+
 TEST_F(Cli, MachinesAreListedWithTheirSources) {
     const Outcome all = kbench("list machines");
     EXPECT_EQ(all.exit_code, 0) << all.err;
@@ -265,7 +276,7 @@ TEST_F(Cli, MachinesAreListedWithTheirSources) {
     expect_refusal("list machines --id l5", "unknown machine 'l5'; nearest: l4");
     expect_refusal("list machines --id none.json", "machine file none.json: cannot be read");
     expect_refusal("list machines --id " + directory_.write("bad.json", "{}").string(), "bad.json: 'id' is missing");
-    expect_refusal("list machines --all", "kbench list machines takes --id NAME");
+    expect_refusal("list machines --all", "`kbench list machines --help` lists the options");
 }
 
 TEST_F(Cli, ATableOfACommittedResultNeedsNothingButTheFile) {

@@ -76,6 +76,7 @@ class OtherBackend final : public Backend {
     MachineState& machine_state() override { return cpu().machine_state(); }
     void add_libraries(std::map<std::string, std::string>& libraries) const override { cpu().add_libraries(libraries); }
     std::string unsupported(Precision precision) const override { return cpu().unsupported(precision); }
+    std::int64_t cache_bytes() const override { return cpu().cache_bytes(); }
     std::int64_t column_multiple(Precision precision) const override { return cpu().column_multiple(precision); }
 
   private:

@@ -1,0 +1,57 @@
+# What `cmake --install` installs: the program; headers and static libraries for a user's own kernels, as the CMake
+# package `kbench`; the licences of what is inside.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(libraries kbench_options kbench_models kbench_analysis kbench_cpu kbench_bench kbench_main)
+set(headers models analysis cpu bench)
+set(without_cuda PATTERN "cuda" EXCLUDE)
+if(KBENCH_HAVE_CUDA)
+    list(APPEND libraries kbench_kernels)
+    list(APPEND headers kernels)
+    set(without_cuda "")
+endif()
+foreach(library IN LISTS libraries)
+    string(REPLACE "kbench_" "" name ${library})
+    set_target_properties(${library} PROPERTIES EXPORT_NAME ${name})
+endforeach()
+install(TARGETS kbench)
+install(TARGETS ${libraries} EXPORT kbench-targets INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kbench)
+# Folders of data and of sources alone would be installed empty; cpu/onednn is about the library that it hides.
+install(DIRECTORY ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kbench
+    FILES_MATCHING PATTERN "*.h" PATTERN "metrics" EXCLUDE PATTERN "suites" EXCLUDE PATTERN "provider" EXCLUDE
+    PATTERN "report" EXCLUDE PATTERN "onednn" EXCLUDE ${without_cuda})
+
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/kbench)
+set(private_folder ${CMAKE_INSTALL_LIBDIR}/kbench)
+set(licence_folder ${CMAKE_INSTALL_DOCDIR}/licences)
+
+# The copy of oneDNN that scripts/setup unpacked is no part of the system: it comes along.
+set(rpath "")
+set(kbench_onednn_from_config none)
+string(FIND "${dnnl_DIR}" "${CMAKE_SOURCE_DIR}/.deps/onednn/" position)
+if(position EQUAL 0)
+    install(DIRECTORY .deps/onednn/lib .deps/onednn/include DESTINATION ${private_folder}/onednn)
+    install(DIRECTORY .deps/onednn/share/doc/onednn/ DESTINATION ${licence_folder}/onednn)
+    file(RELATIVE_PATH from_program /${CMAKE_INSTALL_BINDIR} /${private_folder}/onednn/lib)
+    list(APPEND rpath $ORIGIN/${from_program})
+    file(RELATIVE_PATH kbench_onednn_from_config /${package_folder} /${private_folder}/onednn/lib/cmake/dnnl)
+else()
+    list(APPEND rpath $<TARGET_FILE_DIR:DNNL::dnnl>)
+endif()
+if(KBENCH_HAVE_CUDA)
+    list(APPEND rpath $<TARGET_FILE_DIR:CUDA::cublas> $<TARGET_FILE_DIR:CUDA::cupti>)
+endif()
+list(APPEND rpath ${openblas_LIBRARY_DIRS})
+set_target_properties(kbench PROPERTIES INSTALL_RPATH "${rpath}")
+
+install(EXPORT kbench-targets NAMESPACE kbench:: DESTINATION ${package_folder})
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/kbench-config.cmake.in ${CMAKE_BINARY_DIR}/package/kbench-config.cmake
+    INSTALL_DESTINATION ${package_folder} NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/package/kbench-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/package/kbench-config.cmake ${CMAKE_BINARY_DIR}/package/kbench-config-version.cmake
+    ${CMAKE_CURRENT_LIST_DIR}/toolkit_workarounds.cmake DESTINATION ${package_folder})
+
+install(FILES LICENSE DESTINATION ${licence_folder}/kbench)
+get_filename_component(plotly_folder ${KBENCH_PLOTLY} DIRECTORY)
+install(FILES ${plotly_folder}/LICENSE.txt DESTINATION ${licence_folder}/plotly OPTIONAL)

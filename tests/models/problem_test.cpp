@@ -1,0 +1,162 @@
+// Problems: shapes as text and back, and the models that run them again and again.
+#include "models/problem.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "models/cost.h"
+#include "models/error.h"
+#include "models/gpt2.h"
+#include "models/registry.h"
+
+namespace kbench {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+struct Written {
+    std::string_view op, shape;
+};
+constexpr Written written[] = {
+    {"gemm", "m1024n3840k1280"},
+    {"gemm", "m1n50257k768t"},
+    {"gemm", "m7n5k3+bias"},
+    {"gemm", "m7n5k3+bias+gelu"},
+    {"gemm", "m7n5k3t+bias+residual"},
+    {"gemm", "m7n5k3+gelu"},
+    {"gemm", "m7n5k3+residual"},
+    {"embedding", "r1024w1280v50257"},
+    {"embedding", "r4096w1280v50257s1024"},
+    {"layernorm", "r1024w1280"},
+    {"layernorm", "r1024w1280+residual"},
+    {"layernorm", "r1024w1280+bias+residual"},
+    {"bias", "r1024w3840"},
+    {"gelu", "r1024w5120"},
+    {"gelu", "r1024w5120+bias"},
+    {"residual", "r1024w1280"},
+    {"attention", "b4h20s1024d64"},
+    {"attention_scores", "b4h20s128d64"},
+    {"attention_scores", "b4h20s128d64+upcast"},
+    {"scale_mask", "b4h20s128d64+upcast"},
+    {"softmax", "r20480w1024"},
+    {"attention_context", "b4h20s128d64"},
+};
+
+TEST(Problem, EveryOpKindCanBeWrittenAndReadAgain) {
+    std::set<std::string_view> seen;
+    for (const auto& [op, shape] : written) {
+        const Problem problem = parse_problem(op, shape);
+        EXPECT_EQ(op_name(problem), op) << shape;
+        EXPECT_EQ(shape_text(problem), shape) << op;
+        seen.insert(op);
+    }
+    for (const OpKind& kind : op_kinds) EXPECT_TRUE(seen.contains(kind.name)) << kind.name;
+}
+
+TEST(Problem, NumbersEndUpWhereTheirLettersSay) {
+    const Gemm gemm = std::get<Gemm>(parse_problem("gemm", "k30n20m10t").ops.front());
+    EXPECT_EQ(gemm, (Gemm{10, 20, 30, true}));
+    const Attention attention = std::get<Attention>(parse_problem("attention", "b2h3s5d64").ops.front());
+    EXPECT_EQ(attention.shape, (AttentionShape{2, 3, 5, 64}));
+    EXPECT_DOUBLE_EQ(attention.scale, 0.125);
+    const Embedding embedding = std::get<Embedding>(parse_problem("embedding", "r12w4v9s6").ops.front());
+    EXPECT_EQ(embedding, (Embedding{12, 6, 4, 9, 6}));
+}
+
+TEST(Problem, WhatIsNoShapeIsRefusedWithOneThatIs) {
+    const Written wrong[] = {
+        {"gemm", ""},
+        {"gemm", "m1n2"},
+        {"gemm", "m1n2k0"},
+        {"gemm", "m1n2k3x4"},
+        {"gemm", "m1n2k3m4"},
+        {"gemm", "m1n2k-3"},
+        {"gemm", "1024"},
+        {"gemm", "m1n2k3t4"},
+        {"gemm", "m1n2k3+foo"},
+        {"gemm", "m1n2k3+gelu+bias"},
+        {"gemm", "m1n2k3+gelu+residual"},
+        {"layernorm", "r1"},
+        {"layernorm", "r1w2+bias"},
+        {"softmax", "r1w2+upcast"},
+        {"attention", "b1h2s3"},
+        {"embedding", "r10w4v9s3"},
+        {"gelu", "r1w2+gelu"},
+        {"gemm", "m1n2k3+"},
+        {"gemm", "m99999999999999999999n1k1"},
+    };
+    for (const auto& [op, shape] : wrong) {
+        try {
+            parse_problem(op, shape);
+            ADD_FAILURE() << op << " " << shape << " was accepted";
+        } catch (const UsageError& error) {
+            EXPECT_THAT(error.what(), HasSubstr("must be written like")) << op << " " << shape;
+        }
+    }
+    EXPECT_THROW(parse_problem("conv", "r1w2"), UsageError);
+}
+
+TEST(Problem, OfAModelAreItsDistinctOpsAndCanBeAskedForAgain) {
+    const Model model = make_gpt2(find_model("gpt2-large"), 4, 1024, AttentionKind::unfused);
+    const std::vector<Problem> problems = problems_of(model);
+    std::vector<std::string> names;
+    for (const Problem& problem : problems) {
+        names.push_back(std::string(op_name(problem)) + " " + shape_text(problem));
+        EXPECT_EQ(parse_problem(op_name(problem), shape_text(problem)), problem);
+    }
+    EXPECT_THAT(names, ElementsAre("embedding r4096w1280v50257s1024", "layernorm r4096w1280", "gemm m4096n3840k1280",
+                                   "bias r4096w3840", "attention_scores b4h20s1024d64", "scale_mask b4h20s1024d64",
+                                   "softmax r81920w1024", "attention_context b4h20s1024d64", "gemm m4096n1280k1280",
+                                   "bias r4096w1280", "residual r4096w1280", "gemm m4096n5120k1280", "bias r4096w5120",
+                                   "gelu r4096w5120", "gemm m4096n1280k5120", "gemm m4096n50257k1280t"));
+}
+
+TEST(ProblemModel, RunsGoRoundTheSetsOfTensors) {
+    const Model model = make_problem_model(parse_problem("gemm", "m2n3k4+bias"), 2, 5);
+    ASSERT_EQ(model.ops.size(), 10u);
+    for (std::size_t run = 0; run < 5; ++run) {
+        const OpNode &gemm = model.ops[2 * run], &bias = model.ops[2 * run + 1];
+        EXPECT_EQ(gemm.inputs, model.ops[2 * (run % 2)].inputs) << "set " << run % 2;
+        EXPECT_EQ(bias.outputs, model.ops[2 * (run % 2) + 1].outputs);
+        EXPECT_EQ(bias.inputs[0], gemm.outputs[0]) << "each consumes what the one before it made";
+        EXPECT_EQ(gemm.layer, "run." + std::to_string(run));
+    }
+    EXPECT_NE(model.ops[0].inputs, model.ops[2].inputs);
+    std::size_t resident = 0;
+    for (const Tensor& tensor : model.tensors) resident += tensor.resident;
+    EXPECT_EQ(resident, 2u * 4) << "x, w, bias and out of each set; what lies between the two ops is not";
+}
+
+TEST(ProblemModel, EveryRunCostsWhatOneCosts) {
+    for (const auto& [op, shape] : written) {
+        const Problem problem = parse_problem(op, shape);
+        const std::size_t ops = problem.ops.size();
+        std::vector<std::size_t> first(ops);
+        for (std::size_t i = 0; i < ops; ++i) first[i] = i;
+        const Cost one = step_cost(make_problem_model(problem, 1, 1), first, Precision::fp16);
+        const Model model = make_problem_model(problem, 2, 4);
+        for (std::size_t run = 0; run < 4; ++run) {
+            std::vector<std::size_t> of_run = first;
+            for (std::size_t& i : of_run) i += run * ops;
+            const Cost cost = step_cost(model, of_run, Precision::fp16);
+            EXPECT_EQ(cost.flops, one.flops) << op << " " << shape;
+            EXPECT_EQ(cost.bytes_read, one.bytes_read) << op << " " << shape << " run " << run;
+            EXPECT_EQ(cost.bytes_written, one.bytes_written) << op << " " << shape << " run " << run;
+        }
+        EXPECT_GT(one.bytes(), 0) << op;
+    }
+}
+
+TEST(ProblemModel, BytesOfASetAreThoseOfItsArrays) {
+    EXPECT_EQ(problem_bytes(parse_problem("gemm", "m10n20k30+bias"), Precision::fp32),
+              4 * (10 * 30 + 30 * 20 + 20 + 10 * 20));
+    EXPECT_EQ(problem_bytes(parse_problem("layernorm", "r10w20"), Precision::fp64), 8 * (200 + 20 + 20 + 200));
+    EXPECT_EQ(problem_bytes(parse_problem("attention_scores", "b1h2s3d4+upcast"), Precision::fp16),
+              2 * (3 * 3 * 2 * 4) + 4 * (2 * 3 * 3));
+}
+
+}  // namespace
+}  // namespace kbench

@@ -1,0 +1,199 @@
+"""kbench as installed: found by CMake, and with a kernel from outside the tree in it that is verified, timed and set
+beside the built-in ones, and refused when it is wrong.
+
+installed_test.py BUILD_FOLDER; skips (77) without Ninja. Installs into a temporary folder, which it removes.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path()
+SHAPE = "r1000w1280"
+# An off-by-one: the last element of a row is missing from its sum.
+BUGS = {"my_layernorm.cpp": ("column < width; ++column) sum +=", "column < width - 1; ++column) sum +="),
+        "my_layernorm.cu": ("column < width; column += warp) sum +=", "column < width - 1; column += warp) sum +=")}
+
+
+def run(*command: str | pathlib.Path, **more) -> subprocess.CompletedProcess:
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **more)
+
+
+def must(*command: str | pathlib.Path) -> str:
+    done = run(*command)
+    if done.returncode != 0:
+        raise AssertionError(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stdout}\n{done.stderr}")
+    return done.stdout
+
+
+class Installed(unittest.TestCase):
+    folder: pathlib.Path
+    prefix: pathlib.Path
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="kbench_installed_"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.environment = {**os.environ, "KBENCH_CACHE_DIR": str(cls.folder / "cache"), "OMP_WAIT_POLICY": "passive"}
+        must("cmake", "--install", BUILD, "--prefix", cls.folder / "staged")
+        # What is installed may be moved: nothing in it names the folder it was first in.
+        cls.prefix = (cls.folder / "staged").rename(cls.folder / "installed")
+        cls.build_example("right")
+
+    @classmethod
+    def configure(cls, name: str, *options: str) -> subprocess.CompletedProcess:
+        source = cls.folder / name / "source"
+        if not source.exists():
+            shutil.copytree(ROOT / "examples/my_kernel", source)
+        # PTX alone is compiled once and runs on every GPU.
+        return run("cmake", "-S", source, "-B", cls.folder / name / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={cls.prefix}",
+                   "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", "-DCMAKE_CUDA_ARCHITECTURES=80-virtual", *options)
+
+    @classmethod
+    def build_example(cls, name: str) -> None:
+        configured = cls.configure(name)
+        if configured.returncode != 0:
+            raise AssertionError(configured.stdout + configured.stderr)
+        must("cmake", "--build", cls.folder / name / "build")
+
+    def kbench(self, name: str, *arguments: str) -> subprocess.CompletedProcess:
+        return run(self.folder / name / "build/my_kbench", *arguments, env=self.environment, cwd=self.folder)
+
+    def micro(self, name: str, backend: str, out: str) -> tuple[subprocess.CompletedProcess, dict]:
+        """The call and its rows by provider."""
+        done = self.kbench(name, "micro", "--op", "layernorm", "--shape", SHAPE, "--provider", "mine,native", "--precision", "fp32",
+                           "--cache", "hot", "--backend", backend, "--ceilings", "none", "--time-budget", "0.2",
+                           "--benchmark_format=json", "--out", out)
+        if done.returncode == 3:
+            self.skipTest(done.stderr.strip())
+        rows = {row["name"].split("/")[1]: row for row in json.loads(done.stdout)["benchmarks"]}
+        self.assertEqual(set(rows), {"mine", "native"}, done.stderr)
+        return done, rows
+
+    def check_right(self, backend: str) -> None:
+        done, rows = self.micro("right", backend, f"right-{backend}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for provider, row in rows.items():
+            self.assertNotIn("error_occurred", row, provider)
+            self.assertGreater(row["real_time"], 0, provider)
+            self.assertGreater(row["GB/s"], 0, provider)
+        points = json.loads((self.folder / f"right-{backend}/result.json").read_text())["points"]
+        verified = {step["provider"]: step for point in points for step in point["verification"]["steps"]}
+        for provider in ("mine", "native"):
+            self.assertEqual(verified[provider]["elements_checked"], 1000 * 1280, provider)
+            self.assertGreater(verified[provider]["error_over_bound"], 0, provider)
+
+    def check_wrong(self, backend: str) -> None:
+        done, rows = self.micro("wrong", backend, f"wrong-{backend}")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertTrue(rows["mine"]["error_occurred"])
+        message = rows["mine"]["error_message"]
+        self.assertRegex(message, r"verification failed: layernorm r1000w1280 .* by mine .* out\[\d+, \d+\] is .* the reference says")
+        self.assertIn(message, done.stderr)
+        for figure in ("GB/s", "TFLOP/s", "roof%"):
+            self.assertNotIn(figure, rows["mine"])
+        self.assertFalse(rows["mine"].get("real_time"), "a wrong kernel has no time")
+        self.assertGreater(rows["native"]["real_time"], 0, "the right one beside it is measured all the same")
+        points = {point["status"]: point for point in json.loads((self.folder / f"wrong-{backend}/result.json").read_text())["points"]}
+        self.assertIsNone(points["failed"].get("end_to_end"))
+        self.assertIn("out[", points["failed"]["reason"])
+
+    def plant_bugs(self) -> None:
+        if (self.folder / "wrong").exists():
+            return
+        shutil.copytree(ROOT / "examples/my_kernel", self.folder / "wrong/source")
+        for name, (right, wrong) in BUGS.items():
+            path = self.folder / "wrong/source" / name
+            text = path.read_text()
+            self.assertEqual(text.count(right), 1, f"{name} no longer has the line that this test breaks")
+            path.write_text(text.replace(right, wrong))
+        self.build_example("wrong")
+
+    def test_a_kernel_is_verified_and_timed_beside_the_built_in_one(self) -> None:
+        self.check_right("cpu")
+
+    def test_on_a_gpu_too(self) -> None:
+        if not self.has_cuda():
+            self.skipTest("built without CUDA")
+        self.check_right("cuda")
+        self.plant_bugs()
+        self.check_wrong("cuda")
+
+    def test_a_wrong_kernel_is_refused_with_the_element_and_gets_no_time(self) -> None:
+        self.plant_bugs()
+        self.check_wrong("cpu")
+
+    def test_a_whole_model_runs_with_it(self) -> None:
+        config = self.folder / "config.json"
+        config.write_text(json.dumps({"n_embd": 64, "n_layer": 2, "n_head": 4, "vocab_size": 301, "n_positions": 32}))
+        done = self.kbench("right", "--config", str(config), "--seq", "32", "--provider", "layernorm=mine", "--quick", "--backend", "cpu",
+                           "--ceilings", "none", "--counters", "none", "--out", "model")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        steps = json.loads((self.folder / "model/result.json").read_text())["points"][0]["steps"]
+        self.assertEqual([step["provider"] for step in steps if step["op"] == "layernorm"], ["mine"] * 5)
+
+    def test_it_is_listed(self) -> None:
+        listed = self.kbench("right", "list", "providers").stdout
+        self.assertRegex(listed, r"(?m)^cpu +mine +layer norm in plain C\+\+$")
+        if self.has_cuda():
+            self.assertRegex(listed, r"(?m)^cuda +mine +layer norm, one warp a row$")
+
+    def has_cuda(self) -> bool:
+        text = (self.prefix_package() / "kbench-config.cmake").read_text()
+        return re.search(r"set\(KBENCH_HAS_CUDA (\w+)\)", text)[1] == "ON"
+
+    def prefix_package(self) -> pathlib.Path:
+        return next(self.prefix.glob("lib*/**/cmake/kbench"))
+
+    def test_the_program_runs_from_where_it_is(self) -> None:
+        done = run(self.prefix / "bin/kbench", "--version")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"^kbench \d+\.\d+\.\d+ ")
+
+    def test_our_warnings_and_paths_are_not_the_users(self) -> None:
+        commands = (self.folder / "right/build/compile_commands.json").read_text()
+        for flag in ("-Wall", "-Werror", "-Wshadow", "-fsanitize", str(ROOT)):
+            self.assertNotIn(flag, commands)
+        for file in self.prefix_package().glob("kbench-targets*.cmake"):
+            self.assertNotIn(str(ROOT), file.read_text(), file.name)
+
+    def test_every_installed_header_compiles_with_the_exported_folders(self) -> None:
+        root = self.prefix / "include/kbench"
+        headers = sorted(str(path.relative_to(root)) for path in root.rglob("*.h"))
+        headers = [header for header in headers if not header.startswith(("kernels/", "bench/cuda/"))]  # they want CUDA's
+        self.assertIn("bench/user_kernel.h", headers)
+        entry = next(e for e in json.loads((self.folder / "right/build/compile_commands.json").read_text())
+                     if e["file"].endswith(".cpp"))
+        source = self.folder / "headers.cpp"
+        source.write_text("".join(f'#include "{header}"\n' for header in headers))
+        command = entry["command"].replace(entry["file"], str(source)).replace(" -c ", " -fsyntax-only ")
+        done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, cwd=entry["directory"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_what_is_missing_is_said_in_one_line(self) -> None:
+        done = self.configure("lacking", "-DCMAKE_DISABLE_FIND_PACKAGE_fmt=ON", "-DCMAKE_DISABLE_FIND_PACKAGE_benchmark=ON")
+        self.assertNotEqual(done.returncode, 0)
+        said = " ".join(done.stderr.split())
+        self.assertRegex(said, r"kbench \S+ needs what was not found: fmt \d+ \(libfmt-dev\), benchmark 1\.7 \(libbenchmark-dev\)")
+
+    def test_licences_of_what_is_inside_come_along(self) -> None:
+        licences = {path.parent.name for path in self.prefix.glob("share/doc/kbench/licences/*/LICENSE*")}
+        self.assertLessEqual({"kbench", "plotly"}, licences)
+        if list(self.prefix.glob("lib*/**/libdnnl.so*")):
+            self.assertIn("onednn", licences)
+
+
+if __name__ == "__main__":
+    for tool in ("ninja", "cmake"):
+        if shutil.which(tool) is None:
+            print(f"skipped: no {tool} on PATH")
+            sys.exit(77)
+    BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
+    unittest.main()
