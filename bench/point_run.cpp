@@ -89,7 +89,7 @@ PointRun::PointRun(const PointOptions& options, Backend& backend, Point& point, 
       warnings_(warnings),
       progress_(progress),
       label_(std::move(label)) {
-    point_.verification.enabled = false;
+    point_.verification.enabled = options_.verify;
 }
 
 void PointRun::refuse_if_too_large(std::int64_t needed, const std::function<std::string(std::int64_t)>& hint) const {
@@ -162,7 +162,6 @@ void PointRun::verify() {
                                   point_.steps[s].layer};
         point_.verification.steps.push_back(verify_step(target, point_.precision, backend_, options_.seed));
     }
-    point_.verification.enabled = true;
     point_.verification.seconds = std::chrono::duration<double>(Clock::now() - start).count();
 }
 
