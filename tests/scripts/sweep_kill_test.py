@@ -71,7 +71,10 @@ def finished(out: pathlib.Path) -> dict[str, str]:
     found = {}
     for file in sorted((out / "points").glob("[!.]*.json")):
         text = file.read_bytes()
-        result = json.loads(text)
+        try:
+            result = json.loads(text)
+        except ValueError as error:
+            raise Failure(f"{file.name} is not whole: {error}") from error
         require(len(result["points"]) == 1, f"{file.name} holds {len(result['points'])} points")
         found[file.name] = hashlib.sha256(text).hexdigest()
     return found
@@ -95,6 +98,7 @@ def check_kept(before: dict[str, str], after: dict[str, str]) -> None:
 def run(trial: Trial, rounds: int, seed: int) -> str:
     expected, seconds = trial.undisturbed()
     require(len(set(expected)) == len(expected) == 16, f"not 16 points: {expected}")
+    require(len(finished(trial.scratch / "undisturbed")) == len(expected), "not every finished point has its file")
     require({"done", "skipped"} == {point[-1] for point in expected}, f"done and skipped points: {expected}")
     chance = random.Random(seed)
     kills = sweeps = temporaries = with_points = 0
