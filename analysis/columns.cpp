@@ -12,6 +12,9 @@
 #include "analysis/breakdown.h"
 #include "analysis/executed.h"
 #include "analysis/isa.h"
+#include "analysis/ledger.h"
+#include "analysis/point_roofs.h"
+#include "analysis/verdict.h"
 #include "analysis/write/format.h"
 #include "models/error.h"
 #include "models/nearest.h"
@@ -353,17 +356,73 @@ void add_point_columns(std::vector<Column>& list) {
                           [](const TableRow& row) { return Value(row.point->batch); }));
     list.push_back(of_row("seq_len", Align::right, "sequence length in tokens",
                           [](const TableRow& row) { return Value(row.point->seq); }));
+    list.push_back(of_row("repeat", Align::right, "number of the repeat of the point in its sweep, from 1",
+                          [](const TableRow& row) { return Value(std::int64_t{row.point->repeat}); }));
     list.push_back(of_row("precision", Align::left, "precision asked for", [](const TableRow& row) {
         if (row.steps.empty()) return Value(std::string(name(row.point->precision)));
         return shared(row, [](const PlacedStep& placed) { return Value(std::string(name(placed.step->precision))); });
     }));
     list.push_back(of_row("status", Align::left, "of the point: done, skipped or failed",
                           [](const TableRow& row) { return Value(std::string(name(row.point->status))); }));
-    list.push_back(figure("latency_ms", "latency ms", "ms", "the point's time end to end, median", 4,
+    list.push_back(of_row("reason", Align::left, "why the point was skipped or has failed",
+                          [](const TableRow& row) { return text_or_na(row.point->reason); }));
+}
+
+/// The row's point as a whole: nothing in rows of a part of it.
+const Point* whole_point(const TableRow& row) {
+    return row.kernel == nullptr && row.steps.size() == row.point->steps.size() ? row.point : nullptr;
+}
+
+std::optional<Ledger> whole_ledger(const TableRow& row) {
+    const Point* point = whole_point(row);
+    if (point == nullptr || !point->end_to_end || row.result == nullptr) return std::nullopt;
+    return make_ledger(*point, Roofs(*row.result));
+}
+
+/// A figure of the point's latency.
+Column latency_figure(std::string column, std::string header, std::string what, double Summary::*member) {
+    return figure(std::move(column), std::move(header), "ms", std::move(what), 4,
+                  [member](const TableRow& row) -> std::optional<double> {
+                      if (!row.point->end_to_end) return std::nullopt;
+                      return row.point->end_to_end->latency.summary_ms.*member;
+                  });
+}
+
+void add_sweep_columns(std::vector<Column>& list) {
+    list.push_back(latency_figure("latency_ms", "latency ms", "the point's time end to end, median", &Summary::median));
+    list.push_back(
+        latency_figure("latency_low_ms", "CI low ms", "lower end of the median's 95 % interval", &Summary::ci_low));
+    list.push_back(latency_figure("latency_high_ms", "CI high ms", "its upper end", &Summary::ci_high));
+    list.push_back(figure("tokens_per_s", "tokens/s", "1/s", "the point's throughput at the median latency", 0,
                           [](const TableRow& row) -> std::optional<double> {
                               if (!row.point->end_to_end) return std::nullopt;
-                              return row.point->end_to_end->latency.summary_ms.median;
+                              return row.point->end_to_end->tokens_per_s;
                           }));
+    list.push_back(figure("point_tflop_per_s", "point TFLOP/s", "TFLOP/s",
+                          "FLOPs of the cost model over the point's latency", 3,
+                          [](const TableRow& row) -> std::optional<double> {
+                              if (!row.point->end_to_end) return std::nullopt;
+                              const double ms = row.point->end_to_end->latency.summary_ms.median;
+                              return ms > 0 ? std::optional(row.point->cost.flops / ms * 1e-9) : std::nullopt;
+                          }));
+    list.push_back(figure("roof_share", "roof %", "%",
+                          "share of the point's latency that the binding roofs of its steps demand; na in rows of a "
+                          "part of a point, and without ceilings",
+                          1, [](const TableRow& row) -> std::optional<double> {
+                              const std::optional<Ledger> ledger = whole_ledger(row);
+                              const std::optional<double> share = ledger ? roof_share(*ledger) : std::nullopt;
+                              return share ? std::optional(100 * *share) : std::nullopt;
+                          }));
+    list.push_back(of_row("binding_roof", Align::left, "the roof that demands most of that", [](const TableRow& row) {
+        const std::optional<Ledger> ledger = whole_ledger(row);
+        return text_or_na(ledger ? binding_roof(*ledger) : "");
+    }));
+    list.push_back(
+        of_row("verdict", Align::left, "what binds the point; na in rows of a part of it", [](const TableRow& row) {
+            const std::optional<Ledger> ledger = whole_ledger(row);
+            if (!ledger || !ledger->unavailable.empty()) return Value(NoValue::na);
+            return text_or_na(verdict_text(judge(*ledger, Roofs(*row.result)).model));
+        }));
 }
 
 void add_step_columns(std::vector<Column>& list) {
@@ -603,6 +662,7 @@ std::vector<Column> make_columns() {
     std::vector<Column> list;
     add_pyprof_columns(list);
     add_point_columns(list);
+    add_sweep_columns(list);
     add_step_columns(list);
     add_time_columns(list);
     add_kernel_columns(list);

@@ -17,7 +17,8 @@ namespace kbench {
 namespace {
 
 auto key_of(const Point& point) {
-    return std::tie(point.model, point.batch, point.seq, point.precision, point.attention, point.direction);
+    return std::tie(point.model, point.batch, point.seq, point.precision, point.attention, point.direction,
+                    point.repeat);
 }
 
 bool is_measured(const Point& point) { return point.status == PointStatus::done && point.end_to_end.has_value(); }
@@ -34,6 +35,7 @@ constexpr Axis axes[] = {
     {"seq ", [](const Point& p) { return std::to_string(p.seq); }},
     {"attention ", [](const Point& p) { return p.attention; }},
     {"direction ", [](const Point& p) { return p.direction; }},
+    {"repeat ", [](const Point& p) { return std::to_string(p.repeat); }},
 };
 constexpr std::size_t always_named = 3;
 
@@ -95,9 +97,10 @@ using OpKey = std::tuple<std::string, Direction, int>;
 }  // namespace
 
 std::string match_title(const Point& point) {
-    return fmt::format("{} {} batch {} seq {}{}{}", point.model, name(point.precision), point.batch, point.seq,
+    return fmt::format("{} {} batch {} seq {}{}{}{}", point.model, name(point.precision), point.batch, point.seq,
                        point.attention == "fused" ? "" : fmt::format(" attention {}", point.attention),
-                       point.direction == "fwd" ? "" : fmt::format(" {}", point.direction));
+                       point.direction == "fwd" ? "" : fmt::format(" {}", point.direction),
+                       point.repeat == 1 ? "" : fmt::format(" repeat {}", point.repeat));
 }
 
 std::vector<std::string> short_titles(const std::vector<const Point*>& points) {

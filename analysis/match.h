@@ -16,14 +16,14 @@ struct NamedResult {
     Result result;
 };
 
-/// "gpt2-large fp32 batch 1 seq 1024", with the attention and the direction where they are not the usual ones.
+/// "gpt2-large fp32 batch 1 seq 1024", with the attention, the direction and the repeat where not usual.
 std::string match_title(const Point& point);
 
 /// What tells these points apart: "fp16 batch 1" where all are of one model and length; nothing for one alone.
 std::vector<std::string> short_titles(const std::vector<const Point*>& points);
 
-/// Finished points of the same model, batch, sequence length, precision, attention and direction, in the order of `a`;
-/// the backend may differ. Throws UsageError that names the difference when there is none.
+/// Finished points of the same model, batch, sequence length, precision, attention, direction and repeat, in the order
+/// of `a`; the backend may differ. Throws UsageError that names the difference when there is none.
 std::vector<std::pair<const Point*, const Point*>> match_points(const NamedResult& a, const NamedResult& b);
 
 /// The smallest set of steps that compute the same ops in both plans, each in order of execution. One side is empty

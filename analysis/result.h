@@ -18,8 +18,9 @@
 namespace kbench {
 
 /// Version 2 added kernels, counters and matrix_flops; version 3 ceilings, marginal costs, condition readings and what
-/// a forward takes without records beside the recorded ones. Older files are read as having none of it.
-inline constexpr std::string_view result_schema = "kbench.result/3";
+/// a forward takes without records beside the recorded ones; version 4 the options of the run, the repeats of a point
+/// and whether its batch was chosen as the largest that fits. Older files are read as having none of it.
+inline constexpr std::string_view result_schema = "kbench.result/4";
 
 /// The GPU that was used.
 struct GpuInfo {
@@ -210,6 +211,8 @@ constexpr std::string_view name(PointStatus status) { return point_status_names[
 struct Point {
     std::string model, backend, attention;  ///< backend: cuda or cpu; attention: fused or unfused
     std::int64_t batch = 0, seq = 0, parameters = 0;
+    bool batch_is_max = false;  ///< asked for as "max": the largest that fits into memory, proved by running it
+    int repeat = 1;             ///< of the same point within a sweep, from 1
     Precision precision = Precision::fp32;
     std::string direction = "fwd";
     std::uint64_t seed = 0;
@@ -233,6 +236,9 @@ struct Point {
 
 struct Result {
     Environment environment;
+    /// The options that decide how a point is measured, by name; results may be joined only where these are equal. Not
+    /// among them: which points, and where to. None in files before version 4.
+    std::map<std::string, std::string> options;
     std::vector<Point> points;
     std::vector<std::string> warnings;
     CeilingRun ceilings;

@@ -213,7 +213,9 @@ inline constexpr auto fields<Point> = std::tuple{Field{"model", &Point::model},
                                                  Field{"backend", &Point::backend},
                                                  Field{"attention", &Point::attention},
                                                  Field{"batch", &Point::batch},
+                                                 Field{"batch_is_max", &Point::batch_is_max, false, 4},
                                                  Field{"seq", &Point::seq},
+                                                 Field{"repeat", &Point::repeat, false, 4},
                                                  Field{"parameters", &Point::parameters},
                                                  Field{"precision", &Point::precision},
                                                  Field{"direction", &Point::direction},
@@ -236,8 +238,9 @@ inline constexpr auto fields<Point> = std::tuple{Field{"model", &Point::model},
 
 template <>
 inline constexpr auto fields<Result> =
-    std::tuple{Field{"environment", &Result::environment}, Field{"ceilings", &Result::ceilings, false, 3},
-               Field{"points", &Result::points}, Field{"warnings", &Result::warnings}};
+    std::tuple{Field{"environment", &Result::environment}, Field{"options", &Result::options, false, 4},
+               Field{"ceilings", &Result::ceilings, false, 3}, Field{"points", &Result::points},
+               Field{"warnings", &Result::warnings}};
 
 /// Whether a type is an object described by a list above.
 template <class T>

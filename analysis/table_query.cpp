@@ -129,8 +129,8 @@ std::span<const TableLevel> table_levels() {
          .can_fold = true},
         {.name = "point",
          .what = "all steps of one point",
-         .default_columns = {"point", "model", "backend", "precision", "batch", "seq_len", "status", "latency_ms",
-                             "steps", "time_us", "tflop_per_s", "gb_per_s"},
+         .default_columns = {"point", "model", "backend", "precision", "batch", "seq_len", "repeat", "status",
+                             "latency_ms", "tokens_per_s", "point_tflop_per_s", "roof_share", "verdict"},
          .key = [](const StepResult&, bool) { return Key(""); },
          .keeps_empty_points = true},
     };

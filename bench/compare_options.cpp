@@ -87,9 +87,9 @@ std::string compare_options_markdown() { return markdown_of(compare_options()); 
 ParsedCompare parse_compare(const std::vector<std::string>& arguments) {
     ParsedCompare parsed;
     CompareRequest& request = parsed.request;
-    constexpr CommandText command{"kbench compare",
-                                  "Compares results: what takes longer, why, and what it costs. Nothing is measured.",
-                                  "RESULT", "result.json files, or the directories that hold one; the first is A"};
+    constexpr CommandText command{
+        "kbench compare", "Compares results: what takes longer, why, and what it costs. Nothing is measured.", "RESULT",
+        "result.json files, or directories: their result.json, or all results in them as one; the first is A"};
     parsed.help = parse_options(command, compare_options(), request, arguments, &request.files);
     if (!parsed.help.empty()) return parsed;
     if (request.files.size() < 2)

@@ -27,6 +27,7 @@ std::span<const Command> commands() {
         {"table", "rows and columns of a result, to choose, group, sort and export; measures nothing", table_command},
         {"compare", "results side by side: ratios, is it bandwidth, cost, regressions; measures nothing",
          compare_command},
+        {"merge", "results of points that were run apart, joined into one; measures nothing", merge_command},
         {"report", "report.html and other reports of a result, drawn again; measures nothing", report_command},
         {"ceilings", "the roofs of this machine: bandwidths and FLOP/s, remembered or measured now", ceilings_command},
         {"list", "what there is to choose from: models, ops, providers, options, columns, metrics, ceilings",

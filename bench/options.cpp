@@ -16,6 +16,26 @@
 namespace kbench {
 namespace {
 
+std::vector<std::int64_t> batches(const std::string& text) {
+    std::vector<std::int64_t> values;
+    for (const std::string& part : split(text))
+        values.push_back(part == "max" ? max_batch : number<std::int64_t>("--batch", part, 1, "max or a whole number"));
+    if (values.empty()) throw UsageError("--batch '': must be max or a whole number of at least 1");
+    return values;
+}
+
+std::vector<SweepAxis> zipped_axes(const std::string& text) {
+    std::vector<SweepAxis> axes;
+    for (const std::string& part : split(text)) {
+        const std::string axis = word("--zip", part, sweep_axis_names);
+        const auto value = static_cast<SweepAxis>(std::ranges::find(sweep_axis_names, axis) - sweep_axis_names);
+        if (std::ranges::find(axes, value) == axes.end()) axes.push_back(value);
+    }
+    if (axes.size() < 2)
+        throw UsageError(fmt::format("--zip '{}': must be two or three of seq, batch, precision", text));
+    return axes;
+}
+
 constexpr Option table[] = {
     {"--model", "NAME", "", "the model to run (`kbench list models`)",
      [](RunRequest& r, const std::string& text) { r.model = text; }},
@@ -23,10 +43,19 @@ constexpr Option table[] = {
      [](RunRequest& r, const std::string& text) { r.config_file = text; }},
     {"--seq", "N,...", "the model's n_ctx", "sequence length; a list is a sweep",
      [](RunRequest& r, const std::string& text) { r.run.seqs = whole_numbers("--seq", text); }},
-    {"--batch", "N,...", "1", "sequences at once; a list is a sweep",
-     [](RunRequest& r, const std::string& text) { r.run.batches = whole_numbers("--batch", text); }},
+    {"--batch", "N,...", "1", "sequences at once, or max, the most that fit into memory; a list is a sweep",
+     [](RunRequest& r, const std::string& text) { r.run.batches = batches(text); }},
     {"--precision", "P,...", "fp32", "fp16, bf16, tf32, fp32, fp64 or all; a list is a sweep",
      [](RunRequest& r, const std::string& text) { r.run.precisions = parse_precisions(text); }},
+    {"--zip", "AXIS,...", "",
+     "of seq, batch and precision: these lists go in step, first with first, second with second",
+     [](RunRequest& r, const std::string& text) { r.run.zip = zipped_axes(text); }},
+    {"--repeat", "N", "1", "go through all points N times; each repeat is a point of its own",
+     [](RunRequest& r, const std::string& text) { r.run.repeats = number("--repeat", text, 1, "a whole number"); }},
+    {"--only-repeat", "K", "all", "of the repeats only this one, from 1, as --list-points writes it",
+     [](RunRequest& r, const std::string& text) {
+         r.run.only_repeat = number("--only-repeat", text, 1, "a whole number");
+     }},
     {"--backend", "WHERE", "auto", "auto (the GPU if there is one), cuda or cpu",
      [](RunRequest& r, const std::string& text) {
          r.backend = word("--backend", text, {"auto", "cuda", "cpu"});
@@ -60,6 +89,11 @@ constexpr Option table[] = {
      }},
     {"--out", "DIR", "kbench-runs/<time>-<model>", "where result.json and steps.csv go",
      [](RunRequest& r, const std::string& text) { r.run.out = text; }},
+    {"--resume", "", "",
+     "go on with the sweep in --out after a crash or a kill: measure only what is not finished there",
+     [](RunRequest& r, const std::string&) { r.resume = true; }},
+    {"--list-points", "", "", "measure nothing; print a command for each point, to be run anywhere (docs/sweeps.md)",
+     [](RunRequest& r, const std::string&) { r.list_points = true; }},
     {"--format", "F", "text", "what goes to stdout: text, json (result.json) or csv (steps.csv)",
      [](RunRequest& r, const std::string& text) {
          r.format = word("--format", text, {"text", "json", "csv"});
@@ -108,8 +142,13 @@ void resolve(RunRequest& request) {
         if (seq > request.run.config.n_ctx)
             throw UsageError(
                 fmt::format("--seq {}: over {}'s n_ctx {}", seq, request.run.config.name, request.run.config.n_ctx));
-    const std::size_t points =
-        request.run.precisions.size() * request.run.batches.size() * std::max<std::size_t>(1, request.run.seqs.size());
+    if (request.run.only_repeat > request.run.repeats)
+        throw UsageError(
+            fmt::format("--only-repeat {}: there are {} (--repeat)", request.run.only_repeat, request.run.repeats));
+    for (const auto& [flag, given] : {std::pair{"--resume", request.resume}, {"--list-points", request.list_points}})
+        if (given && request.run.out.empty())
+            throw UsageError(fmt::format("{}: name the sweep's directory with --out", flag));
+    const std::size_t points = request.run.points().size();
     if (request.run.dump_logits && points > 1)
         throw UsageError(
             fmt::format("--dump-logits holds one point, the sweep has {}: give one batch, seq and precision", points));
@@ -140,7 +179,14 @@ ParsedRun parse_run(const std::vector<std::string>& arguments) {
     ParsedRun parsed;
     constexpr CommandText command{
         "kbench run", "Runs a model, verifies every kind of step, times it and writes result.json and steps.csv."};
-    parsed.help = parse_options(command, run_options(), parsed.request, arguments);
+    std::vector<BoundOption> options = bind_options<RunRequest>(run_options(), parsed.request);
+    for (BoundOption& option : options)
+        option.set = [set = std::move(option.set), name = std::string(option.name),
+                      &given = parsed.request.given](const std::string& text) {
+            set(text);
+            given.push_back({name, text});
+        };
+    parsed.help = parse_arguments(command, options, nullptr, arguments);
     if (parsed.help.empty()) resolve(parsed.request);
     return parsed;
 }

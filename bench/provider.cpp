@@ -18,10 +18,18 @@ namespace kbench {
 static std::vector<ProviderRow> built_in() {
     return {
 #ifdef KBENCH_HAVE_CUDA
-        {"native", BackendKind::cuda, "kbench's own CUDA kernels", MADE_BY(make_cuda_native)},
+        // Before native, whose plain GEMM no model should run on by default.
         {"cublaslt", BackendKind::cuda, "GEMMs, bias and GELU in the epilogue, algorithm chosen by measurement",
          MADE_BY(make_cublaslt)},
+        {"native", BackendKind::cuda, "kbench's own CUDA kernels", MADE_BY(make_cuda_native)},
         {"cublas", BackendKind::cuda, "GEMMs, cuBLAS's own choice of algorithm", MADE_BY(make_cublas)},
+        {"native_naive", BackendKind::cuda, "GEMM ladder 1: one thread an element", MADE_BY(make_native_naive)},
+        {"native_tiled", BackendKind::cuda, "GEMM ladder 2: tiles in shared memory", MADE_BY(make_native_tiled)},
+        {"native_register", BackendKind::cuda, "GEMM ladder 3: tiles in registers, 16-byte loads",
+         MADE_BY(make_native_register)},
+        {"native_async", BackendKind::cuda, "GEMM ladder 4: cp.async into a ring of stages",
+         MADE_BY(make_native_async)},
+        {"native_mma", BackendKind::cuda, "GEMM ladder 5: tensor cores through mma.sync", MADE_BY(make_native_mma)},
 #endif
         {"onednn", BackendKind::cpu, "GEMMs with post-ops, layer norm, attention: fp32, bf16, fp16",
          MADE_BY(make_onednn)},

@@ -39,7 +39,8 @@ std::string report_markdown() {
     return "# kbench report\n\n"
            "Written from the table in bench/report_options.cpp by a test; `kbench report --help` says the same.\n\n"
            "    kbench report RESULT [options]\n\n"
-           "RESULT is a result.json or the directory that holds one. Nothing is measured and result.json stays as it "
+           "RESULT is a result.json or the directory that holds one; the points of a directory without one are joined. "
+           "Nothing is measured and result.json stays as it "
            "is. "
            "`kbench run` writes the same files at its end. Results of older schemas work, without what they lack.\n\n" +
            markdown_of(report_options()) +

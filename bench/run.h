@@ -1,4 +1,4 @@
-// One run: every point of the sweep planned, verified, timed and recorded as it goes.
+// A sweep: every point planned, verified, timed and on disk before the next one starts.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,43 @@
 #include "bench/backend.h"
 #include "bench/fuse.h"
 #include "bench/point_run.h"
+#include "bench/point_store.h"
+#include "bench/sweep.h"
 #include "models/gpt2.h"
 
 namespace kbench {
 
-struct RunOptions : PointOptions {
+struct RunOptions : PointOptions, SweepOptions {
     Gpt2Config config;
-    std::vector<Precision> precisions{Precision::fp32};
-    std::vector<std::int64_t> batches{1};
-    std::vector<std::int64_t> seqs;  ///< empty: the model's n_ctx
     AttentionKind attention = AttentionKind::fused;
     ProviderChoice providers;
     std::optional<std::filesystem::path> weights, tokens, dump_logits;
     std::filesystem::path out;
     bool retune = false;
     std::filesystem::path cache_directory;
+
+    std::vector<PointSpec> points() const { return sweep_points(*this, config.n_ctx); }
 };
 
-/// Runs all points in order: precision, then sequence length, then batch. After each, `result` is written to
-/// out/result.json and out/steps.csv. A point that the device cannot do is recorded as skipped, with its reason; a
-/// failed verification is recorded, then thrown on as MeasurementError.
-void run_points(const RunOptions& options, Backend& backend, Result& result, Progress& progress);
+/// Why a sweep ended before its last point.
+struct SweepEnd {
+    int signal = 0;           ///< that asked for it
+    std::string device_lost;  ///< the error after which the device answered no more
+    bool early() const { return signal != 0 || !device_lost.empty(); }
+};
+
+/// Measures all points in the order of options.points(), but for those that are `finished`, and appends each to
+/// `result`. Each point is in `store` before the next one starts. What the device cannot do is a point that was
+/// skipped, what went wrong a point that failed, with the reason; the sweep goes on. A batch asked for as "max" that
+/// does not run is tried again smaller, with a warning. At the end result.json and the tables are in options.out.
+///
+/// UsageError ends it at once: a mistake is no measurement. An end that comes early is told in `result.warnings`.
+SweepEnd run_points(const RunOptions& options, Backend& backend, Result& result, Progress& progress,
+                    const PointStore& store, FinishedPoints finished = {});
+
+/// The same into a directory without finished points.
+inline SweepEnd run_points(const RunOptions& options, Backend& backend, Result& result, Progress& progress) {
+    return run_points(options, backend, result, progress, PointStore(options.out));
+}
 
 }  // namespace kbench

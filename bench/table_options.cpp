@@ -64,7 +64,8 @@ std::string table_markdown() {
         "Written from the tables in bench/table_options.cpp and analysis/columns.cpp by a test; `kbench table --help` "
         "and `kbench list columns` say the same.\n\n"
         "    kbench table RESULT... [options]\n\n"
-        "RESULT is a result.json or the directory that holds one. Nothing is measured. What is not known is `na` (null "
+        "RESULT is a result.json or the directory that holds one; a directory without one stands for all results and "
+        "finished points in it, each file with rows of its own. Nothing is measured. What is not known is `na` (null "
         "in JSON), never 0; in a group, what its steps do not share is `various`. A sum is `na` when any of its parts "
         "is.\n\n" +
         markdown_of(table_options()) + "\n## Levels\n\n| --by | a row is | columns without -c |\n|---|---|---|\n";
@@ -86,7 +87,7 @@ ParsedTable parse_table(const std::vector<std::string>& arguments) {
     ParsedTable parsed;
     TableRequest& request = parsed.request;
     constexpr CommandText command{"kbench table", "Shows a result as a table. Nothing is measured.", "RESULT",
-                                  "result.json files, or the directories that hold one"};
+                                  "result.json files, or directories of them"};
     parsed.help = parse_options(command, table_options(), request, arguments, &request.files);
     if (!parsed.help.empty()) return parsed;
     if (request.files.empty())

@@ -9,6 +9,7 @@
 
 #include "analysis/breakdown.h"
 #include "analysis/machine.h"
+#include "analysis/point_roofs.h"
 #include "analysis/write/format.h"
 #include "analysis/write/html.h"
 #include "analysis/write/html_parts.h"
@@ -136,10 +137,22 @@ ReportJson timeline_data(const Point& point) {
 }
 
 /// What the curves of a sweep show.
-ReportJson sweep_data(const Point& point) {
-    ReportJson data = {{"ms", nullptr},          {"ms_low", nullptr},   {"ms_high", nullptr},
-                       {"tflop_per_s", nullptr}, {"energy_j", nullptr}, {"tokens_per_s", nullptr}};
+ReportJson sweep_data(const ResultFile& file, std::size_t index, const Point& point, const Explanation& explanation) {
+    ReportJson data = {{"ms", nullptr},           {"ms_low", nullptr},
+                       {"ms_high", nullptr},      {"tflop_per_s", nullptr},
+                       {"energy_j", nullptr},     {"tokens_per_s", nullptr},
+                       {"occ_achieved", nullptr}, {"occ_theory", nullptr},
+                       {"roof_share", nullptr},   {"binding_roof", binding_roof(explanation.ledger)}};
     if (!point.end_to_end) return data;
+    TableQuery query;
+    query.level = &find_level("point");
+    query.point = index;
+    query.columns = {"occ_achieved", "occ_theory"};
+    const QueriedTable occupancy = query_table({&file, 1}, query);
+    for (const Column& column : occupancy.columns)
+        if (const Value value = column.value(occupancy.rows.front()); std::holds_alternative<double>(value))
+            data[column.name] = report_number(std::get<double>(value));
+    if (const auto share = roof_share(explanation.ledger)) data["roof_share"] = report_number(100 * *share);
     const Summary& latency = point.end_to_end->latency.summary_ms;
     data["ms"] = report_number(latency.median);
     data["ms_low"] = report_number(latency.ci_low);
@@ -167,7 +180,9 @@ ReportJson point_data(const ResultFile& file, std::size_t index, const Point& po
         {"model", point.model},
         {"backend", point.backend},
         {"batch", point.batch},
+        {"batch_is_max", point.batch_is_max},
         {"seq", point.seq},
+        {"repeat", point.repeat},
         {"precision", name(point.precision)},
         {"direction", point.direction},
         {"attention", point.attention},
@@ -176,7 +191,7 @@ ReportJson point_data(const ResultFile& file, std::size_t index, const Point& po
         {"reason", point.reason},
         {"answer", explanation.answer},
         {"figures", figures_data(point)},
-        {"sweep", sweep_data(point)},
+        {"sweep", sweep_data(file, index, point, explanation)},
         {"verification", verification_data(point)},
         {"conditions", conditions_data(point)},
         {"activity_unavailable", point.activity.unavailable},

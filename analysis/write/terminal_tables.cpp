@@ -201,7 +201,8 @@ std::string hardware_table(const Point& point, std::size_t width) {
         return std::ranges::find(point.counters.metrics, metric, &CountedMetric::name) != point.counters.metrics.end();
     };
     if (point.backend != "cuda" || (point.activity.runs == 0 && !counted("tensor_active"))) return {};
-    const ResultFile file{"", Result{{}, {point}, {}, {}}};
+    ResultFile file;
+    file.result.points = {point};
     TableQuery query;
     query.level = &find_level("layer");
     query.fold = true;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -9,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/table_query.h"
+#include "analysis/result.h"
 
 namespace kbench {
 
@@ -31,13 +32,11 @@ void list_machines(const std::vector<std::string>& options);
 void list_providers(const std::vector<std::string>& options);
 int table_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int compare_command(const std::vector<std::string>& arguments, const std::string& command_line);
+int merge_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int report_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int micro_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int ceilings_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int doctor_command(const std::vector<std::string>& arguments, const std::string& command_line);
-
-/// The result.json called `name`, or in the directory of that name. Throws UsageError, one line.
-ResultFile read_result(const std::string& name);
 
 /// A report that is a file: its word in --format, its name, who writes it.
 struct ReportFormat {
@@ -45,6 +44,8 @@ struct ReportFormat {
     std::string (*write)(const Result& result);
 };
 std::span<const ReportFormat> report_formats();
+/// All of them, in `directory`.
+void write_reports(const std::filesystem::path& directory, const Result& result);
 
 /// The backend called auto, cuda or cpu. `remark`: why auto did not take a GPU, when it did not. Throws DeviceError.
 std::unique_ptr<Backend> choose_backend(const std::string& wanted, std::string& remark);

@@ -5,6 +5,7 @@
 
 #include "bench/command/command.h"
 #include "bench/compare_options.h"
+#include "bench/result_files.h"
 #include "models/error.h"
 
 namespace kbench {

@@ -66,7 +66,7 @@ void list_ops_of_providers() {
 void list_providers(const std::vector<std::string>& options) {
     if (options.empty()) {
         for (const ProviderRow& row : provider_rows())
-            fmt::print("{:<5} {:<10} {}\n", name(row.backend), row.name, row.what);
+            fmt::print("{:<5} {:<15} {}\n", name(row.backend), row.name, row.what);
         return;
     }
     if (options != std::vector<std::string>{"--ops"})

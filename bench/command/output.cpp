@@ -7,6 +7,7 @@
 
 #include <chrono>
 
+#include "bench/point_store.h"
 #include "models/error.h"
 
 namespace kbench {
@@ -28,16 +29,23 @@ std::filesystem::path new_directory(const std::string& what) {
 
 }  // namespace
 
-std::filesystem::path prepare_directory(const std::filesystem::path& asked, const std::string& what) {
+std::filesystem::path prepare_directory(const std::filesystem::path& asked, const std::string& what, bool resume) {
     const std::filesystem::path path = asked.empty() ? new_directory(what) : asked;
     std::error_code error;
     std::filesystem::create_directories(path, error);
     if (error) throw UsageError(fmt::format("--out {}: {}", path.string(), error.message()));
     if (access(path.c_str(), W_OK) != 0)
         throw UsageError(fmt::format("--out {}: the directory cannot be written", path.string()));
-    if (std::filesystem::exists(path / "result.json"))
-        throw UsageError(fmt::format("--out {}: holds a result.json already; choose another directory or move it away",
-                                     path.string()));
+    const bool has_points = holds_points(path);
+    if (std::filesystem::exists(path / "result.json") && !(resume && has_points))
+        throw UsageError(
+            fmt::format("--out {}: holds a result.json already{}; choose another directory or move it away",
+                        path.string(), resume ? " and no points to go on from" : ""));
+    if (has_points && !resume)
+        throw UsageError(
+            fmt::format("--out {}: holds finished points of a sweep already; --resume goes on with it, or "
+                        "choose another directory",
+                        path.string()));
     return path;
 }
 

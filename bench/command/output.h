@@ -10,8 +10,10 @@
 namespace kbench {
 
 /// The directory for results, made and proven writable before anything is measured: `asked`, or
-/// kbench-runs/<time>-<what> where that is empty. Throws UsageError; also where `asked` holds a result already.
-std::filesystem::path prepare_directory(const std::filesystem::path& asked, const std::string& what);
+/// kbench-runs/<time>-<what> where that is empty. Throws UsageError; also where `asked` holds a result already, but for
+/// that of a sweep that is to be resumed.
+std::filesystem::path prepare_directory(const std::filesystem::path& asked, const std::string& what,
+                                        bool resume = false);
 
 /// What of backend, build and options makes a result less than it could be. `remark` as choose_backend gives it.
 void add_run_warnings(Result& result, const Backend& backend, const std::string& remark, bool verified);

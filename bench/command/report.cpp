@@ -13,6 +13,7 @@
 #include "bench/command/command.h"
 #include "bench/machine_path.h"
 #include "bench/report_options.h"
+#include "bench/result_files.h"
 #include "models/error.h"
 
 namespace kbench {
@@ -72,6 +73,11 @@ std::span<const ReportFormat> report_formats() {
         {"trace", "trace.json", write_trace},
     };
     return table;
+}
+
+void write_reports(const fs::path& directory, const Result& result) {
+    for (const ReportFormat& format : report_formats())
+        write_file_atomically(directory / format.file, format.write(result));
 }
 
 int report_command(const std::vector<std::string>& arguments, const std::string&) {

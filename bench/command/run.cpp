@@ -10,16 +10,22 @@
 #include <filesystem>
 
 #include "analysis/result_json.h"
+#include "analysis/write/point_name.h"
 #include "analysis/write/writers.h"
 #include "bench/ceilings.h"
 #include "bench/command/command.h"
 #include "bench/command/output.h"
 #include "bench/environment.h"
+#include "bench/list_points.h"
 #include "bench/options.h"
+#include "bench/point_store.h"
+#include "bench/recorded_options.h"
 #include "models/error.h"
 
 namespace kbench {
 namespace {
+
+namespace fs = std::filesystem;
 
 void print(const Result& result, const RunRequest& request) {
     std::string text;
@@ -31,10 +37,50 @@ void print(const Result& result, const RunRequest& request) {
         text = write_terminal(result, static_cast<int>(terminal_width().value_or(100)));
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fflush(stdout);
-    for (const ReportFormat& format : report_formats())
-        write_file_atomically(request.run.out / format.file, format.write(result));
+    write_reports(request.run.out, result);
     fmt::print(stderr, "wrote {0}/result.json, report.html, report.md, trace.json and steps.csv\n",
                request.run.out.string());
+}
+
+}  // namespace
+
+namespace {
+
+/// What an earlier run of the sweep finished. The whole result is written anew when points are missing: until then
+/// the points alone tell what there is.
+FinishedPoints finished_points(const RunRequest& request, const Backend& backend, const PointStore& store,
+                               Result& result) {
+    if (!request.resume) return {};
+    Result mine;
+    mine.environment = result.environment;
+    mine.options = recorded_options(request.run, backend);
+    const std::vector<PointSpec> specs = request.run.points();
+    FinishedPoints finished = store.finished(specs, mine, result.warnings);
+    if (finished.size() < specs.size()) fs::remove(request.run.out / "result.json");
+    fmt::print(stderr, "kbench: {} of {} points are finished in {}\n", finished.size(), specs.size(),
+               request.run.out.string());
+    return finished;
+}
+
+/// 128 and its number for a signal, as shells have it; else as docs/schema.md lists them.
+int exit_code(const Result& result, const SweepEnd& end, const CounterRequest& counters) {
+    if (end.signal != 0) {
+        fmt::print(stderr, "kbench: {}\n", result.warnings.back());
+        return 128 + end.signal;
+    }
+    if (!end.device_lost.empty()) throw DeviceError(result.warnings.back());
+    const auto count = [&](PointStatus status) { return std::ranges::count(result.points, status, &Point::status); };
+    const auto first = [&](PointStatus status) { return *std::ranges::find(result.points, status, &Point::status); };
+    if (const auto failed = count(PointStatus::failed); failed > 0) {
+        const Point point = first(PointStatus::failed);
+        throw MeasurementError(result.points.size() == 1
+                                   ? point.reason
+                                   : fmt::format("{} of {} points failed, the first: {}: {}", failed,
+                                                 result.points.size(), point_name(point), point.reason));
+    }
+    if (count(PointStatus::done) == 0) throw DeviceError("nothing was measured: " + result.points.front().reason);
+    require_counted(result.points, counters);
+    return static_cast<int>(ExitCode::success);
 }
 
 }  // namespace
@@ -75,34 +121,35 @@ int run_command(const std::vector<std::string>& arguments, const std::string& co
         return 0;
     }
     RunRequest& request = parsed.request;
+    if (request.list_points) {
+        for (const std::string& command : point_commands(request)) fmt::print("{}\n", command);
+        return 0;
+    }
     request.run.cache_directory = cache_directory();
     std::string remark;
     const std::unique_ptr<Backend> backend = choose_backend(request.backend, remark);
     backend->check(request.run.counters);
-    request.run.out = prepare_directory(request.run.out, request.run.config.name);
+    request.run.out = prepare_directory(request.run.out, request.run.config.name, request.resume);
+    const PointStore store(request.run.out);
 
     Result result;
     result.environment = describe_environment(*backend, command_line);
     add_run_warnings(result, *backend, remark, request.run.verify);
     Progress progress;
-    progress.show("ceilings");
-    result.ceilings = obtain_ceilings(ceiling_source(*backend), result.environment, request.ceilings,
-                                      ceiling_file(request.run.cache_directory), result.warnings);
-    try {
-        run_points(request.run, *backend, result, progress);
-    } catch (const Error&) {
-        if (!result.points.empty()) print(result, request);
-        throw;
+    FinishedPoints finished = finished_points(request, *backend, store, result);
+    if (!finished.empty()) {
+        result.ceilings = finished.begin()->second.ceilings;
+    } else {
+        progress.show("ceilings");
+        result.ceilings = obtain_ceilings(ceiling_source(*backend), result.environment, request.ceilings,
+                                          ceiling_file(request.run.cache_directory), result.warnings);
     }
-    if (mend_low_ceilings(ceiling_source(*backend), request.ceilings, ceiling_file(request.run.cache_directory),
-                          result))
+    const SweepEnd end = run_points(request.run, *backend, result, progress, store, std::move(finished));
+    if (!end.early() && mend_low_ceilings(ceiling_source(*backend), request.ceilings,
+                                          ceiling_file(request.run.cache_directory), result))
         write_file_atomically(request.run.out / "result.json", to_text(result));
-    print(result, request);
-
-    const auto done = std::ranges::find(result.points, PointStatus::done, &Point::status);
-    if (done == result.points.end()) throw DeviceError("nothing was measured: " + result.points.front().reason);
-    require_counted(result.points, request.run.counters);
-    return static_cast<int>(ExitCode::success);
+    if (!result.points.empty()) print(result, request);
+    return exit_code(result, end, request.run.counters);
 }
 
 }  // namespace kbench

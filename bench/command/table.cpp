@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "bench/command/command.h"
+#include "bench/result_files.h"
 #include "bench/table_options.h"
 #include "models/error.h"
 
@@ -52,7 +53,8 @@ int table_command(const std::vector<std::string>& arguments, const std::string&)
     }
     TableRequest request = parsed.request;
     std::vector<ResultFile> files;
-    for (const std::string& name : request.files) files.push_back(read_result(name));
+    for (const std::string& name : request.files)
+        for (ResultFile& file : read_results(name)) files.push_back(std::move(file));
     if (!request.level_given && all_recorded(files)) request.query.level = &find_level("kernel");
     const QueriedTable table = query_table(files, request.query);
     if (request.width && narrowest_table(table) > *request.width)

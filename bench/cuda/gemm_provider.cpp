@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "bench/cuda/weight_problem.h"
 #include "bench/provider.h"
 #include "kernels/check.h"
 #include "kernels/gemm/cublaslt.h"
@@ -16,23 +17,6 @@ using cuda::GemmProblem;
 
 /// Room for split-k and stream-k algorithms; more has not made any GPT-2 shape faster.
 constexpr std::size_t lt_workspace_limit = std::size_t{64} << 20;
-
-GemmProblem weight_problem(const GemmStep& step, Precision precision) {
-    const Gemm& g = step.gemm;
-    GemmProblem p{};
-    p.precision = precision;
-    p.m = g.m;
-    p.n = step.padded_n;
-    p.k = g.k;
-    p.weight_transposed = g.weight_transposed;
-    p.bias = step.bias;
-    p.gelu = step.gelu;
-    p.out_type = storage_type(precision);
-    p.ld_x = g.k;
-    p.ld_w = g.weight_transposed ? g.k : g.n;
-    p.ld_out = step.padded_n;
-    return p;
-}
 
 /// One problem a sequence of the batch: the heads are its strided batch.
 GemmProblem scores_problem(const AttentionScores& op, Precision precision) {

@@ -1,6 +1,7 @@
 // Provider `native` on the GPU: kbench's own kernels.
 #include <fmt/format.h>
 
+#include "bench/cuda/ladder_provider.h"
 #include "bench/provider.h"
 #include "kernels/attention/attention.h"
 #include "kernels/native.h"
@@ -32,6 +33,8 @@ class CudaNative final : public Provider {
             return norm->norm.width <= cuda::layer_norm_max_width
                        ? ""
                        : fmt::format("width {} is over its limit of {}", norm->norm.width, cuda::layer_norm_max_width);
+        if (const auto* step = std::get_if<GemmStep>(&kind))
+            return ladder_unsupported(cuda::top_rung(precision), *step, precision);
         if (std::holds_alternative<Embedding>(kind) || std::holds_alternative<BiasGeluStep>(kind) ||
             std::holds_alternative<ResidualAdd>(kind) || std::holds_alternative<ScaleMask>(kind) ||
             std::holds_alternative<Softmax>(kind))
@@ -96,7 +99,8 @@ class CudaNative final : public Provider {
                 const void* scores = in.next();
                 cuda::softmax_forward(from, scores, type, in.next(), op.rows, op.width, as_stream(stream));
             });
-        throw Unsupported(unsupported(kind, precision));
+        if (const std::string reason = unsupported(kind, precision); !reason.empty()) throw Unsupported(reason);
+        return make_ladder_gemm(cuda::top_rung(precision), std::get<GemmStep>(kind), precision);
     }
 };
 

@@ -26,6 +26,9 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 /// Long beside what an event, the launch of a graph and reading a clock add to it.
 constexpr double gpu_launch_us = 200;
 
+/// With fewer the median has no 95 % interval.
+constexpr double fewest_samples = 6;
+
 /// Sets have the contents of the first: what differs between them is where they lie.
 class SameInEverySet final : public WeightSource {
   public:
@@ -139,6 +142,18 @@ void fold_runs(Point& point) {
     divide(point.padding_flops);
 }
 
+void expect_no_traffic(Point& point, double set_bytes, double cache_bytes) {
+    if (set_bytes > cache_bytes) return;
+    for (CountedMetric& metric : point.counters.metrics) {
+        if (metric.origin != Origin::estimated || !metric.name.starts_with("dram_")) continue;
+        metric.reason = fmt::format("{:.3g} MB of hot operands stay in {:.3g} MB of caches; {}", set_bytes * 1e-6,
+                                    cache_bytes * 1e-6, metric.reason);
+        for (StepResult& step : point.steps)
+            if (const auto counted = step.counters.find(metric.name); counted != step.counters.end())
+                counted->second = 0;
+    }
+}
+
 MicroSession::MicroSession(const MicroOptions& options, Backend& backend, Result& result)
     : options_(options),
       backend_(backend),
@@ -203,20 +218,22 @@ void MicroSession::prepare(const MicroCase& micro) {
         StepResult one;
         one.precision = micro.precision;
         one.cost = step_cost(once, {0}, micro.precision);
-        const RunShape shape =
-            run_shape(micro.cache, problem_bytes(problem, micro.precision), static_cast<double>(backend_.cache_bytes()),
-                      least_us(one, roofs_), on_gpu ? gpu_launch_us : 0);
+        current_bytes_ = problem_bytes(problem, micro.precision);
+        const RunShape shape = run_shape(micro.cache, current_bytes_, static_cast<double>(backend_.cache_bytes()),
+                                         least_us(one, roofs_), on_gpu ? gpu_launch_us : 0);
         model_ = std::make_unique<Model>(make_problem_model(problem, shape.sets, shape.runs));
         run_.emplace(options_, backend_, point, result_.warnings, progress_, micro.name());
         run_->plan(*model_, assign(*model_), [&](std::int64_t) {
             return fmt::format("{} sets of operands are needed to find caches cold", shape.sets);
         });
         if (options_.verify) verify(micro);
-        SameInEverySet contents(options_.seed);
-        point.weights = contents.name();
+        // Cold, hot and the next provider read the same.
+        if (contents_of_ != once.name) contents_ = std::make_unique<SameInEverySet>(options_.seed);
+        contents_of_ = once.name;
+        point.weights = contents_->name();
         const bool has_tokens = std::holds_alternative<Embedding>(problem.ops.front());
-        run_->load(contents, has_tokens ? random_tokens(options_.seed, model_->batch, model_->seq, model_->vocab)
-                                        : std::vector<std::int32_t>{});
+        run_->load(*contents_, has_tokens ? random_tokens(options_.seed, model_->batch, model_->seq, model_->vocab)
+                                          : std::vector<std::int32_t>{});
         runs_a_sample_ = on_gpu ? static_cast<std::size_t>(shape.runs) : 1;
         // A first few, from which follows how many are needed.
         SamplerOptions pilot = options_.sampler;
@@ -269,7 +286,7 @@ std::size_t MicroSession::planned_samples(std::size_t least) const {
     const double for_device = 1.1 * options_.device_s / std::max(1e-12, sample_device_s_);
     const double for_runs = static_cast<double>(least) / static_cast<double>(runs_a_sample_);
     double wanted = std::clamp(for_interval, static_cast<double>(s.min_samples), static_cast<double>(s.max_samples));
-    wanted = std::max({std::min(wanted, in_budget), for_device, for_runs, 3.0});
+    wanted = std::max({std::min(wanted, in_budget), for_device, for_runs, fewest_samples});
     return static_cast<std::size_t>(std::ceil(wanted));
 }
 
@@ -301,11 +318,16 @@ MicroFigures MicroSession::finish() {
         run_->count();
         run_->warn_of_other_precisions();
         fold_runs(point);
+        if (current_cache_ == CacheState::hot)
+            expect_no_traffic(point, current_bytes_, static_cast<double>(backend_.cache_bytes()));
         point.steps.front().time_us = summarise([&] {
             std::vector<double> us;
             for (const double ms : point.end_to_end->latency.samples_ms) us.push_back(ms * 1e3);
             return us;
         }());
+        // A CPU's times add up by their mean, beside which a ledger sets the median.
+        if (backend_.kind() == BackendKind::cpu)
+            point.activity.unprofiled_ms = point.steps.front().time_us->mean * 1e-3;
         finished_ = true;
     }
     return micro_figures(point, last_ms_, roofs_, current_cache_);

@@ -51,6 +51,10 @@ MicroFigures micro_figures(const Point& point, const Summary& time, const Roofs&
 /// counters their mean, each kernel's time the median. End to end is the caller's.
 void fold_runs(Point& point);
 
+/// Of a hot point whose operands fit in the caches: traffic to DRAM that was only estimated becomes none, with the
+/// reason. What was counted stays.
+void expect_no_traffic(Point& point, double set_bytes, double cache_bytes);
+
 class MicroSession {
   public:
     /// Points go to `result`, whose ceilings are the roofs.
@@ -89,8 +93,11 @@ class MicroSession {
     std::map<std::string, Verification> verified_;  ///< by op, shape, provider, precision, implementation
     std::string current_name_;
     CacheState current_cache_ = CacheState::cold;
+    double current_bytes_ = 0;  ///< of one set
     std::optional<std::size_t> current_point_;
     std::unique_ptr<Model> model_;
+    std::string contents_of_;  ///< op and shape whose operands contents_ has drawn
+    std::unique_ptr<WeightSource> contents_;
     std::optional<PointRun> run_;
     std::size_t runs_a_sample_ = 1;
     double sample_wall_s_ = 0, sample_device_s_ = 0, pilot_relative_ci_ = 0;

@@ -5,6 +5,7 @@
 
 #include "kernels/attention/problem.cuh"
 #include "kernels/attention/softmax.cuh"
+#include "kernels/mma.cuh"
 
 namespace kbench::cuda::attention {
 namespace {
@@ -19,52 +20,6 @@ constexpr Tile tiles[] = {
     {.head_size = 96, .query_rows = 64, .keys = 64, .key_groups = 1, .blocks_per_sm = 2},
     {.head_size = 128, .query_rows = 64, .keys = 64, .key_groups = 1, .blocks_per_sm = 2},
 };
-
-template <class T>
-struct Arithmetic;
-
-template <>
-struct Arithmetic<__half> {
-    static __device__ unsigned pack(float low, float high) {
-        const __half2 pair = __floats2half2_rn(low, high);
-        return *reinterpret_cast<const unsigned*>(&pair);
-    }
-    static __device__ void mma(float& c0, float& c1, float& c2, float& c3, const unsigned (&a)[4], unsigned b0,
-                               unsigned b1) {
-        asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-            : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3)
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-    }
-};
-
-template <>
-struct Arithmetic<__nv_bfloat16> {
-    static __device__ unsigned pack(float low, float high) {
-        const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-        return *reinterpret_cast<const unsigned*>(&pair);
-    }
-    static __device__ void mma(float& c0, float& c1, float& c2, float& c3, const unsigned (&a)[4], unsigned b0,
-                               unsigned b1) {
-        asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-            : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3)
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-    }
-};
-
-__device__ void ldmatrix_x4(unsigned (&fragment)[4], const void* smem) {
-    const auto address = static_cast<unsigned>(__cvta_generic_to_shared(smem));
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(fragment[0]), "=r"(fragment[1]), "=r"(fragment[2]), "=r"(fragment[3])
-                 : "r"(address)
-                 : "memory");
-}
-__device__ void ldmatrix_x4_transposed(unsigned (&fragment)[4], const void* smem) {
-    const auto address = static_cast<unsigned>(__cvta_generic_to_shared(smem));
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(fragment[0]), "=r"(fragment[1]), "=r"(fragment[2]), "=r"(fragment[3])
-                 : "r"(address)
-                 : "memory");
-}
 
 /// Sizes that follow from a tile. A pitch of an odd number of 16-byte vectors puts the 8 rows that ldmatrix reads
 /// together into different banks.
@@ -137,8 +92,8 @@ __global__ __launch_bounds__(Layout<index>::threads,
 #pragma unroll
                 for (int half = 0; half < 2; ++half) {
                     const int c = n * 4 + half * 2;
-                    Arithmetic<T>::mma(scores[0][c], scores[0][c + 1], scores[1][c], scores[1][c + 1], q_fragments[d],
-                                       b[2 * half], b[2 * half + 1]);
+                    Mma16Bit<T>::mma(scores[0][c], scores[0][c + 1], scores[1][c], scores[1][c + 1], q_fragments[d],
+                                     b[2 * half], b[2 * half + 1]);
                 }
             }
         }
@@ -154,10 +109,10 @@ __global__ __launch_bounds__(Layout<index>::threads,
 
 #pragma unroll
         for (int n = 0; n < key_steps; ++n) {
-            const unsigned p[4] = {Arithmetic<T>::pack(scores[0][4 * n], scores[0][4 * n + 1]),
-                                   Arithmetic<T>::pack(scores[1][4 * n], scores[1][4 * n + 1]),
-                                   Arithmetic<T>::pack(scores[0][4 * n + 2], scores[0][4 * n + 3]),
-                                   Arithmetic<T>::pack(scores[1][4 * n + 2], scores[1][4 * n + 3])};
+            const unsigned p[4] = {Mma16Bit<T>::pack(scores[0][4 * n], scores[0][4 * n + 1]),
+                                   Mma16Bit<T>::pack(scores[1][4 * n], scores[1][4 * n + 1]),
+                                   Mma16Bit<T>::pack(scores[0][4 * n + 2], scores[0][4 * n + 3]),
+                                   Mma16Bit<T>::pack(scores[1][4 * n + 2], scores[1][4 * n + 3])};
 #pragma unroll
             for (int d = 0; d < depth_steps; ++d) {
                 unsigned b[4];
@@ -165,8 +120,8 @@ __global__ __launch_bounds__(Layout<index>::threads,
 #pragma unroll
                 for (int half = 0; half < 2; ++half) {
                     const int c = d * 4 + half * 2;
-                    Arithmetic<T>::mma(accumulator.out[0][c], accumulator.out[0][c + 1], accumulator.out[1][c],
-                                       accumulator.out[1][c + 1], p, b[2 * half], b[2 * half + 1]);
+                    Mma16Bit<T>::mma(accumulator.out[0][c], accumulator.out[0][c + 1], accumulator.out[1][c],
+                                     accumulator.out[1][c + 1], p, b[2 * half], b[2 * half + 1]);
                 }
             }
         }
@@ -181,7 +136,7 @@ __global__ __launch_bounds__(Layout<index>::threads,
         T* const out = work.out + (row + 8 * r) * work.out_stride;
 #pragma unroll
         for (int c = 0; c < columns; c += 2) {
-            const unsigned pair = Arithmetic<T>::pack(accumulator.out[r][c], accumulator.out[r][c + 1]);
+            const unsigned pair = Mma16Bit<T>::pack(accumulator.out[r][c], accumulator.out[r][c + 1]);
             store<2>(out, c / 2 * 8 + lane % 4 * 2, reinterpret_cast<const T*>(&pair), problem);
         }
     }

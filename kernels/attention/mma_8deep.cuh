@@ -9,6 +9,7 @@
 
 #include "kernels/attention/problem.cuh"
 #include "kernels/attention/softmax.cuh"
+#include "kernels/mma.cuh"
 
 namespace kbench::cuda::attention {
 
@@ -19,33 +20,6 @@ __device__ inline float operand(float value) {
     return __uint_as_float(rounded);
 }
 __device__ inline double operand(double value) { return value; }
-
-/// c += a b, 16 x 8 x 8. c0, c1: row lane / 4, columns 2 (lane % 4) and the next; c2, c3: the same 8 rows below.
-__device__ inline void mma_16x8x8(float& c0, float& c1, float& c2, float& c3, const float (&a)[4], float b0, float b1) {
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-        : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3)
-        : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])),
-          "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
-}
-
-__device__ inline void mma_16x8x8(double& c0, double& c1, double& c2, double& c3, const double (&a)[4], double b0,
-                                  double b1) {
-#if __CUDA_ARCH__ >= 900
-    asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-        : "+d"(c0), "+d"(c1), "+d"(c2), "+d"(c3)
-        : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b0), "d"(b1));
-#else
-    const auto mma_8x8x4 = [](double& low, double& high, double row, double column) {
-        asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
-            : "+d"(low), "+d"(high)
-            : "d"(row), "d"(column));
-    };
-    mma_8x8x4(c0, c1, a[0], b0);
-    mma_8x8x4(c2, c3, a[1], b0);
-    mma_8x8x4(c0, c1, a[2], b1);
-    mma_8x8x4(c2, c3, a[3], b1);
-#endif
-}
 
 /// Sizes that follow from a tile of `Tiles`, the table of a precision. q and k are read as 2 rows of 64 neighbouring
 /// bytes at a time, v as 4 rows 2 apart of 32; the pitches put these into different banks.

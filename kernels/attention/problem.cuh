@@ -15,6 +15,7 @@
 
 #include "kernels/attention/kernel.h"
 #include "kernels/check.h"
+#include "kernels/cp_async.cuh"
 
 namespace kbench::cuda::attention {
 
@@ -65,14 +66,6 @@ __device__ Work<T> work_of_block(const Problem<T>& problem) {
             width, tile * query_rows};
 }
 
-__device__ inline void cp_async_16(void* smem, const void* global, bool valid) {
-    const auto address = static_cast<unsigned>(__cvta_generic_to_shared(smem));
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(global), "r"(valid ? 16 : 0));
-}
-/// Waits for this thread's copies. Not wait_group, which would pass over those of a group that has q to copy but no
-/// keys.
-__device__ inline void cp_async_wait_all() { asm volatile("cp.async.wait_all;" ::: "memory"); }
-
 /// Waits for the `threads` threads of a group (0 to 3), at a hardware barrier of its own beside that of __syncthreads.
 /// Constant numbers, since a variable one makes the compiler reserve all 16.
 template <int groups, int threads>
@@ -98,7 +91,8 @@ struct alignas(sizeof(T) * count) Vector {
 
 /// Starts to copy rows [first_row, first_row + rows) of a head to `smem`, `threads` threads together. What lies outside
 /// the head is filled with zeros: a stale NaN would survive its multiplication with a probability of 0. A thread keeps
-/// its columns, so that a copy costs two additions of addresses and not a division of its index.
+/// its columns, so that a copy costs two additions of addresses and not a division of its index. To be waited for with
+/// cp_async_wait_all: wait_group would pass over the copies of a group of warps that has q to copy but no keys.
 template <int rows, int columns, int pitch, int threads, class T>
 __device__ void load_tile(T* smem, const T* head, int first_row, const Problem<T>& problem, int thread) {
     if (problem.vectorised) {
@@ -112,7 +106,7 @@ __device__ void load_tile(T* smem, const T* head, int first_row, const Problem<T
 #pragma unroll
         for (int step = 0; step < rows; step += rows_at_once) {
             if (rows % rows_at_once != 0 && step + first >= rows) break;
-            cp_async_16(target, source, step + first < valid_rows);
+            cp_async_16(target, source, step + first < valid_rows ? 16 : 0);
             source += rows_at_once * problem.row_stride;
             target += rows_at_once * pitch;
         }

@@ -10,31 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "kernels/gemm/problem.h"
 #include "models/precision.h"
 
 namespace kbench::cuda {
-
-/// out[m, ldout] = epilogue(x[m, k] · w), all row-major. w is [k, n], or [n, k] when `weight_transposed`.
-/// `n` is what is computed (padded if the caller padded w and out); leading dimensions are in elements.
-/// `batch` > 1: strided batches (strides in elements), no epilogue.
-/// out_type differs from the storage type of `precision` only for upcast scores (fp32 out of fp16 or bf16 operands).
-struct GemmProblem {
-    Precision precision;
-    std::int64_t m, n, k;
-    bool weight_transposed = false;
-    bool bias = false, gelu = false;
-    DataType out_type;
-    std::int64_t ld_x, ld_w, ld_out;
-    std::int64_t batch = 1, stride_x = 0, stride_w = 0, stride_out = 0;
-    bool operator==(const GemmProblem&) const = default;
-};
-
-struct GemmPointers {
-    const void* x;
-    const void* w;
-    const void* bias;  ///< [n], null without bias
-    void* out;
-};
 
 /// One chosen way to run one problem: cuBLASLt's algorithm, and how it was found.
 struct GemmAlgorithm {

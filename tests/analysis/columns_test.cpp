@@ -6,7 +6,10 @@
 
 #include <set>
 
+#include "analysis/ledger.h"
+#include "analysis/point_roofs.h"
 #include "analysis/table_query.h"
+#include "analysis/verdict.h"
 #include "models/error.h"
 #include "tests/analysis/example_result.h"
 
@@ -343,6 +346,60 @@ TEST(Columns, ShareOfAnIsasPeakIsOfTheSameIsaAndPrecision) {
     result.ceilings.ceilings.clear();
     EXPECT_EQ(share({fp32}), "na");
     EXPECT_EQ(Row({fp32}).text("isa_peak_pct"), "na") << "a row of no result";
+}
+
+TEST(Columns, OfAWholePointSayHowItStandsToTheRoofs) {
+    const ResultFile file{"result.json", example::profiled_result()};
+    TableQuery query;
+    query.level = &find_level("point");
+    query.columns = {"latency_low_ms", "latency_ms",   "latency_high_ms", "tokens_per_s", "point_tflop_per_s",
+                     "roof_share",     "binding_roof", "verdict",         "reason"};
+    const QueriedTable table = query_table({&file, 1}, query);
+    const auto cell = [&](std::size_t row, std::size_t column) {
+        return table.columns[column].value(table.rows.at(row));
+    };
+    const Point& point = file.result.points[0];
+    const Summary& latency = point.end_to_end->latency.summary_ms;
+    EXPECT_EQ(cell(0, 0), Value(latency.ci_low));
+    EXPECT_EQ(cell(0, 1), Value(latency.median));
+    EXPECT_EQ(cell(0, 2), Value(latency.ci_high));
+    EXPECT_EQ(cell(0, 3), Value(point.end_to_end->tokens_per_s));
+    EXPECT_DOUBLE_EQ(std::get<double>(cell(0, 4)), point.cost.flops / latency.median * 1e-9);
+
+    const Roofs roofs(file.result);
+    const Ledger ledger = make_ledger(point, roofs);
+    double demand_us = 0;
+    for (const StepLedger& step : ledger.steps) demand_us += step.binding() ? step.binding()->us : 0;
+    EXPECT_NEAR(std::get<double>(cell(0, 5)), 100 * demand_us / (1e3 * latency.median), 1e-6);
+    EXPECT_GT(ledger.total[Line::compute], ledger.total[Line::dram]);
+    EXPECT_EQ(cell(0, 6), Value(std::string("compute")));
+    const std::string verdict = std::get<std::string>(cell(0, 7));
+    EXPECT_TRUE(verdict.starts_with(name(judge(ledger, roofs).model.bound))) << verdict;
+    for (std::size_t column = 0; column < 8; ++column) EXPECT_EQ(cell(3, column), Value(NoValue::na)) << column;
+    EXPECT_THAT(std::get<std::string>(cell(3, 8)), HasSubstr("fp16 needs AVX512_FP16"));
+
+    query.level = &find_level("op");
+    const QueriedTable parts = query_table({&file, 1}, query);
+    for (std::size_t column = 5; column < 8; ++column)
+        EXPECT_EQ(parts.columns[column].value(parts.rows.front()), Value(NoValue::na)) << "a part of a point";
+}
+
+TEST(PointRoofs, AreTheDemandOverTheTimeAndItsLargestPart) {
+    Ledger ledger;
+    EXPECT_FALSE(roof_share(ledger)) << "nothing was timed";
+    ledger.end_to_end_us = 10;
+    EXPECT_EQ(binding_roof(ledger), "") << "nothing is demanded";
+    ledger.total[Line::compute] = 2;
+    ledger.total[Line::dram] = 5;
+    ledger.total[Line::l2] = 1;
+    ledger.total[Line::waiting] = 9;
+    EXPECT_DOUBLE_EQ(roof_share(ledger).value(), 0.8);
+    EXPECT_EQ(binding_roof(ledger), "DRAM");
+    ledger.total[Line::l1] = 6;
+    EXPECT_EQ(binding_roof(ledger), "L1");
+    ledger.unavailable = "the point was not timed";
+    EXPECT_FALSE(roof_share(ledger));
+    EXPECT_EQ(binding_roof(ledger), "");
 }
 
 }  // namespace

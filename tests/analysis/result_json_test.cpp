@@ -139,7 +139,7 @@ TEST(ParseResult, NamesTheFieldThatIsWrong) {
 }
 
 TEST(ParseResult, NamesTheFieldThatIsUnknownOrMissing) {
-    EXPECT_EQ(parse_error_with("/points/0/btach", 1), "old.json: points[0].btach: not a field of kbench.result/3");
+    EXPECT_EQ(parse_error_with("/points/0/btach", 1), "old.json: points[0].btach: not a field of kbench.result/4");
     Json json = to_json(example::short_result());
     json["points"][1]["cost"].erase("flops");
     EXPECT_EQ(parse_error(json.dump()), "old.json: points[1].cost.flops: expected a value, found nothing");
@@ -165,12 +165,12 @@ TEST(ParseResult, TakesAnOlderVersionWithoutWhatIsNew) {
 TEST(ParseResult, TellsForeignFilesFromNewerOnes) {
     EXPECT_EQ(parse_error("{}", "x.json"), "x.json: not a kbench result (no \"schema\")");
     EXPECT_EQ(parse_error("[1]", "x.json"), "x.json: not a kbench result (no \"schema\")");
-    EXPECT_EQ(parse_error(R"({"schema": "kbench.result/4"})", "x.json"),
-              "x.json: schema kbench.result/4 is newer than kbench.result/3; use a newer kbench");
+    EXPECT_EQ(parse_error(R"({"schema": "kbench.result/5"})", "x.json"),
+              "x.json: schema kbench.result/5 is newer than kbench.result/4; use a newer kbench");
     EXPECT_EQ(parse_error(R"({"schema": "pytest/9"})", "x.json"),
-              "x.json: not a kbench result (\"schema\" is a string, not \"kbench.result/3\")");
+              "x.json: not a kbench result (\"schema\" is a string, not \"kbench.result/4\")");
     EXPECT_EQ(parse_error(R"({"schema": 1})", "x.json"),
-              "x.json: not a kbench result (\"schema\" is 1, not \"kbench.result/3\")");
+              "x.json: not a kbench result (\"schema\" is 1, not \"kbench.result/4\")");
 }
 
 TEST(ParseResult, RefusesWhatIsNotJson) {
@@ -303,14 +303,14 @@ TEST_F(Schema, RefusesTheSameMissingAndUnknownFieldsAsTheParser) {
     for (const std::string& pointer : pointers) {
         const Json::json_pointer at(pointer);
         const bool free_key =
-            std::regex_search(pointer, std::regex("/(libraries|phase_seconds|bytes\\w*|steps/\\d+/counters)/"));
+            std::regex_search(pointer, std::regex("/(libraries|options|phase_seconds|bytes\\w*|steps/\\d+/counters)/"));
         if (!free_key) {
             Json shorter = valid;
             shorter[at.parent_pointer()].erase(at.back());
             texts.push_back(shorter.dump());
         }
         const bool takes_any_key =
-            std::regex_search(pointer, std::regex("/(libraries|phase_seconds|steps/\\d+/counters)$"));
+            std::regex_search(pointer, std::regex("/(libraries|options|phase_seconds|steps/\\d+/counters)$"));
         if (valid[at].is_object() && !takes_any_key) {
             Json longer = valid;
             longer[at]["surplus"] = 1;

@@ -55,7 +55,7 @@ TEST(Terminal, ShowsKernelsAndCountersOrWhyThereAreNone) {
     point.activity = {};
     point.activity.unavailable = point.counters.unavailable = "another profiler holds the counters";
     point.counters.metrics.clear();
-    const std::string without = write_terminal({profiled.environment, {point}, {}, {}}, 120);
+    const std::string without = write_terminal({profiled.environment, {}, {point}, {}, {}}, 120);
     EXPECT_THAT(without, HasSubstr("  kernels       unavailable: another profiler holds the counters\n"));
     EXPECT_THAT(without, HasSubstr("  counters      unavailable: another profiler holds the counters\n"));
     EXPECT_THAT(without, Not(HasSubstr("what the hardware did")));

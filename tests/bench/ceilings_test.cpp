@@ -214,7 +214,7 @@ TEST_F(Device, ADamagedFileCostsAWarningAndIsReplaced) {
     const std::string good = R"({"schema": "kbench.ceilings/1", "machines": {"k": )";
     for (const std::string& text :
          {std::string(), std::string("{"), std::string("[]"), std::string("{\"schema\": 1}"),
-          std::string(R"({"schema": "kbench.result/3", "machines": {}})"),
+          std::string(R"({"schema": "kbench.result/4", "machines": {}})"),
           std::string(R"({"schema": "kbench.ceilings/1"})"), good + "7}}",
           good + R"({"unavailable": "", "device": "", "driver": "", "measured_at": "", "seconds": 0, "ceilings": [
                      {"name": "warp_speed", "value": {"value": 1, "origin": "measured", "reason": ""}, "low": 1,

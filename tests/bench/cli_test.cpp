@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -94,7 +95,7 @@ TEST_F(Cli, CommittedResultsKeepTheSchemaOrAreReadAsOlder) {
 TEST_F(Cli, JsonAndCsvGoToStdoutAlone) {
     const Outcome json =
         kbench("--config " + tiny() + " --backend cpu --quick --format json --out " + (directory_ / "a").string());
-    EXPECT_TRUE(json.out.starts_with("{\n  \"schema\": \"kbench.result/3\"")) << json.out.substr(0, 80);
+    EXPECT_TRUE(json.out.starts_with("{\n  \"schema\": \"kbench.result/4\"")) << json.out.substr(0, 80);
     const Outcome csv =
         kbench("--config " + tiny() + " --backend cpu --quick --format csv --out " + (directory_ / "b").string());
     EXPECT_TRUE(csv.out.starts_with("point,")) << csv.out.substr(0, 80);
@@ -103,10 +104,10 @@ TEST_F(Cli, JsonAndCsvGoToStdoutAlone) {
 
 TEST_F(Cli, MistakesGetOneLineAndExitTwo) {
     expect_refusal("--model gpt3", "unknown model 'gpt3'");
-    expect_refusal("--model gpt2 --batch 0", "must be a whole number of at least 1");
+    expect_refusal("--model gpt2 --batch 0", "must be max or a whole number of at least 1");
     expect_refusal("--model gpt2 --seq 2000", "n_ctx 1024");
     expect_refusal("--model gpt2 --frobnicate", "--frobnicate");
-    expect_refusal("frobnicate", "one of run, micro, table, compare, report, ceilings, list, doctor");
+    expect_refusal("frobnicate", "one of run, micro, table, compare, merge, report, ceilings, list, doctor");
     expect_refusal("list providers --op", "--ops");
     expect_refusal("list everything", "one of models, ops, providers, options, columns");
     expect_refusal("--model gpt2 --out " + directory_.write("a_file", "x").string(), "a_file");
@@ -134,6 +135,88 @@ TEST_F(Cli, AnExistingResultIsNeverOverwritten) {
     const std::string before = read(run + "/result.json");
     expect_refusal("--config " + tiny() + " --backend cpu --quick --out " + run, "holds a result.json already");
     EXPECT_EQ(read(run + "/result.json"), before);
+}
+
+TEST_F(Cli, ASweepThatWasKilledIsGoneOnWithOnlyWhenAsked) {
+    const std::string run = (directory_ / "run").string();
+    const std::string sweep = "--config " + tiny() + " --backend cpu --batch 1,2 --quick --out " + run;
+    ASSERT_EQ(kbench(sweep).exit_code, 0);
+    for (const char* file : {"result.json", "points/seq32-batch2-fp32.json"}) std::filesystem::remove(run + "/" + file);
+    const std::string kept = read(run + "/points/seq32-batch1-fp32.json");
+    expect_refusal(sweep, "holds finished points of a sweep already; --resume goes on with it");
+    expect_refusal(sweep + " --seed 2 --resume", "option seed is 1 in " + run);
+    const Outcome resumed = kbench(sweep + " --resume");
+    EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+    EXPECT_THAT(resumed.err, HasSubstr("1 of 2 points are finished"));
+    EXPECT_EQ(read(run + "/points/seq32-batch1-fp32.json"), kept);
+    EXPECT_EQ(kbench("table --by point -c batch,status --csv " + run).out, "batch,status\n1,done\n2,done\n");
+    for (const char* file : {"points/seq32-batch1-fp32.json", "points/seq32-batch2-fp32.json"})
+        std::filesystem::remove(run + "/" + file);
+    expect_refusal(sweep + " --resume", "and no points to go on from");
+}
+
+TEST_F(Cli, AnInterruptedSweepLeavesItsFinishedPointsAndTheSignalsExitCode) {
+    const std::string run = (directory_ / "run").string();
+    // Twice in a moment, as timeout(1) sends it: to the process and to its group.
+    const Outcome outcome =
+        shell("(" KBENCH_BINARY " --config " + tiny() + " --backend cpu --quick --counters none --repeat 1000 --out " +
+              run + " & p=$!; until [ -e " + run +
+              "/points/seq32-batch1-fp32-repeat2.json ] || ! kill -0 $p; do sleep 0.02; done; "
+              "kill -TERM $p; sleep 0.01; kill -TERM $p; wait $p)");
+    EXPECT_EQ(outcome.exit_code, 128 + SIGTERM) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("stopped by SIGTERM after "));
+    const Outcome table = kbench("table --by point -c repeat,status --csv " + run);
+    EXPECT_THAT(table.out, HasSubstr("repeat,status\n1,done\n2,done\n"));
+    EXPECT_TRUE(std::filesystem::exists(run + "/report.html"));
+}
+
+TEST_F(Cli, PointsRunApartAreJoinedAgain) {
+    const std::string out = (directory_ / "it's a sweep").string();
+    const std::string sweep = "--config " + tiny() + " --backend cpu --seq 8,16 --batch 1,2 --quick --counters none";
+    const Outcome list = kbench("run " + sweep + " --list-points --out \"" + out + "\"");
+    ASSERT_EQ(list.exit_code, 0) << list.err;
+    EXPECT_EQ(std::count(list.out.begin(), list.out.end(), '\n'), 4) << list.out;
+    EXPECT_FALSE(std::filesystem::exists(out)) << "nothing is measured";
+    const Outcome all = shell("(kbench() { KBENCH_CACHE_DIR=. " KBENCH_BINARY " \"$@\"; }\n" + list.out + ")");
+    ASSERT_EQ(all.exit_code, 0) << all.err;
+    const Outcome merge = kbench("merge --out \"" + out + "\" \"" + out + "/points.d\"");
+    ASSERT_EQ(merge.exit_code, 0) << merge.err;
+    EXPECT_EQ(kbench("table --by point -c seq_len,batch,status --csv \"" + out + "\"").out,
+              "seq_len,batch,status\n8,1,done\n8,2,done\n16,1,done\n16,2,done\n");
+    EXPECT_TRUE(std::filesystem::exists(out + "/report.html"));
+    expect_refusal("merge --out \"" + out + "\" \"" + out + "/points.d\"", "holds a result.json already");
+
+    const std::string other = (directory_ / "other").string();
+    kbench("run --config " + tiny() + " --backend cpu --seq 8 --batch 1 --quick --counters none --seed 2 --out " +
+           other);
+    expect_refusal("merge --out " + (directory_ / "m").string() + " \"" + out + "\" " + other, "option seed is 1 in");
+    std::filesystem::remove_all(other);
+    kbench("run " + sweep + " --out " + other);
+    expect_refusal("merge --out " + (directory_ / "m").string() + " \"" + out + "\" " + other, "has other data in");
+    EXPECT_FALSE(std::filesystem::exists(directory_ / "m")) << "nothing is left of a refusal";
+    expect_refusal("merge " + other, "--out is missing");
+    expect_refusal("merge --out x", "no RESULT");
+    const std::string empty = (directory_ / "empty").string();
+    std::filesystem::create_directory(empty);
+    expect_refusal("merge --out x " + empty, "holds no result.json and no finished points");
+}
+
+TEST_F(Cli, ADirectoryOfResultsIsADataset) {
+    const auto sweep = [&](const std::string& name) {
+        const std::string out = (directory_ / name).string();
+        kbench("--config " + tiny() + " --backend cpu --batch 1,2 --quick --counters none --out " + out);
+        std::filesystem::remove(out + "/result.json");  // as after a kill
+        return out;
+    };
+    const std::string before = sweep("before"), after = sweep("after");
+    EXPECT_EQ(kbench("table --by point -c batch,seq_len,precision,repeat,status,reason --csv " + before).out,
+              "batch,seq_len,precision,repeat,status,reason\n1,32,fp32,1,done,na\n2,32,fp32,1,done,na\n");
+    const Outcome compared = kbench("compare " + before + " " + after);
+    EXPECT_EQ(compared.exit_code, 0) << compared.err;
+    EXPECT_THAT(compared.out, HasSubstr("before"));
+    EXPECT_THAT(compared.out, HasSubstr("batch 2"));
+    EXPECT_EQ(kbench("report " + before).exit_code, 0);
+    EXPECT_TRUE(std::filesystem::exists(before + "/report.html"));
 }
 
 TEST_F(Cli, RunsThatBeginInTheSameSecondKeepTheirOwnDirectories) {

@@ -295,6 +295,26 @@ TEST(MicroFigures, HotDataAreNotHeldAgainstDramUnlessItsBytesWereCounted) {
     EXPECT_DOUBLE_EQ(counted.dram_bytes.value(), 1.5e8);
 }
 
+TEST(ExpectNoTraffic, OfHotOperandsThatFitWhereItWasOnlyEstimated) {
+    Point estimated = one_step(1e6, 1e6);
+    estimated.steps[0].counters = {{"dram_read_bytes", 1e6}, {"dram_write_bytes", 5e5}, {"cycles", 7}};
+    estimated.counters.metrics.resize(2);
+    estimated.counters.metrics[0].name = "dram_read_bytes";
+    estimated.counters.metrics[1].name = "dram_write_bytes";
+    for (CountedMetric& metric : estimated.counters.metrics) metric.origin = Origin::estimated;
+    Point counted = estimated, large = estimated;
+    counted.counters.metrics[0].origin = Origin::measured;
+    expect_no_traffic(estimated, 1e6, 2e6);
+    EXPECT_EQ(estimated.steps[0].counters["dram_read_bytes"], 0);
+    EXPECT_EQ(estimated.steps[0].counters["dram_write_bytes"], 0);
+    EXPECT_EQ(estimated.steps[0].counters["cycles"], 7);
+    EXPECT_THAT(estimated.counters.metrics[0].reason, HasSubstr("1 MB of hot operands stay in 2 MB of caches"));
+    expect_no_traffic(counted, 1e6, 2e6);
+    EXPECT_EQ(counted.steps[0].counters["dram_read_bytes"], 1e6) << "counted is counted";
+    expect_no_traffic(large, 3e6, 2e6);
+    EXPECT_EQ(large.steps[0].counters["dram_read_bytes"], 1e6);
+}
+
 // ---- running -------------------------------------------------------------------------------------------------------
 
 class Session : public testing::Test {

@@ -39,6 +39,30 @@ TEST(Options, ListsAreSweeps) {
     EXPECT_THAT(r.run.seqs, ElementsAre(128, 512));
 }
 
+TEST(Options, TheLargestBatchHasAWordInAList) {
+    EXPECT_THAT(parse_run({"--model", "gpt2", "--batch", "1,max"}).request.run.batches, ElementsAre(1, max_batch));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--batch", "most"}), HasSubstr("--batch 'most': must be max or a whole"));
+}
+
+TEST(Options, ZippedListsAreOfOneLength) {
+    const RunRequest r =
+        parse_run({"--model", "gpt2", "--batch", "1,4", "--seq", "512,128", "--zip", "batch,seq"}).request;
+    EXPECT_EQ(r.run.points().size(), 2u);
+    EXPECT_THAT(refusal({"--model", "gpt2", "--batch", "1,4,8", "--seq", "512,128", "--zip", "batch,seq"}),
+                HasSubstr("--seq has 2 values and --batch 3"));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--zip", "batch"}), HasSubstr("two or three of seq, batch, precision"));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--zip", "batch,heads"}), HasSubstr("one of seq, batch, precision"));
+}
+
+TEST(Options, ASweepIsResumedOrListedWhereItsDirectoryIsNamed) {
+    for (const char* flag : {"--resume", "--list-points"}) {
+        EXPECT_THAT(refusal({"--model", "gpt2", flag}), HasSubstr("name the sweep's directory with --out"));
+        EXPECT_EQ(refusal({"--model", "gpt2", flag, "--out", "sweep"}), "accepted");
+    }
+    EXPECT_THAT(refusal({"--model", "gpt2", "--repeat", "2", "--only-repeat", "3"}), HasSubstr("there are 2"));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--batch", "2,2"}), HasSubstr("asked for twice"));
+}
+
 TEST(Options, AllPrecisionsHaveAWord) {
     EXPECT_EQ(parse_run({"--model", "gpt2", "--precision", "all"}).request.run.precisions.size(), 5u);
 }
@@ -51,7 +75,7 @@ TEST(Options, ProvidersAreChosenByOp) {
 
 TEST(Options, WrongValuesSayWhatWouldBeRight) {
     EXPECT_THAT(refusal({"--model", "gpt2", "--batch", "0"}),
-                HasSubstr("--batch '0': must be a whole number of at least 1"));
+                HasSubstr("--batch '0': must be max or a whole number of at least 1"));
     EXPECT_THAT(refusal({"--model", "gpt2", "--batch", "two"}), HasSubstr("--batch 'two'"));
     EXPECT_THAT(refusal({"--model", "gpt2", "--batch", "1.5"}), HasSubstr("--batch '1.5'"));
     EXPECT_THAT(refusal({"--model", "gpt2", "--seq", "99999"}), HasSubstr("over gpt2's n_ctx 1024"));

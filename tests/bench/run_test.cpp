@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "analysis/result_json.h"
@@ -18,38 +19,13 @@
 #include "bench/verify.h"
 #include "cpu/reference/reference.h"
 #include "models/error.h"
+#include "tests/bench/small_run.h"
 #include "tests/bench/temporary_directory.h"
 
 namespace kbench {
 namespace {
 
 using testing::HasSubstr;
-
-Gpt2Config small_config() {
-    Gpt2Config config{"small", 96, 3, 6};
-    config.n_ctx = 64;
-    config.vocab_size = 517;  // odd, as GPT-2's own
-    return config;
-}
-
-Backend& cpu() {
-    static const std::unique_ptr<Backend> backend = make_cpu_backend();
-    return *backend;
-}
-
-RunOptions small_run(const std::filesystem::path& out) {
-    RunOptions options;
-    options.config = small_config();
-    options.seqs = {33};
-    options.batches = {2};
-    options.out = out;
-    options.cache_directory = out;
-    options.sampler.warm_up_s = options.sampler.min_time_s = 0;
-    options.sampler.time_budget_s = 0.05;
-    options.sampler.min_samples = 3;
-    options.step_runs = 1;
-    return options;
-}
 
 /// Logits of one forward with all ops by the providers of `choice`.
 std::vector<float> logits(AttentionKind attention, Precision precision, const ProviderChoice& choice) {
@@ -172,44 +148,7 @@ TEST(Run, SaysWhatFitsWhenTheBatchDoesNot) {
     EXPECT_THAT(result.points[0].reason, HasSubstr("the largest batch that fits is"));
 }
 
-/// The CPU with other counters: those of `count_steps`, or its failure.
-class OtherCounters final : public Backend {
-  public:
-    std::function<StepCounters(std::size_t steps)> count_steps;
-
-    BackendKind kind() const override { return cpu().kind(); }
-    void* allocate(std::size_t bytes) override { return cpu().allocate(bytes); }
-    void release(void* memory) noexcept override { cpu().release(memory); }
-    std::int64_t free_bytes() const override { return cpu().free_bytes(); }
-    void upload(void* to, const void* from, std::size_t bytes) override { cpu().upload(to, from, bytes); }
-    void download(void* to, const void* from, std::size_t bytes) override { cpu().download(to, from, bytes); }
-    void fill_bytes(void* memory, int value, std::size_t bytes) override { cpu().fill_bytes(memory, value, bytes); }
-    void* host_view(void* memory) override { return cpu().host_view(memory); }
-    void* stream() override { return nullptr; }
-    void synchronize() override {}
-    void prepare(const Plan& plan) override {
-        steps_ = plan.steps().size();
-        cpu().prepare(plan);
-    }
-    std::vector<Measurement> measurements() override { return cpu().measurements(); }
-    StepTimes step_times() override { return cpu().step_times(); }
-    StepKernels record_kernels(int runs, double warm_up_s) override { return cpu().record_kernels(runs, warm_up_s); }
-    std::function<std::vector<double>()> doubled(std::string_view op) override { return cpu().doubled(op); }
-    void check(const CounterRequest&) const override {}
-    StepCounters count(const CounterRequest&) override { return count_steps(steps_); }
-    std::vector<std::pair<std::string, Quantity>> probe_counters() override { return {}; }
-    std::vector<Ceiling> measure_ceilings(double) override { return {}; }
-    MachineState& machine_state() override { return cpu().machine_state(); }
-    void add_libraries(std::map<std::string, std::string>& libraries) const override { cpu().add_libraries(libraries); }
-    std::string unsupported(Precision precision) const override { return cpu().unsupported(precision); }
-    std::int64_t cache_bytes() const override { return cpu().cache_bytes(); }
-    std::int64_t column_multiple(Precision precision) const override { return cpu().column_multiple(precision); }
-
-  private:
-    std::size_t steps_ = 0;
-};
-
-Result run_with(OtherCounters& backend, const std::filesystem::path& out) {
+Result run_with(OtherBackend& backend, const std::filesystem::path& out) {
     Result result;
     Progress progress;
     run_points(small_run(out), backend, result, progress);
@@ -218,7 +157,7 @@ Result run_with(OtherCounters& backend, const std::filesystem::path& out) {
 
 TEST(RunCounters, TimingStandsAloneWhereNothingCanBeCounted) {
     const TemporaryDirectory directory;
-    OtherCounters backend;
+    OtherBackend backend;
     backend.count_steps = [](std::size_t) -> StepCounters {
         throw DeviceError("no permission to read the GPU's counters (ERR_NVGPUCTRPERM): run as root");
     };
@@ -232,7 +171,7 @@ TEST(RunCounters, TimingStandsAloneWhereNothingCanBeCounted) {
 
 TEST(RunCounters, StepsWhoseKernelsChangedLoseTheirsAndSayWhy) {
     const TemporaryDirectory directory;
-    OtherCounters backend;
+    OtherBackend backend;
     backend.count_steps = [](std::size_t steps) {
         StepCounters counters;
         counters.by_step.assign(steps, {{"ipc", 1.5}});
@@ -249,7 +188,7 @@ TEST(RunCounters, StepsWhoseKernelsChangedLoseTheirsAndSayWhy) {
 
 TEST(RunCounters, AStepInAnotherPrecisionThanAskedIsAWarning) {
     const TemporaryDirectory directory;
-    OtherCounters backend;
+    OtherBackend backend;
     backend.count_steps = [](std::size_t steps) {
         StepCounters counters;
         counters.by_step.assign(steps, {{"tensor_active", 0}, {"tensor_tf32_ops", 0}});

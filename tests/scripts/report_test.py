@@ -6,6 +6,7 @@ report_test.py KBENCH FOLDER; skips (77) without selenium, Chromium or its drive
 
 import base64
 import http.server
+import itertools
 import json
 import os
 import pathlib
@@ -78,6 +79,25 @@ def example() -> dict:
         step.update(kernels=[], counters={})
     result["points"] = [gpu, larger, cpu, skipped]
     result["ceilings"]["ceilings"] += [dict(result["ceilings"]["ceilings"][0], name="l1_read", value=dict(gpu["conditions"]["power_w"], value=29000.0))]
+    return result
+
+
+def sweep() -> dict:
+    """Twelve points on a GPU, each twice: batch, length and precision; the second repeat takes 2 % longer."""
+    result = example()
+    gpu = result["points"][0]
+    result["points"] = []
+    for repeat in (1, 2):
+        for seq, batch, precision in itertools.product((256, 512, 1024), (1, 4), ("fp16", "fp32")):
+            point = json.loads(json.dumps(gpu))
+            ms = batch * seq / 256 * (2 if precision == "fp32" else 1) * (1.02 if repeat == 2 else 1)
+            factor = ms / point["end_to_end"]["latency"]["summary_ms"]["median"]
+            point.update(repeat=repeat, seq=seq, batch=batch, precision=precision, batch_is_max=batch == 4)
+            summary = point["end_to_end"]["latency"]["summary_ms"]
+            point["end_to_end"]["latency"]["summary_ms"] = {key: value if key == "n" else value * factor for key, value in summary.items()}
+            for step in point["steps"]:
+                step["counters"]["achieved_occupancy"] = 10.0 * batch
+            result["points"].append(point)
     return result
 
 
@@ -354,6 +374,35 @@ class Report(unittest.TestCase):
         for section in ("figures", "roofline", "ledger", "attribution", "heat", "verdicts", "table"):
             self.assertIn("unavailable", b.find_element(By.ID, section).text, section)
         self.assertIn(points[skipped]["reason"], b.find_element(By.ID, "sweep").text)
+        self.assertEqual(b.errors(), [])
+
+    def test_curves_of_a_sweep_along_each_of_its_axes(self) -> None:
+        b = self.open(self.report(sweep(), "sweep"))
+        charts = "[...document.querySelectorAll('#sweep .chart')]"
+        titles = b.js(f"{charts}.map((c) => c.ariaLabel)")
+        self.assertEqual(titles, ["Time of a forward pass, ms", "Throughput, tokens/s", "Useful work, TFLOP/s", "Occupancy, %",
+                                  "Share of the binding roofs, %", "Energy a sequence, J"])
+        traces = lambda i: b.js(f"{charts}[{i}].data.map((t) => [t.x, t.y])")  # noqa: E731
+        times = traces(0)
+        self.assertEqual(len(times), 4, "a curve for each batch and precision along the length")
+        self.assertEqual(times[0][0], ["256", "512", "1024"])
+        for value, expected in zip(times[0][1], (1.01, 2.02, 4.04)):  # the median of two repeats
+            self.assertAlmostEqual(value, expected, 3)
+        self.assertEqual([y for _, y in traces(3)], [[10] * 3, [10] * 3, [40] * 3, [40] * 3], "achieved, since all were counted")
+        b.press('#sweep [aria-label="Along"] [data-value="precision"]')
+        times = traces(0)
+        self.assertEqual((len(times), times[0][0]), (6, ["fp16", "fp32"]))
+        self.assertAlmostEqual(times[0][1][1] / times[0][1][0], 2, 3)
+        b.press('#sweep [aria-label="Along"] [data-value="batch"]')
+        self.assertEqual(traces(3)[0], [["1", "4"], [10, 40]])
+        hover = b.js(f"{charts}[4].data[0].hovertext[1]")
+        for part in ("batch 4 (max)", "median of 2 repeats", "most is demanded by compute"):
+            self.assertIn(part, hover)
+        self.assertEqual(b.js(f"{charts}[4].data[0].marker.symbol"), ["square", "square"], "the mark is the roof's")
+        rows = b.find_elements(By.CSS_SELECTOR, "#sweep tbody tr")
+        self.assertEqual(len(rows), 24)
+        self.assertIn("repeat 2", rows[12].text)
+        b.screenshot(self.folder / "sweep.png", 1280)
         self.assertEqual(b.errors(), [])
 
     def test_fits_a_desk_and_a_phone_in_both_themes(self) -> None:

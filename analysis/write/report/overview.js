@@ -1,7 +1,8 @@
 // The answer, the key figures, the ceilings, the environment, the method.
 
 function pointName(point) {
-  return `${point.model} batch ${point.batch} seq ${point.seq} ${point.precision} ${point.backend}`;
+  const repeat = point.repeat > 1 ? ` repeat ${point.repeat}` : '';
+  return `${point.model} batch ${point.batch}${point.batch_is_max ? ' (max)' : ''} seq ${point.seq} ${point.precision} ${point.backend}${repeat}`;
 }
 
 function drawAnswer(point) {

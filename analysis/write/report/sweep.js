@@ -1,44 +1,99 @@
-// Curves over the points of a sweep, and the points that were not measured.
+// Curves over the points of a sweep along one of its axes, and the points that were not measured.
 
-/** The axis along which most points differ; the others name the curves. */
-function sweepAxis(points) {
-  const distinct = (key) => new Set(points.map((point) => point[key])).size;
-  const keys = ['batch', 'seq', 'precision', 'backend'];
-  const along = keys.slice(0, 2).filter((key) => distinct(key) > 1).sort((a, b) => distinct(b) - distinct(a))[0] || keys.find((key) => distinct(key) > 1) || 'batch';
-  return { along, apart: keys.filter((key) => key !== along && distinct(key) > 1) };
+const sweepKeys = { batch: 'batch', seq: 'sequence length', precision: 'precision', backend: 'backend' };
+const distinctOf = (points, key) => [...new Set(points.map((point) => point[key]))];
+
+/** The axes on which points differ, that with the most values first among batch and length. */
+function sweepAxes(points) {
+  const count = (key) => distinctOf(points, key).length;
+  return Object.keys(sweepKeys).filter((key) => count(key) > 1).sort((a, b) =>
+    (a === 'batch' || a === 'seq') && (b === 'batch' || b === 'seq') ? count(b) - count(a) : 0);
+}
+
+function medianOf(values) {
+  const sorted = values.filter((value) => value !== null).sort((a, b) => a - b), middle = sorted.length >> 1;
+  if (!sorted.length) return null;
+  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+// The mark of a point tells which roof demands most of it.
+const roofMarks = { compute: 'square', DRAM: 'circle', L2: 'diamond', L1: 'triangle-up' };
+
+/** What is drawn: title, unit, where it is from, and of a point the figure. */
+function sweepCharts(points) {
+  const achieved = points.every((point) => point.sweep.occ_achieved !== null);
+  return [
+    ['Time of a forward pass, ms', 'ms', 'measured; log scale', (sweep) => sweep.ms],
+    ['Throughput, tokens/s', 'tokens/s', 'measured', (sweep) => sweep.tokens_per_s],
+    ['Useful work, TFLOP/s', 'TFLOP/s', 'derived: FLOPs of the cost model over the latency', (sweep) => sweep.tflop_per_s],
+    ['Occupancy, %', '%', achieved ? 'achieved: counted, weighted by time' : 'theoretical: from the launches, weighted by time',
+      (sweep) => (achieved ? sweep.occ_achieved : sweep.occ_theory)],
+    ['Share of the binding roofs, %', '%', 'time that they demand over the latency; ■ compute, ● DRAM, ◆ L2, ▲ L1 demands most', (sweep) => sweep.roof_share],
+    ['Energy a sequence, J', 'J', 'measured', (sweep) => sweep.energy_j],
+  ];
+}
+
+/** Curves by name: of each the points by value on the axis; several there are repeats. */
+function sweepCurves(points, along, apart) {
+  const curves = new Map();
+  for (const point of points) {
+    const name = apart.map((key) => (key === 'precision' || key === 'backend' ? point[key] : `${key} ${point[key]}`)).join(', ') || point.precision;
+    if (!curves.has(name)) curves.set(name, new Map());
+    const at = curves.get(name);
+    at.set(point[along], [...(at.get(point[along]) || []), point]);
+  }
+  return curves;
+}
+
+function sweepTrace(at, values, unit, figure, color) {
+  const all = values.filter((value) => at.has(value)), first = all.map((value) => at.get(value)[0]);
+  const y = all.map((value) => medianOf(at.get(value).map((point) => figure(point.sweep))));
+  const repeats = (value) => (at.get(value).length > 1 ? `<br>median of ${at.get(value).length} repeats` : '');
+  const roof = (point) => (point.sweep.binding_roof ? `<br>most is demanded by ${plain(point.sweep.binding_roof)}` : '');
+  return { x: all.map(String), y, mode: 'lines+markers', marker: { size: 9, symbol: first.map((point) => roofMarks[point.sweep.binding_roof] || 'circle') },
+    line: { color, width: 2 }, hoverinfo: 'text',
+    hovertext: all.map((value, i) => `${plain(pointName(first[i]))}<br>${significant(y[i])} ${unit}${roof(first[i])}${repeats(value)}`) };
+}
+
+function drawCurves(into, points, axes, along) {
+  into.replaceChildren();
+  const values = distinctOf(points, along), curves = sweepCurves(points, along, axes.filter((key) => key !== along));
+  if (typeof values[0] === 'number') values.sort((a, b) => a - b);
+  const colors = () => opColors[isDark() ? 'dark' : 'light'], key = into.appendChild(h('p', { class: 'note' }));
+  const drawKey = () => key.replaceChildren(...[...curves.keys()].map((name, i) => h('span', {}, swatch(colors()[i % 8]), name + '   ')));
+  drawKey();
+  themed.push(drawKey);
+  const side = into.appendChild(h('div', { class: 'side' }));
+  for (const [title, unit, detail, figure] of sweepCharts(points)) {
+    if (points.every((point) => figure(point.sweep) === null)) {
+      side.append(h('figure', {}, h('figcaption', {}, title), missing('no point has it')));
+      continue;
+    }
+    chart(side, title, detail, () => ({ traces: [...curves.values()].map((at, i) => sweepTrace(at, values, unit, figure, colors()[i % 8])),
+      layout: baseLayout({ height: 260, xaxis: axis(sweepKeys[along], { type: 'category', categoryarray: values.map(String), categoryorder: 'array' }),
+        yaxis: axis('', unit === 'ms' ? { type: 'log', dtick: 1, minor: { dtick: 'D1' } } : { rangemode: 'tozero' }) }) }));
+  }
 }
 
 function drawSweep() {
   const into = body('sweep'), done = report.points.filter((point) => point.sweep.ms !== null);
   if (report.points.length < 2) return into.append(note('The result has one point: there is nothing to compare along.'));
-  if (done.length > 1) {
-    const { along, apart } = sweepAxis(done), values = [...new Set(done.map((point) => point[along]))];
-    if (typeof values[0] === 'number') values.sort((a, b) => a - b);
-    const curves = new Map();
-    for (const point of done) {
-      const name = apart.map((key) => (key === 'precision' || key === 'backend' ? point[key] : `${key} ${point[key]}`)).join(', ') || point.precision;
-      if (!curves.has(name)) curves.set(name, []);
-      curves.get(name).push(point);
-    }
-    const colors = () => opColors[isDark() ? 'dark' : 'light'], key = into.appendChild(h('p', { class: 'note' }));
-    const drawKey = () => key.replaceChildren(...[...curves.keys()].map((name, i) => h('span', {}, swatch(colors()[i % 8]), name + '   ')));
-    drawKey();
-    themed.push(drawKey);
-    const side = into.appendChild(h('div', { class: 'side' }));
-    for (const [title, unit, field, detail] of [['Time of a forward pass, ms', 'ms', 'ms', 'measured; log scale'], ['Useful work, TFLOP/s', 'TFLOP/s', 'tflop_per_s', 'derived: FLOPs of the cost model over the latency'],
-      ['Energy a sequence, J', 'J', 'energy_j', 'measured']]) {
-      if (!done.some((point) => point.sweep[field] !== null)) {
-        side.append(h('figure', {}, h('figcaption', {}, title), missing('no point has it')));
-        continue;
-      }
-      chart(side, title, detail, () => ({
-        traces: [...curves.values()].map((points, i) => ({ x: points.map((point) => String(point[along])), y: points.map((point) => point.sweep[field]), mode: 'lines+markers',
-          marker: { size: 8 }, line: { color: colors()[i % 8], width: 2 }, hovertext: points.map((point) => `${plain(pointName(point))}<br>${significant(point.sweep[field])} ${unit}`), hoverinfo: 'text' })),
-        layout: baseLayout({ height: 260, xaxis: axis(along, { type: 'category', categoryarray: values.map(String), categoryorder: 'array' }),
-          yaxis: axis('', field === 'ms' ? { type: 'log', dtick: 1, minor: { dtick: 'D1' } } : { rangemode: 'tozero' }) }) }));
-    }
+  const axes = sweepAxes(done);
+  if (done.length > 1 && axes.length) {
+    const curves = h('div', {});
+    let along = axes[0];
+    const draw = () => drawCurves(curves, done, axes, along);
+    if (axes.length > 1)
+      into.append(h('div', { class: 'controls' }, choice('Along', axes.map((key) => [key, sweepKeys[key]]), along, (value) => {
+        along = value;
+        draw();
+        redrawCharts();
+      })));
+    into.append(curves);
+    draw();
   }
-  into.append(smallTable('All points', [['point', 'name'], ['status'], ['ms', 'right'], ['tokens/s', 'right'], ['TFLOP/s', 'right'], ['J a sequence', 'right'], ['reason', 'wide']],
-    report.points.map((point) => [pointName(point), point.status, significant(point.sweep.ms, 4), significant(point.sweep.tokens_per_s, 4),
-      significant(point.sweep.tflop_per_s), significant(point.sweep.energy_j), point.reason])));
+  into.append(smallTable('All points', [['point', 'name'], ['repeat', 'right'], ['status'], ['ms', 'right'], ['tokens/s', 'right'], ['TFLOP/s', 'right'],
+    ['of the roofs %', 'right'], ['roof'], ['J a sequence', 'right'], ['reason', 'wide']],
+    report.points.map((point) => [pointName(point), String(point.repeat), point.status, significant(point.sweep.ms, 4), significant(point.sweep.tokens_per_s, 4),
+      significant(point.sweep.tflop_per_s), significant(point.sweep.roof_share), point.sweep.binding_roof || 'na', significant(point.sweep.energy_j), point.reason])));
 }

@@ -1,0 +1,36 @@
+// kbench merge: results of points that were run apart become one.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+#include "analysis/merge.h"
+#include "analysis/sweep_findings.h"
+#include "bench/command/command.h"
+#include "bench/command/output.h"
+#include "bench/merge_options.h"
+#include "bench/result_files.h"
+
+namespace kbench {
+int merge_command(const std::vector<std::string>& arguments, const std::string&) {
+    const ParsedMerge parsed = parse_merge(arguments);
+    if (!parsed.help.empty()) {
+        std::fputs(parsed.help.c_str(), stdout);
+        return 0;
+    }
+    std::vector<ResultFile> files;
+    for (const std::string& name : parsed.request.files)
+        for (ResultFile& file : read_results(name)) files.push_back(std::move(file));
+    Result merged = merge_results(files);
+    for (const std::string& finding : sweep_findings(merged.points))
+        if (std::ranges::find(merged.warnings, finding) == merged.warnings.end()) merged.warnings.push_back(finding);
+    const std::filesystem::path out = prepare_directory(parsed.request.out, "merge");
+    write_result_files(out, merged);
+    write_reports(out, merged);
+    fmt::print(stderr, "joined {} results: {} points in {}/result.json\n", files.size(), merged.points.size(),
+               out.string());
+    return 0;
+}
+
+}  // namespace kbench

@@ -1,0 +1,33 @@
+// Copies from global to shared memory that run beside the arithmetic (cp.async, sm_80 and newer).
+#pragma once
+
+#include <cuda_runtime.h>
+
+namespace kbench::cuda {
+
+/// Starts to copy 16 bytes, both addresses multiples of 16: the first `bytes` from `global`, zeros after them. With 0
+/// bytes `global` is not read.
+__device__ inline void cp_async_16(void* smem, const void* global, int bytes) {
+    const auto address = static_cast<unsigned>(__cvta_generic_to_shared(smem));
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(global), "r"(bytes));
+}
+
+/// The same for all 16.
+__device__ inline void cp_async_16(void* smem, const void* global) {
+    const auto address = static_cast<unsigned>(__cvta_generic_to_shared(smem));
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(global));
+}
+
+/// Closes this thread's group of copies; a group may be empty.
+__device__ inline void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+/// Waits until at most the `pending` newest of this thread's groups are still on their way.
+template <int pending>
+__device__ void cp_async_wait() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
+}
+
+/// Waits for all of this thread's copies, in groups or not.
+__device__ inline void cp_async_wait_all() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
+}  // namespace kbench::cuda

@@ -1,0 +1,122 @@
+// Rung 5 in tf32: mma.sync.m16n8k8 on fp32 operands, fp32 sums. What the rung changes: mma.cuh.
+//
+// No ldmatrix transposes 32-bit elements. So the transpose of out is computed, w^T x^T: a lane's fragment of w^T takes
+// rows g and g + 8 at two depths, and which columns of w those rows are is free. As two neighbouring columns, each read
+// of 8 bytes along a row of w puts two registers where the product wants them, and sums are stored two by two.
+//
+// Operands go to the tensor cores as they are, which drop the last 13 bits, as wgmma does with operands in shared
+// memory. Rounding them would take three instructions an element (cvt.rna.tf32 on sm_80 and sm_90), 96 for the 32
+// products of a step.
+#include "kernels/gemm/ladder/mma.cuh"
+
+namespace kbench::cuda::ladder {
+namespace {
+
+struct Core {
+    using T = float;
+    using S = float;
+    using FragmentX = unsigned[2];
+    using FragmentW = float[4];
+    static constexpr int rows = 8, columns = 16, depth = 8, width = vector_width<T>;
+    static constexpr int fragment_sets = 2;
+    static constexpr Tile tiles[] = {
+        {.rows = 128,
+         .columns = 256,
+         .depth = 32,
+         .warp_rows = 64,
+         .warp_columns = 64,
+         .stages = 4,
+         .strip = 16,
+         .blocks_per_sm = 1},
+        {.rows = 128,
+         .columns = 256,
+         .depth = 32,
+         .warp_rows = 64,
+         .warp_columns = 64,
+         .stages = 3,
+         .strip = 16,
+         .blocks_per_sm = 1},
+        {.rows = 128,
+         .columns = 128,
+         .depth = 32,
+         .warp_rows = 64,
+         .warp_columns = 64,
+         .stages = 3,
+         .strip = 16,
+         .blocks_per_sm = 2},
+        {.rows = 64,
+         .columns = 64,
+         .depth = 32,
+         .warp_rows = 32,
+         .warp_columns = 32,
+         .stages = 4,
+         .strip = 16,
+         .blocks_per_sm = 3},
+    };
+
+    /// ldmatrix reads one chunk, here 4 elements along k, of 8 neighbouring rows at a time.
+    using BanksX = Swizzle<8>;
+
+    template <int tile_depth, int products>
+    static __device__ void read_x(FragmentX (&fragments)[products], const T* x, int row, int step, int lane) {
+#pragma unroll
+        for (int i = 0; i < products; i += 2) {
+            unsigned both[4];
+            ldmatrix_x4(both, x + swizzled<BanksX, tile_depth, width>(row + i * 8 + lane / 16 * 8 + lane % 8,
+                                                                      step * 8 + lane / 8 % 2 * 4));
+#pragma unroll
+            for (int j = 0; j < 4; ++j) fragments[i + j / 2][j % 2] = both[j];
+        }
+    }
+
+    /// w as it is: lanes read 8 bytes each, 16 of them two neighbouring chunks of 4 neighbouring rows at a time.
+    template <Tile tile, bool transposed>
+    struct W {
+        using Banks = Swizzle<4>;
+        template <int products>
+        static __device__ void read(FragmentW (&fragments)[products], const T* w, int column, int step, int lane) {
+#pragma unroll
+            for (int i = 0; i < products; ++i)
+#pragma unroll
+                for (int half = 0; half < 2; ++half) {
+                    const auto pair =
+                        Vector<T, 2>::load(w + swizzled<Banks, tile.columns, width>(step * 8 + half * 4 + lane % 4,
+                                                                                    column + i * 16 + lane / 4 * 2));
+                    fragments[i][2 * half] = pair.elements[0];
+                    fragments[i][2 * half + 1] = pair.elements[1];
+                }
+        }
+    };
+    /// w transposed: ldmatrix reads one chunk of 8 rows 2 apart at a time.
+    template <Tile tile>
+    struct W<tile, true> {
+        using Banks = Swizzle<8, 2>;
+        template <int products>
+        static __device__ void read(FragmentW (&fragments)[products], const T* w, int column, int step, int lane) {
+#pragma unroll
+            for (int i = 0; i < products; ++i) {
+                unsigned all[4];
+                ldmatrix_x4(all, w + swizzled<Banks, tile.depth, width>(column + i * 16 + lane % 8 * 2 + lane / 8 % 2,
+                                                                        step * 8 + lane / 16 * 4));
+#pragma unroll
+                for (int j = 0; j < 4; ++j) fragments[i][j] = __uint_as_float(all[j]);
+            }
+        }
+    };
+
+    static __device__ void multiply(Sums<S>& c, const FragmentX& x, const FragmentW& w) {
+        mma_16x8x8(c[0], c[1], c[2], c[3], w, __uint_as_float(x[0]), __uint_as_float(x[1]));
+    }
+
+    template <int down, int across>
+    static __device__ void store(const Operands<T>& p, const Sums<S> (&sums)[down][across], int row, int column,
+                                 int lane) {
+        store_transposed(p, sums, row, column, lane);
+    }
+};
+
+}  // namespace
+
+Kernels mma_tf32_kernels() { return MmaRows<Core>::kernels(); }
+
+}  // namespace kbench::cuda::ladder
