@@ -1,0 +1,134 @@
+// kbench micro on the GPU that is here: its times beside a plain loop of events, what cold and hot caches cost, and its
+// counters.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "bench/cuda/graph.h"
+#include "bench/micro/session.h"
+#include "bench/random.h"
+#include "kernels/check.h"
+#include "models/error.h"
+
+namespace kbench {
+namespace {
+
+class GpuMicro : public testing::Test {
+  protected:
+    static void SetUpTestSuite() {
+        if (cuda_unavailable().empty()) backend_ = make_cuda_backend();
+    }
+    static void TearDownTestSuite() { backend_.reset(); }
+    void SetUp() override {
+        if (const std::string why = cuda_unavailable(); !why.empty()) GTEST_SKIP() << why;
+        options_.cache_directory = testing::TempDir();
+        options_.sampler.warm_up_s = 0.2;
+        options_.sampler.time_budget_s = 2;
+        options_.activity_runs = 3;
+        options_.activity_warm_up_s = 0;
+        options_.counters.sets = {"core"};
+        session_.emplace(options_, *backend_, result_);
+    }
+
+    struct Measured {
+        double us;
+        MicroFigures figures;
+    };
+    Measured measure(const std::string& op, const std::string& shape, const std::string& provider, CacheState cache) {
+        session_->prepare({{op, shape, parse_problem(op, shape), {}}, provider, Precision::fp16, cache});
+        const double seconds = session_->sample(session_->planned_samples(1));
+        return {seconds * 1e6, session_->finish()};
+    }
+
+    /// Median microseconds of a call of `kind` by `provider`, in a loop of launches between two events.
+    double loop_us(const StepKind& kind, std::string_view provider) {
+        constexpr int launches = 100, samples = 31;
+        const auto found = std::ranges::find(session_->providers(), provider, [](const auto& p) { return p->name(); });
+        const std::unique_ptr<Computation> computation = (*found)->make(kind, Precision::fp16);
+        std::vector<DeviceBuffer> memory;
+        std::vector<void*> pointers;
+        for (const Operand& operand : operands(kind, Precision::fp16)) {
+            const auto bytes = static_cast<std::size_t>(operand.bytes());
+            std::vector<std::byte> contents(bytes);
+            fill_normal(1, operand.name, 0.03, operand.type, contents.data(), operand.allocated_rows * operand.stride);
+            memory.emplace_back(*backend_, bytes);
+            backend_->upload(memory.back().data(), contents.data(), bytes);
+            pointers.push_back(memory.back().data());
+        }
+        const DeviceBuffer workspace(*backend_, std::max<std::size_t>(256, computation->workspace_bytes()));
+        auto* const stream = static_cast<cudaStream_t>(backend_->stream());
+        const cuda::Event before, after;
+        std::vector<double> us;
+        for (int sample = 0; sample < samples; ++sample) {
+            KBENCH_CUDA(cudaEventRecord(before, stream));
+            for (int launch = 0; launch < launches; ++launch) computation->run(pointers, workspace.data(), stream);
+            KBENCH_CUDA(cudaEventRecord(after, stream));
+            backend_->synchronize();
+            if (sample > 0) us.push_back(cuda::elapsed_ms(before, after) * 1e3 / launches);
+        }
+        return summarise(us).median;
+    }
+
+    static inline std::unique_ptr<Backend> backend_;
+    MicroOptions options_;
+    Result result_;
+    std::optional<MicroSession> session_;
+};
+
+TEST_F(GpuMicro, AGemmTakesWhatALoopOfEventsSays) {
+    // Long enough that what lies between two kernels, which differs between graphs and streams, is little beside it.
+    const Gemm gemm{4096, 5120, 1280};
+    const double before = loop_us(GemmStep{gemm, gemm.n}, "cublaslt");
+    const Measured ours = measure("gemm", "m4096n5120k1280", "cublaslt", CacheState::hot);
+    const double after = loop_us(GemmStep{gemm, gemm.n}, "cublaslt");
+    fmt::print("gemm m4096n5120k1280 fp16: kbench {:.2f} us, event loop {:.2f} and {:.2f}\n", ours.us, before, after);
+    EXPECT_NEAR(ours.us / std::min(before, after), 1, 0.02);
+}
+
+TEST_F(GpuMicro, AResidualAdditionTakesWhatALoopOfEventsSays) {
+    // 300 MB, far more than L2: three arrays read and written at DRAM's speed, hot or cold.
+    const double before = loop_us(ResidualAdd{16384, 3072}, "native");
+    const Measured ours = measure("residual", "r16384w3072", "native", CacheState::hot);
+    const double after = loop_us(ResidualAdd{16384, 3072}, "native");
+    fmt::print("residual r16384w3072 fp16: kbench {:.2f} us, event loop {:.2f} and {:.2f}\n", ours.us, before, after);
+    EXPECT_NEAR(ours.us / std::min(before, after), 1, 0.02);
+}
+
+TEST_F(GpuMicro, ColdOperandsComeFromDramAndHotOnesDoNot) {
+    const Measured cold = measure("residual", "r1024w1280", "native", CacheState::cold);
+    const Measured hot = measure("residual", "r1024w1280", "native", CacheState::hot);
+    fmt::print("residual r1024w1280 fp16: cold {:.2f} us, hot {:.2f} us\n", cold.us, hot.us);
+    EXPECT_LT(hot.us, cold.us);
+    if (!cold.figures.dram_bytes || !hot.figures.dram_bytes)
+        GTEST_SKIP() << "no counters here: " << session_->point().counters.unavailable;
+    const double read = 2.0 * 1024 * 1280 * 2;  // two inputs; what is written may stay in L2 for a while
+    EXPECT_GT(*cold.figures.dram_bytes, 0.9 * read);
+    EXPECT_LT(*hot.figures.dram_bytes, 0.1 * read);
+}
+
+TEST_F(GpuMicro, EveryOpOfAModelRunsOnEveryProviderThatTakesIt) {
+    options_.sampler.warm_up_s = 0;
+    options_.sampler.time_budget_s = 0.05;
+    options_.counters.sets.clear();
+    const std::int64_t batches[] = {1}, seqs[] = {128};
+    const std::vector<AskedProblem> problems = model_problems("gpt2", batches, seqs);
+    const CacheState caches[] = {CacheState::cold, CacheState::hot};
+    int done = 0;
+    for (const MicroCase& micro : make_cases(problems, session_->providers(), {}, all_precisions, caches)) {
+        try {
+            session_->prepare(micro);
+            EXPECT_GT(session_->sample(session_->planned_samples(1)), 0) << micro.name();
+            session_->finish();
+            EXPECT_FALSE(session_->point().steps.front().kernels.empty()) << micro.name();
+            ++done;
+        } catch (const Unsupported& reason) {
+            EXPECT_STRNE(reason.what(), "") << micro.name();
+        }
+    }
+    EXPECT_GT(done, 100);
+}
+
+}  // namespace
+}  // namespace kbench
