@@ -277,17 +277,18 @@ void MicroSession::verify(const MicroCase& micro) {
     }
 }
 
-std::size_t MicroSession::planned_samples(std::size_t least) const {
+std::size_t MicroSession::planned_samples(std::size_t runs) {
+    if (runs > 1) return (runs + runs_a_sample_ - 1) / runs_a_sample_;
+    if (const auto known = planned_.find(current_name_); known != planned_.end()) return known->second;
     const SamplerOptions& s = options_.sampler;
     // The interval of a median narrows with the root of the number of samples.
     const double narrower = pilot_relative_ci_ / s.target_relative_ci;
     const double for_interval = static_cast<double>(pilot_samples_) * narrower * narrower;
     const double in_budget = s.time_budget_s / std::max(1e-9, sample_wall_s_);
     const double for_device = 1.1 * options_.device_s / std::max(1e-12, sample_device_s_);
-    const double for_runs = static_cast<double>(least) / static_cast<double>(runs_a_sample_);
     double wanted = std::clamp(for_interval, static_cast<double>(s.min_samples), static_cast<double>(s.max_samples));
-    wanted = std::max({std::min(wanted, in_budget), for_device, for_runs, fewest_samples});
-    return static_cast<std::size_t>(std::ceil(wanted));
+    wanted = std::max({std::min(wanted, in_budget), for_device, fewest_samples});
+    return planned_[current_name_] = static_cast<std::size_t>(std::ceil(wanted));
 }
 
 double MicroSession::sample(std::size_t samples) {

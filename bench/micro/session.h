@@ -69,8 +69,10 @@ class MicroSession {
     /// Unsupported where it cannot be computed (the point is recorded as skipped), MeasurementError where it computes
     /// something else (recorded as failed).
     void prepare(const MicroCase& micro);
-    /// Samples for about the interval that the sampler is to reach, `least` runs at the least, and device_s.
-    std::size_t planned_samples(std::size_t least) const;
+    /// Samples for about the interval that the sampler is to reach, and device_s; or for `runs` runs, where that is
+    /// more than one. A benchmark that was planned before gets as many as then: Google Benchmark asks for repetitions
+    /// of one length, also where others have been measured between them.
+    std::size_t planned_samples(std::size_t runs);
     std::size_t runs_a_sample() const { return runs_a_sample_; }
     /// Takes so many samples of the current one, adds them to its point and gives the median of one run, seconds.
     double sample(std::size_t samples);
@@ -100,6 +102,7 @@ class MicroSession {
     std::unique_ptr<WeightSource> contents_;
     std::optional<PointRun> run_;
     std::size_t runs_a_sample_ = 1;
+    std::map<std::string, std::size_t> planned_;  ///< samples, by benchmark
     double sample_wall_s_ = 0, sample_device_s_ = 0, pilot_relative_ci_ = 0;
     std::size_t pilot_samples_ = 0;
     Summary last_ms_;  ///< of the last samples of the current one

@@ -69,6 +69,11 @@ def check_repetitions(kbench, directory):
     _, content = micro(kbench, directory, "repeated", "--op", "residual", "--shape", "r64w64", "--precision", "fp32",
                        "--benchmark_repetitions=4", "--benchmark_report_aggregates_only=true")
     names = [row["name"] for row in content["benchmarks"]]
+    # Repetitions in turn with those of others: each benchmark is prepared again, and must run as often as before.
+    _, turns = micro(kbench, directory, "turns", "--op", "residual,gelu", "--shapes-of", "gpt2", "--seq", "16",
+                     "--precision", "fp32", "--benchmark_repetitions=3", "--benchmark_enable_random_interleaving=true")
+    rows = [row for row in turns["benchmarks"] if row["run_type"] == "iteration"]
+    assert len(rows) == 6 and len({(row["name"], row["iterations"]) for row in rows}) == 2, rows
     assert names == [f"residual/native/fp32/fwd/r64w64/hot_{what}" for what in ("mean", "median", "stddev", "cv")], names
 
 
