@@ -43,8 +43,7 @@ struct Explained {
         ledger = make_ledger(of, all);
         verdicts = judge(ledger, all);
         for (std::size_t i = 0; i < ledger.steps.size(); ++i) index[ledger.steps[i].step] = i;
-        const auto metric = std::ranges::find(of.counters.metrics, "dram_read_bytes", &CountedMetric::name);
-        if (metric != of.counters.metrics.end()) dram_origin = metric->origin;
+        dram_origin = kbench::dram_origin(of);
     }
     bool has_verdicts() const { return roofs.unavailable.empty() && verdicts.steps.size() == ledger.steps.size(); }
 };

@@ -64,12 +64,6 @@ struct Bytes {
     Origin origin;
 };
 
-/// Whether DRAM's bytes were counted or estimated; the same for all steps of a point.
-Origin dram_origin(const Point& point) {
-    const auto metric = std::ranges::find(point.counters.metrics, "dram_read_bytes", &CountedMetric::name);
-    return metric != point.counters.metrics.end() ? metric->origin : Origin::measured;
-}
-
 std::optional<Bytes> bytes_at(const StepResult& step, Level level, Origin dram) {
     const auto counted = [](std::optional<double> value) {
         return value ? std::optional(Bytes{*value, Origin::measured}) : std::nullopt;
@@ -258,6 +252,11 @@ std::vector<MarginalCheck> check_marginal(const Point& point, const Ledger& ledg
 }
 
 }  // namespace
+
+Origin dram_origin(const Point& point) {
+    const auto metric = std::ranges::find(point.counters.metrics, "dram_read_bytes", &CountedMetric::name);
+    return metric != point.counters.metrics.end() ? metric->origin : Origin::measured;
+}
 
 std::vector<Demand> demands_of(const StepResult& step, const Roofs& roofs, Origin dram, double run_clock_mhz) {
     std::vector<Demand> demands;

@@ -68,6 +68,10 @@ struct Demand {
 std::vector<Demand> demands_of(const StepResult& step, const Roofs& roofs, Origin dram = Origin::measured,
                                double run_clock_mhz = 0);
 
+/// Whether the bytes of DRAM among the point's counters were counted or estimated; the same for all its steps.
+/// measured where there are none.
+Origin dram_origin(const Point& point);
+
 struct StepLedger {
     const StepResult* step = nullptr;  ///< into the point
     double time_us = 0;                ///< kernels and the gaps between them; without records the step run's mean

@@ -44,6 +44,7 @@ StopSignals::StopSignals() {
 }
 
 StopSignals::~StopSignals() {
+    if (asked_by != 0) return;  // the same wish may arrive once more while the results are being written
     for (const int signal : stopping) {
         struct sigaction now {};
         if (sigaction(signal, nullptr, &now) == 0 && now.sa_handler == ask) std::signal(signal, SIG_DFL);

@@ -5,13 +5,12 @@
 #include <chrono>
 #include <cstdio>
 
-#include "analysis/result_json.h"
-#include "analysis/write/writers.h"
 #include "bench/command/command.h"
 #include "bench/command/output.h"
 #include "bench/environment.h"
 #include "bench/micro/benchmarks.h"
 #include "bench/micro/options.h"
+#include "bench/result_files.h"
 #include "models/error.h"
 
 namespace kbench {
@@ -38,7 +37,7 @@ int micro_command(const std::vector<std::string>& arguments, const std::string& 
     }
     MicroRequest& request = parsed.request;
     const std::vector<AskedProblem> problems = asked_problems(request);
-    request.run.cache_directory = cache_directory();
+    const std::filesystem::path cache = cache_directory();
     std::string remark;
     const std::unique_ptr<Backend> backend = choose_backend(request.backend, remark);
     backend->check(request.run.counters);
@@ -46,35 +45,30 @@ int micro_command(const std::vector<std::string>& arguments, const std::string& 
     Result result;
     result.environment = describe_environment(*backend, command_line);
     add_run_warnings(result, *backend, remark, request.run.verify);
+    Providers providers = make_providers(backend->kind(), ProviderContext{cache / "cublaslt.json", request.retune});
     // Cases first: a mistake in them should cost no measurement.
-    const std::vector<MicroCase> cases = filter_cases(make_cases(problems, make_providers(backend->kind(), {}),
-                                                                 request.providers, request.precisions, request.caches),
-                                                      parsed.benchmark_arguments);
+    const std::vector<MicroCase> cases =
+        filter_cases(make_cases(problems, providers, request.providers, request.precisions, request.caches),
+                     parsed.benchmark_arguments);
     if (lists_only(parsed.benchmark_arguments)) {
         for (const MicroCase& micro : cases) fmt::print("{}\n", micro.name());
         return static_cast<int>(ExitCode::success);
     }
+    request.out = prepare_directory(request.out, "micro");
     result.ceilings = obtain_ceilings(ceiling_source(*backend), result.environment, request.ceilings,
-                                      ceiling_file(request.run.cache_directory), result.warnings);
-    MicroSession session(request.run, *backend, result);
-    bool has_directory = false;
-    const auto save = [&] {
-        if (!has_directory) request.out = prepare_directory(request.out, "micro");
-        has_directory = true;
-        write_file_atomically(request.out / "result.json", to_text(result));
-        write_file_atomically(request.out / "steps.csv", write_steps_csv(result));
-    };
+                                      ceiling_file(cache), result.warnings);
+    MicroSession session(request.run, *backend, providers, result, request.device_s);
     // What is measured is on disk soon, but not all of it written again after every benchmark.
     using Clock = std::chrono::steady_clock;
     Clock::time_point saved = Clock::now();
     const std::string first_wrong = run_benchmarks(session, cases, parsed.benchmark_arguments,
                                                    request.run.counters.metrics, context_of(result.environment), [&] {
                                                        if (Clock::now() - saved < std::chrono::seconds(5)) return;
-                                                       save();
+                                                       write_result_files(request.out, result);
                                                        saved = Clock::now();
                                                    });
     for (const std::string& warning : result.warnings) fmt::print(stderr, "kbench: {}\n", warning);
-    save();
+    write_result_files(request.out, result);
     fmt::print(stderr, "wrote {0}/result.json and steps.csv\n", request.out.string());
     if (!first_wrong.empty()) throw MeasurementError(first_wrong);
     require_counted(result.points, request.run.counters);

@@ -66,7 +66,7 @@ constexpr OptionOf<Request> table[] = {
      [](Request& r, const std::string& text) { set_counters(r.run.counters, text); }},
     {"--ceilings", "WHICH", "auto", "the machine's roofs: auto (remembered, else measured), measure or none",
      [](Request& r, const std::string& text) { r.ceilings.policy = parse_ceiling_policy(text); }},
-    {"--time-budget", "SECONDS", "1", "sampling of a benchmark ends after this, converged or not",
+    {"--time-budget", "SECONDS", "1", "for the samples of a benchmark, converged or not; six are taken in any case",
      [](Request& r, const std::string& text) {
          r.run.sampler.time_budget_s = number<double>("--time-budget", text, 0.001, "a number of seconds");
      }},
@@ -79,7 +79,7 @@ constexpr OptionOf<Request> table[] = {
     {"--no-verify", "", "", "skip the check against the reference; recorded in the result",
      [](Request& r, const std::string&) { r.run.verify = false; }},
     {"--retune", "", "", "measure GEMM algorithms again instead of using the remembered ones",
-     [](Request& r, const std::string&) { r.run.retune = true; }},
+     [](Request& r, const std::string&) { r.retune = true; }},
 };
 
 bool is_benchmarks(const std::string& argument) {
@@ -193,10 +193,10 @@ ParsedMicro parse_micro(const std::vector<std::string>& arguments) {
             own.push_back(argument);
             continue;
         }
-        if (argument.starts_with(min_time)) request.run.device_s = parse_min_time(argument);
+        if (argument.starts_with(min_time)) request.device_s = parse_min_time(argument);
         parsed.benchmark_arguments.push_back(argument);
     }
-    parsed.benchmark_arguments[1] = fmt::format("{}{}", min_time, request.run.device_s);
+    parsed.benchmark_arguments[1] = fmt::format("{}{}", min_time, request.device_s);
     constexpr CommandText command{"kbench micro",
                                   "Runs single ops by provider, precision and shape on Google Benchmark, whose "
                                   "--benchmark_ options all work."};

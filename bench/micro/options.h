@@ -20,7 +20,9 @@ struct MicroRequest {
     std::vector<CacheState> caches{CacheState::cold, CacheState::hot};
     CeilingRequest ceilings;
     std::filesystem::path out;
-    MicroOptions run;
+    PointOptions run;
+    double device_s = 0.05;  ///< of runs that are timed, at the least
+    bool retune = false;
 };
 std::span<const OptionOf<MicroRequest>> micro_options();
 

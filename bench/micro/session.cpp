@@ -57,12 +57,6 @@ double least_us(const StepResult& step, const Roofs& roofs) {
     return std::max(1e-3, demands.empty() ? 0 : demands.front().us);
 }
 
-/// Whether a metric was read from hardware, not estimated.
-bool is_counted(const CounterRun& run, std::string_view metric) {
-    const auto found = std::ranges::find(run.metrics, metric, &CountedMetric::name);
-    return found != run.metrics.end() && found->origin == Origin::measured;
-}
-
 /// Whether bytes that the cost model asks for need not have moved: hot caches may hold all of them.
 bool is_hearsay(const Demand& demand, CacheState cache) {
     return cache == CacheState::hot && demand.level == Level::dram && demand.origin != Origin::measured;
@@ -91,7 +85,7 @@ MicroFigures micro_figures(const Point& point, const Summary& time, const Roofs&
     figures.tflop_per_s = step.cost.flops / time.median * 1e-9;
     figures.gb_per_s = step.cost.bytes() / time.median * 1e-6;
     figures.relative_ci = time.relative_ci();
-    const Origin dram = is_counted(point.counters, "dram_read_bytes") ? Origin::measured : Origin::derived;
+    const Origin dram = dram_origin(point);
     for (const Demand& demand : demands_of(step, roofs, dram)) {
         if (is_hearsay(demand, cache) || demand.us <= 0) continue;
         figures.roof_share = demand.us / (time.median * 1e3);
@@ -100,7 +94,7 @@ MicroFigures micro_figures(const Point& point, const Summary& time, const Roofs&
     }
     figures.achieved_occupancy_pct = counter(step, "achieved_occupancy");
     const std::optional<double> read = counter(step, "dram_read_bytes"), written = counter(step, "dram_write_bytes");
-    if (read && written && is_counted(point.counters, "dram_read_bytes")) figures.dram_bytes = *read + *written;
+    if (read && written && dram == Origin::measured) figures.dram_bytes = *read + *written;
     figures.executed_flops = executed_flops(step);
     if (!figures.executed_flops) figures.executed_flops = executed_flops(step, step.precision);
     return figures;
@@ -154,15 +148,23 @@ void expect_no_traffic(Point& point, double set_bytes, double cache_bytes) {
     }
 }
 
-MicroSession::MicroSession(const MicroOptions& options, Backend& backend, Result& result)
+MicroSession::MicroSession(const PointOptions& options, Backend& backend, Providers& providers, Result& result,
+                           double device_s)
     : options_(options),
+      device_s_(device_s),
       backend_(backend),
       result_(result),
       roofs_(result.ceilings, name(backend.kind())),
-      providers_(
-          make_providers(backend.kind(), ProviderContext{options.cache_directory / "cublaslt.json", options.retune})) {}
+      providers_(providers) {}
 
 std::vector<double> MicroSession::chunk() {
+    const auto start = Clock::now();
+    std::vector<double> ms = untimed_chunk();
+    sample_wall_s_ = seconds_since(start) / static_cast<double>(std::max<std::size_t>(1, ms.size()));
+    return ms;
+}
+
+std::vector<double> MicroSession::untimed_chunk() {
     if (backend_.kind() == BackendKind::cpu) {
         std::vector<double> ms;
         for (const double us : backend_.step_times().us) ms.push_back(us * 1e-3);
@@ -244,9 +246,6 @@ void MicroSession::prepare(const MicroCase& micro) {
         const Sampled sampled = take(pilot);
         pilot_samples_ = sampled.timing.samples_ms.size();
         pilot_relative_ci_ = sampled.timing.summary_ms.relative_ci();
-        const auto start = Clock::now();
-        const std::size_t more = chunk().size();
-        sample_wall_s_ = seconds_since(start) / static_cast<double>(std::max<std::size_t>(1, more));
         sample_device_s_ = sampled.timing.summary_ms.median * 1e-3 * static_cast<double>(runs_a_sample_);
         if (!before.samples_ms.empty()) {
             point.end_to_end.emplace();
@@ -285,7 +284,7 @@ std::size_t MicroSession::planned_samples(std::size_t runs) {
     const double narrower = pilot_relative_ci_ / s.target_relative_ci;
     const double for_interval = static_cast<double>(pilot_samples_) * narrower * narrower;
     const double in_budget = s.time_budget_s / std::max(1e-9, sample_wall_s_);
-    const double for_device = 1.1 * options_.device_s / std::max(1e-12, sample_device_s_);
+    const double for_device = 1.1 * device_s_ / std::max(1e-12, sample_device_s_);
     double wanted = std::clamp(for_interval, static_cast<double>(s.min_samples), static_cast<double>(s.max_samples));
     wanted = std::max({std::min(wanted, in_budget), for_device, fewest_samples});
     return planned_[current_name_] = static_cast<std::size_t>(std::ceil(wanted));

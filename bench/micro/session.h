@@ -17,11 +17,7 @@
 
 namespace kbench {
 
-struct MicroOptions : PointOptions {
-    double device_s = 0.05;  ///< of runs that are timed, at the least
-    bool retune = false;
-    std::filesystem::path cache_directory;
-};
+using Providers = std::vector<std::unique_ptr<Provider>>;
 
 /// How many sets of operands the runs of a microbenchmark go round, and how many runs one launch holds.
 struct RunShape {
@@ -57,14 +53,12 @@ void expect_no_traffic(Point& point, double set_bytes, double cache_bytes);
 
 class MicroSession {
   public:
-    /// Points go to `result`, whose ceilings are the roofs.
-    MicroSession(const MicroOptions& options, Backend& backend, Result& result);
+    /// Points go to `result`, whose ceilings are the roofs; each benchmark times `device_s` of runs at the least. All
+    /// of them must outlive the session; `providers` are those of the backend.
+    MicroSession(const PointOptions& options, Backend& backend, Providers& providers, Result& result, double device_s);
 
     /// Whether hardware counters are asked for that a GPU has; a CPU's may be missing.
     bool counts() const { return backend_.kind() == BackendKind::cuda && !options_.counters.nothing(); }
-    /// Every provider of the backend.
-    const std::vector<std::unique_ptr<Provider>>& providers() const { return providers_; }
-
     /// Makes `micro` the current one: planned, verified, loaded and warm. Does nothing when it is so already. Throws
     /// Unsupported where it cannot be computed (the point is recorded as skipped), MeasurementError where it computes
     /// something else (recorded as failed).
@@ -81,16 +75,19 @@ class MicroSession {
     const Point& point() const { return result_.points[*current_point_]; }
 
   private:
+    /// Notes what a sample took by the clock on the wall, too.
     std::vector<double> chunk();
+    std::vector<double> untimed_chunk();
     Sampled take(const SamplerOptions& sampler);
     void verify(const MicroCase& micro);
     Point& current_point() { return result_.points[*current_point_]; }
 
-    const MicroOptions& options_;
+    const PointOptions& options_;
+    const double device_s_;
     Backend& backend_;
     Result& result_;
     Roofs roofs_;
-    std::vector<std::unique_ptr<Provider>> providers_;
+    Providers& providers_;
     Progress progress_;
     std::map<std::string, Verification> verified_;  ///< by op, shape, provider, precision, implementation
     std::string current_name_;

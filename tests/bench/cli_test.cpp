@@ -109,6 +109,9 @@ TEST_F(Cli, MistakesGetOneLineAndExitTwo) {
     expect_refusal("--model gpt2 --frobnicate", "--frobnicate");
     expect_refusal("frobnicate", "one of run, micro, table, compare, merge, report, ceilings, list, doctor");
     expect_refusal("list providers --op", "--ops");
+    directory_.write("taken/result.json", "{}");
+    expect_refusal("micro --op residual --shape r8w8 --backend cpu --out " + (directory_ / "taken").string(),
+                   "holds a result.json already");
     expect_refusal("list everything", "one of models, ops, providers, options, columns");
     expect_refusal("--model gpt2 --out " + directory_.write("a_file", "x").string(), "a_file");
     expect_refusal("--config " + config("{\"n_embd\": 64}"), "key 'n_layer' is missing");

@@ -148,8 +148,8 @@ TEST(MicroOptions, GoogleBenchmarksGoToIt) {
     EXPECT_THAT(parsed.benchmark_arguments,
                 ElementsAre("kbench micro", "--benchmark_min_time=0.25", "--benchmark_counters_tabular=true",
                             "--benchmark_time_unit=us", "--benchmark_filter=x", "--benchmark_min_time=0.25", "--v=1"));
-    EXPECT_EQ(parsed.request.run.device_s, 0.25);
-    EXPECT_EQ(parse_micro({"--benchmark_min_time=0.5s"}).request.run.device_s, 0.5) << "as newer versions write it";
+    EXPECT_EQ(parsed.request.device_s, 0.25);
+    EXPECT_EQ(parse_micro({"--benchmark_min_time=0.5s"}).request.device_s, 0.5) << "as newer versions write it";
     EXPECT_THAT(refusal_of([] { parse_micro({"--benchmark_min_time=soon"}); }),
                 HasSubstr("--benchmark_min_time 'soon'"));
     EXPECT_THAT(refusal_of([] { parse_micro({"--cashe", "hot"}); }), HasSubstr("--cashe"));
@@ -284,10 +284,11 @@ TEST(MicroFigures, HotDataAreNotHeldAgainstDramUnlessItsBytesWereCounted) {
     Point point = one_step(1e8, 1e9);
     EXPECT_EQ(micro_figures(point, ms, roofs, CacheState::hot).roof, "avx512_fp32");
     point.steps[0].counters = {{"dram_read_bytes", 1.5e8}, {"dram_write_bytes", 0}};
-    EXPECT_EQ(micro_figures(point, ms, roofs, CacheState::hot).roof, "avx512_fp32") << "an estimate is none either";
-    EXPECT_FALSE(micro_figures(point, ms, roofs, CacheState::hot).dram_bytes);
     point.counters.metrics.emplace_back();
     point.counters.metrics[0].name = "dram_read_bytes";
+    point.counters.metrics[0].origin = Origin::estimated;
+    EXPECT_EQ(micro_figures(point, ms, roofs, CacheState::hot).roof, "avx512_fp32") << "an estimate is none either";
+    EXPECT_FALSE(micro_figures(point, ms, roofs, CacheState::hot).dram_bytes);
     point.counters.metrics[0].origin = Origin::measured;
     const MicroFigures counted = micro_figures(point, ms, roofs, CacheState::hot);
     EXPECT_EQ(counted.roof, "cpu_dram_triad");
@@ -320,13 +321,11 @@ TEST(ExpectNoTraffic, OfHotOperandsThatFitWhereItWasOnlyEstimated) {
 class Session : public testing::Test {
   protected:
     Session() {
-        options_.cache_directory = testing::TempDir();
         options_.sampler.warm_up_s = 0;
         options_.sampler.time_budget_s = 0.02;
         options_.sampler.min_samples = 3;
-        options_.device_s = 1e-5;
         result_.ceilings = roofs_of(1e6, 1e6);
-        session_.emplace(options_, cpu(), result_);
+        session_.emplace(options_, cpu(), providers_, result_, 1e-5);
     }
     static Backend& cpu() {
         static const std::unique_ptr<Backend> backend = make_cpu_backend();
@@ -337,7 +336,8 @@ class Session : public testing::Test {
         return {problem(op, shape), provider, precision, cache};
     }
 
-    MicroOptions options_;
+    PointOptions options_;
+    Providers providers_ = make_providers(BackendKind::cpu, {});
     Result result_;
     std::optional<MicroSession> session_;
 };

@@ -23,13 +23,14 @@ class GpuMicro : public testing::Test {
     static void TearDownTestSuite() { backend_.reset(); }
     void SetUp() override {
         if (const std::string why = cuda_unavailable(); !why.empty()) GTEST_SKIP() << why;
-        options_.cache_directory = testing::TempDir();
         options_.sampler.warm_up_s = 0.2;
         options_.sampler.time_budget_s = 2;
         options_.activity_runs = 3;
         options_.activity_warm_up_s = 0;
         options_.counters.sets = {"core"};
-        session_.emplace(options_, *backend_, result_);
+        providers_ =
+            make_providers(BackendKind::cuda, {std::filesystem::path(testing::TempDir()) / "cublaslt.json", false});
+        session_.emplace(options_, *backend_, providers_, result_, 0.05);
     }
 
     struct Measured {
@@ -45,7 +46,7 @@ class GpuMicro : public testing::Test {
     /// Median microseconds of a call of `kind` by `provider`, in a loop of launches between two events.
     double loop_us(const StepKind& kind, std::string_view provider) {
         constexpr int launches = 100, samples = 31;
-        const auto found = std::ranges::find(session_->providers(), provider, [](const auto& p) { return p->name(); });
+        const auto found = std::ranges::find(providers_, provider, [](const auto& p) { return p->name(); });
         const std::unique_ptr<Computation> computation = (*found)->make(kind, Precision::fp16);
         std::vector<DeviceBuffer> memory;
         std::vector<void*> pointers;
@@ -72,7 +73,8 @@ class GpuMicro : public testing::Test {
     }
 
     static inline std::unique_ptr<Backend> backend_;
-    MicroOptions options_;
+    PointOptions options_;
+    Providers providers_;
     Result result_;
     std::optional<MicroSession> session_;
 };
@@ -116,7 +118,7 @@ TEST_F(GpuMicro, EveryOpOfAModelRunsOnEveryProviderThatTakesIt) {
     const std::vector<AskedProblem> problems = model_problems("gpt2", batches, seqs);
     const CacheState caches[] = {CacheState::cold, CacheState::hot};
     int done = 0;
-    for (const MicroCase& micro : make_cases(problems, session_->providers(), {}, all_precisions, caches)) {
+    for (const MicroCase& micro : make_cases(problems, providers_, {}, all_precisions, caches)) {
         try {
             session_->prepare(micro);
             EXPECT_GT(session_->sample(session_->planned_samples(1)), 0) << micro.name();
