@@ -47,9 +47,12 @@ std::map<std::string, CeilingRun> read_ceiling_file(const std::filesystem::path&
 CeilingRun obtain_ceilings(const CeilingSource& source, const Environment& environment, const CeilingRequest& request,
                            const std::filesystem::path& file, std::vector<std::string>& warnings);
 
-/// Where a step of `result` was faster than a measured roof allows (worst_breach), measures the ceilings once more and
-/// keeps the higher of both: a shared machine may have given the probes less than the model. What still stands above a
-/// roof is a warning of the result. Returns whether `result` changed.
+/// How often mend_low_ceilings lets ceilings be measured, the first time included.
+inline constexpr int most_measurements = 5;
+
+/// While a step of `result` is faster than a measured roof allows (worst_breach), measures the ceilings again and keeps
+/// the highest of each: a shared machine may have given the probes less than the model. What stands above a roof after
+/// `most_measurements` is a warning of the result. Returns whether `result` changed.
 bool mend_low_ceilings(const CeilingSource& source, const CeilingRequest& request, const std::filesystem::path& file,
                        Result& result);
 

@@ -12,6 +12,15 @@ __device__ inline void cp_async_16(void* smem, const void* global, int bytes) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(global), "r"(bytes));
 }
 
+/// The same for all 16 bytes or none, in fewer instructions.
+__device__ inline void cp_async_16_if(void* smem, const void* global, bool inside) {
+    const auto address = static_cast<unsigned>(__cvta_generic_to_shared(smem));
+    asm volatile(
+        "{\n.reg .pred outside;\nsetp.eq.u32 outside, %2, 0;\n"
+        "cp.async.cg.shared.global [%0], [%1], 16, outside;\n}" ::"r"(address),
+        "l"(global), "r"(static_cast<unsigned>(inside)));
+}
+
 /// The same for all 16.
 __device__ inline void cp_async_16(void* smem, const void* global) {
     const auto address = static_cast<unsigned>(__cvta_generic_to_shared(smem));

@@ -51,10 +51,16 @@ class SameInEverySet final : public WeightSource {
     std::map<std::pair<std::string, DataType>, std::vector<std::byte>> contents_;
 };
 
-/// The least time of a run that the roofs allow; a nanosecond where there are none.
+/// Without roofs: beyond every machine, so that no run is thought longer than it is.
+constexpr double fastest_flop_per_us = 4e9, fastest_bytes_per_us = 2e7;
+
+/// The least time that a run can take.
 double least_us(const StepResult& step, const Roofs& roofs) {
     const std::vector<Demand> demands = demands_of(step, roofs);
-    return std::max(1e-3, demands.empty() ? 0 : demands.front().us);
+    const double us = demands.empty()
+                          ? std::max(step.cost.flops / fastest_flop_per_us, step.cost.bytes() / fastest_bytes_per_us)
+                          : demands.front().us;
+    return std::max(1e-3, us);
 }
 
 /// Whether bytes that the cost model asks for need not have moved: hot caches may hold all of them.

@@ -131,9 +131,15 @@ TEST_F(Device, IsMeasuredAgainWhenAStepBeatsItsRoof) {
     EXPECT_EQ(value(mended.ceilings), 2);
     EXPECT_THAT(mended.warnings, IsEmpty());
     EXPECT_EQ(value(obtain()), 2) << "remembered";
-    Result above = result_with_step(obtain(), 3900);  // and the third 3, which is still too low
+    Result later = result_with_step(obtain(), 3900);  // the third says 3, the fourth 4
+    EXPECT_TRUE(mend_low_ceilings(source(), {CeilingPolicy::automatic, 2}, file(), later));
+    EXPECT_EQ(value(later.ceilings), 4);
+    EXPECT_THAT(later.warnings, IsEmpty());
+    EXPECT_EQ(measured_, 4) << "and no more often than needed";
+    Result above = result_with_step(obtain(), 10400);  // four more, the last of which says 8
     EXPECT_TRUE(mend_low_ceilings(source(), {CeilingPolicy::automatic, 2}, file(), above));
-    EXPECT_THAT(above.warnings, ElementsAre(HasSubstr("step 0 copy ran 30 % above the roof dram_read")));
+    EXPECT_THAT(above.warnings,
+                ElementsAre(HasSubstr("step 0 copy ran 30 % above the roof dram_read, measured 5 times")));
 }
 
 TEST_F(Device, KeepsTheHigherOfTwoMeasurements) {

@@ -42,7 +42,8 @@ __device__ void store_transposed(const Operands<T>& p, const Sums<T> (&sums)[dow
         }
 }
 
-template <class Core, int index, bool transposed>
+/// `vectors`: x and w consist of whole vectors of 16 bytes.
+template <class Core, int index, bool transposed, bool vectors>
 __global__ __launch_bounds__(Core::tiles[index].threads(),
                              Core::tiles[index].blocks_per_sm) void gemm_mma(Operands<typename Core::T> p) {
     using T = typename Core::T;
@@ -65,26 +66,46 @@ __global__ __launch_bounds__(Core::tiles[index].threads(),
     const int first_row = position.row * tile.rows, first_column = position.column * tile.columns;
     const int tiles = (p.k + tile.depth - 1) / tile.depth;
 
+    // w's tile as it lies in memory, and where the tile at depth k begins there.
+    constexpr int w_rows = transposed ? tile.columns : tile.depth, w_columns = transposed ? tile.depth : tile.columns;
+    const auto source_x = [&](int k) {
+        return Source<T>{p.x + first_row * p.ld_x + k, p.ld_x, 1, p.m - first_row, p.k - k, p.vector_x};
+    };
+    const auto source_w = [&](int k) {
+        if constexpr (transposed)
+            return Source<T>{p.w + first_column * p.ld_w + k, p.ld_w, 1, p.n - first_column, p.k - k, p.vector_w};
+        else
+            return Source<T>{p.w + k * p.ld_w + first_column, p.ld_w, 1, p.k - k, p.n - first_column, p.vector_w};
+    };
+    using CopiesX = VectorCopies<tile.rows, tile.depth, tile.threads(), typename Core::BanksX, T>;
+    using CopiesW = VectorCopies<w_rows, w_columns, tile.threads(), typename Layout::Banks, T>;
+    CopiesX copies_x(source_x(0), thread);
+    CopiesW copies_w(source_w(0), thread);
     int copied = 0, copy_stage = 0;
-    const auto copy_next = [&] {
-        if (copied < tiles) {
+    // A step's part of copying the tile that is R::ahead of the one multiplied; the last step has none.
+    const auto copy_part = [&](int step) {
+        T* const x = x_tiles + copy_stage * x_elements;
+        T* const w = w_tiles + copy_stage * w_elements;
+        if constexpr (vectors) {
+            constexpr int all = CopiesX::count + CopiesW::count, part = (all + steps - 2) / (steps - 1);
+#pragma unroll
+            for (int i = step * part; i < (step + 1) * part && i < all; ++i)
+                if (i < CopiesX::count)
+                    copies_x.copy(x, i);
+                else
+                    copies_w.copy(w, i - CopiesX::count);
+        } else if (step == 0 && copied < tiles) {
             const int k = copied * tile.depth;
-            copy_tile<tile.rows, tile.depth, tile.threads(), typename Core::BanksX>(
-                x_tiles + copy_stage * x_elements,
-                Source<T>{p.x + first_row * p.ld_x + k, p.ld_x, 1, p.m - first_row, p.k - k, p.vector_x}, thread);
-            T* const w = w_tiles + copy_stage * w_elements;
-            if constexpr (transposed)
-                copy_tile<tile.columns, tile.depth, tile.threads(), typename Layout::Banks>(
-                    w, Source<T>{p.w + first_column * p.ld_w + k, p.ld_w, 1, p.n - first_column, p.k - k, p.vector_w},
-                    thread);
-            else
-                copy_tile<tile.depth, tile.columns, tile.threads(), typename Layout::Banks>(
-                    w, Source<T>{p.w + k * p.ld_w + first_column, p.ld_w, 1, p.k - k, p.n - first_column, p.vector_w},
-                    thread);
+            copy_tile<tile.rows, tile.depth, tile.threads(), typename Core::BanksX>(x, source_x(k), thread);
+            copy_tile<w_rows, w_columns, tile.threads(), typename Layout::Banks>(w, source_w(k), thread);
         }
-        cp_async_commit();  // an empty group keeps the count
+    };
+    const auto end_copies = [&] {
+        cp_async_commit();  // also an empty group, which keeps the count
         ++copied;
         copy_stage = R::next(copy_stage);
+        copies_x.move_right();
+        transposed ? copies_w.move_right() : copies_w.move_down();
     };
 
     Sums<typename Core::S> sums[down][across] = {};
@@ -97,7 +118,11 @@ __global__ __launch_bounds__(Core::tiles[index].threads(),
     };
 
 #pragma unroll
-    for (int i = 0; i < R::ahead; ++i) copy_next();
+    for (int i = 0; i < R::ahead; ++i) {
+#pragma unroll
+        for (int step = 0; step < steps; ++step) copy_part(step);
+        end_copies();
+    }
     cp_async_wait<R::may_be_pending>();
     __syncthreads();
     read_fragments(0, 0);
@@ -106,13 +131,14 @@ __global__ __launch_bounds__(Core::tiles[index].threads(),
         for (int step = 0; step < steps; ++step) {
             const auto read_next = [&] {
                 if (step + 1 == steps) {
+                    end_copies();
                     cp_async_wait<R::may_be_pending>();
                     __syncthreads();  // the next tile has arrived, and all warps have read the last of this one
                     stage = R::next(stage);
                 }
                 read_fragments((step + 1) % sets, (step + 1) % steps);
-                if (step == 0) copy_next();  // into the stage that all warps left at the last barrier
             };
+            copy_part(step);             // into the stage that all warps left at the last barrier
             if (sets == 2) read_next();  // to arrive while this step is multiplied
 #pragma unroll
             for (int r = 0; r < down; ++r)
@@ -131,8 +157,13 @@ struct MmaRows {
     static void launch(const GemmProblem& problem, const GemmPointers& pointers, cudaStream_t stream) {
         using T = typename Core::T;
         constexpr Tile tile = Core::tiles[index];
-        const auto launch = problem.weight_transposed ? launch_tiles<gemm_mma<Core, index, true>, T>
-                                                      : launch_tiles<gemm_mma<Core, index, false>, T>;
+        const Operands<T> p = operands_of<T>(problem, pointers);
+        constexpr void (*launches[2][2])(const Tile&, int, int, const GemmProblem&, const GemmPointers&,
+                                         cudaStream_t) = {
+            {launch_tiles<gemm_mma<Core, index, false, false>, T>, launch_tiles<gemm_mma<Core, index, false, true>, T>},
+            {launch_tiles<gemm_mma<Core, index, true, false>, T>, launch_tiles<gemm_mma<Core, index, true, true>, T>}};
+        const bool whole = p.k % vector_width<T> == 0 && (problem.weight_transposed || p.n % vector_width<T> == 0);
+        const auto launch = launches[problem.weight_transposed][p.vector_x && p.vector_w && whole];
         launch(tile, tile.threads(), tile.smem_bytes(sizeof(T)), problem, pointers, stream);
     }
     template <std::size_t... i>

@@ -71,4 +71,41 @@ __device__ void copy_tile(T* tile, const Source<T>& source, int thread) {
     }
 }
 
+/// One thread's share of the copies of tiles that follow each other in a matrix of whole vectors (its rows begin at
+/// multiples of 16 bytes and are as long), vector by vector, so that a kernel can spread them over its arithmetic. No
+/// branches: where the matrix has ended, a copy reads nothing and writes zeros.
+template <int rows, int columns, int threads, class Swizzle, class T>
+struct VectorCopies {
+    static constexpr int width = vector_width<T>, chunks = columns / width, rows_at_once = threads / chunks;
+    static constexpr int count = rows / rows_at_once;  ///< Vectors of a tile.
+    static_assert(threads % chunks == 0 && rows % rows_at_once == 0, "each thread copies equally many vectors");
+
+    int row, column;  ///< Of the thread's first vector in a tile.
+    const T* from;    ///< Its next vector.
+    std::int64_t step;
+    int rows_left, columns_left;  ///< Of the matrix, from the thread's first vector of this tile on.
+
+    __device__ VectorCopies(const Source<T>& source, int thread)
+        : row(static_cast<unsigned>(thread) / chunks),
+          column(static_cast<unsigned>(thread) % chunks * width),
+          from(source.from + row * source.row + column),
+          step(rows_at_once * source.row),
+          rows_left(source.columns_left > column ? source.rows_left - row : 0),
+          columns_left(source.columns_left - column) {}
+
+    /// Starts the copy of vector i of a tile; to be called for 0 to count - 1 in turn.
+    __device__ void copy(T* tile, int i) {
+        cp_async_16_if(tile + swizzled<Swizzle, columns, width>(row + i * rows_at_once, column), from,
+                       i * rows_at_once < rows_left);
+        from += step;
+    }
+    /// To the tile below, which a tile's last copy has reached, and to the one on the right.
+    __device__ void move_down() { rows_left -= rows; }
+    __device__ void move_right() {
+        columns_left -= columns;
+        if (columns_left <= 0) rows_left = 0;
+        from += columns - count * step;
+    }
+};
+
 }  // namespace kbench::cuda::ladder
