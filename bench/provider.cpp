@@ -30,6 +30,9 @@ static std::vector<ProviderRow> built_in() {
         {"native_async", BackendKind::cuda, "GEMM ladder 4: cp.async into a ring of stages",
          MADE_BY(make_native_async)},
         {"native_mma", BackendKind::cuda, "GEMM ladder 5: tensor cores through mma.sync", MADE_BY(make_native_mma)},
+#ifdef KBENCH_HAVE_CUDNN
+        {"cudnn", BackendKind::cuda, "attention, layer norm, softmax; only with --provider", MADE_BY(make_cudnn)},
+#endif
 #endif
         {"onednn", BackendKind::cpu, "GEMMs with post-ops, layer norm, attention: fp32, bf16, fp16",
          MADE_BY(make_onednn)},

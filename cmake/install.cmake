@@ -53,5 +53,8 @@ install(FILES ${CMAKE_BINARY_DIR}/package/kbench-config.cmake ${CMAKE_BINARY_DIR
     ${CMAKE_CURRENT_LIST_DIR}/toolkit_workarounds.cmake DESTINATION ${package_folder})
 
 install(FILES LICENSE DESTINATION ${licence_folder}/kbench)
+if(KBENCH_CUDNN_FRONTEND_LICENCE)  # its headers are compiled in; cuDNN itself stays where it is
+    install(FILES ${KBENCH_CUDNN_FRONTEND_LICENCE} DESTINATION ${licence_folder}/cudnn_frontend)
+endif()
 get_filename_component(plotly_folder ${KBENCH_PLOTLY} DIRECTORY)
 install(FILES ${plotly_folder}/LICENSE.txt DESTINATION ${licence_folder}/plotly OPTIONAL)

@@ -11,6 +11,7 @@
 #include "bench/backend.h"
 #include "bench/cuda/activity.h"
 #include "bench/cuda/ceilings.h"
+#include "bench/cuda/cudnn_library.h"
 #include "bench/cuda/graph.h"
 #include "bench/cuda/nvtx.h"
 #include "bench/cuda/range_profiler.h"
@@ -268,6 +269,9 @@ class CudaBackend final : public Backend {
         libraries["cuda"] = runtime_version();
         const std::size_t lt = cuda::cublaslt_version();
         libraries["cublaslt"] = fmt::format("{}.{}.{}", lt / 10000, lt / 100 % 100, lt % 100);
+#ifdef KBENCH_HAVE_CUDNN
+        if (const std::string version = cudnn_version(); !version.empty()) libraries["cudnn"] = version;
+#endif
     }
 
     std::string unsupported(Precision) const override {

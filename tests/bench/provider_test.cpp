@@ -49,7 +49,7 @@ TEST(CudaProviders, RungsOfTheGemmLadderComputeOnlyWhatTheyAreAskedFor) {
     int rungs = 0;
     for (const auto& provider : make_providers(BackendKind::cuda, {})) {
         const bool rung = provider->name().starts_with("native_");
-        EXPECT_EQ(provider->on_request_only(), rung) << provider->name();
+        EXPECT_EQ(provider->on_request_only(), rung || provider->name() == "cudnn") << provider->name();
         if (!rung) continue;
         ++rungs;
         const GemmStep plain{{64, 64, 64, false}, 64};

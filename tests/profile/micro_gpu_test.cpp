@@ -1,11 +1,16 @@
 // kbench micro on the GPU that is here: its times beside a plain loop of events, what cold and hot caches cost, and its
 // counters.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
+#include <set>
+#include <utility>
 #include <vector>
 
+#include "bench/cuda/cudnn_library.h"
 #include "bench/cuda/graph.h"
 #include "bench/micro/session.h"
 #include "bench/random.h"
@@ -142,20 +147,58 @@ TEST_F(GpuMicro, EveryOpOfAModelRunsOnEveryProviderThatTakesIt) {
     const std::int64_t batches[] = {1}, seqs[] = {128};
     const std::vector<AskedProblem> problems = model_problems("gpt2", batches, seqs);
     const CacheState caches[] = {CacheState::cold, CacheState::hot};
+    std::vector<MicroCase> cases = make_cases(problems, providers_, {}, all_precisions, caches);
+    std::vector<std::string> on_request;
+    for (const auto& provider : providers_)
+        if (provider->on_request_only()) on_request.emplace_back(provider->name());
+    std::ranges::move(make_cases(problems, providers_, on_request, all_precisions, {&caches[1], 1}),
+                      std::back_inserter(cases));
     int done = 0;
-    for (const MicroCase& micro : make_cases(problems, providers_, {}, all_precisions, caches)) {
+    std::set<std::string> computing;
+    for (const MicroCase& micro : cases) {
         try {
             session_->prepare(micro);
             EXPECT_GT(session_->sample(session_->planned_samples(1)), 0) << micro.name();
             session_->finish();
             EXPECT_FALSE(session_->point().steps.front().kernels.empty()) << micro.name();
+            computing.insert(micro.provider);
             ++done;
         } catch (const Unsupported& reason) {
             EXPECT_STRNE(reason.what(), "") << micro.name();
         }
     }
     EXPECT_GT(done, 100);
+    for (const auto& provider : providers_) {
+#ifdef KBENCH_HAVE_CUDNN
+        if (provider->name() == "cudnn" && !cudnn_unavailable().empty()) continue;
+#endif
+        EXPECT_TRUE(computing.contains(std::string(provider->name()))) << provider->name();
+    }
 }
+
+#ifdef KBENCH_HAVE_CUDNN
+TEST_F(GpuMicro, CudnnComputesShapesThatNoModelHas) {
+    if (!cudnn_unavailable().empty()) GTEST_SKIP() << cudnn_unavailable();
+    options_.sampler.time_budget_s = 0.05;
+    options_.counters.sets.clear();
+    const std::pair<const char*, const char*> problems[] = {
+        {"attention", "b2h3s77d72"}, {"attention", "b3h1s1d8"}, {"attention", "b1h2s300d128"},
+        {"layernorm", "r7w100"},     {"layernorm", "r1w50257"}, {"softmax", "r231w77"},
+    };
+    int done = 0;
+    for (const auto& [op, shape] : problems)
+        for (const Precision precision : all_precisions) {
+            try {
+                session_->prepare({{op, shape, parse_problem(op, shape), {}}, "cudnn", precision, CacheState::hot});
+                EXPECT_GT(session_->sample(session_->planned_samples(1)), 0) << op << " " << shape;
+                ++done;
+            } catch (const Unsupported& reason) {
+                EXPECT_THAT(reason.what(), testing::StartsWith("its ")) << "refused by cuDNN, not by the provider";
+            }
+        }
+    EXPECT_EQ(done, 3 * 2 + 2 * 4 + 5);
+}
+#endif
 
 }  // namespace
 }  // namespace kbench

@@ -188,6 +188,9 @@ class Installed(unittest.TestCase):
         self.assertLessEqual({"kbench", "plotly"}, licences)
         if list(self.prefix.glob("lib*/**/libdnnl.so*")):
             self.assertIn("onednn", licences)
+        targets = "".join(path.read_text() for path in self.prefix_package().glob("kbench-targets*.cmake"))
+        if "KBENCH_HAVE_CUDNN" in targets and (ROOT / ".deps/cudnn").exists():
+            self.assertIn("cudnn_frontend", licences)
 
 
 if __name__ == "__main__":
