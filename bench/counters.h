@@ -2,6 +2,7 @@
 // no device.
 #pragma once
 
+#include <limits>
 #include <map>
 #include <span>
 #include <string>
@@ -17,6 +18,8 @@ struct CounterRequest {
     std::vector<std::string> sets{"core"};  ///< of `kbench list metrics`; "full" is all of them
     std::vector<std::string> metrics;       ///< by kbench's name or, as dram__bytes_read.sum, by the chip's
     bool required = false;                  ///< asked for by name: a run that cannot count has failed
+    std::size_t most_steps =
+        std::numeric_limits<std::size_t>::max();  ///< count the last so many; others have no values
 
     bool nothing() const { return sets.empty() && metrics.empty(); }
 };

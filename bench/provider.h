@@ -28,6 +28,9 @@ class Computation {
     virtual std::string implementation() const = 0;
     virtual std::size_t workspace_bytes() const { return 0; }
 
+    /// How often a result is rounded to the type it is stored in: 2 where a second pass reads what a first has stored.
+    virtual int roundings() const { return 1; }
+
     /// Bytes of the layout this computation wants operand `index` (a weight) in; nothing when plain will do.
     virtual std::optional<std::size_t> packed_bytes(std::size_t /*index*/) const { return std::nullopt; }
     virtual void pack(std::size_t /*index*/, const void* /*plain*/, void* /*packed*/) const {}
@@ -97,11 +100,13 @@ class OperandCursor {
 
 /// A computation from two functions, for providers whose calls need no state of their own.
 template <class Run>
-std::unique_ptr<Computation> make_computation(std::string implementation, Run run) {
+std::unique_ptr<Computation> make_computation(std::string implementation, Run run, int roundings = 1) {
     class Simple final : public Computation {
       public:
-        Simple(std::string text, Run function) : text_(std::move(text)), run_(std::move(function)) {}
+        Simple(std::string text, Run function, int roundings)
+            : text_(std::move(text)), run_(std::move(function)), roundings_(roundings) {}
         std::string implementation() const override { return text_; }
+        int roundings() const override { return roundings_; }
         void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
             run_(OperandCursor(pointers), workspace, stream);
         }
@@ -109,8 +114,9 @@ std::unique_ptr<Computation> make_computation(std::string implementation, Run ru
       private:
         std::string text_;
         Run run_;
+        int roundings_;
     };
-    return std::make_unique<Simple>(std::move(implementation), std::move(run));
+    return std::make_unique<Simple>(std::move(implementation), std::move(run), roundings);
 }
 
 }  // namespace kbench

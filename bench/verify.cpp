@@ -170,7 +170,8 @@ VerifiedStep verify_step(const VerifyTarget& target, Precision precision, Backen
         const std::vector<Expected> expected = evaluate(kind, i, views, elements);
         for (std::size_t e = 0; e < elements.size(); ++e) {
             const double value = got(elements[e].row, elements[e].column);
-            const double bound = reference::error_bound(expected[e], precision, out.type);
+            const double bound = reference::error_bound(expected[e], precision, out.type) +
+                                 (computation.roundings() - 1) * unit_roundoff(out.type) * std::abs(expected[e].value);
             const double error = value == expected[e].value ? 0 : std::abs(value - expected[e].value);
             if (!(error <= bound)) fail(elements[e], value, expected[e].value, bound);
             const double ratio = bound > 0 ? error / bound : 0;

@@ -208,13 +208,18 @@ class CudaBackend final : public Backend {
         const std::size_t steps = plan_->steps().size();
         const std::string chip = cuda::chip_of_device(device_);
         const std::vector<Metric> metrics = requested_metrics(metric_sets(chip), request);
-        cuda::RangeProfiler profiler(device_, chip, counters_of(metrics), steps);
+        const std::size_t first = steps - std::min(steps, request.most_steps);
+        cuda::RangeProfiler profiler(device_, chip, counters_of(metrics), steps - first);
         StepCounters result;
         result.discarded.resize(steps);
-        profiler.collect([&](std::size_t pass) { discard_changed(pass, result.discarded); },
-                         [this](std::size_t step) { plan_->run_step(step, stream_); });
-        for (std::size_t s = 0; s < steps; ++s)
-            result.by_step.push_back(metric_values(metrics, profiler.counters(), profiler.values(s)));
+        result.by_step.resize(steps);
+        const auto before_pass = [&](std::size_t pass) {
+            discard_changed(pass, result.discarded);
+            for (std::size_t step = 0; step < first; ++step) plan_->run_step(step, stream_);
+        };
+        profiler.collect(before_pass, [&](std::size_t range) { plan_->run_step(first + range, stream_); });
+        for (std::size_t s = first; s < steps; ++s)
+            result.by_step[s] = metric_values(metrics, profiler.counters(), profiler.values(s - first));
         result.run.chip = chip;
         result.run.passes = static_cast<int>(profiler.passes());
         result.run.metrics = describe_metrics(metrics);

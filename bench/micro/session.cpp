@@ -26,6 +26,9 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 /// Long beside what an event, the launch of a graph and reading a clock add to it.
 constexpr double gpu_launch_us = 200;
 
+/// Enough to average the counters of; more only take time.
+constexpr std::size_t counted_runs = 8;
+
 /// With fewer the median has no 95 % interval.
 constexpr double fewest_samples = 6;
 
@@ -161,7 +164,9 @@ MicroSession::MicroSession(const PointOptions& options, Backend& backend, Provid
       backend_(backend),
       result_(result),
       roofs_(result.ceilings, name(backend.kind())),
-      providers_(providers) {}
+      providers_(providers) {
+    options_.counters.most_steps = counted_runs;
+}
 
 std::vector<double> MicroSession::chunk() {
     const auto start = Clock::now();
@@ -182,12 +187,14 @@ std::vector<double> MicroSession::untimed_chunk() {
 }
 
 Sampled MicroSession::take(const SamplerOptions& sampler) {
+    const auto start = Clock::now();
     ConditionSampler conditions(backend_.machine_state());
     conditions.start();
     Sampled sampled = kbench::sample([this] { return chunk(); }, sampler,
                                      [&conditions] { return discards_sample(conditions.throttle_mask_now()); });
     current_point().conditions = conditions.stop();
     current_point().conditions.throttled_samples = sampled.throttled;
+    current_point().phase_seconds["measure"] += seconds_since(start);
     return sampled;
 }
 
@@ -221,6 +228,7 @@ void MicroSession::prepare(const MicroCase& micro) {
                                   backend_.column_multiple(micro.precision));
         };
         const bool on_gpu = backend_.kind() == BackendKind::cuda;
+        const auto start = Clock::now();
         const Model once = make_problem_model(problem, 1, 1);
         assign(once);  // before the arithmetic of sets: a reason of the provider's comes first
         StepResult one;
@@ -230,6 +238,7 @@ void MicroSession::prepare(const MicroCase& micro) {
         const RunShape shape = run_shape(micro.cache, current_bytes_, static_cast<double>(backend_.cache_bytes()),
                                          least_us(one, roofs_), on_gpu ? gpu_launch_us : 0);
         model_ = std::make_unique<Model>(make_problem_model(problem, shape.sets, shape.runs));
+        point.phase_seconds["assign"] = seconds_since(start);
         run_.emplace(options_, backend_, point, result_.warnings, progress_, micro.name());
         run_->plan(*model_, assign(*model_), [&](std::int64_t) {
             return fmt::format("{} sets of operands are needed to find caches cold", shape.sets);

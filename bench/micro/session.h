@@ -82,7 +82,7 @@ class MicroSession {
     void verify(const MicroCase& micro);
     Point& current_point() { return result_.points[*current_point_]; }
 
-    const PointOptions& options_;
+    PointOptions options_;
     const double device_s_;
     Backend& backend_;
     Result& result_;

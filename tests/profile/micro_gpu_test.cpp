@@ -102,6 +102,7 @@ class GpuMicro : public testing::Test {
     /// of a stream, different times pass, so the graph's loop is the one to agree with.
     void expect_agreement(const std::string& op, const std::string& shape, const std::string& provider,
                           const StepKind& kind) {
+        session_.emplace(options_, *backend_, providers_, result_, options_.sampler.time_budget_s);
         const Loop before = loop(kind, provider);
         const Measured ours = measure(op, shape, provider, CacheState::hot);
         const Loop after = loop(kind, provider);
@@ -145,14 +146,15 @@ TEST_F(GpuMicro, EveryOpOfAModelRunsOnEveryProviderThatTakesIt) {
     options_.sampler.time_budget_s = 0.05;
     options_.counters.sets.clear();
     const std::int64_t batches[] = {1}, seqs[] = {128};
-    const std::vector<AskedProblem> problems = model_problems("gpt2", batches, seqs);
-    const CacheState caches[] = {CacheState::cold, CacheState::hot};
-    std::vector<MicroCase> cases = make_cases(problems, providers_, {}, all_precisions, caches);
-    std::vector<std::string> on_request;
-    for (const auto& provider : providers_)
-        if (provider->on_request_only()) on_request.emplace_back(provider->name());
-    std::ranges::move(make_cases(problems, providers_, on_request, all_precisions, {&caches[1], 1}),
-                      std::back_inserter(cases));
+    // One shape an op, and one product with a transposed weight.
+    std::vector<AskedProblem> problems;
+    std::set<std::string> ops;
+    for (const AskedProblem& asked : model_problems("gpt2", batches, seqs))
+        if (ops.insert(asked.op + (asked.shape.ends_with('t') ? " transposed" : "")).second) problems.push_back(asked);
+    std::vector<std::string> names;
+    for (const auto& provider : providers_) names.emplace_back(provider->name());
+    const CacheState hot[] = {CacheState::hot};
+    const std::vector<MicroCase> cases = make_cases(problems, providers_, names, all_precisions, hot);
     int done = 0;
     std::set<std::string> computing;
     for (const MicroCase& micro : cases) {

@@ -29,7 +29,8 @@ struct Tiles {
          .warp_columns = 128,
          .stages = 3,
          .strip = 16,
-         .blocks_per_sm = 1},
+         .blocks_per_sm = 1,
+         .speed_pct = 98},
         {.rows = 128,
          .columns = 128,
          .depth = depth,
@@ -45,7 +46,8 @@ struct Tiles {
          .warp_columns = 64,
          .stages = 3,
          .strip = 16,
-         .blocks_per_sm = 2},
+         .blocks_per_sm = 2,
+         .speed_pct = 93},
     };
 };
 template <>
@@ -59,7 +61,8 @@ struct Tiles<double> {
          .warp_columns = 64,
          .stages = 3,
          .strip = 16,
-         .blocks_per_sm = 1},
+         .blocks_per_sm = 1,
+         .speed_pct = 95},
         {.rows = 64,
          .columns = 64,
          .depth = depth,

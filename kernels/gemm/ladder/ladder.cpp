@@ -46,8 +46,8 @@ std::int64_t tiles(const Kernel& kernel, const GemmProblem& p) {
     return (p.m + kernel.tile.rows - 1) / kernel.tile.rows * ((p.n + kernel.tile.columns - 1) / kernel.tile.columns);
 }
 
-/// The first kernel whose buffers fit this device and whose tiles occupy three SMs of four or more; without one the
-/// last, which has the smallest tiles.
+/// Of the kernels whose buffers fit this device the one that is done soonest: by the elements of out that the busiest
+/// SM computes, at the speed of its tile. Where none fits the last, which has the smallest tiles.
 const Kernel& kernel_for(GemmRung rung, const GemmProblem& problem, std::size_t configuration) {
     if (const std::string reason = gemm_rung_unsupported(rung, problem.precision); !reason.empty())
         throw Unsupported(reason);
@@ -60,9 +60,16 @@ const Kernel& kernel_for(GemmRung rung, const GemmProblem& problem, std::size_t 
     if (kernels.size() == 1) return kernels.front();
     const int sms = attribute(cudaDevAttrMultiProcessorCount);
     const int smem_bytes = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
-    for (const Kernel& kernel : kernels)
-        if (kernel.smem_bytes <= smem_bytes && 4 * tiles(kernel, problem) >= 3 * sms) return kernel;
-    return kernels.back();
+    const Kernel* soonest = &kernels.back();
+    double least = std::numeric_limits<double>::infinity();
+    for (const Kernel& kernel : kernels) {
+        const auto busiest = static_cast<double>((tiles(kernel, problem) + sms - 1) / sms);
+        const double time = busiest * kernel.tile.rows * kernel.tile.columns / kernel.tile.speed_pct;
+        if (kernel.smem_bytes > smem_bytes || time >= least) continue;
+        least = time;
+        soonest = &kernel;
+    }
+    return *soonest;
 }
 
 void check_ladder_problem(const GemmProblem& p) {

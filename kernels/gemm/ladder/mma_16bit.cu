@@ -43,7 +43,8 @@ struct Core {
          .warp_columns = 64,
          .stages = 3,
          .strip = 16,
-         .blocks_per_sm = 1},
+         .blocks_per_sm = 1,
+         .speed_pct = 99},
         {.rows = 128,
          .columns = 128,
          .depth = 64,
@@ -51,7 +52,8 @@ struct Core {
          .warp_columns = 64,
          .stages = 3,
          .strip = 16,
-         .blocks_per_sm = 2},
+         .blocks_per_sm = 2,
+         .speed_pct = 93},
         {.rows = 64,
          .columns = 64,
          .depth = 64,
@@ -59,7 +61,8 @@ struct Core {
          .warp_columns = 32,
          .stages = 4,
          .strip = 16,
-         .blocks_per_sm = 3},
+         .blocks_per_sm = 3,
+         .speed_pct = 56},
     };
 
     /// ldmatrix reads one chunk of 8 neighbouring rows at a time.

@@ -34,7 +34,8 @@ struct Core {
          .warp_columns = 32,
          .stages = 4,
          .strip = 16,
-         .blocks_per_sm = 2},
+         .blocks_per_sm = 2,
+         .speed_pct = 98},
         {.rows = 64,
          .columns = 64,
          .depth = 16,
@@ -42,7 +43,8 @@ struct Core {
          .warp_columns = 32,
          .stages = 4,
          .strip = 16,
-         .blocks_per_sm = 2},
+         .blocks_per_sm = 2,
+         .speed_pct = 94},
     };
 
     /// Lanes read 4 neighbouring chunks of 2 neighbouring rows at a time.
