@@ -9,6 +9,7 @@
 
 #include <charconv>
 #include <limits>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -31,8 +32,19 @@ Params sized(std::size_t bytes) {
     return params;
 }
 
-PassPlan plan(int device, const std::string& chip, std::vector<std::string> counters) {
-    return plan_passes(chip, std::move(counters), counter_availability(device));
+/// Kept, since trying the orders of counters takes a quarter of a second, and a session counts the same ones often.
+const PassPlan& plan(int device, const std::string& chip, const std::vector<std::string>& counters) {
+    static std::map<std::pair<int, std::vector<std::string>>, PassPlan> plans;
+    const auto [known, is_new] = plans.try_emplace({device, counters});
+    if (is_new) {
+        try {
+            known->second = plan_passes(chip, counters, counter_availability(device));
+        } catch (...) {
+            plans.erase(known);
+            throw;
+        }
+    }
+    return known->second;
 }
 
 }  // namespace
@@ -53,8 +65,8 @@ std::vector<std::uint8_t> counter_availability(int device) {
 
 RangeProfiler::RangeProfiler(int device, const std::string& chip, std::vector<std::string> counters, std::size_t ranges)
     : device_(device), ranges_(ranges), host_(chip, counter_availability(device)) {
-    PassPlan passes = plan(device_, chip, std::move(counters));
-    counters_ = std::move(passes.counters);
+    const PassPlan& passes = plan(device_, chip, counters);
+    counters_ = passes.counters;
     passes_ = passes.passes;
     config_ = host_.config_image(counters_);
     auto enable = KBENCH_PARAMS(CUpti_RangeProfiler_Enable);

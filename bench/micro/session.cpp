@@ -123,7 +123,7 @@ void fold_runs(Point& point) {
         }
         if (!step.counters_discarded.empty()) folded.counters_discarded = step.counters_discarded;
     }
-    for (auto& [metric, value] : folded.counters) value = counters[metric].first / counters[metric].second;
+    for (const auto& [metric, sum] : counters) folded.counters[metric] = sum.first / sum.second;
     for (std::size_t k = 0; k < folded.kernels.size(); ++k) {
         std::vector<double> times, gaps;
         for (const StepResult& step : steps)
