@@ -57,13 +57,16 @@ class SameInEverySet final : public WeightSource {
 /// Without roofs: beyond every machine, so that no run is thought longer than it is.
 constexpr double fastest_flop_per_us = 4e9, fastest_bytes_per_us = 2e7;
 
-/// The least time that a run can take.
+/// No kernel of a graph takes less.
+constexpr double least_kernel_us = 1;
+
+/// The least time that a run on a GPU can take.
 double least_us(const StepResult& step, const Roofs& roofs) {
     const std::vector<Demand> demands = demands_of(step, roofs);
     const double us = demands.empty()
                           ? std::max(step.cost.flops / fastest_flop_per_us, step.cost.bytes() / fastest_bytes_per_us)
                           : demands.front().us;
-    return std::max(1e-3, us);
+    return std::max(least_kernel_us, us);
 }
 
 /// Whether bytes that the cost model asks for need not have moved: hot caches may hold all of them.
@@ -258,7 +261,7 @@ void MicroSession::prepare(const MicroCase& micro) {
         pilot.max_samples = 20;
         pilot.min_time_s = 0;
         pilot.time_budget_s = options_.sampler.time_budget_s / 10;
-        const Sampled sampled = take(pilot);
+        const Sampled sampled = kbench::sample([this] { return chunk(); }, pilot, [] { return false; });
         pilot_samples_ = sampled.timing.samples_ms.size();
         pilot_relative_ci_ = sampled.timing.summary_ms.relative_ci();
         sample_device_s_ = sampled.timing.summary_ms.median * 1e-3 * static_cast<double>(runs_a_sample_);
