@@ -1,5 +1,5 @@
 // What a table of a result can show: one list of columns drives headers, units, widths, CSV, JSON, Markdown, sorting,
-// `kbench list columns` and docs/table.md. A new figure of a step or a kernel is one more row in columns.cpp.
+// `kbench list columns` and docs/table.md. A new figure of a step or a kernel is one more row in columns_figures.cpp.
 #pragma once
 
 #include <cstddef>

@@ -61,7 +61,8 @@ std::span<const OptionOf<TableRequest>> table_options() { return table; }
 std::string table_markdown() {
     std::string text =
         "# kbench table\n\n"
-        "Written from the tables in bench/table_options.cpp and analysis/columns.cpp by a test; `kbench table --help` "
+        "Written from the tables in bench/table_options.cpp and analysis/columns_*.cpp by a test; `kbench table "
+        "--help` "
         "and `kbench list columns` say the same.\n\n"
         "    kbench table RESULT... [options]\n\n"
         "RESULT is a result.json or the directory that holds one; a directory without one stands for all results and "

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 
 #include "bench/command/command.h"
 #include "bench/command/output.h"
@@ -11,6 +12,7 @@
 #include "bench/micro/benchmarks.h"
 #include "bench/micro/options.h"
 #include "bench/result_files.h"
+#include "bench/stop_signal.h"
 #include "models/error.h"
 
 namespace kbench {
@@ -57,6 +59,7 @@ int micro_command(const std::vector<std::string>& arguments, const std::string& 
     request.out = prepare_directory(request.out, "micro");
     result.ceilings = obtain_ceilings(ceiling_source(*backend), result.environment, request.ceilings,
                                       ceiling_file(cache), result.warnings);
+    const StopSignals signals;
     MicroSession session(request.run, *backend, providers, result, request.device_s);
     // What is measured is on disk soon, but not all of it written again after every benchmark.
     using Clock = std::chrono::steady_clock;
@@ -67,9 +70,20 @@ int micro_command(const std::vector<std::string>& arguments, const std::string& 
                                                        write_result_files(request.out, result);
                                                        saved = Clock::now();
                                                    });
+    const int stopped = StopSignals::asked();
+    if (stopped == 0 && mend_low_ceilings(ceiling_source(*backend), request.ceilings, ceiling_file(cache), result))
+        fmt::print(stderr,
+                   "kbench: a step beat its roof, so roofs were measured again: shares of them are too high above, and "
+                   "right in the result (`kbench table {}`)\n",
+                   request.out.string());
     for (const std::string& warning : result.warnings) fmt::print(stderr, "kbench: {}\n", warning);
     write_result_files(request.out, result);
     fmt::print(stderr, "wrote {0}/result.json and steps.csv\n", request.out.string());
+    if (stopped != 0) {
+        fmt::print(stderr, "kbench: stopped by SIG{} after {} of {} benchmarks\n", sigabbrev_np(stopped),
+                   result.points.size(), cases.size());
+        return 128 + stopped;
+    }
     if (!first_wrong.empty()) throw MeasurementError(first_wrong);
     require_counted(result.points, request.run.counters);
     return static_cast<int>(ExitCode::success);

@@ -9,6 +9,7 @@
 
 #include "bench/micro/columns.h"
 #include "bench/micro/reporters.h"
+#include "bench/stop_signal.h"
 #include "models/error.h"
 
 namespace kbench {
@@ -102,6 +103,10 @@ std::string run_benchmarks(MicroSession& session, std::span<const MicroCase> cas
     std::string first_wrong;
     for (const MicroCase& micro : cases)
         benchmark::RegisterBenchmark(micro.name().c_str(), [&, metrics](benchmark::State& state) {
+            if (StopSignals::asked() != 0) {
+                state.SkipWithError("not run: stopped before it");
+                return;
+            }
             run_case(state, session, micro, metrics, first_wrong);
             finished();
         })->UseManualTime();

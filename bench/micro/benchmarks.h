@@ -20,9 +20,10 @@ std::vector<MicroCase> filter_cases(std::vector<MicroCase> cases, std::vector<st
 bool lists_only(const std::vector<std::string>& arguments);
 
 /// Runs `cases` as `arguments` (Google Benchmark's, the program's name first) say. `metrics` become further columns,
-/// `context` stands in the JSON's context; `finished` is called after each call of a benchmark. Returns the first that
-/// failed and why, empty when none did; one that nobody computes is a row with its reason and did not fail. Throws
-/// UsageError for an argument that Google Benchmark does not know.
+/// `context` stands in the JSON's context; `finished` is called after each call of a benchmark. Those left when a stop
+/// was asked for (stop_signal.h) are not run, and rows that say so. Returns the first that failed and why, empty when
+/// none did; one that nobody computes is a row with its reason and did not fail. Throws UsageError for an argument that
+/// Google Benchmark does not know.
 std::string run_benchmarks(MicroSession& session, std::span<const MicroCase> cases, std::vector<std::string> arguments,
                            std::span<const std::string> metrics, const std::map<std::string, std::string>& context,
                            const std::function<void()>& finished);

@@ -1,6 +1,7 @@
 // The built program, as a user calls it: exit codes, one line for each mistake, and result files that keep the schema.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -171,6 +172,23 @@ TEST_F(Cli, AnInterruptedSweepLeavesItsFinishedPointsAndTheSignalsExitCode) {
     const Outcome table = kbench("table --by point -c repeat,status --csv " + run);
     EXPECT_THAT(table.out, HasSubstr("repeat,status\n1,done\n2,done\n"));
     EXPECT_TRUE(std::filesystem::exists(run + "/report.html"));
+}
+
+TEST_F(Cli, InterruptedMicrobenchmarksLeaveWhatWasMeasured) {
+    const std::string out = (directory_ / "micro").string();
+    const Outcome outcome =
+        shell("(" KBENCH_BINARY
+              " micro --backend cpu --op residual --shape r64w64,r64w128,r64w192 --provider native "
+              "--precision fp32 --cache hot --ceilings none --counters none --benchmark_min_time=0.5 --time-budget 1 "
+              "--benchmark_format=json --out " +
+              out + " > " + out + ".json & p=$!; until [ -e " + out +
+              " ] || ! kill -0 $p; do sleep 0.02; done; "
+              "sleep 0.3; kill -TERM $p; wait $p)");
+    EXPECT_EQ(outcome.exit_code, 128 + SIGTERM) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("stopped by SIGTERM after 1 of 3 benchmarks"));
+    EXPECT_THAT(read(out + ".json"), ContainsRegex("not run: stopped before it"));
+    EXPECT_EQ(kbench("table --by point -c model,status --csv " + out).out,
+              "model,status\nresidual/native/fp32/fwd/r64w64/hot,done\n");
 }
 
 TEST_F(Cli, PointsRunApartAreJoinedAgain) {

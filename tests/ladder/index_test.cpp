@@ -66,7 +66,7 @@ void expect_permutation() {
 
 TEST(Swizzle, PermutesTheChunksOfEachRow) {
     expect_permutation<Swizzle<8>>();
-    expect_permutation<Swizzle<8, 4>>();
+    expect_permutation<Swizzle<8, 2>>();
     expect_permutation<Swizzle<4>>();
     expect_permutation<Swizzle<4, 2>>();
     expect_permutation<Swizzle<2>>();
@@ -81,12 +81,12 @@ TEST(Swizzle, LdmatrixMeetsEveryGroupOfBanks) {
             EXPECT_EQ((bank_groups<Swizzle<8>, 64, 8>([&](int i) { return std::pair(row + i, column); })), 8);
             EXPECT_EQ((bank_groups<Swizzle<8>, 256, 8>([&](int i) { return std::pair(row + i, column); })), 8);
         }
-    // tf32, w transposed: 8 rows 4 apart.
-    for (int row = 0; row < 128; row += 32)
+    // tf32, w transposed: 8 rows 2 apart.
+    for (int row = 0; row < 128; row += 16)
         for (int column = 0; column < 32; column += 4)
-            for (int among = 0; among < 4; ++among)
+            for (int odd = 0; odd < 2; ++odd)
                 EXPECT_EQ(
-                    (bank_groups<Swizzle<8, 4>, 32, 4>([&](int i) { return std::pair(row + 4 * i + among, column); })),
+                    (bank_groups<Swizzle<8, 2>, 32, 4>([&](int i) { return std::pair(row + 2 * i + odd, column); })),
                     8);
 }
 
@@ -106,12 +106,12 @@ TEST(Swizzle, ReadsOfTf32And64BitsMeetEveryGroupOfBanks) {
                 << "fp64 w transposed";
         }
     }
-    // tf32 w: 16 bytes too, a quarter of a warp at a time.
-    for (int quarter = 0; quarter < 4; ++quarter)
+    // tf32 w: lanes read 8 bytes, half a warp at a time; its 16 lanes are 8 pairs of one chunk each.
+    for (int part = 0; part < 2; ++part)
         for (int half = 0; half < 2; ++half)
             EXPECT_EQ((bank_groups<Swizzle<4>, 256, 4>([&](int i) {
-                          const int t = i % 4, g = (quarter * 8 + i) / 4;
-                          return std::pair(half * 4 + t, 4 * g);
+                          const int t = i % 4, g = part * 4 + i / 4 * 2;
+                          return std::pair(half * 4 + t, 2 * g);
                       })),
                       8);
 }

@@ -22,55 +22,19 @@ template <class T>
 struct Tiles {
     static constexpr int depth = row_bytes / static_cast<int>(sizeof(T));
     static constexpr Tile tiles[] = {
-        {.rows = 128,
-         .columns = 256,
-         .depth = depth,
-         .warp_rows = 32,
-         .warp_columns = 128,
-         .stages = 3,
-         .strip = 16,
-         .blocks_per_sm = 1,
-         .speed_pct = 98},
-        {.rows = 128,
-         .columns = 128,
-         .depth = depth,
-         .warp_rows = 32,
-         .warp_columns = 128,
-         .stages = 3,
-         .strip = 16,
-         .blocks_per_sm = 2},
-        {.rows = 64,
-         .columns = 128,
-         .depth = depth,
-         .warp_rows = 32,
-         .warp_columns = 64,
-         .stages = 3,
-         .strip = 16,
-         .blocks_per_sm = 2,
-         .speed_pct = 93},
+        // rows, columns, depth, rows and columns of a warp, stages, strip, blocks an SM, speed
+        {128, 256, depth, 32, 128, 3, 16, 1, 98},
+        {128, 128, depth, 32, 128, 3, 16, 2, 100},
+        {64, 128, depth, 32, 64, 3, 16, 2, 93},
     };
 };
 template <>
 struct Tiles<double> {
     static constexpr int depth = row_bytes / 8;
     static constexpr Tile tiles[] = {
-        {.rows = 128,
-         .columns = 128,
-         .depth = depth,
-         .warp_rows = 32,
-         .warp_columns = 64,
-         .stages = 3,
-         .strip = 16,
-         .blocks_per_sm = 1,
-         .speed_pct = 95},
-        {.rows = 64,
-         .columns = 64,
-         .depth = depth,
-         .warp_rows = 32,
-         .warp_columns = 64,
-         .stages = 3,
-         .strip = 16,
-         .blocks_per_sm = 3},
+        // rows, columns, depth, rows and columns of a warp, stages, strip, blocks an SM, speed
+        {128, 128, depth, 32, 64, 3, 16, 1, 95},
+        {64, 64, depth, 32, 64, 3, 16, 3, 100},
     };
 };
 

@@ -22,13 +22,11 @@ namespace kbench::cuda::ladder {
 template <class S>
 using Sums = S[4];
 
-/// Stores sums of products that were computed as their transposes (mma_tf32.cu, mma_fp64.cu), 16 bytes at a time: rows
-/// g and g + 8 of a product are two neighbouring columns of out, and in 32 bits those of the next product the two after
-/// them.
+/// Stores sums of 16 (down) x 8 products that were computed as their transposes (mma_tf32.cu, mma_fp64.cu): rows g and
+/// g + 8 of a product are two neighbouring columns of out.
 template <class T, int down, int across>
 __device__ void store_transposed(const Operands<T>& p, const Sums<T> (&sums)[down][across], int row, int column,
                                  int lane) {
-    constexpr int width = vector_width<T>;
 #pragma unroll
     for (int i = 0; i < down; ++i)
 #pragma unroll
@@ -36,12 +34,10 @@ __device__ void store_transposed(const Operands<T>& p, const Sums<T> (&sums)[dow
             const int to_row = row + i * 8 + lane % 4 * 2 + e;
             if (to_row >= p.m) continue;
 #pragma unroll
-            for (int j = 0; j < across; j += width / 2) {
-                const int to_column = column + j * 16 + lane / 4 * width;
-                Vector<T, width> chunk;
-#pragma unroll
-                for (int c = 0; c < width; ++c) chunk.elements[c] = sums[i][j + c / 2][c % 2 * 2 + e];
-                store_inside(p.out + to_row * p.ld_out + to_column, chunk, p.n - to_column, p.vector_out);
+            for (int j = 0; j < across; ++j) {
+                const int to_column = column + j * 16 + lane / 4 * 2;
+                const Vector<T, 2> pair{sums[i][j][e], sums[i][j][2 + e]};
+                store_inside(p.out + to_row * p.ld_out + to_column, pair, p.n - to_column, p.vector_out);
             }
         }
 }

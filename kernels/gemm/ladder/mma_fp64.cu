@@ -19,32 +19,10 @@ struct Core {
     /// tensor cores of sm_90 and sm_80 do 2 and 1 for each byte that shared memory can deliver. Few warps are enough:
     /// each has 16 products under way, of 32 cycles each.
     static constexpr Tile tiles[] = {
-        {.rows = 128,
-         .columns = 128,
-         .depth = 16,
-         .warp_rows = 64,
-         .warp_columns = 32,
-         .stages = 4,
-         .strip = 16,
-         .blocks_per_sm = 1},
-        {.rows = 128,
-         .columns = 64,
-         .depth = 16,
-         .warp_rows = 64,
-         .warp_columns = 32,
-         .stages = 4,
-         .strip = 16,
-         .blocks_per_sm = 2,
-         .speed_pct = 98},
-        {.rows = 64,
-         .columns = 64,
-         .depth = 16,
-         .warp_rows = 32,
-         .warp_columns = 32,
-         .stages = 4,
-         .strip = 16,
-         .blocks_per_sm = 2,
-         .speed_pct = 94},
+        // rows, columns, depth, rows and columns of a warp, stages, strip, blocks an SM, speed
+        {128, 128, 16, 64, 32, 4, 16, 1, 100},
+        {128, 64, 16, 64, 32, 4, 16, 2, 98},
+        {64, 64, 16, 32, 32, 4, 16, 2, 94},
     };
 
     /// Lanes read 4 neighbouring chunks of 2 neighbouring rows at a time.

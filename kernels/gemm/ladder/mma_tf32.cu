@@ -1,9 +1,10 @@
 // Rung 5 in tf32: mma.sync.m16n8k8 on fp32 operands, fp32 sums. What the rung changes: mma.cuh.
 //
 // No ldmatrix transposes 32-bit elements. So the transpose of out is computed, w^T x^T: a lane's fragment of w^T takes
-// rows g and g + 8 at two depths, and which columns of w those rows are is free. As columns 4 g and 4 g + 1, with
-// 4 g + 2 and 4 g + 3 in the next product, each read of 16 bytes along a row of w puts four registers where two
-// products want them, and sums are stored four by four.
+// rows g and g + 8 at two depths, and which columns of w those rows are is free. As two neighbouring columns, each read
+// of 8 bytes along a row of w puts two registers where the product wants them, and sums are stored two by two.
+// Reads of 16 bytes, for two products at once, give four registers in a row that two products share: each had to be
+// moved, which doubled the instructions executed.
 //
 // Operands go to the tensor cores as they are, which drop the last 13 bits, as wgmma does with operands in shared
 // memory. Rounding them would take three instructions an element (cvt.rna.tf32 on sm_80 and sm_90), 96 for the 32
@@ -21,41 +22,11 @@ struct Core {
     static constexpr int rows = 8, columns = 16, depth = 8, width = vector_width<T>;
     static constexpr int fragment_sets = 2;
     static constexpr Tile tiles[] = {
-        {.rows = 128,
-         .columns = 256,
-         .depth = 32,
-         .warp_rows = 64,
-         .warp_columns = 64,
-         .stages = 4,
-         .strip = 16,
-         .blocks_per_sm = 1},
-        {.rows = 128,
-         .columns = 256,
-         .depth = 32,
-         .warp_rows = 64,
-         .warp_columns = 64,
-         .stages = 3,
-         .strip = 16,
-         .blocks_per_sm = 1,
-         .speed_pct = 99},
-        {.rows = 128,
-         .columns = 128,
-         .depth = 32,
-         .warp_rows = 64,
-         .warp_columns = 64,
-         .stages = 3,
-         .strip = 16,
-         .blocks_per_sm = 2,
-         .speed_pct = 84},
-        {.rows = 64,
-         .columns = 64,
-         .depth = 32,
-         .warp_rows = 32,
-         .warp_columns = 32,
-         .stages = 4,
-         .strip = 16,
-         .blocks_per_sm = 3,
-         .speed_pct = 54},
+        // rows, columns, depth, rows and columns of a warp, stages, strip, blocks an SM, speed
+        {128, 256, 32, 64, 64, 4, 16, 1, 100},
+        {128, 256, 32, 64, 64, 3, 16, 1, 99},
+        {128, 128, 32, 64, 64, 3, 16, 2, 84},
+        {64, 64, 32, 32, 32, 4, 16, 3, 54},
     };
 
     /// ldmatrix reads one chunk, here 4 elements along k, of 8 neighbouring rows at a time.
@@ -73,35 +44,35 @@ struct Core {
         }
     }
 
-    /// w as it is: 8 lanes read two neighbouring chunks of 4 neighbouring rows at a time.
+    /// w as it is: lanes read 8 bytes each, 16 of them two neighbouring chunks of 4 neighbouring rows at a time.
     template <Tile tile, bool transposed>
     struct W {
         using Banks = Swizzle<4>;
         template <int products>
         static __device__ void read(FragmentW (&fragments)[products], const T* w, int column, int step, int lane) {
 #pragma unroll
-            for (int i = 0; i < products; i += 2)
+            for (int i = 0; i < products; ++i)
 #pragma unroll
                 for (int half = 0; half < 2; ++half) {
-                    const auto four =
-                        Vector<T, 4>::load(w + swizzled<Banks, tile.columns, width>(step * 8 + half * 4 + lane % 4,
-                                                                                    column + i * 16 + lane / 4 * 4));
-#pragma unroll
-                    for (int j = 0; j < 4; ++j) fragments[i + j / 2][2 * half + j % 2] = four.elements[j];
+                    const auto pair =
+                        Vector<T, 2>::load(w + swizzled<Banks, tile.columns, width>(step * 8 + half * 4 + lane % 4,
+                                                                                    column + i * 16 + lane / 4 * 2));
+                    fragments[i][2 * half] = pair.elements[0];
+                    fragments[i][2 * half + 1] = pair.elements[1];
                 }
         }
     };
-    /// w transposed: ldmatrix reads one chunk of 8 rows 4 apart at a time.
+    /// w transposed: ldmatrix reads one chunk of 8 rows 2 apart at a time.
     template <Tile tile>
     struct W<tile, true> {
-        using Banks = Swizzle<8, 4>;
+        using Banks = Swizzle<8, 2>;
         template <int products>
         static __device__ void read(FragmentW (&fragments)[products], const T* w, int column, int step, int lane) {
 #pragma unroll
             for (int i = 0; i < products; ++i) {
                 unsigned all[4];
-                const int row = column + i / 2 * 32 + lane % 8 * 4 + i % 2 * 2 + lane / 8 % 2;
-                ldmatrix_x4(all, w + swizzled<Banks, tile.depth, width>(row, step * 8 + lane / 16 * 4));
+                ldmatrix_x4(all, w + swizzled<Banks, tile.depth, width>(column + i * 16 + lane % 8 * 2 + lane / 8 % 2,
+                                                                        step * 8 + lane / 16 * 4));
 #pragma unroll
                 for (int j = 0; j < 4; ++j) fragments[i][j] = __uint_as_float(all[j]);
             }
