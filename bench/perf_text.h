@@ -1,4 +1,4 @@
-// What perf.cpp reads out of the text files that Linux has about counters.
+// What perf_events.cpp and perf_memory.cpp read out of the text files that Linux has about counters.
 #pragma once
 
 #include <cstdint>
