@@ -4,7 +4,7 @@
 // thread (8 x 8 in fp64), and stalls on global loads (long_scoreboard) and most of those at barriers should go. A
 // warp's lanes form 4 x 8 threads, so that it reads 32 + 128 distinct values for 4096 products. x stays as it lies, a
 // thread reading 16 bytes along k of each of its rows; what the next step multiplies is read before this one is
-// multiplied. Expect issue slots and the FMA pipes near their roof, and occupancy lower once more.
+// multiplied. In fp32, where rung 3 hid its waiting already, the gain is 7 % fewer instructions; occupancy is lower.
 #include <utility>
 
 #include "kernels/gemm/ladder/launch.cuh"
@@ -17,7 +17,7 @@ namespace {
 constexpr int row_bytes = 128;
 
 /// The tiles of each type, largest first. For 8 rows and 16 columns a thread reads 6 vectors at each k for 128 products
-/// (fp32); 8 x 8 would read 4 for 64, which is all that shared memory can deliver to 128 FMA lanes an SM.
+/// (fp32); 8 x 8 would read 4 for 64.
 template <class T>
 struct Tiles {
     static constexpr int depth = row_bytes / static_cast<int>(sizeof(T));

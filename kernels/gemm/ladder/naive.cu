@@ -1,7 +1,7 @@
 // Rung 1, naive: one thread computes one element of out, reading a row of x and a column of w from global memory.
 //
-// A product and sum costs two loads, so the load units and not the arithmetic set the time: expect the L1's throughput
-// near its roof, FMA pipes nearly idle, and stalls on the L1's queue (lg_throttle) and on loads (long_scoreboard).
+// A product and sum costs two loads, so the load units and not the arithmetic set the time: the L1 is the busiest unit
+// and FMA pipes are nearly idle. Its latency shows before its roof does: warps wait for loads (long_scoreboard).
 #include "kernels/gemm/ladder/launch.cuh"
 
 namespace kbench::cuda::ladder {

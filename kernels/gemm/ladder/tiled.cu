@@ -2,9 +2,8 @@
 // element's 32 products out of them.
 //
 // Against naive: an element of x or w is read from global memory once for 32 products, not once for each warp that
-// needs it. Expect global load sectors to fall 20 times (5 for 32 products of fp32 become 1/4); the loads that remain
-// go to shared memory, 5 for 4 x 32 products where there were 8, and its queue is now the limit (mio_throttle,
-// short_scoreboard).
+// needs it. Global load sectors fall 20 times (5 for 32 products of fp32 become 1/4); the loads that remain go to
+// shared memory, and its queue is now the limit (mio_throttle, short_scoreboard).
 #include "kernels/gemm/ladder/launch.cuh"
 
 namespace kbench::cuda::ladder {
