@@ -193,8 +193,11 @@ ParsedMicro parse_micro(const std::vector<std::string>& arguments) {
             own.push_back(argument);
             continue;
         }
-        if (argument.starts_with(min_time)) request.device_s = parse_min_time(argument);
-        parsed.benchmark_arguments.push_back(argument);
+        // Handed on as a plain number, which every version of Google Benchmark reads.
+        if (argument.starts_with(min_time))
+            request.device_s = parse_min_time(argument);
+        else
+            parsed.benchmark_arguments.push_back(argument);
     }
     parsed.benchmark_arguments[1] = fmt::format("{}{}", min_time, request.device_s);
     constexpr CommandText command{"kbench micro",
