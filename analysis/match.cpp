@@ -39,19 +39,27 @@ constexpr Axis axes[] = {
 };
 constexpr std::size_t always_named = 3;
 
-/// The distinct values of an axis: "1,4".
-std::string values(const Result& result, const Axis& axis) {
+/// The distinct values of an axis.
+std::vector<std::string> values(const Result& result, const Axis& axis) {
     std::vector<std::string> distinct;
     for (const Point& point : result.points)
         if (std::ranges::find(distinct, axis.value(point)) == distinct.end()) distinct.push_back(axis.value(point));
-    return fmt::format("{}", fmt::join(distinct, ","));
+    return distinct;
+}
+
+/// "1,4", and of many the first few: microbenchmarks may have hundreds of names.
+std::string listed(std::vector<std::string> values) {
+    constexpr std::size_t most = 4;
+    const std::size_t all = values.size();
+    values.resize(std::min(all, most));
+    return fmt::format("{}{}", fmt::join(values, ","), all > most ? fmt::format(" (and {} more)", all - most) : "");
 }
 
 std::string described(const Result& result, const Result& other) {
     std::vector<std::string> parts;
     for (std::size_t i = 0; i < std::size(axes); ++i)
-        if (const std::string mine = values(result, axes[i]); i < always_named || mine != values(other, axes[i]))
-            parts.push_back(fmt::format("{}{}", axes[i].before, mine));
+        if (const auto mine = values(result, axes[i]); i < always_named || mine != values(other, axes[i]))
+            parts.push_back(fmt::format("{}{}", axes[i].before, listed(mine)));
     return fmt::format("{}", fmt::join(parts, " "));
 }
 

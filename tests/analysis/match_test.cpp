@@ -1,6 +1,7 @@
 // What stands beside what: points by what was run, steps by the ops that they compute however they are fused.
 #include "analysis/match.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -71,6 +72,12 @@ TEST(MatchPoints, ARefusalNamesTheDifference) {
     EXPECT_EQ(refusal(a, of_points("b", {longer, unfused})),
               "no point in common: a/result.json is gpt2 fp16 batch 1 seq 100 attention fused; b/result.json is gpt2 "
               "fp16 batch 1 seq 1024,100 attention fused,unfused");
+    std::vector<Point> many;
+    for (int i = 0; i < 7; ++i) many.push_back(with(fmt::format("m{}", i), Precision::fp16, 1));
+    EXPECT_EQ(
+        refusal(a, of_points("b", many)),
+        "no point in common: a/result.json is gpt2 fp16 batch 1; b/result.json is m0,m1,m2,m3 (and 3 more) fp16 batch "
+        "1");
     EXPECT_EQ(refusal(a, of_points("b", {})), "b/result.json holds no points");
 }
 
