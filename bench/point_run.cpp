@@ -33,18 +33,6 @@ constexpr double marginal_patience = 15;
 /// Op kinds with less than this share of the steps' time have no marginal cost: it would be lost in the noise.
 constexpr double marginal_share = 0.01;
 
-/// Adds the wall time of a scope to a named phase.
-class PhaseTimer {
-  public:
-    PhaseTimer(Point& point, std::string phase) : point_(point), phase_(std::move(phase)) {}
-    ~PhaseTimer() { point_.phase_seconds[phase_] += std::chrono::duration<double>(Clock::now() - start_).count(); }
-
-  private:
-    Point& point_;
-    std::string phase_;
-    Clock::time_point start_ = Clock::now();
-};
-
 std::string gigabytes(std::int64_t bytes) { return fmt::format("{:.2f} GB", static_cast<double>(bytes) * 1e-9); }
 
 }  // namespace

@@ -2,11 +2,13 @@
 // model takes all of them (run.h), a single op some (micro/).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/result.h"
@@ -41,6 +43,21 @@ class Progress {
   private:
     bool terminal_;
     std::size_t shown_ = 0;
+};
+
+/// Adds the wall time of a scope to a named phase of the point, which must stay where it is meanwhile.
+class PhaseTimer {
+  public:
+    PhaseTimer(Point& point, std::string phase) : point_(point), phase_(std::move(phase)) {}
+    ~PhaseTimer() { point_.phase_seconds[phase_] += std::chrono::duration<double>(Clock::now() - start_).count(); }
+    PhaseTimer(const PhaseTimer&) = delete;
+    PhaseTimer& operator=(const PhaseTimer&) = delete;
+
+  private:
+    using Clock = std::chrono::steady_clock;
+    Point& point_;
+    std::string phase_;
+    Clock::time_point start_ = Clock::now();
 };
 
 /// Memory on paper as the providers announce it, before any computation is made.

@@ -70,6 +70,7 @@ int micro_command(const std::vector<std::string>& arguments, const std::string& 
                                                        write_result_files(request.out, result);
                                                        saved = Clock::now();
                                                    });
+    write_result_files(request.out, result);  // before roofs are measured for a minute, perhaps
     const int stopped = StopSignals::asked();
     if (stopped == 0 && mend_low_ceilings(ceiling_source(*backend), request.ceilings, ceiling_file(cache), result))
         fmt::print(stderr,

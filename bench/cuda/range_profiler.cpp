@@ -35,16 +35,10 @@ Params sized(std::size_t bytes) {
 /// Kept, since trying the orders of counters takes a quarter of a second, and a session counts the same ones often.
 const PassPlan& plan(int device, const std::string& chip, const std::vector<std::string>& counters) {
     static std::map<std::pair<int, std::vector<std::string>>, PassPlan> plans;
-    const auto [known, is_new] = plans.try_emplace({device, counters});
-    if (is_new) {
-        try {
-            known->second = plan_passes(chip, counters, counter_availability(device));
-        } catch (...) {
-            plans.erase(known);
-            throw;
-        }
-    }
-    return known->second;
+    const std::pair key{device, counters};
+    const auto known = plans.find(key);
+    if (known != plans.end()) return known->second;
+    return plans.emplace(key, plan_passes(chip, counters, counter_availability(device))).first->second;
 }
 
 }  // namespace
@@ -63,7 +57,8 @@ std::vector<std::uint8_t> counter_availability(int device) {
     return image;
 }
 
-RangeProfiler::RangeProfiler(int device, const std::string& chip, std::vector<std::string> counters, std::size_t ranges)
+RangeProfiler::RangeProfiler(int device, const std::string& chip, const std::vector<std::string>& counters,
+                             std::size_t ranges)
     : device_(device), ranges_(ranges), host_(chip, counter_availability(device)) {
     const PassPlan& passes = plan(device_, chip, counters);
     counters_ = passes.counters;

@@ -22,7 +22,7 @@ std::vector<std::uint8_t> counter_availability(int device);
 class RangeProfiler {
   public:
     /// `ranges`: how many there are in a pass. Throws DeviceError.
-    RangeProfiler(int device, const std::string& chip, std::vector<std::string> counters, std::size_t ranges);
+    RangeProfiler(int device, const std::string& chip, const std::vector<std::string>& counters, std::size_t ranges);
     ~RangeProfiler();
     RangeProfiler(const RangeProfiler&) = delete;
     RangeProfiler& operator=(const RangeProfiler&) = delete;

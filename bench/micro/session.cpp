@@ -190,14 +190,13 @@ std::vector<double> MicroSession::untimed_chunk() {
 }
 
 Sampled MicroSession::take(const SamplerOptions& sampler) {
-    const auto start = Clock::now();
+    const PhaseTimer timer(current_point(), "measure");
     ConditionSampler conditions(backend_.machine_state());
     conditions.start();
     Sampled sampled = kbench::sample([this] { return chunk(); }, sampler,
                                      [&conditions] { return discards_sample(conditions.throttle_mask_now()); });
     current_point().conditions = conditions.stop();
     current_point().conditions.throttled_samples = sampled.throttled;
-    current_point().phase_seconds["measure"] += seconds_since(start);
     return sampled;
 }
 
@@ -231,7 +230,6 @@ void MicroSession::prepare(const MicroCase& micro) {
                                   backend_.column_multiple(micro.precision));
         };
         const bool on_gpu = backend_.kind() == BackendKind::cuda;
-        const auto start = Clock::now();
         const Model once = make_problem_model(problem, 1, 1);
         assign(once);  // before the arithmetic of sets: a reason of the provider's comes first
         StepResult one;
@@ -241,7 +239,6 @@ void MicroSession::prepare(const MicroCase& micro) {
         const RunShape shape = run_shape(micro.cache, current_bytes_, static_cast<double>(backend_.cache_bytes()),
                                          least_us(one, roofs_), on_gpu ? gpu_launch_us : 0);
         model_ = std::make_unique<Model>(make_problem_model(problem, shape.sets, shape.runs));
-        point.phase_seconds["assign"] = seconds_since(start);
         run_.emplace(options_, backend_, point, result_.warnings, progress_, micro.name());
         run_->plan(*model_, assign(*model_), [&](std::int64_t) {
             return fmt::format("{} sets of operands are needed to find caches cold", shape.sets);

@@ -21,11 +21,12 @@ constexpr int row_bytes = 128;
 template <class T>
 struct Tiles {
     static constexpr int depth = row_bytes / static_cast<int>(sizeof(T));
+    static constexpr bool is_fp32 = sizeof(T) == 4;
     static constexpr Tile tiles[] = {
         // rows, columns, depth, rows and columns of a warp, stages, strip, blocks an SM, speed
-        {128, 256, depth, 32, 128, 3, 16, 1, 98},
-        {128, 128, depth, 32, 128, 3, 16, 2, 100},
-        {64, 128, depth, 32, 64, 3, 16, 2, 93},
+        {128, 256, depth, 32, 128, 3, 16, 1, is_fp32 ? 98 : 100},
+        {128, 128, depth, 32, 128, 3, 16, 2, is_fp32 ? 100 : 98},
+        {64, 128, depth, 32, 64, 3, 16, 2, is_fp32 ? 91 : 94},
     };
 };
 template <>
