@@ -72,13 +72,14 @@ int micro_command(const std::vector<std::string>& arguments, const std::string& 
                                                    });
     write_result_files(request.out, result);  // before roofs are measured for a minute, perhaps
     const int stopped = StopSignals::asked();
-    if (stopped == 0 && mend_low_ceilings(ceiling_source(*backend), request.ceilings, ceiling_file(cache), result))
+    if (stopped == 0 && mend_low_ceilings(ceiling_source(*backend), request.ceilings, ceiling_file(cache), result)) {
+        write_result_files(request.out, result);
         fmt::print(stderr,
                    "kbench: a step beat its roof, so roofs were measured again: shares of them are too high above, and "
                    "right in the result (`kbench table {}`)\n",
                    request.out.string());
+    }
     for (const std::string& warning : result.warnings) fmt::print(stderr, "kbench: {}\n", warning);
-    write_result_files(request.out, result);
     fmt::print(stderr, "wrote {0}/result.json and steps.csv\n", request.out.string());
     if (stopped != 0) {
         fmt::print(stderr, "kbench: stopped by SIG{} after {} of {} benchmarks\n", sigabbrev_np(stopped),
