@@ -89,8 +89,9 @@ class Backend {
     /// Times of all steps from one run of the whole plan with a mark between steps.
     virtual StepTimes step_times() = 0;
 
-    /// Records every kernel of `runs` forwards, in turn with as many without records, after `warm_up_s` of the same
-    /// work, so that clocks are those of a busy device. Throws DeviceError where that cannot be done.
+    /// Records every kernel of `runs` forwards (fewer where they are long), in turn with as many without records, after
+    /// `warm_up_s` of the same work, so that clocks are those of a busy device. Throws DeviceError where that cannot be
+    /// done.
     virtual StepKernels record_kernels(int runs, double warm_up_s) = 0;
     /// A way to take samples of what running every step of op kind `op` twice in a row adds to the forward,
     /// milliseconds: each is one such forward less the plain ones next to it. Valid until the next prepare().

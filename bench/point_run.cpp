@@ -69,15 +69,27 @@ Layout estimate_layout(const Model& model, Precision precision, const std::vecto
 
 std::int64_t plannable_bytes(const Backend& backend) { return backend.free_bytes() - reserved_bytes; }
 
+std::int64_t needed_bytes(const MemoryPlan& memory, const Backend& backend) {
+    if (backend.kind() != BackendKind::cpu) return memory.total();
+    const std::int64_t logits = memory.bytes[static_cast<std::size_t>(Role::logits)];
+    return memory.total() + 2 * std::min(logits, Logits::usual_bytes);
+}
+
 PointRun::PointRun(const PointOptions& options, Backend& backend, Point& point, std::vector<std::string>& warnings,
-                   Progress& progress, std::string label)
+                   Progress& progress, std::string label, std::function<void()> between)
     : options_(options),
       backend_(backend),
       point_(point),
       warnings_(warnings),
       progress_(progress),
-      label_(std::move(label)) {
+      label_(std::move(label)),
+      between_(std::move(between)) {
     point_.verification.enabled = options_.verify;
+}
+
+void PointRun::step(const std::string& what) {
+    if (between_) between_();
+    progress_.show(label_ + ": " + what);
 }
 
 void PointRun::refuse_if_too_large(std::int64_t needed, const std::function<std::string(std::int64_t)>& hint) const {
@@ -92,10 +104,10 @@ void PointRun::plan(const Model& model, std::vector<AssignedStep> steps,
                     const std::function<std::string(std::int64_t)>& hint) {
     step("plan");
     const PhaseTimer timer(point_, "plan");
-    refuse_if_too_large(estimate_layout(model, point_.precision, steps).memory.total(), hint);
+    refuse_if_too_large(needed_bytes(estimate_layout(model, point_.precision, steps).memory, backend_), hint);
     plan_.emplace(model, point_.precision, std::move(steps));
     point_.memory = plan_->layout().memory;
-    refuse_if_too_large(point_.memory.total(), hint);
+    refuse_if_too_large(needed_bytes(point_.memory, backend_), hint);
     describe_steps();
 }
 
@@ -207,12 +219,12 @@ void PointRun::measure() {
 }
 
 void PointRun::time_steps() {
-    step("steps");
     const PhaseTimer timer(point_, "steps");
     std::vector<std::vector<double>> times(point_.steps.size());
     std::vector<double> overheads, whole_ms;
     const auto start = Clock::now();
     for (int r = 0; r < options_.step_runs; ++r) {
+        step("steps");
         const StepTimes run = backend_.step_times();
         overheads.push_back(run.overhead_us);
         if (run.whole_us > 0) whole_ms.push_back(run.whole_us * 1e-3);
@@ -279,6 +291,7 @@ void PointRun::measure_marginal_costs() {
     const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
     while (!chunks.empty() && (differences.back().size() < fewest || seconds() < options_.marginal_s))
         for (std::size_t op = 0; op < chunks.size(); ++op) {
+            step("marginal costs");
             const std::vector<double> more = chunks[op]();
             differences[op].insert(differences[op].end(), more.begin(), more.end());
         }
@@ -333,15 +346,18 @@ void PointRun::check_logits(const std::optional<std::filesystem::path>& dump) {
     const Plan& plan = *plan_;
     step("logits");
     const PhaseTimer timer(point_, "logits");
-    const Logits logits = Logits::download(plan, backend_);
-    if (const std::int64_t bad = logits.count_not_finite(); bad > 0)
+    const Operand& all = plan.logits_operand();
+    if (const std::int64_t bad = count_not_finite_logits(plan, backend_); bad > 0)
         throw MeasurementError(fmt::format("{} of {} logits are not finite in {}: the times are of no use", bad,
-                                           logits.count(), name(point_.precision)));
+                                           all.rows * all.columns, name(point_.precision)));
+    const std::int64_t kept_bytes = dump ? all.bytes() : Logits::usual_bytes;
+    const Logits logits = Logits::download(plan, backend_, kept_bytes);
     const auto start = Clock::now();
     for (int repeat = 0; repeat < options_.logits_repeats; ++repeat) {
+        step("logits");
         if (std::chrono::duration<double>(Clock::now() - start).count() > 1) break;  // a slow model: one will do
         backend_.measurements().front().chunk();
-        const std::string difference = logits.difference(Logits::download(plan, backend_));
+        const std::string difference = logits.difference(Logits::download(plan, backend_, kept_bytes));
         if (difference.empty()) continue;
         warnings_.push_back(
             fmt::format("{} batch {} seq {} {} {}: {}; a race in a kernel does this, or a library "

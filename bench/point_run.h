@@ -66,12 +66,16 @@ Layout estimate_layout(const Model& model, Precision precision, const std::vecto
 /// Bytes of `backend` that a plan may take.
 std::int64_t plannable_bytes(const Backend& backend);
 
+/// Bytes of the backend's memory that a point with such a plan takes: on a CPU the logits of two forwards are kept
+/// beside it to be compared.
+std::int64_t needed_bytes(const MemoryPlan& memory, const Backend& backend);
+
 /// Fills in `point`, part by part, in the order of the functions. `label` stands before the name of each part in the
-/// progress line.
+/// progress line. `between` is called before each part and within long ones; what it throws ends the part.
 class PointRun {
   public:
     PointRun(const PointOptions& options, Backend& backend, Point& point, std::vector<std::string>& warnings,
-             Progress& progress, std::string label);
+             Progress& progress, std::string label, std::function<void()> between = {});
 
     /// Throws Unsupported when the plan does not fit into memory; `hint` then says, of so many bytes, what would.
     void plan(const Model& model, std::vector<AssignedStep> steps,
@@ -92,7 +96,7 @@ class PointRun {
     const Plan& planned() const { return *plan_; }
 
   private:
-    void step(const std::string& what) { progress_.show(label_ + ": " + what); }
+    void step(const std::string& what);
     void refuse_if_too_large(std::int64_t needed, const std::function<std::string(std::int64_t)>& hint) const;
     void describe_steps();
 
@@ -102,6 +106,7 @@ class PointRun {
     std::vector<std::string>& warnings_;
     Progress& progress_;
     std::string label_;
+    std::function<void()> between_;
     std::optional<Plan> plan_;
 };
 

@@ -111,7 +111,7 @@ class Sweep {
     std::optional<std::int64_t> planned_bytes(const Point& point, std::int64_t batch) const {
         try {
             const Model model = model_of(point, batch);
-            return Plan(model, point.precision, assign(model, point.precision)).layout().memory.total();
+            return needed_bytes(Plan(model, point.precision, assign(model, point.precision)).layout().memory, backend_);
         } catch (const DeviceError&) {
             return std::nullopt;
         }
@@ -123,7 +123,8 @@ class Sweep {
         const std::int64_t announced = largest_batch(
             [&](std::int64_t batch) {
                 const Model model = model_of(point, batch);
-                return estimate_layout(model, point.precision, assign(model, point.precision)).memory.total();
+                const Layout layout = estimate_layout(model, point.precision, assign(model, point.precision));
+                return needed_bytes(layout.memory, backend_);
             },
             available);
         std::int64_t fits = 0, over = announced + 1;
@@ -155,28 +156,25 @@ class Sweep {
 
         PointRun run(options_, backend_, point, warnings, progress_,
                      fmt::format("{} {} {} batch {} seq {} {}", number, point.backend, point.model, point.batch,
-                                 point.seq, name(point.precision)));
-        const auto part = [](auto&& measure_part) {
-            if (StopSignals::asked() != 0) throw Stopped();
-            measure_part();
-        };
-        part([&] {
-            run.plan(model, assign(model, point.precision), [&](std::int64_t available) -> std::string {
-                const std::int64_t fits = largest(point, available);
-                return fits > 0 ? fmt::format("the largest batch that fits is {}", fits) : "not even batch 1 fits";
-            });
+                                 point.seq, name(point.precision)),
+                     [] {
+                         if (StopSignals::asked() != 0) throw Stopped();
+                     });
+        run.plan(model, assign(model, point.precision), [&](std::int64_t available) -> std::string {
+            const std::int64_t fits = largest(point, available);
+            return fits > 0 ? fmt::format("the largest batch that fits is {}", fits) : "not even batch 1 fits";
         });
         const std::vector<std::int32_t> tokens =
             options_.tokens ? read_tokens(*options_.tokens, point.batch, point.seq, model.vocab)
                             : random_tokens(options_.seed, point.batch, point.seq, model.vocab);
-        if (options_.verify) part([&] { run.verify(); });
-        part([&] { run.load(weights, tokens); });
-        part([&] { run.measure(); });
-        part([&] { run.time_steps(); });
-        part([&] { run.check_logits(options_.dump_logits); });
-        part([&] { run.record_kernels(); });
-        part([&] { run.measure_marginal_costs(); });
-        part([&] { run.count(); });
+        if (options_.verify) run.verify();
+        run.load(weights, tokens);
+        run.measure();
+        run.time_steps();
+        run.check_logits(options_.dump_logits);
+        run.record_kernels();
+        run.measure_marginal_costs();
+        run.count();
         run.warn_of_other_precisions();
     }
 

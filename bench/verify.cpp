@@ -4,11 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <cstring>
+#include <limits>
+#include <memory>
 #include <random>
 #include <set>
 
+#include "bench/convert.h"
+#include "bench/device_rows.h"
 #include "bench/evaluate.h"
 #include "bench/random.h"
 #include "models/error.h"
@@ -67,59 +71,85 @@ std::vector<Element> choose_elements(const StepKind& kind, const Operand& out, s
     return elements;
 }
 
-/// Where an operand's columns mean more than a number: row i of scores has -inf right of i in masked scores.
+/// Row i of scores has -inf right of i in masked scores.
 void mask_scores(std::byte* data, const Operand& operand, std::int64_t seq) {
-    const double infinity = std::numeric_limits<double>::infinity();
+    constexpr double infinity = -std::numeric_limits<double>::infinity();
+    std::array<std::byte, sizeof infinity> pattern;
+    convert(DataType::fp64, &infinity, operand.type, pattern.data(), 1);
+    const auto size = static_cast<std::int64_t>(size_of(operand.type));
+#pragma omp parallel for schedule(static)
     for (std::int64_t r = 0; r < operand.rows; ++r)
-        for (std::int64_t c = r % seq + 1; c < operand.columns; ++c) {
-            std::byte* at = data + (r * operand.stride + c) * static_cast<std::int64_t>(size_of(operand.type));
-            switch (operand.type) {
-                case DataType::fp16: {
-                    const std::uint16_t bits = 0xfc00;
-                    std::memcpy(at, &bits, sizeof bits);
-                    break;
-                }
-                case DataType::bf16: {
-                    const std::uint16_t bits = 0xff80;
-                    std::memcpy(at, &bits, sizeof bits);
-                    break;
-                }
-                case DataType::fp32: {
-                    const auto value = static_cast<float>(-infinity);
-                    std::memcpy(at, &value, sizeof value);
-                    break;
-                }
-                case DataType::fp64: {
-                    const double value = -infinity;
-                    std::memcpy(at, &value, sizeof value);
-                    break;
-                }
-                case DataType::int32: break;
-            }
-        }
+        for (std::int64_t c = r % seq + 1; c < operand.columns; ++c)
+            std::copy_n(pattern.begin(), size, data + (r * operand.stride + c) * size);
 }
 
-/// Seeded random contents: N(0, 1) for activations, weights of the size that keeps sums near 1, tokens in range.
-std::vector<std::byte> operand_contents(const StepKind& kind, const Operand& operand, std::uint64_t seed) {
-    std::vector<std::byte> data(static_cast<std::size_t>(operand.bytes()));
-    if (operand.use == OperandUse::output) return data;
+/// Seeded random contents: N(0, 1) for activations, weights of the size that keeps sums near 1, tokens in range; rows
+/// that pad the operand are 0.
+void fill_operand(const StepKind& kind, const Operand& operand, std::uint64_t seed, std::byte* data) {
+    const std::int64_t used = operand.rows * operand.stride * static_cast<std::int64_t>(size_of(operand.type));
+    std::fill(data + used, data + operand.bytes(), std::byte{0});
     if (operand.type == DataType::int32) {
         const auto& embedding = std::get<Embedding>(kind);
-        fill_tokens(seed, embedding.vocab, static_cast<std::int64_t>(operand.rows * operand.columns),
-                    reinterpret_cast<std::int32_t*>(data.data()));
-        return data;
+        fill_tokens(seed, embedding.vocab, operand.rows * operand.columns, reinterpret_cast<std::int32_t*>(data));
+        return;
     }
     double deviation = 1.0;
     if (operand.use == OperandUse::weight && operand.rows > 1 && std::holds_alternative<GemmStep>(kind))
         deviation = 1.0 / std::sqrt(static_cast<double>(std::get<GemmStep>(kind).gemm.k));
-    fill_normal(seed, operand.name, deviation, operand.type, data.data(), operand.rows * operand.stride);
-    if (const auto* softmax = std::get_if<Softmax>(&kind)) mask_scores(data.data(), operand, softmax->width);
-    return data;
+    fill_normal(seed, operand.name, deviation, operand.type, data, operand.rows * operand.stride);
+    if (const auto* softmax = std::get_if<Softmax>(&kind)) mask_scores(data, operand, softmax->width);
 }
 
-View view_of(const Operand& operand, const std::vector<std::byte>& data) {
-    return {data.data(), operand.type, operand.rows, operand.columns, operand.stride};
-}
+/// A step's operands on the device, and on the host what the reference reads of them: no output, which at the largest
+/// batches may be all that the device can hold. On a CPU both are the same memory unless a layout is packed.
+class StepOperands {
+  public:
+    StepOperands(const VerifyTarget& target, Precision precision, Backend& backend, std::uint64_t seed)
+        : list_(operands(*target.kind, precision)) {
+        for (std::size_t i = 0; i < list_.size(); ++i) add(target, backend, i, seed + i);
+    }
+
+    const std::vector<Operand>& list() const { return list_; }
+    std::span<const View> views() const { return views_; }
+    std::span<void* const> pointers() const { return pointers_; }
+
+  private:
+    void add(const VerifyTarget& target, Backend& backend, std::size_t i, std::uint64_t seed) {
+        const Operand& operand = list_[i];
+        const auto bytes = static_cast<std::size_t>(operand.bytes());
+        const std::optional<std::size_t> packed = target.computation->packed_bytes(i);
+        DeviceBuffer& memory = memory_.emplace_back(backend, packed.value_or(bytes));
+        pointers_.push_back(memory.data());
+        View& view = views_.emplace_back(View{nullptr, operand.type, operand.rows, operand.columns, operand.stride});
+        if (operand.use == OperandUse::output) {
+            // NaN in every floating-point format, so that what is not written shows.
+            backend.fill_bytes(memory.data(), 0xff, bytes);
+            return;
+        }
+        auto* data = packed ? nullptr : static_cast<std::byte*>(backend.host_view(memory.data()));
+        const bool shared = data != nullptr;
+        if (!shared) data = host_.emplace_back(std::make_unique_for_overwrite<std::byte[]>(bytes)).get();
+        view.data = data;
+        fill_operand(*target.kind, operand, seed, data);
+        if (packed)
+            target.computation->pack(i, data, memory.data());
+        else if (!shared)
+            backend.upload(memory.data(), data, bytes);
+    }
+
+    std::vector<Operand> list_;
+    std::vector<std::unique_ptr<std::byte[]>> host_;
+    std::vector<View> views_;
+    std::vector<DeviceBuffer> memory_;
+    std::vector<void*> pointers_;
+};
+
+/// What one output should be: elements in the order of rows.
+struct ExpectedOutput {
+    std::size_t operand;
+    std::vector<Element> elements;
+    std::vector<Expected> values;
+};
 
 }  // namespace
 
@@ -133,75 +163,53 @@ static double allowed_error(const Expected& expected, Precision precision, DataT
 VerifiedStep verify_step(const VerifyTarget& target, Precision precision, Backend& backend, std::uint64_t seed) {
     const StepKind& kind = *target.kind;
     const Computation& computation = *target.computation;
-    const std::vector<Operand> list = operands(kind, precision);
-
-    std::vector<std::vector<std::byte>> host;
-    std::vector<View> views;
-    std::vector<DeviceBuffer> memory;
-    std::vector<void*> pointers;
-    for (std::size_t i = 0; i < list.size(); ++i) {
-        host.push_back(operand_contents(kind, list[i], seed + i));
-        views.push_back(view_of(list[i], host.back()));
-        if (const auto packed = computation.packed_bytes(i)) {
-            memory.emplace_back(backend, *packed);
-            computation.pack(i, host.back().data(), memory.back().data());
-        } else {
-            memory.emplace_back(backend, host.back().size());
-            // Outputs start as NaN in every floating-point format, so that what is not written shows.
-            if (list[i].use == OperandUse::output)
-                backend.fill_bytes(memory.back().data(), 0xff, host.back().size());
-            else
-                backend.upload(memory.back().data(), host.back().data(), host.back().size());
-        }
-        pointers.push_back(memory.back().data());
+    StepOperands step(target, precision, backend, seed);
+    // Before the step runs: it may overwrite what it reads.
+    std::vector<ExpectedOutput> outputs;
+    for (std::size_t i = 0; i < step.list().size(); ++i) {
+        const Operand& out = step.list()[i];
+        if (out.use != OperandUse::output && out.use != OperandUse::in_place) continue;
+        ExpectedOutput& output = outputs.emplace_back(ExpectedOutput{i, choose_elements(kind, out, seed), {}});
+        output.values = evaluate(kind, i, step.views(), output.elements);
     }
     DeviceBuffer workspace(backend, computation.workspace_bytes());
-    computation.run(pointers, workspace.data(), backend.stream());
+    computation.run(step.pointers(), workspace.data(), backend.stream());
     backend.synchronize();
 
     VerifiedStep verified{std::string(op_name(kind)), shape_text(kind), target.provider, computation.implementation()};
-    for (std::size_t i = 0; i < list.size(); ++i) {
-        const Operand& out = list[i];
-        if (out.use != OperandUse::output && out.use != OperandUse::in_place) continue;
-        std::vector<std::byte> result(host[i].size());
-        backend.download(result.data(), memory[i].data(), result.size());
-        const View got = view_of(out, result);
-        const auto fail = [&](Element e, double value, double right, double bound) {
-            throw MeasurementError(fmt::format(
-                "verification failed: {} {} of {} by {} ({}), {}: {}[{}, {}] is {:.9g}, the reference says {:.9g}, "
-                "allowed error {:.3g}",
-                verified.op, verified.shape, target.layer, target.provider, verified.implementation, name(precision),
-                out.name, e.row, e.column, value, right, bound));
+    for (const ExpectedOutput& output : outputs) {
+        const Operand& out = step.list()[output.operand];
+        const auto fail = [&](std::int64_t row, std::int64_t column, const std::string& what) {
+            throw MeasurementError(fmt::format("verification failed: {} {} of {} by {} ({}), {}: {}[{}, {}] {}",
+                                               verified.op, verified.shape, target.layer, target.provider,
+                                               verified.implementation, name(precision), out.name, row, column, what));
         };
-        const std::vector<Element> elements = choose_elements(kind, out, seed);
-        const std::vector<Expected> expected = evaluate(kind, i, views, elements);
-        for (std::size_t e = 0; e < elements.size(); ++e) {
-            const double value = got(elements[e].row, elements[e].column);
-            const double bound = allowed_error(expected[e], precision, out.type, computation.roundings());
-            const double error = value == expected[e].value ? 0 : std::abs(value - expected[e].value);
-            if (!(error <= bound)) fail(elements[e], value, expected[e].value, bound);
-            const double ratio = bound > 0 ? error / bound : 0;
-            if (ratio > verified.error_over_bound) {
-                verified.error_over_bound = ratio;
-                verified.worst_error = error;
-                verified.bound_there = bound;
-            }
-        }
-        verified.elements_checked += static_cast<std::int64_t>(elements.size());
-        verified.elements_total += out.rows * out.columns;
-        std::int64_t unwritten = -1;
-#pragma omp parallel for schedule(static)
-        for (std::int64_t r = 0; r < out.rows; ++r)
-            for (std::int64_t c = 0; c < out.columns; ++c)
-                if (std::isnan(got(r, c))) {
-#pragma omp atomic write
-                    unwritten = r * out.columns + c;
+        std::size_t next = 0;
+        visit_rows(backend, step.pointers()[output.operand], out, [&](const View& slab, std::int64_t first) {
+            for (; next < output.elements.size() && output.elements[next].row < first + slab.rows; ++next) {
+                const auto [row, column] = output.elements[next];
+                const Expected& expected = output.values[next];
+                const double value = slab(row - first, column);
+                const double bound = allowed_error(expected, precision, out.type, computation.roundings());
+                const double error = value == expected.value ? 0 : std::abs(value - expected.value);
+                if (!(error <= bound))
+                    fail(row, column,
+                         fmt::format("is {:.9g}, the reference says {:.9g}, allowed error {:.3g}", value,
+                                     expected.value, bound));
+                const double ratio = bound > 0 ? error / bound : 0;
+                if (ratio > verified.error_over_bound) {
+                    verified.error_over_bound = ratio;
+                    verified.worst_error = error;
+                    verified.bound_there = bound;
                 }
-        if (unwritten >= 0)
-            throw MeasurementError(fmt::format(
-                "verification failed: {} {} of {} by {} ({}), {}: {}[{}, {}] was not written, or is not a number",
-                verified.op, verified.shape, target.layer, target.provider, verified.implementation, name(precision),
-                out.name, unwritten / out.columns, unwritten % out.columns));
+            }
+            if (count_nan(slab) == 0) return;
+            for (std::int64_t r = 0; r < slab.rows; ++r)
+                for (std::int64_t c = 0; c < slab.columns; ++c)
+                    if (std::isnan(slab(r, c))) fail(first + r, c, "was not written, or is not a number");
+        });
+        verified.elements_checked += static_cast<std::int64_t>(output.elements.size());
+        verified.elements_total += out.rows * out.columns;
     }
     return verified;
 }

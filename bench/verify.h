@@ -21,7 +21,8 @@ struct VerifyTarget {
 
 /// Runs the step on `backend` with seeded random operands and compares every output with the reference: whole where the
 /// reference is cheap, else at 4096 elements or more chosen by `seed`; and every element of the output must have been
-/// written. Throws MeasurementError naming step, element, both values and the bound when an element exceeds it.
+/// written. The host holds the operands that are read, and of the outputs a slab at a time. Throws MeasurementError
+/// naming step, element, both values and the bound when an element exceeds it.
 VerifiedStep verify_step(const VerifyTarget& target, Precision precision, Backend& backend, std::uint64_t seed);
 
 }  // namespace kbench

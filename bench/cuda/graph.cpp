@@ -73,6 +73,16 @@ Graph::~Graph() {
 
 void Graph::launch(cudaStream_t stream) const { KBENCH_CUDA(cudaGraphLaunch(exec_, stream)); }
 
+double last_launch_ms(cudaStream_t stream, const Graph& graph, int launches) {
+    const Event before, after;
+    for (int i = 1; i < launches; ++i) graph.launch(stream);
+    KBENCH_CUDA(cudaEventRecord(before, stream));
+    graph.launch(stream);
+    KBENCH_CUDA(cudaEventRecord(after, stream));
+    KBENCH_CUDA(cudaStreamSynchronize(stream));
+    return elapsed_ms(before, after);
+}
+
 CapturedWork captured_work(cudaStream_t stream, const std::function<void()>& enqueue) {
     const Capture capture(stream, enqueue);
     CapturedWork work;

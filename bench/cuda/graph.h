@@ -47,6 +47,13 @@ class Graph {
     cudaGraphExec_t exec_ = nullptr;
 };
 
+/// What enqueueing adds to a launch on an idle device, some 10 us, is lost in one that takes longer than this.
+inline constexpr double long_launch_ms = 250;
+
+/// The last of `launches` in a row: the others keep the device busy while it is enqueued, so that its time is the
+/// device's own.
+double last_launch_ms(cudaStream_t stream, const Graph& graph, int launches);
+
 /// A kernel launch as a graph keeps it: equal for the same function in the same shape.
 struct Launch {
     const void* function;  ///< CUfunction or CUkernel

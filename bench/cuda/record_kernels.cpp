@@ -22,18 +22,6 @@ double us(std::uint64_t from_ns, std::uint64_t to_ns) {
 
 double median(const std::vector<double>& values) { return summarise(values).median; }
 
-/// The last of `launches` in a row: the others keep the device busy while it is enqueued, so that its time is the
-/// device's own.
-double last_launch_ms(cudaStream_t stream, const Graph& graph, int launches) {
-    const Event before, after;
-    for (int i = 1; i < launches; ++i) graph.launch(stream);
-    KBENCH_CUDA(cudaEventRecord(before, stream));
-    graph.launch(stream);
-    KBENCH_CUDA(cudaEventRecord(after, stream));
-    KBENCH_CUDA(cudaStreamSynchronize(stream));
-    return elapsed_ms(before, after);
-}
-
 /// The records of the last of `launches` equal launches.
 Records last_launch(Records records, int launches) {
     const auto count = static_cast<std::size_t>(launches);
@@ -142,7 +130,12 @@ class Chains {
 /// both kinds alike, short enough that what drifts meets both.
 constexpr double burst_s = 0.1;
 
+/// Fewer runs than were asked for are made when those would take longer than this.
+constexpr double most_s = 10;
+constexpr int fewest_runs = 3;
+
 int launches_in(double seconds, double forward_ms) {
+    if (forward_ms > long_launch_ms) return 1;
     return 1 + std::clamp(static_cast<int>(seconds * 1e3 / forward_ms), 1, 1000);
 }
 
@@ -150,9 +143,12 @@ int launches_in(double seconds, double forward_ms) {
 
 StepKernels record_kernels(cudaStream_t stream, const Graph& forward, const std::vector<CapturedWork>& work,
                            int multiprocessors, int runs, double warm_up_s) {
-    const double forward_ms = last_launch_ms(stream, forward, 2);
+    double forward_ms = last_launch_ms(stream, forward, 1);
+    if (forward_ms <= long_launch_ms) forward_ms = last_launch_ms(stream, forward, 2);
     last_launch_ms(stream, forward, launches_in(warm_up_s, forward_ms));
     const int launches = launches_in(std::min(burst_s, warm_up_s), forward_ms);
+    const int runs_in_time = static_cast<int>(most_s * 1e3 / (2 * launches * forward_ms));
+    runs = std::min(runs, std::max(fewest_runs, runs_in_time));
     std::vector<double> profiled_ms, unprofiled_ms;
     std::vector<std::vector<Records>> recorded;
     for (int run = 0; run < runs; ++run) {

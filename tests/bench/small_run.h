@@ -1,6 +1,7 @@
 // Whole runs that take milliseconds: a small GPT-2 on the CPU, or on a CPU that fails as a test wants it.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -44,6 +45,8 @@ class OtherBackend final : public Backend {
     std::function<void(std::size_t bytes)> before_allocate;  ///< may throw
     std::function<void()> before_prepare;                    ///< may throw
     std::optional<std::int64_t> all_memory;                  ///< all that there is, instead of the machine's
+    bool apart = false;                                      ///< the host cannot see its memory, as a GPU's
+    std::size_t largest_download = 0;
 
     BackendKind kind() const override { return cpu().kind(); }
     void* allocate(std::size_t bytes) override {
@@ -53,9 +56,12 @@ class OtherBackend final : public Backend {
     void release(void* memory) noexcept override { cpu().release(memory); }
     std::int64_t free_bytes() const override { return all_memory.value_or(cpu().free_bytes()); }
     void upload(void* to, const void* from, std::size_t bytes) override { cpu().upload(to, from, bytes); }
-    void download(void* to, const void* from, std::size_t bytes) override { cpu().download(to, from, bytes); }
+    void download(void* to, const void* from, std::size_t bytes) override {
+        largest_download = std::max(largest_download, bytes);
+        cpu().download(to, from, bytes);
+    }
     void fill_bytes(void* memory, int value, std::size_t bytes) override { cpu().fill_bytes(memory, value, bytes); }
-    void* host_view(void* memory) override { return cpu().host_view(memory); }
+    void* host_view(void* memory) override { return apart ? nullptr : cpu().host_view(memory); }
     void* stream() override { return nullptr; }
     void synchronize() override {}
     void prepare(const Plan& plan) override {

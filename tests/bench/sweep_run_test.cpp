@@ -107,6 +107,20 @@ TEST(SweepRun, ASignalEndsItWithWhatIsFinished) {
     EXPECT_THAT(point_names(directory / ""), ElementsAre("seq33-batch1-fp32"));
 }
 
+TEST(StopSignal, EndsAPointBeforeItsNextPieceOfWork) {
+    const TemporaryDirectory directory;
+    OtherBackend backend;
+    std::size_t allocations = 0;
+    backend.before_allocate = [&](std::size_t) {
+        if (++allocations == 1) std::raise(SIGTERM);  // while the first step is verified
+    };
+    Result result;
+    Progress progress;
+    EXPECT_EQ(run_points(small_run(directory / ""), backend, result, progress).signal, SIGTERM);
+    EXPECT_THAT(result.points, IsEmpty());
+    EXPECT_LT(allocations, 8) << "operands and workspace of one step";
+}
+
 /// Memory of 274 MB, of which 256 MiB are reserved: the small model fits with a batch of some tens.
 constexpr std::int64_t little_memory = 274'000'000;
 

@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bench/device_rows.h"
 #include "bench/provider.h"
 #include "models/error.h"
+#include "tests/bench/small_run.h"
 #include "tests/bench/temporary_directory.h"
 
 namespace kbench {
@@ -62,6 +64,33 @@ std::unique_ptr<Computation> softmax_off_by(double units, int roundings) {
         }
     };
     return make_computation("softmax", run, roundings);
+}
+
+/// A sum that is right but for one element of the last row.
+std::unique_ptr<Computation> sum_with(float last_element, std::int64_t count) {
+    return make_computation("sum", [=](OperandCursor in, void*, void*) {
+        const auto* x = in.next<const float>();
+        const auto* residual = in.next<const float>();
+        auto* out = in.next<float>();
+        for (std::int64_t i = 0; i < count; ++i) out[i] = x[i] + residual[i];
+        if (last_element != 0) out[count - 7] = last_element;
+    });
+}
+
+TEST_F(VerifyStep, OutputsOfADeviceAreSeenWhole) {
+    OtherBackend device;
+    device.apart = true;
+    // 68 MB of output, so more than a slab.
+    constexpr std::int64_t rows = 17'000, width = 1'000;
+    const StepKind kind = ResidualAdd{rows, width};
+    const auto verdict = [&](float last_element) {
+        const auto computation = sum_with(last_element, rows * width);
+        return verify_step({&kind, computation.get(), "test", "layer"}, Precision::fp32, device, 1);
+    };
+    EXPECT_GT(verdict(0).elements_checked, 4000);
+    EXPECT_LE(device.largest_download, static_cast<std::size_t>(slab_bytes));
+    EXPECT_THAT(error_line<MeasurementError>([&] { verdict(std::nanf("")); }),
+                testing::HasSubstr("out[16999, 993] was not written, or is not a number"));
 }
 
 TEST_F(VerifyStep, FurtherRoundingsWidenTheBound) {
