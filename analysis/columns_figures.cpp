@@ -209,13 +209,23 @@ struct CounterColumn {
     int decimals;
 };
 constexpr CounterColumn counter_columns[] = {
-    {"sm_active", "sm_active", "SM active %", "%", "share of the time in which an SM had a warp", 1},
-    {"sm_efficiency", "sm_active", "sm_efficiency %", "%", "nvprof's name of sm_active", 1},
     {"achieved_occupancy", "achieved_occupancy", "achieved_occupancy %", "%", "nvprof's name of occ_achieved", 1},
     {"ipc", "ipc", "ipc", "inst/cycle", "warp instructions per active cycle of an SM (nvprof)", 2},
 };
 
+std::optional<double> sm_active(const TableRow& row) {
+    const double clock_mhz = row.point == nullptr ? 0 : row.point->conditions.sm_clock_mhz.value.value_or(0);
+    return step_mean(row, [clock_mhz](const StepResult& step) { return sm_active_pct(step, clock_mhz); });
+}
+
 void add_counter_columns(std::vector<Column>& list) {
+    list.push_back(counted(figure("sm_active", "SM active %", "%",
+                                  fmt::format("share of the kernels' time in which an SM had a warp: counted cycles at "
+                                              "the clock of the timing run{}",
+                                              by_time),
+                                  1, sm_active)));
+    list.push_back(counted(figure("sm_efficiency", "sm_efficiency %", "%",
+                                  fmt::format("nvprof's name of sm_active{}", by_time), 1, sm_active)));
     for (const CounterColumn& row : counter_columns)
         list.push_back(counter_mean(row.name, row.header, row.unit, fmt::format("{}{}", row.what, by_time),
                                     row.decimals, row.counter));

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <stdexcept>
@@ -175,6 +176,23 @@ std::optional<std::string> executed_mismatch(const StepResult& step) {
         if (const auto finding = contradiction(step, rule)) found.push_back(*finding);
     if (found.empty()) return std::nullopt;
     return fmt::format("asked for {}, but {}", name(step.precision), fmt::join(found, " and "));
+}
+
+std::optional<double> sm_active_us(const StepResult& step, double run_clock_mhz) {
+    const std::optional<double> active = counter(step, "sm_cycles_active");
+    if (active && run_clock_mhz > 0) return *active / run_clock_mhz;
+    const std::optional<double> elapsed = counter(step, "sm_cycles_elapsed"), time_ns = counter(step, "time");
+    if (!active || !elapsed || !time_ns || *elapsed <= 0) return std::nullopt;
+    return *active / *elapsed * *time_ns * 1e-3;
+}
+
+std::optional<double> sm_active_pct(const StepResult& step, double run_clock_mhz) {
+    const std::optional<double> active = sm_active_us(step, run_clock_mhz);
+    double kernels_us = 0;
+    for (const KernelResult& kernel : step.kernels) kernels_us += kernel.time_us;
+    if (step.kernels.empty()) kernels_us = step.device_us().value_or(0);
+    if (!active || kernels_us <= 0) return std::nullopt;
+    return std::min(100.0, 100 * *active / kernels_us);
 }
 
 }  // namespace kbench

@@ -14,6 +14,14 @@ namespace kbench {
 /// A counter of the step by kbench's name; nothing when it was not read.
 std::optional<double> counter(const StepResult& step, std::string_view name);
 
+/// Time in which an SM had a warp, mean over SMs, microseconds: cycles are counted in another run than the times, so
+/// they are taken at the clock of the timing run; without it (0) at that of the counter run.
+std::optional<double> sm_active_us(const StepResult& step, double run_clock_mhz);
+
+/// The same as a percentage of the time of the step's kernels, at most 100. Not the counter `sm_active`, whose
+/// denominator is the range: 10 us and more beyond the kernels, in which CUPTI begins and ends it.
+std::optional<double> sm_active_pct(const StepResult& step, double run_clock_mhz);
+
 /// Multiplications and additions by tensor cores with inputs of `type`; nothing when they were not counted, and for
 /// fp32, of which tensor cores take no inputs.
 std::optional<double> tensor_flops(const StepResult& step, Precision type);

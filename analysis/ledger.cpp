@@ -112,16 +112,6 @@ class Remainder {
     double us_;
 };
 
-/// Time in which an SM had a warp, mean over SMs: cycles are counted in another run than the times, so they are taken
-/// at the clock of the timing run; without it at that of the counter run.
-std::optional<double> active_us(const StepResult& step, double run_clock_mhz) {
-    const std::optional<double> active = counter(step, "sm_cycles_active");
-    if (active && run_clock_mhz > 0) return *active / run_clock_mhz;
-    const std::optional<double> elapsed = counter(step, "sm_cycles_elapsed"), time_ns = counter(step, "time");
-    if (!active || !elapsed || !time_ns || *elapsed <= 0) return std::nullopt;
-    return *active / *elapsed * *time_ns * 1e-3;
-}
-
 /// Books the gaps before the step's kernels, and returns what is left of an empty kernel's time for starting and ending
 /// them: an empty kernel's latency is from start to start, and so holds a gap as well.
 double split_gaps(StepLedger& entry, const std::optional<double>& graph_node_us) {
@@ -149,7 +139,7 @@ void split_kernels(StepLedger& entry, double run_clock_mhz, double start_and_end
         on_roof_us = binding->run_us;
     }
     Remainder remainder(kernels_us - on_roof_us);
-    const std::optional<double> active = active_us(step, run_clock_mhz), ipc = counter(step, "ipc");
+    const std::optional<double> active = sm_active_us(step, run_clock_mhz), ipc = counter(step, "ipc");
     entry.split = active && ipc;
     if (entry.split) {
         const double idle = std::max(0.0, kernels_us - *active);

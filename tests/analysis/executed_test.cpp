@@ -156,5 +156,24 @@ TEST(Mismatch, Fp64MatricesMustNotBeMostlyFp32) {
     EXPECT_EQ(mismatch(counted(Precision::fp64, mostly_fp32, 1e9)), "none") << "cannot be told";
 }
 
+TEST(SmActive, IsCyclesAtTheRunsClockOverTheKernelsTime) {
+    // A range of 40 us and 60,000 cycles around a kernel of 10 us.
+    StepResult step =
+        counted(Precision::fp16,
+                {{"sm_active", 20}, {"sm_cycles_active", 12000}, {"sm_cycles_elapsed", 60000}, {"time", 40000}});
+    EXPECT_EQ(sm_active_pct(step, 1600), std::nullopt) << "no time";
+    step.time_us = summarise(std::vector<double>{12});
+    EXPECT_DOUBLE_EQ(sm_active_pct(step, 1600).value(), 62.5) << "7.5 of 12 us between events";
+    step.kernels.resize(2);
+    step.kernels[0].time_us = 4;
+    step.kernels[1].time_us = 6;
+    step.kernels[1].gap_us = 1;
+    EXPECT_DOUBLE_EQ(sm_active_pct(step, 1600).value(), 75) << "gaps are not the kernels' time";
+    EXPECT_DOUBLE_EQ(sm_active_pct(step, 0).value(), 80) << "at the counter run's 1,500 MHz";
+    EXPECT_DOUBLE_EQ(sm_active_pct(step, 1000).value(), 100) << "never more";
+    step.counters.erase("sm_cycles_active");
+    EXPECT_EQ(sm_active_pct(step, 1600), std::nullopt);
+}
+
 }  // namespace
 }  // namespace kbench

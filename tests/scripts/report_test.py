@@ -55,7 +55,7 @@ def step_of(template: dict, index: int) -> dict:
     step["time_us"] = {key: value if key == "n" else value * factor for key, value in step["time_us"].items()}
     step["kernels"][0]["time_us"] = us
     step["counters"] = {"dram_read_bytes": moved * 0.7, "dram_write_bytes": moved * 0.5, "l2_sm_sectors": moved / 8, "l1_bytes": 6 * moved,
-                        "sm_active": 70.0, "ipc": 1.5, "achieved_occupancy": 20.0, "tensor_active": 40.0}
+                        "sm_cycles_active": 700 * us, "sm_cycles_elapsed": 3000 * us, "time": 3000 * us, "ipc": 1.5, "achieved_occupancy": 20.0, "tensor_active": 40.0}
     return step
 
 
@@ -67,7 +67,7 @@ def example() -> dict:
     template = next(step for step in gpu["steps"] if step["op"] == "layernorm")
     gpu["steps"] = [step_of(template, i) for i in range(BLOCKS * len(BLOCK))]
     gpu["counters"]["metrics"] += [{"name": name, "unit": unit, "source": "", "origin": "measured", "reason": ""} for name, unit in
-                                   (("ipc", "inst/cycle"), ("sm_active", "%"), ("achieved_occupancy", "%"), ("dram_read_bytes", "byte"))]
+                                   (("ipc", "inst/cycle"), ("sm_cycles_active", "cycle"), ("achieved_occupancy", "%"), ("dram_read_bytes", "byte"))]
     larger, cpu = (json.loads(json.dumps(gpu)) for _ in range(2))
     larger["batch"] = 4
     cpu.update(backend="cpu", marginal=[])
