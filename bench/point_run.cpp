@@ -24,8 +24,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Left free for what is not ours: the context, library handles, page tables.
-constexpr std::int64_t reserved_bytes = std::int64_t{256} << 20;
+/// Left free for what is no part of a plan: the context, library handles, page tables, graphs, CUPTI's buffers.
+std::int64_t reserved_bytes(std::int64_t free) { return std::max(std::int64_t{256} << 20, free / 100); }
 
 /// How many times the time for marginal costs may be exceeded for the fewest samples that make an interval.
 constexpr double marginal_patience = 15;
@@ -67,7 +67,10 @@ Layout estimate_layout(const Model& model, Precision precision, const std::vecto
         workspace);
 }
 
-std::int64_t plannable_bytes(const Backend& backend) { return backend.free_bytes() - reserved_bytes; }
+std::int64_t plannable_bytes(const Backend& backend) {
+    const std::int64_t free = backend.free_bytes();
+    return free - reserved_bytes(free);
+}
 
 std::int64_t needed_bytes(const MemoryPlan& memory, const Backend& backend) {
     if (backend.kind() != BackendKind::cpu) return memory.total();

@@ -183,10 +183,11 @@ LtGemm::LtGemm(const GemmProblem& problem, AlgorithmCache& cache, std::size_t wo
                         "k {}, leading dimensions {} {} {}",
                         name(problem.precision), workspace_limit, problem.m, problem.n, problem.k, problem.ld_x,
                         problem.ld_w, problem.ld_out));
+    const State measured(problem_to_measure(problem));
     state_->algorithm = fastest(
-        problem, candidates, workspace_limit,
-        [this](const GemmAlgorithm& candidate, const GemmPointers& pointers, void* workspace, cudaStream_t stream) {
-            return state_->launch(candidate, pointers, workspace, stream) == CUBLAS_STATUS_SUCCESS;
+        measured.problem, candidates, workspace_limit,
+        [&](const GemmAlgorithm& candidate, const GemmPointers& pointers, void* workspace, cudaStream_t stream) {
+            return measured.launch(candidate, pointers, workspace, stream) == CUBLAS_STATUS_SUCCESS;
         });
     cache.store(key, state_->algorithm);
 }

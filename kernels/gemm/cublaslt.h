@@ -19,7 +19,7 @@ namespace kbench::cuda {
 struct GemmAlgorithm {
     cublasLtMatmulAlgo_t algorithm;
     std::size_t workspace_bytes = 0;
-    double median_us = 0;  ///< measured when chosen, weights cold
+    double median_us = 0;  ///< measured when chosen, weights cold; of fewer rows than asked for where those are many
     int candidates = 0;    ///< how many algorithms were measured
     bool from_cache = false;
 };
@@ -50,9 +50,9 @@ class LtGemm {
   public:
     /// Chooses the algorithm: from `cache` when it has it and cuBLASLt accepts it, else by measuring all that
     /// cublasLtMatmulAlgoGetHeuristic proposes within `workspace_limit` bytes, on seeded random operands whose weights
-    /// rotate so that they stay cold. Throws Unsupported when cuBLASLt offers no algorithm for the problem (fp64 has no
-    /// bias or GELU epilogue, for example). Where rows of `out` are no multiple of 16 bytes, cuBLASLt may round the
-    /// product to 16 bits before the epilogue.
+    /// rotate so that they stay cold; the largest problems are measured with fewer rows. Throws Unsupported when
+    /// cuBLASLt offers no algorithm for the problem (fp64 has no bias or GELU epilogue, for example). Where rows of
+    /// `out` are no multiple of 16 bytes, cuBLASLt may round the product to 16 bits before the epilogue.
     LtGemm(const GemmProblem& problem, AlgorithmCache& cache, std::size_t workspace_limit);
     ~LtGemm();
     LtGemm(LtGemm&&) noexcept;

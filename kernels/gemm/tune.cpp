@@ -207,6 +207,15 @@ struct Contender {
 
 }  // namespace
 
+GemmProblem problem_to_measure(GemmProblem problem) {
+    constexpr std::int64_t most_bytes = std::int64_t{1} << 30, step = 1024;
+    const Stored x = stored_x(problem), out = stored_out(problem);
+    const auto row_bytes = static_cast<std::int64_t>(x.ld * size_of(x.type) + out.ld * size_of(out.type));
+    const std::int64_t rows = std::max<std::int64_t>(1, most_bytes / row_bytes / step) * step;
+    if (problem.batch == 1) problem.m = std::min(problem.m, rows);
+    return problem;
+}
+
 GemmAlgorithm fastest(const GemmProblem& problem, const std::vector<GemmAlgorithm>& candidates,
                       std::size_t workspace_bytes, const LaunchGemm& launch) {
     const auto none_left = [&] {

@@ -26,6 +26,23 @@ cuda::GemmAlgorithm candidate(std::uint64_t number) {
     return algorithm;
 }
 
+TEST(ProblemToMeasure, HasFewerRowsOnlyWhereTheyAreMany) {
+    EXPECT_EQ(cuda::problem_to_measure(problem), problem);
+    // GPT-2 large's head in fp16, 1280 and 50304 elements a row: 10,408 rows to the GiB.
+    cuda::GemmProblem head = problem;
+    head.n = head.ld_out = head.ld_w = 50304;
+    head.k = head.ld_x = 1280;
+    head.m = 4096;
+    EXPECT_EQ(cuda::problem_to_measure(head).m, 4096);
+    head.m = 1'000'000;
+    cuda::GemmProblem fewer = cuda::problem_to_measure(head);
+    EXPECT_EQ(fewer.m, 10 * 1024);
+    fewer.m = head.m;
+    EXPECT_EQ(fewer, head) << "rows alone";
+    head.ld_out = std::int64_t{1} << 30;
+    EXPECT_EQ(cuda::problem_to_measure(head).m, 1024);
+}
+
 TEST(Tuning, TakesTheFastestThatIsRight) {
     KBENCH_NEEDS_DEVICE();
     enum : std::uint64_t { right, idle, wrong_tail, refused, right_but_slow };

@@ -4,7 +4,7 @@
 // rows g and g + 8 at two depths, and which columns of w those rows are is free. As two neighbouring columns, each read
 // of 8 bytes along a row of w puts two registers where the product wants them, and sums are stored two by two.
 // Reads of 16 bytes, for two products at once, give four registers in a row that two products share: each had to be
-// moved, 5.2 instructions for each product in all.
+// moved, 5.2 instructions for each product in all where it is 2.4 so.
 //
 // Operands go to the tensor cores as they are, which drop the last 13 bits, as wgmma does with operands in shared
 // memory. Rounding them would take three instructions an element (cvt.rna.tf32 on sm_80 and sm_90), 96 for the 32
