@@ -14,9 +14,38 @@ namespace {
 /// Elements a thread takes at a time where rows do not matter: long enough for the call, short enough to share.
 constexpr std::int64_t chunk = 4096;
 
+/// Asks for a row before its turn; into L2, as L1 is full of the current row.
+template <class T>
+void prefetch(std::int64_t width, const T* row) {
+    constexpr std::int64_t cache_line = 64 / sizeof(T);
+    for (std::int64_t c = 0; c < width; c += cache_line) __builtin_prefetch(row + c, 0, 2);
+}
+
+/// The sum of term(c) for c in [0, width), in 256 bytes of partial sums (AVX2: eight registers) that are added
+/// pairwise. A plain reduction has one register, each addition of which waits for the last, and adds its lanes up one
+/// by one.
+template <class C, class Term>
+C sum_over(std::int64_t width, const Term& term) {
+    constexpr std::int64_t lanes = 256 / sizeof(C);
+    C sums[lanes] = {};
+    const std::int64_t whole = width / lanes * lanes;
+    for (std::int64_t begin = 0; begin < whole; begin += lanes) {
+#pragma omp simd
+        for (std::int64_t i = 0; i < lanes; ++i) sums[i] += term(begin + i);
+    }
+#pragma omp simd
+    for (std::int64_t c = whole; c < width; ++c) sums[c - whole] += term(c);
+    for (std::int64_t half = lanes / 2; half > 0; half /= 2) {
+#pragma omp simd
+        for (std::int64_t i = 0; i < half; ++i) sums[i] += sums[i + half];
+    }
+    return sums[0];
+}
+
+/// `next` is the row of x that comes after this one.
 template <bool has_residual, class T>
-void layer_norm_row(std::int64_t width, double epsilon, const T* x, const T* residual, const T* weight, const T* bias,
-                    T* sum_out, T* out) {
+void layer_norm_row(std::int64_t width, double epsilon, const T* x, const T* next, const T* residual, const T* weight,
+                    const T* bias, T* sum_out, T* out) {
     using C = Compute<T>;
     const auto sum_at = [=](std::int64_t c) {
         if constexpr (has_residual)
@@ -24,15 +53,13 @@ void layer_norm_row(std::int64_t width, double epsilon, const T* x, const T* res
         else
             return load(x[c]);
     };
-    C total = 0;
-#pragma omp simd reduction(+ : total)
-    for (std::int64_t c = 0; c < width; ++c) total += sum_at(c);
-    const C mean = total / static_cast<C>(width);
+    const C mean = sum_over<C>(width, sum_at) / static_cast<C>(width);
+    // Memory works while the passes below find this row in L1: without, cold rows take 4 to 20 % longer in fp32 and
+    // fp64.
+    prefetch(width, next);
 
     // Squares of differences, not the difference of squares, which cancels when |mean| is large.
-    C squares = 0;
-#pragma omp simd reduction(+ : squares)
-    for (std::int64_t c = 0; c < width; ++c) squares += (sum_at(c) - mean) * (sum_at(c) - mean);
+    const C squares = sum_over<C>(width, [=](std::int64_t c) { return (sum_at(c) - mean) * (sum_at(c) - mean); });
     const C rstd = 1 / std::sqrt(squares / static_cast<C>(width) + static_cast<C>(epsilon));
 
     // The sum is stored only now, so that sum_out may be x or residual.
@@ -103,15 +130,16 @@ void layer_norm(DataType type, const LayerNorm& op, const void* x, const void* r
         for (std::int64_t row = 0; row < op.rows; ++row) {
             const std::int64_t offset = row * op.width;
             const T* from = static_cast<const T*>(x) + offset;
+            const T* next = from + (row + 1 < op.rows ? op.width : 0);
             const T* added = residual ? static_cast<const T*>(residual) + offset : nullptr;
             T* sum = sum_out ? static_cast<T*>(sum_out) + offset : nullptr;
             T* to = static_cast<T*>(out) + offset;
             const T* w = static_cast<const T*>(weight);
             const T* b = static_cast<const T*>(bias);
             if (added)
-                vectorised([=, &op] { layer_norm_row<true>(op.width, op.epsilon, from, added, w, b, sum, to); });
+                vectorised([=, &op] { layer_norm_row<true>(op.width, op.epsilon, from, next, added, w, b, sum, to); });
             else
-                vectorised([=, &op] { layer_norm_row<false>(op.width, op.epsilon, from, added, w, b, sum, to); });
+                vectorised([=, &op] { layer_norm_row<false>(op.width, op.epsilon, from, next, added, w, b, sum, to); });
         }
     });
 }

@@ -45,7 +45,7 @@ inline void store(BFloat16& to, float x) {
     const std::uint32_t bits = std::bit_cast<std::uint32_t>(x);
     const std::uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
     const std::uint32_t quiet_nan = bits >> 16 | 0x40;
-    to.bits = static_cast<std::uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? quiet_nan : rounded);
+    to.bits = static_cast<std::uint16_t>(x != x ? quiet_nan : rounded);
 }
 inline void store(Float16& to, float x) {
     const std::uint32_t bits = std::bit_cast<std::uint32_t>(x);
