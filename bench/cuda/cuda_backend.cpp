@@ -142,13 +142,13 @@ class CudaBackend final : public Backend {
             download(host_tokens_.data(), plan_->tokens(), token_bytes);
         };
         return {
-            {"graph", [this] { return timed_chunk([this] { graph_.launch(stream_); }); }},
-            {"stream", [this] { return timed_chunk([this] { enqueue_all(); }); }},
+            {"graph", [this] { return timed_chunk(forward_is_long_, [this] { graph_.launch(stream_); }); }},
+            {"stream", [this] { return timed_chunk(forward_is_long_, [this] { enqueue_all(); }); }},
             {"enqueue", [this] { return enqueue_chunk(); }},
             {"host_to_device",
              [this, make_host_buffers] {
                  make_host_buffers();
-                 return timed_chunk([this] {
+                 return timed_chunk(false, [this] {
                      KBENCH_CUDA(cudaMemcpyAsync(plan_->tokens(), host_tokens_.data(), host_tokens_.bytes(),
                                                  cudaMemcpyHostToDevice, stream_));
                  });
@@ -156,7 +156,7 @@ class CudaBackend final : public Backend {
             {"device_to_host",
              [this, make_host_buffers] {
                  make_host_buffers();
-                 return timed_chunk([this] { enqueue_copy_of_logits(); });
+                 return timed_chunk(forward_is_long_, [this] { enqueue_copy_of_logits(); });
              }},
         };
     }
@@ -336,10 +336,10 @@ class CudaBackend final : public Backend {
     }
 
     /// Runs `enqueue` several times with an event before, between and after, so that all but the first, which does not
-    /// count, find the GPU busy and the CPU's own time stays out of the measurement. Once where forwards are long.
+    /// count, find the GPU busy and the CPU's own time stays out of the measurement. Once where it `is_long`.
     template <class Enqueue>
-    std::vector<double> timed_chunk(Enqueue enqueue) {
-        const std::size_t runs = forward_is_long_ ? 1 : 6, first = forward_is_long_ ? 0 : 1;
+    std::vector<double> timed_chunk(bool is_long, Enqueue enqueue) {
+        const std::size_t runs = is_long ? 1 : 6, first = is_long ? 0 : 1;
         while (chunk_events_.size() < runs + 1) chunk_events_.emplace_back();
         for (std::size_t r = 0; r < runs; ++r) {
             KBENCH_CUDA(cudaEventRecord(chunk_events_[r], stream_));
