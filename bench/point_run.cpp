@@ -353,14 +353,13 @@ void PointRun::check_logits(const std::optional<std::filesystem::path>& dump) {
     if (const std::int64_t bad = count_not_finite_logits(plan, backend_); bad > 0)
         throw MeasurementError(fmt::format("{} of {} logits are not finite in {}: the times are of no use", bad,
                                            all.rows * all.columns, name(point_.precision)));
-    const std::int64_t kept_bytes = dump ? all.bytes() : Logits::usual_bytes;
-    const Logits logits = Logits::download(plan, backend_, kept_bytes);
+    const Logits logits = Logits::download(plan, backend_, Logits::usual_bytes);
     const auto start = Clock::now();
     for (int repeat = 0; repeat < options_.logits_repeats; ++repeat) {
         step("logits");
         if (std::chrono::duration<double>(Clock::now() - start).count() > 1) break;  // a slow model: one will do
         backend_.measurements().front().chunk();
-        const std::string difference = logits.difference(Logits::download(plan, backend_, kept_bytes));
+        const std::string difference = logits.difference(Logits::download(plan, backend_, Logits::usual_bytes));
         if (difference.empty()) continue;
         warnings_.push_back(
             fmt::format("{} batch {} seq {} {} {}: {}; a race in a kernel does this, or a library "
@@ -368,9 +367,10 @@ void PointRun::check_logits(const std::optional<std::filesystem::path>& dump) {
                         point_.model, point_.batch, point_.seq, name(point_.precision), point_.backend, difference));
         break;
     }
-    if (dump)
-        write_npy(*dump, std::vector<std::int64_t>{point_.batch, point_.seq, logits.operand().columns},
-                  logits.operand().type, logits.data(), logits.operand().stride);
+    if (!dump) return;
+    const Logits whole = Logits::download(plan, backend_, all.bytes());
+    write_npy(*dump, std::vector<std::int64_t>{point_.batch, point_.seq, all.columns}, all.type, whole.data(),
+              all.stride);
 }
 
 }  // namespace kbench
