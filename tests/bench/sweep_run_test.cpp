@@ -121,6 +121,24 @@ TEST(StopSignal, EndsAPointBeforeItsNextPieceOfWork) {
     EXPECT_LT(allocations, 8) << "operands and workspace of one step";
 }
 
+TEST(Memory, OfADeviceIsNotAllForPlans) {
+    OtherBackend backend;
+    backend.all_memory = 100'000'000'000;
+    EXPECT_EQ(plannable_bytes(backend), 99'000'000'000);
+    backend.all_memory = std::int64_t{1} << 30;
+    EXPECT_EQ(plannable_bytes(backend), std::int64_t{768} << 20);
+}
+
+TEST(Memory, OfACpuAlsoHoldsTheLogitsOfTwoForwards) {
+    MemoryPlan memory;
+    memory.bytes[static_cast<std::size_t>(Role::weights)] = 1000;
+    memory.bytes[static_cast<std::size_t>(Role::logits)] = 100;
+    EXPECT_EQ(needed_bytes(memory, cpu()), 1300);
+    constexpr std::int64_t gib = std::int64_t{1} << 30;
+    memory.bytes[static_cast<std::size_t>(Role::logits)] = 50 * gib;
+    EXPECT_EQ(needed_bytes(memory, cpu()), 1000 + 52 * gib) << "rows of 1 GiB each";
+}
+
 /// Memory of 274 MB, of which 256 MiB are reserved: the small model fits with a batch of some tens.
 constexpr std::int64_t little_memory = 274'000'000;
 
