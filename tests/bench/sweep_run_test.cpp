@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/result_json.h"
+#include "bench/point_run.h"
 #include "bench/recorded_options.h"
 #include "bench/result_files.h"
 #include "models/error.h"
