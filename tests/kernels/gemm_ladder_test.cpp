@@ -1,10 +1,13 @@
 // Every rung of the GEMM ladder, with every tile that it was built for, against the reference.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <tuple>
 #include <vector>
 
+#include "analysis/statistics.h"
 #include "kernels/check.h"
 #include "kernels/gemm/ladder/ladder.h"
 #include "models/error.h"
@@ -166,10 +169,30 @@ TEST_P(GemmLadder, CanBeCapturedInAGraph) {
     KBENCH_CUDA(cudaStreamDestroy(stream));
 }
 
-/// For tuning: what each row of the rung's table does at 8192 x 8192 x 8192 (4096 in fp64 and on rungs 1 and 2), warm.
-/// `kernels_tests --gtest_also_run_disabled_tests --gtest_filter='*TimesEveryConfiguration*'`
+/// Of one launch in a row of at least 5 and 2 ms, which the caller has warmed up.
+template <class Run>
+double microseconds(Run run, std::size_t launches) {
+    cudaEvent_t start, stop;
+    KBENCH_CUDA(cudaEventCreate(&start));
+    KBENCH_CUDA(cudaEventCreate(&stop));
+    KBENCH_CUDA(cudaEventRecord(start));
+    for (std::size_t i = 0; i < launches; ++i) run();
+    KBENCH_CUDA(cudaEventRecord(stop));
+    KBENCH_CUDA(cudaEventSynchronize(stop));
+    float ms = 0;
+    KBENCH_CUDA(cudaEventElapsedTime(&ms, start, stop));
+    KBENCH_CUDA(cudaEventDestroy(start));
+    KBENCH_CUDA(cudaEventDestroy(stop));
+    return ms * 1e3 / static_cast<double>(launches);
+}
+
+/// For tuning: what each row of the rung's table does at 8192 x 8192 x 8192 (4096 in fp64 and on rungs 1 and 2), hot,
+/// all rows in turn under a load that lasts, so that none has the clocks of a GPU that was idle. `kernels_tests
+/// --gtest_also_run_disabled_tests --gtest_filter='*TimesEveryConfiguration*'`
 TEST_P(GemmLadder, DISABLED_TimesEveryConfiguration) {
     KBENCH_NEEDS_RUNG();
+    using Clock = std::chrono::steady_clock;
+    constexpr double warm_up_s = 0.5, seconds_of_row = 0.5;
     const bool slow = precision() == Precision::fp64 || rung() < GemmRung::registers;
     for (const Shape& shape : {slow ? Shape{4096, 4096, 4096} : Shape{8192, 8192, 8192}, Shape{1024, 3840, 1280},
                                Shape{1024, 1280, 1280}, Shape{1024, 1280, 5120}}) {
@@ -177,26 +200,32 @@ TEST_P(GemmLadder, DISABLED_TimesEveryConfiguration) {
         const DataType type = storage_type(precision());
         const DeviceMatrix x(HostMatrix::normal(type, p.m, p.k, 1)), w(HostMatrix::normal(type, p.k, p.n, 2, 0.05));
         const auto out = DeviceMatrix::poisoned(type, p.m, p.n);
-        cudaEvent_t start, stop;
-        KBENCH_CUDA(cudaEventCreate(&start));
-        KBENCH_CUDA(cudaEventCreate(&stop));
-        for (std::size_t i = 0; i < configurations(); ++i) {
-            const auto run = [&] { cuda::gemm(rung(), p, {x.data(), w.data(), nullptr, out.data()}, nullptr, i); };
-            constexpr int repeats = 5;
-            run();
-            KBENCH_CUDA(cudaEventRecord(start));
-            for (int repeat = 0; repeat < repeats; ++repeat) run();
-            KBENCH_CUDA(cudaEventRecord(stop));
-            KBENCH_CUDA(cudaEventSynchronize(stop));
-            float ms = 0;
-            KBENCH_CUDA(cudaEventElapsedTime(&ms, start, stop));
-            const double seconds = ms / 1e3 / repeats;
-            const double flops = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
-            fmt::print("m{}n{}k{} {} {:.1f} us {:.1f} TFLOP/s\n", p.m, p.n, p.k, cuda::gemm_kernel_name(rung(), p, i),
-                       seconds * 1e6, flops / seconds / 1e12);
+        const auto run = [&](std::size_t row) {
+            cuda::gemm(rung(), p, {x.data(), w.data(), nullptr, out.data()}, nullptr, row);
+        };
+        std::vector<std::size_t> launches;
+        for (std::size_t row = 0; row < configurations(); ++row) {
+            run(row);
+            launches.push_back(
+                std::max<std::size_t>(5, static_cast<std::size_t>(2000 / microseconds([&] { run(row); }, 5))));
         }
-        KBENCH_CUDA(cudaEventDestroy(start));
-        KBENCH_CUDA(cudaEventDestroy(stop));
+        std::vector<std::vector<double>> samples(configurations());
+        const auto rounds = [&](double seconds, bool keep) {
+            const auto start = Clock::now();
+            while (std::chrono::duration<double>(Clock::now() - start).count() < seconds)
+                for (std::size_t row = 0; row < configurations(); ++row) {
+                    const double us = microseconds([&] { run(row); }, launches[row]);
+                    if (keep) samples[row].push_back(us);
+                }
+        };
+        rounds(warm_up_s, false);
+        rounds(seconds_of_row * static_cast<double>(configurations()), true);
+        const double flops = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
+        for (std::size_t row = 0; row < configurations(); ++row) {
+            const Summary us = summarise(samples[row]);
+            fmt::print("m{}n{}k{} {} {:.1f} us [{:.1f}, {:.1f}] {:.1f} TFLOP/s\n", p.m, p.n, p.k,
+                       cuda::gemm_kernel_name(rung(), p, row), us.median, us.min, us.max, flops / us.median / 1e6);
+        }
     }
 }
 
