@@ -90,7 +90,9 @@ std::string run_benchmarks(MicroSession& session, std::span<const MicroCase> cas
     RowColumns columns{{metrics.begin(), metrics.end()}, {metrics.begin(), metrics.end()}};
     for (const MicroColumn& column : micro_columns()) {
         columns.possible.emplace_back(column.name);
-        if (!column.counted || session.counts()) columns.expected.emplace_back(column.name);
+        const bool expected = column.needs == MicroColumn::Needs::nothing ||
+                              (column.needs == MicroColumn::Needs::clock ? session.has_clock() : session.counts());
+        if (expected) columns.expected.emplace_back(column.name);
     }
     const auto display = make_display_reporter(arguments, columns);
     const auto file = make_file_reporter(arguments, columns);

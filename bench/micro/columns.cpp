@@ -16,14 +16,18 @@ constexpr MicroColumn table[] = {
      }},
     {"ci%", "%", "half the width of the median's 95 % interval over the median",
      [](const MicroFigures& f) -> std::optional<double> { return 100 * f.relative_ci; }},
+    {"MHz", "10^6/s",
+     "clock of a GPU's SMs or the CPU's cores while timing, mean of the samples: below the maximum where power or "
+     "temperature limit it",
+     [](const MicroFigures& f) { return f.clock_mhz; }, MicroColumn::Needs::clock},
     {"occupancy%", "%", "achieved occupancy, counted", [](const MicroFigures& f) { return f.achieved_occupancy_pct; },
-     true},
+     MicroColumn::Needs::gpu_counters},
     {"DRAM_MB", "10^6 B", "bytes to and from DRAM in one run, counted",
      [](const MicroFigures& f) -> std::optional<double> {
          if (!f.dram_bytes) return std::nullopt;
          return *f.dram_bytes * 1e-6;
      },
-     true},
+     MicroColumn::Needs::gpu_counters},
     {"GFLOP", "10^9",
      "FLOPs executed in one run, counted: of all units, or of the precision asked for where only those "
      "were counted",
@@ -31,7 +35,7 @@ constexpr MicroColumn table[] = {
          if (!f.executed_flops) return std::nullopt;
          return *f.executed_flops * 1e-9;
      },
-     true},
+     MicroColumn::Needs::gpu_counters},
 };
 
 }  // namespace

@@ -12,7 +12,8 @@ namespace kbench {
 struct MicroColumn {
     std::string_view name, unit, what;
     std::optional<double> (*value)(const MicroFigures& figures);
-    bool counted = false;  ///< from hardware counters, so that it is left out where those of a GPU are not read
+    /// A console shows no column of what this machine does not tell.
+    enum class Needs { nothing, gpu_counters, clock } needs = Needs::nothing;
 };
 std::span<const MicroColumn> micro_columns();
 

@@ -97,6 +97,7 @@ MicroFigures micro_figures(const Point& point, const Summary& time, const Roofs&
     figures.tflop_per_s = step.cost.flops / time.median * 1e-9;
     figures.gb_per_s = step.cost.bytes() / time.median * 1e-6;
     figures.relative_ci = time.relative_ci();
+    figures.clock_mhz = point.conditions.sm_clock_mhz.value;
     const Origin dram = dram_origin(point);
     for (const Demand& demand : demands_of(step, roofs, dram)) {
         if (is_hearsay(demand, cache) || demand.us <= 0) continue;

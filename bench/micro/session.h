@@ -38,6 +38,8 @@ struct MicroFigures {
     /// Per run, from hardware counters; nothing where they were not read.
     std::optional<double> achieved_occupancy_pct, dram_bytes, executed_flops;
     double relative_ci = 0;  ///< half-width of the median's 95 % interval over the median
+    /// Mean while timing, of a GPU's SMs or the CPU's cores; nothing where it cannot be read.
+    std::optional<double> clock_mhz;
 };
 
 /// Figures of a point of one step that takes `time`, milliseconds.
@@ -59,6 +61,8 @@ class MicroSession {
 
     /// Whether hardware counters are asked for that a GPU has; a CPU's may be missing.
     bool counts() const { return backend_.kind() == BackendKind::cuda && !options_.counters.nothing(); }
+    /// Whether the machine tells its clock; a virtual machine's CPU rarely does.
+    bool has_clock() const { return backend_.machine_state().read().sm_clock_mhz.value.has_value(); }
     /// Makes `micro` the current one: planned, verified, loaded and warm. Does nothing when it is so already. Throws
     /// Unsupported where it cannot be computed (the point is recorded as skipped), MeasurementError where it computes
     /// something else (recorded as failed).

@@ -278,7 +278,15 @@ TEST(MicroFigures, ShareIsOfTheRoofThatBinds) {
     const MicroFigures memory = micro_figures(one_step(1e6, 1e8), ms, roofs, CacheState::cold);
     EXPECT_DOUBLE_EQ(memory.roof_share.value(), 0.5);
     EXPECT_EQ(memory.roof, "cpu_dram_triad");
-    EXPECT_FALSE(compute.dram_bytes || compute.executed_flops || compute.achieved_occupancy_pct);
+    EXPECT_FALSE(compute.dram_bytes || compute.executed_flops || compute.achieved_occupancy_pct || compute.clock_mhz);
+}
+
+TEST(MicroFigures, ClockIsThatOfTheTimedRuns) {
+    Point point = one_step(1e9, 1e6);
+    point.conditions.sm_clock_mhz = Quantity::measured(1695);
+    EXPECT_EQ(micro_figures(point, summarise(std::vector{2.0, 2.0}), Roofs(roofs_of(100, 1), "cpu"), CacheState::cold)
+                  .clock_mhz,
+              1695);
 }
 
 TEST(MicroFigures, HotDataAreNotHeldAgainstDramUnlessItsBytesWereCounted) {
