@@ -22,7 +22,7 @@ TORCH = '''
 import contextlib, math, types
 float32, float64, bfloat16, float16 = ("float32", 4), ("float64", 8), ("bfloat16", 2), ("float16", 2)
 __version__ = "0"
-free, blocks, calls = {}, [], []
+free, blocks, calls, drawn = {}, [], [], []
 
 class Tensor:
     def __init__(self, shape, dtype):
@@ -41,7 +41,9 @@ class Tensor:
     def t(self): return self
     def __mul__(self, scale): return self
 
-def randn(*size, device): return Tensor(size, float32)
+def randn(*size, dtype, device):
+    drawn.append(dtype)
+    return Tensor(size, dtype)
 def empty(*size, dtype, device): return Tensor(size, dtype)
 def called(inputs, out):
     calls.append(([i.block for i in inputs], out.block))
@@ -113,6 +115,12 @@ class Memory(unittest.TestCase):
                     torch = self.calls(shape + "/cold", cache_bytes)
                     sets = {tuple(inputs) for inputs, _ in torch.calls}
                     self.assertEqual(len(sets), math.ceil(3 * cache_bytes / set_bytes) + 1)
+
+    def test_fp64_operands_are_random_in_all_their_bits(self) -> None:
+        for shape in self.SHAPES:
+            with self.subTest(shape):
+                torch = self.calls(shape + "/hot", 1000)
+                self.assertEqual(set(torch.drawn), {torch.float64 if "/fp64/" in shape else torch.float32})
 
     def test_hot_calls_find_what_the_call_before_left(self) -> None:
         for shape in self.SHAPES:
