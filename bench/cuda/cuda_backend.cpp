@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -207,23 +208,20 @@ class CudaBackend final : public Backend {
     /// Every pass is a whole forward, so what a step overwrites its predecessors have made anew.
     StepCounters count(const CounterRequest& request) override {
         const auto start = Clock::now();
-        const std::size_t steps = plan_->steps().size();
-        const std::string chip = cuda::chip_of_device(device_);
-        const std::vector<Metric> metrics = requested_metrics(metric_sets(chip), request);
-        const std::size_t first = steps - std::min(steps, request.most_steps);
-        cuda::RangeProfiler profiler(device_, chip, counters_of(metrics), steps - first);
         StepCounters result;
-        result.discarded.resize(steps);
-        result.by_step.resize(steps);
-        const auto before_pass = [&](std::size_t pass) {
-            discard_changed(pass, result.discarded);
-            for (std::size_t step = 0; step < first; ++step) plan_->run_step(step, stream_);
-        };
-        profiler.collect(before_pass, [&](std::size_t range) { plan_->run_step(first + range, stream_); });
-        for (std::size_t s = first; s < steps; ++s)
-            result.by_step[s] = metric_values(metrics, profiler.counters(), profiler.values(s - first));
-        result.run.chip = chip;
-        result.run.passes = static_cast<int>(profiler.passes());
+        result.discarded.resize(work_.size());
+        result.by_step.resize(work_.size());
+        result.run.chip = cuda::chip_of_device(device_);
+        const std::vector<Metric> metrics = requested_metrics(metric_sets(result.run.chip), request);
+        const std::size_t first = work_.size() - std::min(work_.size(), request.most_steps);
+        const auto counted = std::span(work_).subspan(first);
+        try {
+            if (std::ranges::any_of(counted, is_one_kernel)) count(cuda::RangeOf::kernel, metrics, first, result);
+        } catch (const cuda::OtherRanges&) {  // which kernel is whose cannot be told: all by calls
+        }
+        const auto has_values = [](const auto& values) { return !values.empty(); };
+        if (!std::ranges::all_of(std::span(result.by_step).subspan(first), has_values))
+            count(cuda::RangeOf::call, metrics, first, result);
         result.run.metrics = describe_metrics(metrics);
         result.run.seconds = std::chrono::duration<double>(Clock::now() - start).count();
         return result;
@@ -244,8 +242,9 @@ class CudaBackend final : public Backend {
             return static_cast<double>(recorder.take().size());
         });
         const Quantity cycles = attempt([&] {
-            cuda::RangeProfiler profiler(device_, cuda::chip_of_device(device_), {"sm__cycles_active.avg"}, 1);
-            profiler.collect([](std::size_t) {}, [&](std::size_t) { work(); });
+            cuda::RangeProfiler profiler(device_, cuda::chip_of_device(device_), {"sm__cycles_active.avg"},
+                                         cuda::RangeOf::kernel, 1);
+            profiler.collect([](std::size_t) {}, 1, [&](std::size_t) { work(); });
             return profiler.values(0).front();
         });
         return {{"kernel records", kernels}, {"gpu counters", cycles}};
@@ -321,6 +320,30 @@ class CudaBackend final : public Backend {
         for (std::size_t s = 0; s < plan_->steps().size(); ++s)
             work.push_back(cuda::captured_work(stream_, [&] { plan_->run_step(s, stream_); }));
         return work;
+    }
+
+    static bool is_one_kernel(const cuda::CapturedWork& work) { return work.nodes == 1 && work.launches.size() == 1; }
+
+    /// Counts the steps from `first` on, and gives `result` the values of those that have none yet: by the ranges of
+    /// kernels of those that are one kernel, by those of calls of all.
+    void count(cuda::RangeOf range_of, const std::vector<Metric>& metrics, std::size_t first, StepCounters& result) {
+        std::vector<std::size_t> range_of_step(work_.size());
+        std::size_t ranges = 0;
+        for (std::size_t s = first; s < work_.size(); ++s) {
+            range_of_step[s] = ranges;
+            ranges += range_of == cuda::RangeOf::kernel ? work_[s].launches.size() : 1;
+        }
+        cuda::RangeProfiler profiler(device_, result.run.chip, counters_of(metrics), range_of, ranges);
+        const auto before_pass = [&](std::size_t pass) {
+            discard_changed(pass, result.discarded);
+            for (std::size_t s = 0; s < first; ++s) plan_->run_step(s, stream_);
+        };
+        profiler.collect(before_pass, work_.size() - first,
+                         [&](std::size_t call) { plan_->run_step(first + call, stream_); });
+        for (std::size_t s = first; s < work_.size(); ++s)
+            if (result.by_step[s].empty() && (range_of == cuda::RangeOf::call || is_one_kernel(work_[s])))
+                result.by_step[s] = metric_values(metrics, profiler.counters(), profiler.values(range_of_step[s]));
+        result.run.passes += static_cast<int>(profiler.passes());
     }
 
     /// The kernels of a pass must be those that were timed.

@@ -1,4 +1,4 @@
-// The range profiler's calls in the order that CUPTI wants. Ranges are named by their number.
+// The range profiler's calls in the order that CUPTI wants. Ranges are named by their number, CUPTI's own ones too.
 #include "bench/cuda/range_profiler.h"
 
 #include <cupti_profiler_host.h>
@@ -58,8 +58,8 @@ std::vector<std::uint8_t> counter_availability(int device) {
 }
 
 RangeProfiler::RangeProfiler(int device, const std::string& chip, const std::vector<std::string>& counters,
-                             std::size_t ranges)
-    : device_(device), ranges_(ranges), host_(chip, counter_availability(device)) {
+                             RangeOf range_of, std::size_t ranges)
+    : device_(device), range_of_(range_of), ranges_(ranges), host_(chip, counter_availability(device)) {
     const PassPlan& passes = plan(device_, chip, counters);
     counters_ = passes.counters;
     passes_ = passes.passes;
@@ -108,7 +108,7 @@ void RangeProfiler::configure() {
     set.pConfig = config_.data();
     set.counterDataImageSize = data_.size();
     set.pCounterDataImage = data_.data();
-    set.range = CUPTI_UserRange;
+    set.range = range_of_ == RangeOf::kernel ? CUPTI_AutoRange : CUPTI_UserRange;
     set.replayMode = CUPTI_UserReplay;
     set.maxRangesPerPass = ranges_;
     set.numNestingLevels = 1;
@@ -131,24 +131,32 @@ bool RangeProfiler::stop() {
     return stop.isAllPassSubmitted != 0;
 }
 
-void RangeProfiler::collect(const std::function<void(std::size_t pass)>& before_pass,
-                            const std::function<void(std::size_t range)>& run_range) {
+void RangeProfiler::push(std::size_t range) {
+    const std::string name = fmt::to_string(range);
+    auto push = KBENCH_PARAMS(CUpti_RangeProfiler_PushRange);
+    push.pRangeProfilerObject = profiler_;
+    push.pRangeName = name.c_str();
+    KBENCH_CUPTI(cuptiRangeProfilerPushRange(&push));
+}
+
+void RangeProfiler::pop() {
+    auto pop = KBENCH_PARAMS(CUpti_RangeProfiler_PopRange);
+    pop.pRangeProfilerObject = profiler_;
+    KBENCH_CUPTI(cuptiRangeProfilerPopRange(&pop));
+}
+
+void RangeProfiler::collect(const std::function<void(std::size_t pass)>& before_pass, std::size_t calls,
+                            const std::function<void(std::size_t call)>& run) {
     bool all = false;
     for (std::size_t pass = 0; !all; ++pass) {
         if (pass == most_passes) throw DeviceError(fmt::format("CUPTI wanted more than {} passes", most_passes));
         before_pass(pass);
         KBENCH_CUDA(cudaDeviceSynchronize());
         start();
-        for (std::size_t range = 0; range < ranges_; ++range) {
-            const std::string name = fmt::to_string(range);
-            auto push = KBENCH_PARAMS(CUpti_RangeProfiler_PushRange);
-            push.pRangeProfilerObject = profiler_;
-            push.pRangeName = name.c_str();
-            KBENCH_CUPTI(cuptiRangeProfilerPushRange(&push));
-            run_range(range);
-            auto pop = KBENCH_PARAMS(CUpti_RangeProfiler_PopRange);
-            pop.pRangeProfilerObject = profiler_;
-            KBENCH_CUPTI(cuptiRangeProfilerPopRange(&pop));
+        for (std::size_t call = 0; call < calls; ++call) {
+            if (range_of_ == RangeOf::call) push(call);
+            run(call);
+            if (range_of_ == RangeOf::call) pop();
         }
         KBENCH_CUDA(cudaDeviceSynchronize());
         all = stop();
@@ -161,14 +169,14 @@ void RangeProfiler::decode() {
     decode.pRangeProfilerObject = profiler_;
     KBENCH_CUPTI(cuptiRangeProfilerDecodeData(&decode));
     if (decode.numOfRangeDropped > 0)
-        throw DeviceError(fmt::format("CUPTI dropped {} of {} ranges", decode.numOfRangeDropped, ranges_));
+        throw OtherRanges(fmt::format("CUPTI dropped {} ranges beyond {}", decode.numOfRangeDropped, ranges_));
 
     auto info = KBENCH_PARAMS(CUpti_RangeProfiler_GetCounterDataInfo);
     info.pCounterDataImage = data_.data();
     info.counterDataImageSize = data_.size();
     KBENCH_CUPTI(cuptiRangeProfilerGetCounterDataInfo(&info));
     if (info.numTotalRanges != ranges_)
-        throw DeviceError(fmt::format("CUPTI counted {} ranges, not {}", info.numTotalRanges, ranges_));
+        throw OtherRanges(fmt::format("CUPTI counted {} ranges, not {}", info.numTotalRanges, ranges_));
 
     index_of_range_.assign(ranges_, ranges_);
     for (std::size_t i = 0; i < ranges_; ++i) {

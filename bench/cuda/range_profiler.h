@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/cuda/cupti_host.h"
+#include "models/error.h"
 
 struct CUpti_RangeProfiler_Object;
 
@@ -18,11 +19,26 @@ namespace kbench::cuda {
 /// with the reason and the fix where that is nothing (no permission, a virtual GPU, ...).
 std::vector<std::uint8_t> counter_availability(int device);
 
+/// What the ranges of a pass are.
+enum class RangeOf {
+    /// Each kernel, as long as it is to some tens of nanoseconds. Copies and fills have no range.
+    kernel,
+    /// Each call, with all that it enqueues. Up to tens of microseconds longer than its kernels: CUPTI begins and ends
+    /// such a range with work of its own on a GPU that is idle meanwhile.
+    call,
+};
+
+/// There were more ranges or fewer than announced: a library launched other kernels than it did in a capture.
+struct OtherRanges : DeviceError {
+    using DeviceError::DeviceError;
+};
+
 /// Counts `counters` in ranges of the current context. One at a time in a process.
 class RangeProfiler {
   public:
     /// `ranges`: how many there are in a pass. Throws DeviceError.
-    RangeProfiler(int device, const std::string& chip, const std::vector<std::string>& counters, std::size_t ranges);
+    RangeProfiler(int device, const std::string& chip, const std::vector<std::string>& counters, RangeOf range_of,
+                  std::size_t ranges);
     ~RangeProfiler();
     RangeProfiler(const RangeProfiler&) = delete;
     RangeProfiler& operator=(const RangeProfiler&) = delete;
@@ -30,21 +46,25 @@ class RangeProfiler {
     std::size_t passes() const { return passes_; }
     const std::vector<std::string>& counters() const { return counters_; }
 
-    /// Runs all passes. `before_pass` is called outside the counting; `run_range` must enqueue the work of a range, the
-    /// same in every pass. Throws DeviceError.
-    void collect(const std::function<void(std::size_t pass)>& before_pass,
-                 const std::function<void(std::size_t range)>& run_range);
+    /// Runs all passes. `before_pass` is called outside the counting; then `run` so many times, which must enqueue the
+    /// same work in every pass. Throws DeviceError, OtherRanges among them.
+    void collect(const std::function<void(std::size_t pass)>& before_pass, std::size_t calls,
+                 const std::function<void(std::size_t call)>& run);
 
-    /// Values of one range after collect(), parallel to counters(); not a number where the counter has none.
+    /// Values of one range after collect(), in order of the calls or the kernels' launches, parallel to counters(); not
+    /// a number where the counter has none.
     std::vector<double> values(std::size_t range) const;
 
   private:
     void configure();
     void start();
     bool stop();
+    void push(std::size_t range);
+    void pop();
     void decode();
 
     int device_;
+    RangeOf range_of_;
     std::size_t ranges_;
     std::vector<std::string> counters_;
     std::size_t passes_ = 0;

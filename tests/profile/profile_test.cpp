@@ -153,6 +153,23 @@ TEST_F(Profile, GemmsExecuteTheirOperationsAndNoOthers) {
     }
 }
 
+TEST_F(Profile, CountersOfAKernelAreOfItsOwnTimeAndNoMore) {
+    plan(Precision::fp16);
+    const StepKernels kernels = backend_->record_kernels(5, 0.1);
+    COUNT_OR_SKIP({"core"});
+    int compared = 0;
+    for (std::size_t s = 0; s < steps_.size(); ++s) {
+        ASSERT_TRUE(counter(steps_[s], "time")) << "every step is counted: " << steps_[s].op << " " << steps_[s].shape;
+        if (kernels.by_step[s].size() != 1) continue;
+        ++compared;
+        const double recorded_us = kernels.by_step[s][0].time_us, counted_us = *counter(steps_[s], "time") * 1e-3;
+        EXPECT_GT(counted_us, 0.9 * recorded_us) << steps_[s].op << " " << steps_[s].shape;
+        // Activity records leave out the way to the SMs and back, by up to 3 us beside Nsight Compute.
+        EXPECT_LT(counted_us, 1.1 * recorded_us + 3) << steps_[s].op << " " << steps_[s].shape;
+    }
+    EXPECT_GT(compared, static_cast<int>(steps_.size()) / 2);
+}
+
 TEST_F(Profile, ATf32ProductAskedForAsFp32IsFoundOut) {
     for (std::unique_ptr<Provider>& provider : providers_)
         if (provider->name() == "cublaslt") provider = std::make_unique<Liar>(std::move(provider));

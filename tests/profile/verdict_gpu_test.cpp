@@ -143,8 +143,9 @@ class GpuVerdict : public testing::Test {
         KBENCH_CUDA(cudaGetDevice(&device));
         const std::string chip = cuda::chip_of_device(device);
         const std::vector<Metric> metrics = requested_metrics(metric_sets(chip), CounterRequest{});
-        cuda::RangeProfiler profiler(device, chip, counters_of(metrics), steps.size());
-        profiler.collect([](std::size_t) {}, [&](std::size_t step) { steps[step].enqueue(stream()); });
+        // Each known step is one kernel.
+        cuda::RangeProfiler profiler(device, chip, counters_of(metrics), cuda::RangeOf::kernel, steps.size());
+        profiler.collect([](std::size_t) {}, steps.size(), [&](std::size_t step) { steps[step].enqueue(stream()); });
         for (std::size_t s = 0; s < steps.size(); ++s)
             point.steps[s].counters = metric_values(metrics, profiler.counters(), profiler.values(s));
         point.counters.metrics = describe_metrics(metrics);

@@ -54,7 +54,7 @@ sys.exit(1 if lines[0].startswith("==ERROR==") else 0)
 """
 
 TITLES = ["ID", "Process ID", "Kernel Name", "Context", "Stream", "Block Size", "Grid Size", *ncu.METRICS]
-UNITS = [*[""] * 7, "ns", "byte", "byte", "%", "%", "register/thread", "byte/block", "byte/block", "", ""]
+UNITS = [*[""] * 7, "ns", "byte", "byte", "%", "%", "%", "%", "register/thread", "byte/block", "byte/block", "", ""]
 
 
 def kernel(name: str, short_name: str) -> dict[str, Any]:
@@ -76,6 +76,9 @@ def step(index: int, layer: str, op: str, kernels: list[dict[str, Any]]) -> dict
         "dram_read_bytes": 8e6 * len(kernels),
         "dram_write_bytes": 4e6 * len(kernels),
         "achieved_occupancy": 50.0,
+        "sm_throughput": 30.0,
+        "memory_throughput": 60.0,
+        "time": 20300,
     }
     place = {"index": index, "layer": layer, "op": op}
     return place | {"kernels": kernels, "counters": counters, "counters_discarded": ""}
@@ -103,7 +106,7 @@ def result() -> dict[str, Any]:
 
 def launch(number: int, name: str) -> list[str]:
     row = [str(number), "7", name, "1", "13", "(128, 1, 1)", "(8, 2, 1)", "20,100", "8,000,000", "4,010,000.0"]
-    return [*row, "50.3", "75", "40", "1,024", "0", "16", "128"]
+    return [*row, "50.3", "31.5", "58.5", "75", "40", "1,024", "0", "16", "128"]
 
 
 def launches() -> list[list[str]]:
@@ -171,7 +174,7 @@ class Agreement(Files):
         self.assertIn("kernel", command)
         self.assertIn("SpeedOfLight", command)
         text = (self.directory / "out" / "ncu.md").read_text()
-        row = "| h.0.ln_1 layernorm | norm<8> | 20.00 / 20.10 (-0.5%) |"
+        row = "| h.0.ln_1 layernorm | norm<8> | 20.30 / 20.10 (+1.0%) | 20.00 / 20.10 (-0.5%) |"
         for part in (row, "sum of 2 kernels", "## Cost", " equal |"):
             self.assertIn(part, text)
             self.assertIn(part, output)
@@ -187,7 +190,7 @@ class Agreement(Files):
         calls = self.calls()
         self.assertEqual(len(calls), 3)  # kbench itself, and two passes under ncu
         self.assertEqual(len({call[call.index("--out") + 1] for call in calls}), 3)
-        self.assertEqual([call[call.index("--counters") + 1] for call in calls], ["core", "none", "none"])
+        self.assertEqual([call[call.index("--counters") + 1] for call in calls], ["core,speed-of-light", "none", "none"])
         for call in calls:
             self.assertEqual(call[call.index("--provider") + 1], "gemm=cublas")
         self.assertFalse(pathlib.Path(calls[1][calls[1].index("--out") + 1]).exists())
@@ -195,7 +198,8 @@ class Agreement(Files):
     def test_differences_within_the_tolerances_agree(self) -> None:
         self.result["points"][0]["steps"][0]["counters"] |= {"dram_read_bytes": 8.06e6}
         self.result["points"][0]["steps"][0]["kernels"][0]["time_us"] = 20.9
-        self.result["points"][0]["steps"][0]["counters"]["achieved_occupancy"] = 51.3
+        self.result["points"][0]["steps"][1]["counters"] |= {"achieved_occupancy": 51.3, "time": 20600}
+        self.result["points"][0]["steps"][1]["counters"] |= {"sm_throughput": 33.5, "memory_throughput": 56.5}
         self.result["points"][0]["steps"][0]["kernels"][0]["theoretical_occupancy_pct"]["value"] = 75.1
         code, _, output = self.one()
         self.assertEqual(code, 0, output)
@@ -205,11 +209,14 @@ class Agreement(Files):
         code, _, output = self.one()
         self.assertEqual(code, 0, output)
 
-    def test_occupancy_of_a_step_with_several_kernels_is_not_compared(self) -> None:
-        self.result["points"][0]["steps"][2]["counters"]["achieved_occupancy"] = 1
+    def test_what_is_no_sum_is_not_compared_where_the_range_is_not_of_one_kernel(self) -> None:
+        of_range = {"achieved_occupancy": 1, "time": 1, "sm_throughput": 1, "memory_throughput": 1}
+        for at in (0, 2):  # a kernel and a fill, and two kernels
+            self.result["points"][0]["steps"][at]["counters"] |= of_range
         code, document, output = self.one()
         self.assertEqual(code, 0, output)
-        self.assertEqual(document["counts"]["achieved_occupancy_pct"], {"agrees": 3, "deviates": 0, "not compared": 1})
+        for quantity in ("achieved_occupancy_pct", "duration_ns", "sm_throughput_pct", "memory_throughput_pct"):
+            self.assertEqual(document["counts"][quantity], {"agrees": 2, "deviates": 0, "not compared": 2}, quantity)
 
 
 class Deviation(Files):
@@ -226,12 +233,23 @@ class Deviation(Files):
         self.result["points"][0]["steps"][at]["kernels"][0]["time_us"] = time_us
 
     def test_duration(self) -> None:
-        self.recorded(22.0)
+        self.counter("time", 20705, at=1)
         self.deviates("duration_ns")
 
-    def test_duration_of_a_sum(self) -> None:
+    def test_recorded_time(self) -> None:
+        self.recorded(22.0)
+        self.deviates("recorded_ns")
+
+    def test_recorded_times_of_a_sum(self) -> None:
         self.recorded(23.0, at=2)
-        self.deviates("duration_ns")
+        self.deviates("recorded_ns")
+
+    def test_throughputs(self) -> None:
+        self.counter("sm_throughput", 29.4, at=1)
+        self.deviates("sm_throughput_pct")
+        self.setUp()
+        self.counter("memory_throughput", 60.6, at=1)
+        self.deviates("memory_throughput_pct")
 
     def test_dram_read(self) -> None:
         self.counter("dram_read_bytes", 8.2e6)
@@ -242,7 +260,7 @@ class Deviation(Files):
         self.deviates("dram_write_bytes")
 
     def test_achieved_occupancy(self) -> None:
-        self.counter("achieved_occupancy", 48.9)
+        self.counter("achieved_occupancy", 48.9, at=1)
         self.deviates("achieved_occupancy_pct")
 
     def test_what_the_launch_says(self) -> None:
@@ -296,7 +314,7 @@ class Refusal(Files):
     def test_counters_that_kbench_discarded(self) -> None:
         for entry in self.result["points"][0]["steps"]:
             entry |= {"counters": {}, "counters_discarded": "the clock changed"}
-        self.fails(1, "dram_read_bytes could not be compared on any kernel: the clock changed")
+        self.fails(1, "duration_ns could not be compared on any kernel: the clock changed")
 
     def test_kbench_without_counters(self) -> None:
         self.result["points"][0]["counters"]["unavailable"] = "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"
