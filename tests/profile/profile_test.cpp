@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "analysis/executed.h"
 #include "analysis/kernel_occupancy.h"
+#include "analysis/statistics.h"
 #include "bench/fuse.h"
 #include "bench/plan.h"
 #include "bench/tokens.h"
@@ -157,17 +159,18 @@ TEST_F(Profile, CountersOfAKernelAreOfItsOwnTimeAndNoMore) {
     plan(Precision::fp16);
     const StepKernels kernels = backend_->record_kernels(5, 0.1);
     COUNT_OR_SKIP({"core"});
-    int compared = 0;
+    std::vector<double> longer_us;
     for (std::size_t s = 0; s < steps_.size(); ++s) {
         ASSERT_TRUE(counter(steps_[s], "time")) << "every step is counted: " << steps_[s].op << " " << steps_[s].shape;
-        if (kernels.by_step[s].size() != 1) continue;
-        ++compared;
-        const double recorded_us = kernels.by_step[s][0].time_us, counted_us = *counter(steps_[s], "time") * 1e-3;
-        EXPECT_GT(counted_us, 0.9 * recorded_us) << steps_[s].op << " " << steps_[s].shape;
-        // Activity records leave out the way to the SMs and back, by up to 3 us beside Nsight Compute.
-        EXPECT_LT(counted_us, 1.1 * recorded_us + 3) << steps_[s].op << " " << steps_[s].shape;
+        if (kernels.by_step[s].size() == 1)
+            longer_us.push_back(*counter(steps_[s], "time") * 1e-3 - kernels.by_step[s][0].time_us);
     }
-    EXPECT_GT(compared, static_cast<int>(steps_.size()) / 2);
+    EXPECT_GT(longer_us.size(), steps_.size() / 2);
+    // Beside Nsight Compute activity records leave out a microsecond; a range around a call adds ten. Single kernels
+    // may have run at another clock.
+    const double median_us = summarise(longer_us).median;
+    EXPECT_GT(median_us, -1);
+    EXPECT_LT(median_us, 3);
 }
 
 TEST_F(Profile, ATf32ProductAskedForAsFp32IsFoundOut) {
