@@ -19,7 +19,8 @@ std::optional<double> counter(const StepResult& step, std::string_view name);
 std::optional<double> sm_active_us(const StepResult& step, double run_clock_mhz);
 
 /// The same as a percentage of the time of the step's kernels, at most 100. Not the counter `sm_active`, whose
-/// denominator is the range: 10 us and more beyond the kernels, in which CUPTI begins and ends it.
+/// denominator is the kernel's duration at another clock or, in steps of several kernels and in older results, a range
+/// some 10 us longer than the kernels.
 std::optional<double> sm_active_pct(const StepResult& step, double run_clock_mhz);
 
 /// Multiplications and additions by tensor cores with inputs of `type`; nothing when they were not counted, and for

@@ -167,7 +167,7 @@ struct CountedMetric {
     std::string reason;  ///< why it is unavailable, or on what an estimate rests
 };
 
-/// The runs in which hardware counters were read, one range a step.
+/// The runs in which hardware counters were read: a step's are of its one kernel, or of a range around all its kernels.
 struct CounterRun {
     std::vector<std::string> requested;  ///< sets and metrics as asked for
     std::string unavailable;             ///< why nothing was counted; empty when something was

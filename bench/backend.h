@@ -63,6 +63,7 @@ struct StepCounters {
     CounterRun run;
     std::vector<std::map<std::string, double>> by_step;
     std::vector<std::string> discarded;  ///< by step; why its values are not to be used
+    std::string warning;                 ///< in what the values are less than they might be; empty where in nothing
 };
 
 class Backend {

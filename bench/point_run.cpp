@@ -316,6 +316,9 @@ void PointRun::count() {
     try {
         StepCounters counters = backend_.count(request);
         run = std::move(counters.run);
+        if (!counters.warning.empty())
+            warnings_.push_back(fmt::format("{} batch {} seq {} {}: {}", point_.model, point_.batch, point_.seq,
+                                            name(point_.precision), counters.warning));
         for (std::size_t s = 0; s < point_.steps.size(); ++s) {
             point_.steps[s].counters_discarded = counters.discarded[s];
             if (counters.discarded[s].empty()) point_.steps[s].counters = std::move(counters.by_step[s]);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <span>
 
 #include <fmt/format.h>
 
@@ -214,14 +213,16 @@ class CudaBackend final : public Backend {
         result.run.chip = cuda::chip_of_device(device_);
         const std::vector<Metric> metrics = requested_metrics(metric_sets(result.run.chip), request);
         const std::size_t first = work_.size() - std::min(work_.size(), request.most_steps);
-        const auto counted = std::span(work_).subspan(first);
+        std::vector<bool> counted(work_.size(), false);
+        std::fill_n(counted.begin(), first, true);  // as good as: nobody asks for them
         try {
-            if (std::ranges::any_of(counted, is_one_kernel)) count(cuda::RangeOf::kernel, metrics, first, result);
-        } catch (const cuda::OtherRanges&) {  // which kernel is whose cannot be told: all by calls
+            if (std::any_of(work_.begin() + static_cast<std::ptrdiff_t>(first), work_.end(), is_one_kernel))
+                count_ranges(cuda::RangeOf::kernel, metrics, first, counted, result);
+        } catch (const DeviceError& error) {
+            result.warning = fmt::format("counters are of ranges longer than their kernels, by call: {}", error.what());
         }
-        const auto has_values = [](const auto& values) { return !values.empty(); };
-        if (!std::ranges::all_of(std::span(result.by_step).subspan(first), has_values))
-            count(cuda::RangeOf::call, metrics, first, result);
+        if (std::ranges::find(counted, false) != counted.end())
+            count_ranges(cuda::RangeOf::call, metrics, first, counted, result);
         result.run.metrics = describe_metrics(metrics);
         result.run.seconds = std::chrono::duration<double>(Clock::now() - start).count();
         return result;
@@ -322,33 +323,41 @@ class CudaBackend final : public Backend {
         return work;
     }
 
-    static bool is_one_kernel(const cuda::CapturedWork& work) { return work.nodes == 1 && work.launches.size() == 1; }
+    static std::size_t launch_count(const cuda::CapturedWork& work) { return work.launches.size(); }
+    static bool is_one_kernel(const cuda::CapturedWork& work) { return work.nodes == 1 && launch_count(work) == 1; }
 
-    /// Counts the steps from `first` on, and gives `result` the values of those that have none yet: by the ranges of
-    /// kernels of those that are one kernel, by those of calls of all.
-    void count(cuda::RangeOf range_of, const std::vector<Metric>& metrics, std::size_t first, StepCounters& result) {
+    /// Runs the steps from `first` on in all passes, and gives `result` the values of those that are not `counted` yet
+    /// and have a range of their own: by kernel those that are one kernel, by call all.
+    void count_ranges(cuda::RangeOf range_of, const std::vector<Metric>& metrics, std::size_t first,
+                      std::vector<bool>& counted, StepCounters& result) {
+        const bool by_kernel = range_of == cuda::RangeOf::kernel;
         std::vector<std::size_t> range_of_step(work_.size());
         std::size_t ranges = 0;
         for (std::size_t s = first; s < work_.size(); ++s) {
             range_of_step[s] = ranges;
-            ranges += range_of == cuda::RangeOf::kernel ? work_[s].launches.size() : 1;
+            ranges += by_kernel ? work_[s].launches.size() : 1;
         }
         cuda::RangeProfiler profiler(device_, result.run.chip, counters_of(metrics), range_of, ranges);
         const auto before_pass = [&](std::size_t pass) {
-            discard_changed(pass, result.discarded);
+            const std::vector<cuda::CapturedWork> now = work_by_step();
+            discard_changed(pass, now, result.discarded);
+            if (by_kernel && !std::ranges::equal(now, work_, {}, launch_count, launch_count))
+                throw DeviceError(fmt::format("counter pass {} had other kernels than the timing run", pass));
             for (std::size_t s = 0; s < first; ++s) plan_->run_step(s, stream_);
         };
         profiler.collect(before_pass, work_.size() - first,
                          [&](std::size_t call) { plan_->run_step(first + call, stream_); });
-        for (std::size_t s = first; s < work_.size(); ++s)
-            if (result.by_step[s].empty() && (range_of == cuda::RangeOf::call || is_one_kernel(work_[s])))
-                result.by_step[s] = metric_values(metrics, profiler.counters(), profiler.values(range_of_step[s]));
+        for (std::size_t s = first; s < work_.size(); ++s) {
+            if (counted[s] || (by_kernel && !is_one_kernel(work_[s]))) continue;
+            result.by_step[s] = metric_values(metrics, profiler.counters(), profiler.values(range_of_step[s]));
+            counted[s] = true;
+        }
         result.run.passes += static_cast<int>(profiler.passes());
     }
 
     /// The kernels of a pass must be those that were timed.
-    void discard_changed(std::size_t pass, std::vector<std::string>& discarded) {
-        const std::vector<cuda::CapturedWork> now = work_by_step();
+    void discard_changed(std::size_t pass, const std::vector<cuda::CapturedWork>& now,
+                         std::vector<std::string>& discarded) const {
         for (std::size_t s = 0; s < now.size(); ++s)
             if (now[s] != work_[s] && discarded[s].empty())
                 discarded[s] = fmt::format("the kernels of counter pass {} were not those of the timing run", pass);

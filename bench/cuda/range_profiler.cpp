@@ -169,14 +169,14 @@ void RangeProfiler::decode() {
     decode.pRangeProfilerObject = profiler_;
     KBENCH_CUPTI(cuptiRangeProfilerDecodeData(&decode));
     if (decode.numOfRangeDropped > 0)
-        throw OtherRanges(fmt::format("CUPTI dropped {} ranges beyond {}", decode.numOfRangeDropped, ranges_));
+        throw DeviceError(fmt::format("CUPTI dropped {} ranges beyond {}", decode.numOfRangeDropped, ranges_));
 
     auto info = KBENCH_PARAMS(CUpti_RangeProfiler_GetCounterDataInfo);
     info.pCounterDataImage = data_.data();
     info.counterDataImageSize = data_.size();
     KBENCH_CUPTI(cuptiRangeProfilerGetCounterDataInfo(&info));
     if (info.numTotalRanges != ranges_)
-        throw OtherRanges(fmt::format("CUPTI counted {} ranges, not {}", info.numTotalRanges, ranges_));
+        throw DeviceError(fmt::format("CUPTI counted {} ranges, not {}", info.numTotalRanges, ranges_));
 
     index_of_range_.assign(ranges_, ranges_);
     for (std::size_t i = 0; i < ranges_; ++i) {

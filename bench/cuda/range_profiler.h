@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "bench/cuda/cupti_host.h"
-#include "models/error.h"
 
 struct CUpti_RangeProfiler_Object;
 
@@ -21,16 +20,11 @@ std::vector<std::uint8_t> counter_availability(int device);
 
 /// What the ranges of a pass are.
 enum class RangeOf {
-    /// Each kernel, as long as it is to some tens of nanoseconds. Copies and fills have no range.
+    /// Each kernel, as long as Nsight Compute has it. Copies and fills have no range.
     kernel,
     /// Each call, with all that it enqueues. Up to tens of microseconds longer than its kernels: CUPTI begins and ends
     /// such a range with work of its own on a GPU that is idle meanwhile.
     call,
-};
-
-/// There were more ranges or fewer than announced: a library launched other kernels than it did in a capture.
-struct OtherRanges : DeviceError {
-    using DeviceError::DeviceError;
 };
 
 /// Counts `counters` in ranges of the current context. One at a time in a process.
@@ -47,7 +41,7 @@ class RangeProfiler {
     const std::vector<std::string>& counters() const { return counters_; }
 
     /// Runs all passes. `before_pass` is called outside the counting; then `run` so many times, which must enqueue the
-    /// same work in every pass. Throws DeviceError, OtherRanges among them.
+    /// same work in every pass. Throws DeviceError, also where that made another number of ranges than announced.
     void collect(const std::function<void(std::size_t pass)>& before_pass, std::size_t calls,
                  const std::function<void(std::size_t call)>& run);
 

@@ -87,13 +87,9 @@ std::vector<MicroCase> filter_cases(std::vector<MicroCase> cases, std::vector<st
 std::string run_benchmarks(MicroSession& session, std::span<const MicroCase> cases, std::vector<std::string> arguments,
                            std::span<const std::string> metrics, const std::map<std::string, std::string>& context,
                            const std::function<void()>& finished) {
-    RowColumns columns{{metrics.begin(), metrics.end()}, {metrics.begin(), metrics.end()}};
-    for (const MicroColumn& column : micro_columns()) {
-        columns.possible.emplace_back(column.name);
-        const bool expected = column.needs == MicroColumn::Needs::nothing ||
-                              (column.needs == MicroColumn::Needs::clock ? session.has_clock() : session.counts());
-        if (expected) columns.expected.emplace_back(column.name);
-    }
+    RowColumns columns{micro_column_names(true, true), micro_column_names(session.counts(), session.has_clock())};
+    for (std::vector<std::string>* names : {&columns.possible, &columns.expected})
+        names->insert(names->end(), metrics.begin(), metrics.end());
     const auto display = make_display_reporter(arguments, columns);
     const auto file = make_file_reporter(arguments, columns);
     std::vector<char*> argv;

@@ -42,4 +42,14 @@ constexpr MicroColumn table[] = {
 
 std::span<const MicroColumn> micro_columns() { return table; }
 
+std::vector<std::string> micro_column_names(bool has_gpu_counters, bool has_clock) {
+    std::vector<std::string> names;
+    for (const MicroColumn& column : table) {
+        if (column.needs == MicroColumn::Needs::gpu_counters && !has_gpu_counters) continue;
+        if (column.needs == MicroColumn::Needs::clock && !has_clock) continue;
+        names.emplace_back(column.name);
+    }
+    return names;
+}
+
 }  // namespace kbench

@@ -3,7 +3,9 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "bench/micro/session.h"
 
@@ -12,9 +14,11 @@ namespace kbench {
 struct MicroColumn {
     std::string_view name, unit, what;
     std::optional<double> (*value)(const MicroFigures& figures);
-    /// A console shows no column of what this machine does not tell.
     enum class Needs { nothing, gpu_counters, clock } needs = Needs::nothing;
 };
 std::span<const MicroColumn> micro_columns();
+
+/// Names of those that have values on a machine that tells so much.
+std::vector<std::string> micro_column_names(bool has_gpu_counters, bool has_clock);
 
 }  // namespace kbench

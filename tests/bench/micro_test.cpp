@@ -281,6 +281,14 @@ TEST(MicroFigures, ShareIsOfTheRoofThatBinds) {
     EXPECT_FALSE(compute.dram_bytes || compute.executed_flops || compute.achieved_occupancy_pct || compute.clock_mhz);
 }
 
+TEST(MicroColumns, AreThoseThatTheMachineTells) {
+    EXPECT_THAT(micro_column_names(false, false), ElementsAre("TFLOP/s", "GB/s", "roof%", "ci%"));
+    EXPECT_THAT(micro_column_names(false, true), ElementsAre("TFLOP/s", "GB/s", "roof%", "ci%", "MHz"));
+    EXPECT_THAT(micro_column_names(true, false),
+                ElementsAre("TFLOP/s", "GB/s", "roof%", "ci%", "occupancy%", "DRAM_MB", "GFLOP"));
+    EXPECT_EQ(micro_column_names(true, true).size(), micro_columns().size());
+}
+
 TEST(MicroFigures, ClockIsThatOfTheTimedRuns) {
     Point point = one_step(1e9, 1e6);
     point.conditions.sm_clock_mhz = Quantity::measured(1695);

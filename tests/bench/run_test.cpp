@@ -177,9 +177,11 @@ TEST(RunCounters, StepsWhoseKernelsChangedLoseTheirsAndSayWhy) {
         counters.by_step.assign(steps, {{"ipc", 1.5}});
         counters.discarded.assign(steps, "");
         counters.discarded[1] = "the kernels of counter pass 2 were not those of the timing run";
+        counters.warning = "counters are by call";
         return counters;
     };
     const Result result = run_with(backend, directory / "");
+    EXPECT_THAT(result.warnings, ElementsAre(HasSubstr("counters are by call")));
     const std::vector<StepResult>& steps = result.points.at(0).steps;
     EXPECT_EQ(steps[0].counters.at("ipc"), 1.5);
     EXPECT_TRUE(steps[1].counters.empty());

@@ -169,7 +169,7 @@ TEST_P(GemmLadder, CanBeCapturedInAGraph) {
     KBENCH_CUDA(cudaStreamDestroy(stream));
 }
 
-/// Of one launch in a row of at least 5 and 2 ms, which the caller has warmed up.
+/// Mean of so many launches in a row, microseconds.
 template <class Run>
 double microseconds(Run run, std::size_t launches) {
     cudaEvent_t start, stop;

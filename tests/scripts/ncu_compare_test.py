@@ -190,7 +190,8 @@ class Agreement(Files):
         calls = self.calls()
         self.assertEqual(len(calls), 3)  # kbench itself, and two passes under ncu
         self.assertEqual(len({call[call.index("--out") + 1] for call in calls}), 3)
-        self.assertEqual([call[call.index("--counters") + 1] for call in calls], ["core,speed-of-light", "none", "none"])
+        counters = [call[call.index("--counters") + 1] for call in calls]
+        self.assertEqual(counters, ["core,speed-of-light", "none", "none"])
         for call in calls:
             self.assertEqual(call[call.index("--provider") + 1], "gemm=cublas")
         self.assertFalse(pathlib.Path(calls[1][calls[1].index("--out") + 1]).exists())
@@ -244,10 +245,21 @@ class Deviation(Files):
         self.recorded(23.0, at=2)
         self.deviates("recorded_ns")
 
-    def test_throughputs(self) -> None:
+    def test_a_short_kernels_duration_beyond_half_a_microsecond(self) -> None:
+        self.counter("time", 3590, at=1)
+        self.launches[1][TITLES.index(ncu.DURATION)] = "3,100"
+        self.recorded(3.1, at=1)
+        code, document, output = self.one()
+        self.assertEqual((code, document["deviations"]["duration_ns"]), (0, 0), output)
+        shutil.rmtree(self.directory / "out")
+        self.counter("time", 3610, at=1)
+        self.deviates("duration_ns")
+
+    def test_sm_throughput(self) -> None:
         self.counter("sm_throughput", 29.4, at=1)
         self.deviates("sm_throughput_pct")
-        self.setUp()
+
+    def test_memory_throughput(self) -> None:
         self.counter("memory_throughput", 60.6, at=1)
         self.deviates("memory_throughput_pct")
 

@@ -34,7 +34,7 @@ struct Tile {
     int stages;                   ///< Buffers of the ring; 1: no ring, 0: no shared memory.
     int strip;                    ///< Tile rows in a strip of tile_of_block.
     int blocks_per_sm;            ///< Residency that the registers are limited for.
-    int speed_pct;                ///< At 8192 cubed on an H200 (fp64 4096), beside the fastest tile of its table.
+    int speed_pct;  ///< In a short run at 8192 cubed on an H200 (fp64 4096), beside the fastest of its table.
 
     constexpr int warps() const { return rows / warp_rows * (columns / warp_columns); }
     constexpr int threads() const { return 32 * warps(); }
