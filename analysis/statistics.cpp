@@ -46,8 +46,10 @@ std::size_t lower_rank(std::size_t n) {
 
 }  // namespace
 
+bool Summary::has_interval() const { return n >= smallest_n_with_interval; }
+
 double Summary::relative_ci() const {
-    if (n < smallest_n_with_interval) return std::numeric_limits<double>::infinity();
+    if (!has_interval()) return std::numeric_limits<double>::infinity();
     const double distance = std::max(median - ci_low, ci_high - median);
     return distance == 0 ? 0 : distance / std::abs(median);
 }

@@ -16,7 +16,9 @@ struct Summary {
     /// beyond); the whole range [min, max] when n < 6, where no such interval exists.
     double ci_low = 0, ci_high = 0;
 
-    /// The larger distance from the median to an end of the interval, relative to the median; infinite when n < 6.
+    /// Whether ci_low and ci_high are that interval: n >= 6.
+    bool has_interval() const;
+    /// The larger distance from the median to an end of the interval, relative to the median; infinite without one.
     double relative_ci() const;
 };
 

@@ -38,6 +38,7 @@ std::string time_text(const Summary& ms) {
 
 std::string interval_text(const Summary& ms) {
     const TimeUnit unit = time_unit(ms.median);
+    if (!ms.has_interval()) return fmt::format("median of {}, too few for an interval", ms.n);
     return fmt::format("median of {}, 95 % interval {} to {} {}", ms.n, significant(ms.ci_low * unit.per_ms, 4),
                        significant(ms.ci_high * unit.per_ms, 4), unit.name);
 }

@@ -49,7 +49,8 @@ std::string points_section(const Result& result, const std::vector<Explanation>&
             const Verdict& verdict = explanations[i].verdicts.model;
             const int decimals = decimals_for(ms.median, 4);
             cells.push_back(fmt::format("{:.{}f}", ms.median, decimals));
-            cells.push_back(fmt::format("{:.{}f} to {:.{}f}", ms.ci_low, decimals, ms.ci_high, decimals));
+            cells.push_back(
+                ms.has_interval() ? fmt::format("{:.{}f} to {:.{}f}", ms.ci_low, decimals, ms.ci_high, decimals) : "");
             cells.push_back(significant(point.end_to_end->tokens_per_s));
             cells.push_back(ms.median > 0 ? significant(point.cost.flops / ms.median * 1e-9) : "");
             cells.push_back(ledger.roofs_unavailable.empty() && ledger.end_to_end_us > 0

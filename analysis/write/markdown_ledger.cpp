@@ -73,8 +73,9 @@ class Figures {
         const TimeUnit unit = time_unit(ms.median);
         const int decimals = decimals_for(ms.median * unit.per_ms, time_digits);
         const auto show = [&](double value_ms) { return fixed(value_ms * unit.per_ms, decimals); };
-        add(what,
-            fmt::format("{} {}, 95 % interval {} to {}", show(ms.median), unit.name, show(ms.ci_low), show(ms.ci_high)),
+        const std::string interval =
+            ms.has_interval() ? fmt::format(", 95 % interval {} to {}", show(ms.ci_low), show(ms.ci_high)) : "";
+        add(what, fmt::format("{} {}{}", show(ms.median), unit.name, interval),
             fmt::format("measured, median of {}", ms.n));
     }
     void add(std::string_view what, const Quantity& quantity, const std::function<std::string(double)>& format) {

@@ -115,8 +115,9 @@ std::string latency_table(const Point& point, std::size_t width) {
         const int decimals = decimals_for(ms.median * unit.per_ms, time_digits);
         const auto show = [&](double value_ms) { return fixed(value_ms * unit.per_ms, decimals); };
         table.add_row({std::string(label), std::string(unit.name), show(ms.median),
-                       fmt::format("[{}, {}]", show(ms.ci_low), show(ms.ci_high)), show(ms.min), show(ms.mean),
-                       show(ms.p90), show(ms.p95), show(ms.p99), show(ms.max), std::to_string(ms.n)});
+                       ms.has_interval() ? fmt::format("[{}, {}]", show(ms.ci_low), show(ms.ci_high)) : "-",
+                       show(ms.min), show(ms.mean), show(ms.p90), show(ms.p95), show(ms.p99), show(ms.max),
+                       std::to_string(ms.n)});
     };
     const EndToEnd& times = *point.end_to_end;
     add(point.backend == "cuda" ? "CUDA graph" : "forward", times.latency);
@@ -264,7 +265,9 @@ std::string sweep_table(std::span<const Point> points, std::size_t width) {
             const int decimals = decimals_for(ms.median, time_digits);
             const Quantity& energy = times.energy_per_sequence_j;
             cells.push_back(fixed(ms.median, decimals));
-            cells.push_back(fmt::format("[{}, {}]", fixed(ms.ci_low, decimals), fixed(ms.ci_high, decimals)));
+            cells.push_back(ms.has_interval()
+                                ? fmt::format("[{}, {}]", fixed(ms.ci_low, decimals), fixed(ms.ci_high, decimals))
+                                : "-");
             cells.push_back(significant(times.tokens_per_s));
             cells.push_back(ms.median > 0 ? significant(point.cost.flops / ms.median * 1e-9) : "");
             cells.push_back(energy.value ? significant(*energy.value) : "");

@@ -156,6 +156,15 @@ TEST(Html, LoadsNothing) {
     EXPECT_TRUE(has(page, "Licensed under the MIT license")) << "plotly.js keeps its notice";
 }
 
+TEST(Html, ShowsNoIntervalOfTooFewSamples) {
+    Result result = example::profiled_result();
+    result.points.resize(1);
+    result.points[0].end_to_end->latency = example::timing(40, 5);
+    EXPECT_EQ(count(write_html(result), "median of 5, too few for an interval"), 1u);
+    result.points[0].end_to_end->latency = example::timing(40, 6);
+    EXPECT_EQ(count(write_html(result), "too few for an interval"), 0u);
+}
+
 TEST(Html, WhatIsMissingHasItsReason) {
     Result result = example::result();  // no ceilings, kernels or counters
     result.points[0].activity.unavailable = "no records here";

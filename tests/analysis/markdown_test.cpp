@@ -53,6 +53,20 @@ TEST(Markdown, OfASweepMatchesTheGoldenFile) {
     EXPECT_LT(text.find("## All points"), text.find("## gpt2-large, batch 1"));
 }
 
+TEST(Markdown, ShowsNoIntervalOfTooFewSamples) {
+    const auto with_samples = [](std::size_t n) {
+        Result sweep = one_point();
+        EndToEnd& times = *sweep.points[0].end_to_end;
+        times.latency = example::timing(40, n);
+        times.stream = times.enqueue = times.host_to_device = times.device_to_host = std::nullopt;
+        sweep.points.push_back(sweep.points[0]);
+        return write_markdown(sweep);
+    };
+    constexpr std::string_view figure = " ms, 95 % interval ", column = "| median ms | 95 % interval |";
+    EXPECT_THAT(with_samples(6), AllOf(HasSubstr(figure), HasSubstr(column)));
+    EXPECT_THAT(with_samples(5), AllOf(Not(HasSubstr(figure)), Not(HasSubstr(column)), HasSubstr("median of 5")));
+}
+
 TEST(Markdown, TablesAreWhole) {
     expect_whole_tables(write_markdown(one_point()));
     expect_whole_tables(write_markdown(example::result()));

@@ -110,7 +110,9 @@ TEST(Statistics, RelativeIntervalIsTheLargerSide) {
 
 TEST(Statistics, RelativeIntervalIsInfiniteBelowSixSamples) {
     EXPECT_EQ(summarise(std::vector<double>{1, 1, 1, 1, 1}).relative_ci(), std::numeric_limits<double>::infinity());
+    EXPECT_FALSE(summarise(std::vector<double>{1, 1, 1, 1, 1}).has_interval());
     EXPECT_EQ(summarise(std::vector<double>{1, 1, 1, 1, 1, 1}).relative_ci(), 0);
+    EXPECT_TRUE(summarise(std::vector<double>{1, 1, 1, 1, 1, 1}).has_interval());
 }
 
 TEST(Statistics, RefusesNoSamples) { EXPECT_THROW(summarise({}), MeasurementError); }

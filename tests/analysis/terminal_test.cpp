@@ -105,6 +105,17 @@ TEST(Terminal, SaysWhenTheIntervalDidNotConverge) {
     EXPECT_THAT(write_terminal(only(point), 100), Not(HasSubstr("not converged")));
 }
 
+TEST(Terminal, ShowsNoIntervalOfTooFewSamples) {
+    const auto intervals = [](std::size_t n) {
+        Point point = example::cpu_point();
+        point.end_to_end->latency = example::timing(40, n);
+        Result sweep = only(point);
+        sweep.points.push_back(point);
+        return count(write_terminal(sweep, 200), "[");
+    };
+    EXPECT_EQ(intervals(6), intervals(5) + 4) << "each point's own, and its row of the sweep's table";
+}
+
 TEST(Terminal, ShowsTheDifferenceBetweenTheSumOfStepsAndTheWhole) {
     Point point = example::cpu_point();
     point.steps.resize(2);
