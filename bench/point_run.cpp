@@ -316,9 +316,7 @@ void PointRun::count() {
     try {
         StepCounters counters = backend_.count(request);
         run = std::move(counters.run);
-        if (!counters.warning.empty())
-            warnings_.push_back(fmt::format("{} batch {} seq {} {}: {}", point_.model, point_.batch, point_.seq,
-                                            name(point_.precision), counters.warning));
+        if (!counters.warning.empty()) warn(counters.warning);
         for (std::size_t s = 0; s < point_.steps.size(); ++s) {
             point_.steps[s].counters_discarded = counters.discarded[s];
             if (counters.discarded[s].empty()) point_.steps[s].counters = std::move(counters.by_step[s]);
@@ -332,6 +330,11 @@ void PointRun::count() {
         run.requested.insert(run.requested.end(), names.begin(), names.end());
 }
 
+void PointRun::warn(std::string_view text) {
+    warnings_.push_back(
+        fmt::format("{} batch {} seq {} {}: {}", point_.model, point_.batch, point_.seq, name(point_.precision), text));
+}
+
 /// One line for all steps of an op that did not run in the precision asked for.
 void PointRun::warn_of_other_precisions() {
     std::map<std::string, std::pair<int, std::string>> by_op;  // op: how many, the first one's finding
@@ -341,9 +344,7 @@ void PointRun::warn_of_other_precisions() {
             if (count++ == 0) first = fmt::format("{}: {}", s.layer, *mismatch);
         }
     for (const auto& [op, found] : by_op)
-        warnings_.push_back(fmt::format("{} batch {} seq {} {}: {} {} steps did not run as asked; {}", point_.model,
-                                        point_.batch, point_.seq, name(point_.precision), found.first, op,
-                                        found.second));
+        warn(fmt::format("{} {} steps did not run as asked; {}", found.first, op, found.second));
 }
 
 /// The logits must be numbers, and the same ones however often the forward runs: a race that strikes one row in

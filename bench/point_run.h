@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -97,6 +98,8 @@ class PointRun {
 
   private:
     void step(const std::string& what);
+    /// A warning that begins with which point it is of.
+    void warn(std::string_view text);
     void refuse_if_too_large(std::int64_t needed, const std::function<std::string(std::int64_t)>& hint) const;
     void describe_steps();
 
