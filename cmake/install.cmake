@@ -43,7 +43,9 @@ if(KBENCH_HAVE_CUDA)
     list(APPEND rpath $<TARGET_FILE_DIR:CUDA::cublas> $<TARGET_FILE_DIR:CUDA::cupti>)
 endif()
 list(APPEND rpath ${openblas_LIBRARY_DIRS})
-set_target_properties(kbench PROPERTIES INSTALL_RPATH "${rpath}")
+# Where the build's list is the shorter one, CMake fills it up with ":" until the other fits in its place, and the loader
+# takes an empty entry for the current directory: so the build's list has all of the other's entries too.
+set_target_properties(kbench PROPERTIES INSTALL_RPATH "${rpath}" BUILD_RPATH "${rpath}")
 
 install(EXPORT kbench-targets NAMESPACE kbench:: DESTINATION ${package_folder})
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/kbench-config.cmake.in ${CMAKE_BINARY_DIR}/package/kbench-config.cmake
