@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "bench/command/command.h"
-#include "bench/environment.h"
+#include "bench/measure/environment.h"
 #include "cpu/blas.h"
 #include "cpu/threads.h"
-#include "models/error.h"
+#include "models/base/error.h"
 
 namespace kbench {
 

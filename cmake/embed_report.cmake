@@ -6,7 +6,7 @@ if(NOT KBENCH_PLOTLY)
     message(FATAL_ERROR "plotly.min.js is missing: run scripts/setup, or set KBENCH_PLOTLY to a copy of plotly.js 4")
 endif()
 
-set(report_folder ${CMAKE_CURRENT_SOURCE_DIR}/write/report)
+set(report_folder ${CMAKE_CURRENT_SOURCE_DIR}/report/page)
 file(GLOB report_files CONFIGURE_DEPENDS ${report_folder}/*.html ${report_folder}/*.css ${report_folder}/*.js)
 # In the order in which a browser reads them: report.js, which draws, after all that it uses.
 set(report_scripts ${report_files})

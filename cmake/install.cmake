@@ -19,8 +19,8 @@ install(TARGETS kbench)
 install(TARGETS ${libraries} EXPORT kbench-targets INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kbench)
 # Folders of data and of sources alone would be installed empty; cpu/onednn is about the library that it hides.
 install(DIRECTORY ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kbench
-    FILES_MATCHING PATTERN "*.h" PATTERN "metrics" EXCLUDE PATTERN "suites" EXCLUDE PATTERN "provider" EXCLUDE
-    PATTERN "report" EXCLUDE PATTERN "onednn" EXCLUDE ${without_cuda})
+    FILES_MATCHING PATTERN "*.h" PATTERN "metrics" EXCLUDE PATTERN "suites" EXCLUDE PATTERN "providers" EXCLUDE
+    PATTERN "page" EXCLUDE PATTERN "onednn" EXCLUDE ${without_cuda})
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/kbench)
 set(private_folder ${CMAKE_INSTALL_LIBDIR}/kbench)

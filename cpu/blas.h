@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "models/base/precision.h"
 #include "models/op.h"
-#include "models/precision.h"
 
 namespace kbench::cpu {
 

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
+#include "models/base/precision.h"
 #include "models/op.h"
-#include "models/precision.h"
 
 namespace kbench::cpu {
 

@@ -8,8 +8,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "models/error.h"
-#include "models/precision.h"
+#include "models/base/error.h"
+#include "models/base/precision.h"
 
 namespace kbench::cpu {
 

@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "models/error.h"
+#include "models/base/error.h"
 
 namespace kbench::cuda {
 namespace {

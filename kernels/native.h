@@ -7,8 +7,8 @@
 
 #include <cstdint>
 
+#include "models/base/precision.h"
 #include "models/op.h"
-#include "models/precision.h"
 
 namespace kbench::cuda {
 

@@ -9,8 +9,8 @@
 #include <initializer_list>
 #include <type_traits>
 
-#include "models/error.h"
-#include "models/precision.h"
+#include "models/base/error.h"
+#include "models/base/precision.h"
 
 namespace kbench::cuda {
 

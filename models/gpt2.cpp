@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "models/error.h"
+#include "models/base/error.h"
 
 namespace kbench {
 namespace {

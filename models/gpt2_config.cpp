@@ -6,7 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "models/error.h"
+#include "models/base/error.h"
 #include "models/gpt2.h"
 
 namespace kbench {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <variant>
 
-#include "models/precision.h"
+#include "models/base/precision.h"
 
 namespace kbench {
 

@@ -9,8 +9,8 @@
 #include <map>
 #include <optional>
 
+#include "models/base/error.h"
 #include "models/cost.h"
-#include "models/error.h"
 
 namespace kbench {
 namespace {

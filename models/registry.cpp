@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <array>
 
-#include "models/error.h"
-#include "models/nearest.h"
+#include "models/base/error.h"
+#include "models/base/nearest.h"
 
 namespace kbench {
 

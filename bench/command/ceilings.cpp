@@ -3,12 +3,12 @@
 
 #include <cstdio>
 
-#include "bench/ceilings.h"
-#include "bench/ceilings_options.h"
+#include "bench/command/ceilings_options.h"
 #include "bench/command/command.h"
-#include "bench/environment.h"
-#include "bench/run.h"
-#include "models/error.h"
+#include "bench/measure/ceilings.h"
+#include "bench/measure/environment.h"
+#include "bench/measure/run.h"
+#include "models/base/error.h"
 
 namespace kbench {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/result.h"
+#include "analysis/result/result.h"
 
 namespace kbench {
 

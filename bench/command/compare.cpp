@@ -4,9 +4,9 @@
 #include <cstdio>
 
 #include "bench/command/command.h"
-#include "bench/compare_options.h"
-#include "bench/result_files.h"
-#include "models/error.h"
+#include "bench/command/compare_options.h"
+#include "bench/measure/result_files.h"
+#include "models/base/error.h"
 
 namespace kbench {
 namespace {

@@ -5,10 +5,10 @@
 
 #include <cstdio>
 
-#include "bench/backend.h"
 #include "bench/command/command.h"
-#include "bench/environment.h"
-#include "models/error.h"
+#include "bench/device/backend.h"
+#include "bench/measure/environment.h"
+#include "models/base/error.h"
 
 namespace kbench {
 namespace {

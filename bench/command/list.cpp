@@ -3,11 +3,11 @@
 
 #include <cstdio>
 
-#include "analysis/ceilings.h"
-#include "analysis/columns.h"
+#include "analysis/machine/ceilings.h"
+#include "analysis/table/columns.h"
 #include "bench/command/command.h"
-#include "bench/options.h"
-#include "models/error.h"
+#include "bench/command/options.h"
+#include "models/base/error.h"
 #include "models/registry.h"
 
 namespace kbench {

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "analysis/ceilings.h"
-#include "analysis/write/format.h"
-#include "analysis/write/table.h"
+#include "analysis/machine/ceilings.h"
+#include "analysis/table/table.h"
 #include "bench/command/command.h"
-#include "bench/machine_path.h"
-#include "bench/option_table.h"
-#include "models/error.h"
+#include "bench/command/machine_path.h"
+#include "bench/command/option_table.h"
+#include "models/base/error.h"
+#include "models/base/format.h"
 
 namespace kbench {
 namespace {

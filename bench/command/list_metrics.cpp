@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "bench/backend.h"
 #include "bench/command/command.h"
-#include "bench/metric_sets.h"
-#include "bench/option_table.h"
-#include "models/error.h"
+#include "bench/command/option_table.h"
+#include "bench/device/backend.h"
+#include "bench/profile/metric_sets.h"
+#include "models/base/error.h"
 #ifdef KBENCH_HAVE_CUDA
-#include "bench/cuda/cupti_host.h"
+#include "bench/profile/cuda/cupti_host.h"
 #endif
 
 namespace kbench {

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include "analysis/write/table.h"
-#include "bench/backend.h"
+#include "analysis/table/table.h"
 #include "bench/command/command.h"
-#include "bench/fuse.h"
-#include "models/error.h"
+#include "bench/device/backend.h"
+#include "bench/plan/fuse.h"
+#include "models/base/error.h"
 #include "models/gpt2.h"
 #include "models/registry.h"
 

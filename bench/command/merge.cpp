@@ -5,12 +5,12 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "analysis/merge.h"
-#include "analysis/sweep_findings.h"
+#include "analysis/compare/sweep_findings.h"
+#include "analysis/result/merge.h"
 #include "bench/command/command.h"
+#include "bench/command/merge_options.h"
 #include "bench/command/output.h"
-#include "bench/merge_options.h"
-#include "bench/result_files.h"
+#include "bench/measure/result_files.h"
 
 namespace kbench {
 int merge_command(const std::vector<std::string>& arguments, const std::string&) {

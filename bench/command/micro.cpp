@@ -7,13 +7,13 @@
 #include <cstring>
 
 #include "bench/command/command.h"
+#include "bench/command/micro_options.h"
 #include "bench/command/output.h"
-#include "bench/environment.h"
+#include "bench/measure/environment.h"
+#include "bench/measure/result_files.h"
+#include "bench/measure/stop_signal.h"
 #include "bench/micro/benchmarks.h"
-#include "bench/micro/options.h"
-#include "bench/result_files.h"
-#include "bench/stop_signal.h"
-#include "models/error.h"
+#include "models/base/error.h"
 
 namespace kbench {
 namespace {

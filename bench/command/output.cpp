@@ -7,8 +7,8 @@
 
 #include <chrono>
 
-#include "bench/point_store.h"
-#include "models/error.h"
+#include "bench/measure/point_store.h"
+#include "models/base/error.h"
 
 namespace kbench {
 namespace {

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <string>
 
-#include "analysis/result.h"
-#include "bench/backend.h"
+#include "analysis/result/result.h"
+#include "bench/device/backend.h"
 
 namespace kbench {
 

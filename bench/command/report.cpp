@@ -6,15 +6,15 @@
 #include <filesystem>
 #include <optional>
 
-#include "analysis/result_json.h"
-#include "analysis/what_if.h"
-#include "analysis/write/what_if.h"
-#include "analysis/write/writers.h"
+#include "analysis/compare/what_if.h"
+#include "analysis/report/what_if.h"
+#include "analysis/report/writers.h"
+#include "analysis/result/result_json.h"
 #include "bench/command/command.h"
-#include "bench/machine_path.h"
-#include "bench/report_options.h"
-#include "bench/result_files.h"
-#include "models/error.h"
+#include "bench/command/machine_path.h"
+#include "bench/command/report_options.h"
+#include "bench/measure/result_files.h"
+#include "models/base/error.h"
 
 namespace kbench {
 namespace {

@@ -9,18 +9,18 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "analysis/result_json.h"
-#include "analysis/write/point_name.h"
-#include "analysis/write/writers.h"
-#include "bench/ceilings.h"
+#include "analysis/report/writers.h"
+#include "analysis/result/point_name.h"
+#include "analysis/result/result_json.h"
 #include "bench/command/command.h"
+#include "bench/command/list_points.h"
+#include "bench/command/options.h"
 #include "bench/command/output.h"
-#include "bench/environment.h"
-#include "bench/list_points.h"
-#include "bench/options.h"
-#include "bench/point_store.h"
-#include "bench/recorded_options.h"
-#include "models/error.h"
+#include "bench/measure/ceilings.h"
+#include "bench/measure/environment.h"
+#include "bench/measure/point_store.h"
+#include "bench/measure/recorded_options.h"
+#include "models/base/error.h"
 
 namespace kbench {
 namespace {

@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "bench/command/command.h"
-#include "bench/result_files.h"
-#include "bench/table_options.h"
-#include "models/error.h"
+#include "bench/command/table_options.h"
+#include "bench/measure/result_files.h"
+#include "models/base/error.h"
 
 namespace kbench {
 namespace {

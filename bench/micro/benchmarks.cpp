@@ -7,10 +7,10 @@
 
 #include <regex>
 
+#include "bench/measure/stop_signal.h"
 #include "bench/micro/columns.h"
 #include "bench/micro/reporters.h"
-#include "bench/stop_signal.h"
-#include "models/error.h"
+#include "models/base/error.h"
 
 namespace kbench {
 namespace {

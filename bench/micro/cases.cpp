@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "models/error.h"
+#include "models/base/error.h"
 #include "models/gpt2.h"
 #include "models/registry.h"
 

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/fuse.h"
-#include "bench/provider.h"
-#include "models/precision.h"
+#include "bench/plan/fuse.h"
+#include "bench/plan/provider.h"
+#include "models/base/precision.h"
 #include "models/problem.h"
 
 namespace kbench {

@@ -7,7 +7,7 @@
 #include <iostream>
 #include <sstream>
 
-#include "bench/option_table.h"
+#include "models/base/values.h"
 
 namespace kbench {
 namespace {

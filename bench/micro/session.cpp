@@ -8,13 +8,13 @@
 #include <cmath>
 #include <map>
 
-#include "analysis/executed.h"
-#include "analysis/ledger.h"
-#include "bench/condition_sampler.h"
-#include "bench/machine_state.h"
-#include "bench/tokens.h"
+#include "analysis/explain/executed.h"
+#include "analysis/explain/ledger.h"
+#include "bench/plan/data/tokens.h"
+#include "bench/profile/condition_sampler.h"
+#include "bench/profile/machine_state.h"
+#include "models/base/error.h"
 #include "models/cost.h"
-#include "models/error.h"
 
 namespace kbench {
 namespace {

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "analysis/ceilings.h"
-#include "analysis/result.h"
+#include "analysis/machine/ceilings.h"
+#include "analysis/result/result.h"
+#include "bench/measure/point_run.h"
 #include "bench/micro/cases.h"
-#include "bench/point_run.h"
-#include "bench/weights.h"
+#include "bench/plan/data/weights.h"
 
 namespace kbench {
 

@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
+#include "models/base/precision.h"
 #include "models/op.h"
-#include "models/precision.h"
 
 namespace kbench::cpu {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/precision.h"
+#include "models/base/precision.h"
 
 namespace kbench::cpu::onednn {
 

@@ -13,8 +13,8 @@
 #include <random>
 #include <string>
 
-#include "analysis/ceilings.h"
-#include "analysis/statistics.h"
+#include "analysis/machine/ceilings.h"
+#include "analysis/result/statistics.h"
 #include "cpu/probe/chains.h"
 #include "cpu/probe/on_threads.h"
 #include "cpu/probe/streams.h"

@@ -1,7 +1,7 @@
 // A layer norm for the CPU, in plain C++: rows are spread over the cores. Registered below as provider `mine`.
 #include <cmath>
 
-#include "bench/user_kernel.h"
+#include "bench/plan/user_kernel.h"
 
 namespace {
 

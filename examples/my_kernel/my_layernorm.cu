@@ -1,7 +1,7 @@
 // A layer norm for the GPU: one warp a row, four rows a block. Registered below as provider `mine`.
 #include <cuda_fp16.h>
 
-#include "bench/user_kernel.h"
+#include "bench/plan/user_kernel.h"
 #include "kernels/check.h"
 
 namespace {

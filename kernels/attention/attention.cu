@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "kernels/attention/kernel.h"
-#include "models/error.h"
+#include "models/base/error.h"
 
 namespace kbench::cuda {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "models/precision.h"
+#include "models/base/precision.h"
 
 namespace kbench::cuda {
 

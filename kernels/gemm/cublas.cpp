@@ -4,7 +4,7 @@
 #include "kernels/check.h"
 #include "kernels/gemm/cublaslt.h"
 #include "kernels/gemm/gemm_types.h"
-#include "models/error.h"
+#include "models/base/error.h"
 
 namespace kbench::cuda {
 

@@ -8,7 +8,7 @@
 #include "kernels/check.h"
 #include "kernels/gemm/gemm_types.h"
 #include "kernels/gemm/tune.h"
-#include "models/error.h"
+#include "models/base/error.h"
 
 namespace kbench::cuda {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "kernels/gemm/problem.h"
-#include "models/precision.h"
+#include "models/base/precision.h"
 
 namespace kbench::cuda {
 

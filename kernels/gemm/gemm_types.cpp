@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "kernels/check.h"
-#include "models/error.h"
+#include "models/base/error.h"
 
 namespace kbench::cuda {
 namespace {

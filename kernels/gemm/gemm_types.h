@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "kernels/gemm/cublaslt.h"
-#include "models/precision.h"
+#include "models/base/precision.h"
 
 namespace kbench::cuda {
 

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "models/precision.h"
+#include "models/base/precision.h"
 
 namespace kbench::cuda {
 

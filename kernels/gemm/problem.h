@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "models/precision.h"
+#include "models/base/precision.h"
 
 namespace kbench::cuda {
 

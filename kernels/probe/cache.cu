@@ -4,7 +4,7 @@
 #include "kernels/check.h"
 #include "kernels/probe/cache.h"
 #include "kernels/probe/device.cuh"
-#include "models/error.h"
+#include "models/base/error.h"
 
 namespace kbench::cuda::probe {
 namespace {

@@ -8,7 +8,7 @@
 #include "kernels/probe/device.cuh"
 #include "kernels/probe/fma.h"
 #include "kernels/probe/values.h"
-#include "models/error.h"
+#include "models/base/error.h"
 
 namespace kbench::cuda::probe {
 namespace {

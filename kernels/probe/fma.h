@@ -4,7 +4,7 @@
 #include <cuda_runtime.h>
 
 #include "kernels/probe/span.h"
-#include "models/precision.h"
+#include "models/base/precision.h"
 
 namespace kbench::cuda::probe {
 

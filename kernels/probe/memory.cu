@@ -5,7 +5,7 @@
 #include "kernels/probe/device.cuh"
 #include "kernels/probe/memory.h"
 #include "kernels/probe/values.h"
-#include "models/error.h"
+#include "models/base/error.h"
 
 namespace kbench::cuda::probe {
 namespace {

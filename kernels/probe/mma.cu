@@ -10,7 +10,7 @@
 #include "kernels/probe/device.cuh"
 #include "kernels/probe/mma.h"
 #include "kernels/probe/values.h"
-#include "models/error.h"
+#include "models/base/error.h"
 
 namespace kbench::cuda::probe {
 namespace {

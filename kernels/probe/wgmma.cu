@@ -9,7 +9,7 @@
 #include "kernels/probe/device.cuh"
 #include "kernels/probe/values.h"
 #include "kernels/probe/wgmma.h"
-#include "models/error.h"
+#include "models/base/error.h"
 
 namespace kbench::cuda::probe {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "kernels/probe/span.h"
-#include "models/precision.h"
+#include "models/base/precision.h"
 
 namespace kbench::cuda::probe {
 

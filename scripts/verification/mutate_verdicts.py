@@ -31,14 +31,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = {
-    "analysis/verdict_rules.cpp": ["analysis/verdict_rules.cpp"],
-    "analysis/verdict_hypotheses.cpp": ["analysis/verdict_hypotheses.cpp"],
-    "analysis/verdict.cpp": ["analysis/verdict.cpp"],
-    "analysis/ledger.cpp": ["analysis/ledger.cpp"],
-    "analysis/attribution.cpp": ["analysis/attribution.cpp"],
+    "analysis/explain/verdict_rules.cpp": ["analysis/explain/verdict_rules.cpp"],
+    "analysis/explain/verdict_hypotheses.cpp": ["analysis/explain/verdict_hypotheses.cpp"],
+    "analysis/explain/verdict.cpp": ["analysis/explain/verdict.cpp"],
+    "analysis/explain/ledger.cpp": ["analysis/explain/ledger.cpp"],
+    "analysis/explain/attribution.cpp": ["analysis/explain/attribution.cpp"],
     # A header, and what is compiled with it.
-    "analysis/verdict_rules.h": ["analysis/verdict.cpp", "analysis/verdict_hypotheses.cpp"],
-    "analysis/ledger.h": ["analysis/ledger.cpp", "analysis/attribution.cpp"],
+    "analysis/explain/verdict_rules.h": ["analysis/explain/verdict.cpp", "analysis/explain/verdict_hypotheses.cpp"],
+    "analysis/explain/ledger.h": ["analysis/explain/ledger.cpp", "analysis/explain/attribution.cpp"],
 }
 # What looks at behaviour; not the tests that compare thresholds with their text.
 TESTS = (

@@ -7,7 +7,7 @@
 #include <memory>
 #include <optional>
 
-#include "bench/run.h"
+#include "bench/measure/run.h"
 
 namespace kbench {
 

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "models/error.h"
+#include "models/base/error.h"
 #include "tests/cpu/matrix.h"
 
 namespace kbench::cpu {

@@ -10,7 +10,7 @@
 #include <map>
 #include <random>
 
-#include "analysis/ceilings.h"
+#include "analysis/machine/ceilings.h"
 #include "cpu/probe/chains.h"
 #include "cpu/probe/on_threads.h"
 #include "cpu/probe/streams.h"

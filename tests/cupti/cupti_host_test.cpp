@@ -1,6 +1,6 @@
 // CUPTI's own word on the metric files: that every counter they name exists, and how many passes each set takes.
 // CUPTI answers for any chip without a GPU, so this runs wherever the CUDA side is built.
-#include "bench/cuda/cupti_host.h"
+#include "bench/profile/cuda/cupti_host.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <map>
 #include <set>
 
-#include "bench/metric_sets.h"
-#include "models/error.h"
+#include "bench/profile/metric_sets.h"
+#include "models/base/error.h"
 
 namespace kbench {
 namespace {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "kernels/check.h"
-#include "models/error.h"
+#include "models/base/error.h"
 
 namespace kbench::cuda {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cpu/reference/reference.h"
-#include "models/precision.h"
+#include "models/base/precision.h"
 
 namespace kbench::test {
 

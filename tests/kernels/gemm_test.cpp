@@ -7,7 +7,7 @@
 
 #include "kernels/check.h"
 #include "kernels/gemm/cublaslt.h"
-#include "models/error.h"
+#include "models/base/error.h"
 #include "tests/kernels/device_matrix.h"
 
 namespace kbench::test {

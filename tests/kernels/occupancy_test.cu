@@ -1,6 +1,6 @@
 // The occupancy calculator of analysis/ against NVIDIA's two: the toolkit's header, on every architecture of the table
 // and without a device, and the driver's answer for real kernels on the device that is here.
-#include "analysis/occupancy.h"
+#include "analysis/machine/occupancy.h"
 
 #include <cuda_occupancy.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "kernels/check.h"
-#include "models/error.h"
+#include "models/base/error.h"
 #include "tests/kernels/device_matrix.h"
 
 namespace kbench::test {

@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "kernels/native.h"
-#include "models/error.h"
+#include "models/base/error.h"
 #include "tests/kernels/device_matrix.h"
 
 namespace kbench::test {

@@ -4,7 +4,7 @@
 #include "kernels/check.h"
 #include "kernels/gemm/operands.h"
 #include "kernels/gemm/tune.h"
-#include "models/error.h"
+#include "models/base/error.h"
 #include "tests/kernels/device_matrix.h"
 
 namespace kbench::test {

@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-#include "models/error.h"
+#include "models/base/error.h"
 #include "models/registry.h"
 
 namespace kbench {

@@ -78,12 +78,14 @@ TEST(Layering, NoFolderIncludesOneToItsRight) {
 }
 
 TEST(LayeringScanner, ReportsEachStepToTheRightWithItsLine) {
-    EXPECT_THAT(in("models", "#pragma once\n#include \"analysis/ledger.h\"\n"),
-                testing::ElementsAre("models/x.cpp:2: includes analysis/ledger.h, which is to the right of models/"));
-    EXPECT_EQ(in("analysis", "#include \"kernels/check.h\"\n#include \"cpu/blas.h\"\n#include \"bench/plan.h\"").size(),
-              3u);
-    EXPECT_EQ(in("cpu", "#include \"bench/plan.h\"").size(), 1u);
-    EXPECT_EQ(in("kernels", "#include \"bench/plan.h\"").size(), 1u);
+    EXPECT_THAT(
+        in("models", "#pragma once\n#include \"analysis/explain/ledger.h\"\n"),
+        testing::ElementsAre("models/x.cpp:2: includes analysis/explain/ledger.h, which is to the right of models/"));
+    EXPECT_EQ(
+        in("analysis", "#include \"kernels/check.h\"\n#include \"cpu/blas.h\"\n#include \"bench/plan/plan.h\"").size(),
+        3u);
+    EXPECT_EQ(in("cpu", "#include \"bench/plan/plan.h\"").size(), 1u);
+    EXPECT_EQ(in("kernels", "#include \"bench/plan/plan.h\"").size(), 1u);
 }
 
 TEST(LayeringScanner, ReportsKernelsAndCpuIncludingEachOther) {
@@ -102,15 +104,15 @@ TEST(LayeringScanner, ReportsDeviceHeadersInModelsAndAnalysis) {
 }
 
 TEST(LayeringScanner, SeesIncludesHoweverTheyAreSpaced) {
-    EXPECT_EQ(in("models", "  #  include\t\"bench/plan.h\"  // why not\r\n").size(), 1u);
+    EXPECT_EQ(in("models", "  #  include\t\"bench/plan/plan.h\"  // why not\r\n").size(), 1u);
     EXPECT_EQ(in("models", "#include<cuda_runtime.h>").size(), 1u);
-    EXPECT_EQ(in("models", "#include \"../bench/plan.h\"").size(), 1u);
+    EXPECT_EQ(in("models", "#include \"../bench/plan/plan.h\"").size(), 1u);
 }
 
 TEST(LayeringScanner, AcceptsWhatIsAllowed) {
     EXPECT_TRUE(in("models", "#include \"models/op.h\"\n#include <vector>\n#include <fmt/format.h>\n").empty());
     EXPECT_TRUE(in("bench", "#include \"models/op.h\"\n#include \"kernels/check.h\"\n#include \"cpu/blas.h\"").empty());
-    EXPECT_TRUE(in("models", "// #include \"bench/plan.h\" would be wrong\n").empty());
+    EXPECT_TRUE(in("models", "// #include \"bench/plan/plan.h\" would be wrong\n").empty());
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 
 #include <set>
 
+#include "models/base/error.h"
 #include "models/cost.h"
-#include "models/error.h"
 #include "models/gpt2.h"
 #include "models/registry.h"
 

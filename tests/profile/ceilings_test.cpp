@@ -7,9 +7,9 @@
 #include <map>
 #include <utility>
 
-#include "analysis/ceilings.h"
-#include "bench/backend.h"
-#include "bench/cuda/ceilings.h"
+#include "analysis/machine/ceilings.h"
+#include "bench/device/backend.h"
+#include "bench/measure/cuda/ceilings.h"
 
 namespace kbench {
 namespace {

@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include "bench/cuda/cudnn_library.h"
-#include "bench/cuda/graph.h"
+#include "bench/device/cuda/graph.h"
 #include "bench/micro/session.h"
-#include "bench/random.h"
+#include "bench/plan/data/random.h"
+#include "bench/plan/providers/cuda/cudnn_library.h"
 #include "kernels/check.h"
-#include "models/error.h"
+#include "models/base/error.h"
 
 namespace kbench {
 namespace {

@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <vector>
 
-#include "analysis/executed.h"
-#include "analysis/kernel_occupancy.h"
-#include "analysis/statistics.h"
-#include "bench/fuse.h"
-#include "bench/plan.h"
-#include "bench/tokens.h"
-#include "models/error.h"
+#include "analysis/explain/executed.h"
+#include "analysis/machine/kernel_occupancy.h"
+#include "analysis/result/statistics.h"
+#include "bench/plan/data/tokens.h"
+#include "bench/plan/fuse.h"
+#include "bench/plan/plan.h"
+#include "models/base/error.h"
 #include "models/registry.h"
 #include "tests/bench/temporary_directory.h"
 

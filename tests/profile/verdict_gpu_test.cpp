@@ -8,18 +8,18 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/explain.h"
-#include "bench/backend.h"
-#include "bench/condition_sampler.h"
-#include "bench/cuda/graph.h"
-#include "bench/cuda/range_profiler.h"
-#include "bench/cuda/record_kernels.h"
-#include "bench/sampler.h"
+#include "analysis/explain/explain.h"
+#include "bench/device/backend.h"
+#include "bench/device/cuda/graph.h"
+#include "bench/measure/sampler.h"
+#include "bench/profile/condition_sampler.h"
+#include "bench/profile/cuda/range_profiler.h"
+#include "bench/profile/cuda/record_kernels.h"
 #include "kernels/check.h"
 #include "kernels/probe/fma.h"
 #include "kernels/probe/latency.h"
 #include "kernels/probe/memory.h"
-#include "models/error.h"
+#include "models/base/error.h"
 #include "tests/profile/known_kernels.h"
 
 namespace kbench {

@@ -168,7 +168,7 @@ class Installed(unittest.TestCase):
         root = self.prefix / "include/kbench"
         headers = sorted(str(path.relative_to(root)) for path in root.rglob("*.h"))
         headers = [header for header in headers if not header.startswith(("kernels/", "bench/cuda/"))]  # they want CUDA's
-        self.assertIn("bench/user_kernel.h", headers)
+        self.assertIn("bench/plan/user_kernel.h", headers)
         entry = next(e for e in json.loads((self.folder / "right/build/compile_commands.json").read_text())
                      if e["file"].endswith(".cpp"))
         source = self.folder / "headers.cpp"

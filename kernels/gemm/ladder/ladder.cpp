@@ -9,7 +9,7 @@
 #include "kernels/check.h"
 #include "kernels/gemm/gemm_types.h"
 #include "kernels/gemm/ladder/kernel.h"
-#include "models/error.h"
+#include "models/base/error.h"
 
 namespace kbench::cuda {
 namespace {

@@ -1,0 +1,264 @@
+// Ratios of times, by group of steps, against ratios of roofs.
+#include "analysis/compare/compare.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/explain/breakdown.h"
+#include "analysis/explain/executed.h"
+#include "models/base/error.h"
+
+namespace kbench {
+namespace {
+
+/// Roofs this close are those of one machine, measured twice.
+constexpr double same_roofs_tolerance = 1.05;
+
+/// Whether the larger of two positive values is at most `factor` times the other.
+bool within(double one, double other, double factor) { return std::max(one, other) <= factor * std::min(one, other); }
+
+bool fits(const Interval& times, std::optional<double> predicted) {
+    return predicted && times.low / fit_tolerance <= *predicted && *predicted <= times.high * fit_tolerance;
+}
+
+std::optional<double> ratio_of(const std::optional<Roof>& over, const std::optional<Roof>& under) {
+    return over && under && under->per_s > 0 ? std::optional(over->per_s / under->per_s) : std::nullopt;
+}
+
+/// A point of one run with its ledger and verdicts.
+struct Explained {
+    const Point* point;
+    PointRoofs roofs;
+    Ledger ledger;
+    Verdicts verdicts;
+    std::map<const StepResult*, std::size_t> index;  ///< into the ledger's steps
+    Origin dram_origin = Origin::measured;           ///< of the steps' counters
+
+    Explained(const Point& of, const Result& result) : point(&of) {
+        const Roofs all(result);
+        roofs = {all.bandwidth(Level::dram), all.matrix(of.precision), all.plain(of.precision), all.unavailable()};
+        ledger = make_ledger(of, all);
+        verdicts = judge(ledger, all);
+        for (std::size_t i = 0; i < ledger.steps.size(); ++i) index[ledger.steps[i].step] = i;
+        dram_origin = kbench::dram_origin(of);
+    }
+    bool has_verdicts() const { return roofs.unavailable.empty() && verdicts.steps.size() == ledger.steps.size(); }
+};
+
+/// A step's time on the device with the relative interval of its step run.
+Interval time_of(const StepResult& step) {
+    const double us = step.device_us().value_or(0);
+    if (!step.time_us || !(step.time_us->median > 0)) return Interval::exactly(us);
+    return scaled(Interval::of(*step.time_us), us / step.time_us->median);
+}
+
+void add_step(GroupSide& side, const StepResult& step, const Explained& run) {
+    const Interval us = time_of(step);
+    side.time_us += us;
+    ++side.steps;
+    side.flops += step.cost.flops;
+    const auto read = counter(step, "dram_read_bytes"), written = counter(step, "dram_write_bytes");
+    const bool counted = read && written;
+    side.dram_bytes += counted ? *read + *written : step.cost.bytes();
+    side.dram_origin = std::max(side.dram_origin, counted ? run.dram_origin : Origin::derived);
+    const std::size_t i = run.index.at(&step);
+    for (const Demand& demand : run.ledger.steps[i].demands)
+        if (!demand.level) side.compute_us += demand.us;
+    if (run.has_verdicts()) side.bound_us[static_cast<std::size_t>(run.verdicts.steps[i].bound)] += us.value;
+}
+
+void add_distinct(std::vector<std::string>& names, const std::vector<const StepResult*>& steps,
+                  std::string (*name_of)(const StepResult&)) {
+    for (const StepResult* step : steps)
+        if (const std::string name = name_of(*step); std::ranges::find(names, name) == names.end())
+            names.push_back(name);
+}
+
+std::string group_name(const StepMatch& match, CompareBy by) {
+    constexpr std::string (*name_of[])(const StepResult&) = {
+        [](const StepResult& step) { return layer_group(step.layer); },
+        [](const StepResult& step) { return step.op; },
+        [](const StepResult& step) { return step.layer; },
+    };
+    std::vector<std::string> names;
+    add_distinct(names, match.a, name_of[static_cast<std::size_t>(by)]);
+    add_distinct(names, match.b, name_of[static_cast<std::size_t>(by)]);
+    return fmt::format("{}", fmt::join(names, " + "));
+}
+
+/// Groups of the matches that both sides compute, the largest difference in time first.
+std::vector<GroupComparison> sum_groups(const std::vector<StepMatch>& matches, CompareBy by, const Explained& a,
+                                        const Explained& b) {
+    std::vector<GroupComparison> groups;
+    std::map<std::string, std::size_t> index;
+    for (std::size_t m = 0; m < matches.size(); ++m) {
+        if (matches[m].a.empty() || matches[m].b.empty()) continue;
+        const std::string name = group_name(matches[m], by);
+        const std::string key = by == CompareBy::step ? std::to_string(m) : name;
+        const auto [found, is_new] = index.try_emplace(key, groups.size());
+        if (is_new) groups.emplace_back().name = name;
+        GroupComparison& group = groups[found->second];
+        for (const StepResult* step : matches[m].a) add_step(group.a, *step, a);
+        for (const StepResult* step : matches[m].b) add_step(group.b, *step, b);
+    }
+    for (GroupComparison& group : groups) group.ratio = quotient(group.b.time_us, group.a.time_us);
+    const auto difference = [](const GroupComparison& g) { return std::abs(g.b.time_us.value - g.a.time_us.value); };
+    std::ranges::stable_sort(groups, std::greater{}, difference);
+    return groups;
+}
+
+void test_groups(std::vector<GroupComparison>& groups, std::optional<double> bandwidth) {
+    for (GroupComparison& group : groups) {
+        const bool computes = group.a.compute_us > 0 && group.b.compute_us > 0;
+        group.test = test_ratio(group.ratio, bandwidth,
+                                computes ? std::optional(group.b.compute_us / group.a.compute_us) : std::nullopt);
+    }
+}
+
+/// Shares of the time of both by fit.
+void share_fits(PointComparison& point, const std::vector<GroupComparison>& groups) {
+    double a_us = 0, b_us = 0;
+    for (const GroupComparison& group : groups) {
+        const auto fit = static_cast<std::size_t>(group.test.fit);
+        a_us += group.a.time_us.value;
+        b_us += group.b.time_us.value;
+        point.a_fit[fit] += group.a.time_us.value;
+        point.b_fit[fit] += group.b.time_us.value;
+    }
+    for (std::size_t i = 0; i < fit_count; ++i) {
+        if (a_us > 0) point.a_fit[i] /= a_us;
+        if (b_us > 0) point.b_fit[i] /= b_us;
+    }
+}
+
+PointComparison compare_points(const Explained& a, const Explained& b, const CompareOptions& options) {
+    PointComparison point;
+    point.a = a.point;
+    point.b = b.point;
+    point.title = match_title(*a.point);
+    point.a_ms = Interval::of(a.point->end_to_end->latency.summary_ms);
+    point.b_ms = Interval::of(b.point->end_to_end->latency.summary_ms);
+    point.ratio = quotient(point.b_ms, point.a_ms);
+    point.a_roofs = a.roofs;
+    point.b_roofs = b.roofs;
+    point.naive = test_ratio(point.ratio, ratio_of(a.roofs.bandwidth, b.roofs.bandwidth),
+                             ratio_of(a.roofs.matrix, b.roofs.matrix));
+    point.same_roofs = point.naive.bandwidth && point.naive.flops &&
+                       within(*point.naive.bandwidth, 1, same_roofs_tolerance) &&
+                       within(*point.naive.flops, 1, same_roofs_tolerance);
+    for (const StepResult& step : a.point->steps) add_step(point.a_all, step, a);
+    for (const StepResult& step : b.point->steps) add_step(point.b_all, step, b);
+    point.steps_ratio = quotient(point.b_all.time_us, point.a_all.time_us);
+
+    const std::vector<StepMatch> matches = match_steps(*a.point, *b.point);
+    for (const StepMatch& match : matches) {
+        if (!match.a.empty() && !match.b.empty()) continue;
+        for (const StepResult* step : match.a) point.a_unmatched_us += time_of(*step).value;
+        for (const StepResult* step : match.b) point.b_unmatched_us += time_of(*step).value;
+    }
+    point.groups = sum_groups(matches, options.by, a, b);
+    std::vector<GroupComparison> layers = sum_groups(matches, CompareBy::layer, a, b);
+    if (!point.same_roofs) {
+        test_groups(point.groups, point.naive.bandwidth);
+        test_groups(layers, point.naive.bandwidth);
+    }
+    share_fits(point, layers);
+    if (a.has_verdicts()) point.a_verdict = a.verdicts.model;
+    if (b.has_verdicts()) point.b_verdict = b.verdicts.model;
+    if (options.fail_above) point.change = judge_change(point.ratio, *options.fail_above);
+    return point;
+}
+
+/// The finished points of one run that the other did not measure.
+void note_left_out(std::vector<std::string>& notes, const NamedResult& run, const NamedResult& other,
+                   const std::vector<const Point*>& compared) {
+    for (const Point& point : run.result.points)
+        if (point.status == PointStatus::done && std::ranges::find(compared, &point) == compared.end())
+            notes.push_back(fmt::format("{}: in {}, not in {}", match_title(point), run.name, other.name));
+}
+
+PairComparison compare_pair(std::span<const NamedResult> runs, std::size_t b, const CompareOptions& options) {
+    PairComparison pair;
+    pair.b = b;
+    std::vector<const Point*> of_a, of_b;
+    for (const auto& [mine, theirs] : match_points(runs[0], runs[b])) {
+        const Explained first(*mine, runs[0].result), later(*theirs, runs[b].result);
+        pair.points.push_back(compare_points(first, later, options));
+        pair.points.back().evidence = evidence_of(pair.points.back(), run_letter(b));
+        of_a.push_back(mine);
+        of_b.push_back(theirs);
+    }
+    note_left_out(pair.left_out, runs[0], runs[b], of_a);
+    note_left_out(pair.left_out, runs[b], runs[0], of_b);
+    return pair;
+}
+
+std::string regression_line(const PointComparison& point, const std::string& name, double limit) {
+    return fmt::format("{}: {} takes {:.1f} % longer [{:.1f}, {:.1f}], more than {:g} %", point.title, name,
+                       100 * (point.ratio.value - 1), 100 * (point.ratio.low - 1), 100 * (point.ratio.high - 1),
+                       100 * limit);
+}
+
+}  // namespace
+
+RatioTest test_ratio(const Interval& times, std::optional<double> bandwidth, std::optional<double> flops) {
+    RatioTest test{bandwidth, flops, fits(times, bandwidth), fits(times, flops), Fit::untested};
+    if (!(times.value > 0) || !bandwidth) return test;
+    if (!test.fits_bandwidth && !test.fits_flops)
+        test.fit = Fit::neither;
+    else if ((test.fits_bandwidth && test.fits_flops) || (flops && within(*bandwidth, *flops, fit_tolerance)))
+        test.fit = Fit::either;
+    else
+        test.fit = test.fits_bandwidth ? Fit::bandwidth : Fit::flops;
+    return test;
+}
+
+Change judge_change(const Interval& ratio, double limit) {
+    if (ratio.low > 1 + limit) return Change::regression;
+    if (ratio.high > 1 + limit) return Change::cannot_tell;
+    return ratio.high < 1 ? Change::improvement : Change::within_limit;
+}
+
+Interval GroupSide::tflop_per_s() const { return quotient(Interval::exactly(flops * 1e-6), time_us); }
+
+Interval GroupSide::dram_gb_per_s() const { return quotient(Interval::exactly(dram_bytes * 1e-3), time_us); }
+
+std::optional<Bound> GroupSide::bound() const {
+    const auto most = std::ranges::max_element(bound_us);
+    return *most > 0 ? std::optional(static_cast<Bound>(most - bound_us.begin())) : std::nullopt;
+}
+
+double GroupSide::bound_share(Bound bound) const {
+    return time_us.value > 0 ? bound_us[static_cast<std::size_t>(bound)] / time_us.value : 0;
+}
+
+std::string run_letter(std::size_t run) {
+    return run < 26 ? std::string(1, static_cast<char>('A' + run)) : fmt::format("#{}", run + 1);
+}
+
+Comparison compare(std::span<const NamedResult> runs, const CompareOptions& options) {
+    Comparison comparison;
+    comparison.options = options;
+    std::vector<std::string> names;
+    for (const NamedResult& run : runs) {
+        comparison.runs.push_back(&run);
+        names.push_back(run.name);
+    }
+    for (const auto& [name, price] : options.prices)
+        if (std::ranges::find(names, name) == names.end())
+            throw UsageError(
+                fmt::format("--price: no result is called '{}'; they are {}", name, fmt::join(names, ", ")));
+    for (std::size_t b = 1; b < runs.size(); ++b) {
+        comparison.pairs.push_back(compare_pair(runs, b, options));
+        for (const PointComparison& point : comparison.pairs.back().points)
+            if (point.change == Change::regression)
+                comparison.regressions.push_back(regression_line(point, runs[b].name, *options.fail_above));
+    }
+    comparison.values = value_tables(runs, options.prices);
+    return comparison;
+}
+
+}  // namespace kbench

@@ -1,0 +1,158 @@
+// Comparison of results: how much longer the second takes, which of its steps, whether that follows the machines'
+// bandwidth or their FLOP/s, what it costs, and whether it is a regression. Pure arithmetic; docs/compare.md has the
+// rules and their limits. Every ratio is the later run's value over the first one's unless it says otherwise.
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/explain/verdict.h"
+#include "analysis/machine/ceilings.h"
+#include "analysis/result/interval.h"
+#include "analysis/result/match.h"
+
+namespace kbench {
+
+/// What one row of the steps is.
+enum class CompareBy { layer, op, step };
+inline constexpr std::string_view compare_by_names[] = {"layer", "op", "step"};
+
+struct CompareOptions {
+    CompareBy by = CompareBy::layer;
+    std::optional<double> fail_above;      ///< 0.03: a regression is more than 3 % slower
+    std::map<std::string, double> prices;  ///< dollars an hour, by the result's name
+};
+
+/// Which ratio of roofs a ratio of times follows.
+enum class Fit { bandwidth, flops, either, neither, untested };
+inline constexpr std::string_view fit_names[] = {"bandwidth", "FLOP/s", "either", "neither", "untested"};
+inline constexpr std::size_t fit_count = std::size(fit_names);
+constexpr std::string_view name(Fit fit) { return fit_names[static_cast<int>(fit)]; }
+
+/// A ratio of times follows a ratio of roofs when that lies in its interval widened by this factor either way: two
+/// machines seldom reach the same share of a roof. Two ratios of roofs within this factor cannot be told apart.
+inline constexpr double fit_tolerance = 1.3;
+
+/// What the ratio of times would be if one roof bound both runs alike: the first run's roof over the later one's.
+struct RatioTest {
+    std::optional<double> bandwidth, flops;
+    bool fits_bandwidth = false, fits_flops = false;  ///< each by itself
+    Fit fit = Fit::untested;                          ///< both together
+};
+/// `either` when both fit, or when one does and the two are within fit_tolerance of each other.
+RatioTest test_ratio(const Interval& times, std::optional<double> bandwidth, std::optional<double> flops);
+
+/// One run's steps of a group.
+struct GroupSide {
+    std::size_t steps = 0;
+    Interval time_us;  ///< device time; the interval is the step run's, in proportion
+    double flops = 0;  ///< of the cost model
+    double dram_bytes = 0;
+    Origin dram_origin = Origin::measured;  ///< the weakest of its steps'; derived: the cost model's bytes
+    double compute_us = 0;                  ///< what the roofs of its units demand; 0 without roofs
+    std::array<double, std::size(bound_names)> bound_us{};  ///< its time by the verdict of each step
+
+    Interval tflop_per_s() const;
+    Interval dram_gb_per_s() const;
+    /// The verdict with the most time; nothing without verdicts.
+    std::optional<Bound> bound() const;
+    double bound_share(Bound bound) const;  ///< of its time
+};
+
+/// Steps that compute the same ops in both runs, summed by layer (of all blocks), by op kind, or not at all.
+struct GroupComparison {
+    std::string name;  ///< of the first run's steps, and of the later one's where they differ
+    GroupSide a, b;
+    Interval ratio;  ///< of times
+    RatioTest test;
+};
+
+enum class Change { regression, improvement, within_limit, cannot_tell };
+inline constexpr std::string_view change_names[] = {"regression", "improvement", "within the limit", "cannot tell"};
+constexpr std::string_view name(Change change) { return change_names[static_cast<int>(change)]; }
+/// A regression when the whole interval is above 1 + limit, an improvement when all of it is below 1; `cannot_tell`
+/// when it reaches from within the limit to beyond it.
+Change judge_change(const Interval& ratio, double limit);
+
+/// A sentence and what it speaks of.
+struct Evidence {
+    std::string about;  ///< naive test, by step, ledgers, answer
+    std::string text;
+};
+
+/// The roofs that one point meets in one run.
+struct PointRoofs {
+    std::optional<Roof> bandwidth, matrix, plain;
+    std::string unavailable;
+};
+
+struct PointComparison {
+    const Point* a = nullptr;
+    const Point* b = nullptr;
+    std::string title;
+    Interval a_ms, b_ms, ratio;  ///< end to end
+    GroupSide a_all, b_all;      ///< all steps of each, matched or not
+    Interval steps_ratio;        ///< of their times
+    PointRoofs a_roofs, b_roofs;
+    RatioTest naive;  ///< the end-to-end ratio against the roofs; FLOP/s of matrix products
+    bool same_roofs = false;
+    std::vector<GroupComparison> groups;             ///< as asked for; the largest difference in time first
+    std::array<double, fit_count> a_fit{}, b_fit{};  ///< share of the matched steps' time by fit, judged by layer
+    double a_unmatched_us = 0, b_unmatched_us = 0;   ///< steps whose ops the other plan does not have
+    std::optional<Verdict> a_verdict, b_verdict;     ///< of the model, where there are roofs
+    std::vector<Evidence> evidence;                  ///< is it bandwidth?
+    std::optional<Change> change;                    ///< with fail_above
+};
+
+/// A later run beside the first.
+struct PairComparison {
+    std::size_t b = 0;  ///< its place among the runs
+    std::vector<PointComparison> points;
+    std::vector<std::string> left_out;  ///< points that only one of them measured
+};
+
+/// What a point costs on one of the machines.
+struct ValueRow {
+    std::size_t run = 0;
+    Interval latency_ms;
+    double sequences_per_s = 0;
+    std::optional<Interval> dollars_per_million_sequences, dollars_per_million_tokens;
+    std::optional<double> latency_bandwidth_gb;  ///< latency times DRAM's roof: what it could have moved meanwhile
+    Quantity energy_per_sequence_j;
+};
+/// Of the points that all runs measured.
+struct ValueTable {
+    const Point* point = nullptr;  ///< the first run's
+    std::vector<ValueRow> rows;    ///< cheapest first, without prices fastest first
+};
+
+struct Comparison {
+    std::vector<const NamedResult*> runs;  ///< the first is the one that all others are set against
+    CompareOptions options;
+    std::vector<PairComparison> pairs;
+    std::vector<ValueTable> values;
+    std::vector<std::string> regressions;  ///< one line each
+};
+
+/// `runs`, two or more of distinct names, must outlive the comparison. Throws UsageError, one line, when two have no
+/// point in common or a price names none of them.
+Comparison compare(std::span<const NamedResult> runs, const CompareOptions& options);
+
+/// "A" for the first run, "B" for the second.
+std::string run_letter(std::size_t run);
+
+/// What a verdict found of "bandwidth-bound".
+Hypothesis bandwidth_hypothesis(const Verdict& verdict);
+
+/// Is it bandwidth? The naive test, the test by step, what both ledgers say, and the answer or why there is none.
+std::vector<Evidence> evidence_of(const PointComparison& point, const std::string& b_letter);
+
+/// The rows of every point that all runs measured.
+std::vector<ValueTable> value_tables(std::span<const NamedResult> runs, const std::map<std::string, double>& prices);
+
+}  // namespace kbench

@@ -1,0 +1,213 @@
+// Is it bandwidth? What each test can say, and what it cannot, in sentences.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "analysis/compare/compare.h"
+#include "models/base/format.h"
+
+namespace kbench {
+namespace {
+
+/// Share of the steps' time from which on a fit speaks for the whole; that of verdict.cpp's majority.
+constexpr double majority = 0.5;
+/// Smaller shares of time are not worth a word.
+constexpr double least_share = 0.01;
+
+std::string percent(double share) {
+    return share > 0 && share < 0.005 ? "under 1 %" : fmt::format("{:.0f} %", 100 * share);
+}
+
+std::string times_text(const Interval& ratio) {
+    return fmt::format("{} times as long [{}, {}]", significant(ratio.value), significant(ratio.low),
+                       significant(ratio.high));
+}
+
+/// "17 times", or below 1 "1/17 of".
+std::string multiple(double ratio, std::string_view of_what) {
+    return ratio >= 1 ? fmt::format("{} times the {}", significant(ratio), of_what)
+                      : fmt::format("1/{} of the {}", significant(1 / ratio), of_what);
+}
+
+bool is_estimated(const PointRoofs& roofs) { return roofs.bandwidth && roofs.bandwidth->origin == Origin::estimated; }
+
+std::string roofs_origin(const PointComparison& point, const std::string& b) {
+    std::vector<std::string> of;
+    if (is_estimated(point.a_roofs)) of.emplace_back("A");
+    if (is_estimated(point.b_roofs)) of.push_back(b);
+    return of.empty() ? "" : fmt::format(" (roofs of {}: datasheet, estimated)", fmt::join(of, " and "));
+}
+
+/// Why no ratio of roofs can be set beside the ratio of times; empty where one can.
+std::string untested(const PointComparison& point, const std::string& b) {
+    if (!point.a_roofs.unavailable.empty()) return fmt::format("A has no roofs ({})", point.a_roofs.unavailable);
+    if (!point.b_roofs.unavailable.empty()) return fmt::format("{} has no roofs ({})", b, point.b_roofs.unavailable);
+    if (!point.naive.bandwidth) return "a roof of DRAM is missing";
+    if (point.same_roofs)
+        return "both have the same roofs within 5 %, so no ratio of roofs can explain a difference in time";
+    return {};
+}
+
+/// On which side of both ratios the times are, and what that means.
+std::string beyond(const Interval& times, const RatioTest& test) {
+    const double least = std::min(*test.bandwidth, *test.flops), most = std::max(*test.bandwidth, *test.flops);
+    if (times.value > most) return ": A reaches a larger share of its roofs";
+    if (times.value < least) return ": A reaches a smaller share of its roofs";
+    return ": the time lies between them";
+}
+
+std::string naive_judged(const Interval& times, const RatioTest& test) {
+    const std::string factor = fmt::format("within a factor of {}", fit_tolerance);
+    if (!test.flops)
+        return fmt::format("Bandwidth {} {}; the FLOP/s are unknown, so that alone is no evidence.",
+                           test.fits_bandwidth ? "fits" : "does not fit", factor);
+    if (test.fits_bandwidth && test.fits_flops)
+        return fmt::format("Both fit {}: that bandwidth fits is no evidence.", factor);
+    if (test.fit == Fit::neither) return fmt::format("Neither fits {}{}.", factor, beyond(times, test));
+    const char *fits = test.fits_bandwidth ? "bandwidth" : "FLOP/s",
+               *other = test.fits_bandwidth ? "FLOP/s" : "bandwidth";
+    if (test.fit == Fit::either)
+        return fmt::format("Only {} fits {}, but the two ratios are too close to tell apart: no evidence.", fits,
+                           factor);
+    return fmt::format("Ratio of {} fits {}, that of {} does not: a hint, to be confirmed step by step.", fits, factor,
+                       other);
+}
+
+std::string naive_text(const PointComparison& point, const std::string& b) {
+    const std::string takes = fmt::format("{} takes {}", b, times_text(point.ratio));
+    if (const std::string why = untested(point, b); !why.empty()) return fmt::format("{}; not tested: {}.", takes, why);
+    const RatioTest& test = point.naive;
+    const std::string flops =
+        test.flops ? fmt::format(" and {}", multiple(*test.flops, fmt::format("{} FLOP/s", name(point.a->precision))))
+                   : std::string();
+    return fmt::format("{}; A has {}{}{}. {}", takes, multiple(*test.bandwidth, "DRAM bandwidth"), flops,
+                       roofs_origin(point, b), naive_judged(point.ratio, test));
+}
+
+struct FitWords {
+    Fit fit;
+    std::string_view words;
+};
+constexpr FitWords fit_words[] = {
+    {Fit::bandwidth, "follow bandwidth and not FLOP/s"},
+    {Fit::flops, "follow FLOP/s and not bandwidth"},
+    {Fit::either, "follow either (not identifiable: the two ratios are too close)"},
+    {Fit::neither, "follow neither"},
+    {Fit::untested, "could not be tested"},
+};
+
+std::string step_text(const PointComparison& point, const std::string& b) {
+    std::vector<std::string> parts;
+    for (const FitWords& row : fit_words) {
+        const auto i = static_cast<std::size_t>(row.fit);
+        if (std::max(point.a_fit[i], point.b_fit[i]) >= least_share)
+            parts.push_back(fmt::format("{} and {} {}", percent(point.a_fit[i]), percent(point.b_fit[i]), row.words));
+    }
+    return fmt::format("Of the steps' time on A and on {}, {}.", b, fmt::join(parts, "; "));
+}
+
+/// "compute-bound in 93 % of the steps' time, latency-bound in 4 %".
+std::string bounds_text(const GroupSide& side) {
+    std::vector<std::pair<double, Bound>> shares;
+    for (std::size_t i = 0; i < side.bound_us.size(); ++i)
+        if (const auto bound = static_cast<Bound>(i); side.bound_share(bound) >= least_share)
+            shares.emplace_back(side.bound_share(bound), bound);
+    std::ranges::sort(shares, std::greater{});
+    std::vector<std::string> parts;
+    for (const auto& [share, bound] : shares) parts.push_back(fmt::format("{} {}", percent(share), name(bound)));
+    return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string ledger_text(const std::string& letter, const GroupSide& all, const PointRoofs& roofs) {
+    if (!roofs.unavailable.empty()) return fmt::format("{}: none, for lack of roofs", letter);
+    return fmt::format("{}: {} of the steps' time", letter, bounds_text(all));
+}
+
+/// Which rows are bandwidth-bound on either side, with their share of its steps' time.
+std::string bandwidth_bound_rows(const PointComparison& point, const std::string& b) {
+    constexpr std::size_t most_names = 4;
+    std::vector<std::string> names;
+    for (const GroupComparison& group : point.groups) {
+        std::vector<std::string> where;
+        if (group.a.bound() == Bound::bandwidth)
+            where.push_back(fmt::format("A {}", percent(group.a.time_us.value / point.a_all.time_us.value)));
+        if (group.b.bound() == Bound::bandwidth)
+            where.push_back(fmt::format("{} {}", b, percent(group.b.time_us.value / point.b_all.time_us.value)));
+        if (!where.empty()) names.push_back(fmt::format("{} ({})", group.name, fmt::join(where, ", ")));
+    }
+    if (names.empty())
+        return fmt::format("No row is bandwidth-bound on {}.", !point.b_verdict   ? "A"
+                                                               : !point.a_verdict ? b
+                                                                                  : std::string("either"));
+    const std::size_t rest = names.size() - std::min(names.size(), most_names);
+    names.resize(names.size() - rest);
+    return fmt::format("Bandwidth-bound, with their share of the time: {}{}.", fmt::join(names, ", "),
+                       rest > 0 ? fmt::format(" and {} more", rest) : "");
+}
+
+/// What the test by step says of the whole; nothing where it cannot.
+std::optional<Fit> scaling(const PointComparison& point) {
+    if (point.same_roofs) return std::nullopt;
+    for (const Fit fit : {Fit::bandwidth, Fit::flops}) {
+        const auto i = static_cast<std::size_t>(fit);
+        if (point.a_fit[i] >= majority && point.b_fit[i] >= majority) return fit;
+    }
+    return std::nullopt;
+}
+
+std::string scaling_sentence(const PointComparison& point, std::optional<bool> ledgers_say_bandwidth) {
+    const std::optional<Fit> fit = scaling(point);
+    if (!fit) return "Scaling, step by step, cannot tell.";
+    const std::string follows = fmt::format("most of the steps' time follows {}", name(*fit));
+    if (!ledgers_say_bandwidth) return fmt::format("By scaling alone, {}.", follows);
+    return fmt::format("Scaling {}: {}.",
+                       (*fit == Fit::bandwidth) == *ledgers_say_bandwidth ? "agrees" : "contradicts this", follows);
+}
+
+std::string verdict_words(const std::string& letter, const Verdict& verdict) {
+    const Hypothesis bandwidth = bandwidth_hypothesis(verdict);
+    std::string bound(name(verdict.bound));
+    if (!verdict.level.empty()) bound += fmt::format(", {}", verdict.level);
+    if (bandwidth.finding == Finding::confirmed) return fmt::format("{} yes ({})", letter, bound);
+    const bool is_known = verdict.bound != Bound::not_identifiable;
+    return fmt::format("{} {} ({}{})", letter, bandwidth.finding == Finding::rejected ? "no" : "not identifiable",
+                       is_known ? bound + "; " : std::string(), bandwidth.why);
+}
+
+std::string answer_text(const PointComparison& point, const std::string& b) {
+    if (!point.a_verdict && !point.b_verdict) return fmt::format("Not identifiable: {}.", untested(point, b));
+    if (!point.a_verdict || !point.b_verdict)
+        return fmt::format("By the ledgers: {}; {} not identifiable, for lack of roofs.",
+                           point.a_verdict ? verdict_words("A", *point.a_verdict) : verdict_words(b, *point.b_verdict),
+                           point.a_verdict ? b : "A");
+    const std::string text = fmt::format("By the ledgers: {}; {}.", verdict_words("A", *point.a_verdict),
+                                         verdict_words(b, *point.b_verdict));
+    const Finding of_a = bandwidth_hypothesis(*point.a_verdict).finding;
+    const Finding of_b = bandwidth_hypothesis(*point.b_verdict).finding;
+    if (of_a == Finding::not_identifiable || of_b == Finding::not_identifiable)
+        return fmt::format("{} {}", text, scaling_sentence(point, std::nullopt));
+    if (of_a != of_b) return text + " They differ, so that no single ratio of roofs can explain the whole.";
+    return fmt::format("{} {}", text, scaling_sentence(point, of_a == Finding::confirmed));
+}
+
+}  // namespace
+
+Hypothesis bandwidth_hypothesis(const Verdict& verdict) {
+    const auto found = std::ranges::find(verdict.hypotheses, Bound::bandwidth, &Hypothesis::bound);
+    return found == verdict.hypotheses.end() ? Hypothesis{Bound::bandwidth, Finding::not_identifiable, "not tested"}
+                                             : *found;
+}
+
+std::vector<Evidence> evidence_of(const PointComparison& point, const std::string& b) {
+    std::vector<Evidence> evidence{{"naive test", naive_text(point, b)}};
+    if (untested(point, b).empty()) evidence.push_back({"by step", step_text(point, b)});
+    if (point.a_verdict || point.b_verdict)
+        evidence.push_back(
+            {"ledgers", fmt::format("{}. {}. {}", ledger_text("A", point.a_all, point.a_roofs),
+                                    ledger_text(b, point.b_all, point.b_roofs), bandwidth_bound_rows(point, b))});
+    evidence.push_back({"bandwidth?", answer_text(point, b)});
+    return evidence;
+}
+
+}  // namespace kbench

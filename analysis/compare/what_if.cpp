@@ -1,0 +1,270 @@
+// Two models of a step on another machine, one where losses scale with the demand and one where they stay.
+#include "analysis/compare/what_if.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/explain/breakdown.h"
+#include "models/base/format.h"
+
+namespace kbench {
+namespace {
+
+constexpr double bytes_per_mib = 1024 * 1024;
+
+const Demand* at(const std::vector<Demand>& demands, std::optional<Level> level) {
+    const auto found = std::ranges::find(demands, level, &Demand::level);
+    return found == demands.end() ? nullptr : &*found;
+}
+
+/// What one step is expected from.
+class Transfer {
+  public:
+    Transfer(const WhatIfMachine& source, const WhatIfMachine& target)
+        : source_(source),
+          target_(target),
+          same_backend_(source.roofs.backend() == target.roofs.backend()),
+          derates_(same_backend_ && target.roofs.origin() == Origin::estimated &&
+                   source.roofs.origin() == Origin::measured && source.datasheet) {}
+
+    bool same_backend() const { return same_backend_; }
+    bool derates() const { return derates_; }
+    /// Whether what stays in a cache there may differ from what stays here.
+    bool other_cache() const {
+        return !same_backend_ || !source_.l2_bytes || !target_.l2_bytes || *source_.l2_bytes != *target_.l2_bytes;
+    }
+
+    /// Why the target cannot compute the step; empty when it can.
+    std::string refusal(const StepResult& step) const {
+        const std::vector<Demand> there = demands_of(step, target_.roofs);
+        if (step.cost.flops > 0 && at(there, {}) == nullptr)
+            return fmt::format("{} has no roof for {} in {}", target_.name, step.op, name(step.precision));
+        if (step.cost.bytes() > 0 && at(there, Level::dram) == nullptr)
+            return fmt::format("{} has no roof for the bandwidth of its memory", target_.name);
+        return {};
+    }
+
+    WhatIfStep expect(const StepLedger& entry, double here_us) const {
+        WhatIfStep result;
+        result.step = entry.step;
+        result.here_us = here_us;
+        const std::vector<Demand> there = demands_there(entry);
+        if (there.empty() || entry.demands.empty() || !(here_us > 0)) {
+            result.there_us = Interval::exactly(here_us);
+            return result;
+        }
+        result.ceiling_here = entry.binding()->roof.ceiling;
+        result.ceiling_there = there.front().roof.ceiling;
+        result.demand_here_us = entry.binding()->us;
+        result.demand_there_us = there.front().us;
+        const double lost_us = std::max(0.0, here_us - result.demand_here_us);
+        const double share = std::min(1.0, result.demand_here_us / here_us);
+        const auto same_share = [&](double demand_us) { return demand_us / share; };
+        const auto same_loss = [&](double demand_us) { return demand_us + lost_us; };
+        const double least = result.demand_there_us, most = highest_demand(entry, there);
+        result.there_us = {same_share(least), std::min(same_share(least), same_loss(least)),
+                           std::max(same_share(most), same_loss(most))};
+        return result;
+    }
+
+  private:
+    /// Largest first.
+    std::vector<Demand> demands_there(const StepLedger& entry) const {
+        std::vector<Demand> there = demands_of(*entry.step, target_.roofs);
+        if (derates_) {
+            const std::vector<Demand> stated = demands_of(*entry.step, *source_.datasheet);
+            for (Demand& demand : there) {
+                const Demand *here = at(entry.demands, demand.level), *sheet = at(stated, demand.level);
+                if (here != nullptr && sheet != nullptr)
+                    demand.us /= std::min(1.0, here->roof.per_s / sheet->roof.per_s);
+            }
+            std::ranges::stable_sort(there, std::greater{}, &Demand::us);
+        }
+        return there;
+    }
+
+    /// With no byte spared by a cache, and with the levels that the target has but states no roof of as fast as here.
+    double highest_demand(const StepLedger& entry, const std::vector<Demand>& there) const {
+        double highest = there.front().us;
+        if (const Demand* dram = at(there, Level::dram); dram != nullptr && other_cache() && dram->work > 0)
+            highest = std::max(highest, dram->us * entry.step->cost.bytes() / dram->work);
+        if (same_backend_)
+            for (const Demand& demand : entry.demands)
+                if (at(there, demand.level) == nullptr) highest = std::max(highest, demand.us);
+        return highest;
+    }
+
+    const WhatIfMachine& source_;
+    const WhatIfMachine& target_;
+    bool same_backend_, derates_;
+};
+
+template <class NameOf>
+std::vector<WhatIfGroup> group(const std::vector<WhatIfStep>& steps, NameOf name_of) {
+    std::vector<WhatIfGroup> groups;
+    std::vector<std::vector<std::pair<std::string, double>>> us_by_ceiling;
+    for (const WhatIfStep& step : steps) {
+        const std::string name = name_of(step);
+        std::size_t i = static_cast<std::size_t>(std::ranges::find(groups, name, &WhatIfGroup::name) - groups.begin());
+        if (i == groups.size()) {
+            groups.emplace_back().name = name;
+            us_by_ceiling.emplace_back();
+        }
+        ++groups[i].steps;
+        groups[i].here_ms += step.here_us * 1e-3;
+        groups[i].there_ms += scaled(step.there_us, 1e-3);
+        auto& sums = us_by_ceiling[i];
+        auto sum = std::ranges::find(sums, step.ceiling_there, &std::pair<std::string, double>::first);
+        if (sum == sums.end()) sum = sums.insert(sums.end(), {step.ceiling_there, 0});
+        sum->second += step.there_us.value;
+    }
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+        const auto most = std::ranges::max_element(us_by_ceiling[i], {}, &std::pair<std::string, double>::second);
+        groups[i].ceiling_there = most->first;
+        if (groups[i].there_ms.value > 0)
+            groups[i].ceiling_there_share = most->second * 1e-3 / groups[i].there_ms.value;
+    }
+    std::ranges::stable_sort(groups, std::greater{}, [](const WhatIfGroup& g) { return g.there_ms.value; });
+    return groups;
+}
+
+std::vector<std::string> assumptions_of(const Transfer& transfer, const WhatIfMachine& source,
+                                        const WhatIfMachine& target) {
+    std::vector<std::string> texts = {
+        "Each step runs the same FLOPs and bytes and reaches the same share of its binding roof as here; the "
+        "interval's "
+        "other end keeps the time above the demand as it is here.",
+        "Gaps between kernels are those of here; what recording, drift and the residual of the ledger amount to is "
+        "spread over the steps in proportion to their time."};
+    if (target.roofs.origin() == Origin::estimated)
+        texts.push_back(fmt::format("The roofs of {} are its datasheet's{}.", target.name,
+                                    transfer.derates()
+                                        ? ", of which it is taken to reach the shares that were measured here"
+                                        : ", taken at their face value, which measured ones stay below"));
+    if (source.roofs.origin() == Origin::estimated)
+        texts.push_back(
+            fmt::format("The roofs of {} are its datasheet's too, so the shares are lower than those of "
+                        "measured roofs.",
+                        source.name));
+    if (!transfer.same_backend())
+        texts.push_back(
+            "Between a GPU and a CPU there is no like for L2 and L1: a CPU has DRAM alone, and what its caches spare "
+            "or "
+            "cost is not in the figure; the kernels are others, and so may be their share of the roof.");
+    else
+        for (const Level level : {Level::l2, Level::l1})
+            if (source.roofs.bandwidth(level) && !target.roofs.bandwidth(level))
+                texts.push_back(
+                    fmt::format("{} states no roof of {}: the expectation leaves its demand out, the high "
+                                "end takes it as here.",
+                                target.name, name(level)));
+    texts.push_back(
+        transfer.other_cache()
+            ? "How much a cache of another size keeps is not modelled: DRAM bytes are those of here, in the "
+              "high end at least the compulsory ones, none of which a cache spares."
+            : "L2 has the same size on both, so DRAM bytes are taken as here.");
+    return texts;
+}
+
+std::string refusal(const WhatIf& answer, const Ledger& ledger, const WhatIfMachine& source,
+                    const WhatIfMachine& target, const Transfer& transfer) {
+    if (!ledger.unavailable.empty()) return ledger.unavailable;
+    if (!source.roofs.unavailable().empty())
+        return fmt::format("{} has no roofs: {}", source.name, source.roofs.unavailable());
+    if (!target.roofs.unavailable().empty())
+        return fmt::format("{} has no roofs: {}", target.name, target.roofs.unavailable());
+    const double planned = static_cast<double>(answer.point->memory.total());
+    if (target.memory_bytes && planned > *target.memory_bytes)
+        return fmt::format("the plan takes {}, {} has {}", format_bytes(planned), target.name,
+                           format_bytes(*target.memory_bytes));
+    double time_us = 0;
+    for (const StepLedger& entry : ledger.steps) {
+        time_us += entry.time_us;
+        if (std::string why = transfer.refusal(*entry.step); !why.empty()) return why;
+    }
+    return time_us > 0 ? "" : "its steps have no times";
+}
+
+}  // namespace
+
+WhatIfMachine what_if_machine(const Result& result) {
+    Roofs roofs(result);
+    const bool gpu = roofs.backend() == "cuda" && result.environment.gpu.has_value();
+    WhatIfMachine machine{
+        gpu ? result.environment.gpu->name : result.environment.host.cpu, std::move(roofs), {}, {}, {}};
+    if (gpu) {
+        const GpuInfo& info = *result.environment.gpu;
+        if (info.l2_bytes > 0) machine.l2_bytes = static_cast<double>(info.l2_bytes);
+        if (info.memory_bytes > 0) machine.memory_bytes = static_cast<double>(info.memory_bytes);
+    } else if (result.environment.host.memory_bytes > 0) {
+        machine.memory_bytes = static_cast<double>(result.environment.host.memory_bytes);
+    }
+    const MachineFile* known = machine_of(result.environment, machine.roofs.backend());
+    if (known != nullptr && machine.roofs.origin() == Origin::measured)
+        machine.datasheet = Roofs(scaled_to(*known, result.environment.host));
+    return machine;
+}
+
+WhatIfMachine what_if_machine(const MachineFile& file) {
+    WhatIfMachine machine{file.name, Roofs(file), {}, {}, {}};
+    if (file.memory_gb) machine.memory_bytes = *file.memory_gb * 1e9;
+    if (file.l2_mb && file.kind == "gpu") machine.l2_bytes = *file.l2_mb * bytes_per_mib;
+    return machine;
+}
+
+WhatIf what_if(const Point& point, const Ledger& ledger, const WhatIfMachine& source, const WhatIfMachine& target) {
+    WhatIf answer;
+    answer.point = &point;
+    answer.source = source.name;
+    answer.target = target.name;
+    const Transfer transfer(source, target);
+    answer.unavailable = refusal(answer, ledger, source, target, transfer);
+    if (!answer.unavailable.empty()) return answer;
+
+    double steps_us = 0, gaps_us = 0;
+    for (const StepLedger& entry : ledger.steps) {
+        steps_us += entry.time_us;
+        gaps_us += entry.lines.total_us() - entry.time_us;
+    }
+    answer.here_ms = ledger.end_to_end_us * 1e-3;
+    answer.gaps_ms = std::clamp(gaps_us, 0.0, ledger.end_to_end_us) * 1e-3;
+    const double unprofiled = (answer.here_ms - answer.gaps_ms) * 1e3 / steps_us;
+    answer.there_ms = Interval::exactly(answer.gaps_ms);
+    for (const StepLedger& entry : ledger.steps) {
+        answer.steps.push_back(transfer.expect(entry, entry.time_us * unprofiled));
+        answer.there_ms += scaled(answer.steps.back().there_us, 1e-3);
+    }
+    answer.by_layer = group(answer.steps, [](const WhatIfStep& s) { return layer_group(s.step->layer); });
+    answer.by_op = group(answer.steps, [](const WhatIfStep& s) { return s.step->op; });
+    answer.by_ceiling = group(answer.steps, [](const WhatIfStep& s) { return s.ceiling_there; });
+    answer.assumptions = assumptions_of(transfer, source, target);
+    return answer;
+}
+
+WhatIfCheck check_what_if(const WhatIf& expected, const Point& measured) {
+    WhatIfCheck check;
+    if (!expected.unavailable.empty()) {
+        check.unavailable = expected.unavailable;
+        return check;
+    }
+    const Point& point = *expected.point;
+    const auto differ = [&](std::string_view what, const auto& here, const auto& there) {
+        if (check.unavailable.empty() && here != there)
+            check.unavailable = fmt::format("the {} differs: {} and {}", what, here, there);
+    };
+    differ("model", point.model, measured.model);
+    differ("batch", point.batch, measured.batch);
+    differ("sequence length", point.seq, measured.seq);
+    differ("precision", name(point.precision), name(measured.precision));
+    differ("direction", point.direction, measured.direction);
+    if (check.unavailable.empty() && !measured.end_to_end) check.unavailable = "the other point was not timed";
+    if (!check.unavailable.empty()) return check;
+    check.expected_ms = expected.there_ms.value;
+    check.measured_ms = measured.end_to_end->latency.summary_ms.median;
+    check.error = check.measured_ms > 0 ? check.expected_ms / check.measured_ms - 1 : 0;
+    check.inside = check.measured_ms >= expected.there_ms.low && check.measured_ms <= expected.there_ms.high;
+    return check;
+}
+
+}  // namespace kbench

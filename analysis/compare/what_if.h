@@ -1,0 +1,71 @@
+// What if: the latency expected on another machine, from what its roofs demand of each step and from how near the step
+// comes to its roof here. Pure arithmetic; the assumptions come with the figures. docs/machines.md has the rules.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/explain/ledger.h"
+#include "analysis/machine/machine.h"
+#include "analysis/result/interval.h"
+
+namespace kbench {
+
+/// A machine as what_if compares them.
+struct WhatIfMachine {
+    std::string name;
+    Roofs roofs;
+    std::optional<Roofs> datasheet;  ///< beside measured roofs: what the machine's maker states, where known
+    std::optional<double> memory_bytes, l2_bytes;
+};
+/// The machine of a result: its measured ceilings, else its datasheet.
+WhatIfMachine what_if_machine(const Result& result);
+WhatIfMachine what_if_machine(const MachineFile& machine);
+
+struct WhatIfStep {
+    const StepResult* step = nullptr;  ///< into the point
+    double here_us = 0;                ///< the ledger's time with its part of recording, drift and residual
+    double demand_here_us = 0, demand_there_us = 0;
+    std::string ceiling_here, ceiling_there;  ///< the binding roofs; empty where nothing is demanded
+    Interval there_us;
+};
+
+/// Steps summed: one op kind or one layer of all blocks.
+struct WhatIfGroup {
+    std::string name;
+    std::size_t steps = 0;
+    double here_ms = 0;
+    Interval there_ms;
+    std::string ceiling_there;       ///< what binds the steps with most of the expected time
+    double ceiling_there_share = 0;  ///< of the group's expected time
+};
+
+struct WhatIf {
+    std::string unavailable;  ///< why nothing can be expected; empty when something can
+    const Point* point = nullptr;
+    std::string source, target;  ///< names of the machines
+    Origin origin = Origin::derived;
+    double here_ms = 0, gaps_ms = 0;  ///< gaps are in both times
+    Interval there_ms;
+    std::vector<WhatIfStep> steps;
+    std::vector<WhatIfGroup> by_layer, by_op, by_ceiling;  ///< longest expected first; by the binding roof there
+    std::vector<std::string> assumptions;                  ///< sentences
+};
+
+/// Expects `point`, which was measured on `source` with this ledger, on `target`. For each step the longest demand of
+/// the target's roofs (same FLOPs, same bytes at each level that the target has a roof for) over the share that the
+/// binding roof has of the step's time here. The interval's other end: the demand there plus the time above the demand
+/// here, unchanged. Neither is ever below the demand there. `point` must outlive the answer.
+WhatIf what_if(const Point& point, const Ledger& ledger, const WhatIfMachine& source, const WhatIfMachine& target);
+
+/// The expectation beside a measurement of the same point on the target.
+struct WhatIfCheck {
+    std::string unavailable;  ///< why they cannot be compared: what differs
+    double expected_ms = 0, measured_ms = 0;
+    double error = 0;     ///< expected over measured, less 1
+    bool inside = false;  ///< the measured median is in the expected interval
+};
+WhatIfCheck check_what_if(const WhatIf& expected, const Point& measured);
+
+}  // namespace kbench

@@ -1,0 +1,138 @@
+// Counted bytes split among roles, compared with what was compulsory.
+#include "analysis/explain/attribution.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "analysis/explain/breakdown.h"
+#include "models/base/format.h"
+
+namespace kbench {
+namespace {
+
+using ByRole = std::array<double, role_count>;
+
+ByRole compulsory(const Cost& cost) {
+    ByRole bytes{};
+    for (std::size_t role = 0; role < role_count; ++role)
+        bytes[role] = cost.bytes_read[role] + cost.bytes_written[role];
+    return bytes;
+}
+
+/// `counted` bytes by role: beyond the compulsory ones each role has its compulsory part and what is more stays
+/// unassigned (the step's excess); below them weights come first, as nothing has read them since the last forward.
+ByRole attribute(const ByRole& needed, double counted) {
+    double total = 0;
+    for (const double bytes : needed) total += bytes;
+    if (counted >= total) return needed;
+    ByRole attributed{};
+    const auto weights = static_cast<std::size_t>(Role::weights);
+    attributed[weights] = std::min(needed[weights], counted);
+    const double others = total - needed[weights];
+    const double left = counted - attributed[weights];
+    for (std::size_t role = 0; role < role_count; ++role)
+        if (role != weights && others > 0) attributed[role] = needed[role] / others * left;
+    return attributed;
+}
+
+const Demand* demand_at(const StepLedger& entry, Level level) {
+    const auto found = std::ranges::find(entry.demands, std::optional(level), &Demand::level);
+    return found == entry.demands.end() ? nullptr : &*found;
+}
+
+bool binds(const StepLedger& entry, Level level) {
+    return entry.binding() != nullptr && entry.binding()->level == level;
+}
+
+LayerTraffic& layer_of(std::vector<LayerTraffic>& layers, const std::string& name) {
+    const auto found = std::ranges::find(layers, name, &LayerTraffic::layer);
+    if (found != layers.end()) return *found;
+    layers.emplace_back().layer = name;
+    return layers.back();
+}
+
+/// From which ratio of counted to compulsory bytes on a layer is worth a sentence.
+constexpr double noteworthy_more = 1.1, noteworthy_less = 0.9;
+
+std::string finding(const LayerTraffic& layer, bool counted) {
+    if (!counted || layer.compulsory_bytes <= 0) return "";
+    const double ratio = layer.measured_bytes / layer.compulsory_bytes;
+    const std::string moved = fmt::format("{} moves {:.2f} times its compulsory bytes", layer.layer, ratio);
+    if (ratio >= noteworthy_more)
+        return fmt::format("{}: {} read again or written back, {} us of DRAM time", moved,
+                           format_bytes(layer.measured_bytes - layer.compulsory_bytes),
+                           significant(layer.excess_ms * 1e3));
+    if (ratio <= noteworthy_less)
+        return fmt::format("{}: L2 kept {}", moved, format_bytes(layer.compulsory_bytes - layer.measured_bytes));
+    return "";
+}
+
+}  // namespace
+
+Attribution attribute_bandwidth(const Ledger& ledger, const Roofs& roofs) {
+    Attribution result;
+    const std::optional<Roof> dram = roofs.bandwidth(Level::dram);
+    if (!ledger.unavailable.empty() || !dram) {
+        result.unavailable = !ledger.unavailable.empty() ? ledger.unavailable : ledger.roofs_unavailable;
+        if (result.unavailable.empty()) result.unavailable = "no DRAM bandwidth was measured";
+        return result;
+    }
+    const double ms_per_byte = 1e3 / dram->per_s;
+    std::array<RoleTraffic, role_count> roles{};
+    std::array<LevelTraffic, std::size(levels)> traffic{};
+    double dram_bound_us = 0;
+    result.counted = !ledger.steps.empty();
+    for (const StepLedger& entry : ledger.steps) {
+        const StepResult& step = *entry.step;
+        const ByRole needed = compulsory(step.cost);
+        const Demand* at_dram = demand_at(entry, Level::dram);
+        const bool counted = at_dram != nullptr && at_dram->origin == Origin::measured;
+        result.counted = result.counted && (counted || step.cost.bytes() == 0);
+        const double bytes = counted ? at_dram->work : step.cost.bytes();
+        const ByRole attributed = attribute(needed, bytes);
+        const bool exposed = binds(entry, Level::dram);
+        if (exposed) dram_bound_us += entry.time_us;
+        for (std::size_t role = 0; role < role_count; ++role) {
+            roles[role].compulsory_bytes += needed[role];
+            roles[role].attributed_bytes += attributed[role];
+            roles[role].dram_ms += attributed[role] * ms_per_byte;
+            if (exposed) roles[role].exposed_ms += attributed[role] * ms_per_byte;
+        }
+        const double excess = bytes - step.cost.bytes();
+        (excess > 0 ? result.excess_bytes : result.kept_bytes) += std::abs(excess);
+        LayerTraffic& layer = layer_of(result.layers, layer_group(step.layer));
+        layer.compulsory_bytes += step.cost.bytes();
+        layer.measured_bytes += bytes;
+        layer.excess_ms += excess * ms_per_byte;
+        if (const Demand* at_l2 = demand_at(entry, Level::l2)) layer.l2_bytes += at_l2->work;
+        for (const Level level : levels) {
+            const Demand* demand = demand_at(entry, level);
+            if (demand == nullptr) continue;
+            LevelTraffic& sum = traffic[static_cast<std::size_t>(level)];
+            sum.level = level;
+            sum.bytes += demand->work;
+            sum.ms += demand->us * 1e-3;
+            if (demand->origin != Origin::measured) sum.origin = demand->origin;
+            if (binds(entry, level)) sum.binding_ms += demand->us * 1e-3;
+        }
+    }
+    for (std::size_t role = 0; role < role_count; ++role) {
+        roles[role].role = static_cast<Role>(role);
+        if (roles[role].compulsory_bytes > 0) result.roles.push_back(roles[role]);
+    }
+    for (const LevelTraffic& level : traffic)
+        if (level.bytes > 0) result.levels.push_back(level);
+    for (LayerTraffic& layer : result.layers) layer.finding = finding(layer, result.counted);
+    std::ranges::stable_sort(result.layers, std::greater{}, &LayerTraffic::measured_bytes);
+    result.excess_ms = result.excess_bytes * ms_per_byte;
+    result.kept_ms = result.kept_bytes * ms_per_byte;
+    result.dram_binding_share = ledger.end_to_end_us > 0 ? dram_bound_us / ledger.end_to_end_us : 0;
+    for (const Role role : {Role::activations, Role::scores})
+        result.activation_ms += roles[static_cast<std::size_t>(role)].dram_ms;
+    return result;
+}
+
+}  // namespace kbench

@@ -1,0 +1,53 @@
+// Bandwidth attribution: which bytes cost which milliseconds, by role and by level of memory.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/explain/ledger.h"
+
+namespace kbench {
+
+/// Bytes of one role at DRAM. What was counted is split among roles as docs/method.md says: weights are cold, so they
+/// come first; what is left goes to the others in proportion to their compulsory bytes.
+struct RoleTraffic {
+    Role role;
+    double compulsory_bytes = 0;  ///< the cost model's
+    double attributed_bytes = 0;  ///< of those counted; without counters the compulsory ones
+    double dram_ms = 0;           ///< attributed bytes over DRAM's bandwidth, hidden or not
+    double exposed_ms = 0;        ///< the part of it in steps that DRAM binds
+};
+
+/// Bytes of one level.
+struct LevelTraffic {
+    Level level;
+    double bytes = 0;
+    double ms = 0;          ///< over the level's bandwidth
+    double binding_ms = 0;  ///< demand of the steps that this level binds
+    Origin origin = Origin::measured;
+};
+
+/// A layer (of all blocks) whose measured DRAM bytes differ from the compulsory ones.
+struct LayerTraffic {
+    std::string layer;
+    double compulsory_bytes = 0, measured_bytes = 0, l2_bytes = 0;
+    double excess_ms = 0;  ///< bytes beyond the compulsory ones over DRAM's bandwidth; negative: kept in caches
+    std::string finding;   ///< one sentence, such as "c_fc moves 1.4 times its compulsory bytes"; may be empty
+};
+
+struct Attribution {
+    std::string unavailable;
+    bool counted = false;               ///< by hardware counters; else the cost model's
+    std::vector<RoleTraffic> roles;     ///< those with bytes, in the order of Role
+    double excess_bytes = 0;            ///< counted beyond compulsory, over the steps where it is positive
+    double kept_bytes = 0;              ///< compulsory beyond counted: what caches kept from DRAM
+    double excess_ms = 0, kept_ms = 0;  ///< over DRAM's bandwidth
+    std::vector<LevelTraffic> levels;
+    std::vector<LayerTraffic> layers;  ///< most bytes first
+    double dram_binding_share = 0;     ///< of the end-to-end time: whole time of the steps that DRAM binds
+    double activation_ms = 0;          ///< DRAM time of activations and scores: the most that fusing can save
+};
+
+Attribution attribute_bandwidth(const Ledger& ledger, const Roofs& roofs);
+
+}  // namespace kbench

@@ -1,0 +1,79 @@
+// Sums of steps; see breakdown.h.
+#include "analysis/explain/breakdown.h"
+
+#include <algorithm>
+#include <map>
+
+namespace kbench {
+namespace {
+
+void add_distinct(std::vector<std::string>& values, std::string_view value) {
+    if (!value.empty() && std::find(values.begin(), values.end(), value) == values.end()) values.emplace_back(value);
+}
+
+/// The kind in an entry of StepResult::absorbs, "layer:kind".
+std::string_view kind_of(std::string_view absorbed) { return absorbed.substr(absorbed.rfind(':') + 1); }
+
+/// Sums the steps of each `name_of(step)` and provider, or of each name when providers may mix.
+template <class NameOf>
+Breakdown group_steps(const Point& point, NameOf name_of, bool split_by_provider) {
+    Breakdown result;
+    std::map<std::pair<std::string, std::string>, std::size_t> index;
+    for (const StepResult& step : point.steps) {
+        const std::optional<double> time_us = step.device_us();
+        if (!time_us) {
+            ++result.untimed_steps;
+            continue;
+        }
+        const std::pair key{std::string(name_of(step)), split_by_provider ? step.provider : std::string()};
+        const auto [found, is_new] = index.try_emplace(key, result.groups.size());
+        if (is_new) result.groups.emplace_back().name = key.first;
+
+        StepGroup& group = result.groups[found->second];
+        ++group.steps;
+        group.time_us += *time_us;
+        group.flops += step.cost.flops;
+        group.bytes += step.cost.bytes();
+        add_distinct(group.providers, step.provider);
+        add_distinct(group.implementations, step.implementation);
+        add_distinct(group.ops, step.op);
+        for (const std::string& absorbed : step.absorbs) add_distinct(group.ops, kind_of(absorbed));
+        result.time_us += *time_us;
+    }
+    if (result.time_us > 0)
+        for (StepGroup& group : result.groups) group.share = group.time_us / result.time_us;
+    std::stable_sort(result.groups.begin(), result.groups.end(),
+                     [](const StepGroup& a, const StepGroup& b) { return a.time_us > b.time_us; });
+    return result;
+}
+
+}  // namespace
+
+double StepGroup::tflop_per_s() const { return time_us > 0 ? flops / time_us * 1e-6 : 0; }
+
+double StepGroup::gb_per_s() const { return time_us > 0 ? bytes / time_us * 1e-3 : 0; }
+
+std::string layer_group(std::string_view layer) {
+    std::string group;
+    while (true) {
+        const std::size_t dot = layer.find('.');
+        const std::string_view part = layer.substr(0, dot);
+        const bool is_number = !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos;
+        group += is_number ? std::string_view("*") : part;
+        if (dot == std::string_view::npos) return group;
+        group += '.';
+        layer.remove_prefix(dot + 1);
+    }
+}
+
+Breakdown by_op_kind(const Point& point) {
+    return group_steps(
+        point, [](const StepResult& step) { return step.op; }, true);
+}
+
+Breakdown by_layer(const Point& point) {
+    return group_steps(
+        point, [](const StepResult& step) { return layer_group(step.layer); }, false);
+}
+
+}  // namespace kbench

@@ -1,0 +1,22 @@
+// One point against the roofs in a word and a figure: what tables and curves of a sweep show.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "analysis/explain/ledger.h"
+#include "analysis/explain/verdict.h"
+
+namespace kbench {
+
+/// Of the end-to-end time, what the binding roofs of all steps demand; nothing without roofs or times.
+std::optional<double> roof_share(const Ledger& ledger);
+
+/// The name of the ledger's line on which most of that demand is booked: compute, DRAM, L2 or L1; empty without roofs
+/// or times.
+std::string binding_roof(const Ledger& ledger);
+
+/// "bandwidth-bound (DRAM)".
+std::string verdict_text(const Verdict& verdict);
+
+}  // namespace kbench

@@ -1,0 +1,197 @@
+// Applies the table of rules: the first whose figure reaches its threshold decides.
+#include "analysis/explain/verdict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "analysis/explain/breakdown.h"
+#include "analysis/explain/verdict_rules.h"
+#include "models/base/format.h"
+
+namespace kbench {
+namespace {
+
+std::string percent(double share) { return fmt::format("{:.0f} %", share * 100); }
+
+std::string level_of(const StepLedger& entry, const Rule& rule) {
+    if (rule.shown.id == "issue-slots") return std::string(issue_slots);
+    for (const Demand& demand : entry.demands) {
+        if (rule.shown.id == "memory-roof" && demand.level) return std::string(name(*demand.level));
+        if (rule.shown.id == "compute-roof" && !demand.level) return demand.roof.ceiling;
+    }
+    return "";
+}
+
+std::string demand_evidence(const Demand& demand, double time_us) {
+    const std::string work = demand.level ? fmt::format("{} through {}", format_bytes(demand.work), name(*demand.level))
+                                          : format_flop(demand.work);
+    const std::string roof =
+        demand.level ? format_bytes_per_s(demand.roof.per_s) : format_flop_per_s(demand.roof.per_s);
+    return fmt::format("{} ({}) would take {} of the time at the roof {} of {} ({})", work, name(demand.origin),
+                       percent(demand.us / time_us), demand.roof.ceiling, roof, name(demand.roof.origin));
+}
+
+std::vector<std::string> evidence_of(const StepLedger& entry, const Facts& f, const Roofs& roofs) {
+    std::vector<std::string> evidence;
+    for (const Demand& demand : entry.demands)
+        if (demand.work > 0) evidence.push_back(demand_evidence(demand, entry.time_us));
+    const auto add_share = [&](double share, std::string_view what) {
+        if (std::abs(share) >= 0.01) evidence.push_back(fmt::format("{} {}", percent(share), what));
+    };
+    const double clock = entry.lines[Line::clock] / entry.time_us;
+    const double extra = entry.lines[Line::extra_work] / entry.time_us;
+    add_share(std::max(clock, 0.0), "of the time more at that roof for the run's lower clock (derived)");
+    add_share(std::max(-clock, 0.0), "of the time less at that roof for the run's higher clock (derived)");
+    add_share(std::max(extra, 0.0), "of the time at that roof for FLOPs beyond the model's (derived)");
+    add_share(std::max(-extra, 0.0), "of the time less at that roof for FLOPs that ran on another unit (derived)");
+    add_share(f.idle_share, "of the time, above the roofs' demand, SMs had no warp (measured)");
+    add_share(f.issue_share, "of the time instructions beyond the roof's work were issued (derived from IPC)");
+    add_share(f.waiting_share, "of the time SMs had warps none of which could issue (derived: what is left)");
+    add_share(f.rest_share, "of the time is above the roofs' demand and not split (no counters)");
+    add_share(f.gap_share, "of the step and the gap before it is gaps, and starting and ending kernels (measured)");
+    if (f.occupancy_pct) evidence.push_back(fmt::format("achieved occupancy {:.0f} % (measured)", *f.occupancy_pct));
+    if (!roofs.unavailable().empty()) evidence.push_back(fmt::format("no roofs: {}", roofs.unavailable()));
+    if (!f.compute_known) evidence.emplace_back("no roof of the unit that computes it");
+    if (!f.memory_known) evidence.emplace_back("bytes or roof of a level of memory are not known");
+    return evidence;
+}
+
+Verdict judge_step(const StepLedger& entry, const Roofs& roofs) {
+    const Facts f = facts_of(entry, roofs);
+    Verdict verdict;
+    verdict.subject = fmt::format("{} {}", entry.step->index, entry.step->layer);
+    if (f.time_us <= 0) {
+        verdict.rule = step_rules().back().shown.id;
+        verdict.evidence = {"the step was not timed"};
+        verdict.overturned_by = "a time of the step";
+        for (const Bound bound : tested_bounds)
+            verdict.hypotheses.push_back({bound, Finding::not_identifiable, "the step was not timed"});
+        return verdict;
+    }
+    const Rule& rule = deciding_rule(f);
+    verdict.bound = rule.shown.bound;
+    verdict.rule = rule.shown.id;
+    verdict.level = level_of(entry, rule);
+    verdict.margin = rule.figure(f) / rule.shown.threshold - 1;
+    verdict.overturned_by = rule.overturned_by;
+    verdict.evidence = evidence_of(entry, f, roofs);
+    verdict.hypotheses = test_hypotheses(f, rule);
+    return verdict;
+}
+
+/// Time of steps by what binds them and at which level.
+struct Tally {
+    std::map<std::pair<Bound, std::string>, double> us;
+    std::map<Bound, double> rejected_us;  ///< time of steps that reject a bound
+    double total_us = 0;
+
+    void add(const Verdict& verdict, double time_us) {
+        if (time_us <= 0) return;
+        us[{verdict.bound, verdict.level}] += time_us;
+        total_us += time_us;
+        for (const Hypothesis& hypothesis : verdict.hypotheses)
+            if (hypothesis.finding == Finding::rejected) rejected_us[hypothesis.bound] += time_us;
+    }
+
+    /// The bound of most of the time and its share; 0 where two have equally much.
+    std::pair<Bound, double> longest() const {
+        std::map<Bound, double> sums;
+        for (const auto& [key, time] : us) sums[key.first] += time;
+        const auto most = std::ranges::max_element(sums, {}, [](const auto& bound_us) { return bound_us.second; });
+        const bool is_alone = std::ranges::count(sums, most->second, [](const auto& sum) { return sum.second; }) == 1;
+        return {most->first, is_alone ? most->second / total_us : 0};
+    }
+};
+
+const VerdictRule& model_gaps = model_rules()[0];
+const VerdictRule& majority = model_rules()[1];
+const VerdictRule& no_majority = model_rules()[2];
+
+void test_hypotheses(Verdict& verdict, const Tally& tally) {
+    for (const Bound bound : tested_bounds) {
+        const auto rejected = tally.rejected_us.find(bound);
+        const double share = rejected == tally.rejected_us.end() ? 0 : rejected->second / tally.total_us;
+        const Finding finding = bound == verdict.bound        ? Finding::confirmed
+                                : share >= rejecting_majority ? Finding::rejected
+                                                              : Finding::not_identifiable;
+        verdict.hypotheses.push_back(
+            {bound, finding, fmt::format("steps with {} of the time reject it", percent(share))});
+    }
+}
+
+/// The bound of most of the time.
+Verdict judge_many(const std::string& subject, const Tally& tally) {
+    Verdict verdict;
+    verdict.subject = subject;
+    verdict.rule = no_majority.id;
+    verdict.overturned_by = "one bound on more than half of the time";
+    if (tally.total_us <= 0) {
+        verdict.evidence = {"no step was timed"};
+        return verdict;
+    }
+    std::vector<std::pair<double, std::pair<Bound, std::string>>> parts;
+    for (const auto& [key, us] : tally.us) parts.emplace_back(us / tally.total_us, key);
+    std::ranges::sort(parts, std::greater{});
+    for (const auto& [share, key] : parts)
+        verdict.evidence.push_back(fmt::format("{} of the steps' time is {}{}", percent(share), name(key.first),
+                                               key.second.empty() ? "" : fmt::format(" ({})", key.second)));
+    const auto [bound, share] = tally.longest();
+    if (share >= majority.threshold) {
+        verdict.bound = bound;
+        verdict.rule = majority.id;
+        verdict.margin = share / majority.threshold - 1;
+        for (const auto& [part, key] : parts)
+            if (key.first == bound && verdict.level.empty()) verdict.level = key.second;
+        verdict.overturned_by = fmt::format("steps with more than {} of the time changing their verdict",
+                                            percent(share - majority.threshold));
+    }
+    test_hypotheses(verdict, tally);
+    return verdict;
+}
+
+/// Gaps belong to no step: where they are long they bind the model, whatever binds its steps.
+void judge_gaps(Verdict& verdict, const Ledger& ledger) {
+    const double gaps_us = ledger.total[Line::launch] + ledger.total[Line::dependency];
+    const double gaps = ledger.end_to_end_us > 0 ? gaps_us / ledger.end_to_end_us : 0;
+    if (gaps < model_gaps.threshold) return;
+    verdict.bound = model_gaps.bound;
+    verdict.rule = model_gaps.id;
+    verdict.level.clear();
+    verdict.margin = gaps / model_gaps.threshold - 1;
+    verdict.overturned_by = "gaps under 30 % of the time: longer kernels, or launches ahead of the device";
+    for (Hypothesis& hypothesis : verdict.hypotheses) {
+        if (hypothesis.bound == Bound::launch)
+            hypothesis = {
+                Bound::launch, Finding::confirmed,
+                fmt::format("model-gaps: {} where {} is needed", percent(gaps), percent(model_gaps.threshold))};
+        else if (hypothesis.finding == Finding::confirmed)
+            hypothesis.finding = Finding::not_identifiable;
+    }
+    verdict.evidence.insert(
+        verdict.evidence.begin(),
+        fmt::format("gaps, and starting and ending kernels, take {} of the end-to-end time (measured)", percent(gaps)));
+}
+
+}  // namespace
+
+Verdicts judge(const Ledger& ledger, const Roofs& roofs) {
+    Verdicts verdicts;
+    Tally model;
+    std::vector<std::pair<std::string, Tally>> layers;
+    for (const StepLedger& entry : ledger.steps) {
+        const Verdict& verdict = verdicts.steps.emplace_back(judge_step(entry, roofs));
+        const std::string group = layer_group(entry.step->layer);
+        auto layer = std::ranges::find(layers, group, &std::pair<std::string, Tally>::first);
+        if (layer == layers.end()) layer = layers.insert(layers.end(), {group, {}});
+        for (Tally* tally : {&model, &layer->second}) tally->add(verdict, entry.time_us);
+    }
+    for (const auto& [group, tally] : layers) verdicts.layers.push_back(judge_many(group, tally));
+    verdicts.model = judge_many("model", model);
+    judge_gaps(verdicts.model, ledger);
+    return verdicts;
+}
+
+}  // namespace kbench

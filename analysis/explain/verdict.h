@@ -1,0 +1,66 @@
+// Verdicts: what binds a step, a layer or the model, in one word, with the evidence, the margin and what would overturn
+// it. The rules and their thresholds are one table in verdict_rules.cpp; docs/method.md explains them.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/explain/attribution.h"
+#include "analysis/explain/ledger.h"
+
+namespace kbench {
+
+enum class Bound { bandwidth, compute, latency, launch, occupancy, not_identifiable };
+inline constexpr std::string_view bound_names[] = {"bandwidth-bound", "compute-bound",     "latency-bound",
+                                                   "launch-bound",    "occupancy-limited", "not identifiable"};
+constexpr std::string_view name(Bound bound) { return bound_names[static_cast<int>(bound)]; }
+
+/// What the data say of one hypothesis.
+enum class Finding { confirmed, rejected, not_identifiable };
+inline constexpr std::string_view finding_names[] = {"confirmed", "rejected", "not identifiable"};
+constexpr std::string_view name(Finding finding) { return finding_names[static_cast<int>(finding)]; }
+
+/// A bound put to the test: confirmed when it decides the verdict; rejected when the figures of all its rules are under
+/// half of what they ask for, in what was not split up to all of the rest, and in bytes that were not counted with four
+/// times the cost model's; otherwise, and where a figure is not known at all, not identifiable.
+struct Hypothesis {
+    Bound bound;
+    Finding finding = Finding::not_identifiable;
+    std::string why;  ///< the figure and its threshold
+};
+
+/// One line of the rule table.
+struct VerdictRule {
+    std::string_view id;
+    Bound bound;
+    std::string_view what;  ///< the condition in words, with its threshold
+    double threshold = 0;   ///< of the rule's figure, a share; reached is enough
+};
+/// All of them: those of steps, then those of layers and the model, each in the order in which they are tried.
+std::span<const VerdictRule> verdict_rules();
+
+struct Verdict {
+    std::string subject;  ///< "model", a layer of all blocks, or a step "12 h.1.attn"
+    Bound bound = Bound::not_identifiable;
+    std::string rule;   ///< id of the deciding line
+    std::string level;  ///< for bandwidth-bound: DRAM, L2 or L1; for compute-bound the unit's ceiling or
+                        ///< issue_slots
+    std::vector<std::string> evidence;   ///< one figure each, with its origin
+    double margin = 0;                   ///< how far the deciding figure is beyond its threshold, relative; >= 0
+    std::string overturned_by;           ///< what would have to be different
+    std::vector<Hypothesis> hypotheses;  ///< one a bound, in their order
+};
+
+/// Verdict::level of compute-bound steps that no unit binds: schedulers that issue other instructions.
+inline constexpr std::string_view issue_slots = "issue slots";
+
+/// By step, in order; by layer; the model.
+struct Verdicts {
+    std::vector<Verdict> steps, layers;
+    Verdict model;
+};
+Verdicts judge(const Ledger& ledger, const Roofs& roofs);
+
+}  // namespace kbench

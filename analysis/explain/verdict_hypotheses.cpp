@@ -1,0 +1,59 @@
+// Every bound put to the test on one step's figures; see verdict.h, Hypothesis.
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "analysis/explain/verdict_rules.h"
+
+namespace kbench {
+namespace {
+
+std::string percent(double share) { return fmt::format("{:.0f} %", share * 100); }
+
+/// By how much a figure falls short may be unknown: the word that says so, and the most that it can be.
+struct Reach {
+    std::string_view word;
+    double most;
+};
+Reach reach_of(const Rule& rule, const Facts& f) {
+    const double figure = rule.figure(f);
+    switch (rule.known(f)) {
+        case Known::exactly: return {"", figure};
+        case Known::at_most: return {"at most ", figure};
+        case Known::at_least: return {"at least ", figure * uncounted_bytes_factor};
+        case Known::no: break;
+    }
+    return {"not measured", std::numeric_limits<double>::infinity()};
+}
+
+std::string why(const Rule& rule, const Facts& f) {
+    if (rule.known(f) == Known::no) return fmt::format("{}: not measured", rule.shown.id);
+    return fmt::format("{}: {}{} where {} is needed", rule.shown.id, reach_of(rule, f).word, percent(rule.figure(f)),
+                       percent(rule.shown.threshold));
+}
+
+}  // namespace
+
+std::vector<Hypothesis> test_hypotheses(const Facts& f, const Rule& decided) {
+    std::vector<Hypothesis> hypotheses;
+    for (const Bound bound : tested_bounds) {
+        Hypothesis& hypothesis = hypotheses.emplace_back(Hypothesis{bound, Finding::not_identifiable, ""});
+        double nearest = -1;
+        for (const Rule& rule : step_rules()) {
+            const double part = reach_of(rule, f).most / rule.shown.threshold;
+            if (rule.shown.bound != bound || part <= nearest) continue;
+            nearest = part;
+            hypothesis.why = why(rule, f);
+        }
+        if (bound == decided.shown.bound) {
+            hypothesis.finding = Finding::confirmed;
+            hypothesis.why = fmt::format("{}: {} where {} is needed", decided.shown.id, percent(decided.figure(f)),
+                                         percent(decided.shown.threshold));
+        } else if (nearest < rejecting_part) {
+            hypothesis.finding = Finding::rejected;
+        }
+    }
+    return hypotheses;
+}
+
+}  // namespace kbench

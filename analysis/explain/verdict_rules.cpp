@@ -1,0 +1,173 @@
+// The table of rules and thresholds, and a step's figures for it.
+#include "analysis/explain/verdict_rules.h"
+
+#include <algorithm>
+#include <array>
+
+#include "analysis/explain/executed.h"
+
+namespace kbench {
+namespace {
+
+/// Of a roof, from which on it binds. Nsight Compute, too, begins to speak of a bound at 60 % of a throughput.
+constexpr double bound_share = 0.60;
+/// Of the time, from which on a loss above the demand is what limits.
+constexpr double loss_share = 0.30;
+/// Achieved, percent: so few warps are resident that their number can be the cause of waiting.
+constexpr double low_occupancy_pct = 30;
+
+bool always(const Facts&) { return true; }
+Known exactly(const Facts&) { return Known::exactly; }
+bool has_few_warps(const Facts& f) { return f.occupancy_pct && *f.occupancy_pct <= low_occupancy_pct; }
+double greater_roof(const Facts& f) { return std::max(f.compute_share, f.memory_share); }
+double lesser_roof(const Facts& f) { return std::min(f.compute_share, f.memory_share); }
+bool roofs_known(const Facts& f) { return f.compute_known && f.memory_known; }
+
+/// A loss speaks only where no other is larger; on equal terms the earlier rule does.
+bool is_largest_loss(const Facts& f, double loss) {
+    return loss >= std::max({f.idle_share, f.issue_share, f.waiting_share});
+}
+
+/// What was not split is not more than the rest.
+double split_or_rest(const Facts& f, double share) { return f.split ? share : f.rest_share; }
+Known known_loss(const Facts& f) { return f.split ? Known::exactly : Known::at_most; }
+/// A level or unit without a roof may be what warps wait for.
+Known known_waiting(const Facts& f) { return f.split && !roofs_known(f) ? Known::at_most : known_loss(f); }
+
+constexpr std::array rules{
+    Rule{{"gap", Bound::launch,
+          "gaps, and starting and ending kernels, take 50 % or more of the step and the gap before it", 0.50},
+         [](const Facts& f) { return f.gap_share; },
+         always,
+         [](const Facts& f) { return f.launched ? Known::exactly : Known::no; },
+         "gaps shorter than the kernels: fewer, longer kernels, or work launched ahead"},
+    Rule{{"empty-kernel", Bound::launch, "as many empty kernels would take 60 % or more of the step's time", 0.60},
+         [](const Facts& f) { return f.empty_share; },
+         always,
+         [](const Facts& f) { return f.launched && f.empty_known ? Known::exactly : Known::no; },
+         "more work a kernel: a larger batch, or fusing with a neighbour"},
+    Rule{{"two-roofs", Bound::not_identifiable,
+          "the unit and a level of memory both demand 60 % or more of the time, the lesser 95 % or more of the other",
+          0.95},
+         [](const Facts& f) { return lesser_roof(f) / greater_roof(f); },
+         [](const Facts& f) { return lesser_roof(f) >= bound_share; },
+         exactly,
+         "demands that differ by more than 5 %, at another batch or sequence length"},
+    Rule{{"memory-roof", Bound::bandwidth, "a level of memory demands 60 % or more of the time, and more than the unit",
+          bound_share},
+         [](const Facts& f) { return f.memory_share; },
+         [](const Facts& f) { return f.memory_share > f.compute_share; },
+         [](const Facts& f) {
+             if (!f.memory_known) return Known::no;
+             return f.bytes_counted ? Known::exactly : Known::at_least;
+         },
+         "fewer bytes at that level in the same time, or a slower unit that becomes the longer demand"},
+    Rule{{"compute-roof", Bound::compute, "the unit demands 60 % or more of the time at the run's clock", bound_share},
+         [](const Facts& f) { return f.compute_share; },
+         always,
+         [](const Facts& f) { return f.compute_known ? Known::exactly : Known::no; },
+         "fewer FLOPs in the same time, or a longer time for the same FLOPs at the same clock"},
+    Rule{{"idle-sms", Bound::occupancy, "SMs have no warp for 30 % or more of the time, the largest loss", loss_share},
+         [](const Facts& f) { return split_or_rest(f, f.idle_share); },
+         [](const Facts& f) { return f.split && is_largest_loss(f, f.idle_share); },
+         known_loss,
+         "blocks enough to give every SM work until the end: other tiles, split work, a larger batch"},
+    Rule{
+        {"few-warps", Bound::occupancy,
+         "SMs with warps wait for 30 % or more of the time, the largest loss, at an achieved occupancy of 30 % or less",
+         loss_share},
+        [](const Facts& f) { return !f.occupancy_pct || has_few_warps(f) ? split_or_rest(f, f.waiting_share) : 0; },
+        [](const Facts& f) {
+            return f.split && roofs_known(f) && has_few_warps(f) && is_largest_loss(f, f.waiting_share);
+        },
+        [](const Facts& f) { return f.occupancy_pct ? known_waiting(f) : Known::at_most; },
+        "more resident warps (fewer registers, less shared memory) that do not shorten it"},
+    Rule{{"issue-slots", Bound::compute,
+          "instructions beyond the roof's work take 30 % or more of the time, the largest loss", loss_share},
+         [](const Facts& f) { return split_or_rest(f, f.issue_share); },
+         [](const Facts& f) { return f.split && is_largest_loss(f, f.issue_share); },
+         known_loss,
+         "fewer instructions for the same work that do not shorten it"},
+    Rule{
+        {"waiting", Bound::latency,
+         "SMs with warps wait for 30 % or more of the time, the largest loss, at more occupancy than that", loss_share},
+        [](const Facts& f) { return split_or_rest(f, f.waiting_share); },
+        [](const Facts& f) {
+            return f.split && roofs_known(f) && f.occupancy_pct && is_largest_loss(f, f.waiting_share);
+        },
+        known_waiting,
+        "a roof that was not measured and is reached; loads issued earlier or shorter chains that do not shorten it"},
+    Rule{{"nothing-binds", Bound::not_identifiable, "no rule above holds", 1},
+         [](const Facts&) { return 1.0; },
+         always,
+         exactly,
+         "counters and roofs, where there are none; otherwise a larger share of any one of the lines"},
+};
+
+constexpr std::array<VerdictRule, 3> many_rules{{
+    {"model-gaps", Bound::launch,
+     "gaps, and starting and ending kernels, take 30 % or more of the end-to-end time; the model only", 0.30},
+    {"majority", Bound::not_identifiable,
+     "steps of one bound take 50 % or more of the steps' time, and more than those of any other", 0.50},
+    {"no-majority", Bound::not_identifiable, "no rule above holds", 1},
+}};
+
+}  // namespace
+
+Facts facts_of(const StepLedger& entry, const Roofs& roofs) {
+    Facts f;
+    f.time_us = entry.time_us;
+    if (entry.time_us <= 0) return f;
+    const StepResult& step = *entry.step;
+    const Lines& lines = entry.lines;
+    const auto share = [&](double us) { return us / entry.time_us; };
+    const double gaps_us = lines[Line::launch] + lines[Line::dependency];
+    if (gaps_us > 0) f.gap_share = gaps_us / lines.total_us();
+    const std::optional<double> graph_node_us = roofs.latency_us("graph_node");
+    f.launched = !step.kernels.empty();
+    f.empty_known = graph_node_us.has_value();
+    f.empty_share = share(graph_node_us.value_or(0) * static_cast<double>(step.kernels.size()));
+
+    f.compute_known = step.cost.flops <= 0;
+    std::array<bool, std::size(levels)> has_bytes{};
+    for (const Demand& demand : entry.demands) {
+        double& longest = demand.level ? f.memory_share : f.compute_share;
+        longest = std::max(longest, share(demand.run_us));
+        if (demand.level) has_bytes[static_cast<std::size_t>(*demand.level)] = true;
+        if (!demand.level) f.compute_known = true;
+        if (demand.level == Level::dram) f.bytes_counted = demand.origin == Origin::measured;
+    }
+    f.memory_known = has_bytes[static_cast<std::size_t>(Level::dram)];
+    for (const Level level : levels) {
+        const bool on_chip_counted = entry.split && level != Level::dram;
+        if (roofs.bandwidth(level) || on_chip_counted)
+            f.memory_known = f.memory_known && has_bytes[static_cast<std::size_t>(level)];
+    }
+    f.split = entry.split;
+    f.idle_share = share(lines[Line::idle_sms]);
+    f.issue_share = share(lines[Line::instructions]);
+    f.waiting_share = share(lines[Line::waiting]);
+    f.rest_share = share(std::max(0.0, lines[Line::rest]));
+    f.occupancy_pct = counter(step, "achieved_occupancy");
+    return f;
+}
+
+std::span<const Rule> step_rules() { return rules; }
+const Rule& deciding_rule(const Facts& f) {
+    const auto holds = [&](const Rule& rule) { return rule.applies(f) && rule.figure(f) >= rule.shown.threshold; };
+    return *std::ranges::find_if(rules, holds);
+}
+
+std::span<const VerdictRule> model_rules() { return many_rules; }
+
+std::span<const VerdictRule> verdict_rules() {
+    static constexpr auto all = [] {
+        std::array<VerdictRule, rules.size() + many_rules.size()> table{};
+        for (std::size_t i = 0; i < rules.size(); ++i) table[i] = rules[i].shown;
+        for (std::size_t i = 0; i < many_rules.size(); ++i) table[rules.size() + i] = many_rules[i];
+        return table;
+    }();
+    return all;
+}
+
+}  // namespace kbench

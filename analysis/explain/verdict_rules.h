@@ -1,0 +1,64 @@
+// The rule table of verdicts and the figures that it looks at. Internal to verdict.cpp and its tests; docs/method.md
+// explains each rule.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "analysis/explain/verdict.h"
+
+namespace kbench {
+
+/// What the rules look at: shares of the step's own time, as it was run.
+struct Facts {
+    double time_us = 0;
+    double gap_share = 0;      ///< gaps, starting and ending kernels, over gap and step
+    double empty_share = 0;    ///< as many empty kernels' time over the step's
+    double compute_share = 0;  ///< the unit's demand at the run's clock, with executed extra work
+    double memory_share = 0;   ///< the longest demand of a memory level
+    double idle_share = 0;     ///< above the demand: SMs without a warp
+    double issue_share = 0;    ///< above the demand: issue slots beyond the demand's own
+    double waiting_share = 0;  ///< above the demand: SMs with warps, none issuing
+    double rest_share = 0;     ///< above the demand, not split
+    std::optional<double> occupancy_pct;
+    bool launched = false;       ///< kernels, and so gaps, were recorded
+    bool empty_known = false;    ///< an empty kernel's time was measured
+    bool compute_known = false;  ///< the unit has a roof, or the step no FLOPs
+    bool memory_known = false;   ///< each level that has a roof has bytes and the other way round
+    bool bytes_counted = false;  ///< DRAM's; else they are the cost model's, of which there may be more
+    bool split = false;          ///< idle, issue and waiting are known
+};
+Facts facts_of(const StepLedger& entry, const Roofs& roofs);
+
+/// A figure that was not measured as such: exact, a bound from one side, or none at all.
+enum class Known { exactly, at_most, at_least, no };
+
+struct Rule {
+    VerdictRule shown;
+    double (*figure)(const Facts&);  ///< decides where it reaches the threshold ...
+    bool (*applies)(const Facts&);   ///< ... and this holds
+    Known (*known)(const Facts&);
+    std::string_view overturned_by;
+};
+
+/// Rules of a step, in order: the first that holds decides, and the last always does.
+std::span<const Rule> step_rules();
+const Rule& deciding_rule(const Facts& facts);
+/// Rules of a layer or the model: model-gaps (the model only), majority, no-majority, in this order.
+std::span<const VerdictRule> model_rules();
+
+/// The bounds that are put to the test, in the order of hypotheses.
+inline constexpr Bound tested_bounds[] = {Bound::bandwidth, Bound::compute, Bound::latency, Bound::launch,
+                                          Bound::occupancy};
+/// One a bound. Of several rules of a bound the one that may have come nearest to its threshold says why, and of the
+/// confirmed bound the deciding one.
+std::vector<Hypothesis> test_hypotheses(const Facts& facts, const Rule& decided);
+
+/// A hypothesis is rejected where all its figures are under this part of their thresholds.
+inline constexpr double rejecting_part = 0.5;
+/// Bytes of the cost model are the fewest possible: so many times as many may have been moved.
+inline constexpr double uncounted_bytes_factor = 4;
+/// Steps that reject a bound must have this share of the time for the whole to reject it.
+inline constexpr double rejecting_majority = 0.80;
+
+}  // namespace kbench

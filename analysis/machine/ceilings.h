@@ -1,0 +1,88 @@
+// Roofs: the closed list of what is measured as a ceiling of a machine, and which of them a step runs against. Pure
+// arithmetic; kernels/probe and cpu/probe measure them, machine.h holds what makers state.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "analysis/result/result.h"
+
+namespace kbench {
+
+/// Levels of the memory hierarchy that a roofline knows. L1 and L2 are a GPU's; a CPU's steps have DRAM alone.
+enum class Level { dram, l2, l1 };
+inline constexpr Level levels[] = {Level::dram, Level::l2, Level::l1};
+inline constexpr std::string_view level_names[] = {"DRAM", "L2", "L1"};
+constexpr std::string_view name(Level level) { return level_names[static_cast<int>(level)]; }
+
+/// A kind of ceiling. GB/s are 10^9 bytes a second, TFLOP/s 10^12 FLOPs a second, an FMA being two.
+struct CeilingKind {
+    std::string_view name;
+    std::string_view unit;     ///< GB/s, TFLOP/s or us
+    std::string_view backend;  ///< cuda or cpu
+    std::string_view what;
+};
+/// All kinds, in the order in which they are shown.
+std::span<const CeilingKind> ceiling_kinds();
+/// The kind of that name; throws std::out_of_range for a name that is not in the list.
+const CeilingKind& ceiling_kind(std::string_view name);
+
+struct MachineFile;
+
+/// Sets every ceiling's datasheet value to what `machine` states, estimated and with its source; the stated bandwidth
+/// of the memory stands beside reads, writes, copies and triads alike. What it does not state, and all where there is
+/// no machine, is unavailable with the reason.
+void add_datasheet(CeilingRun& run, const MachineFile* machine);
+
+/// One roof as a step meets it.
+struct Roof {
+    std::string ceiling;   ///< its name
+    double per_s = 0;      ///< bytes or FLOPs a second
+    double clock_mhz = 0;  ///< at which it was measured; 0: unknown
+    /// measured here; or estimated: a datasheet's figure of the machine of that name, in a result without ceilings.
+    Origin origin = Origin::measured;
+};
+
+struct MachineFile;
+
+/// The roofs of one machine.
+class Roofs {
+  public:
+    /// From the measured ceilings of `result`; where it has none, from the datasheet of the machine that its
+    /// environment names, if that is known.
+    explicit Roofs(const Result& result);
+    /// What was measured on a machine of `backend`, cuda or cpu.
+    Roofs(CeilingRun run, std::string_view backend);
+    /// What a datasheet states.
+    explicit Roofs(const MachineFile& machine);
+
+    /// Measured, or estimated where they are a datasheet's.
+    Origin origin() const { return origin_; }
+    std::string_view backend() const { return cpu_ ? "cpu" : "cuda"; }
+
+    /// Empty unless there is no roof at all: then why.
+    const std::string& unavailable() const { return unavailable_; }
+    /// The best bandwidth measured at a level of `backend`; nothing where none was.
+    std::optional<Roof> bandwidth(Level level) const;
+    /// The fastest unit that can compute products of matrices in `precision`: tensor cores, but plain cores for fp32;
+    /// on CPUs the widest instructions.
+    std::optional<Roof> matrix(Precision precision) const;
+    /// The unit that computes everything else: fp32 on plain cores for 16 and 32 bits, fp64 for fp64.
+    std::optional<Roof> plain(Precision precision) const;
+    /// A latency in microseconds by its ceiling's name: launch, graph_node, grid_barrier.
+    std::optional<double> latency_us(std::string_view ceiling) const;
+    /// One ceiling's value in its unit.
+    std::optional<double> value(std::string_view ceiling) const;
+
+  private:
+    std::optional<Roof> best(std::span<const std::string_view> names) const;
+
+    CeilingRun run_;
+    Origin origin_ = Origin::measured;
+    bool cpu_ = false;
+    std::string unavailable_;
+};
+
+}  // namespace kbench

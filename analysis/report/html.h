@@ -1,0 +1,29 @@
+// report.html: one file that needs no network. A template, a style sheet, scripts and plotly.js, which are embedded in
+// the binary (analysis/report/page/, cmake/embed_report.cmake), and the result's figures as one block of JSON.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "analysis/explain/explain.h"
+#include "analysis/result/result.h"
+
+namespace kbench {
+
+/// The page. `explanations`: one for each of the result's points, in order; those of `write_html(const Result&)`
+/// (writers.h) are explain()'s.
+std::string write_html(const Result& result, std::span<const Explanation> explanations);
+
+/// All that the page shows, as the scripts read it. Numbers have six significant digits; what is not finite is null.
+nlohmann::ordered_json report_data(const Result& result, std::span<const Explanation> explanations);
+
+/// JSON for a <script> element: no character in it can end the element or open another.
+std::string script_json(const nlohmann::ordered_json& data);
+
+/// Text for an element or a quoted attribute.
+std::string escape_html(std::string_view text);
+
+}  // namespace kbench

@@ -1,0 +1,30 @@
+// Parts of the report's data, for html_data.cpp alone. Every list of steps is in the order of the point's steps.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "analysis/explain/explain.h"
+#include "analysis/result/result.h"
+#include "analysis/table/table_query.h"
+
+namespace kbench {
+
+using ReportJson = nlohmann::ordered_json;
+
+/// With six significant digits; null for what is not finite.
+ReportJson report_number(double value);
+
+ReportJson ledger_data(const Point& point, const Ledger& ledger);
+ReportJson roofline_data(const Point& point, const Roofline& roofline);
+ReportJson attribution_data(const Attribution& attribution);
+ReportJson verdicts_data(const Verdicts& verdicts);
+
+/// The tables of steps and of kernels of one point, columns of columns.h, without those that hold no value. The table
+/// of steps also has what the explanation says of each; its steps are in `point`.
+ReportJson tables_data(const ResultFile& file, std::size_t point_index, const Point& point,
+                       const Explanation& explanation);
+
+/// Layer (of all blocks) by metric.
+ReportJson heat_data(const ResultFile& file, std::size_t point_index, const Explanation& explanation);
+
+}  // namespace kbench

@@ -1,0 +1,179 @@
+// Counter tracks of a trace; see trace_counters.h.
+#include "analysis/report/trace_counters.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "analysis/explain/executed.h"
+
+namespace kbench {
+namespace {
+
+/// What a track that starts empty is told when no step gave a value.
+CounterTrack track_of(std::string name, std::string why_none) {
+    CounterTrack track;
+    track.name = std::move(name);
+    track.unavailable = std::move(why_none);
+    return track;
+}
+
+/// Why no step has the counter: what the run says of it, or that it was not asked for.
+std::string why_not_counted(const Point& point, std::string_view metric) {
+    const CounterRun& run = point.counters;
+    if (!run.unavailable.empty()) return run.unavailable;
+    const auto known = std::ranges::find(run.metrics, metric, &CountedMetric::name);
+    if (known == run.metrics.end()) return fmt::format("{} was not counted; --metrics {} asks for it", metric, metric);
+    if (!known->reason.empty()) return known->reason;
+    for (const StepResult& step : point.steps)
+        if (!step.counters_discarded.empty()) return step.counters_discarded;
+    return fmt::format("no step has the counter {}", metric);
+}
+
+/// One sample a step; a step without a value shows 0, and the track says how many those are.
+template <class ValueOf>
+CounterTrack step_track(const Timeline& timeline, std::string name, std::string why_none, ValueOf value_of) {
+    CounterTrack track = track_of(std::move(name), std::move(why_none));
+    std::size_t missing = 0;
+    for (const StepInterval& step : timeline.steps) {
+        const std::optional<double> value = value_of(*step.step);
+        missing += !value;
+        track.samples.push_back({step.start, value.value_or(0)});
+    }
+    if (missing == track.samples.size()) {
+        track.samples.clear();
+        return track;
+    }
+    track.samples.push_back({timeline.forward.end, 0});
+    track.unavailable.clear();
+    if (missing > 0)
+        track.note = fmt::format("{} of {} steps have no value and show 0", missing, timeline.steps.size());
+    return track;
+}
+
+CounterTrack counted_track(const Point& point, const Timeline& timeline, std::string name, const std::string& metric) {
+    return step_track(timeline, std::move(name), why_not_counted(point, metric),
+                      [&](const StepResult& step) { return counter(step, metric); });
+}
+
+std::optional<double> dram_bytes_per_s(const StepResult& step) {
+    const std::optional<double> read = counter(step, "dram_read_bytes"), write = counter(step, "dram_write_bytes");
+    const std::optional<double> us = step.device_us();
+    if (!read || !write || !us || *us <= 0) return std::nullopt;
+    return (*read + *write) / *us * 1e6;
+}
+
+/// The share of its time that a roof demands of a step: rate over roof. Nothing where the work is the cost model's
+/// and `counted` is asked for, or there is no roof.
+std::optional<double> demanded_pct(const StepLedger& entry, std::optional<Level> level, bool counted) {
+    const auto demand = std::ranges::find(entry.demands, level, &Demand::level);
+    const bool known = demand != entry.demands.end() && entry.time_us > 0;
+    if (!known || (counted && demand->origin == Origin::derived)) return std::nullopt;
+    return 100 * demand->us / entry.time_us;
+}
+
+/// The metric where it was counted; else, under its own name, the share that the ledger derives at `level`.
+CounterTrack share_track(const Point& point, const Timeline& timeline, const Ledger& ledger, const std::string& name,
+                         const std::string& metric, std::optional<Level> level) {
+    CounterTrack counted = counted_track(point, timeline, name, metric);
+    if (!counted.samples.empty()) return counted;
+    const bool judged = ledger.steps.size() == point.steps.size();
+    CounterTrack derived = step_track(timeline, name + " (derived)", "", [&](const StepResult& step) {
+        const auto index = static_cast<std::size_t>(&step - point.steps.data());
+        return judged ? demanded_pct(ledger.steps[index], level, level.has_value()) : std::nullopt;
+    });
+    if (!derived.samples.empty()) return derived;
+    std::string why = ledger.unavailable.empty() ? ledger.roofs_unavailable : ledger.unavailable;
+    if (why.empty()) why = level ? why_not_counted(point, "dram_read_bytes") : "no roof of the unit was measured";
+    counted.unavailable += "; not derived: " + why;
+    return counted;
+}
+
+CounterTrack theoretical_track(const Point& point, const Timeline& timeline) {
+    CounterTrack track =
+        track_of("theoretical occupancy %",
+                 point.activity.unavailable.empty() ? "no kernel was recorded" : point.activity.unavailable);
+    std::size_t kernels = 0, missing = 0;
+    for (const StepInterval& step : timeline.steps) {
+        for (const KernelInterval& kernel : step.kernels) {
+            const Quantity& occupancy = kernel.kernel->theoretical_occupancy_pct;
+            ++kernels;
+            if (!occupancy.value) track.unavailable = occupancy.reason;
+            missing += !occupancy.value;
+            track.samples.push_back({kernel.start, occupancy.value.value_or(0)});
+        }
+    }
+    if (missing == kernels) {
+        track.samples.clear();
+        return track;
+    }
+    track.samples.push_back({timeline.forward.end, 0});
+    if (missing > 0)
+        track.note = fmt::format("{} of {} kernels have no value and show 0: {}", missing, kernels, track.unavailable);
+    track.unavailable.clear();
+    return track;
+}
+
+/// Those that --metrics named. `core` is what is read anyway.
+std::vector<std::string> requested_metrics(const CounterRun& run) {
+    const auto is_metric = [&](const std::string& name) {
+        return std::ranges::find(run.metrics, name, &CountedMetric::name) != run.metrics.end();
+    };
+    std::vector<std::string> names;
+    bool is_set = false;
+    for (const std::string& name : run.requested) {
+        if (is_metric(name)) names.push_back(name);
+        is_set |= !is_metric(name) && name != "core";
+    }
+    if (!is_set) return names;
+    names.clear();
+    for (const CountedMetric& metric : run.metrics) names.push_back(metric.name);
+    return names;
+}
+
+}  // namespace
+
+std::vector<CounterTrack> forward_counters(const Point& point, const Timeline& timeline, const Ledger& ledger) {
+    std::vector<CounterTrack> tracks = {
+        share_track(point, timeline, ledger, "Memory %", "memory_throughput", Level::dram),
+        share_track(point, timeline, ledger, "Compute %", "sm_throughput", {}), theoretical_track(point, timeline),
+        counted_track(point, timeline, "achieved occupancy %", "achieved_occupancy"),
+        step_track(timeline, "DRAM GB/s", why_not_counted(point, "dram_read_bytes"), [](const StepResult& step) {
+            const std::optional<double> per_s = dram_bytes_per_s(step);
+            return per_s ? std::optional(*per_s * 1e-9) : std::nullopt;
+        })};
+    for (const std::string& metric : requested_metrics(point.counters))
+        tracks.push_back(counted_track(point, timeline, metric, metric));
+    return tracks;
+}
+
+std::vector<CounterTrack> condition_counters(const Conditions& conditions) {
+    struct Row {
+        const char* name;
+        std::optional<double> ConditionReading::*reading;
+        Quantity Conditions::*mean;
+    };
+    constexpr Row rows[] = {
+        {"SM clock MHz", &ConditionReading::sm_clock_mhz, &Conditions::sm_clock_mhz},
+        {"memory clock MHz", &ConditionReading::memory_clock_mhz, &Conditions::memory_clock_mhz},
+        {"power W", &ConditionReading::power_w, &Conditions::power_w},
+        {"temperature C", &ConditionReading::temperature_c, &Conditions::temperature_c},
+    };
+    std::vector<CounterTrack> tracks;
+    for (const Row& row : rows) {
+        CounterTrack track;
+        track.name = row.name;
+        for (const ConditionReading& reading : conditions.readings)
+            if (reading.*row.reading)
+                track.samples.push_back({nanoseconds(reading.at_s * 1e6), *(reading.*row.reading)});
+        const std::string& reason = (conditions.*row.mean).reason;
+        if (track.samples.empty())
+            track.unavailable = (conditions.*row.mean).value ? "the result holds the mean alone" : reason;
+        tracks.push_back(std::move(track));
+    }
+    return tracks;
+}
+
+}  // namespace kbench

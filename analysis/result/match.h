@@ -1,0 +1,39 @@
+// What of one result stands beside what of another: points by what was run, steps by the ops that they compute.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/result/result.h"
+
+namespace kbench {
+
+/// A result and what people call it.
+struct NamedResult {
+    std::string name;  ///< in tables and --price
+    std::string path;  ///< in errors
+    Result result;
+};
+
+/// "gpt2-large fp32 batch 1 seq 1024", with the attention, the direction and the repeat where not usual.
+std::string match_title(const Point& point);
+
+/// What tells these points apart: "fp16 batch 1" where all are of one model and length; nothing for one alone.
+std::vector<std::string> short_titles(const std::vector<const Point*>& points);
+
+/// Finished points of the same model, batch, sequence length, precision, attention, direction and repeat, in the order
+/// of `a`; the backend may differ. Throws UsageError that names the difference when there is none.
+std::vector<std::pair<const Point*, const Point*>> match_points(const NamedResult& a, const NamedResult& b);
+
+/// The smallest set of steps that compute the same ops in both plans, each in order of execution. One side is empty
+/// where the other plan has none of the ops.
+struct StepMatch {
+    std::vector<const StepResult*> a, b;
+};
+
+/// In the order of `a`'s steps, then those of `b` alone. An op is its entry in StepResult::absorbs and its direction;
+/// of several of the same name (a block has two residual additions) the first is matched with the first, and so on.
+std::vector<StepMatch> match_steps(const Point& a, const Point& b);
+
+}  // namespace kbench

@@ -1,0 +1,26 @@
+// The figures that follow from a result's fields; see result.h.
+#include "analysis/result/result.h"
+
+#include <numeric>
+
+namespace kbench {
+namespace {
+
+double per_us(double amount, const std::optional<double>& us) { return us && *us > 0 ? amount / *us : 0; }
+
+}  // namespace
+
+std::optional<double> StepResult::device_us() const {
+    if (kernels.empty()) return time_us ? std::optional(time_us->median) : std::nullopt;
+    double us = kernels.front().time_us;
+    for (std::size_t k = 1; k < kernels.size(); ++k) us += kernels[k].gap_us + kernels[k].time_us;
+    return us;
+}
+
+double StepResult::tflop_per_s() const { return per_us(cost.flops, device_us()) * 1e-6; }
+
+double StepResult::gb_per_s() const { return per_us(cost.bytes(), device_us()) * 1e-3; }
+
+std::int64_t MemoryPlan::total() const { return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0}); }
+
+}  // namespace kbench

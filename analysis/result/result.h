@@ -1,0 +1,253 @@
+// What one run wrote: the types behind result.json. Everything a report may need, nothing that needs a device.
+// JSON: result_json.h; schema: result.schema.json; both follow this file field by field, with the same names.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/result/quantity.h"
+#include "analysis/result/statistics.h"
+#include "models/base/precision.h"
+#include "models/cost.h"
+#include "models/model.h"
+
+namespace kbench {
+
+/// Version 2 added kernels, counters and matrix_flops; version 3 ceilings, marginal costs, condition readings and what
+/// a forward takes without records beside the recorded ones; version 4 the options of the run, the repeats of a point
+/// and whether its batch was chosen as the largest that fits. Older files are read as having none of it.
+inline constexpr std::string_view result_schema = "kbench.result/4";
+
+/// The GPU that was used.
+struct GpuInfo {
+    std::string name, uuid, driver, cuda_runtime;
+    int compute_capability_major = 0, compute_capability_minor = 0, multiprocessors = 0;
+    std::int64_t memory_bytes = 0, l2_bytes = 0;
+    Quantity max_sm_clock_mhz, max_memory_clock_mhz, power_limit_w;
+};
+
+struct HostInfo {
+    std::string cpu;  ///< model name
+    int sockets = 0, physical_cores = 0, logical_cpus = 0, threads = 0;
+    bool pinned = false;
+    std::int64_t l1d_bytes = 0, l2_bytes = 0, l3_bytes = 0, memory_bytes = 0;
+    std::vector<std::string> isa;
+    std::string governor, os, kernel;
+};
+
+struct Environment {
+    std::string kbench_version, git_revision, build_type, compiler;
+    std::map<std::string, std::string> libraries;  ///< name to version: cuda, cublaslt, onednn, blas
+    std::string command_line, started_at;          ///< UTC, ISO 8601
+    HostInfo host;
+    std::optional<GpuInfo> gpu;
+};
+
+/// Raw samples and their summary, milliseconds.
+struct Timing {
+    std::vector<double> samples_ms;
+    Summary summary_ms;
+};
+
+/// The machine's state at one moment of the sampling; what could not be read is missing.
+struct ConditionReading {
+    double at_s = 0;  ///< since the sampling began
+    std::optional<double> sm_clock_mhz, memory_clock_mhz, power_w, temperature_c;
+};
+
+/// The machine's state around the samples. Each is the mean over the sampling unless it says otherwise.
+struct Conditions {
+    Quantity sm_clock_mhz, memory_clock_mhz, power_w, temperature_c, energy_j;
+    std::vector<std::string> throttle_reasons;  ///< seen during the samples that were kept
+    int throttled_samples = 0;                  ///< discarded and repeated
+    std::vector<ConditionReading> readings;     ///< in order of time
+};
+
+/// A launch of a device function, as its activity record shows it.
+struct KernelResult {
+    std::string name;        ///< demangled, with all its parameters
+    std::string short_name;  ///< without namespaces and parameters
+    double time_us = 0;      ///< median over the activity runs; longer than without records, see ActivityRun
+    double gap_us = 0;       ///< median idle time between the end of the kernel before it and its start
+    std::array<std::int64_t, 3> grid{}, block{};
+    int registers = 0;  ///< a thread
+    std::int64_t static_shared_bytes = 0, dynamic_shared_bytes = 0;
+    std::int64_t local_bytes = 0;  ///< of local memory a thread
+    int cluster_blocks = 1, device = 0, stream = 0;
+    /// From the launch and the device's limits, see occupancy.h.
+    Quantity theoretical_occupancy_pct, waves, lost_in_last_wave_pct;
+    int blocks_per_sm = 0;              ///< 0 where the occupancy is unavailable
+    std::vector<std::string> limiters;  ///< registers, shared memory, warps, blocks, barriers
+    std::string occupancy_hint;         ///< what the next step of a limiter would give
+};
+
+/// One provider call of the plan.
+struct StepResult {
+    int index = 0;
+    std::string layer;                 ///< of the first op, as the checkpoint names it
+    std::string op;                    ///< kind of the op that names the step, see op_kinds
+    std::vector<std::string> absorbs;  ///< every op computed, "layer:kind", in order
+    std::string provider, implementation, shape;
+    Precision precision = Precision::fp32;
+    Direction direction = Direction::fwd;
+    Cost cost;
+    double padding_flops = 0;  ///< executed on padded rows or columns, not in cost
+    /// FLOPs of the step's matrix products as launched, 2 m n k with padding; 0 where it has none.
+    double matrix_flops = 0;
+    std::optional<Summary> time_us;          ///< from the step run
+    std::vector<KernelResult> kernels;       ///< in order; none without an activity run
+    std::map<std::string, double> counters;  ///< by the metric's name, see CounterRun::metrics
+    std::string counters_discarded;          ///< why they are missing though the run was counted
+
+    /// The step's time on the device: its kernels' recorded times with the gaps between them; without records the
+    /// median of the step run, whose marks between steps cost time of their own.
+    std::optional<double> device_us() const;
+    double tflop_per_s() const;  ///< cost.flops over device_us(); 0 without a time
+    double gb_per_s() const;     ///< cost.bytes() over device_us(); 0 without a time
+};
+
+/// One distinct step that was checked against the reference.
+struct VerifiedStep {
+    std::string op, shape, provider, implementation;
+    std::int64_t elements_checked = 0, elements_total = 0;
+    double worst_error = 0, bound_there = 0;  ///< the element with the largest error / bound
+    double error_over_bound = 0;
+};
+
+struct Verification {
+    bool enabled = true;
+    double seconds = 0;
+    std::vector<VerifiedStep> steps;
+};
+
+/// Peak bytes planned, by role; aliased activations count once.
+struct MemoryPlan {
+    std::array<std::int64_t, role_count> bytes{};
+    std::int64_t total() const;
+};
+
+/// End to end, all in milliseconds.
+struct EndToEnd {
+    Timing latency;                ///< headline: GPU compute as a CUDA graph, or the CPU's forward
+    std::optional<Timing> stream;  ///< the same as plain stream launches (GPU)
+    std::optional<Timing> host_to_device, device_to_host, enqueue;  ///< GPU only
+    double sequences_per_s = 0, tokens_per_s = 0;                   ///< at the median latency
+    Quantity energy_per_sequence_j, energy_per_token_j;
+    bool converged = false;  ///< the interval reached the target before the time budget ended
+};
+
+/// What recording a kernel does to its time: a chain of kernels of one length with and without records.
+struct RecordInflation {
+    double kernel_us = 0;    ///< from start to start, without records
+    double recorded_us = 0;  ///< from the record's start to its end
+    double profiled_us = 0;  ///< from start to start, with records; in files before version 3 with a part of the launch
+};
+
+/// The runs in which every kernel was recorded: the same CUDA graph as the timing run, launched again.
+struct ActivityRun {
+    std::string unavailable;  ///< why there is none; empty when there is one
+    int runs = 0;
+    double profiled_ms = 0;  ///< end to end with records on, by events, median
+    /// The same without records, between the recorded runs; on a CPU the forwards whose steps were timed, mean, less
+    /// what reading the clock takes. 0: not measured.
+    double unprofiled_ms = 0;
+    double kernels_ms = 0, gaps_ms = 0;  ///< sums of the kernels' times and of the gaps between them
+    std::vector<RecordInflation> inflation;
+};
+
+/// A metric of the counter runs.
+struct CountedMetric {
+    std::string name, unit;
+    std::string source;  ///< the device's counters that it is made of
+    Origin origin = Origin::measured;
+    std::string reason;  ///< why it is unavailable, or on what an estimate rests
+};
+
+/// The runs in which hardware counters were read: a step's are of its one kernel, or of a range around all its kernels.
+struct CounterRun {
+    std::vector<std::string> requested;  ///< sets and metrics as asked for
+    std::string unavailable;             ///< why nothing was counted; empty when something was
+    std::string chip;
+    int passes = 0;      ///< forwards needed
+    double seconds = 0;  ///< wall time of it all
+    std::vector<CountedMetric> metrics;
+};
+
+/// What the steps of one op kind add to the end-to-end time, measured without a profiler: the same forward with each of
+/// these steps run twice in a row, less the plain forward next to it.
+struct MarginalCost {
+    std::string op;        ///< kind of the op that names the steps
+    int steps = 0;         ///< run twice
+    Timing difference_ms;  ///< a sample: one forward of each, neighbours in time
+};
+
+/// A roof of this machine, measured. What it is and its unit: ceilings.h, by name.
+struct Ceiling {
+    std::string name;
+    Quantity value;
+    /// 95 % interval of the median of its runs; on a CPU, where the value is the fastest run, the median and the value.
+    double low = 0, high = 0;
+    double clock_mhz = 0;  ///< of the SMs or cores while it was measured; 0: unknown
+    Quantity datasheet;    ///< what the maker states
+};
+
+/// The roofs that a run is set against.
+struct CeilingRun {
+    std::string unavailable;  ///< why there are none; empty when there are
+    std::string device, driver, measured_at;
+    double seconds = 0;  ///< wall time of measuring them
+    std::vector<Ceiling> ceilings;
+};
+
+enum class PointStatus { done, skipped, failed };
+inline constexpr std::string_view point_status_names[] = {"done", "skipped", "failed"};
+constexpr std::string_view name(PointStatus status) { return point_status_names[static_cast<int>(status)]; }
+
+/// One point of the sweep: one model at one batch, sequence length and precision on one backend.
+struct Point {
+    std::string model, backend, attention;  ///< backend: cuda or cpu; attention: fused or unfused
+    std::int64_t batch = 0, seq = 0, parameters = 0;
+    bool batch_is_max = false;  ///< asked for as "max": the largest that fits into memory, proved by running it
+    int repeat = 1;             ///< of the same point within a sweep, from 1
+    Precision precision = Precision::fp32;
+    std::string direction = "fwd";
+    std::uint64_t seed = 0;
+    std::string weights;  ///< "random" or the file's name
+    PointStatus status = PointStatus::skipped;
+    std::string reason;  ///< why it was skipped or failed
+    MemoryPlan memory;
+    Cost cost;  ///< of the whole model
+    double padding_flops = 0;
+    Verification verification;
+    std::optional<EndToEnd> end_to_end;
+    Conditions conditions;
+    ActivityRun activity;
+    CounterRun counters;
+    std::vector<StepResult> steps;
+    std::vector<MarginalCost> marginal;  ///< by op kind; none where it was not measured
+    /// Time of an empty interval between two marks of the step run, already taken off every step's time.
+    Quantity step_overhead_us;
+    std::map<std::string, double> phase_seconds;  ///< wall time by phase: plan, weights, tune, verify, ...
+};
+
+struct Result {
+    Environment environment;
+    /// The options that decide how a point is measured, by name; results may be joined only where these are equal. Not
+    /// among them: which points, and where to. None in files before version 4.
+    std::map<std::string, std::string> options;
+    std::vector<Point> points;
+    std::vector<std::string> warnings;
+    CeilingRun ceilings;
+};
+
+/// A result and where it was read from.
+struct ResultFile {
+    std::string path;
+    Result result;
+};
+
+}  // namespace kbench

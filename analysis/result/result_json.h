@@ -1,0 +1,30 @@
+// result.json: writing and reading it, and writing files so that nothing measured is lost.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "analysis/result/result.h"
+
+namespace kbench {
+
+/// Field by field as result.h, with "schema" first. Raw samples are kept.
+nlohmann::ordered_json to_json(const Result& result);
+
+/// The text of result.json: to_json, indented, with what is short (a step, a summary, a list of samples) on one line.
+std::string to_text(const Result& result);
+
+/// Throws UsageError, one line: not JSON, a foreign or newer schema, a missing or wrong field (with its path).
+Result parse_result(const std::string& text, const std::string& path);
+
+/// The ceilings alone, as they stand in result.json; for files that remember them.
+nlohmann::ordered_json ceilings_to_json(const CeilingRun& run);
+/// Throws UsageError as parse_result does; `path` names the file in its line.
+CeilingRun parse_ceilings(const nlohmann::ordered_json& json, const std::string& path);
+
+/// Writes `text` to a temporary file beside `path`, flushes it, then renames. Throws UsageError when it cannot.
+void write_file_atomically(const std::filesystem::path& path, const std::string& text);
+
+}  // namespace kbench

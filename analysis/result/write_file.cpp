@@ -1,0 +1,75 @@
+// Files that are either complete or as they were: write beside the target, flush to the disk, rename over it.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "analysis/result/result_json.h"
+#include "models/base/error.h"
+
+namespace kbench {
+namespace {
+
+/// A new file beside the target, removed again unless it was renamed.
+class TemporaryFile {
+  public:
+    /// The name is new even if a killed process with our id left one behind. Mode 0666 leaves the choice to the umask,
+    /// which mkstemp's 0600 would not.
+    explicit TemporaryFile(const std::filesystem::path& target) : target_(target) {
+        for (int attempt = 0;; ++attempt) {
+            path_ = target;
+            path_.replace_filename(
+                fmt::format(".{}.{}.{}.tmp", target.filename().string(), static_cast<long>(getpid()), attempt));
+            descriptor_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+            if (descriptor_ >= 0) return;
+            if (errno != EEXIST) fail();
+        }
+    }
+    ~TemporaryFile() {
+        if (descriptor_ >= 0) close(descriptor_);
+        if (!path_.empty()) unlink(path_.c_str());
+    }
+    TemporaryFile(const TemporaryFile&) = delete;
+    TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+    void write_all(const std::string& text) {
+        for (std::size_t done = 0; done < text.size();) {
+            const ssize_t written = write(descriptor_, text.data() + done, text.size() - done);
+            if (written >= 0)
+                done += static_cast<std::size_t>(written);
+            else if (errno != EINTR)
+                fail();
+        }
+        if (fsync(descriptor_) != 0) fail();
+    }
+
+    void rename_to_target() {
+        // Some file systems report a full disk only here.
+        if (close(std::exchange(descriptor_, -1)) != 0) fail();
+        if (std::rename(path_.c_str(), target_.c_str()) != 0) fail();
+        path_.clear();
+    }
+
+  private:
+    [[noreturn]] void fail() const {
+        const int error = errno;  // before anything else can change it
+        throw UsageError(fmt::format("cannot write {}: {}", target_.string(), std::strerror(error)));
+    }
+
+    std::filesystem::path target_, path_;
+    int descriptor_ = -1;
+};
+
+}  // namespace
+
+void write_file_atomically(const std::filesystem::path& path, const std::string& text) {
+    TemporaryFile file(path);
+    file.write_all(text);
+    file.rename_to_target();
+}
+
+}  // namespace kbench

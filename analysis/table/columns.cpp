@@ -1,0 +1,74 @@
+// The table of columns: its parts together, counters under their own names, and finding one.
+#include "analysis/table/columns.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "analysis/table/columns_builders.h"
+#include "models/base/error.h"
+#include "models/base/format.h"
+#include "models/base/nearest.h"
+
+namespace kbench {
+namespace {
+
+/// Whether the counter's values of several steps add up: it counts, and is no mean of a count.
+bool adds_up(const CountedMetric& metric) {
+    static constexpr std::string_view counts[] = {"byte",   "op",        "inst",     "cycle",
+                                                  "sector", "wavefront", "conflict", "ns"};
+    return std::ranges::find(counts, metric.unit) != std::end(counts) && !metric.source.ends_with(".ratio");
+}
+
+}  // namespace
+
+std::span<const Column> columns() {
+    static const std::vector<Column> list = [] {
+        std::vector<Column> made;
+        column::add_identity(made);
+        column::add_figures(made);
+        return made;
+    }();
+    return list;
+}
+
+Column counter_column(const CountedMetric& metric) {
+    const std::string header = metric.unit.empty() ? metric.name : fmt::format("{} {}", metric.name, metric.unit);
+    if (!adds_up(metric))
+        return column::counter_mean(metric.name, header, metric.unit,
+                                    fmt::format("{}{}", metric.source, column::by_time), 2, metric.name);
+    const auto total = [name = metric.name](const TableRow& row) { return column::sum(row, column::counter_of(name)); };
+    return column::counted(column::figure(metric.name, header, metric.unit, metric.source, 0, total));
+}
+
+Column find_column(std::string_view wanted, std::span<const CountedMetric> counters) {
+    std::vector<std::string> names;
+    for (const Column& column : columns()) {
+        if (column.name == wanted) return column;
+        names.push_back(column.name);
+    }
+    for (const CountedMetric& metric : counters) {
+        if (metric.name == wanted) return counter_column(metric);
+        names.push_back(metric.name);
+    }
+    throw UsageError(fmt::format("no column '{}'; nearest: {} (`kbench list columns`)", wanted,
+                                 fmt::join(nearest_names(wanted, names), ", ")));
+}
+
+std::string shown(const Column& column, const Value& value) {
+    if (const double* number = std::get_if<double>(&value)) return fmt::format("{:.{}f}", *number, column.decimals);
+    return one_line(exact(value));
+}
+
+std::string exact(const Value& value) {
+    struct Print {
+        std::string operator()(NoValue none) const { return std::string(name(none)); }
+        std::string operator()(const std::string& text) const { return text; }
+        std::string operator()(std::int64_t number) const { return fmt::format("{}", number); }
+        std::string operator()(double number) const { return fmt::format("{}", number); }
+    };
+    return std::visit(Print{}, value);
+}
+
+}  // namespace kbench

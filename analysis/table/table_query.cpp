@@ -1,0 +1,203 @@
+// Rows from results: steps are placed, grouped, sorted and cut.
+#include "analysis/table/table_query.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "analysis/explain/breakdown.h"
+#include "models/base/error.h"
+
+namespace kbench {
+namespace {
+
+/// Numbers of ops that the step takes, see PlacedStep.
+std::int64_t forward_ops(const StepResult& step) {
+    return step.direction == Direction::fwd ? static_cast<std::int64_t>(step.absorbs.size()) : 0;
+}
+
+std::optional<double> total_time_us(const Point& point) {
+    double total = 0;
+    for (const StepResult& step : point.steps) {
+        const std::optional<double> time_us = step.device_us();
+        if (!time_us) return std::nullopt;
+        total += *time_us;
+    }
+    return total;
+}
+
+double kernels_time_us(const Point& point) {
+    double total = 0;
+    for (const StepResult& step : point.steps)
+        for (const KernelResult& kernel : step.kernels) total += kernel.time_us;
+    return total;
+}
+
+void append_kernel_rows(std::string_view file, const Result& result, std::size_t point_index,
+                        std::vector<TableRow>& rows) {
+    const Point& point = result.points[point_index];
+    const double time_us = kernels_time_us(point);
+    std::int64_t ops = 0;
+    for (const StepResult& step : point.steps) {
+        for (std::size_t i = 0; i < step.kernels.size(); ++i)
+            rows.push_back(
+                {file, rows.size(), point_index, &point, {{&step, ops}}, false, time_us, &step.kernels[i], i, &result});
+        ops += forward_ops(step);
+    }
+}
+
+void append_rows(std::string_view file, const Result& result, std::size_t point_index, const TableQuery& query,
+                 std::vector<TableRow>& rows) {
+    if (query.level->rows_are_kernels) return append_kernel_rows(file, result, point_index, rows);
+    const Point& point = result.points[point_index];
+    const std::optional<double> time_us = total_time_us(point);
+    const auto new_row = [&]() -> TableRow& {
+        rows.push_back({file, rows.size(), point_index, &point, {}, query.fold, time_us, nullptr, 0, &result});
+        return rows.back();
+    };
+    if (point.steps.empty() && query.level->keeps_empty_points) new_row();
+
+    std::map<std::string, std::size_t> row_of_key;
+    std::int64_t ops = 0;
+    for (const StepResult& step : point.steps) {
+        const std::optional<std::string> key = query.level->key(step, query.fold);
+        const auto found = key ? row_of_key.find(*key) : row_of_key.end();
+        if (key && found == row_of_key.end()) row_of_key.emplace(*key, rows.size());
+        TableRow& row = found == row_of_key.end() ? new_row() : rows[found->second];
+        row.steps.push_back({&step, ops});
+        ops += forward_ops(step);
+    }
+}
+
+/// Whether `a` stands before `b`. Cells without a value stand last either way.
+bool before(const Value& a, const Value& b, bool descending) {
+    const bool a_is_none = std::holds_alternative<NoValue>(a), b_is_none = std::holds_alternative<NoValue>(b);
+    if (a_is_none || b_is_none) return !a_is_none && b_is_none;
+    return descending ? b < a : a < b;
+}
+
+void sort_rows(std::vector<TableRow>& rows, const Column& column, std::optional<bool> wish) {
+    const bool descending = wish.value_or(column.align == Align::right);
+    std::vector<std::pair<Value, TableRow>> keyed;
+    for (TableRow& row : rows) {
+        Value value = column.value(row);
+        keyed.emplace_back(std::move(value), std::move(row));
+    }
+    std::ranges::stable_sort(keyed, [&](const auto& a, const auto& b) { return before(a.first, b.first, descending); });
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = std::move(keyed[i].second);
+}
+
+std::vector<TableRow> all_rows(const Result& result, std::string_view level) {
+    TableQuery query;
+    query.level = &find_level(level);
+    std::vector<TableRow> rows;
+    for (std::size_t i = 0; i < result.points.size(); ++i) append_rows({}, result, i, query, rows);
+    return rows;
+}
+
+void add_counters(const Result& result, std::vector<CountedMetric>& counters) {
+    for (const Point& point : result.points)
+        for (const CountedMetric& metric : point.counters.metrics)
+            if (std::ranges::find(counters, metric.name, &CountedMetric::name) == counters.end())
+                counters.push_back(metric);
+}
+
+}  // namespace
+
+std::span<const TableLevel> table_levels() {
+    using Key = std::optional<std::string>;
+    static const std::vector<TableLevel> levels = {
+        {.name = "kernel",
+         .what = "one kernel: its own time and launch, all else its step's; counters where it is its step's only one",
+         .default_columns = {"idx", "dir", "sub", "mod", "op", "kernel", "params", "sil"},
+         .key = [](const StepResult&, bool) { return Key(); },
+         .rows_are_kernels = true},
+        {.name = "step",
+         .what = "one step",
+         .default_columns = {"idx", "dir", "sub", "mod", "op", "kernel", "params", "sil"},
+         .key = [](const StepResult&, bool) { return Key(); }},
+        {.name = "op",
+         .what = "all steps of one op kind",
+         .default_columns = {"op", "mod", "steps", "time_us", "share", "tflop_per_s", "gb_per_s"},
+         .key = [](const StepResult& step, bool) { return Key(step.op); }},
+        {.name = "layer",
+         .what = "all steps of one layer",
+         .default_columns = {"layer", "op", "steps", "time_us", "share", "tflop_per_s", "gb_per_s"},
+         .key = [](const StepResult& step, bool fold) { return Key(fold ? layer_group(step.layer) : step.layer); },
+         .can_fold = true},
+        {.name = "point",
+         .what = "all steps of one point",
+         .default_columns = {"point", "model", "backend", "precision", "batch", "seq_len", "repeat", "status",
+                             "latency_ms", "tokens_per_s", "point_tflop_per_s", "roof_share", "verdict"},
+         .key = [](const StepResult&, bool) { return Key(""); },
+         .keeps_empty_points = true},
+    };
+    return levels;
+}
+
+const TableLevel& find_level(std::string_view wanted) {
+    std::string names;
+    for (const TableLevel& level : table_levels()) {
+        if (level.name == wanted) return level;
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", level.name);
+    }
+    throw UsageError(fmt::format("--by '{}': must be one of {}", wanted, names));
+}
+
+SortBy parse_sort(std::string_view text) {
+    const std::size_t colon = text.find(':');
+    std::string column(text.substr(0, colon));
+    if (colon == std::string_view::npos) return {std::move(column), std::nullopt};
+    const std::string_view order = text.substr(colon + 1);
+    if (order != "asc" && order != "desc")
+        throw UsageError(fmt::format("--sort '{}': the order must be asc or desc, not '{}'", text, order));
+    return {std::move(column), order == "desc"};
+}
+
+std::vector<Column> find_columns(std::span<const std::string> names, std::span<const CountedMetric> counters) {
+    std::vector<Column> found;
+    if (names.size() == 1 && names.front() == "all") {
+        found.assign(columns().begin(), columns().end());
+        for (const CountedMetric& metric : counters)
+            if (std::ranges::find(columns(), metric.name, &Column::name) == columns().end())
+                found.push_back(counter_column(metric));
+        return found;
+    }
+    for (const std::string& name : names) found.push_back(find_column(name, counters));
+    return found;
+}
+
+QueriedTable query_table(std::span<const ResultFile> files, const TableQuery& query) {
+    if (query.fold && !query.level->can_fold)
+        throw UsageError(fmt::format("--fold folds layers: it needs --by layer, not --by {}", query.level->name));
+    QueriedTable table;
+    std::vector<CountedMetric> counters;
+    for (const ResultFile& file : files) add_counters(file.result, counters);
+    table.columns = find_columns(query.columns.empty() ? query.level->default_columns : query.columns, counters);
+    for (const ResultFile& file : files) {
+        const std::size_t points = file.result.points.size();
+        if (query.point && *query.point >= points)
+            throw UsageError(
+                points == 0 ? fmt::format("--point {}: {} has no points", *query.point, file.path)
+                            : fmt::format("--point {}: {} has points 0 to {}", *query.point, file.path, points - 1));
+        for (std::size_t i = 0; i < points; ++i)
+            if (!query.point || *query.point == i) append_rows(file.path, file.result, i, query, table.rows);
+    }
+    if (query.sort) sort_rows(table.rows, find_column(query.sort->column, counters), query.sort->descending);
+    if (query.top && *query.top < table.rows.size()) table.rows.resize(*query.top);
+    return table;
+}
+
+std::vector<CountedMetric> counters_of(const Result& result) {
+    std::vector<CountedMetric> counters;
+    add_counters(result, counters);
+    return counters;
+}
+
+std::vector<TableRow> step_rows(const Result& result) { return all_rows(result, "step"); }
+
+std::vector<TableRow> kernel_rows(const Result& result) { return all_rows(result, "kernel"); }
+
+}  // namespace kbench

@@ -1,0 +1,64 @@
+// The table of options of `kbench ceilings`, and its reference.
+#include "bench/command/ceilings_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "analysis/machine/ceilings.h"
+
+namespace kbench {
+namespace {
+
+constexpr OptionOf<CeilingsRequest> table[] = {
+    {"--backend", "WHERE", "auto", "auto (the GPU if there is one), cuda or cpu",
+     [](CeilingsRequest& r, const std::string& text) {
+         r.backend = word("--backend", text, {"auto", "cuda", "cpu"});
+     }},
+    {"--remeasure", "", "", "measure them again, whatever is remembered",
+     [](CeilingsRequest& r, const std::string&) { r.ceilings.policy = CeilingPolicy::measure; }},
+    {"--seconds", "S", "4", "about how long measuring all of them takes",
+     [](CeilingsRequest& r, const std::string& text) {
+         r.ceilings.seconds = number<double>("--seconds", text, 0.1, "a number of seconds");
+     }},
+    {"--format", "F", "text", "text, json (the ceilings of a result.json) or markdown",
+     [](CeilingsRequest& r, const std::string& text) {
+         const std::string chosen = word("--format", text, ceiling_format_names);
+         r.format = static_cast<CeilingFormat>(std::ranges::find(ceiling_format_names, chosen) -
+                                               std::begin(ceiling_format_names));
+     }},
+};
+
+}  // namespace
+
+std::span<const OptionOf<CeilingsRequest>> ceilings_options() { return table; }
+
+std::string ceilings_markdown() {
+    std::string text =
+        "# kbench ceilings\n\n"
+        "Written from the tables in bench/command/ceilings_options.cpp and analysis/machine/ceilings.cpp by a test; "
+        "`kbench ceilings "
+        "--help` and `kbench list ceilings` say the same.\n\n"
+        "    kbench ceilings [options]\n\n"
+        "Shows what this machine can do at the most, measured by loops that do nothing else, with the 95 % interval of "
+        "the median of their runs (on a CPU, where other work only takes away, the fastest run and the median), the "
+        "clock of the cores or SMs meanwhile, and the datasheet's value where "
+        "kbench knows the device. They are remembered by device, driver and clocks in ceilings.json of the cache "
+        "directory; `kbench run` uses the same.\n\n" +
+        markdown_of(ceilings_options()) + "\n## Ceilings\n\n| ceiling | unit | backend | what is measured |\n" +
+        "|---|---|---|---|\n";
+    for (const CeilingKind& kind : ceiling_kinds())
+        text += fmt::format("| `{}` | {} | {} | {} |\n", kind.name, kind.unit, kind.backend, kind.what);
+    return text;
+}
+
+ParsedCeilings parse_ceilings_command(const std::vector<std::string>& arguments) {
+    ParsedCeilings parsed;
+    constexpr CommandText command{"kbench ceilings",
+                                  "Shows the roofs of this machine, measured now if they are not remembered."};
+    parsed.help = parse_options(command, ceilings_options(), parsed.request, arguments);
+    return parsed;
+}
+
+}  // namespace kbench

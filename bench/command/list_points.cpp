@@ -1,0 +1,50 @@
+// See list_points.h.
+#include "bench/command/list_points.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "models/base/error.h"
+
+namespace kbench {
+namespace {
+
+/// Options that each command has of its own.
+constexpr std::string_view of_point[] = {"--seq",         "--batch", "--precision", "--zip",        "--repeat",
+                                         "--only-repeat", "--out",   "--resume",    "--list-points"};
+
+}  // namespace
+
+std::string shell_quoted(const std::string& text) {
+    constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=,@%+-";
+    if (!text.empty() && text.find_first_not_of(plain) == std::string::npos) return text;
+    std::string quoted = "'";
+    for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return quoted + "'";
+}
+
+std::vector<std::string> point_commands(const RunRequest& request) {
+    std::string common = "kbench run";
+    for (const GivenOption& option : request.given) {
+        if (std::ranges::find(of_point, option.name) != std::end(of_point)) continue;
+        common += " " + option.name;
+        if (!option.text.empty()) common += " " + shell_quoted(option.text);
+    }
+    std::vector<std::string> commands;
+    for (const PointSpec& point : request.run.points()) {
+        std::string command =
+            fmt::format("{} --seq {} --batch {} --precision {}", common, point.seq,
+                        point.batch == max_batch ? "max" : std::to_string(point.batch), name(point.precision));
+        if (request.run.repeats > 1)
+            command += fmt::format(" --repeat {} --only-repeat {}", request.run.repeats, point.repeat);
+        command += " --resume --out " + shell_quoted((request.run.out / "points.d" / point.name()).string());
+        if (command.find('\n') != std::string::npos)
+            throw UsageError("--list-points: a value holds a line break, and a command must fit on a line");
+        commands.push_back(std::move(command));
+    }
+    return commands;
+}
+
+}  // namespace kbench

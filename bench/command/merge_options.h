@@ -1,0 +1,28 @@
+// The options of `kbench merge`, one table: parsing, help text and docs/merge.md come from it.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench/command/option_table.h"
+
+namespace kbench {
+
+struct MergeRequest {
+    std::vector<std::string> files;  ///< or directories
+    std::string out;
+};
+std::span<const OptionOf<MergeRequest>> merge_options();
+
+/// docs/merge.md, from the table.
+std::string merge_markdown();
+
+/// Parses `arguments` (without the command's name). Throws UsageError; a request for help is `help` set to its text.
+struct ParsedMerge {
+    MergeRequest request;
+    std::string help;
+};
+ParsedMerge parse_merge(const std::vector<std::string>& arguments);
+
+}  // namespace kbench

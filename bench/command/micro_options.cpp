@@ -1,0 +1,211 @@
+// The table of options of `kbench micro`, and the problems that they name.
+#include "bench/command/micro_options.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "bench/command/option_values.h"
+#include "bench/micro/columns.h"
+#include "models/base/error.h"
+
+namespace kbench {
+namespace {
+
+using Request = MicroRequest;
+
+constexpr OptionOf<Request> table[] = {
+    {"--op", "OP,...", "all", "which ops (`kbench list ops`)",
+     [](Request& r, const std::string& text) { r.ops = split(text); }},
+    {"--shape", "SHAPE,...", "", "shapes of the one op of --op, such as m1024n3840k1280 or m1024n5120k1280+bias+gelu",
+     [](Request& r, const std::string& text) { r.shapes = split(text); }},
+    {"--shapes", "FILE", "", "problems from a file: one a line, op and shape; # begins a comment",
+     [](Request& r, const std::string& text) { r.shapes_file = text; }},
+    {"--shapes-of", "MODEL", "gpt2-large", "the distinct ops of a model, at --batch and --seq",
+     [](Request& r, const std::string& text) { r.model = text; }},
+    {"--suite", "NAME", "", "a published collection of shapes: deepbench",
+     [](Request& r, const std::string& text) { r.suite = text; }},
+    {"--batch", "N,...", "1", "batch of a model's ops or of attention",
+     [](Request& r, const std::string& text) { r.batches = whole_numbers("--batch", text); }},
+    {"--seq", "N,...", "1024", "sequence length of a model's ops or of attention",
+     [](Request& r, const std::string& text) { r.seqs = whole_numbers("--seq", text); }},
+    {"--heads", "N,...", "", "heads of attention, with --head-size: shapes from --batch, --heads, --seq, --head-size",
+     [](Request& r, const std::string& text) { r.heads = whole_numbers("--heads", text); }},
+    {"--head-size", "N,...", "", "columns of a head, see --heads",
+     [](Request& r, const std::string& text) { r.head_sizes = whole_numbers("--head-size", text); }},
+    {"--precision", "P,...", "all", "fp16, bf16, tf32, fp32, fp64 or all",
+     [](Request& r, const std::string& text) { r.precisions = parse_precisions(text); }},
+    {"--provider", "NAME,...", "all that compute the op", "who computes (`kbench list providers`)",
+     [](Request& r, const std::string& text) { r.providers = split(text); }},
+    {"--cache", "STATE,...", "cold,hot", "cold: operands lie in no cache; hot: as the run before left them",
+     [](Request& r, const std::string& text) {
+         r.caches.clear();
+         for (const std::string& part : split(text)) {
+             const std::string state = word("--cache", part, cache_state_names);
+             r.caches.push_back(
+                 static_cast<CacheState>(std::ranges::find(cache_state_names, state) - std::begin(cache_state_names)));
+         }
+         if (r.caches.empty()) throw UsageError("--cache '': must be cold, hot or both");
+     }},
+    {"--direction", "D", "fwd", "what to compute; fwd",
+     [](Request&, const std::string& text) { word("--direction", text, {"fwd"}); }},
+    {"--backend", "WHERE", "auto", "auto (the GPU if there is one), cuda or cpu",
+     [](Request& r, const std::string& text) {
+         r.backend = word("--backend", text, {"auto", "cuda", "cpu"});
+     }},
+    {"--metrics", "NAME,...", "", "hardware metrics as further columns, by kbench's name or the chip's own",
+     [](Request& r, const std::string& text) {
+         r.run.counters.metrics = split(text);
+         r.run.counters.required = true;
+     }},
+    {"--counters", "SET,...", "core", "hardware counters to read: none, core, full or sets of `kbench list metrics`",
+     [](Request& r, const std::string& text) { set_counters(r.run.counters, text); }},
+    {"--ceilings", "WHICH", "auto", "the machine's roofs: auto (remembered, else measured), measure or none",
+     [](Request& r, const std::string& text) { r.ceilings.policy = parse_ceiling_policy(text); }},
+    {"--time-budget", "SECONDS", "1", "for the samples of a benchmark, converged or not; six are taken in any case",
+     [](Request& r, const std::string& text) {
+         r.run.sampler.time_budget_s = number<double>("--time-budget", text, 0.001, "a number of seconds");
+     }},
+    {"--seed", "N", "1", "of random operands",
+     [](Request& r, const std::string& text) {
+         r.run.seed = number<std::uint64_t>("--seed", text, 0, "a whole number");
+     }},
+    {"--out", "DIR", "kbench-runs/<time>-micro", "where result.json and steps.csv go",
+     [](Request& r, const std::string& text) { r.out = text; }},
+    {"--no-verify", "", "", "skip the check against the reference; recorded in the result",
+     [](Request& r, const std::string&) { r.run.verify = false; }},
+    {"--retune", "", "", "measure GEMM algorithms again instead of using the remembered ones",
+     [](Request& r, const std::string&) { r.retune = true; }},
+};
+
+bool is_benchmarks(const std::string& argument) {
+    return argument.starts_with("--benchmark_") || argument.starts_with("--v=");
+}
+
+/// Google Benchmark's own option for the time that a benchmark is to take; kbench samples for as long.
+constexpr std::string_view min_time = "--benchmark_min_time=";
+
+double parse_min_time(const std::string& argument) {
+    std::string text = argument.substr(min_time.size());
+    if (text.ends_with("s")) text.pop_back();
+    return number<double>("--benchmark_min_time", text, 0, "a number of seconds");
+}
+
+std::string read_file(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) throw UsageError(fmt::format("--shapes {}: cannot be read", path));
+    std::stringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+
+AskedProblem problem_of(const std::string& op, const std::string& shape) {
+    return {op, shape, parse_problem(op, shape), {}};
+}
+
+std::vector<AskedProblem> attention_problems(const Request& request) {
+    if (request.heads.empty() || request.head_sizes.empty())
+        throw UsageError("--heads and --head-size belong together: give both");
+    if (request.ops.empty()) throw UsageError("--heads is of attention: name the op, as in --op attention");
+    std::vector<AskedProblem> problems;
+    for (const std::string& op : request.ops)
+        for (const std::int64_t batch : request.batches)
+            for (const std::int64_t heads : request.heads)
+                for (const std::int64_t seq : request.seqs)
+                    for (const std::int64_t size : request.head_sizes)
+                        problems.push_back(problem_of(op, fmt::format("b{}h{}s{}d{}", batch, heads, seq, size)));
+    return problems;
+}
+
+void check_sources(const Request& r) {
+    std::vector<std::string> sources;
+    if (!r.shapes.empty()) sources.emplace_back("--shape");
+    if (!r.shapes_file.empty()) sources.emplace_back("--shapes");
+    if (!r.model.empty()) sources.emplace_back("--shapes-of");
+    if (!r.suite.empty()) sources.emplace_back("--suite");
+    if (!r.heads.empty() || !r.head_sizes.empty()) sources.emplace_back("--heads");
+    if (sources.size() > 1)
+        throw UsageError(fmt::format("{} exclude each other: give one", fmt::join(sources, " and ")));
+}
+
+}  // namespace
+
+std::span<const OptionOf<MicroRequest>> micro_options() { return table; }
+
+std::string micro_markdown() {
+    std::string text =
+        "# kbench micro\n\nWritten from the tables in bench/micro/ by a test; `kbench micro --help` says the same. "
+        "How to read and use it: [microbenchmarks](microbenchmarks.md).\n\n    kbench micro [options] "
+        "[--benchmark_...]\n\n" +
+        markdown_of(micro_options()) +
+        "\nEvery option of Google Benchmark (`--benchmark_filter`, `--benchmark_format`, `--benchmark_out`, "
+        "`--benchmark_repetitions`, ...) works.\n\n## Columns\n\n| column | unit | meaning |\n|---|---|---|\n";
+    for (const MicroColumn& column : micro_columns())
+        text += fmt::format("| `{}` | {} | {} |\n", column.name, column.unit, column.what);
+    return text;
+}
+
+std::vector<AskedProblem> asked_problems(const MicroRequest& request) {
+    if (!request.heads.empty() || !request.head_sizes.empty()) return attention_problems(request);
+    std::vector<AskedProblem> problems;
+    if (!request.shapes.empty()) {
+        if (request.ops.size() != 1)
+            throw UsageError("--shape is of one op: name it, as in --op gemm --shape m1024n3840k1280");
+        for (const std::string& shape : request.shapes) problems.push_back(problem_of(request.ops.front(), shape));
+        return problems;
+    }
+    if (!request.shapes_file.empty())
+        problems = parse_problems(read_file(request.shapes_file), request.shapes_file);
+    else if (!request.suite.empty())
+        problems = suite_problems(request.suite);
+    else
+        problems = model_problems(request.model.empty() ? "gpt2-large" : request.model, request.batches, request.seqs);
+    if (request.ops.empty()) return problems;
+    std::vector<std::string> known;
+    for (const AskedProblem& p : problems)
+        if (std::ranges::find(known, p.op) == known.end()) known.push_back(p.op);
+    for (const std::string& op : request.ops)
+        if (std::ranges::find(known, op) == known.end())
+            throw UsageError(fmt::format("--op '{}': there is no such op among {}", op, fmt::join(known, ", ")));
+    std::erase_if(problems,
+                  [&](const AskedProblem& p) { return std::ranges::find(request.ops, p.op) == request.ops.end(); });
+    return problems;
+}
+
+ParsedMicro parse_micro(const std::vector<std::string>& arguments) {
+    ParsedMicro parsed;
+    MicroRequest& request = parsed.request;
+    request.run.sampler.warm_up_s = 0.1;
+    request.run.sampler.time_budget_s = 1;
+    request.run.sampler.min_samples = 10;
+    request.run.activity_runs = 3;
+    request.run.activity_warm_up_s = 0;
+    // A table, as figures are to be compared; and what Google Benchmark asks for, device_s has given. Options that are
+    // typed come later and win.
+    parsed.benchmark_arguments = {"kbench micro", "", "--benchmark_counters_tabular=true", "--benchmark_time_unit=us"};
+    std::vector<std::string> own;
+    for (const std::string& argument : arguments) {
+        if (!is_benchmarks(argument)) {
+            own.push_back(argument);
+            continue;
+        }
+        // Handed on as a plain number, which every version of Google Benchmark reads.
+        if (argument.starts_with(min_time))
+            request.device_s = parse_min_time(argument);
+        else
+            parsed.benchmark_arguments.push_back(argument);
+    }
+    parsed.benchmark_arguments[1] = fmt::format("{}{}", min_time, request.device_s);
+    constexpr CommandText command{"kbench micro",
+                                  "Runs single ops by provider, precision and shape on Google Benchmark, whose "
+                                  "--benchmark_ options all work."};
+    parsed.help = parse_options(command, micro_options(), request, own);
+    if (parsed.help.empty()) check_sources(request);
+    return parsed;
+}
+
+}  // namespace kbench

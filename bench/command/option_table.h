@@ -1,0 +1,75 @@
+// The options of a command as a table: parsing, help text and the reference in docs/ come from the same rows.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "models/base/values.h"
+
+namespace kbench {
+
+/// One option: `value` is empty for a flag; `set` parses the text or throws UsageError that says what would be right.
+template <class Request>
+struct OptionOf {
+    std::string_view name;
+    std::string_view value;
+    std::string_view fallback;  ///< what holds without it
+    std::string_view help;
+    void (*set)(Request&, const std::string& text);
+};
+
+/// What a command's help begins with: its name, what it does, and the arguments that have no option's name, if any.
+struct CommandText {
+    std::string_view name, what;
+    std::string_view argument = {}, argument_what = {};
+};
+
+/// One option of a command, bound to where its value goes.
+struct BoundOption {
+    std::string_view name, value;
+    std::string help;
+    std::function<void(const std::string& text)> set;
+};
+
+/// Calls `set` of each option that `arguments` name; what has no option's name goes to `unnamed`, which stands only
+/// where the command takes such. Returns the help text if it was asked for, else nothing. Throws UsageError, one line.
+std::string parse_arguments(const CommandText& command, std::span<const BoundOption> options,
+                            std::vector<std::string>* unnamed, const std::vector<std::string>& arguments);
+
+/// The options of `table`, for `request`.
+template <class Request>
+std::vector<BoundOption> bind_options(std::span<const OptionOf<Request>> table, Request& request) {
+    std::vector<BoundOption> options;
+    for (const OptionOf<Request>& option : table) {
+        std::string help(option.help);
+        if (!option.fallback.empty()) help += fmt::format(" [{}]", option.fallback);
+        options.push_back({option.name, option.value, std::move(help),
+                           [&request, &option](const std::string& text) { option.set(request, text); }});
+    }
+    return options;
+}
+
+/// Sets what `arguments` say in `request`; returns as `parse_arguments`.
+template <class Request>
+std::string parse_options(const CommandText& command, std::type_identity_t<std::span<const OptionOf<Request>>> table,
+                          Request& request, const std::vector<std::string>& arguments,
+                          std::vector<std::string>* unnamed = nullptr) {
+    return parse_arguments(command, bind_options<Request>(table, request), unnamed, arguments);
+}
+
+/// The table for docs/.
+template <class Request>
+std::string markdown_of(std::span<const OptionOf<Request>> table) {
+    std::string text = "| option | value | default | meaning |\n|---|---|---|---|\n";
+    for (const OptionOf<Request>& o : table)
+        text += fmt::format("| `{}` | {} | {} | {} |\n", o.name, o.value, o.fallback, o.help);
+    return text;
+}
+
+}  // namespace kbench

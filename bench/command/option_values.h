@@ -1,0 +1,25 @@
+// Values that options of several commands take.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/measure/ceilings.h"
+#include "bench/profile/counters.h"
+#include "models/base/precision.h"
+
+namespace kbench {
+
+/// All of these throw UsageError that says what would be right.
+/// A comma-separated list of numbers of at least 1; `option` names them in the error.
+std::vector<std::int64_t> whole_numbers(std::string_view option, const std::string& text);
+/// --precision: a comma-separated list, or all.
+std::vector<Precision> parse_precisions(const std::string& text);
+/// --counters: none, core, full or sets.
+void set_counters(CounterRequest& request, const std::string& text);
+/// --ceilings: auto, measure or none.
+CeilingPolicy parse_ceiling_policy(const std::string& text);
+
+}  // namespace kbench

@@ -1,0 +1,195 @@
+// The table of options and the parser of their values.
+#include "bench/command/options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "bench/command/option_values.h"
+#include "models/base/error.h"
+#include "models/registry.h"
+
+namespace kbench {
+namespace {
+
+std::vector<std::int64_t> batches(const std::string& text) {
+    std::vector<std::int64_t> values;
+    for (const std::string& part : split(text))
+        values.push_back(part == "max" ? max_batch : number<std::int64_t>("--batch", part, 1, "max or a whole number"));
+    if (values.empty()) throw UsageError("--batch '': must be max or a whole number of at least 1");
+    return values;
+}
+
+std::vector<SweepAxis> zipped_axes(const std::string& text) {
+    std::vector<SweepAxis> axes;
+    for (const std::string& part : split(text)) {
+        const std::string axis = word("--zip", part, sweep_axis_names);
+        const auto value = static_cast<SweepAxis>(std::ranges::find(sweep_axis_names, axis) - sweep_axis_names);
+        if (std::ranges::find(axes, value) == axes.end()) axes.push_back(value);
+    }
+    if (axes.size() < 2)
+        throw UsageError(fmt::format("--zip '{}': must be two or three of seq, batch, precision", text));
+    return axes;
+}
+
+constexpr Option table[] = {
+    {"--model", "NAME", "", "the model to run (`kbench list models`)",
+     [](RunRequest& r, const std::string& text) { r.model = text; }},
+    {"--config", "FILE", "", "a Hugging Face GPT-2 config.json instead of --model",
+     [](RunRequest& r, const std::string& text) { r.config_file = text; }},
+    {"--seq", "N,...", "the model's n_ctx", "sequence length; a list is a sweep",
+     [](RunRequest& r, const std::string& text) { r.run.seqs = whole_numbers("--seq", text); }},
+    {"--batch", "N,...", "1", "sequences at once, or max, the most that fit into memory; a list is a sweep",
+     [](RunRequest& r, const std::string& text) { r.run.batches = batches(text); }},
+    {"--precision", "P,...", "fp32", "fp16, bf16, tf32, fp32, fp64 or all; a list is a sweep",
+     [](RunRequest& r, const std::string& text) { r.run.precisions = parse_precisions(text); }},
+    {"--zip", "AXIS,...", "",
+     "of seq, batch and precision: these lists go in step, first with first, second with second",
+     [](RunRequest& r, const std::string& text) { r.run.zip = zipped_axes(text); }},
+    {"--repeat", "N", "1", "go through all points N times; each repeat is a point of its own",
+     [](RunRequest& r, const std::string& text) { r.run.repeats = number("--repeat", text, 1, "a whole number"); }},
+    {"--only-repeat", "K", "all", "of the repeats only this one, from 1, as --list-points writes it",
+     [](RunRequest& r, const std::string& text) {
+         r.run.only_repeat = number("--only-repeat", text, 1, "a whole number");
+     }},
+    {"--backend", "WHERE", "auto", "auto (the GPU if there is one), cuda or cpu",
+     [](RunRequest& r, const std::string& text) {
+         r.backend = word("--backend", text, {"auto", "cuda", "cpu"});
+     }},
+    {"--direction", "D", "fwd", "what to compute; fwd",
+     [](RunRequest&, const std::string& text) { word("--direction", text, {"fwd"}); }},
+    {"--attention", "KIND", "fused", "fused (one kernel) or unfused (scores, mask, softmax and context apart)",
+     [](RunRequest& r, const std::string& text) {
+         r.run.attention =
+             word("--attention", text, {"fused", "unfused"}) == "fused" ? AttentionKind::fused : AttentionKind::unfused;
+     }},
+    {"--provider", "OP=NAME,...", "", "who computes an op (`kbench list ops`, `kbench list providers`); * for all ops",
+     [](RunRequest& r, const std::string& text) {
+         for (const std::string& part : split(text)) {
+             const std::size_t equals = part.find('=');
+             if (equals == std::string::npos || equals == 0 || equals + 1 == part.size())
+                 throw UsageError(fmt::format("--provider '{}': must be op=name, such as gemm=cublas", part));
+             r.run.providers[part.substr(0, equals)] = part.substr(equals + 1);
+         }
+     }},
+    {"--weights", "FILE", "",
+     "a Hugging Face model.safetensors; without it weights are random as GPT-2 initialises them",
+     [](RunRequest& r, const std::string& text) { r.run.weights = text; }},
+    {"--tokens", "FILE", "", "token ids, .npy or text; without it they are random",
+     [](RunRequest& r, const std::string& text) { r.run.tokens = text; }},
+    {"--dump-logits", "FILE", "", "write the logits as .npy [batch, seq, vocabulary]",
+     [](RunRequest& r, const std::string& text) { r.run.dump_logits = text; }},
+    {"--seed", "N", "1", "of random weights, tokens and test operands",
+     [](RunRequest& r, const std::string& text) {
+         r.run.seed = number<std::uint64_t>("--seed", text, 0, "a whole number");
+     }},
+    {"--out", "DIR", "kbench-runs/<time>-<model>", "where result.json and steps.csv go",
+     [](RunRequest& r, const std::string& text) { r.run.out = text; }},
+    {"--resume", "", "",
+     "go on with the sweep in --out after a crash or a kill: measure only what is not finished there",
+     [](RunRequest& r, const std::string&) { r.resume = true; }},
+    {"--list-points", "", "", "measure nothing; print a command for each point, to be run anywhere (docs/sweeps.md)",
+     [](RunRequest& r, const std::string&) { r.list_points = true; }},
+    {"--format", "F", "text", "what goes to stdout: text, json (result.json) or csv (steps.csv)",
+     [](RunRequest& r, const std::string& text) {
+         r.format = word("--format", text, {"text", "json", "csv"});
+     }},
+    {"--time-budget", "SECONDS", "10", "sampling of a point ends after this, converged or not",
+     [](RunRequest& r, const std::string& text) {
+         r.run.sampler.time_budget_s = number<double>("--time-budget", text, 0.01, "a number of seconds");
+         r.time_budget_given = true;
+     }},
+    {"--counters", "SET,...", "core",
+     "hardware counters to read: none, core, full (every set) or sets of `kbench list metrics`",
+     [](RunRequest& r, const std::string& text) { set_counters(r.run.counters, text); }},
+    {"--metrics", "NAME,...", "", "further metrics by kbench's name or the chip's own, such as dram__bytes_read.sum",
+     [](RunRequest& r, const std::string& text) {
+         r.run.counters.metrics = split(text);
+         r.run.counters.required = true;
+     }},
+    {"--ceilings", "WHICH", "auto",
+     "the machine's roofs: auto (remembered ones, measured where there are none), measure or none",
+     [](RunRequest& r, const std::string& text) { r.ceilings.policy = parse_ceiling_policy(text); }},
+    {"--quick", "", "", "few samples: a first look in little time",
+     [](RunRequest& r, const std::string&) { r.quick = true; }},
+    {"--no-verify", "", "", "skip the check against the reference; recorded in the result",
+     [](RunRequest& r, const std::string&) { r.run.verify = false; }},
+    {"--retune", "", "", "measure GEMM algorithms again instead of using the remembered ones",
+     [](RunRequest& r, const std::string&) { r.run.retune = true; }},
+};
+
+std::string read_text(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) throw UsageError(fmt::format("--config {}: cannot be read", path));
+    std::stringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+
+/// What follows from several options together.
+void resolve(RunRequest& request) {
+    if (request.model.empty() == request.config_file.empty())
+        throw UsageError(request.model.empty()
+                             ? "--model is missing: name one of `kbench list models`, or give --config"
+                             : "--model and --config exclude each other: give one");
+    request.run.config = request.model.empty() ? parse_gpt2_config(read_text(request.config_file), request.config_file)
+                                               : find_model(request.model);
+    for (const std::int64_t seq : request.run.seqs)
+        if (seq > request.run.config.n_ctx)
+            throw UsageError(
+                fmt::format("--seq {}: over {}'s n_ctx {}", seq, request.run.config.name, request.run.config.n_ctx));
+    if (request.run.only_repeat > request.run.repeats)
+        throw UsageError(
+            fmt::format("--only-repeat {}: there are {} (--repeat)", request.run.only_repeat, request.run.repeats));
+    for (const auto& [flag, given] : {std::pair{"--resume", request.resume}, {"--list-points", request.list_points}})
+        if (given && request.run.out.empty())
+            throw UsageError(fmt::format("{}: name the sweep's directory with --out", flag));
+    const std::size_t points = request.run.points().size();
+    if (request.run.dump_logits && points > 1)
+        throw UsageError(
+            fmt::format("--dump-logits holds one point, the sweep has {}: give one batch, seq and precision", points));
+    if (request.quick) {
+        request.ceilings.seconds = 2;
+        request.run.sampler.warm_up_s = 0.1;
+        request.run.sampler.min_time_s = 0.1;
+        request.run.sampler.min_samples = 3;
+        if (!request.time_budget_given) request.run.sampler.time_budget_s = 1;
+        request.run.step_runs = 1;
+        request.run.activity_warm_up_s = 0;
+        request.run.marginal_s = 0;
+        request.run.logits_repeats = 1;
+    }
+}
+
+}  // namespace
+
+std::span<const Option> run_options() { return table; }
+
+std::string options_markdown() {
+    return "# kbench run\n\nWritten from the table in bench/command/options.cpp by a test; `kbench run --help` says "
+           "the "
+           "same.\n\n" +
+           markdown_of(run_options());
+}
+
+ParsedRun parse_run(const std::vector<std::string>& arguments) {
+    ParsedRun parsed;
+    constexpr CommandText command{
+        "kbench run", "Runs a model, verifies every kind of step, times it and writes result.json and steps.csv."};
+    std::vector<BoundOption> options = bind_options<RunRequest>(run_options(), parsed.request);
+    for (BoundOption& option : options)
+        option.set = [set = std::move(option.set), name = std::string(option.name),
+                      &given = parsed.request.given](const std::string& text) {
+            set(text);
+            given.push_back({name, text});
+        };
+    parsed.help = parse_arguments(command, options, nullptr, arguments);
+    if (parsed.help.empty()) resolve(parsed.request);
+    return parsed;
+}
+
+}  // namespace kbench

@@ -1,0 +1,44 @@
+// The options of `kbench run`, one table: parsing, help text and the reference in docs/ all come from it.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/command/option_table.h"
+#include "bench/measure/ceilings.h"
+#include "bench/measure/run.h"
+
+namespace kbench {
+
+/// An option of the command line and its value's text, empty for a flag.
+struct GivenOption {
+    std::string name, text;
+};
+
+/// What the command line asked for, beyond what a run needs.
+struct RunRequest {
+    std::string model, config_file, backend = "auto", format = "text";
+    bool quick = false;
+    bool time_budget_given = false;
+    bool resume = false, list_points = false;
+    std::vector<GivenOption> given;  ///< every option, in the order in which they took effect
+    CeilingRequest ceilings;
+    RunOptions run;
+};
+
+using Option = OptionOf<RunRequest>;
+std::span<const Option> run_options();
+
+/// docs/command-line.md, from the table.
+std::string options_markdown();
+
+/// Parses `arguments` (without the program's name). Throws UsageError; a request for help is `help` set to its text.
+struct ParsedRun {
+    RunRequest request;
+    std::string help;
+};
+ParsedRun parse_run(const std::vector<std::string>& arguments);
+
+}  // namespace kbench

@@ -1,0 +1,38 @@
+// The few calls of the driver API that the runtime has no word for, found at run time: the program must start where
+// there is no driver.
+#pragma once
+
+#include <cuda.h>
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+
+#include "kernels/check.h"
+#include "models/base/error.h"
+
+namespace kbench::cuda {
+
+/// A function of the driver by its name, as CUDA 12.0 defines it. Throws DeviceError when the driver has none.
+template <class Function>
+Function driver_function(const char* name) {
+    void* address = nullptr;
+    cudaDriverEntryPointQueryResult found{};
+    KBENCH_CUDA(cudaGetDriverEntryPointByVersion(name, &address, 12000, cudaEnableDefault, &found));
+    if (found != cudaDriverEntryPointSuccess || address == nullptr)
+        throw DeviceError(fmt::format("the driver has no {}: it is older than CUDA 12.0", name));
+    return reinterpret_cast<Function>(address);
+}
+
+inline void check_driver(CUresult status, const char* call) {
+    if (status != CUDA_SUCCESS)
+        throw DeviceError(fmt::format("{} failed with driver error {}", call, static_cast<int>(status)));
+}
+
+/// The context of this thread.
+inline CUcontext current_context() {
+    static const auto get = driver_function<CUresult (*)(CUcontext*)>("cuCtxGetCurrent");
+    CUcontext context = nullptr;
+    check_driver(get(&context), "cuCtxGetCurrent");
+    return context;
+}
+
+}  // namespace kbench::cuda

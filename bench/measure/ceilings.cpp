@@ -1,0 +1,213 @@
+// The file of remembered ceilings, and when they are measured again.
+#include "bench/measure/ceilings.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <fstream>
+#include <stdexcept>
+#include <system_error>
+
+#include "analysis/explain/ledger.h"
+#include "analysis/machine/ceilings.h"
+#include "analysis/machine/machine.h"
+#include "analysis/result/result_json.h"
+#include "bench/measure/environment.h"
+#include "bench/profile/condition_sampler.h"
+#include "models/base/error.h"
+
+namespace kbench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Of the file; the ceilings in it have result.json's fields.
+constexpr std::string_view file_schema = "kbench.ceilings/1";
+
+std::string figure(const Quantity& quantity) {
+    return quantity.value ? fmt::format("{:.0f}", *quantity.value) : "unknown";
+}
+
+/// A ceiling of a name that this version does not know would be no roof of anything.
+void require_known_names(const CeilingRun& run) {
+    for (const Ceiling& ceiling : run.ceilings)
+        if (std::ranges::find(ceiling_kinds(), ceiling.name, &CeilingKind::name) == ceiling_kinds().end())
+            throw UsageError(fmt::format("no ceiling is called '{}'", ceiling.name));
+}
+
+/// Throws std::exception for a file that is not ours.
+std::map<std::string, CeilingRun> parse_file(const std::filesystem::path& file) {
+    std::ifstream stream(file);
+    if (!stream) throw UsageError("cannot be opened");
+    const Json content = Json::parse(stream);
+    if (!content.is_object() || content.value("schema", "") != file_schema)
+        throw UsageError(fmt::format("its schema is not {}", file_schema));
+    std::map<std::string, CeilingRun> entries;
+    for (const auto& [key, entry] : content.at("machines").items()) {
+        entries[key] = parse_ceilings(entry, "machines");
+        require_known_names(entries[key]);
+    }
+    return entries;
+}
+
+/// Other processes see the old file or the new one, never a part; what they have remembered since stays.
+void remember(const std::filesystem::path& file, const std::string& key, const CeilingRun& run,
+              std::vector<std::string>& warnings) {
+    std::vector<std::string> told_before;
+    std::map<std::string, CeilingRun> entries = read_ceiling_file(file, told_before);
+    entries[key] = run;
+    Json content{{"schema", file_schema}, {"machines", Json::object()}};
+    try {
+        for (const auto& [name, entry] : entries) content["machines"][name] = ceilings_to_json(entry);
+        std::error_code error;  // the write below says what is wrong
+        if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), error);
+        write_file_atomically(file, content.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+    } catch (const Error& error) {
+        warnings.push_back(fmt::format("ceilings are measured again next time: {}", error.what()));
+    }
+}
+
+/// Measures; `discarded` names what throttled the machine meanwhile, if that makes the values worthless later.
+CeilingRun measure(const CeilingSource& source, const Environment& environment, double seconds,
+                   std::vector<std::string>& discarded) {
+    CeilingRun run;
+    run.device = source.backend == "cuda" && environment.gpu ? environment.gpu->name : environment.host.cpu;
+    run.driver = source.backend == "cuda" && environment.gpu ? environment.gpu->driver : "";
+    run.measured_at = utc_now();
+    std::optional<ConditionSampler> conditions;
+    if (source.state != nullptr) conditions.emplace(*source.state).start();
+    const auto start = std::chrono::steady_clock::now();
+    try {
+        run.ceilings = source.measure(seconds);
+        const auto has_value = [](const Ceiling& ceiling) { return ceiling.value.value.has_value(); };
+        if (run.ceilings.empty())
+            run.unavailable = fmt::format("the backend {} measures none", source.backend);
+        else if (std::ranges::none_of(run.ceilings, has_value))
+            run.unavailable = run.ceilings.front().value.reason;
+    } catch (const std::exception& error) {
+        run.ceilings.clear();
+        run.unavailable = error.what();
+    }
+    run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (conditions) {
+        conditions->stop();
+        const std::uint64_t mask = conditions->throttle_mask_now();
+        if (discards_sample(mask)) discarded = throttle_names(mask);
+    }
+    return run;
+}
+
+CeilingRun without_datasheet(const CeilingSource& source, const Environment& environment, const CeilingRequest& request,
+                             const std::filesystem::path& file, std::vector<std::string>& warnings) {
+    if (request.policy == CeilingPolicy::none) {
+        CeilingRun run;
+        run.unavailable = "not asked for (--ceilings none)";
+        return run;
+    }
+    const std::string key = ceiling_key(source, environment);
+    if (request.policy == CeilingPolicy::automatic) {
+        const std::map<std::string, CeilingRun> remembered = read_ceiling_file(file, warnings);
+        if (const auto found = remembered.find(key); found != remembered.end()) return found->second;
+    }
+    std::vector<std::string> discarded;
+    CeilingRun run = measure(source, environment, request.seconds, discarded);
+    if (!discarded.empty())
+        warnings.push_back(
+            fmt::format("ceilings were measured while the machine was throttled ({}): they may be too "
+                        "low and are not remembered",
+                        fmt::join(discarded, ", ")));
+    else if (run.unavailable.empty())
+        remember(file, key, run, warnings);
+    return run;
+}
+
+}  // namespace
+
+CeilingSource ceiling_source(Backend& backend) {
+    return {std::string(name(backend.kind())), backend.probe_version(),
+            [&backend](double seconds) { return backend.measure_ceilings(seconds); }, &backend.machine_state()};
+}
+
+std::string ceiling_key(const CeilingSource& source, const Environment& environment) {
+    const std::string loops = fmt::format("probe {} {}", source.probe_version, environment.build_type);
+    if (source.backend == "cuda" && environment.gpu) {
+        const GpuInfo& gpu = *environment.gpu;
+        return fmt::format("cuda|{}|{}|driver {}|{} MHz, memory {} MHz, {} W|{}", gpu.name, gpu.uuid, gpu.driver,
+                           figure(gpu.max_sm_clock_mhz), figure(gpu.max_memory_clock_mhz), figure(gpu.power_limit_w),
+                           loops);
+    }
+    const HostInfo& host = environment.host;
+    return fmt::format("{}|{}|{} sockets, {} cores, {} threads{}|{}|governor {}|{}", source.backend, host.cpu,
+                       host.sockets, host.physical_cores, host.threads, host.pinned ? " pinned" : "",
+                       fmt::join(host.isa, " "), host.governor.empty() ? "unknown" : host.governor, loops);
+}
+
+std::map<std::string, CeilingRun> read_ceiling_file(const std::filesystem::path& file,
+                                                    std::vector<std::string>& warnings) {
+    std::error_code error;
+    if (!std::filesystem::exists(file, error)) return {};
+    try {
+        return parse_file(file);
+    } catch (const std::exception& problem) {
+        warnings.push_back(fmt::format("remembered ceilings {} ignored: {}", file.string(), problem.what()));
+        return {};
+    }
+}
+
+CeilingRun obtain_ceilings(const CeilingSource& source, const Environment& environment, const CeilingRequest& request,
+                           const std::filesystem::path& file, std::vector<std::string>& warnings) {
+    CeilingRun run = without_datasheet(source, environment, request, file, warnings);
+    const MachineFile* known = machine_of(environment, source.backend);
+    const MachineFile here = known != nullptr ? scaled_to(*known, environment.host) : MachineFile{};
+    add_datasheet(run, known != nullptr ? &here : nullptr);
+    return run;
+}
+
+/// Measures once more and keeps the better of each rate. False where nothing could be measured.
+static bool measure_again(const CeilingSource& source, const CeilingRequest& request, const std::filesystem::path& file,
+                          Result& result) {
+    const CeilingRequest again{CeilingPolicy::measure, request.seconds};
+    CeilingRun run = obtain_ceilings(source, result.environment, again, file, result.warnings);
+    if (!run.unavailable.empty()) return false;
+    for (Ceiling& ceiling : run.ceilings) {
+        const auto before = std::ranges::find(result.ceilings.ceilings, ceiling.name, &Ceiling::name);
+        const bool is_rate = ceiling_kind(ceiling.name).unit != "us";
+        if (before != result.ceilings.ceilings.end() && is_rate && before->value.value &&
+            before->value.value > ceiling.value.value)
+            ceiling = *before;
+    }
+    const double measured_s = run.seconds;
+    run.seconds += result.ceilings.seconds;
+    result.ceilings = run;
+    // Those of a throttled machine were not remembered, and the better of both must not be either.
+    const std::string key = ceiling_key(source, result.environment);
+    const std::map<std::string, CeilingRun> remembered = read_ceiling_file(file, result.warnings);
+    const auto own = remembered.find(key);
+    if (own != remembered.end() && own->second.measured_at == run.measured_at && own->second.seconds == measured_s)
+        remember(file, key, run, result.warnings);
+    return true;
+}
+
+bool mend_low_ceilings(const CeilingSource& source, const CeilingRequest& request, const std::filesystem::path& file,
+                       Result& result) {
+    if (result.ceilings.ceilings.empty() || !worst_breach(result)) return false;
+    int measured = 1;
+    while (measured < most_measurements && worst_breach(result) && measure_again(source, request, file, result))
+        ++measured;
+    if (const std::optional<RoofBreach> breach = worst_breach(result))
+        result.warnings.push_back(fmt::format(
+            "step {} ran {:.0f} % above the roof {}, measured {} times: other work on this machine took more from the "
+            "probes than from the model, so shares of roofs are too high",
+            breach->step, breach->excess * 100, breach->ceiling, measured));
+    return true;
+}
+
+std::filesystem::path ceiling_file(const std::filesystem::path& cache_directory) {
+    return cache_directory / "ceilings.json";
+}
+
+}  // namespace kbench

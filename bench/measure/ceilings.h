@@ -1,0 +1,62 @@
+// The ceilings of the machine that a run is set against: remembered from an earlier run, or measured now.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/result/result.h"
+#include "bench/device/backend.h"
+#include "bench/profile/machine_state.h"
+
+namespace kbench {
+
+/// automatic: remembered ones, measured where there are none.
+enum class CeilingPolicy { automatic, measure, none };
+inline constexpr std::string_view ceiling_policy_names[] = {"auto", "measure", "none"};
+constexpr std::string_view name(CeilingPolicy policy) { return ceiling_policy_names[static_cast<int>(policy)]; }
+
+struct CeilingRequest {
+    CeilingPolicy policy = CeilingPolicy::automatic;
+    double seconds = 4;  ///< that measuring all of them may take, about
+};
+
+/// What measures ceilings: a backend, or a test's stand-in.
+struct CeilingSource {
+    std::string backend;  ///< cuda or cpu
+    int probe_version = 1;
+    std::function<std::vector<Ceiling>(double seconds)> measure;
+    MachineState* state = nullptr;  ///< seen throttling is not remembered; null where it cannot be seen
+};
+CeilingSource ceiling_source(Backend& backend);
+
+/// What remembered ceilings are valid for: the device, its driver and clocks, and the loops that measured them.
+std::string ceiling_key(const CeilingSource& source, const Environment& environment);
+
+/// All that `file` remembers, by key. A file that is missing is empty; one that cannot be read or is not ours is too,
+/// and `warnings` gets a line.
+std::map<std::string, CeilingRun> read_ceiling_file(const std::filesystem::path& file,
+                                                    std::vector<std::string>& warnings);
+
+/// The ceilings of this machine as `request` wants them, with the datasheet's values. Where they cannot be measured
+/// `unavailable` says why; nothing is thrown. Measured ones are remembered in `file`, but not those of a machine that
+/// was throttled (see discards_sample).
+CeilingRun obtain_ceilings(const CeilingSource& source, const Environment& environment, const CeilingRequest& request,
+                           const std::filesystem::path& file, std::vector<std::string>& warnings);
+
+/// How often mend_low_ceilings lets ceilings be measured, the first time included.
+inline constexpr int most_measurements = 5;
+
+/// While a step of `result` is faster than a measured roof allows (worst_breach), measures the ceilings again and keeps
+/// the highest of each: a shared machine may have given the probes less than the model. What stands above a roof after
+/// `most_measurements` is a warning of the result. Returns whether `result` changed.
+bool mend_low_ceilings(const CeilingSource& source, const CeilingRequest& request, const std::filesystem::path& file,
+                       Result& result);
+
+/// Where ceilings are remembered below a cache directory.
+std::filesystem::path ceiling_file(const std::filesystem::path& cache_directory);
+
+}  // namespace kbench

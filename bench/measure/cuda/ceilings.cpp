@@ -1,0 +1,158 @@
+// Timing of the probes. One ceiling after another, so that only one probe's memory is held at a time.
+#include "bench/measure/cuda/ceilings.h"
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include "analysis/machine/ceilings.h"
+#include "bench/device/cuda/graph.h"
+#include "bench/measure/cuda/probes.h"
+#include "kernels/check.h"
+#include "kernels/spin.h"
+#include "models/base/error.h"
+
+namespace kbench::cuda {
+namespace {
+
+constexpr double launch_ms = 1.5;
+constexpr auto rest = std::chrono::milliseconds(10);
+constexpr int discarded_launches = 2;
+constexpr std::int64_t lead_cycles = 100'000;  // some 50 us
+
+/// 15 launches count when all ceilings may take 5 seconds.
+int launches(double seconds) { return std::clamp(static_cast<int>(std::lround(3 * seconds)), 7, 200); }
+
+/// Times the variants of one probe.
+class Bench {
+  public:
+    Bench(const ProbeContext& context, const CeilingKind& kind, const Probe& probe)
+        : context_(context), kind_(kind), probe_(probe) {}
+
+    Ceiling measure(const std::vector<ProbeVariant>& variants, int count, const Tried& tried) {
+        target_work_ = probe_.pace != Pace::single ? work_of_a_launch(variants.front()) : 0;
+        const ProbeVariant* best = nullptr;
+        double best_value = 0;
+        for (const ProbeVariant& variant : variants) {
+            const double value = try_out(variant);
+            if (tried) tried(kind_.name, variant.text, value);
+            if (best != nullptr && !better(value, best_value)) continue;
+            best = &variant;
+            best_value = value;
+        }
+        return measure(*best, count);
+    }
+
+  private:
+    bool is_latency() const { return kind_.unit == "us"; }
+    bool better(double a, double b) const { return is_latency() ? a < b : a > b; }
+
+    double time_ms(const ProbeVariant& variant, int iterations) {
+        if (probe_.pace != Pace::host) spin(lead_cycles, context_.gpu.multiprocessors, context_.stream);
+        KBENCH_CUDA(cudaEventRecord(before_, context_.stream));
+        variant.enqueue(iterations);
+        KBENCH_CUDA(cudaEventRecord(after_, context_.stream));
+        context_.backend.synchronize();
+        return elapsed_ms(before_, after_);
+    }
+
+    /// Work that takes about launch_ms. The first launch, which loads the kernel, does not count.
+    double work_of_a_launch(const ProbeVariant& variant) {
+        time_ms(variant, 1);
+        int iterations = 1;
+        double ms = time_ms(variant, iterations);
+        while (ms < launch_ms / 4) {
+            iterations *= static_cast<int>(std::clamp(launch_ms / ms, 2.0, 16.0));
+            ms = time_ms(variant, iterations);
+        }
+        return variant.work * iterations * launch_ms / ms;
+    }
+
+    int iterations(const ProbeVariant& variant) const {
+        return std::max(1, static_cast<int>(std::lround(target_work_ / variant.work)));
+    }
+
+    /// In the ceiling's unit.
+    double value(const ProbeVariant& variant) {
+        const int count = iterations(variant);
+        const double ms = time_ms(variant, count), work = variant.work * count;
+        if (is_latency()) return ms * 1e3 / work;
+        return work / (ms * 1e-3) / (kind_.unit == "TFLOP/s" ? 1e12 : 1e9);
+    }
+
+    double try_out(const ProbeVariant& variant) {
+        if (probe_.pace == Pace::rested) std::this_thread::sleep_for(rest);
+        value(variant);
+        const double first = value(variant), second = value(variant);
+        return better(first, second) ? first : second;
+    }
+
+    Ceiling measure(const ProbeVariant& variant, int count) {
+        std::vector<double> values, clocks_mhz;
+        for (int i = 0; i < discarded_launches + count; ++i) {
+            if (probe_.pace == Pace::rested) std::this_thread::sleep_for(rest);
+            const double sample = value(variant);
+            if (i < discarded_launches) continue;
+            values.push_back(sample);
+            clocks_mhz.push_back(clock_mhz());
+        }
+        const Summary summary = summarise(values);
+        Ceiling ceiling;
+        ceiling.name = kind_.name;
+        ceiling.value = Quantity::measured(summary.median);
+        ceiling.low = summary.ci_low;
+        ceiling.high = summary.ci_high;
+        ceiling.clock_mhz = summarise(clocks_mhz).median;
+        return ceiling;
+    }
+
+    /// What the last launch wrote; 0 where it wrote nothing or ran too shortly. Clears it.
+    double clock_mhz() {
+        probe::Span span;
+        context_.backend.download(&span, context_.span, sizeof span);
+        context_.backend.fill_bytes(context_.span, 0, sizeof span);
+        return span.mhz();
+    }
+
+    const ProbeContext& context_;
+    const CeilingKind& kind_;
+    const Probe& probe_;
+    Event before_, after_;
+    double target_work_ = 0;
+};
+
+Ceiling measure(const ProbeContext& context, const CeilingKind& kind, int count, const Tried& tried) {
+    std::string reason;
+    try {
+        const Probe& probe = probe_of(kind.name);
+        return Bench(context, kind, probe).measure(probe.variants(context), count, tried);
+    } catch (const Unsupported& error) {
+        reason = error.what();
+    } catch (const DeviceError& error) {
+        reason = error.what();
+    }
+    cudaGetLastError();             // such as that memory was short, which the next launch would report as its own
+    context.backend.synchronize();  // throws where the device is lost
+    Ceiling ceiling;
+    ceiling.name = kind.name;
+    ceiling.value = Quantity::unavailable(reason);
+    return ceiling;
+}
+
+}  // namespace
+
+std::vector<Ceiling> measure_ceilings(Backend& backend, double seconds, const Tried& tried) {
+    const DeviceBuffer span(backend, sizeof(probe::Span));
+    backend.fill_bytes(span.data(), 0, span.bytes());
+    const ProbeContext context{backend, static_cast<cudaStream_t>(backend.stream()), backend.gpu_info().value(),
+                               reinterpret_cast<probe::Span*>(span.data())};
+    std::vector<Ceiling> ceilings;
+    for (const CeilingKind& kind : ceiling_kinds())
+        if (kind.backend == "cuda") ceilings.push_back(measure(context, kind, launches(seconds), tried));
+    return ceilings;
+}
+
+}  // namespace kbench::cuda

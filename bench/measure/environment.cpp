@@ -1,0 +1,83 @@
+// Reads the host, the build and the device once.
+#include "bench/measure/environment.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/sysinfo.h>
+#include <sys/utsname.h>
+
+#include <chrono>
+#include <fstream>
+
+#include "bench/version.h"
+#include "cpu/threads.h"
+
+namespace kbench {
+namespace {
+
+std::string os_name() {
+    std::ifstream file("/etc/os-release");
+    for (std::string line; std::getline(file, line);)
+        if (line.starts_with("PRETTY_NAME=")) {
+            std::string value = line.substr(12);
+            if (value.size() >= 2 && value.front() == '"') value = value.substr(1, value.size() - 2);
+            return value;
+        }
+    return "unknown";
+}
+
+std::string compiler() {
+#if defined(__clang__)
+    return "Clang " __clang_version__;
+#else
+    return "GCC " __VERSION__;
+#endif
+}
+
+}  // namespace
+
+std::string utc_now() {
+    return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
+                       fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
+}
+
+std::string version_text() {
+    return fmt::format("kbench {} ({}), {}, {}", version::number, version::git_revision, version::build_type,
+                       compiler());
+}
+
+Environment describe_environment(const Backend& backend, const std::string& command_line) {
+    Environment e;
+    e.kbench_version = version::number;
+    e.git_revision = version::git_revision;
+    e.build_type = version::build_type;
+    e.compiler = compiler();
+    e.command_line = command_line;
+    e.started_at = utc_now();
+    backend.add_libraries(e.libraries);
+
+    const cpu::CpuInfo& cpu = cpu::cpu_info();
+    HostInfo& h = e.host;
+    h.cpu = cpu.model;
+    h.sockets = cpu.sockets;
+    h.physical_cores = cpu.physical_cores;
+    h.logical_cpus = cpu.logical_cpus;
+    h.threads = backend.threads();
+    h.pinned = backend.pinned();
+    h.l1d_bytes = cpu.l1d_bytes;
+    h.l2_bytes = cpu.l2_bytes;
+    h.l3_bytes = cpu.l3_bytes;
+    h.isa = cpu.isa;
+    h.governor = cpu.governor;
+    struct sysinfo memory {};
+    if (sysinfo(&memory) == 0)
+        h.memory_bytes = static_cast<std::int64_t>(memory.totalram) * static_cast<std::int64_t>(memory.mem_unit);
+    h.os = os_name();
+    utsname kernel{};
+    if (uname(&kernel) == 0) h.kernel = kernel.release;
+
+    e.gpu = backend.gpu_info();
+    return e;
+}
+
+}  // namespace kbench

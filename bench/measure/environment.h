@@ -1,0 +1,20 @@
+// Where and with what a result was measured.
+#pragma once
+
+#include <string>
+
+#include "analysis/result/result.h"
+#include "bench/device/backend.h"
+
+namespace kbench {
+
+/// Host, build, libraries and device; `command_line` as it was typed.
+Environment describe_environment(const Backend& backend, const std::string& command_line);
+
+/// "kbench 0.1.0 (1a2b3c4d5e6f), Release, GCC 12.2.0".
+std::string version_text();
+
+/// "2026-01-31T12:34:56Z".
+std::string utc_now();
+
+}  // namespace kbench

@@ -1,0 +1,45 @@
+// The logits that a forward left behind, brought to the host: are they numbers, and does every forward give the same?
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/device/backend.h"
+#include "bench/plan/plan.h"
+#include "cpu/reference/reference.h"
+
+namespace kbench {
+
+class Logits {
+  public:
+    /// Enough for every row at the batches that are usual, and little beside a host's memory.
+    static constexpr std::int64_t usual_bytes = std::int64_t{1} << 30;
+
+    /// Rows as `kept` says, one after another; the first of them is row 0 and each is row `every` * its index.
+    Logits(Operand kept, std::vector<std::byte> bytes, std::int64_t every = 1)
+        : kept_(kept), bytes_(std::move(bytes)), every_(every) {}
+    /// Of the last forward of `plan`: all rows, or evenly spaced ones where all take more than `most_bytes`.
+    static Logits download(const Plan& plan, Backend& backend, std::int64_t most_bytes);
+
+    const Operand& operand() const { return kept_; }
+    const void* data() const { return bytes_.data(); }
+    std::int64_t count() const { return kept_.rows * kept_.columns; }
+
+    /// Empty when `other`, from another forward on the same input, has the same bits. Otherwise how many logits differ,
+    /// the largest difference and the first row: kernels that add in a fixed order give the same bits each time, so a
+    /// difference means a race, or a library that adds in the order in which blocks happen to finish.
+    std::string difference(const Logits& other) const;
+
+  private:
+    reference::View view() const;
+
+    Operand kept_;
+    std::vector<std::byte> bytes_;
+    std::int64_t every_;
+};
+
+/// Logits of the last forward of `plan` that are NaN or infinite, of all rows.
+std::int64_t count_not_finite_logits(const Plan& plan, Backend& backend);
+
+}  // namespace kbench

@@ -1,0 +1,95 @@
+// See point_store.h.
+#include "bench/measure/point_store.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
+#include "analysis/result/merge.h"
+#include "analysis/result/result_json.h"
+#include "bench/measure/result_files.h"
+#include "models/base/error.h"
+
+namespace kbench {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_point_of(const PointSpec& spec, const Result& one) {
+    if (one.points.size() != 1) return false;
+    const Point& point = one.points.front();
+    return point.seq == spec.seq && point.precision == spec.precision && point.repeat == spec.repeat &&
+           point.batch_is_max == (spec.batch == max_batch) && (point.batch_is_max || point.batch == spec.batch);
+}
+
+/// The file's result; nothing, and the reason in `why`, where it is none of this point.
+std::optional<Result> read_point(const fs::path& path, const PointSpec& spec, std::string& why) {
+    try {
+        ResultFile file = read_result_file(path);
+        if (is_point_of(spec, file.result)) return std::move(file.result);
+        why = fmt::format("{}: does not hold the point {}", path.string(), spec.name());
+    } catch (const UsageError& error) {
+        why = error.what();
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+PointStore::PointStore(const fs::path& out) : directory_(out / points_folder) {
+    std::error_code error;
+    fs::create_directories(directory_, error);
+    if (error) throw UsageError(fmt::format("--out {}: {}", out.string(), error.message()));
+    const std::string lock = (directory_ / ".lock").string();
+    lock_ = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (lock_ < 0) throw UsageError(fmt::format("cannot write {}: {}", lock, std::strerror(errno)));
+    // A file system without locks gets none; every other failure is another process at work.
+    if (flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        close(lock_);
+        throw UsageError(fmt::format("--out {}: another kbench is measuring into it", out.string()));
+    }
+}
+
+PointStore::~PointStore() { close(lock_); }
+
+void PointStore::save(const PointSpec& spec, const Result& one) const {
+    write_file_atomically(directory_ / (spec.name() + ".json"), to_text(one));
+}
+
+FinishedPoints PointStore::finished(const std::vector<PointSpec>& specs, const Result& mine,
+                                    std::vector<std::string>& warnings) const {
+    FinishedPoints found;
+    for (const fs::path& path : point_files(directory_)) {
+        const std::string name = path.stem().string();
+        const auto spec = std::ranges::find(specs, name, &PointSpec::name);
+        if (spec == specs.end())
+            throw UsageError(
+                fmt::format("--resume: {} holds a point that this sweep has not; name all values of the "
+                            "earlier run, or another directory",
+                            path.string()));
+        std::string why;
+        std::optional<Result> one = read_point(path, *spec, why);
+        if (!one) {
+            fs::path aside = path;
+            aside += ".unreadable";
+            std::error_code ignored;  // the point is measured and written again in any case
+            fs::rename(path, aside, ignored);
+            warnings.push_back(fmt::format("{}; the point was measured again", why));
+            continue;
+        }
+        if (const std::string what = difference(*one, mine, SameDevice::card, path.string(), "this run"); !what.empty())
+            throw UsageError(fmt::format("--resume: {}", what));
+        if (one->points.front().status != PointStatus::failed) found.emplace(name, std::move(*one));
+    }
+    return found;
+}
+
+bool holds_points(const fs::path& out) { return !point_files(out / points_folder).empty(); }
+
+}  // namespace kbench

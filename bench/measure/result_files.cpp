@@ -1,0 +1,89 @@
+// See result_files.h.
+#include "bench/measure/result_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "analysis/report/writers.h"
+#include "analysis/result/merge.h"
+#include "analysis/result/result_json.h"
+#include "models/base/error.h"
+
+namespace kbench {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Appends the files of results at or below `directory`. A result.json speaks for its directory and its points; what
+/// was measured below it in directories of their own belongs to it no more.
+void collect(const fs::path& directory, std::vector<fs::path>& files) {
+    if (fs::exists(directory / "result.json")) {
+        files.push_back(directory / "result.json");
+        return;
+    }
+    const std::vector<fs::path> points = point_files(directory / points_folder);
+    files.insert(files.end(), points.begin(), points.end());
+    std::vector<fs::path> below;
+    for (const auto& entry : fs::directory_iterator(directory))
+        if (entry.is_directory()) below.push_back(entry.path());
+    std::ranges::sort(below);
+    for (const fs::path& path : below)
+        if (path.filename() != points_folder || points.empty()) collect(path, files);
+}
+
+}  // namespace
+
+ResultFile read_result_file(const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::stringstream text;
+    if (!file || !(text << file.rdbuf()))
+        throw UsageError(
+            fmt::format("{}: cannot be read; name a result.json or the directory that holds one", path.string()));
+    return {path.string(), parse_result(text.str(), path.string())};
+}
+
+std::vector<fs::path> point_files(const fs::path& folder) {
+    std::vector<fs::path> files;
+    std::error_code missing;
+    for (const auto& entry : fs::directory_iterator(folder, missing))
+        if (entry.path().extension() == ".json" && !entry.path().filename().string().starts_with('.'))
+            files.push_back(entry.path());
+    std::ranges::sort(files);
+    return files;
+}
+
+std::vector<ResultFile> read_results(const std::string& name) {
+    if (!fs::is_directory(name)) return {read_result_file(name)};
+    std::vector<fs::path> files;
+    try {
+        collect(name, files);
+    } catch (const fs::filesystem_error& error) {
+        throw UsageError(fmt::format("{}: {}", error.path1().string(), error.code().message()));
+    }
+    if (files.empty())
+        throw UsageError(
+            fmt::format("{}: holds no result.json and no finished points, nor does any directory in it", name));
+    std::vector<ResultFile> results;
+    for (const fs::path& file : files) results.push_back(read_result_file(file));
+    return results;
+}
+
+ResultFile read_result(const std::string& name) {
+    std::vector<ResultFile> files = read_results(name);
+    if (files.size() == 1) return std::move(files.front());
+    return {(fs::path(name) / "result.json").string(), merge_results(files)};
+}
+
+void write_result_files(const fs::path& directory, const Result& result) {
+    write_file_atomically(directory / "result.json", to_text(result));
+    write_file_atomically(directory / "steps.csv", write_steps_csv(result));
+    const auto has_kernels = [](const Point& point) { return point.activity.runs > 0; };
+    if (std::ranges::any_of(result.points, has_kernels))
+        write_file_atomically(directory / "kernels.csv", write_kernels_csv(result));
+}
+
+}  // namespace kbench

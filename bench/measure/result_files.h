@@ -1,0 +1,33 @@
+// Results in directories: reading one or all of them, and the files that every result becomes.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/table/table_query.h"
+
+namespace kbench {
+
+/// The folder of a sweep's directory in which its finished points lie.
+inline constexpr std::string_view points_folder = "points";
+
+/// Throws UsageError, one line: cannot be read, or is no result.
+ResultFile read_result_file(const std::filesystem::path& path);
+
+/// The points' files in a points folder by name, without what is temporary; none when there is no such folder.
+std::vector<std::filesystem::path> point_files(const std::filesystem::path& folder);
+
+/// The results called `name`: a file; a directory's result.json; without one, its finished points and the results of
+/// all directories in it, by name. Throws UsageError when there is none.
+std::vector<ResultFile> read_results(const std::string& name);
+
+/// The same as one result, joined where they are several (merge_results); its path is then the result.json that
+/// `kbench merge` would write there. Throws UsageError.
+ResultFile read_result(const std::string& name);
+
+/// result.json, steps.csv and, where kernels were recorded, kernels.csv in `directory`, each by rename.
+void write_result_files(const std::filesystem::path& directory, const Result& result);
+
+}  // namespace kbench

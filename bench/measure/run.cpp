@@ -1,0 +1,275 @@
+// The loop over the points of a sweep.
+#include "bench/measure/run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <new>
+
+#include "analysis/compare/sweep_findings.h"
+#include "bench/measure/recorded_options.h"
+#include "bench/measure/result_files.h"
+#include "bench/measure/stop_signal.h"
+#include "bench/plan/data/tokens.h"
+#include "models/base/error.h"
+
+namespace kbench {
+namespace {
+
+/// How often a batch asked for as "max" is tried, each time with a smaller one.
+constexpr int max_batch_attempts = 5;
+/// By how much it shrinks: what a plan does not know of (contexts, fragments) is a few per cent of the memory.
+constexpr double max_batch_step = 0.95;
+
+/// A signal asked for an end: the point under way is dropped.
+struct Stopped {};
+
+void add_once(std::vector<std::string>& warnings, const std::string& text) {
+    if (std::ranges::find(warnings, text) == warnings.end()) warnings.push_back(text);
+}
+
+/// Whether the device still does the least that can be asked. After some errors a CUDA context does nothing any more.
+bool answers(Backend& backend) {
+    try {
+        const DeviceBuffer buffer(backend, 256);
+        backend.fill_bytes(buffer.data(), 0, 256);
+        backend.synchronize();
+        return true;
+    } catch (const Error&) {
+        return false;
+    }
+}
+
+/// The points of one sweep: what they share, and how each is measured.
+class Sweep {
+  public:
+    Sweep(const RunOptions& options, Backend& backend, Progress& progress)
+        : options_(options),
+          backend_(backend),
+          progress_(progress),
+          providers_(make_providers(backend.kind(),
+                                    ProviderContext{options.cache_directory / "cublaslt.json", options.retune})) {
+        if (options.weights) checkpoint_ = std::make_unique<SafetensorsWeights>(*options.weights);
+    }
+
+    Point unmeasured(const PointSpec& spec) const {
+        Point point;
+        point.model = options_.config.name;
+        point.backend = name(backend_.kind());
+        point.attention = options_.attention == AttentionKind::fused ? "fused" : "unfused";
+        point.batch = std::max<std::int64_t>(1, spec.batch);
+        point.batch_is_max = spec.batch == max_batch;
+        point.seq = spec.seq;
+        point.repeat = spec.repeat;
+        point.precision = spec.precision;
+        point.seed = options_.seed;
+        return point;
+    }
+
+    /// Fills in `point`. `number`: "[3/18]". Throws UsageError and Stopped; all else is the point's status and reason.
+    /// Returns the error after which the device was lost, or nothing.
+    std::string measure(Point& point, std::vector<std::string>& warnings, const std::string& number) {
+        std::string lost;
+        const auto fails = [&](const std::string& reason) {
+            point.status = PointStatus::failed;
+            point.reason = reason;
+            if (!answers(backend_)) lost = reason;
+        };
+        try {
+            if (point.batch_is_max)
+                run_largest(point, warnings, number);
+            else
+                run(point, warnings, number);
+            point.status = PointStatus::done;
+        } catch (const Unsupported& refusal) {
+            point.status = PointStatus::skipped;
+            point.reason = refusal.what();
+        } catch (const UsageError&) {
+            throw;
+        } catch (const std::bad_alloc&) {
+            fails("the host has not enough memory");
+        } catch (const std::exception& error) {
+            fails(error.what());
+        }
+        for (const auto& provider : providers_)
+            for (const std::string& warning : provider->warnings()) add_once(warnings, warning);
+        return lost;
+    }
+
+  private:
+    Model model_of(const Point& point, std::int64_t batch) const {
+        return make_gpt2(options_.config, batch, point.seq, options_.attention);
+    }
+    std::vector<AssignedStep> assign(const Model& model, Precision precision) const {
+        return assign_steps(model, precision, providers_, options_.providers, backend_.column_multiple(precision));
+    }
+
+    /// Bytes of the point's plan at `batch`, with every computation made: some announce less than they take. Nothing
+    /// where not even that could be done, as tuning takes memory, too.
+    std::optional<std::int64_t> planned_bytes(const Point& point, std::int64_t batch) const {
+        try {
+            const Model model = model_of(point, batch);
+            return needed_bytes(Plan(model, point.precision, assign(model, point.precision)).layout().memory, backend_);
+        } catch (const DeviceError&) {
+            return std::nullopt;
+        }
+    }
+
+    /// The largest batch of the point's model whose plan takes at most `available` bytes; 0 when there is none.
+    /// Searched by what computations announce; by plans only where that was too little.
+    std::int64_t largest(const Point& point, std::int64_t available) const {
+        const std::int64_t announced = largest_batch(
+            [&](std::int64_t batch) {
+                const Model model = model_of(point, batch);
+                const Layout layout = estimate_layout(model, point.precision, assign(model, point.precision));
+                return needed_bytes(layout.memory, backend_);
+            },
+            available);
+        std::int64_t fits = 0, over = announced + 1;
+        for (std::int64_t next = announced; over - fits > 1;) {
+            const std::optional<std::int64_t> bytes = planned_bytes(point, next);
+            (bytes && *bytes <= available ? fits : over) = next;
+            if (fits == announced || over - fits == 1) break;
+            // First in proportion, which is nearly right, then between the two.
+            const double share = bytes ? static_cast<double>(available) / static_cast<double>(*bytes) : max_batch_step;
+            next = fits == 0 ? static_cast<std::int64_t>(static_cast<double>(next) * share) : fits + (over - fits) / 2;
+            next = std::clamp(next, fits + 1, over - 1);
+        }
+        return fits;
+    }
+
+    void refuse_unsupported(const Point& point) const {
+        if (const std::string why = backend_.unsupported(point.precision); !why.empty()) throw Unsupported(why);
+    }
+
+    /// One point of a model at one batch, all parts.
+    void run(Point& point, std::vector<std::string>& warnings, const std::string& number) {
+        refuse_unsupported(point);
+        const Model model = model_of(point, point.batch);
+        point.parameters = model.parameter_count();
+        if (checkpoint_) checkpoint_->check(model);
+        RandomWeights random(options_.seed);
+        WeightSource& weights = checkpoint_ ? static_cast<WeightSource&>(*checkpoint_) : random;
+        point.weights = weights.name();
+
+        PointRun run(options_, backend_, point, warnings, progress_,
+                     fmt::format("{} {} {} batch {} seq {} {}", number, point.backend, point.model, point.batch,
+                                 point.seq, name(point.precision)),
+                     [] {
+                         if (StopSignals::asked() != 0) throw Stopped();
+                     });
+        run.plan(model, assign(model, point.precision), [&](std::int64_t available) -> std::string {
+            const std::int64_t fits = largest(point, available);
+            return fits > 0 ? fmt::format("the largest batch that fits is {}", fits) : "not even batch 1 fits";
+        });
+        const std::vector<std::int32_t> tokens =
+            options_.tokens ? read_tokens(*options_.tokens, point.batch, point.seq, model.vocab)
+                            : random_tokens(options_.seed, point.batch, point.seq, model.vocab);
+        if (options_.verify) run.verify();
+        run.load(weights, tokens);
+        run.measure();
+        run.time_steps();
+        run.check_logits(options_.dump_logits);
+        run.record_kernels();
+        run.measure_marginal_costs();
+        run.count();
+        run.warn_of_other_precisions();
+    }
+
+    /// The same at the largest batch that fits on paper, and where that does not run, at the next smaller that does.
+    void run_largest(Point& point, std::vector<std::string>& warnings, const std::string& number) {
+        refuse_unsupported(point);
+        const Point asked = point;
+        std::int64_t batch = std::max<std::int64_t>(1, largest(point, plannable_bytes(backend_)));
+        for (int attempt = 1;; ++attempt) {
+            point = asked;
+            point.batch = batch;
+            std::vector<std::string> of_attempt;
+            std::string why;
+            try {
+                run(point, of_attempt, number);
+            } catch (const DeviceError& error) {
+                if (batch == 1 || attempt == max_batch_attempts || !answers(backend_)) throw;
+                why = error.what();
+            } catch (const Unsupported& refusal) {  // a plan that takes more than its estimate
+                if (batch == 1 || attempt == max_batch_attempts) throw;
+                why = refusal.what();
+            } catch (const std::bad_alloc&) {
+                if (batch == 1 || attempt == max_batch_attempts) throw;
+                why = "the host has not enough memory";
+            }
+            if (why.empty()) {
+                warnings.insert(warnings.end(), of_attempt.begin(), of_attempt.end());
+                return;
+            }
+            const auto shrunk = static_cast<std::int64_t>(static_cast<double>(batch) * max_batch_step);
+            const std::int64_t fits = largest(asked, plannable_bytes(backend_));
+            const std::int64_t next = std::clamp<std::int64_t>(std::min(shrunk, fits), 1, batch - 1);
+            warnings.push_back(
+                fmt::format("{} seq {} {} {}: batch {}, the largest that fits by the plan, did not run: {}; batch {} "
+                            "was tried next",
+                            asked.model, asked.seq, name(asked.precision), asked.backend, batch, why, next));
+            batch = next;
+        }
+    }
+
+    const RunOptions& options_;
+    Backend& backend_;
+    Progress& progress_;
+    std::vector<std::unique_ptr<Provider>> providers_;
+    std::unique_ptr<SafetensorsWeights> checkpoint_;
+};
+
+std::string described(const SweepEnd& end, std::size_t measured, std::size_t total) {
+    const std::string why = end.signal != 0 ? fmt::format("stopped by SIG{}", sigabbrev_np(end.signal))
+                                            : fmt::format("the device was lost ({})", end.device_lost);
+    return fmt::format("{} after {} of {} points; `kbench run ... --resume` goes on", why, measured, total);
+}
+
+}  // namespace
+
+SweepEnd run_points(const RunOptions& options, Backend& backend, Result& result, Progress& progress,
+                    const PointStore& store, FinishedPoints finished) {
+    const std::vector<PointSpec> specs = options.points();
+    result.options = recorded_options(options, backend);
+    Result one;  // what every point's file begins with
+    one.environment = result.environment;
+    one.options = result.options;
+    one.ceilings = result.ceilings;
+    const std::vector<std::string> of_all = result.warnings;
+    Sweep sweep(options, backend, progress);
+    const StopSignals signals;
+    SweepEnd end;
+    for (std::size_t i = 0; i < specs.size() && !end.early(); ++i) {
+        if (const auto done = finished.find(specs[i].name()); done != finished.end()) {
+            for (const std::string& warning : done->second.warnings) add_once(result.warnings, warning);
+            result.points.push_back(std::move(done->second.points.front()));
+            continue;
+        }
+        one.points = {sweep.unmeasured(specs[i])};
+        one.warnings = of_all;
+        try {
+            end.device_lost =
+                sweep.measure(one.points.front(), one.warnings, fmt::format("[{}/{}]", i + 1, specs.size()));
+        } catch (const Stopped&) {
+            end.signal = StopSignals::asked();
+            break;
+        } catch (const UsageError&) {
+            progress.clear();
+            throw;
+        }
+        store.save(specs[i], one);
+        for (const std::string& warning : one.warnings) add_once(result.warnings, warning);
+        result.points.push_back(std::move(one.points.front()));
+        if (StopSignals::asked() != 0 && i + 1 < specs.size()) end.signal = StopSignals::asked();
+    }
+    progress.clear();
+    for (const std::string& finding : sweep_findings(result.points)) add_once(result.warnings, finding);
+    if (end.early()) result.warnings.push_back(described(end, result.points.size(), specs.size()));
+    if (!result.points.empty()) write_result_files(options.out, result);
+    return end;
+}
+
+}  // namespace kbench

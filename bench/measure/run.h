@@ -1,0 +1,53 @@
+// A sweep: every point planned, verified, timed and on disk before the next one starts.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/result/result.h"
+#include "bench/device/backend.h"
+#include "bench/measure/point_run.h"
+#include "bench/measure/point_store.h"
+#include "bench/measure/sweep.h"
+#include "bench/plan/fuse.h"
+#include "models/gpt2.h"
+
+namespace kbench {
+
+struct RunOptions : PointOptions, SweepOptions {
+    Gpt2Config config;
+    AttentionKind attention = AttentionKind::fused;
+    ProviderChoice providers;
+    std::optional<std::filesystem::path> weights, tokens, dump_logits;
+    std::filesystem::path out;
+    bool retune = false;
+    std::filesystem::path cache_directory;
+
+    std::vector<PointSpec> points() const { return sweep_points(*this, config.n_ctx); }
+};
+
+/// Why a sweep ended before its last point.
+struct SweepEnd {
+    int signal = 0;           ///< that asked for it
+    std::string device_lost;  ///< the error after which the device answered no more
+    bool early() const { return signal != 0 || !device_lost.empty(); }
+};
+
+/// Measures all points in the order of options.points(), but for those that are `finished`, and appends each to
+/// `result`. Each point is in `store` before the next one starts. What the device cannot do is a point that was
+/// skipped, what went wrong a point that failed, with the reason; the sweep goes on. A batch asked for as "max" that
+/// does not run is tried again smaller, with a warning. At the end result.json and the tables are in options.out.
+///
+/// UsageError ends it at once: a mistake is no measurement. An end that comes early is told in `result.warnings`.
+SweepEnd run_points(const RunOptions& options, Backend& backend, Result& result, Progress& progress,
+                    const PointStore& store, FinishedPoints finished = {});
+
+/// The same into a directory without finished points.
+inline SweepEnd run_points(const RunOptions& options, Backend& backend, Result& result, Progress& progress) {
+    return run_points(options, backend, result, progress, PointStore(options.out));
+}
+
+}  // namespace kbench

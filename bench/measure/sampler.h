@@ -1,0 +1,33 @@
+// Samples until the median is known well enough: one rule for every measurement.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "analysis/result/result.h"
+
+namespace kbench {
+
+struct SamplerOptions {
+    double target_relative_ci = 0.005;  ///< half-width of the median's 95 % interval, relative to the median
+    double time_budget_s = 10;          ///< wall time after which sampling ends whatever the interval
+    double warm_up_s = 1.0;             ///< run untimed for at least this long, and at least once
+    double min_time_s = 1.0;  ///< sample for at least this long, so that power and clocks are read often enough
+    std::size_t min_samples = 20;
+    std::size_t max_samples = 20000;
+};
+
+struct Sampled {
+    Timing timing;
+    bool converged = false;
+    int throttled = 0;  ///< samples discarded because the device throttled while they were taken
+};
+
+/// `chunk` runs the work once or more and returns one time in milliseconds for each run. `throttled` is asked before
+/// and after each chunk: a chunk during which it says yes is discarded and repeated, until the time budget ends; when
+/// no sample at all was kept by then, the throttled ones are kept and `converged` is false.
+Sampled sample(const std::function<std::vector<double>()>& chunk, const SamplerOptions& options,
+               const std::function<bool()>& throttled);
+
+}  // namespace kbench

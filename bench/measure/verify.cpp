@@ -1,0 +1,217 @@
+// Operands, the run, the choice of elements and the comparison.
+#include "bench/measure/verify.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <random>
+#include <set>
+
+#include "bench/measure/device_rows.h"
+#include "bench/measure/evaluate.h"
+#include "bench/plan/data/convert.h"
+#include "bench/plan/data/random.h"
+#include "models/base/error.h"
+
+namespace kbench {
+namespace {
+
+using reference::Element;
+using reference::Expected;
+using reference::View;
+
+/// Multiply-adds of the reference that one step may cost: about 0.3 s on two cores.
+constexpr double reference_budget = 1e8;
+constexpr std::size_t sampled_elements = 4096;
+
+/// Work of the reference for one element, and whether elements of a row (within `group` columns) share it.
+struct ElementCost {
+    double multiply_adds;
+    std::int64_t group = 1;
+};
+
+ElementCost element_cost(const StepKind& kind) {
+    if (const auto* gemm = std::get_if<GemmStep>(&kind)) return {static_cast<double>(gemm->gemm.k)};
+    if (const auto* norm = std::get_if<NormStep>(&kind)) return {4.0, norm->norm.width};
+    if (const auto* softmax = std::get_if<Softmax>(&kind)) return {4.0, softmax->width};
+    if (const auto* a = std::get_if<Attention>(&kind))
+        return {2.0 * static_cast<double>(a->shape.seq), a->shape.head_size};
+    if (const auto* a = std::get_if<AttentionScores>(&kind)) return {static_cast<double>(a->shape.head_size)};
+    if (const auto* a = std::get_if<AttentionContext>(&kind)) return {static_cast<double>(a->shape.seq)};
+    return {1.0};
+}
+
+/// All elements where that is cheap; otherwise at least 4096, in whole groups where a group shares its work.
+std::vector<Element> choose_elements(const StepKind& kind, const Operand& out, std::uint64_t seed) {
+    const ElementCost cost = element_cost(kind);
+    std::vector<Element> elements;
+    const std::int64_t total = out.rows * out.columns;
+    if (static_cast<double>(total) * cost.multiply_adds <= reference_budget && total <= (std::int64_t{1} << 21)) {
+        elements.reserve(static_cast<std::size_t>(total));
+        for (std::int64_t r = 0; r < out.rows; ++r)
+            for (std::int64_t c = 0; c < out.columns; ++c) elements.push_back({r, c});
+        return elements;
+    }
+    const std::int64_t groups_in_row = out.columns / cost.group;
+    const std::size_t wanted =
+        (sampled_elements + static_cast<std::size_t>(cost.group) - 1) / static_cast<std::size_t>(cost.group);
+    std::mt19937_64 random(seed);
+    std::uniform_int_distribution<std::int64_t> any(0, out.rows * groups_in_row - 1);
+    // The corners first: tiles at the edges are where kernels go wrong.
+    std::set<std::int64_t> groups{0, groups_in_row - 1, (out.rows - 1) * groups_in_row, out.rows * groups_in_row - 1};
+    while (groups.size() < std::min<std::size_t>(wanted + 4, static_cast<std::size_t>(out.rows * groups_in_row)))
+        groups.insert(any(random));
+    for (const std::int64_t g : groups)
+        for (std::int64_t c = 0; c < cost.group; ++c)
+            elements.push_back({g / groups_in_row, g % groups_in_row * cost.group + c});
+    return elements;
+}
+
+/// Row i of scores has -inf right of i in masked scores.
+void mask_scores(std::byte* data, const Operand& operand, std::int64_t seq) {
+    constexpr double infinity = -std::numeric_limits<double>::infinity();
+    std::array<std::byte, sizeof infinity> pattern;
+    convert(DataType::fp64, &infinity, operand.type, pattern.data(), 1);
+    const auto size = static_cast<std::int64_t>(size_of(operand.type));
+#pragma omp parallel for schedule(static)
+    for (std::int64_t r = 0; r < operand.rows; ++r)
+        for (std::int64_t c = r % seq + 1; c < operand.columns; ++c)
+            std::copy_n(pattern.begin(), size, data + (r * operand.stride + c) * size);
+}
+
+/// Seeded random contents: N(0, 1) for activations, weights of the size that keeps sums near 1, tokens in range; rows
+/// that pad the operand are 0.
+void fill_operand(const StepKind& kind, const Operand& operand, std::uint64_t seed, std::byte* data) {
+    const std::int64_t used = operand.rows * operand.stride * static_cast<std::int64_t>(size_of(operand.type));
+    std::fill(data + used, data + operand.bytes(), std::byte{0});
+    if (operand.type == DataType::int32) {
+        const auto& embedding = std::get<Embedding>(kind);
+        fill_tokens(seed, embedding.vocab, operand.rows * operand.columns, reinterpret_cast<std::int32_t*>(data));
+        return;
+    }
+    double deviation = 1.0;
+    if (operand.use == OperandUse::weight && operand.rows > 1 && std::holds_alternative<GemmStep>(kind))
+        deviation = 1.0 / std::sqrt(static_cast<double>(std::get<GemmStep>(kind).gemm.k));
+    fill_normal(seed, operand.name, deviation, operand.type, data, operand.rows * operand.stride);
+    if (const auto* softmax = std::get_if<Softmax>(&kind)) mask_scores(data, operand, softmax->width);
+}
+
+/// A step's operands on the device, and on the host what the reference reads of them: no output, which at the largest
+/// batches may be all that the device can hold. On a CPU both are the same memory unless a layout is packed.
+class StepOperands {
+  public:
+    StepOperands(const VerifyTarget& target, Precision precision, Backend& backend, std::uint64_t seed)
+        : list_(operands(*target.kind, precision)) {
+        for (std::size_t i = 0; i < list_.size(); ++i) add(target, backend, i, seed + i);
+    }
+
+    const std::vector<Operand>& list() const { return list_; }
+    std::span<const View> views() const { return views_; }
+    std::span<void* const> pointers() const { return pointers_; }
+
+  private:
+    void add(const VerifyTarget& target, Backend& backend, std::size_t i, std::uint64_t seed) {
+        const Operand& operand = list_[i];
+        const auto bytes = static_cast<std::size_t>(operand.bytes());
+        const std::optional<std::size_t> packed = target.computation->packed_bytes(i);
+        DeviceBuffer& memory = memory_.emplace_back(backend, packed.value_or(bytes));
+        pointers_.push_back(memory.data());
+        View& view = views_.emplace_back(View{nullptr, operand.type, operand.rows, operand.columns, operand.stride});
+        if (operand.use == OperandUse::output) {
+            // NaN in every floating-point format, so that what is not written shows.
+            backend.fill_bytes(memory.data(), 0xff, bytes);
+            return;
+        }
+        auto* data = packed ? nullptr : static_cast<std::byte*>(backend.host_view(memory.data()));
+        const bool shared = data != nullptr;
+        if (!shared) data = host_.emplace_back(std::make_unique_for_overwrite<std::byte[]>(bytes)).get();
+        view.data = data;
+        fill_operand(*target.kind, operand, seed, data);
+        if (packed)
+            target.computation->pack(i, data, memory.data());
+        else if (!shared)
+            backend.upload(memory.data(), data, bytes);
+    }
+
+    std::vector<Operand> list_;
+    std::vector<std::unique_ptr<std::byte[]>> host_;
+    std::vector<View> views_;
+    std::vector<DeviceBuffer> memory_;
+    std::vector<void*> pointers_;
+};
+
+/// What one output should be: elements in the order of rows.
+struct ExpectedOutput {
+    std::size_t operand;
+    std::vector<Element> elements;
+    std::vector<Expected> values;
+};
+
+}  // namespace
+
+/// The reference's bound, with a further rounding for each time that the result is stored on its way.
+static double allowed_error(const Expected& expected, Precision precision, DataType stored, int roundings) {
+    const double bound = reference::error_bound(expected, precision, stored);
+    if (!std::isfinite(expected.value)) return bound;  // to be met exactly
+    return bound + (roundings - 1) * unit_roundoff(stored) * std::abs(expected.value);
+}
+
+VerifiedStep verify_step(const VerifyTarget& target, Precision precision, Backend& backend, std::uint64_t seed) {
+    const StepKind& kind = *target.kind;
+    const Computation& computation = *target.computation;
+    StepOperands step(target, precision, backend, seed);
+    // Before the step runs: it may overwrite what it reads.
+    std::vector<ExpectedOutput> outputs;
+    for (std::size_t i = 0; i < step.list().size(); ++i) {
+        const Operand& out = step.list()[i];
+        if (out.use != OperandUse::output && out.use != OperandUse::in_place) continue;
+        ExpectedOutput& output = outputs.emplace_back(ExpectedOutput{i, choose_elements(kind, out, seed), {}});
+        output.values = evaluate(kind, i, step.views(), output.elements);
+    }
+    DeviceBuffer workspace(backend, computation.workspace_bytes());
+    computation.run(step.pointers(), workspace.data(), backend.stream());
+    backend.synchronize();
+
+    VerifiedStep verified{std::string(op_name(kind)), shape_text(kind), target.provider, computation.implementation()};
+    for (const ExpectedOutput& output : outputs) {
+        const Operand& out = step.list()[output.operand];
+        const auto fail = [&](std::int64_t row, std::int64_t column, const std::string& what) {
+            throw MeasurementError(fmt::format("verification failed: {} {} of {} by {} ({}), {}: {}[{}, {}] {}",
+                                               verified.op, verified.shape, target.layer, target.provider,
+                                               verified.implementation, name(precision), out.name, row, column, what));
+        };
+        std::size_t next = 0;
+        visit_rows(backend, step.pointers()[output.operand], out, [&](const View& slab, std::int64_t first) {
+            for (; next < output.elements.size() && output.elements[next].row < first + slab.rows; ++next) {
+                const auto [row, column] = output.elements[next];
+                const Expected& expected = output.values[next];
+                const double value = slab(row - first, column);
+                const double bound = allowed_error(expected, precision, out.type, computation.roundings());
+                const double error = value == expected.value ? 0 : std::abs(value - expected.value);
+                if (!(error <= bound))
+                    fail(row, column,
+                         fmt::format("is {:.9g}, the reference says {:.9g}, allowed error {:.3g}", value,
+                                     expected.value, bound));
+                const double ratio = bound > 0 ? error / bound : 0;
+                if (ratio > verified.error_over_bound) {
+                    verified.error_over_bound = ratio;
+                    verified.worst_error = error;
+                    verified.bound_there = bound;
+                }
+            }
+            if (count_nan(slab) == 0) return;
+            for (std::int64_t r = 0; r < slab.rows; ++r)
+                for (std::int64_t c = 0; c < slab.columns; ++c)
+                    if (std::isnan(slab(r, c))) fail(first + r, c, "was not written, or is not a number");
+        });
+        verified.elements_checked += static_cast<std::int64_t>(output.elements.size());
+        verified.elements_total += out.rows * out.columns;
+    }
+    return verified;
+}
+
+}  // namespace kbench

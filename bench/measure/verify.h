@@ -1,0 +1,28 @@
+// Each distinct step of a plan against the reference, before anything is timed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "analysis/result/result.h"
+#include "bench/device/backend.h"
+#include "bench/plan/fuse.h"
+
+namespace kbench {
+
+/// One step to check: any step of the plan that stands for all of its kind.
+struct VerifyTarget {
+    const StepKind* kind;
+    const Computation* computation;
+    std::string provider, layer;
+};
+
+/// Runs the step on `backend` with seeded random operands and compares every output with the reference: whole where the
+/// reference is cheap, else at 4096 elements or more chosen by `seed`; and every element of the output must have been
+/// written. The host holds the operands that are read, and of the outputs a slab at a time. Throws MeasurementError
+/// naming step, element, both values and the bound when an element exceeds it.
+VerifiedStep verify_step(const VerifyTarget& target, Precision precision, Backend& backend, std::uint64_t seed);
+
+}  // namespace kbench

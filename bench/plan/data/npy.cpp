@@ -1,0 +1,228 @@
+// A .npy file: magic, version, header length, a Python dictionary literal padded to a multiple of 64 bytes, then the
+// data.
+#include "bench/plan/data/npy.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "bench/plan/data/convert.h"
+#include "models/base/error.h"
+
+namespace kbench {
+namespace {
+
+constexpr std::string_view magic = "\x93NUMPY";
+
+struct FileCloser {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+/// A file that appears under its name only when commit() is reached.
+class AtomicFile {
+  public:
+    explicit AtomicFile(const std::filesystem::path& path)
+        : path_(path), temporary_(path.string() + ".tmp"), file_(std::fopen(temporary_.c_str(), "wb")) {
+        if (!file_) throw UsageError(fmt::format("cannot write {}: {}", path_.string(), std::strerror(errno)));
+    }
+    AtomicFile(const AtomicFile&) = delete;
+    AtomicFile& operator=(const AtomicFile&) = delete;
+    ~AtomicFile() {
+        if (!committed_) std::remove(temporary_.c_str());
+    }
+
+    void write(const void* data, std::size_t bytes) {
+        if (std::fwrite(data, 1, bytes, file_.get()) != bytes) fail();
+    }
+
+    void commit() {
+        if (std::fflush(file_.get()) != 0 || fsync(fileno(file_.get())) != 0) fail();
+        if (std::fclose(file_.release()) != 0 || std::rename(temporary_.c_str(), path_.c_str()) != 0) fail();
+        committed_ = true;
+    }
+
+  private:
+    [[noreturn]] void fail() const {
+        throw MeasurementError(fmt::format("writing {} failed: {}", path_.string(), std::strerror(errno)));
+    }
+
+    std::filesystem::path path_;
+    std::string temporary_;
+    std::unique_ptr<std::FILE, FileCloser> file_;
+    bool committed_ = false;
+};
+
+/// How a type is stored in the file.
+struct Stored {
+    DataType type;
+    std::string_view descr;
+};
+
+Stored stored_as(DataType type) {
+    switch (type) {
+        case DataType::fp16: return {DataType::fp16, "<f2"};
+        case DataType::bf16:
+        case DataType::fp32: return {DataType::fp32, "<f4"};
+        case DataType::fp64: return {DataType::fp64, "<f8"};
+        case DataType::int32: break;
+    }
+    return {DataType::int32, "<i4"};
+}
+
+std::string shape_literal(std::span<const std::int64_t> shape) {
+    return fmt::format("({}{})", fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
+}
+
+std::string header(std::span<const std::int64_t> shape, std::string_view descr) {
+    std::string text =
+        fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", descr, shape_literal(shape));
+    const std::size_t fixed = magic.size() + 4;  // magic, two bytes of version, two of header length
+    text.append(63 - (fixed + text.size()) % 64, ' ');
+    text += '\n';
+    const auto length = static_cast<std::uint16_t>(text.size());
+    return std::string(magic) +
+           std::string{'\x01', '\x00', static_cast<char>(length & 0xff), static_cast<char>(length >> 8)} + text;
+}
+
+/// The dictionary of a header.
+class Dictionary {
+  public:
+    explicit Dictionary(std::string_view text) : text_(text) {}
+
+    /// What stands after 'key': without leading blanks, or nothing.
+    std::optional<std::string_view> after(std::string_view key) const {
+        for (const char quote : {'\'', '"'}) {
+            const std::string quoted = quote + std::string(key) + quote;
+            std::size_t at = text_.find(quoted);
+            if (at == std::string_view::npos) continue;
+            at = text_.find_first_not_of(" ", at + quoted.size());
+            if (at == std::string_view::npos || text_[at] != ':') continue;
+            at = text_.find_first_not_of(" ", at + 1);
+            if (at != std::string_view::npos) return text_.substr(at);
+        }
+        return std::nullopt;
+    }
+
+    std::optional<std::string> quoted(std::string_view key) const {
+        const auto text = after(key);
+        if (!text || (text->front() != '\'' && text->front() != '"')) return std::nullopt;
+        const std::size_t end = text->find(text->front(), 1);
+        if (end == std::string_view::npos) return std::nullopt;
+        return std::string(text->substr(1, end - 1));
+    }
+
+    std::optional<bool> boolean(std::string_view key) const {
+        const auto text = after(key);
+        if (text && text->starts_with("True")) return true;
+        if (text && text->starts_with("False")) return false;
+        return std::nullopt;
+    }
+
+    std::optional<std::vector<std::int64_t>> tuple(std::string_view key) const {
+        const auto text = after(key);
+        if (!text || text->front() != '(') return std::nullopt;
+        std::vector<std::int64_t> numbers;
+        const char* at = text->data() + 1;
+        const char* const end = text->data() + text->size();
+        while (at != end && *at != ')') {
+            if (*at == ' ' || *at == ',') {
+                ++at;
+                continue;
+            }
+            std::int64_t number = 0;
+            const auto parsed = std::from_chars(at, end, number);
+            if (parsed.ec != std::errc{} || number < 0) return std::nullopt;
+            numbers.push_back(number);
+            at = parsed.ptr;
+        }
+        if (at == end) return std::nullopt;
+        return numbers;
+    }
+
+  private:
+    std::string_view text_;
+};
+
+}  // namespace
+
+void write_npy(const std::filesystem::path& path, std::span<const std::int64_t> shape, DataType type, const void* data,
+               std::int64_t row_stride) {
+    const Stored stored = stored_as(type);
+    AtomicFile file(path);
+    const std::string head = header(shape, stored.descr);
+    file.write(head.data(), head.size());
+
+    const std::int64_t columns = shape.empty() ? 1 : shape.back();
+    std::int64_t rows = 1;
+    for (std::size_t i = 0; i + 1 < shape.size(); ++i) rows *= shape[i];
+    std::vector<std::byte> row(static_cast<std::size_t>(columns) * size_of(stored.type));
+    for (std::int64_t r = 0; r < rows; ++r) {
+        convert(type, static_cast<const std::byte*>(data) + r * row_stride * size_of(type), stored.type, row.data(),
+                columns);
+        file.write(row.data(), row.size());
+    }
+    file.commit();
+}
+
+IntegerArray read_npy_integers(const std::filesystem::path& path) {
+    const auto wrong = [&](const std::string& what) { return UsageError(path.string() + ": " + what); };
+    std::ifstream file(path, std::ios::binary);
+    if (!file) throw wrong(fmt::format("cannot be read: {}", std::strerror(errno)));
+    const std::string content{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    if (!content.starts_with(magic)) throw wrong("not a .npy file; it should begin with \\x93NUMPY");
+
+    const auto byte = [&](std::size_t i) { return static_cast<std::size_t>(static_cast<unsigned char>(content[i])); };
+    const std::size_t version = content.size() > magic.size() ? byte(magic.size()) : 0;
+    const std::size_t length_bytes = version == 1 ? 2 : 4, start = magic.size() + 2 + length_bytes;
+    if (version != 1 && version != 2) throw wrong(fmt::format(".npy format {}; 1 and 2 are known", version));
+    if (content.size() < start) throw wrong("truncated in its header");
+    std::size_t length = 0;
+    for (std::size_t i = 0; i < length_bytes; ++i) length |= byte(magic.size() + 2 + i) << 8 * i;
+    if (length > content.size() - start)
+        throw wrong(fmt::format("header of {} bytes but only {} bytes follow", length, content.size() - start));
+
+    const Dictionary dictionary(std::string_view(content).substr(start, length));
+    const auto descr = dictionary.quoted("descr");
+    const auto fortran_order = dictionary.boolean("fortran_order");
+    auto shape = dictionary.tuple("shape");
+    if (!descr || !fortran_order || !shape) throw wrong("header lacks a valid 'descr', 'fortran_order' or 'shape'");
+    if (*descr != "<i4" && *descr != "<i8")
+        throw wrong(fmt::format("elements of type '{}'; tokens are '<i4' or '<i8' (int32 or int64)", *descr));
+    if (*fortran_order && shape->size() > 1) throw wrong("Fortran order; save it with numpy.ascontiguousarray");
+
+    const std::size_t size = *descr == "<i4" ? 4 : 8, available = content.size() - start - length;
+    std::size_t count = 1;
+    for (const std::int64_t extent : *shape)
+        if (__builtin_mul_overflow(count, static_cast<std::size_t>(extent), &count)) count = available + 1;
+    if (count > available / size || available != count * size)
+        throw wrong(fmt::format("shape {} needs {} bytes an element, but {} bytes of data follow the header",
+                                shape_literal(*shape), size, available));
+
+    IntegerArray array{std::move(*shape), {}};
+    array.values.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        std::int32_t narrow = 0;
+        std::int64_t wide = 0;
+        const char* at = content.data() + start + length + i * size;
+        if (size == 4)
+            std::memcpy(&narrow, at, size);
+        else
+            std::memcpy(&wide, at, size);
+        array.values.push_back(size == 4 ? narrow : wide);
+    }
+    return array;
+}
+
+}  // namespace kbench

@@ -1,0 +1,29 @@
+// NumPy's .npy files, format 1.0 and 2.0 (NEP 1): outputs are written, token files are read.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include "models/base/precision.h"
+
+namespace kbench {
+
+/// Integers of any shape, flattened in C order.
+struct IntegerArray {
+    std::vector<std::int64_t> shape, values;
+};
+
+/// Writes an array whose last dimension is rows of `shape.back()` elements, `row_stride` elements apart in `data`. fp16
+/// becomes '<f2', bf16 is widened to '<f4' since NumPy has no bf16, fp32 '<f4', fp64 '<f8', int32 '<i4'.
+/// Streams to a temporary file beside `path`, flushes it and renames: `path` is whole or as before. Throws UsageError
+/// when the file cannot be written, MeasurementError when the disk fails or is full on the way.
+void write_npy(const std::filesystem::path& path, std::span<const std::int64_t> shape, DataType type, const void* data,
+               std::int64_t row_stride);
+
+/// Reads an array of int32 or int64, little-endian, C order. Throws UsageError, one line with the file, what was found
+/// and what would be right.
+IntegerArray read_npy_integers(const std::filesystem::path& path);
+
+}  // namespace kbench

@@ -1,0 +1,221 @@
+// Layout arithmetic, allocation and weight loading.
+#include "bench/plan/plan.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "models/base/error.h"
+
+namespace kbench {
+namespace {
+
+constexpr std::int64_t alignment = 256;  // cudaMalloc's, and more than any vector load needs
+
+std::int64_t aligned(std::int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+std::int64_t& of(MemoryPlan& memory, Role role) { return memory.bytes[static_cast<std::size_t>(role)]; }
+
+}  // namespace
+
+Layout lay_out(const Model& model, Precision precision, const std::vector<AssignedStep>& steps,
+               const std::function<std::int64_t(std::size_t, std::size_t)>& packed_bytes,
+               std::int64_t workspace_bytes) {
+    Layout layout;
+    layout.places.resize(model.tensors.size());
+    std::vector<std::size_t> first(model.tensors.size(), std::numeric_limits<std::size_t>::max());
+    std::vector<std::size_t> last(model.tensors.size(), 0);
+    std::vector<bool> plain(model.tensors.size(), false);
+    for (TensorId id = 0; id < model.tensors.size(); ++id) layout.places[id].same_as = id;
+
+    for (std::size_t s = 0; s < steps.size(); ++s) {
+        const Step& step = steps[s].step;
+        const std::vector<Operand> list = operands(step.kind, precision);
+        for (std::size_t i = 0; i < list.size(); ++i) {
+            const TensorId id = step.tensors[i];
+            TensorPlace& place = layout.places[id];
+            if (!place.used) place.operand = list[i];
+            place.used = true;
+            place.resident = model.tensors[id].role == Role::weights || model.tensors[id].resident;
+            place.operand.allocated_rows = std::max(place.operand.allocated_rows, list[i].allocated_rows);
+            place.operand.stride = std::max(place.operand.stride, list[i].stride);
+            first[id] = std::min(first[id], s);
+            last[id] = std::max(last[id], s);
+            if (place.resident) {
+                const std::int64_t packed = packed_bytes(s, i);
+                if (packed > 0)
+                    of(layout.memory, Role::weights) += aligned(packed);
+                else
+                    plain[id] = true;
+            }
+            if (list[i].use == OperandUse::in_place) {
+                const TensorId out = model.ops[step.ops.back()].outputs[0];
+                layout.places[out].same_as = layout.places[id].same_as;
+            }
+        }
+    }
+    // A GEMM may add the residual in place where nobody reads the residual afterwards: no copy, and less memory.
+    for (std::size_t s = 0; s < steps.size(); ++s) {
+        const Step& step = steps[s].step;
+        const auto* gemm = std::get_if<GemmStep>(&step.kind);
+        if (gemm == nullptr || !gemm->residual) continue;
+        const TensorId out = step.tensors.back(), residual = step.tensors[step.tensors.size() - 2];
+        if (last[residual] == s && !layout.places[residual].resident)
+            layout.places[out].same_as = layout.places[residual].same_as;
+    }
+    first[model.tokens] = 0;
+    last[model.tokens] = steps.size();
+    last[model.logits] = steps.size();
+    // What is made in place lives as long as the longer of the two.
+    for (TensorId id = 0; id < model.tensors.size(); ++id) {
+        const TensorId root = layout.places[id].same_as;
+        if (root == id) continue;
+        first[root] = std::min(first[root], first[id]);
+        last[root] = std::max(last[root], last[id]);
+    }
+
+    MemoryPlan resident;  // weights, and what else has memory of its own
+    std::vector<Lifetime> lifetimes;
+    std::vector<TensorId> in_arena;
+    for (TensorId id = 0; id < model.tensors.size(); ++id) {
+        const TensorPlace& place = layout.places[id];
+        if (!place.used) continue;
+        if (place.resident) {
+            if (plain[id]) of(resident, model.tensors[id].role) += aligned(place.operand.bytes());
+        } else if (place.same_as == id) {
+            lifetimes.push_back({place.operand.bytes(), first[id], last[id]});
+            in_arena.push_back(id);
+        }
+    }
+    const ArenaLayout arena = lay_out_arena(lifetimes, alignment);
+    for (std::size_t i = 0; i < in_arena.size(); ++i) layout.places[in_arena[i]].offset = arena.offsets[i];
+    layout.arena_bytes = arena.bytes;
+
+    // The arena is shared over time: tokens, scores and logits count in full, activations get the rest.
+    std::int64_t named = 0;
+    for (const TensorId id : in_arena) {
+        const Role role = model.tensors[id].role;
+        if (role == Role::activations) continue;
+        if (role == Role::scores) {
+            of(layout.memory, role) = std::max(of(layout.memory, role), aligned(layout.places[id].operand.bytes()));
+        } else {
+            of(layout.memory, role) += aligned(layout.places[id].operand.bytes());
+        }
+    }
+    for (const Role role : {Role::tokens, Role::scores, Role::logits}) named += of(layout.memory, role);
+    of(layout.memory, Role::activations) = std::max<std::int64_t>(0, arena.bytes - named);
+    of(layout.memory, Role::scores) -= std::max<std::int64_t>(0, named - arena.bytes);
+    of(layout.memory, Role::workspace) = aligned(workspace_bytes);
+    for (std::size_t role = 0; role < role_count; ++role) layout.memory.bytes[role] += resident.bytes[role];
+    return layout;
+}
+
+std::int64_t largest_batch(const std::function<std::int64_t(std::int64_t)>& bytes_at, std::int64_t available) {
+    if (bytes_at(1) > available) return 0;
+    std::int64_t fits = 1, over = 2;
+    while (bytes_at(over) <= available) {
+        fits = over;
+        over *= 2;
+    }
+    while (over - fits > 1) {
+        const std::int64_t middle = fits + (over - fits) / 2;
+        (bytes_at(middle) <= available ? fits : over) = middle;
+    }
+    return fits;
+}
+
+Plan::Plan(const Model& model, Precision precision, std::vector<AssignedStep> assigned)
+    : model_(&model), precision_(precision) {
+    steps_.reserve(assigned.size());
+    for (const AssignedStep& a : assigned) {
+        PlannedStep planned{a.step, a.provider, nullptr};
+        for (const PlannedStep& other : steps_)
+            if (other.provider == a.provider && other.step.kind == a.step.kind) planned.computation = other.computation;
+        if (!planned.computation) planned.computation = a.provider->make(a.step.kind, precision);
+        steps_.push_back(std::move(planned));
+    }
+    std::size_t workspace = 0;
+    for (const PlannedStep& s : steps_) workspace = std::max(workspace, s.computation->workspace_bytes());
+    layout_ = lay_out(
+        model, precision, assigned,
+        [&](std::size_t s, std::size_t i) {
+            return static_cast<std::int64_t>(steps_[s].computation->packed_bytes(i).value_or(0));
+        },
+        static_cast<std::int64_t>(workspace));
+}
+
+void* Plan::address(TensorId id) const {
+    const TensorPlace& place = layout_.places[id];
+    if (place.resident) return weights_[id].data();
+    return arena_.data() + layout_.places[place.same_as].offset;
+}
+
+void Plan::allocate(Backend& backend, WeightSource& source) {
+    backend_ = &backend;
+    arena_ = DeviceBuffer(backend, static_cast<std::size_t>(layout_.arena_bytes));
+    workspace_ = DeviceBuffer(
+        backend, static_cast<std::size_t>(layout_.memory.bytes[static_cast<std::size_t>(Role::workspace)]));
+    weights_.resize(model_->tensors.size());
+
+    // Which packed forms each weight is wanted in, and whether anyone reads it plain.
+    struct Use {
+        std::size_t step, operand;
+    };
+    std::map<TensorId, std::vector<Use>> packed_uses;
+    std::set<TensorId> plain;
+    for (std::size_t s = 0; s < steps_.size(); ++s)
+        for (std::size_t i = 0; i < steps_[s].step.tensors.size(); ++i) {
+            const TensorId id = steps_[s].step.tensors[i];
+            if (!layout_.places[id].resident) continue;
+            if (steps_[s].computation->packed_bytes(i))
+                packed_uses[id].push_back({s, i});
+            else
+                plain.insert(id);
+        }
+
+    pointers_.resize(steps_.size());
+    for (std::size_t s = 0; s < steps_.size(); ++s) pointers_[s].assign(steps_[s].step.tensors.size(), nullptr);
+    std::vector<std::byte> staging;
+    for (TensorId id = 0; id < model_->tensors.size(); ++id) {
+        const TensorPlace& place = layout_.places[id];
+        if (!place.used || !place.resident) continue;
+        const Tensor& tensor = model_->tensors[id];
+        const auto bytes = static_cast<std::size_t>(place.operand.bytes());
+        std::byte* host = nullptr;
+        if (plain.contains(id)) {
+            weights_[id] = DeviceBuffer(backend, bytes);
+            host = static_cast<std::byte*>(backend.host_view(weights_[id].data()));
+        }
+        if (host == nullptr) {
+            if (staging.size() < bytes) staging.resize(bytes);
+            host = staging.data();
+        }
+        const std::int64_t padding = place.operand.allocated_rows - tensor.rows;
+        source.read(tensor, place.operand.type, host, place.operand.stride);
+        const std::size_t row_bytes = static_cast<std::size_t>(place.operand.stride) * size_of(place.operand.type);
+        std::fill_n(host + static_cast<std::size_t>(tensor.rows) * row_bytes,
+                    static_cast<std::size_t>(padding) * row_bytes, std::byte{0});
+        if (plain.contains(id) && backend.host_view(weights_[id].data()) == nullptr)
+            backend.upload(weights_[id].data(), host, bytes);
+        for (const Use& use : packed_uses[id]) {
+            const Computation& computation = *steps_[use.step].computation;
+            packed_.emplace_back(backend, *computation.packed_bytes(use.operand));
+            computation.pack(use.operand, host, packed_.back().data());
+            pointers_[use.step][use.operand] = packed_.back().data();
+        }
+    }
+    for (std::size_t s = 0; s < steps_.size(); ++s)
+        for (std::size_t i = 0; i < pointers_[s].size(); ++i)
+            if (pointers_[s][i] == nullptr) pointers_[s][i] = address(steps_[s].step.tensors[i]);
+}
+
+void Plan::set_tokens(const std::vector<std::int32_t>& tokens) {
+    backend_->upload(address(model_->tokens), tokens.data(), tokens.size() * sizeof(std::int32_t));
+}
+
+void Plan::run_step(std::size_t index, void* stream) const {
+    steps_[index].computation->run(pointers_[index], workspace_.data(), stream);
+}
+
+}  // namespace kbench

@@ -1,0 +1,87 @@
+// A plan: the steps of a model assigned to providers, with their memory. Laid out on paper first (Layout), so that the
+// peak is known before anything is allocated; then allocated, filled with weights, and run.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analysis/result/result.h"
+#include "bench/device/backend.h"
+#include "bench/plan/arena.h"
+#include "bench/plan/data/weights.h"
+#include "bench/plan/fuse.h"
+
+namespace kbench {
+
+/// Where one tensor will lie.
+struct TensorPlace {
+    Operand operand;  ///< type, shape and stride, as its steps want it
+    bool used = false;
+    bool resident = false;    ///< in memory of its own, filled by a WeightSource: a weight, or what says so itself
+    std::int64_t offset = 0;  ///< in the arena, for all others
+    TensorId same_as;         ///< another tensor's place, for outputs made in place; itself otherwise
+};
+
+/// One step with its computation, shared by all steps of the same kind, and where it finds its operands.
+struct PlannedStep {
+    Step step;
+    Provider* provider;
+    std::shared_ptr<Computation> computation;
+};
+
+/// Memory on paper.
+struct Layout {
+    std::vector<TensorPlace> places;
+    std::int64_t arena_bytes = 0;
+    MemoryPlan memory;
+};
+
+/// Places of all tensors. `packed_bytes(step, operand)` is what a computation wants for a packed weight (0: plain), and
+/// `workspace_bytes` the largest workspace of any step.
+Layout lay_out(const Model& model, Precision precision, const std::vector<AssignedStep>& steps,
+               const std::function<std::int64_t(std::size_t step, std::size_t operand)>& packed_bytes,
+               std::int64_t workspace_bytes);
+
+/// The largest batch whose plan fits into `available` bytes, by the layout's own arithmetic; 0 when not even one does.
+/// `bytes_at` gives the total for a batch and must not decrease.
+std::int64_t largest_batch(const std::function<std::int64_t(std::int64_t batch)>& bytes_at, std::int64_t available);
+
+class Plan {
+  public:
+    /// Makes each distinct computation once (this may measure GEMM algorithms) and lays memory out.
+    Plan(const Model& model, Precision precision, std::vector<AssignedStep> steps);
+
+    const Model& model() const { return *model_; }
+    Precision precision() const { return precision_; }
+    const std::vector<PlannedStep>& steps() const { return steps_; }
+    const Layout& layout() const { return layout_; }
+
+    /// Allocates, then reads every weight once from `source`, packing it where its step wants that.
+    void allocate(Backend& backend, WeightSource& source);
+    void set_tokens(const std::vector<std::int32_t>& tokens);
+
+    /// Enqueues step `index` on `stream`.
+    void run_step(std::size_t index, void* stream) const;
+
+    void* tokens() const { return address(model_->tokens); }
+    void* logits() const { return address(model_->logits); }
+    const Operand& logits_operand() const { return layout_.places[model_->logits].operand; }
+
+  private:
+    void* address(TensorId id) const;
+
+    const Model* model_;
+    Precision precision_;
+    std::vector<PlannedStep> steps_;
+    Layout layout_;
+    Backend* backend_ = nullptr;
+    DeviceBuffer arena_, workspace_;
+    std::vector<DeviceBuffer> weights_;  ///< of resident tensors, by tensor; empty where only packed forms are needed
+    std::vector<DeviceBuffer> packed_;
+    std::vector<std::vector<void*>> pointers_;  ///< by step, parallel to its operands
+};
+
+}  // namespace kbench

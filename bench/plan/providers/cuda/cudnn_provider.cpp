@@ -1,0 +1,256 @@
+// Provider `cudnn`: attention, layer norm and softmax of NVIDIA's cuDNN, to compare with, only on request.
+// Attention and layer norm are graphs of cuDNN's, built through the headers of cudnn-frontend, softmax is a plain call.
+#define CUDNN_FRONTEND_SKIP_JSON_LIB  // nothing here is serialised, and half of the time to compile is saved
+#include <cudnn_frontend.h>
+#include <fmt/format.h>
+
+#include <limits>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "bench/plan/provider.h"
+#include "bench/plan/providers/cuda/cudnn_library.h"
+#include "models/base/error.h"
+#include "models/base/format.h"
+
+namespace kbench {
+namespace {
+
+namespace fe = cudnn_frontend;
+using Graph = fe::graph::Graph;
+using Handle = std::shared_ptr<cudnnContext>;
+
+constexpr std::int64_t workspace_limit_bytes = std::int64_t{64} << 20;
+
+void check(cudnnStatus_t status, const char* call) {
+    if (status != CUDNN_STATUS_SUCCESS)
+        throw DeviceError(fmt::format("{}: {} ({})", call, cudnnGetErrorString(status), static_cast<int>(status)));
+}
+
+/// cuDNN's messages have several lines, errors of kbench one.
+std::string message_of(fe::error_t error) {
+    std::string text = one_line(error.get_message());
+    while (text.ends_with(' ')) text.pop_back();
+    return text;
+}
+
+void accept(fe::error_t error, const char* what) {
+    if (error.is_bad()) throw Unsupported(fmt::format("cuDNN's {}: {}", what, message_of(std::move(error))));
+}
+
+Handle make_handle() {
+    cudnnHandle_t handle = nullptr;
+    check(cudnnCreate(&handle), "cudnnCreate");
+    return {handle, [](cudnnHandle_t h) { cudnnDestroy(h); }};
+}
+
+fe::DataType_t graph_type(Precision precision) {
+    switch (storage_type(precision)) {
+        case DataType::fp16: return fe::DataType_t::HALF;
+        case DataType::bf16: return fe::DataType_t::BFLOAT16;
+        default: return fe::DataType_t::FLOAT;
+    }
+}
+
+/// A tensor of a graph: a part of an operand, `offset` elements behind its beginning.
+struct Binding {
+    std::size_t operand;
+    std::int64_t offset = 0;
+};
+
+/// A graph and what its tensors are bound to; a tensor's uid is its place among the bindings.
+class GraphBuilder {
+  public:
+    explicit GraphBuilder(Precision precision)
+        : graph(std::make_shared<Graph>()), element_bytes(size_of(storage_type(precision))) {
+        graph->set_io_data_type(graph_type(precision))
+            .set_intermediate_data_type(fe::DataType_t::FLOAT)
+            .set_compute_data_type(fe::DataType_t::FLOAT);
+    }
+    using Numbers = std::vector<std::int64_t>;
+    std::shared_ptr<fe::graph::Tensor_attributes> input(const char* name, Binding binding, const Numbers& dimensions,
+                                                        const Numbers& strides) {
+        return graph->tensor(fe::graph::Tensor_attributes()
+                                 .set_name(name)
+                                 .set_dim(dimensions)
+                                 .set_stride(strides)
+                                 .set_uid(bind(binding)));
+    }
+    void output(fe::graph::Tensor_attributes& tensor, Binding binding, const Numbers& dimensions,
+                const Numbers& strides) {
+        tensor.set_output(true).set_dim(dimensions).set_stride(strides).set_uid(bind(binding));
+    }
+
+    std::shared_ptr<Graph> graph;
+    std::size_t element_bytes;
+    std::vector<Binding> bindings;
+
+  private:
+    std::int64_t bind(Binding binding) {
+        bindings.push_back(binding);
+        return static_cast<std::int64_t>(bindings.size()) - 1;
+    }
+};
+
+/// The first plan of cuDNN's heuristics that supports the graph within the workspace.
+class GraphComputation final : public Computation {
+  public:
+    GraphComputation(Handle handle, GraphBuilder builder, const char* what)
+        : handle_(std::move(handle)), built_(std::move(builder)) {
+        Graph& graph = *built_.graph;
+        accept(graph.validate(), what);
+        accept(graph.build_operation_graph(handle_.get()), what);
+        accept(graph.create_execution_plans({fe::HeurMode_t::A}), what);
+        graph.deselect_workspace_greater_than(workspace_limit_bytes);
+        accept(graph.check_support(), what);
+        accept(graph.build_plans(fe::BuildPlanPolicy_t::HEURISTICS_CHOICE), what);
+        accept(graph.get_workspace_size(workspace_bytes_), what);
+        std::string plan;
+        accept(graph.get_plan_name(plan), what);
+        implementation_ = fmt::format("cudnn {}, {}", what, plan);
+    }
+    std::string implementation() const override { return implementation_; }
+    std::size_t workspace_bytes() const override { return static_cast<std::size_t>(workspace_bytes_); }
+    void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
+        std::unordered_map<std::int64_t, void*> memory;
+        for (std::size_t uid = 0; uid < built_.bindings.size(); ++uid) {
+            const auto& [operand, offset] = built_.bindings[uid];
+            memory[static_cast<std::int64_t>(uid)] =
+                static_cast<std::byte*>(pointers[operand]) + static_cast<std::size_t>(offset) * built_.element_bytes;
+        }
+        check(cudnnSetStream(handle_.get(), static_cast<cudaStream_t>(stream)), "cudnnSetStream");
+        if (fe::error_t error = built_.graph->execute(handle_.get(), memory, workspace); error.is_bad())
+            throw DeviceError(fmt::format("{}: {}", implementation_, message_of(std::move(error))));
+    }
+
+  private:
+    Handle handle_;
+    GraphBuilder built_;
+    std::int64_t workspace_bytes_ = 0;
+    std::string implementation_;
+};
+
+std::unique_ptr<Computation> attention(const Attention& op, Precision precision, Handle handle) {
+    const auto& [batch, heads, seq, head_size] = op.shape;
+    const std::int64_t width = heads * head_size;
+    GraphBuilder builder(precision);
+    const GraphBuilder::Numbers dimensions{batch, heads, seq, head_size};
+    const GraphBuilder::Numbers in_qkv{seq * 3 * width, head_size, 3 * width, 1};
+    const auto q = builder.input("q", {0, 0}, dimensions, in_qkv);
+    const auto k = builder.input("k", {0, width}, dimensions, in_qkv);
+    const auto v = builder.input("v", {0, 2 * width}, dimensions, in_qkv);
+    const auto options = fe::graph::SDPA_attributes()
+                             .set_name("attention")
+                             .set_generate_stats(false)
+                             .set_causal_mask(true)
+                             .set_attn_scale(static_cast<float>(op.scale));
+    const auto outputs = builder.graph->sdpa(q, k, v, options);
+    builder.output(*outputs[0], {1}, dimensions, {seq * width, head_size, width, 1});
+    return std::make_unique<GraphComputation>(std::move(handle), std::move(builder), "attention");
+}
+
+std::unique_ptr<Computation> layer_norm(const LayerNorm& op, Precision precision, Handle handle) {
+    GraphBuilder builder(precision);
+    const GraphBuilder::Numbers dimensions{op.rows, op.width, 1, 1}, strides{op.width, 1, op.width, op.width};
+    const GraphBuilder::Numbers of_vector{1, op.width, 1, 1};
+    const auto x = builder.input("x", {0}, dimensions, strides);
+    const auto weight = builder.input("weight", {1}, of_vector, strides);
+    const auto bias = builder.input("bias", {2}, of_vector, strides);
+    auto epsilon = builder.graph->tensor(static_cast<float>(op.epsilon));
+    const auto options =
+        fe::graph::Layernorm_attributes().set_forward_phase(fe::NormFwdPhase_t::INFERENCE).set_epsilon(epsilon);
+    const auto outputs = builder.graph->layernorm(x, weight, bias, options);
+    builder.output(*outputs[0], {3}, dimensions, strides);
+    return std::make_unique<GraphComputation>(std::move(handle), std::move(builder), "layer norm");
+}
+
+cudnnDataType_t tensor_type(Precision precision) {
+    switch (storage_type(precision)) {
+        case DataType::fp16: return CUDNN_DATA_HALF;
+        case DataType::bf16: return CUDNN_DATA_BFLOAT16;
+        case DataType::fp64: return CUDNN_DATA_DOUBLE;
+        default: return CUDNN_DATA_FLOAT;
+    }
+}
+
+/// Each row an image of `width` channels.
+std::unique_ptr<Computation> softmax(const Softmax& op, Precision precision, Handle handle) {
+    cudnnTensorDescriptor_t raw = nullptr;
+    check(cudnnCreateTensorDescriptor(&raw), "cudnnCreateTensorDescriptor");
+    const std::shared_ptr<cudnnTensorStruct> rows(raw,
+                                                  [](cudnnTensorDescriptor_t d) { cudnnDestroyTensorDescriptor(d); });
+    check(cudnnSetTensor4dDescriptor(raw, CUDNN_TENSOR_NCHW, tensor_type(precision), static_cast<int>(op.rows),
+                                     static_cast<int>(op.width), 1, 1),
+          "cudnnSetTensor4dDescriptor");
+    const auto run = [handle, rows, fp64 = precision == Precision::fp64](OperandCursor in, void*, void* stream) {
+        const void* scores = in.next();
+        void* probabilities = in.next();
+        const float one = 1, zero = 0;
+        const double one_fp64 = 1, zero_fp64 = 0;
+        const void* alpha = fp64 ? static_cast<const void*>(&one_fp64) : &one;
+        const void* beta = fp64 ? static_cast<const void*>(&zero_fp64) : &zero;
+        check(cudnnSetStream(handle.get(), static_cast<cudaStream_t>(stream)), "cudnnSetStream");
+        check(cudnnSoftmaxForward(handle.get(), CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_INSTANCE, alpha, rows.get(),
+                                  scores, beta, rows.get(), probabilities),
+              "cudnnSoftmaxForward");
+    };
+    // In 16 bits it comes out further off than one rounding allows, and always within two.
+    const int roundings = size_of(storage_type(precision)) == 2 ? 2 : 1;
+    return make_computation("cudnnSoftmaxForward", run, roundings);
+}
+
+std::string refusal(const Attention& op, Precision precision) {
+    const std::int64_t head_size = op.shape.head_size;
+    if (precision != Precision::fp16 && precision != Precision::bf16) return "its attention computes fp16 and bf16";
+    // "d must be a multiple of 8, at most 256 on Hopper": cuDNN's documentation of scaled dot product attention.
+    if (head_size % 8 != 0 || head_size > 256)
+        return fmt::format("head size {}: its attention takes multiples of 8 up to 256", head_size);
+    return "";
+}
+std::string refusal(const NormStep& step, Precision precision) {
+    if (step.pre_bias || step.residual || step.keep_sum) return "its layer norm adds nothing to what it normalises";
+    if (precision == Precision::fp64) return "its layer norm computes no fp64";
+    return "";
+}
+std::string refusal(const Softmax& op, Precision precision) {
+    if (scores_type(op.upcast, precision) != storage_type(precision))
+        return "its softmax stores the type that it reads, and the scores are fp32";
+    if (op.rows * op.width > std::numeric_limits<int>::max())
+        return fmt::format("{} scores: its softmax takes less than 2^31", op.rows * op.width);
+    return "";
+}
+template <class Kind>
+std::string refusal(const Kind& kind, Precision) {
+    return fmt::format("has no {}", op_name(kind));
+}
+
+class Cudnn final : public Provider {
+  public:
+    std::string_view name() const override { return "cudnn"; }
+    bool on_request_only() const override { return true; }
+    std::int64_t workspace_limit() const override { return workspace_limit_bytes; }
+
+    std::string unsupported(const StepKind& kind, Precision precision) const override {
+        std::string reason = std::visit([&](const auto& step) { return refusal(step, precision); }, kind);
+        return reason.empty() ? cudnn_unavailable() : reason;
+    }
+
+    std::unique_ptr<Computation> make(const StepKind& kind, Precision precision) override {
+        if (const std::string reason = unsupported(kind, precision); !reason.empty()) throw Unsupported(reason);
+        if (handle_ == nullptr) handle_ = make_handle();
+        if (const auto* op = std::get_if<Attention>(&kind)) return attention(*op, precision, handle_);
+        if (const auto* step = std::get_if<NormStep>(&kind)) return layer_norm(step->norm, precision, handle_);
+        return softmax(std::get<Softmax>(kind), precision, handle_);
+    }
+
+  private:
+    Handle handle_;  ///< from the first computation on
+};
+
+}  // namespace
+
+std::unique_ptr<Provider> make_cudnn(const ProviderContext&) { return std::make_unique<Cudnn>(); }
+
+}  // namespace kbench

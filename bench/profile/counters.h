@@ -1,0 +1,41 @@
+// Which hardware counters a run asks for, resolved to metrics of a chip; and from counters' values to metrics'. Knows
+// no device.
+#pragma once
+
+#include <limits>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analysis/result/result.h"
+#include "bench/profile/metric_sets.h"
+
+namespace kbench {
+
+/// What to count. Nothing when both lists are empty.
+struct CounterRequest {
+    std::vector<std::string> sets{"core"};  ///< of `kbench list metrics`; "full" is all of them
+    std::vector<std::string> metrics;       ///< by kbench's name or, as dram__bytes_read.sum, by the chip's
+    bool required = false;                  ///< asked for by name: a run that cannot count has failed
+    std::size_t most_steps =
+        std::numeric_limits<std::size_t>::max();  ///< count the last so many; others have no values
+
+    bool nothing() const { return sets.empty() && metrics.empty(); }
+};
+
+/// The metrics that `request` means, each once: those of the sets in order, then single ones. A name with "__" that
+/// kbench has no word for is taken for a counter of the chip. Throws UsageError with the nearest names.
+std::vector<Metric> requested_metrics(const MetricSets& sets, const CounterRequest& request);
+
+/// How a result describes `metrics`.
+std::vector<CountedMetric> describe_metrics(std::span<const Metric> metrics);
+
+/// The metrics' values from those of `counters`; a metric is left out where one of its counters has no finite value.
+std::map<std::string, double> metric_values(std::span<const Metric> metrics, std::span<const std::string> counters,
+                                            std::span<const double> values);
+
+/// Throws DeviceError with the reason when `request` names counters and some finished point has none.
+void require_counted(std::span<const Point> points, const CounterRequest& request);
+
+}  // namespace kbench

@@ -1,0 +1,71 @@
+// CUPTI's range profiler: hardware counters of ranges of work, replayed by the caller until every counter was
+// collected.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bench/profile/cuda/cupti_host.h"
+
+struct CUpti_RangeProfiler_Object;
+
+namespace kbench::cuda {
+
+/// What the driver lets this process count on the GPU with CUDA's number `device`, for CuptiHost. Throws DeviceError
+/// with the reason and the fix where that is nothing (no permission, a virtual GPU, ...).
+std::vector<std::uint8_t> counter_availability(int device);
+
+/// What the ranges of a pass are.
+enum class RangeOf {
+    /// Each kernel, as long as Nsight Compute has it. Copies and fills have no range.
+    kernel,
+    /// Each call, with all that it enqueues. Up to tens of microseconds longer than its kernels: CUPTI begins and ends
+    /// such a range with work of its own on a GPU that is idle meanwhile.
+    call,
+};
+
+/// Counts `counters` in ranges of the current context. One at a time in a process.
+class RangeProfiler {
+  public:
+    /// `ranges`: how many there are in a pass. Throws DeviceError.
+    RangeProfiler(int device, const std::string& chip, const std::vector<std::string>& counters, RangeOf range_of,
+                  std::size_t ranges);
+    ~RangeProfiler();
+    RangeProfiler(const RangeProfiler&) = delete;
+    RangeProfiler& operator=(const RangeProfiler&) = delete;
+
+    std::size_t passes() const { return passes_; }
+    const std::vector<std::string>& counters() const { return counters_; }
+
+    /// Runs all passes. `before_pass` is called outside the counting; then `run` so many times, which must enqueue the
+    /// same work in every pass. Throws DeviceError, also where that made another number of ranges than announced.
+    void collect(const std::function<void(std::size_t pass)>& before_pass, std::size_t calls,
+                 const std::function<void(std::size_t call)>& run);
+
+    /// Values of one range after collect(), in order of the calls or the kernels' launches, parallel to counters(); not
+    /// a number where the counter has none.
+    std::vector<double> values(std::size_t range) const;
+
+  private:
+    void configure();
+    void start();
+    bool stop();
+    void push(std::size_t range);
+    void pop();
+    void decode();
+
+    int device_;
+    RangeOf range_of_;
+    std::size_t ranges_;
+    std::vector<std::string> counters_;
+    std::size_t passes_ = 0;
+    CuptiHost host_;
+    CUpti_RangeProfiler_Object* profiler_ = nullptr;
+    std::vector<std::uint8_t> config_, data_;
+    std::vector<std::size_t> index_of_range_;  ///< in the counter data
+};
+
+}  // namespace kbench::cuda

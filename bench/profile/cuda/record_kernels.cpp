@@ -1,0 +1,181 @@
+// Runs with and without records in turn; records to steps by graph node; medians over the runs.
+#include "bench/profile/cuda/record_kernels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "bench/profile/cuda/activity.h"
+#include "kernels/check.h"
+#include "kernels/spin.h"
+#include "models/base/error.h"
+
+namespace kbench::cuda {
+namespace {
+
+using Records = std::vector<KernelRecord>;
+
+double us(std::uint64_t from_ns, std::uint64_t to_ns) {
+    return static_cast<double>(static_cast<std::int64_t>(to_ns - from_ns)) * 1e-3;
+}
+
+double median(const std::vector<double>& values) { return summarise(values).median; }
+
+/// The records of the last of `launches` equal launches.
+Records last_launch(Records records, int launches) {
+    const auto count = static_cast<std::size_t>(launches);
+    if (records.empty() || records.size() % count != 0)
+        throw DeviceError(fmt::format("CUPTI recorded {} kernels of {} equal launches", records.size(), launches));
+    records.erase(records.begin(), records.end() - static_cast<std::ptrdiff_t>(records.size() / count));
+    return records;
+}
+
+/// The records of one launch of the graph, by step: nodes of the graph are numbered as they were captured. A node that
+/// fills memory may run as a kernel, and a step may have more of them than it launched.
+std::vector<Records> by_step(Records records, const std::vector<CapturedWork>& work) {
+    std::size_t nodes = 0;
+    std::vector<std::size_t> step_of_node;
+    for (std::size_t s = 0; s < work.size(); ++s) {
+        nodes += work[s].nodes;
+        step_of_node.resize(nodes, s);
+    }
+    const std::uint64_t first = std::ranges::min(records, {}, &KernelRecord::graph_node).graph_node;
+    std::vector<Records> steps(work.size());
+    for (KernelRecord& record : records) {
+        const std::uint64_t node = record.graph_node - first;
+        if (record.graph_node == 0 || node >= nodes)
+            throw DeviceError(fmt::format("CUPTI gave kernel {} the graph node {}, {} after the first of {} nodes",
+                                          record.launch.short_name, record.graph_node, node, nodes));
+        steps[step_of_node[node]].push_back(std::move(record));
+    }
+    for (std::size_t s = 0; s < steps.size(); ++s)
+        if (steps[s].size() < work[s].launches.size())
+            throw DeviceError(fmt::format("CUPTI recorded {} kernels of step {}, which launches {}", steps[s].size(), s,
+                                          work[s].launches.size()));
+    return steps;
+}
+
+/// The kernels of one step as the median of all runs: of their times and of the gaps before them.
+std::vector<KernelResult> median_kernels(const std::vector<std::vector<Records>>& runs, std::size_t step) {
+    std::vector<KernelResult> kernels;
+    for (std::size_t k = 0; k < runs.front()[step].size(); ++k) {
+        std::vector<double> time_us, gap_us;
+        for (const std::vector<Records>& run : runs) {
+            if (run[step].size() <= k) throw DeviceError(fmt::format("step {} ran other kernels each time", step));
+            const KernelRecord& record = run[step][k];
+            time_us.push_back(us(record.start_ns, record.end_ns));
+            const KernelRecord* before = k > 0 ? &run[step][k - 1] : step > 0 ? &run[step - 1].back() : nullptr;
+            if (before != nullptr) gap_us.push_back(us(before->end_ns, record.start_ns));
+        }
+        KernelResult& kernel = kernels.emplace_back(runs.front()[step][k].launch);
+        kernel.time_us = median(time_us);
+        kernel.gap_us = gap_us.empty() ? 0 : median(gap_us);
+    }
+    return kernels;
+}
+
+/// Graphs of kernels of one length each, about 2, 5 and 20 microseconds, timed with and without records in turn.
+class Chains {
+  public:
+    Chains(cudaStream_t stream, int multiprocessors) : stream_(stream) {
+        spin(1, multiprocessors, stream);  // loads the kernel
+        KBENCH_CUDA(cudaStreamSynchronize(stream));
+        for (const std::int64_t cycles : {2000, 8000, 36000})
+            chains_.push_back({Graph(stream,
+                                     [&] {
+                                         for (int k = 0; k < kernels; ++k) spin(cycles, multiprocessors, stream);
+                                     }),
+                               {},
+                               {},
+                               {}});
+    }
+
+    void time_plain() {
+        for (Chain& chain : chains_)
+            chain.plain_us.push_back(last_launch_ms(stream_, chain.graph, launches) * 1e3 / kernels);
+    }
+
+    void time_recorded(ActivityRecorder& recorder) {
+        for (Chain& chain : chains_) {
+            last_launch_ms(stream_, chain.graph, launches);
+            const Records records = last_launch(recorder.take(), launches);
+            std::vector<double> recorded;
+            for (const KernelRecord& record : records) recorded.push_back(us(record.start_ns, record.end_ns));
+            chain.recorded_us.push_back(median(recorded));
+            chain.profiled_us.push_back(us(records.front().start_ns, records.back().start_ns) /
+                                        static_cast<double>(records.size() - 1));
+        }
+    }
+
+    std::vector<RecordInflation> inflation() const {
+        std::vector<RecordInflation> result;
+        for (const Chain& chain : chains_)
+            result.push_back({median(chain.plain_us), median(chain.recorded_us), median(chain.profiled_us)});
+        return result;
+    }
+
+  private:
+    struct Chain {
+        Graph graph;
+        std::vector<double> plain_us, recorded_us, profiled_us;
+    };
+    static constexpr int kernels = 100, launches = 3;
+
+    cudaStream_t stream_;
+    std::vector<Chain> chains_;
+};
+
+/// How long each run with or without records lasts; its last forward counts. Long enough for the power limit to treat
+/// both kinds alike, short enough that what drifts meets both.
+constexpr double burst_s = 0.1;
+
+/// Fewer runs than were asked for are made when those would take longer than this.
+constexpr double most_s = 10;
+constexpr int fewest_runs = 3;
+
+int launches_in(double seconds, double forward_ms) {
+    if (forward_ms > long_launch_ms) return 1;
+    return 1 + std::clamp(static_cast<int>(seconds * 1e3 / forward_ms), 1, 1000);
+}
+
+}  // namespace
+
+StepKernels record_kernels(cudaStream_t stream, const Graph& forward, const std::vector<CapturedWork>& work,
+                           int multiprocessors, int runs, double warm_up_s) {
+    double forward_ms = last_launch_ms(stream, forward, 1);
+    if (forward_ms <= long_launch_ms) forward_ms = last_launch_ms(stream, forward, 2);
+    last_launch_ms(stream, forward, launches_in(warm_up_s, forward_ms));
+    const int launches = launches_in(std::min(burst_s, warm_up_s), forward_ms);
+    const int runs_in_time = static_cast<int>(most_s * 1e3 / (2 * launches * forward_ms));
+    runs = std::min(runs, std::max(fewest_runs, runs_in_time));
+    std::vector<double> profiled_ms, unprofiled_ms;
+    std::vector<std::vector<Records>> recorded;
+    for (int run = 0; run < runs; ++run) {
+        unprofiled_ms.push_back(last_launch_ms(stream, forward, launches));
+        ActivityRecorder recorder;
+        profiled_ms.push_back(last_launch_ms(stream, forward, launches));
+        recorded.push_back(by_step(last_launch(recorder.take(), launches), work));
+    }
+    Chains chains(stream, multiprocessors);
+    for (int run = 0; run < runs; ++run) {
+        chains.time_plain();
+        ActivityRecorder recorder;
+        chains.time_recorded(recorder);
+    }
+    StepKernels result;
+    result.run.runs = runs;
+    result.run.profiled_ms = median(profiled_ms);
+    result.run.unprofiled_ms = median(unprofiled_ms);
+    for (std::size_t s = 0; s < work.size(); ++s) {
+        result.by_step.push_back(median_kernels(recorded, s));
+        for (const KernelResult& kernel : result.by_step.back()) {
+            result.run.kernels_ms += kernel.time_us * 1e-3;
+            result.run.gaps_ms += kernel.gap_us * 1e-3;
+        }
+    }
+    result.run.inflation = chains.inflation();
+    return result;
+}
+
+}  // namespace kbench::cuda

@@ -1,0 +1,62 @@
+// Metric sets as data: kbench's names for a chip's counters, read from bench/profile/metrics/*.txt (one file a chip
+// family, embedded in the binary). Knows neither CUDA nor CUPTI; whether a chip has a counter, and in how many passes a
+// set is collected, is bench/profile/cuda/cupti_host.h's to say.
+//
+// A line of a file, its fields divided by blanks:
+//     set  metric  unit  COUNTER [+ COUNTER...]  # what it is
+//     set  metric  unit  - why this chip has none  # what it is
+// COUNTER is a metric as CUPTI spells it; the metric's value is the sum of its counters. A metric may be in several
+// sets. Empty lines and lines that begin with # say nothing to the program.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kbench {
+
+struct Metric {
+    std::string set;
+    std::string name;
+    std::string unit;
+    std::vector<std::string> counters;  ///< added up; empty where the chip has none
+    std::string unavailable;            ///< why it has none
+    std::string what;
+
+    bool available() const { return !counters.empty(); }
+};
+
+/// The metrics of one chip family.
+class MetricSets {
+  public:
+    /// Throws UsageError "source:line: what is wrong; what would be right".
+    static MetricSets parse(std::string_view text, std::string_view source);
+
+    std::span<const Metric> metrics() const { return metrics_; }
+    /// In the order of the file.
+    std::vector<std::string> sets() const;
+    /// Throws UsageError with the nearest names when there is no such set.
+    std::span<const Metric> set(std::string_view name) const;
+    /// By kbench's name; a metric in several sets is the same in each. Throws UsageError with the nearest names.
+    const Metric& find(std::string_view name) const;
+
+  private:
+    std::vector<Metric> metrics_;  // those of a set stand together
+};
+
+/// What to ask of CUPTI for `metrics`: each counter once.
+std::vector<std::string> counters_of(std::span<const Metric> metrics);
+
+/// The chips that kbench has metrics for, as CUPTI spells them.
+std::vector<std::string> metric_chips();
+/// The metrics of `chip`, such as "GH100". Throws UsageError with the nearest names for a chip without.
+const MetricSets& metric_sets(std::string_view chip);
+
+/// The embedded files.
+struct MetricFile {
+    std::string_view name, text;
+};
+std::span<const MetricFile> metric_files();
+
+}  // namespace kbench

@@ -1,0 +1,41 @@
+// The edit distance, row by row, and the choice of the nearest names.
+#include "models/base/nearest.h"
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+#include <utility>
+
+namespace kbench {
+namespace {
+
+bool same_letter(char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+}
+
+}  // namespace
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        std::size_t diagonal = std::exchange(row[0], i);
+        for (std::size_t j = 1; j <= b.size(); ++j) {
+            const std::size_t replaced = diagonal + (same_letter(a[i - 1], b[j - 1]) ? 0 : 1);
+            diagonal = row[j];
+            row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+        }
+    }
+    return row.back();
+}
+
+std::vector<std::string> nearest_names(std::string_view name, std::span<const std::string> names, std::size_t count) {
+    std::vector<std::pair<std::size_t, std::size_t>> order;  // distance, index
+    for (std::size_t i = 0; i < names.size(); ++i) order.emplace_back(edit_distance(name, names[i]), i);
+    std::ranges::sort(order);
+    std::vector<std::string> nearest;
+    for (std::size_t i = 0; i < std::min(count, order.size()); ++i) nearest.push_back(names[order[i].second]);
+    return nearest;
+}
+
+}  // namespace kbench

@@ -1,0 +1,24 @@
+// See values.h.
+#include "models/base/values.h"
+
+#include <sstream>
+
+namespace kbench {
+
+std::vector<std::string> split(const std::string& text) {
+    std::vector<std::string> parts;
+    std::stringstream stream(text);
+    for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
+    return parts;
+}
+
+std::string word(std::string_view option, const std::string& text, std::span<const std::string_view> allowed) {
+    std::string list;
+    for (const std::string_view candidate : allowed) {
+        if (candidate == text) return text;
+        list += fmt::format("{}{}", list.empty() ? "" : ", ", candidate);
+    }
+    throw UsageError(fmt::format("{} '{}': must be one of {}", option, text, list));
+}
+
+}  // namespace kbench

@@ -1,0 +1,37 @@
+// Values that people type: parsed, or refused in one line that says what would be right.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/base/error.h"
+
+namespace kbench {
+
+/// The parts of a comma-separated list.
+std::vector<std::string> split(const std::string& text);
+
+/// A number of at least `least`; `what` names the kind of number in the error.
+template <class T>
+T number(std::string_view option, const std::string& text, T least, std::string_view what) {
+    T value{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size() || !(value >= least))
+        throw UsageError(fmt::format("{} '{}': must be {} of at least {}", option, text, what, least));
+    return value;
+}
+
+/// One of a few words.
+std::string word(std::string_view option, const std::string& text, std::span<const std::string_view> allowed);
+inline std::string word(std::string_view option, const std::string& text,
+                        std::initializer_list<std::string_view> allowed) {
+    return word(option, text, std::span(allowed.begin(), allowed.size()));
+}
+
+}  // namespace kbench

@@ -1,0 +1,297 @@
+// Expectations on synthetic machines, where the answer is known: steps that one roof bounds scale with that roof.
+#include "analysis/compare/what_if.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/report/what_if.h"
+#include "tests/analysis/example_result.h"
+#include "tests/analysis/golden.h"
+
+namespace kbench {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+using Values = std::vector<std::pair<const char*, double>>;
+
+WhatIfMachine measured(const char* name, const Values& values, std::string_view backend = "cuda",
+                       double l2_bytes = 5e7) {
+    CeilingRun run;
+    for (const auto& [ceiling, value] : values) {
+        run.ceilings.emplace_back().name = ceiling;
+        run.ceilings.back().value = Quantity::measured(value);
+    }
+    return {name, Roofs(run, backend), {}, {}, l2_bytes};
+}
+
+MachineFile sheet(const Values& values) {
+    MachineFile file;
+    file.id = file.name = "paper";
+    file.kind = "gpu";
+    for (const auto& [ceiling, value] : values) file.roofs.push_back({ceiling, value, "a datasheet"});
+    return file;
+}
+
+constexpr double dram = 1000, tensor = 100, plain = 10;  // GB/s, TFLOP/s
+const Values here_roofs = {{"dram_read", dram}, {"fp16_tensor", tensor}, {"fp32_plain", plain}};
+
+/// A point whose steps are given by FLOPs, bytes and time; the end to end time is their sum unless it is given.
+class WhatIfTest : public testing::Test {
+  protected:
+    WhatIfTest() {
+        point_.model = "synthetic";
+        point_.backend = "cuda";
+        point_.batch = 1;
+        point_.seq = 128;
+        point_.precision = Precision::fp16;
+    }
+    StepResult& add(const char* op, double flops, double bytes, double time_us) {
+        StepResult& step = point_.steps.emplace_back();
+        step.index = static_cast<int>(point_.steps.size()) - 1;
+        step.layer = std::string("h.") + std::to_string(step.index) + "." + op;
+        step.op = op;
+        step.precision = point_.precision;
+        step.cost.flops = flops;
+        step.cost.bytes_read[static_cast<std::size_t>(Role::weights)] = bytes;
+        step.time_us = summarise(std::vector<double>(9, time_us));
+        sum_us_ += time_us;
+        return step;
+    }
+    /// 50 % of the tensor roof when both are in its own numbers: 1e9 FLOPs take 10 us on 100 TFLOP/s.
+    StepResult& add_compute() { return add("gemm", 1e9, 1e3, 20); }
+    /// 1e8 bytes take 100 us at 1000 GB/s: 80 % of the roof.
+    StepResult& add_copy() { return add("layernorm", 1, 1e8, 125); }
+
+    const WhatIf& ask(const WhatIfMachine& target, double end_to_end_us = 0) {
+        return ask(measured("here", here_roofs), target, end_to_end_us);
+    }
+    const WhatIf& ask(const WhatIfMachine& source, const WhatIfMachine& target, double end_to_end_us = 0) {
+        const double us = end_to_end_us > 0 ? end_to_end_us : sum_us_;
+        point_.end_to_end.emplace().latency.summary_ms = summarise(std::vector<double>(9, us * 1e-3));
+        answer_ = what_if(point_, make_ledger(point_, source.roofs), source, target);
+        return answer_;
+    }
+
+    Point point_;
+    double sum_us_ = 0;
+    WhatIf answer_;
+};
+
+TEST_F(WhatIfTest, TheSameMachineTakesTheSameTime) {
+    add_compute();
+    add_copy();
+    add("embedding", 0, 0, 3);
+    const WhatIf& answer = ask(measured("there", here_roofs));
+    EXPECT_EQ(answer.unavailable, "");
+    EXPECT_NEAR(answer.there_ms.value, 0.148, 1e-9);
+    EXPECT_NEAR(answer.there_ms.low, 0.148, 1e-9);
+    EXPECT_NEAR(answer.there_ms.high, 0.148, 1e-9);
+    EXPECT_EQ(answer.origin, Origin::derived);
+}
+
+TEST_F(WhatIfTest, AComputeStepScalesWithTheFlopRatio) {
+    add_compute();
+    const WhatIf& answer =
+        ask(measured("there", {{"dram_read", dram}, {"fp16_tensor", 4 * tensor}, {"fp32_plain", plain}}));
+    EXPECT_NEAR(answer.there_ms.value, 0.020 / 4, 1e-9) << "the same share of a roof four times as high";
+    EXPECT_NEAR(answer.there_ms.low, 0.020 / 4, 1e-9);
+    EXPECT_NEAR(answer.there_ms.high, 0.0025 + 0.010, 1e-9) << "2.5 us are demanded, 10 us above the demand stay";
+    EXPECT_EQ(answer.steps[0].ceiling_there, "fp16_tensor");
+}
+
+TEST_F(WhatIfTest, ASlowerMachineHasTheUnchangedLossAsItsLowEnd) {
+    add_compute();
+    const WhatIf& answer =
+        ask(measured("there", {{"dram_read", dram}, {"fp16_tensor", tensor / 4}, {"fp32_plain", plain}}));
+    EXPECT_NEAR(answer.there_ms.value, 0.080, 1e-9);
+    EXPECT_NEAR(answer.there_ms.low, 0.040 + 0.010, 1e-9);
+    EXPECT_NEAR(answer.there_ms.high, 0.080, 1e-9);
+}
+
+TEST_F(WhatIfTest, ACopyScalesWithTheBandwidthAloneWhateverTheFlops) {
+    add_copy();
+    const WhatIf& answer =
+        ask(measured("there", {{"dram_read", 2 * dram}, {"fp16_tensor", 100 * tensor}, {"fp32_plain", 100 * plain}}));
+    EXPECT_NEAR(answer.there_ms.value, 0.0625, 1e-9);
+    EXPECT_EQ(answer.steps[0].ceiling_there, "dram_read");
+}
+
+TEST_F(WhatIfTest, TheBindingRoofMayBeAnotherThere) {
+    add("gemm", 1e9, 5e6, 20);  // 10 us of FLOPs, 5 us of bytes
+    const WhatIf& answer =
+        ask(measured("there", {{"dram_read", dram / 4}, {"fp16_tensor", tensor}, {"fp32_plain", plain}}));
+    EXPECT_EQ(answer.steps[0].ceiling_here, "fp16_tensor");
+    EXPECT_EQ(answer.steps[0].ceiling_there, "dram_read");
+    EXPECT_NEAR(answer.steps[0].demand_there_us, 20, 1e-9);
+    EXPECT_NEAR(answer.there_ms.value, 0.040, 1e-9);
+    EXPECT_NEAR(answer.there_ms.low, 0.030, 1e-9);
+}
+
+TEST_F(WhatIfTest, NothingIsExpectedBelowTheDemand) {
+    add("gemm", 1e9, 1e3, 8);  // measured 2 us below its demand: a share of 100 % at most
+    const WhatIf& answer =
+        ask(measured("there", {{"dram_read", dram}, {"fp16_tensor", tensor / 2}, {"fp32_plain", plain}}));
+    EXPECT_NEAR(answer.there_ms.low, 0.020, 1e-9);
+    EXPECT_NEAR(answer.there_ms.value, 0.020, 1e-9);
+}
+
+TEST_F(WhatIfTest, GapsStayAndWhatRecordingAddedIsSpread) {
+    KernelResult kernel;
+    kernel.time_us = 20;
+    kernel.gap_us = 4;
+    add_compute().kernels = {kernel};
+    const WhatIf& answer = ask(measured("there", here_roofs), 22);  // 24 us recorded, 22 us without records
+    EXPECT_NEAR(answer.gaps_ms, 0.004, 1e-9);
+    EXPECT_NEAR(answer.steps[0].here_us, 18, 1e-9);
+    EXPECT_NEAR(answer.there_ms.value, 0.022, 1e-9);
+    const WhatIf& faster =
+        ask(measured("there", {{"dram_read", dram}, {"fp16_tensor", 2 * tensor}, {"fp32_plain", plain}}), 22);
+    EXPECT_NEAR(faster.there_ms.value, 0.004 + 0.009, 1e-9);
+}
+
+TEST_F(WhatIfTest, BytesThatACacheSparedComeBackInTheHighEndOfAnotherCache) {
+    StepResult& step = add_copy();
+    point_.counters.metrics.push_back({"dram_read_bytes", "byte", "", Origin::measured, ""});
+    step.counters = {{"dram_read_bytes", 2e7}, {"dram_write_bytes", 0}};  // of 1e8 compulsory ones: 20 us of 125
+    const WhatIf& answer = ask(measured("there", here_roofs, "cuda", 4e7));
+    EXPECT_NEAR(answer.there_ms.value, 0.125, 1e-9);
+    EXPECT_NEAR(answer.there_ms.high, 0.625, 1e-9) << "five times the bytes at the same share";
+    EXPECT_THAT(answer.assumptions, Contains(HasSubstr("cache of another size")));
+    const WhatIf& same = ask(measured("there", here_roofs));
+    EXPECT_NEAR(same.there_ms.high, 0.125, 1e-9);
+    EXPECT_THAT(same.assumptions, Contains(HasSubstr("L2 has the same size")));
+}
+
+TEST_F(WhatIfTest, ALevelWithoutARoofThereIsAsHereInTheHighEnd) {
+    StepResult& step = add_copy();
+    step.counters = {{"l2_sm_sectors", 110e-6 * 2e12 / 32}};  // 110 us at 2000 GB/s
+    Values roofs = here_roofs;
+    roofs.push_back({"l2_read", 2000});
+    const WhatIf& answer =
+        ask(measured("here", roofs),
+            measured("there", {{"dram_read", 10 * dram}, {"fp16_tensor", tensor}, {"fp32_plain", plain}}));
+    EXPECT_EQ(answer.steps[0].ceiling_here, "l2_read");
+    EXPECT_NEAR(answer.there_ms.value, 0.010 / 0.88, 1e-6);
+    EXPECT_GE(answer.there_ms.high, 0.110);
+    EXPECT_THAT(answer.assumptions, Contains(HasSubstr("states no roof of L2")));
+}
+
+TEST_F(WhatIfTest, ADatasheetIsReachedToTheShareThatWasMeasuredHere) {
+    add_copy();
+    WhatIfMachine source = measured("here", here_roofs);
+    source.datasheet = Roofs(sheet({{"dram_read", dram / 0.8}, {"fp16_tensor", tensor}, {"fp32_plain", plain}}));
+    const WhatIfMachine target =
+        what_if_machine(sheet({{"dram_read", 2 * dram}, {"fp16_tensor", tensor}, {"fp32_plain", plain}}));
+    EXPECT_NEAR(ask(source, target).there_ms.value, 0.0625 / 0.8, 1e-9);
+    EXPECT_THAT(answer_.assumptions, Contains(HasSubstr("reach the shares that were measured here")));
+    source.datasheet.reset();
+    EXPECT_NEAR(ask(source, target).there_ms.value, 0.0625, 1e-9);
+    EXPECT_THAT(answer_.assumptions, Contains(HasSubstr("face value")));
+}
+
+TEST_F(WhatIfTest, FromAGpuToACpuTheLevelsWithoutALikeAreNamed) {
+    add_copy();
+    const WhatIf& answer =
+        ask(measured("cpu", {{"cpu_dram_read", dram / 10}, {"avx512_fp32", 1}, {"avx512_fp16", 2}}, "cpu"));
+    EXPECT_EQ(answer.unavailable, "");
+    EXPECT_NEAR(answer.there_ms.value, 1.25, 1e-9);
+    EXPECT_EQ(answer.steps[0].ceiling_there, "cpu_dram_read");
+    EXPECT_THAT(answer.assumptions, Contains(HasSubstr("no like for L2 and L1")));
+}
+
+TEST_F(WhatIfTest, APrecisionWithoutAUnitThereIsUnavailable) {
+    add_compute();
+    EXPECT_EQ(ask(measured("old CPU", {{"cpu_dram_read", 100}, {"avx2_fp32", 1}}, "cpu")).unavailable,
+              "old CPU has no roof for gemm in fp16");
+    EXPECT_EQ(ask(measured("x", {{"fp16_tensor", 1}})).unavailable, "x has no roof for the bandwidth of its memory");
+    EXPECT_THAT(ask(measured("x", {})).unavailable, HasSubstr("x has no roofs"));
+}
+
+TEST_F(WhatIfTest, APlanThatDoesNotFitIsUnavailable) {
+    add_compute();
+    point_.memory.bytes[0] = 20'000'000'000;
+    WhatIfMachine target = measured("small", here_roofs);
+    target.memory_bytes = 16e9;
+    EXPECT_EQ(ask(target).unavailable, "the plan takes 20.0 GB, small has 16.0 GB");
+}
+
+TEST_F(WhatIfTest, GroupsSumToTheTotal) {
+    add_compute();
+    add_compute();
+    add_copy();
+    const WhatIf& answer =
+        ask(measured("there", {{"dram_read", 2 * dram}, {"fp16_tensor", 3 * tensor}, {"fp32_plain", plain}}));
+    for (const auto* groups : {&answer.by_op, &answer.by_layer, &answer.by_ceiling}) {
+        double sum = answer.gaps_ms, low = answer.gaps_ms;
+        for (const WhatIfGroup& group : *groups) {
+            sum += group.there_ms.value;
+            low += group.there_ms.low;
+        }
+        EXPECT_NEAR(sum, answer.there_ms.value, 1e-9);
+        EXPECT_NEAR(low, answer.there_ms.low, 1e-9);
+    }
+    ASSERT_EQ(answer.by_layer.size(), 2U);
+    EXPECT_EQ(answer.by_layer[1].name, "h.*.gemm");
+    EXPECT_EQ(answer.by_layer[1].steps, 2U);
+    EXPECT_EQ(answer.by_ceiling[0].name, "dram_read");
+}
+
+TEST_F(WhatIfTest, AMeasurementIsInsideOrOutsideTheInterval) {
+    add_compute();
+    ask(measured("there", {{"dram_read", dram}, {"fp16_tensor", 4 * tensor}, {"fp32_plain", plain}}));  // 5 to 12.5 us
+    Point other = point_;
+    const auto at = [&](double us) {
+        other.end_to_end->latency.summary_ms = summarise(std::vector<double>(9, us * 1e-3));
+        return check_what_if(answer_, other);
+    };
+    EXPECT_TRUE(at(10).inside);
+    EXPECT_NEAR(at(10).error, -0.5, 1e-9);
+    EXPECT_FALSE(at(4.9).inside);
+    EXPECT_FALSE(at(13).inside);
+    other.precision = Precision::fp32;
+    EXPECT_EQ(at(10).unavailable, "the precision differs: fp16 and fp32");
+    other = point_;
+    other.end_to_end.reset();
+    EXPECT_EQ(check_what_if(answer_, other).unavailable, "the other point was not timed");
+}
+
+TEST_F(WhatIfTest, AResultWithoutCeilingsIsItsDatasheetMachine) {
+    Result result;
+    result.environment.gpu.emplace().name = "NVIDIA H200";
+    result.points.push_back(point_);
+    const WhatIfMachine machine = what_if_machine(result);
+    EXPECT_EQ(machine.roofs.origin(), Origin::estimated);
+    EXPECT_FALSE(machine.datasheet);
+    result.ceilings.ceilings.emplace_back().name = "dram_read";
+    result.ceilings.ceilings.back().value = Quantity::measured(4200);
+    const WhatIfMachine own = what_if_machine(result);
+    EXPECT_EQ(own.roofs.value("dram_read"), 4200);
+    EXPECT_EQ(own.datasheet.value().value("dram_read"), 4800);
+}
+
+TEST_F(WhatIfTest, TheTextSaysWhatIsExpectedAndWhatItRestsOn) {
+    add_compute();
+    add_copy();
+    ask(what_if_machine(machine("a100-sxm4-80gb")));
+    Point other = point_;
+    const WhatIfCheck check = check_what_if(answer_, other);
+    expect_golden("what_if.txt", write_what_if(answer_, 100, &check));
+    expect_golden("what_if.md", write_what_if_markdown(answer_, &check));
+}
+
+TEST_F(WhatIfTest, TheTextOfWhatIsUnavailableIsTheReason) {
+    add_compute();
+    point_.model = "<b>\nx";
+    ask(measured("x", {}));
+    EXPECT_EQ(write_what_if(answer_, 200),
+              "what if: <b> x at batch 1, sequence length 128, fp16: x instead of here\n"
+              "  unavailable: x has no roofs: the result has no ceilings\n");
+    EXPECT_THAT(write_what_if_markdown(answer_), Not(HasSubstr(" <b>")));
+}
+
+}  // namespace
+}  // namespace kbench

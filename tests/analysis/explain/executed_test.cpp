@@ -1,0 +1,179 @@
+// What counters say of a step: FLOPs by precision and unit, and contradictions to what was asked for.
+#include "analysis/explain/executed.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace kbench {
+namespace {
+
+using Counters = std::map<std::string, double>;
+
+StepResult counted(Precision precision, Counters counters, double matrix_flops = 0) {
+    StepResult step;
+    step.precision = precision;
+    step.counters = std::move(counters);
+    step.matrix_flops = matrix_flops;
+    return step;
+}
+
+const Counters no_tensor_ops{
+    {"tensor_fp16_ops", 0}, {"tensor_bf16_ops", 0}, {"tensor_tf32_ops", 0}, {"tensor_fp64_ops", 0}};
+const Counters plain{{"sass_fadd", 1},   {"sass_fmul", 20},  {"sass_ffma", 300}, {"sass_dadd", 1e3}, {"sass_dmul", 2e4},
+                     {"sass_dfma", 3e5}, {"sass_hadd", 1e6}, {"sass_hmul", 2e7}, {"sass_hfma", 3e8}};
+
+/// `first`, and of `second` what it lacks.
+Counters both(Counters first, const Counters& second) {
+    first.insert(second.begin(), second.end());
+    return first;
+}
+
+std::string mismatch(const StepResult& step) { return executed_mismatch(step).value_or("none"); }
+
+TEST(Executed, PlainFlopsWeighEachInstruction) {
+    const StepResult step = counted(Precision::fp32, plain);
+    EXPECT_EQ(plain_flops(step, Precision::fp32), 1 + 20 + 2 * 300.0);
+    EXPECT_EQ(plain_flops(step, Precision::fp64), 1e3 + 2e4 + 2 * 3e5);
+    EXPECT_EQ(plain_flops(step, Precision::fp16), 2e6 + 4e7 + 4 * 3e8) << "packed pairs";
+    EXPECT_EQ(plain_flops(step, Precision::bf16), plain_flops(step, Precision::fp16)) << "the same instructions";
+    EXPECT_EQ(plain_flops(step, Precision::tf32), std::nullopt);
+}
+
+TEST(Executed, PackedFp32CountsWhereAChipHasIt) {
+    const StepResult step =
+        counted(Precision::fp32, both(plain, {{"sass_fadd2", 1e4}, {"sass_fmul2", 1e5}, {"sass_ffma2", 1e6}}));
+    EXPECT_EQ(plain_flops(step, Precision::fp32), 621 + 2e4 + 2e5 + 4e6);
+}
+
+TEST(Executed, AMissingCounterIsNotZero) {
+    for (const auto& [name, value] : plain) {
+        Counters fewer = both(plain, no_tensor_ops);
+        fewer.erase(name);
+        EXPECT_EQ(executed_flops(counted(Precision::fp32, fewer)), std::nullopt) << name;
+    }
+    EXPECT_EQ(plain_flops(counted(Precision::fp32, {}), Precision::fp32), std::nullopt);
+    EXPECT_EQ(tensor_flops(counted(Precision::fp32, {}), Precision::fp16), std::nullopt);
+    EXPECT_EQ(executed_flops(counted(Precision::fp32, plain)), std::nullopt) << "no tensor cores";
+    EXPECT_EQ(executed_flops(counted(Precision::fp32, no_tensor_ops)), std::nullopt) << "no plain cores";
+}
+
+TEST(Executed, AllFlopsAreTheSumOfTheirKinds) {
+    Counters counters = plain;
+    counters["tensor_fp16_ops"] = 1e12;
+    counters["tensor_bf16_ops"] = 2e12;
+    counters["tensor_tf32_ops"] = 4e12;
+    counters["tensor_fp64_ops"] = 8e12;
+    const StepResult step = counted(Precision::fp16, counters);
+    EXPECT_EQ(executed_flops(step, Precision::bf16), 2e12);
+    EXPECT_EQ(executed_flops(step, Precision::fp64), 8e12 + 621000);
+    double sum = plain_flops(step, Precision::fp16).value();
+    for (const Precision precision : all_precisions) sum += executed_flops(step, precision).value();
+    EXPECT_EQ(executed_flops(step), sum);
+}
+
+TEST(TensorCores, AreUsedWhereAnyCounterSaysSo) {
+    const auto used = [](const Counters& counters) { return tensor_cores_used(counted(Precision::fp16, counters)); };
+    EXPECT_EQ(used({{"tensor_tf32_ops", 5}}), true) << "the other types need not be counted";
+    EXPECT_EQ(used({{"tensor_active", 5}}), true);
+    EXPECT_EQ(used({{"tensor_active", 0.5}}), std::nullopt) << "may be moves of constants";
+    EXPECT_EQ(used({{"tensor_active", 0.5}, {std::string(proof_counter(Precision::fp16)), 0}}), false);
+    EXPECT_EQ(used({{"tensor_active", 0}, {"tcgen05_inst", 9}}), true) << "a pipe of its own";
+}
+
+TEST(TensorCores, AreUnusedOnlyWhereThatWasCounted) {
+    const auto used = [](const Counters& counters) { return tensor_cores_used(counted(Precision::fp16, counters)); };
+    EXPECT_EQ(used(no_tensor_ops), false);
+    EXPECT_EQ(used({{"tensor_active", 0}}), false);
+    EXPECT_EQ(used({}), std::nullopt);
+    EXPECT_EQ(used({{"tensor_fp16_ops", 0}}), std::nullopt) << "there are other types";
+}
+
+TEST(TensorCores, AreNeverGuessedFromAName) {
+    StepResult step = counted(Precision::fp16, {});
+    step.implementation = "sm90_xmma_gemm_f16f16_tensor16x8x16";
+    step.kernels.resize(1);
+    step.kernels[0].name = step.kernels[0].short_name = "hmma_gemm";
+    EXPECT_EQ(tensor_cores_used(step), std::nullopt);
+}
+
+TEST(Mismatch, Fp32MustLeaveTensorCoresAlone) {
+    EXPECT_EQ(mismatch(counted(Precision::fp32, {{"tensor_tf32_ops", 2.7e9}})),
+              "asked for fp32, but tensor cores were active (tf32: 2.70 GFLOP)");
+    EXPECT_EQ(mismatch(counted(Precision::fp32, {{"tensor_active", 31}})),
+              "asked for fp32, but tensor cores were active (inputs not counted by type)");
+    EXPECT_EQ(mismatch(counted(Precision::fp32, both(plain, no_tensor_ops), 1e9)), "none");
+}
+
+struct Asked {
+    Precision precision;
+    const char *own, *foreign;
+};
+class OnTensorCores : public testing::TestWithParam<Asked> {};
+
+TEST_P(OnTensorCores, AnotherTypeIsAMismatchAndTheirOwnIsNot) {
+    const auto& [precision, own, foreign] = GetParam();
+    EXPECT_EQ(mismatch(counted(precision, both({{own, 1e9}}, both(plain, no_tensor_ops)), 1e9)), "none");
+    EXPECT_THAT(mismatch(counted(precision, both({{own, 1e9}, {foreign, 5}}, no_tensor_ops), 1e9)),
+                testing::HasSubstr("tensor cores were active ("));
+}
+
+TEST_P(OnTensorCores, MatricesOnPlainCoresAreAMismatch) {
+    const Precision precision = GetParam().precision;
+    EXPECT_EQ(mismatch(counted(precision, {{"tensor_active", 0}}, 1e9)),
+              "asked for " + std::string(name(precision)) + ", but ran on plain cores");
+    EXPECT_EQ(mismatch(counted(precision, {{"tensor_active", 0}})), "none") << "no matrices, no tensor cores";
+    EXPECT_EQ(mismatch(counted(precision, {}, 1e9)), "none") << "nothing counted";
+}
+
+INSTANTIATE_TEST_SUITE_P(Precisions, OnTensorCores,
+                         testing::Values(Asked{Precision::fp16, "tensor_fp16_ops", "tensor_bf16_ops"},
+                                         Asked{Precision::fp16, "tensor_fp16_ops", "tensor_tf32_ops"},
+                                         Asked{Precision::bf16, "tensor_bf16_ops", "tensor_fp16_ops"},
+                                         Asked{Precision::bf16, "tensor_bf16_ops", "tensor_tf32_ops"},
+                                         Asked{Precision::tf32, "tensor_tf32_ops", "tensor_fp16_ops"},
+                                         Asked{Precision::tf32, "tensor_tf32_ops", "tensor_bf16_ops"}));
+
+TEST(Mismatch, PackedSixteenBitsOnPlainCoresFitFp16AndBf16) {
+    for (const Precision precision : {Precision::fp16, Precision::bf16})
+        EXPECT_EQ(mismatch(counted(precision, both(plain, no_tensor_ops))), "none") << name(precision);
+}
+
+TEST(Mismatch, Fp64TakesTensorCoresOfItsOwnTypeOnly) {
+    EXPECT_EQ(mismatch(counted(Precision::fp64, {{"tensor_fp64_ops", 1e9}}, 1e9)), "none");
+    EXPECT_EQ(mismatch(counted(Precision::fp64, {{"tensor_tf32_ops", 4}}, 1e9)),
+              "asked for fp64, but tensor cores were active (tf32: 4.00 FLOP)");
+}
+
+TEST(Mismatch, Fp64MatricesMustNotBeMostlyFp32) {
+    Counters mostly_fp32 = both(plain, no_tensor_ops);
+    mostly_fp32["sass_ffma"] = 1e9;
+    EXPECT_EQ(mismatch(counted(Precision::fp64, mostly_fp32, 1e9)),
+              "asked for fp64, but most FLOPs were fp32 (2.00 GFLOP, not 621 kFLOP)");
+    EXPECT_EQ(mismatch(counted(Precision::fp64, mostly_fp32)), "none") << "not a matrix product";
+    mostly_fp32["tensor_fp64_ops"] = 3e9;
+    EXPECT_EQ(mismatch(counted(Precision::fp64, mostly_fp32, 1e9)), "none");
+    mostly_fp32.erase("tensor_fp64_ops");
+    EXPECT_EQ(mismatch(counted(Precision::fp64, mostly_fp32, 1e9)), "none") << "cannot be told";
+}
+
+TEST(SmActive, IsCyclesAtTheRunsClockOverTheKernelsTime) {
+    // A range of 40 us and 60,000 cycles around a kernel of 10 us.
+    StepResult step =
+        counted(Precision::fp16,
+                {{"sm_active", 20}, {"sm_cycles_active", 12000}, {"sm_cycles_elapsed", 60000}, {"time", 40000}});
+    EXPECT_EQ(sm_active_pct(step, 1600), std::nullopt) << "no time";
+    step.time_us = summarise(std::vector<double>{12});
+    EXPECT_DOUBLE_EQ(sm_active_pct(step, 1600).value(), 62.5) << "7.5 of 12 us between events";
+    step.kernels.resize(2);
+    step.kernels[0].time_us = 4;
+    step.kernels[1].time_us = 6;
+    step.kernels[1].gap_us = 1;
+    EXPECT_DOUBLE_EQ(sm_active_pct(step, 1600).value(), 75) << "gaps are not the kernels' time";
+    EXPECT_DOUBLE_EQ(sm_active_pct(step, 0).value(), 80) << "at the counter run's 1,500 MHz";
+    EXPECT_DOUBLE_EQ(sm_active_pct(step, 1000).value(), 100) << "never more";
+    step.counters.erase("sm_cycles_active");
+    EXPECT_EQ(sm_active_pct(step, 1600), std::nullopt);
+}
+
+}  // namespace
+}  // namespace kbench

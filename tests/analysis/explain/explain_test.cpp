@@ -1,0 +1,78 @@
+// The three sentences that come first.
+#include "analysis/explain/explain.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/analysis/explain/known_points.h"
+
+namespace kbench {
+namespace {
+
+using known::Step;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<std::string> answer_of(const std::vector<Step>& steps, CeilingRun roofs = known::gpu_roofs(),
+                                   double beyond_us = 0) {
+    Result result = known::result_of(steps, std::move(roofs), beyond_us);
+    result.points[0].batch = 1;
+    result.points[0].seq = 64;
+    return explain(result, result.points[0]).answer;
+}
+
+TEST(Answer, SaysHowLongWhatBindsAndWhatWouldChangeIt) {
+    const std::vector<std::string> answer = answer_of({{.us = 1000, .dram = 0.8, .compulsory = 0.8}});
+    ASSERT_EQ(answer.size(), 3);
+    EXPECT_EQ(answer[0],
+              "made up at batch 1, sequence length 64, fp32 takes 1.00 ms on this GPU; steps, gaps and corrections add "
+              "up to it within 0.0 %.");
+    EXPECT_EQ(
+        answer[1],
+        "It is bandwidth-bound (DRAM); not compute-bound, not launch-bound, not occupancy-limited: 100 % of the "
+        "steps' time is bandwidth-bound (DRAM); the roofs demand 80 % of the time; its DRAM traffic (measured) takes "
+        "80 % of the time at full bandwidth.");
+    EXPECT_THAT(answer[2], HasSubstr("the largest loss is waiting (20 % of the time"));
+    EXPECT_THAT(answer[2], HasSubstr("more bandwidth"));
+}
+
+TEST(Answer, SaysThatLittleTrafficDoesNotBind) {
+    EXPECT_THAT(answer_of({{.us = 1000, .dram = 0.29, .compulsory = 0.29}})[1],
+                HasSubstr("takes 29 % of the time at full bandwidth, so memory bandwidth does not bind it"));
+    EXPECT_THAT(answer_of({{.us = 1000, .dram = 0.31, .compulsory = 0.31}})[1],
+                testing::Not(HasSubstr("does not bind it")));
+}
+
+TEST(Answer, ConfessesThatTheAccountDoesNotClose) {
+    EXPECT_THAT(answer_of({{.dram = 0.8}}, known::gpu_roofs(), 10)[0], HasSubstr("more than the 2 %"));
+}
+
+TEST(Answer, NamesTheChangeThatTheVerdictAsksFor) {
+    EXPECT_THAT(answer_of({{.compute = 0.9, .issue = 0.9}})[2], HasSubstr("a faster unit"));
+    EXPECT_THAT(answer_of({{.issue = 0.9}})[2], HasSubstr("fewer instructions"));
+    EXPECT_THAT(answer_of({{.occupancy_pct = 90}})[2], HasSubstr("more work in flight"));
+    EXPECT_THAT(answer_of({{.us = 50, .gap_us = 50}})[2], HasSubstr("fewer and longer kernels"));
+    EXPECT_THAT(answer_of({{.active = 0.1}})[2], HasSubstr("more blocks"));
+    EXPECT_THAT(answer_of({{.compute = 0.9}, {.dram = 0.9}})[2], HasSubstr("no one thing binds it"));
+}
+
+TEST(Answer, NamesNoLossWhereThereIsNone) {
+    EXPECT_THAT(answer_of({{.dram = 0.995}})[2], HasSubstr("nothing is lost"));
+    EXPECT_THAT(answer_of({{.dram = 0.985}})[2], HasSubstr("the largest loss is waiting"));
+}
+
+TEST(Answer, WithoutRoofsClaimsNothing) {
+    const std::vector<std::string> answer = answer_of({{.compute = 0.9}}, {});
+    EXPECT_EQ(answer[1], "What binds it cannot be said: nobody measured them.");
+    EXPECT_THAT(answer[2], HasSubstr("kbench ceilings"));
+}
+
+TEST(Answer, OfAPointThatWasNotTimedIsItsReason) {
+    Result result = known::result_of({{}});
+    result.points[0].end_to_end.reset();
+    result.points[0].reason = "no fp16 here";
+    EXPECT_THAT(explain(result, result.points[0]).answer, ElementsAre(HasSubstr("no fp16 here")));
+}
+
+}  // namespace
+}  // namespace kbench

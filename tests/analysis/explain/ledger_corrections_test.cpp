@@ -1,0 +1,180 @@
+// What the ledger corrects and what it is checked with: records, drift, marginal costs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "analysis/explain/ledger.h"
+#include "tests/analysis/explain/known_points.h"
+
+namespace kbench {
+namespace {
+
+using known::Step;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+Ledger ledger_of(const Result& result) { return make_ledger(result.points.front(), Roofs(result)); }
+
+/// Recorded as of schema 3: a record of 2 us is of a kernel of 1.5, in a chain that takes 2.5 with records (+1.0);
+/// one of 10 us in a chain of 11 that is 9 without (+2.0).
+void add_records(Point& point, double unprofiled_ms) {
+    point.activity.unprofiled_ms = unprofiled_ms;
+    point.activity.inflation = {{1.5, 2, 2.5}, {9, 10, 11}};
+}
+
+double recording_of(double kernel_us, int kernels = 1) {
+    Result result = known::result_of({{.us = kernel_us * kernels, .kernels = kernels}});
+    add_records(result.points[0], 1);
+    return ledger_of(result).total[Line::recording];
+}
+
+TEST(Recording, IsCalibratedByTheRecordsLength) {
+    EXPECT_NEAR(recording_of(2), -1.0, 1e-9);
+    EXPECT_NEAR(recording_of(10), -2.0, 1e-9);
+    EXPECT_NEAR(recording_of(6), -1.5, 1e-9);   // half-way
+    EXPECT_NEAR(recording_of(4), -1.25, 1e-9);  // a quarter of the way
+    EXPECT_NEAR(recording_of(1), -1.0, 1e-9);   // as at the nearest
+    EXPECT_NEAR(recording_of(500), -2.0, 1e-9);
+}
+
+TEST(Recording, IsPaidByEveryKernel) { EXPECT_NEAR(recording_of(2, 3), -3.0, 1e-9); }
+
+TEST(Recording, OfOlderFilesIsWhatTheRecordItselfIsLonger) {
+    Result result = known::result_of({{.us = 2}});
+    result.points[0].activity.inflation = {{1.5, 2, 2.5}};
+    const Ledger ledger = ledger_of(result);
+    EXPECT_NEAR(ledger.total[Line::recording], -0.5, 1e-9);
+    EXPECT_EQ(ledger.total[Line::drift], 0);
+    EXPECT_NEAR(ledger.total[Line::residual], 0.5, 1e-9);
+}
+
+TEST(Recording, WithoutACalibrationIsNothing) {
+    Result result = known::result_of({{.us = 2}});
+    EXPECT_EQ(ledger_of(result).total[Line::recording], 0);
+}
+
+TEST(Drift, IsTheTimingRunAgainstTheRunsBesideTheRecords) {
+    // 100 us in records that add 2; 97 us beside them, 102 when timed. What records show less their part is 98.
+    Result result = known::result_of({{.us = 100, .dram = 0.5}}, known::gpu_roofs(), 2);
+    add_records(result.points[0], 0.097);
+    const Ledger ledger = ledger_of(result);
+    EXPECT_NEAR(ledger.total[Line::recording], -2, 1e-9);
+    EXPECT_NEAR(ledger.total[Line::drift], 5, 1e-9);
+    EXPECT_NEAR(ledger.total[Line::residual], -1, 1e-9);
+    EXPECT_NEAR(ledger.total.total_us(), 102, 1e-9);
+    EXPECT_TRUE(ledger.closes());
+    // A faster timing run.
+    add_records(result.points[0], 0.105);
+    EXPECT_NEAR(ledger_of(result).total[Line::drift], -3, 1e-9);
+}
+
+TEST(Drift, BelongsToNoStep) {
+    Result result = known::result_of({{.us = 100, .dram = 0.5}}, known::gpu_roofs(), 2);
+    add_records(result.points[0], 0.097);
+    const Ledger ledger = ledger_of(result);
+    for (const Lines& lines : {ledger.steps[0].lines, ledger.by_layer[0].lines, ledger.by_op[0].lines}) {
+        EXPECT_NEAR(lines.total_us(), 100, 1e-9);
+        for (const Line line : {Line::recording, Line::drift, Line::residual}) EXPECT_EQ(lines[line], 0);
+    }
+}
+
+/// Two layer norms of 100 us, a GEMM of 200, gaps of 1; the marginal cost of the layer norms has this interval.
+/// The records of each add 2 us.
+Result with_marginal(double low_ms, double median_ms, double high_ms, bool recorded) {
+    const Step norm{.us = 100, .gap_us = 1}, gemm{.op = "gemm", .us = 200, .gap_us = 1};
+    Result result = known::result_of({norm, gemm, norm}, known::gpu_roofs(), recorded ? -6 : 0);
+    if (recorded) add_records(result.points[0], result.points[0].end_to_end->latency.summary_ms.median);
+    MarginalCost& cost = result.points[0].marginal.emplace_back();
+    cost.op = "layernorm";
+    cost.steps = 2;
+    cost.difference_ms.summary_ms.median = median_ms;
+    cost.difference_ms.summary_ms.ci_low = low_ms;
+    cost.difference_ms.summary_ms.ci_high = high_ms;
+    return result;
+}
+
+MarginalCheck check_of(const Result& result) { return ledger_of(result).marginal.at(0); }
+
+TEST(Marginal, StandsBesideItsOpsShareWithGaps) {
+    const MarginalCheck check = check_of(with_marginal(0.200, 0.203, 0.206, false));
+    EXPECT_EQ(check.op, "layernorm");
+    EXPECT_NEAR(check.ledger_ms, 0.202, 1e-9);
+    EXPECT_NEAR(check.ledger_low_ms, 0.202, 1e-9);
+    EXPECT_NEAR(check.ledger_high_ms, 0.202, 1e-9);
+    EXPECT_NEAR(check.marginal_ms, 0.203, 1e-9);
+    EXPECT_NEAR(check.marginal_low_ms, 0.200, 1e-9);
+    EXPECT_NEAR(check.marginal_high_ms, 0.206, 1e-9);
+    EXPECT_TRUE(check.agrees);
+    EXPECT_EQ(check.finding, "");
+}
+
+TEST(Marginal, LeavesTheCorrectionForRecordsOpen) {
+    const MarginalCheck check = check_of(with_marginal(0.197, 0.1975, 0.198, true));
+    EXPECT_NEAR(check.ledger_ms, 0.198, 1e-9);
+    EXPECT_NEAR(check.ledger_low_ms, 0.198, 1e-9);
+    EXPECT_NEAR(check.ledger_high_ms, 0.202, 1e-9);
+    EXPECT_TRUE(check_of(with_marginal(0.2015, 0.203, 0.204, true)).agrees);
+    EXPECT_FALSE(check_of(with_marginal(0.1960, 0.197, 0.1975, true)).agrees);
+    EXPECT_FALSE(check_of(with_marginal(0.2025, 0.203, 0.204, true)).agrees);
+}
+
+TEST(Marginal, RecordsMayAlsoShorten) {
+    Result result = with_marginal(0.2, 0.2, 0.2, true);
+    result.points[0].activity.inflation = {{9, 10, 8}};  // -1 us a kernel
+    const MarginalCheck check = check_of(result);
+    EXPECT_NEAR(check.ledger_ms, 0.204, 1e-9);
+    // The ledger then has 403 + 3 against 397: -9 are residual, and as large a share of the 202 us is open.
+    const double open = 9.0 / 397 * 0.202;
+    EXPECT_NEAR(check.ledger_low_ms, 0.202 - open, 1e-9);
+    EXPECT_NEAR(check.ledger_high_ms, 0.204 + open, 1e-9);
+}
+
+TEST(Marginal, MeetsAtTheEndsOfItsInterval) {
+    const double share_ms = check_of(with_marginal(0, 0, 0, false)).ledger_low_ms;
+    EXPECT_TRUE(check_of(with_marginal(share_ms, 0.3, 0.4, false)).agrees);
+    EXPECT_TRUE(check_of(with_marginal(0.1, 0.15, share_ms, false)).agrees);
+    EXPECT_FALSE(check_of(with_marginal(share_ms * 1.001, 0.3, 0.4, false)).agrees);
+    EXPECT_FALSE(check_of(with_marginal(0.1, 0.15, share_ms * 0.999, false)).agrees);
+}
+
+TEST(Marginal, SaysByHowMuchAndWhyItDiffers) {
+    EXPECT_THAT(check_of(with_marginal(0.100, 0.101, 0.102, false)).finding,
+                StartsWith("50 % less than the ledger's share: the repeated step finds its operands in the cache"));
+    EXPECT_THAT(check_of(with_marginal(0.250, 0.2525, 0.260, false)).finding,
+                StartsWith("25 % more than the ledger's share: the repeated step evicts"));
+}
+
+TEST(Marginal, WhatTheWholeLedgerLacksWidensItsShare) {
+    // Of 413 us end to end 10 are residual; then 10 are drift.
+    Result result = with_marginal(0.2, 0.2, 0.2, false);
+    result.points[0].end_to_end->latency.summary_ms.median = 0.413;
+    const double open = 10.0 / 413 * 0.202;
+    MarginalCheck check = check_of(result);
+    EXPECT_NEAR(check.ledger_low_ms, 0.202 - open, 1e-9);
+    EXPECT_NEAR(check.ledger_high_ms, 0.202 + open, 1e-9);
+    result.points[0].activity.unprofiled_ms = 0.403;
+    check = check_of(result);
+    EXPECT_NEAR(check.ledger_low_ms, 0.202 - open, 1e-9);
+    EXPECT_NEAR(check.ledger_high_ms, 0.202 + open, 1e-9);
+}
+
+TEST(Marginal, OfAResultThatClaimsToTakeNoTimeIsFinite) {
+    Result result = with_marginal(0.2, 0.2, 0.2, true);
+    result.points[0].end_to_end->latency.summary_ms.median = 0;
+    const MarginalCheck check = check_of(result);
+    EXPECT_TRUE(std::isfinite(check.ledger_low_ms) && std::isfinite(check.ledger_high_ms));
+    EXPECT_EQ(ledger_of(result).residual_share(), 0);
+}
+
+TEST(Marginal, OfAnOpWithoutStepsHasNoFinding) {
+    Result result = with_marginal(0.2, 0.2, 0.2, false);
+    result.points[0].marginal[0].op = "softmax";
+    const MarginalCheck check = check_of(result);
+    EXPECT_EQ(check.ledger_ms, 0);
+    EXPECT_FALSE(check.agrees);
+    EXPECT_EQ(check.finding, "");
+}
+
+}  // namespace
+}  // namespace kbench

@@ -1,0 +1,305 @@
+// Rules and hypotheses on bare figures, so that every threshold can be met to the last bit: it decides from its own
+// value on, and not a hundredth below.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+#include <utility>
+
+#include "analysis/explain/verdict_rules.h"
+#include "tests/analysis/explain/known_points.h"
+
+namespace kbench {
+namespace {
+
+using known::bandwidth, known::compute, known::latency, known::launch, known::occupancy, known::unknown;
+using testing::HasSubstr;
+
+/// All roofs and counters known, and nothing anywhere near.
+Facts quiet() {
+    Facts f;
+    f.time_us = 100;
+    f.occupancy_pct = 50;
+    f.launched = f.empty_known = f.compute_known = f.memory_known = f.bytes_counted = f.split = true;
+    return f;
+}
+
+struct Threshold {
+    std::string name;
+    std::function<void(Facts&, double)> set;
+    double at;
+    std::string below, reached;  ///< rules that decide
+};
+void PrintTo(const Threshold& t, std::ostream* out) { *out << t.name; }
+
+class Thresholds : public testing::TestWithParam<Threshold> {};
+
+TEST_P(Thresholds, DecideFromTheirOwnValueOn) {
+    const Threshold& t = GetParam();
+    const auto decided_at = [&](double value) {
+        Facts f = quiet();
+        t.set(f, value);
+        return std::string(deciding_rule(f).shown.id);
+    };
+    EXPECT_EQ(decided_at(t.at * 0.99), t.below);
+    EXPECT_EQ(decided_at(t.at), t.reached);
+    EXPECT_EQ(decided_at(t.at * 1.01), t.reached);
+}
+
+const Threshold thresholds[] = {
+    {"Gap", [](Facts& f, double x) { f.gap_share = x; }, 0.50, "nothing-binds", "gap"},
+    {"EmptyKernel", [](Facts& f, double x) { f.empty_share = x; }, 0.60, "nothing-binds", "empty-kernel"},
+    {"TwoRoofsLesserReaches",
+     [](Facts& f, double x) {
+         f.compute_share = x;
+         f.memory_share = 0.61;
+     },
+     0.60, "memory-roof", "two-roofs"},
+    {"TwoRoofsRatioOfMemory",
+     [](Facts& f, double x) {
+         f.compute_share = 1;
+         f.memory_share = x;
+     },
+     0.95, "compute-roof", "two-roofs"},
+    {"TwoRoofsRatioOfCompute",
+     [](Facts& f, double x) {
+         f.memory_share = 1;
+         f.compute_share = x;
+     },
+     0.95, "memory-roof", "two-roofs"},
+    {"MemoryRoof", [](Facts& f, double x) { f.memory_share = x; }, 0.60, "nothing-binds", "memory-roof"},
+    {"ComputeRoof", [](Facts& f, double x) { f.compute_share = x; }, 0.60, "nothing-binds", "compute-roof"},
+    {"IdleSms", [](Facts& f, double x) { f.idle_share = x; }, 0.30, "nothing-binds", "idle-sms"},
+    {"IdleSmsEvenWithWaiting",
+     [](Facts& f, double x) {
+         f.waiting_share = 0.30;
+         f.idle_share = x;
+     },
+     0.30, "waiting", "idle-sms"},
+    {"IssueSlots", [](Facts& f, double x) { f.issue_share = x; }, 0.30, "nothing-binds", "issue-slots"},
+    {"IssueSlotsEvenWithWaiting",
+     [](Facts& f, double x) {
+         f.waiting_share = 0.30;
+         f.issue_share = x;
+     },
+     0.30, "waiting", "issue-slots"},
+    {"Waiting", [](Facts& f, double x) { f.waiting_share = x; }, 0.30, "nothing-binds", "waiting"},
+    {"WaitingOfFewWarps",
+     [](Facts& f, double x) {
+         f.occupancy_pct = 20;
+         f.waiting_share = x;
+     },
+     0.30, "nothing-binds", "few-warps"},
+    {"FewWarpsAreFew",
+     [](Facts& f, double x) {
+         f.occupancy_pct = 60 - x;  // from the other side: few is at most
+         f.waiting_share = 0.40;
+     },
+     30, "waiting", "few-warps"},
+};
+INSTANTIATE_TEST_SUITE_P(Verdict, Thresholds, testing::ValuesIn(thresholds),
+                         [](const auto& c) { return c.param.name; });
+
+TEST(VerdictRules, MemoryMustDemandMoreThanTheUnit) {
+    Facts f = quiet();
+    f.memory_share = f.compute_share = 0.59;
+    EXPECT_EQ(deciding_rule(f).shown.id, "nothing-binds");
+    f.memory_share = 0.9;
+    f.compute_share = 0.7;
+    EXPECT_EQ(deciding_rule(f).shown.id, "memory-roof");
+    std::swap(f.memory_share, f.compute_share);
+    EXPECT_EQ(deciding_rule(f).shown.id, "compute-roof");
+}
+
+TEST(VerdictRules, TheirOrderIsThatOfTheTable) {
+    Facts f = quiet();
+    f.gap_share = f.empty_share = f.compute_share = f.memory_share = 0.9;
+    f.idle_share = f.issue_share = f.waiting_share = 0.9;
+    f.occupancy_pct = 10;
+    const std::vector<std::pair<std::string, std::function<void()>>> order{
+        {"gap", [&] { f.gap_share = 0; }},
+        {"empty-kernel", [&] { f.empty_share = 0; }},
+        {"two-roofs", [&] { f.compute_share = 0.8; }},
+        {"memory-roof", [&] { f.memory_share = 0; }},
+        {"compute-roof", [&] { f.compute_share = 0; }},
+        {"idle-sms", [&] { f.idle_share = 0; }},
+        {"few-warps", [&] { f.occupancy_pct = 90; }},
+        {"issue-slots", [&] { f.issue_share = 0; }},
+        {"waiting", [&] { f.waiting_share = 0; }},
+        {"nothing-binds", [] {}},
+    };
+    for (const auto& [id, remove] : order) {
+        EXPECT_EQ(deciding_rule(f).shown.id, id);
+        remove();
+    }
+}
+
+TEST(VerdictRules, TheLargestLossSpeaks) {
+    for (const std::string_view largest : {"idle-sms", "issue-slots", "waiting"}) {
+        Facts f = quiet();
+        f.idle_share = largest == "idle-sms" ? 0.4 : 0.32;
+        f.issue_share = largest == "issue-slots" ? 0.4 : 0.32;
+        f.waiting_share = largest == "waiting" ? 0.4 : 0.32;
+        EXPECT_EQ(deciding_rule(f).shown.id, largest);
+    }
+    Facts f = quiet();
+    f.occupancy_pct = 10;
+    f.waiting_share = 0.32;
+    f.idle_share = 0.35;
+    EXPECT_EQ(deciding_rule(f).shown.id, "idle-sms");
+}
+
+TEST(VerdictRules, WaitingNeedsEveryRoofAndTheSplit) {
+    for (const double occupancy_pct : {10.0, 90.0}) {
+        for (bool Facts::*needed : {&Facts::split, &Facts::compute_known, &Facts::memory_known}) {
+            Facts f = quiet();
+            f.occupancy_pct = occupancy_pct;
+            f.waiting_share = 0.9;
+            EXPECT_EQ(deciding_rule(f).shown.id, occupancy_pct == 10 ? "few-warps" : "waiting");
+            f.*needed = false;
+            EXPECT_EQ(deciding_rule(f).shown.id, "nothing-binds");
+        }
+    }
+    for (double Facts::*loss : {&Facts::idle_share, &Facts::issue_share}) {
+        Facts f = quiet();
+        f.*loss = 0.9;
+        EXPECT_NE(deciding_rule(f).shown.id, "nothing-binds");
+        f.split = false;
+        EXPECT_EQ(deciding_rule(f).shown.id, "nothing-binds");
+    }
+}
+
+TEST(VerdictRules, EveryLineSaysItsThreshold) {
+    std::set<std::string_view> ids;
+    for (const VerdictRule& rule : verdict_rules()) {
+        EXPECT_TRUE(ids.insert(rule.id).second) << rule.id << " stands twice";
+        if (rule.threshold == 1) continue;
+        EXPECT_THAT(std::string(rule.what), HasSubstr(fmt::format("{:.0f} % or more", rule.threshold * 100)));
+    }
+    EXPECT_EQ(ids.size(), 13);
+}
+
+// Hypotheses.
+
+Finding finding_of(const Facts& f, Bound bound) {
+    for (const Hypothesis& hypothesis : test_hypotheses(f, deciding_rule(f)))
+        if (hypothesis.bound == bound) return hypothesis.finding;
+    ADD_FAILURE() << "no hypothesis for " << name(bound);
+    return Finding::confirmed;
+}
+
+struct Rejection {
+    std::string name;
+    Bound bound;
+    std::function<void(Facts&, double)> set;
+    double at;  ///< the smallest figure that rejects no more
+};
+void PrintTo(const Rejection& r, std::ostream* out) { *out << r.name; }
+
+class Rejections : public testing::TestWithParam<Rejection> {};
+
+TEST_P(Rejections, NeedAFigureUnderHalfOfTheThreshold) {
+    const Rejection& r = GetParam();
+    const auto found_at = [&](double value) {
+        Facts f = quiet();
+        r.set(f, value);
+        return finding_of(f, r.bound);
+    };
+    EXPECT_EQ(found_at(r.at * 0.99), Finding::rejected);
+    EXPECT_EQ(found_at(r.at), Finding::not_identifiable);
+    EXPECT_EQ(found_at(r.at * 1.01), Finding::not_identifiable);
+}
+
+const Rejection rejections[] = {
+    {"Bandwidth", bandwidth, [](Facts& f, double x) { f.memory_share = x; }, 0.30},
+    {"BandwidthByUncountedBytes", bandwidth,
+     [](Facts& f, double x) {
+         f.memory_share = x;
+         f.bytes_counted = false;
+     },
+     0.075},  // four times as many could be 30 %
+    {"ComputeByTheUnit", compute, [](Facts& f, double x) { f.compute_share = x; }, 0.30},
+    {"ComputeByIssueSlots", compute, [](Facts& f, double x) { f.issue_share = x; }, 0.15},
+    {"ComputeByTheRest", compute,
+     [](Facts& f, double x) {
+         f.rest_share = x;
+         f.split = false;
+     },
+     0.15},
+    {"Latency", latency, [](Facts& f, double x) { f.waiting_share = x; }, 0.15},
+    {"LatencyByTheRest", latency,
+     [](Facts& f, double x) {
+         f.rest_share = x;
+         f.split = false;
+     },
+     0.15},
+    {"LaunchByGaps", launch, [](Facts& f, double x) { f.gap_share = x; }, 0.25},
+    {"LaunchByEmptyKernels", launch, [](Facts& f, double x) { f.empty_share = x; }, 0.30},
+    {"OccupancyByIdleSms", occupancy, [](Facts& f, double x) { f.idle_share = x; }, 0.15},
+    {"OccupancyByTheRest", occupancy,
+     [](Facts& f, double x) {
+         f.rest_share = x;
+         f.split = false;
+     },
+     0.15},
+    {"OccupancyByFewWarps", occupancy,
+     [](Facts& f, double x) {
+         f.waiting_share = x;
+         f.occupancy_pct = 20;
+     },
+     0.15},
+    {"OccupancyByUnknownWarps", occupancy,
+     [](Facts& f, double x) {
+         f.waiting_share = x;
+         f.occupancy_pct.reset();
+     },
+     0.15},
+};
+INSTANTIATE_TEST_SUITE_P(Verdict, Rejections, testing::ValuesIn(rejections),
+                         [](const auto& c) { return c.param.name; });
+
+TEST(Hypotheses, WithoutTheirDataAreNotRejected) {
+    const std::vector<std::pair<bool Facts::*, Bound>> needs{{&Facts::launched, launch},
+                                                             {&Facts::empty_known, launch},
+                                                             {&Facts::compute_known, compute},
+                                                             {&Facts::memory_known, bandwidth}};
+    for (const auto& [needed, bound] : needs) {
+        Facts f = quiet();
+        EXPECT_EQ(finding_of(f, bound), Finding::rejected) << name(bound);
+        f.*needed = false;
+        EXPECT_EQ(finding_of(f, bound), Finding::not_identifiable) << name(bound);
+    }
+}
+
+TEST(Hypotheses, OfTwoRulesTheNearestToItsThresholdSaysWhy) {
+    Facts f = quiet();
+    f.idle_share = 0.10;
+    f.waiting_share = 0.12;
+    f.occupancy_pct = 20;
+    EXPECT_EQ(test_hypotheses(f, deciding_rule(f))[4].why, "few-warps: 12 % where 30 % is needed");
+    f.idle_share = 0.13;
+    EXPECT_EQ(test_hypotheses(f, deciding_rule(f))[4].why, "idle-sms: 13 % where 30 % is needed");
+    f.idle_share = 0.12;  // equally near: the earlier one
+    EXPECT_EQ(test_hypotheses(f, deciding_rule(f))[4].why, "idle-sms: 12 % where 30 % is needed");
+    f.split = false;
+    f.rest_share = 0.2;
+    EXPECT_EQ(test_hypotheses(f, deciding_rule(f))[2].why, "waiting: at most 20 % where 30 % is needed");
+    f.bytes_counted = false;
+    f.memory_share = 0.2;
+    EXPECT_EQ(test_hypotheses(f, deciding_rule(f))[0].why, "memory-roof: at least 20 % where 60 % is needed");
+    f.memory_known = false;
+    EXPECT_EQ(test_hypotheses(f, deciding_rule(f))[0].why, "memory-roof: not measured");
+}
+
+TEST(Hypotheses, AConfirmedOneSaysWhatDecided) {
+    Facts f = quiet();
+    f.memory_share = 0.75;
+    f.bytes_counted = false;
+    const Hypothesis confirmed = test_hypotheses(f, deciding_rule(f))[0];
+    EXPECT_EQ(confirmed.finding, Finding::confirmed);
+    EXPECT_EQ(confirmed.why, "memory-roof: 75 % where 60 % is needed");
+}
+
+}  // namespace
+}  // namespace kbench

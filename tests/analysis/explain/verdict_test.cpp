@@ -1,0 +1,288 @@
+// Verdicts on points whose bound is known by construction: every line of the rule table decides somewhere, and every
+// threshold has a case below, at and above it
+// (verdict_rules_test.cpp). scripts/verification/mutate_verdicts.py breaks each and looks on.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "analysis/explain/verdict.h"
+#include "analysis/explain/verdict_rules.h"
+#include "tests/analysis/explain/known_points.h"
+
+namespace kbench {
+namespace {
+
+using known::bandwidth, known::compute, known::latency, known::launch, known::occupancy, known::unknown;
+using known::judged, known::letters, known::Step;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+struct StepCase {
+    std::string name;
+    Step step;
+    std::string rule;
+    Bound bound;
+    std::string level;
+    std::string hypotheses;
+    CeilingRun roofs = known::gpu_roofs();
+    double run_clock_mhz = known::clock_mhz;
+};
+void PrintTo(const StepCase& c, std::ostream* out) { *out << c.name; }
+
+const std::vector<StepCase>& step_cases() {
+    using known::cpu_roofs, known::gpu_roofs, known::without;
+    static const std::vector<StepCase> cases{
+        // Roofs.
+        {"DramCopy", {.dram = 0.92, .l2 = 0.23, .l1 = 0.1, .issue = 0.05}, "memory-roof", bandwidth, "DRAM", "CRRRR"},
+        {"ReadOnlyStream", {.compute = 0.02, .dram = 0.98, .l2 = 0.25}, "memory-roof", bandwidth, "DRAM", "CRRRR"},
+        {"StreamFromL2", {.dram = 0.01, .l2 = 0.85, .l1 = 0.4}, "memory-roof", bandwidth, "L2", "CR?RR"},
+        {"StreamFromL1", {.dram = 0.01, .l2 = 0.02, .l1 = 0.9, .issue = 0.3}, "memory-roof", bandwidth, "L1", "CRRRR"},
+        {"PureFma", {.compute = 0.97, .issue = 0.98}, "compute-roof", compute, "fp32_plain", "RCRRR"},
+        {"PureFp64",
+         {.precision = Precision::fp64, .compute = 0.49, .issue = 0.98},
+         "compute-roof",
+         compute,
+         "fp64_plain",
+         "RCRRR"},
+        {"TensorGemm",
+         {.op = "gemm", .compute = 0.8, .dram = 0.2, .l2 = 0.25, .occupancy_pct = 12},
+         "compute-roof",
+         compute,
+         "fp16_tensor",
+         "RC?R?"},
+        {"GemmUnderPowerLimit",
+         {.op = "gemm", .compute = 0.5, .occupancy_pct = 12},
+         "compute-roof",
+         compute,
+         "fp16_tensor",
+         "RC?R?",
+         gpu_roofs(),
+         800},  // 0.5 * 1000 / 800 = 62.5 % at the run's clock; active: 125 %
+        {"GemmWithHigherClockThanItsRoof",
+         {.op = "gemm", .compute = 0.66, .active = 1.25, .occupancy_pct = 40},
+         "waiting",
+         latency,
+         "",
+         "R?CRR",
+         gpu_roofs(),
+         1250},  // 0.66 * 0.8 = 52.8 %, active 100 %
+        {"ComputeOvertakesMemoryAtTheRunsClock",
+         {.op = "gemm", .compute = 0.59, .dram = 0.62, .active = 0.8},
+         "compute-roof",
+         compute,
+         "fp16_tensor",
+         "?C?RR",
+         gpu_roofs(),
+         800},  // 0.59 / 0.8 = 74 %
+        {"PaddingCountsAsWork",
+         {.op = "gemm", .compute = 0.5, .active = 1, .executed = 0.15},
+         "compute-roof",
+         compute,
+         "fp16_tensor",
+         "RC?RR"},
+        {"TwoRoofsTooNear", {.compute = 0.80, .dram = 0.78, .issue = 0.8}, "two-roofs", unknown, "", "???RR"},
+        {"TwoRoofsMemoryLonger",
+         {.compute = 0.73, .dram = 0.80, .issue = 0.75},
+         "memory-roof",
+         bandwidth,
+         "DRAM",
+         "C??RR"},
+        {"TwoRoofsComputeLonger",
+         {.compute = 0.80, .dram = 0.73, .issue = 0.8},
+         "compute-roof",
+         compute,
+         "fp32_plain",
+         "?C?RR"},
+        // Launches.
+        {"EmptyKernels", {.us = 1.0, .gap_us = 0.2, .active = 0.1, .issue = 0.01}, "gap", launch, "", "RRRCR"},
+        {"ChainOfDependentGaps", {.us = 10, .gap_us = 12, .dram = 0.8}, "gap", launch, "", "?R?CR"},
+        {"ManyShortKernelsInAStep",
+         {.us = 12, .gap_us = 0, .kernels = 8, .dram = 0.2, .counted = true},
+         "empty-kernel",
+         launch,
+         "",
+         "RR?CR"},
+        {"ShortKernelUncounted", {.us = 1.5, .gap_us = 0.1, .counted = false}, "empty-kernel", launch, "", "???C?"},
+        // Losses above the roofs.
+        {"OneBlock",
+         {.compute = 0.005, .active = 0.0076, .issue = 0.005, .occupancy_pct = 50},
+         "idle-sms",
+         occupancy,
+         "",
+         "RRRRC"},
+        {"OneWavePlusOneBlock",
+         {.compute = 0.48, .active = 0.504, .issue = 0.49, .occupancy_pct = 50},
+         "idle-sms",
+         occupancy,
+         "",
+         "R?RRC"},
+        {"FewWarpsWaiting", {.dram = 0.25, .issue = 0.1, .occupancy_pct = 12}, "few-warps", occupancy, "", "RR?RC"},
+        {"PointerChase", {.dram = 0.1, .l2 = 0.1, .issue = 0.02, .occupancy_pct = 98}, "waiting", latency, "", "RRCRR"},
+        {"IssueSlots",
+         {.compute = 0.2, .dram = 0.1, .issue = 0.9, .occupancy_pct = 80},
+         "issue-slots",
+         compute,
+         "issue slots",
+         "RCRRR"},
+        {"WaitingMoreThanIssuing", {.issue = 0.35, .occupancy_pct = 80}, "waiting", latency, "", "R?CRR"},
+        {"WaitingMoreThanIdle", {.active = 0.65, .issue = 0.05, .occupancy_pct = 80}, "waiting", latency, "", "RRCR?"},
+        {"NothingBinds",
+         {.compute = 0.25, .dram = 0.35, .active = 0.8, .issue = 0.55, .occupancy_pct = 60},
+         "nothing-binds",
+         unknown,
+         "",
+         "???R?"},
+        // What is not known.
+        {"GpuWithoutCounters",
+         {.compute = 0.1, .compulsory = 0.2, .counted = false},
+         "nothing-binds",
+         unknown,
+         "",
+         "???R?"},
+        {"GpuWithoutCountersOnARoof",
+         {.compute = 0.95, .compulsory = 0.02, .counted = false},
+         "compute-roof",
+         compute,
+         "fp32_plain",
+         "?CRRR"},
+        {"WaitingNeedsOccupancy", {.issue = 0.1, .occupancy_pct = {}}, "nothing-binds", unknown, "", "RR?R?"},
+        {"NoRoofsAtAll", {.compute = 0.9, .dram = 0.9, .issue = 0.2}, "nothing-binds", unknown, "", "????R"},
+        {"NoRoofOfL2", {.dram = 0.1, .l2 = 0.9, .issue = 0.1}, "nothing-binds", unknown, "", "?R?RR"},
+        {"Untimed", {.us = 0, .kernels = 0, .counted = false}, "nothing-binds", unknown, "", "?????"},
+        // CPUs: no kernels, the cost model's bytes.
+        {"CpuCompute",
+         {.kernels = 0, .compute = 0.75, .compulsory = 0.05, .counted = false},
+         "compute-roof",
+         compute,
+         "avx512_fp32",
+         "RC???",
+         cpu_roofs()},
+        {"CpuComputeManyBytes",
+         {.kernels = 0, .compute = 0.75, .compulsory = 0.1, .counted = false},
+         "compute-roof",
+         compute,
+         "avx512_fp32",
+         "?C???",
+         cpu_roofs()},
+        {"CpuBandwidth",
+         {.kernels = 0, .compute = 0.1, .compulsory = 0.9, .counted = false},
+         "memory-roof",
+         bandwidth,
+         "DRAM",
+         "CRR?R",
+         cpu_roofs()},
+        {"CpuUnknown",
+         {.kernels = 0, .compute = 0.2, .compulsory = 0.2, .counted = false},
+         "nothing-binds",
+         unknown,
+         "",
+         "?????",
+         cpu_roofs()},
+        {"CpuWithoutAUnitsRoof",
+         {.precision = Precision::fp64, .kernels = 0, .compute = 0.2, .compulsory = 0.2, .counted = false},
+         "nothing-binds",
+         unknown,
+         "",
+         "?????",
+         cpu_roofs()},
+    };
+    return cases;
+}
+
+class OneStep : public testing::TestWithParam<StepCase> {};
+
+TEST_P(OneStep, HasTheVerdictThatItWasBuiltFor) {
+    StepCase c = GetParam();
+    if (c.name == "NoRoofsAtAll") c.roofs.ceilings.clear();
+    if (c.name == "NoRoofOfL2") c.roofs = known::without(c.roofs, "l2_read");
+    const Verdict verdict = judged(known::result_of({c.step}, c.roofs, 0, c.run_clock_mhz)).steps.at(0);
+    EXPECT_EQ(verdict.rule, c.rule) << testing::PrintToString(verdict.evidence);
+    EXPECT_EQ(name(verdict.bound), name(c.bound));
+    EXPECT_EQ(verdict.level, c.level);
+    EXPECT_EQ(letters(verdict.hypotheses), c.hypotheses);
+    EXPECT_GE(verdict.margin, 0);
+    EXPECT_NE(verdict.overturned_by, "");
+    EXPECT_FALSE(verdict.evidence.empty());
+}
+INSTANTIATE_TEST_SUITE_P(Verdict, OneStep, testing::ValuesIn(step_cases()), [](const auto& c) { return c.param.name; });
+
+// Evidence.
+
+TEST(Evidence, NamesEachDemandWithItsOrigin) {
+    const Verdict verdict = judged(known::result_of({{.compute = 0.97, .dram = 0.1, .issue = 0.98}})).steps[0];
+    EXPECT_THAT(verdict.evidence, Contains("970 MFLOP (derived) would take 97 % of the time at the roof fp32_plain of "
+                                           "10.0 TFLOP/s (measured)"));
+    EXPECT_THAT(verdict.evidence, Contains("10.0 MB through DRAM (measured) would take 10 % of the time at the roof "
+                                           "dram_read of 1,000 GB/s (measured)"));
+    EXPECT_THAT(verdict.evidence, Contains("achieved occupancy 50 % (measured)"));
+    EXPECT_THAT(verdict.evidence, Not(Contains(HasSubstr("through L2"))));  // a counted zero
+    EXPECT_NEAR(verdict.margin, 0.97 / 0.60 - 1, 1e-9);
+}
+
+TEST(Evidence, SaysWhichWayTheClockWas) {
+    const Step gemm{.op = "gemm", .compute = 0.7, .executed = 0.1};
+    EXPECT_THAT(judged(known::result_of({gemm}, known::gpu_roofs(), 0, 900)).steps[0].evidence,
+                Contains(HasSubstr("8 % of the time more at that roof for the run's lower clock")));
+    EXPECT_THAT(judged(known::result_of({gemm}, known::gpu_roofs(), 0, 1250)).steps[0].evidence,
+                Contains(HasSubstr("14 % of the time less at that roof for the run's higher clock")));
+    EXPECT_THAT(judged(known::result_of({gemm})).steps[0].evidence,
+                Contains(HasSubstr("10 % of the time at that roof for FLOPs beyond the model's")));
+}
+
+TEST(Evidence, SaysWhatRanOnAnotherUnit) {
+    Result result = known::result_of({{.op = "gemm", .compute = 0.7}});
+    result.points[0].steps[0].counters["tensor_fp16_ops"] = 68 * known::tensor_flops;
+    EXPECT_THAT(judged(result).steps[0].evidence, Contains(HasSubstr("2 % of the time less at that roof for FLOPs")));
+}
+
+TEST(Evidence, LeavesOutWhatIsUnderAHundredth) {
+    // 2 us inactive, one of them an empty kernel's.
+    EXPECT_THAT(judged(known::result_of({{.active = 0.98}})).steps[0].evidence,
+                Contains(HasSubstr("1 % of the time, above the roofs' demand, SMs had no warp")));
+    EXPECT_THAT(judged(known::result_of({{.active = 0.981}})).steps[0].evidence,
+                Not(Contains(HasSubstr("SMs had no warp"))));
+}
+
+TEST(Evidence, SaysWhatIsMissing) {
+    EXPECT_THAT(judged(known::result_of({{}}, {})).steps[0].evidence, Contains("no roofs: nobody measured them"));
+    EXPECT_THAT(
+        judged(known::result_of({{.op = "gemm", .compute = 0.1}}, known::without(known::gpu_roofs(), "fp16_tensor")))
+            .steps[0]
+            .evidence,
+        Contains("no roof of the unit that computes it"));
+    EXPECT_THAT(judged(known::result_of({{.us = 0, .kernels = 0}})).steps[0].evidence,
+                Contains("the step was not timed"));
+}
+
+TEST(VerdictRules, EveryLineDecidesSomewhere) {
+    std::set<std::string> decided;
+    for (const StepCase& c : step_cases()) decided.insert(c.rule);  // OneStep checks that they do
+    const Step copy{.dram = 0.9}, fma{.compute = 0.9, .issue = 0.9}, short_one{.us = 50, .gap_us = 50};
+    for (const std::vector<Step>& steps : {std::vector{copy}, {copy, fma}, {short_one}})
+        decided.insert(judged(known::result_of(steps)).model.rule);
+    for (const VerdictRule& rule : verdict_rules()) EXPECT_TRUE(decided.contains(std::string(rule.id))) << rule.id;
+    EXPECT_GE(step_cases().size(), 30);
+}
+
+// The method says all of it.
+
+TEST(Method, ExplainsEveryRuleAndEveryLine) {
+    std::ifstream file(std::string(KBENCH_SOURCE_DIR) + "/docs/method.md");
+    const std::string method = (std::ostringstream() << file.rdbuf()).str();
+    const auto expect_text = [&](const std::string& text) {
+        EXPECT_TRUE(method.find(text) != std::string::npos) << "docs/method.md lacks: " << text;
+    };
+    for (const VerdictRule& rule : verdict_rules())
+        expect_text(fmt::format("| `{}` | {} | {} | ", rule.id, rule.id == "majority" ? "that one" : name(rule.bound),
+                                rule.what));
+    for (const Rule& rule : step_rules()) expect_text(fmt::format(" | {} |\n", rule.overturned_by));
+    for (std::size_t i = 0; i < line_count; ++i)
+        expect_text(fmt::format("| {} | {} |\n", info(line_at(i)).name, info(line_at(i)).what));
+}
+
+}  // namespace
+}  // namespace kbench

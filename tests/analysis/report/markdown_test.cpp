@@ -1,0 +1,156 @@
+// report.md: its layout by golden file, and that what names hold stays text.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <sstream>
+
+#include "analysis/report/markdown_text.h"
+#include "analysis/report/writers.h"
+#include "analysis/result/result_json.h"
+#include "tests/analysis/example_result.h"
+#include "tests/analysis/golden.h"
+
+namespace kbench {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+Result one_point() {
+    Result result = example::profiled_result();
+    result.points.resize(1);
+    return result;
+}
+
+std::size_t unescaped_bars(const std::string& line) {
+    std::size_t bars = 0;
+    for (std::size_t i = 0; i < line.size(); ++i) bars += line[i] == '|' && (i == 0 || line[i - 1] != '\\');
+    return bars;
+}
+
+/// Every table's rows have as many cells as its header, and a rule below it.
+void expect_whole_tables(const std::string& text) {
+    std::istringstream lines(text);
+    std::size_t header = 0, row = 0;
+    for (std::string line; std::getline(lines, line);) {
+        if (!line.starts_with('|')) {
+            header = row = 0;
+            continue;
+        }
+        if (++row == 1) header = unescaped_bars(line);
+        EXPECT_TRUE(row != 2 || line.find_first_not_of("|-:") == line.npos) << line;
+        EXPECT_EQ(unescaped_bars(line), header) << line;
+    }
+}
+
+TEST(Markdown, OfOnePointMatchesTheGoldenFile) { expect_golden("report.md", write_markdown(one_point())); }
+
+TEST(Markdown, OfASweepMatchesTheGoldenFile) {
+    const std::string text = write_markdown(example::profiled_result());
+    expect_golden("report_sweep.md", text);
+    EXPECT_LT(text.find("## All points"), text.find("## gpt2-large, batch 1"));
+}
+
+TEST(Markdown, ShowsNoIntervalOfTooFewSamples) {
+    const auto with_samples = [](std::size_t n) {
+        Result sweep = one_point();
+        EndToEnd& times = *sweep.points[0].end_to_end;
+        times.latency = example::timing(40, n);
+        times.stream = times.enqueue = times.host_to_device = times.device_to_host = std::nullopt;
+        sweep.points.push_back(sweep.points[0]);
+        return write_markdown(sweep);
+    };
+    constexpr std::string_view figure = " ms, 95 % interval ", column = "| median ms | 95 % interval |";
+    EXPECT_THAT(with_samples(6), AllOf(HasSubstr(figure), HasSubstr(column)));
+    EXPECT_THAT(with_samples(5), AllOf(Not(HasSubstr(figure)), Not(HasSubstr(column)), HasSubstr("median of 5")));
+}
+
+TEST(Markdown, TablesAreWhole) {
+    expect_whole_tables(write_markdown(one_point()));
+    expect_whole_tables(write_markdown(example::result()));
+}
+
+TEST(Markdown, HasEverySection) {
+    const std::string text = write_markdown(one_point());
+    for (const char* section :
+         {"# gpt2-large on NVIDIA H200\n", "## Why it takes this long\n", "## Key figures\n", "## Ledger\n",
+          "## By layer", "## By op kind\n", "## Marginal cost\n", "## Which bytes cost which milliseconds\n",
+          "## Verdicts\n", "## Occupancy\n", "## Conditions of the timing run\n", "## Warnings\n", "## Ceilings\n",
+          "## Environment\n"})
+        EXPECT_THAT(text, HasSubstr(section)) << section;
+}
+
+TEST(Markdown, UnavailableFiguresSayWhy) {
+    const std::string text = write_markdown(example::result());
+    EXPECT_THAT(text, HasSubstr("| energy per sequence | unavailable | unavailable: /sys/class/powercap/intel-rapl "
+                                "cannot be read |"));
+    EXPECT_THAT(text, HasSubstr("\nskipped: fp16 needs AVX512\\_FP16; this CPU has avx512\\_core\\_bf16.\n"));
+    EXPECT_THAT(text, HasSubstr("## Ceilings\n\nUnavailable: the result has none.\n"));
+}
+
+TEST(Markdown, OfACommittedResultSaysWhetherEachLedgerCloses) {
+    const std::string path = KBENCH_SOURCE_DIR "/results/h200-2026-11-21/executed/result.json";
+    const Result result = parse_result(read_file(path), path);
+    const std::string text = write_markdown(result);
+    expect_whole_tables(text);
+    std::size_t closings = 0;
+    for (std::size_t at = 0; (at = text.find("The lines add up", at)) != text.npos; ++at) ++closings;
+    EXPECT_EQ(closings, result.points.size());
+}
+
+TEST(MarkdownText, StaysText) {
+    EXPECT_EQ(markdown_text("a|b"), "a&#124;b");
+    EXPECT_EQ(markdown_text("<script>alert(1)</script>"), "&#60;script>alert(1)&#60;/script>");
+    EXPECT_EQ(markdown_text("**b** _i_ `c` [l](u) ~s~ #1 !x"),
+              "\\*\\*b\\*\\* \\_i\\_ \\`c\\` \\[l\\](u) \\~s\\~ \\#1 \\!x");
+    EXPECT_EQ(markdown_text("\\|"), "&#92;&#124;");
+    EXPECT_EQ(markdown_text("&lt;"), "&#38;lt;");
+    EXPECT_EQ(markdown_text("a\n\n# b\tc"), "a  \\# b c");
+    EXPECT_EQ(markdown_text("  - item"), "\\- item");
+    EXPECT_EQ(markdown_text("1. item"), "1\\. item");
+    EXPECT_EQ(markdown_text("1.5 ms"), "1.5 ms");
+    EXPECT_EQ(markdown_text("===="), "\\====");
+    EXPECT_EQ(markdown_text("> a -> b"), "\\> a -> b");
+    EXPECT_EQ(markdown_text("@octocat"), "@&#8203;octocat");
+    EXPECT_EQ(markdown_text("http://x www.x"), "http&#58;//x www&#46;x");
+    EXPECT_EQ(markdown_text("µs, 95 %"), "µs, 95 %");
+    EXPECT_EQ(markdown_text(""), "");
+}
+
+TEST(MarkdownText, NamesAreCodeUnlessTheyCouldEndIt) {
+    EXPECT_EQ(markdown_name("h.*.attn.c_attn"), "`h.*.attn.c_attn`");
+    EXPECT_EQ(markdown_name("flash<float, 64>"), "`flash<float, 64>`");
+    EXPECT_EQ(markdown_name("a`b"), "a\\`b");
+    EXPECT_EQ(markdown_name("a|b"), "a&#124;b");
+    EXPECT_EQ(markdown_name("a\\"), "a&#92;");
+    EXPECT_EQ(markdown_name("a\nb"), "`a b`");
+    EXPECT_EQ(markdown_name(" "), "");
+}
+
+TEST(Markdown, HostileNamesStayText) {
+    const std::string hostile = "</td><script>x</script>|`|\\|\n# h\n[l](javascript:x) @all ![i](http://i)";
+    Result result = example::profiled_result();
+    Point& point = result.points[0];
+    point.model = point.direction = point.attention = point.reason = point.steps[0].layer = point.steps[0].op =
+        point.steps[0].kernels[0].name = point.steps[0].kernels[0].short_name = point.steps[0].implementation =
+            point.steps[0].kernels[0].occupancy_hint = point.marginal[0].op = hostile;
+    point.steps[0].kernels[0].limiters = {hostile};
+    point.conditions.throttle_reasons = {hostile};
+    point.conditions.power_w = point.end_to_end->energy_per_token_j = Quantity::unavailable(hostile);
+    point.activity.unavailable = point.counters.unavailable = result.points[3].reason = hostile;
+    result.warnings = {hostile};
+    result.ceilings.device = result.ceilings.driver = result.ceilings.measured_at = result.ceilings.ceilings[0].name =
+        result.ceilings.ceilings[0].value.reason = hostile;
+    Environment& environment = result.environment;
+    environment.kbench_version = environment.command_line = environment.gpu->name = environment.host.cpu =
+        environment.libraries["blas"] = hostile;
+    const std::string text = write_markdown(result);
+    expect_whole_tables(text);
+    EXPECT_THAT(text, AllOf(Not(HasSubstr("<script>")), Not(HasSubstr("\n# h")), Not(HasSubstr("[l](")),
+                            Not(HasSubstr("@all")), Not(HasSubstr("http://"))));
+}
+
+}  // namespace
+}  // namespace kbench

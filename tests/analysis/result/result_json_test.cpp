@@ -1,0 +1,386 @@
+// result.json: what is written can be read back, what is wrong is named with its place, and the schema says the same.
+#include "analysis/result/result_json.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+#include <csignal>
+#include <limits>
+#include <regex>
+#include <set>
+
+#include "models/base/error.h"
+#include "tests/analysis/example_result.h"
+#include "tests/analysis/golden.h"
+
+namespace kbench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using testing::EndsWith;
+using testing::HasSubstr;
+
+std::string parse_error(const std::string& text, const std::string& path = "old.json") {
+    try {
+        parse_result(text, path);
+    } catch (const UsageError& error) {
+        EXPECT_THAT(error.what(), Not(HasSubstr("\n")));
+        return error.what();
+    }
+    return "accepted";
+}
+
+/// The message for the short result with one value replaced.
+std::string parse_error_with(const std::string& pointer, const Json& value) {
+    Json json = to_json(example::short_result());
+    json[Json::json_pointer(pointer)] = value;
+    return parse_error(json.dump());
+}
+
+TEST(ResultJson, MatchesTheGoldenFile) {
+    Result result = example::profiled_result();
+    result.points[0].steps.resize(2);
+    result.points = {result.points[0], result.points[3]};
+    expect_golden("result.json", to_text(result));
+}
+
+TEST(ResultJson, RoundTripIsTheIdentity) {
+    const Json once = to_json(example::result());
+    EXPECT_EQ(to_json(parse_result(once.dump(), "result.json")).dump(), once.dump());
+}
+
+TEST(ResultJson, StartsWithTheSchema) { EXPECT_EQ(to_json({}).begin().key(), "schema"); }
+
+TEST(ResultJson, RoundTripKeepsTheWidestIntegers) {
+    Result result = example::short_result();
+    result.points[0].seed = std::numeric_limits<std::uint64_t>::max();
+    result.environment.host.memory_bytes = std::numeric_limits<std::int64_t>::max();
+    const Result again = parse_result(to_json(result).dump(), "result.json");
+    EXPECT_EQ(again.points[0].seed, result.points[0].seed);
+    EXPECT_EQ(again.environment.host.memory_bytes, result.environment.host.memory_bytes);
+}
+
+TEST(ResultJson, OmitsRolesWithoutBytes) {
+    const Json cost = to_json(example::short_result())["points"][0]["steps"][2]["cost"];
+    EXPECT_EQ(cost["bytes_written"], (Json{{"activations", 7864320.0}}));
+}
+
+TEST(ResultJson, UnavailableQuantityHasNoValueButAReason) {
+    const Json json = to_json(example::short_result());
+    EXPECT_EQ(json["points"][2]["conditions"]["temperature_c"],
+              (Json{{"value", nullptr}, {"origin", "unavailable"}, {"reason", "no thermal zone"}}));
+}
+
+TEST(ResultJson, QuantityThatIsNotFiniteBecomesUnavailable) {
+    Result result = example::short_result();
+    result.points[0].conditions.power_w = Quantity::measured(std::numeric_limits<double>::infinity());
+    EXPECT_EQ(to_json(result)["points"][0]["conditions"]["power_w"],
+              (Json{{"value", nullptr}, {"origin", "unavailable"}, {"reason", "the value is not finite"}}));
+}
+
+TEST(ResultJson, ErrorOfAWrongKernelIsNullWhenItIsNotFinite) {
+    Result result = example::short_result();
+    result.points[0].verification.steps[0].worst_error = std::numeric_limits<double>::quiet_NaN();
+    result.points[0].verification.steps[0].error_over_bound = std::numeric_limits<double>::infinity();
+    const Json json = to_json(result);
+    EXPECT_TRUE(json["points"][0]["verification"]["steps"][0]["worst_error"].is_null());
+    EXPECT_TRUE(json["points"][0]["verification"]["steps"][0]["error_over_bound"].is_null());
+    EXPECT_EQ(to_json(parse_result(json.dump(), "result.json")), json);
+}
+
+TEST(ResultJson, RefusesToWriteAnyOtherNumberThatIsNotFinite) {
+    Result result = example::short_result();
+    result.points[1].steps[2].cost.bytes_read[1] = std::numeric_limits<double>::infinity();
+    try {
+        to_json(result);
+        FAIL() << "written";
+    } catch (const MeasurementError& error) {
+        EXPECT_STREQ(error.what(),
+                     "points[1].steps[2].cost.bytes_read.weights is inf; result.json holds finite numbers only");
+    }
+}
+
+TEST(ResultJson, WritesAnyBytesAsText) {
+    Result result;
+    result.environment.command_line = "kbench --out \xff\xfe";
+    EXPECT_NO_THROW(parse_result(to_json(result).dump(), "result.json"));
+}
+
+TEST(ParseResult, NamesTheFieldThatIsWrong) {
+    EXPECT_EQ(parse_error_with("/points/0/batch", "one"),
+              "old.json: points[0].batch: expected an integer, found a string");
+    EXPECT_EQ(parse_error_with("/points/0/batch", 1.5), "old.json: points[0].batch: expected an integer, found 1.5");
+    EXPECT_EQ(parse_error_with("/points/1/steps/2/time_us/n", -3),
+              "old.json: points[1].steps[2].time_us.n: expected an integer from 0 to 18446744073709551615, found -3");
+    EXPECT_EQ(
+        parse_error_with("/environment/host/sockets", 3000000000),
+        "old.json: environment.host.sockets: expected an integer from -2147483648 to 2147483647, found 3000000000");
+    EXPECT_EQ(parse_error_with("/points/0/end_to_end/latency/samples_ms/3", nullptr),
+              "old.json: points[0].end_to_end.latency.samples_ms[3]: expected a number, found null");
+    EXPECT_EQ(parse_error_with("/points/0/precision", "fp8"),
+              "old.json: points[0].precision: expected one of fp16, bf16, tf32, fp32, fp64, found \"fp8\"");
+    EXPECT_EQ(parse_error_with("/points/0/memory/bytes/cache", 1),
+              "old.json: points[0].memory.bytes: expected only the roles tokens, weights, activations, scores, logits, "
+              "gradients, optimizer, workspace, found \"cache\"");
+    EXPECT_EQ(parse_error_with("/points", Json::object()), "old.json: points: expected an array, found an object");
+    EXPECT_EQ(parse_error_with("/environment/libraries", Json::array()),
+              "old.json: environment.libraries: expected an object, found an array");
+    EXPECT_EQ(parse_error_with("/points/0/phase_seconds/plan", "0"),
+              "old.json: points[0].phase_seconds.plan: expected a number, found a string");
+    EXPECT_EQ(parse_error_with("/points/0/conditions/power_w/origin", "unavailable"),
+              "old.json: points[0].conditions.power_w.value: expected null for what is unavailable, found 512.4");
+    EXPECT_EQ(parse_error_with("/points/0/conditions/power_w/value", nullptr),
+              "old.json: points[0].conditions.power_w.value: expected a number, found null");
+}
+
+TEST(ParseResult, NamesTheFieldThatIsUnknownOrMissing) {
+    EXPECT_EQ(parse_error_with("/points/0/btach", 1), "old.json: points[0].btach: not a field of kbench.result/4");
+    Json json = to_json(example::short_result());
+    json["points"][1]["cost"].erase("flops");
+    EXPECT_EQ(parse_error(json.dump()), "old.json: points[1].cost.flops: expected a value, found nothing");
+}
+
+TEST(ParseResult, TakesAnOlderVersionWithoutWhatIsNew) {
+    Json json = to_json(example::short_result());
+    json["schema"] = "kbench.result/1";
+    EXPECT_EQ(to_json(parse_result(json.dump(), "old.json"))["schema"], result_schema);
+    for (Json& point : json["points"]) {
+        point.erase("activity");
+        point.erase("counters");
+        for (Json& step : point["steps"])
+            for (const char* field : {"matrix_flops", "counters", "counters_discarded", "kernels"}) step.erase(field);
+    }
+    const Result old = parse_result(json.dump(), "old.json");
+    EXPECT_TRUE(old.points[0].steps[0].kernels.empty());
+    EXPECT_EQ(old.points[0].steps.size(), example::short_result().points[0].steps.size());
+    json["schema"] = result_schema;
+    EXPECT_EQ(parse_error(json.dump()), "old.json: points[0].activity: expected a value, found nothing");
+}
+
+TEST(ParseResult, TellsForeignFilesFromNewerOnes) {
+    EXPECT_EQ(parse_error("{}", "x.json"), "x.json: not a kbench result (no \"schema\")");
+    EXPECT_EQ(parse_error("[1]", "x.json"), "x.json: not a kbench result (no \"schema\")");
+    EXPECT_EQ(parse_error(R"({"schema": "kbench.result/5"})", "x.json"),
+              "x.json: schema kbench.result/5 is newer than kbench.result/4; use a newer kbench");
+    EXPECT_EQ(parse_error(R"({"schema": "pytest/9"})", "x.json"),
+              "x.json: not a kbench result (\"schema\" is a string, not \"kbench.result/4\")");
+    EXPECT_EQ(parse_error(R"({"schema": 1})", "x.json"),
+              "x.json: not a kbench result (\"schema\" is 1, not \"kbench.result/4\")");
+}
+
+TEST(ParseResult, RefusesWhatIsNotJson) {
+    const std::string text = to_json(example::short_result()).dump();
+    EXPECT_THAT(parse_error(text.substr(0, text.size() / 2)), testing::StartsWith("old.json: not JSON: parse error"));
+    EXPECT_THAT(parse_error(""), HasSubstr("old.json: not JSON: "));
+    EXPECT_THAT(parse_error(R"({"schema": 1e999})"), HasSubstr("old.json: not JSON: number overflow"));
+}
+
+TEST(WriteFileAtomically, ReplacesTheFileAndLeavesNothingElse) {
+    const ScratchDirectory directory;
+    write_file_atomically(directory / "result.json", "old");
+    write_file_atomically(directory / "result.json", "new");
+    EXPECT_EQ(read_file(directory / "result.json"), "new");
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory.path()), {}), 1);
+}
+
+TEST(WriteFileAtomically, SaysWhichFileAndWhy) {
+    const ScratchDirectory directory;
+    const auto error_for = [&](const std::string& name) -> std::string {
+        try {
+            write_file_atomically(directory / name, "text");
+        } catch (const UsageError& error) {
+            return error.what();
+        }
+        return "written";
+    };
+    EXPECT_EQ(error_for("missing/result.json"),
+              fmt::format("cannot write {}/missing/result.json: No such file or directory", directory.path().string()));
+    std::filesystem::create_directory(directory / "folder");
+    EXPECT_THAT(error_for("folder"), EndsWith("/folder: Is a directory"));
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory.path()), {}), 1)
+        << "a temporary file is left";
+}
+
+TEST(WriteFileAtomically, SaysThatAFolderIsNotWritable) {
+    if (geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
+    const ScratchDirectory directory;
+    std::filesystem::permissions(directory.path(),
+                                 std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
+    EXPECT_THAT([&] { write_file_atomically(directory / "result.json", "text"); },
+                testing::ThrowsMessage<UsageError>(EndsWith("/result.json: Permission denied")));
+}
+
+TEST(WriteFileAtomically, KeepsTheOldFileWhenTheNewOneDoesNotFit) {
+    const ScratchDirectory directory;
+    write_file_atomically(directory / "result.json", "old");
+    const pid_t child = fork();  // the limit cannot be lifted again, so it is set in a process of its own
+    if (child == 0) {
+        std::signal(SIGXFSZ, SIG_IGN);
+        const rlimit small{4096, 4096};
+        setrlimit(RLIMIT_FSIZE, &small);
+        try {
+            write_file_atomically(directory / "result.json", std::string(8192, 'x'));
+        } catch (const UsageError&) {
+            _exit(7);
+        }
+        _exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(WEXITSTATUS(status), 7);
+    EXPECT_EQ(read_file(directory / "result.json"), "old");
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory.path()), {}), 1)
+        << "a temporary file is left";
+}
+
+/// Runs scripts/validate-result where Python has what it needs.
+class Schema : public testing::Test {
+  protected:
+    struct Outcome {
+        int exit_code;
+        std::string output;
+    };
+
+    void SetUp() override {
+        if (std::system("python3 -c 'import jsonschema' >/dev/null 2>&1") != 0)
+            GTEST_SKIP() << "python3 with the package jsonschema is not installed";
+    }
+
+    std::string write(const std::string& name, const std::string& text) {
+        write_file_atomically(directory_ / name, text);
+        return (directory_ / name).string();
+    }
+
+    Outcome validate(const std::string& files) {
+        const std::string output = (directory_ / "output").string();
+        const int status = std::system(
+            fmt::format("'{}/scripts/validate-result' {} >{} 2>&1", KBENCH_SOURCE_DIR, files, output).c_str());
+        return {WEXITSTATUS(status), read_file(output)};
+    }
+
+    ScratchDirectory directory_;
+};
+
+TEST_F(Schema, AcceptsWhatIsWritten) {
+    Result not_finite = example::short_result();
+    not_finite.points[0].verification.steps[0].worst_error = std::numeric_limits<double>::infinity();
+    Result host_only = example::short_result();
+    host_only.environment.gpu.reset();
+    const auto [exit_code, output] =
+        validate(write("example.json", to_json(example::result()).dump(2)) + " " +
+                 write("nan.json", to_json(not_finite).dump()) + " " + write("cpu.json", to_json(host_only).dump()));
+    EXPECT_EQ(exit_code, 0) << output;
+}
+
+/// One of everything: a point with a step.
+Json smallest_example() {
+    Result result = example::profiled_result();
+    result.points.resize(1);
+    result.points[0].steps.resize(1);
+    return to_json(result);
+}
+
+/// Pointers to all values below `json`; of an array only the first element.
+void collect_pointers(const Json& json, const std::string& prefix, std::set<std::string>& pointers) {
+    if (json.is_array() && !json.empty()) collect_pointers(json[0], prefix + "/0", pointers);
+    if (!json.is_object()) return;
+    for (const auto& [key, value] : json.items()) {
+        pointers.insert(prefix + "/" + key);
+        collect_pointers(value, prefix + "/" + key, pointers);
+    }
+}
+
+TEST_F(Schema, RefusesTheSameMissingAndUnknownFieldsAsTheParser) {
+    const Json valid = smallest_example();
+    std::set<std::string> pointers;
+    collect_pointers(valid, "", pointers);
+    std::vector<std::string> texts;
+    for (const std::string& pointer : pointers) {
+        const Json::json_pointer at(pointer);
+        const bool free_key =
+            std::regex_search(pointer, std::regex("/(libraries|options|phase_seconds|bytes\\w*|steps/\\d+/counters)/"));
+        if (!free_key) {
+            Json shorter = valid;
+            shorter[at.parent_pointer()].erase(at.back());
+            texts.push_back(shorter.dump());
+        }
+        const bool takes_any_key =
+            std::regex_search(pointer, std::regex("/(libraries|options|phase_seconds|steps/\\d+/counters)$"));
+        if (valid[at].is_object() && !takes_any_key) {
+            Json longer = valid;
+            longer[at]["surplus"] = 1;
+            texts.push_back(longer.dump());
+        }
+    }
+    ASSERT_GT(texts.size(), 100u);
+    std::string files;
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+        EXPECT_NE(parse_error(texts[i]), "accepted") << i;
+        files += write(fmt::format("{}.json", i), texts[i]) + " ";
+    }
+    const auto [exit_code, output] = validate(files);
+    EXPECT_EQ(exit_code, 1);
+    EXPECT_THAT(output, Not(HasSubstr(": valid")));
+}
+
+TEST_F(Schema, RefusesTheSameWrongTypesAsTheParser) {
+    const Json valid = smallest_example();
+    std::set<std::string> pointers;
+    collect_pointers(valid, "", pointers);
+    std::string files;
+    std::size_t number = 0;
+    for (const std::string& pointer : pointers) {
+        Json wrong = valid;
+        Json& value = wrong[Json::json_pointer(pointer)];
+        value = value.is_string() ? Json(1) : Json("wrong");
+        EXPECT_NE(parse_error(wrong.dump()), "accepted") << pointer;
+        files += write(fmt::format("{}.json", number++), wrong.dump()) + " ";
+    }
+    const auto [exit_code, output] = validate(files);
+    EXPECT_EQ(exit_code, 1);
+    EXPECT_THAT(output, Not(HasSubstr(": valid")));
+}
+
+TEST_F(Schema, NamesThePlaceOfAnError) {
+    Json json = to_json(example::short_result());
+    json["points"][0]["end_to_end"]["latency"]["summary_ms"]["median"] = "fast";
+    const auto [exit_code, output] = validate(write("wrong.json", json.dump()));
+    EXPECT_EQ(exit_code, 1);
+    EXPECT_THAT(output, HasSubstr("points[0].end_to_end.latency.summary_ms.median: 'fast' is not of type 'number'"));
+}
+
+TEST_F(Schema, ExitCodeTellsInvalidFromUnreadable) {
+    EXPECT_EQ(validate(write("nan.json", R"({"schema": NaN})")).exit_code, 1);
+    EXPECT_EQ(validate((directory_ / "missing.json").string()).exit_code, 2);
+    EXPECT_EQ(validate("").exit_code, 2);
+}
+
+TEST(SchemaFile, ListsTheNamesOfTheCode) {
+    const Json schema =
+        Json::parse(read_file(std::filesystem::path(KBENCH_SOURCE_DIR) / "analysis/result/result.schema.json"));
+    const Json& types = schema["$defs"];
+    const auto names = [](const auto& list) {
+        return Json(std::vector<std::string>(std::begin(list), std::end(list)));
+    };
+    const auto keys = [](const Json& object) {
+        std::vector<std::string> found;
+        for (const auto& item : object.items()) found.push_back(item.key());
+        return Json(found);
+    };
+    EXPECT_EQ(schema["properties"]["schema"]["const"], result_schema);
+    EXPECT_EQ(keys(types["bytes_by_role"]["properties"]), names(role_names));
+    EXPECT_EQ(keys(types["memory"]["properties"]["bytes"]["properties"]), names(role_names));
+    EXPECT_EQ(types["quantity"]["properties"]["origin"]["enum"], names(origin_names));
+    EXPECT_EQ(types["point"]["properties"]["status"]["enum"], names(point_status_names));
+    std::vector<std::string_view> precisions;
+    for (const Precision precision : all_precisions) precisions.push_back(name(precision));
+    EXPECT_EQ(types["precision"]["enum"], names(precisions));
+}
+
+}  // namespace
+}  // namespace kbench

@@ -1,0 +1,422 @@
+// The built program, as a user calls it: exit codes, one line for each mistake, and result files that keep the schema.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "analysis/result/result.h"
+#include "tests/bench/temporary_directory.h"
+
+namespace kbench {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::Not;
+
+struct Outcome {
+    int exit_code;
+    std::string out, err;
+};
+
+std::string read(const std::filesystem::path& path) {
+    std::ifstream file(path);
+    std::stringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+
+class Cli : public testing::Test {
+  protected:
+    Outcome shell(const std::string& command) {
+        const std::string out = (directory_ / "out").string(), err = (directory_ / "err").string();
+        const int status = std::system((command + " >" + out + " 2>" + err).c_str());
+        return {WEXITSTATUS(status), read(out), read(err)};
+    }
+    Outcome kbench(const std::string& arguments) {
+        return shell("KBENCH_CACHE_DIR=" + (directory_ / "cache").string() + " " KBENCH_BINARY " " + arguments);
+    }
+    void expect_refusal(const std::string& arguments, const std::string& substring, int exit_code = 2) {
+        const Outcome outcome = kbench(arguments);
+        EXPECT_EQ(outcome.exit_code, exit_code) << arguments;
+        EXPECT_THAT(outcome.err, HasSubstr(substring)) << arguments;
+        EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << "one line: " << outcome.err;
+        EXPECT_EQ(outcome.out, "") << arguments;
+    }
+    std::string config(const std::string& text) { return directory_.write("config.json", text).string(); }
+    /// A small model; without ceilings, which would be measured for each test.
+    std::string tiny() { return tiny_config() + " --ceilings none"; }
+    std::string tiny_config() {
+        return config(R"({"n_embd": 64, "n_layer": 2, "n_head": 4, "vocab_size": 301, "n_positions": 32})");
+    }
+
+    TemporaryDirectory directory_;
+};
+
+TEST_F(Cli, RunsASweepAndWritesFilesThatKeepTheSchema) {
+    const std::string run = (directory_ / "run").string();
+    const Outcome outcome =
+        kbench("--config " + tiny() + " --backend cpu --batch 1,3 --precision tf32,fp32,fp64 --quick --out " + run);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("throughput"));
+    EXPECT_THAT(outcome.out, HasSubstr("tf32 is a GPU tensor-core format")) << "skips are shown";
+    EXPECT_THAT(read(run + "/steps.csv"), HasSubstr("h.1.attn.c_attn"));
+    EXPECT_TRUE(std::filesystem::exists(run + "/report.html"));
+    if (shell("python3 -c 'import jsonschema'").exit_code != 0) GTEST_SKIP() << "python3 has no jsonschema";
+    const Outcome check = shell(std::string(KBENCH_SOURCE_DIR) + "/scripts/validate-result " + run + "/result.json");
+    EXPECT_EQ(check.exit_code, 0) << check.out << check.err;
+}
+
+TEST_F(Cli, CommittedResultsKeepTheSchemaOrAreReadAsOlder) {
+    std::string current, older;
+    const std::filesystem::path results = std::filesystem::path(KBENCH_SOURCE_DIR) / "results";
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(results))
+        if (entry.path().filename() == "result.json") {
+            const bool is_current = read(entry.path()).find('"' + std::string(result_schema) + '"') < 100;
+            (is_current ? current : older) += " " + entry.path().string();
+        }
+    ASSERT_FALSE((current + older).empty());
+    if (!older.empty()) {
+        const Outcome table = kbench("table --by point" + older);
+        EXPECT_EQ(table.exit_code, 0) << table.err;
+    }
+    if (shell("python3 -c 'import jsonschema'").exit_code != 0) GTEST_SKIP() << "python3 has no jsonschema";
+    if (current.empty()) return;
+    const Outcome check = shell(std::string(KBENCH_SOURCE_DIR) + "/scripts/validate-result" + current);
+    EXPECT_EQ(check.exit_code, 0) << check.out << check.err;
+}
+
+TEST_F(Cli, JsonAndCsvGoToStdoutAlone) {
+    const Outcome json =
+        kbench("--config " + tiny() + " --backend cpu --quick --format json --out " + (directory_ / "a").string());
+    EXPECT_TRUE(json.out.starts_with("{\n  \"schema\": \"kbench.result/4\"")) << json.out.substr(0, 80);
+    const Outcome csv =
+        kbench("--config " + tiny() + " --backend cpu --quick --format csv --out " + (directory_ / "b").string());
+    EXPECT_TRUE(csv.out.starts_with("point,")) << csv.out.substr(0, 80);
+    EXPECT_EQ(csv.out, read(directory_ / "b/steps.csv"));
+}
+
+TEST_F(Cli, MistakesGetOneLineAndExitTwo) {
+    expect_refusal("--model gpt3", "unknown model 'gpt3'");
+    expect_refusal("--model gpt2 --batch 0", "must be max or a whole number of at least 1");
+    expect_refusal("--model gpt2 --seq 2000", "n_ctx 1024");
+    expect_refusal("--model gpt2 --frobnicate", "--frobnicate");
+    expect_refusal("frobnicate", "one of run, micro, table, compare, merge, report, ceilings, list, doctor");
+    expect_refusal("list providers --op", "--ops");
+    directory_.write("taken/result.json", "{}");
+    expect_refusal("micro --op residual --shape r8w8 --backend cpu --out " + (directory_ / "taken").string(),
+                   "holds a result.json already");
+    expect_refusal("list everything", "one of models, ops, providers, options, columns");
+    expect_refusal("--model gpt2 --out " + directory_.write("a_file", "x").string(), "a_file");
+    expect_refusal("--config " + config("{\"n_embd\": 64}"), "key 'n_layer' is missing");
+    expect_refusal("--config " + config("not json"), "config.json");
+    expect_refusal("--config " + tiny() + " --provider gemm=nobody --out " + (directory_ / "p").string(),
+                   "no provider 'nobody'");
+}
+
+TEST_F(Cli, DamagedInputsGetOneLineAndExitTwo) {
+    const std::string run = " --backend cpu --quick --out " + (directory_ / "run").string();
+    const std::string truncated =
+        directory_.write("model.safetensors", std::string("\x40\0\0\0\0\0\0\0{\"a\":", 13)).string();
+    expect_refusal("--config " + tiny() + " --weights " + truncated + run, "model.safetensors");
+    expect_refusal("--config " + tiny() + " --weights /nowhere.safetensors" + run, "/nowhere.safetensors");
+    expect_refusal("--config " + tiny() + " --seq 4 --tokens " + directory_.write("t.txt", "1 2 3").string() + run,
+                   "t.txt");
+    expect_refusal("--config " + tiny() + " --seq 4 --tokens " + directory_.write("t.txt", "1 2 3 301").string() + run,
+                   "301");
+}
+
+TEST_F(Cli, AnExistingResultIsNeverOverwritten) {
+    const std::string run = (directory_ / "run").string();
+    ASSERT_EQ(kbench("--config " + tiny() + " --backend cpu --quick --out " + run).exit_code, 0);
+    const std::string before = read(run + "/result.json");
+    expect_refusal("--config " + tiny() + " --backend cpu --quick --out " + run, "holds a result.json already");
+    EXPECT_EQ(read(run + "/result.json"), before);
+}
+
+TEST_F(Cli, ASweepThatWasKilledIsGoneOnWithOnlyWhenAsked) {
+    const std::string run = (directory_ / "run").string();
+    const std::string sweep = "--config " + tiny() + " --backend cpu --batch 1,2 --quick --out " + run;
+    ASSERT_EQ(kbench(sweep).exit_code, 0);
+    for (const char* file : {"result.json", "points/seq32-batch2-fp32.json"}) std::filesystem::remove(run + "/" + file);
+    const std::string kept = read(run + "/points/seq32-batch1-fp32.json");
+    expect_refusal(sweep, "holds finished points of a sweep already; --resume goes on with it");
+    expect_refusal(sweep + " --seed 2 --resume", "option seed is 1 in " + run);
+    const Outcome resumed = kbench(sweep + " --resume");
+    EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+    EXPECT_THAT(resumed.err, HasSubstr("1 of 2 points are finished"));
+    EXPECT_EQ(read(run + "/points/seq32-batch1-fp32.json"), kept);
+    EXPECT_EQ(kbench("table --by point -c batch,status --csv " + run).out, "batch,status\n1,done\n2,done\n");
+    for (const char* file : {"points/seq32-batch1-fp32.json", "points/seq32-batch2-fp32.json"})
+        std::filesystem::remove(run + "/" + file);
+    expect_refusal(sweep + " --resume", "and no points to go on from");
+}
+
+TEST_F(Cli, AnInterruptedSweepLeavesItsFinishedPointsAndTheSignalsExitCode) {
+    const std::string run = (directory_ / "run").string();
+    // Twice in a moment, as timeout(1) sends it: to the process and to its group.
+    const Outcome outcome =
+        shell("(" KBENCH_BINARY " --config " + tiny() + " --backend cpu --quick --counters none --repeat 1000 --out " +
+              run + " & p=$!; until [ -e " + run +
+              "/points/seq32-batch1-fp32-repeat2.json ] || ! kill -0 $p; do sleep 0.02; done; "
+              "kill -TERM $p; sleep 0.01; kill -TERM $p; wait $p)");
+    EXPECT_EQ(outcome.exit_code, 128 + SIGTERM) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("stopped by SIGTERM after "));
+    const Outcome table = kbench("table --by point -c repeat,status --csv " + run);
+    EXPECT_THAT(table.out, HasSubstr("repeat,status\n1,done\n2,done\n"));
+    EXPECT_TRUE(std::filesystem::exists(run + "/report.html"));
+}
+
+TEST_F(Cli, InterruptedMicrobenchmarksLeaveWhatWasMeasured) {
+    const std::string out = (directory_ / "micro").string();
+    const Outcome outcome =
+        shell("(" KBENCH_BINARY
+              " micro --backend cpu --op residual --shape r64w64,r64w128,r64w192 --provider native "
+              "--precision fp32 --cache hot --ceilings none --counters none --benchmark_min_time=0.5 --time-budget 1 "
+              "--benchmark_format=json --out " +
+              out + " > " + out + ".json & p=$!; until [ -e " + out +
+              " ] || ! kill -0 $p; do sleep 0.02; done; "
+              "sleep 0.3; kill -TERM $p; wait $p)");
+    EXPECT_EQ(outcome.exit_code, 128 + SIGTERM) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("stopped by SIGTERM after 1 of 3 benchmarks"));
+    EXPECT_THAT(read(out + ".json"), ContainsRegex("not run: stopped before it"));
+    EXPECT_EQ(kbench("table --by point -c model,status --csv " + out).out,
+              "model,status\nresidual/native/fp32/fwd/r64w64/hot,done\n");
+}
+
+TEST_F(Cli, PointsRunApartAreJoinedAgain) {
+    const std::string out = (directory_ / "it's a sweep").string();
+    const std::string sweep = "--config " + tiny() + " --backend cpu --seq 8,16 --batch 1,2 --quick --counters none";
+    const Outcome list = kbench("run " + sweep + " --list-points --out \"" + out + "\"");
+    ASSERT_EQ(list.exit_code, 0) << list.err;
+    EXPECT_EQ(std::count(list.out.begin(), list.out.end(), '\n'), 4) << list.out;
+    EXPECT_FALSE(std::filesystem::exists(out)) << "nothing is measured";
+    const Outcome all = shell("(kbench() { KBENCH_CACHE_DIR=. " KBENCH_BINARY " \"$@\"; }\n" + list.out + ")");
+    ASSERT_EQ(all.exit_code, 0) << all.err;
+    const Outcome merge = kbench("merge --out \"" + out + "\" \"" + out + "/points.d\"");
+    ASSERT_EQ(merge.exit_code, 0) << merge.err;
+    EXPECT_EQ(kbench("table --by point -c seq_len,batch,status --csv \"" + out + "\"").out,
+              "seq_len,batch,status\n8,1,done\n8,2,done\n16,1,done\n16,2,done\n");
+    EXPECT_TRUE(std::filesystem::exists(out + "/report.html"));
+    expect_refusal("merge --out \"" + out + "\" \"" + out + "/points.d\"", "holds a result.json already");
+
+    const std::string other = (directory_ / "other").string();
+    kbench("run --config " + tiny() + " --backend cpu --seq 8 --batch 1 --quick --counters none --seed 2 --out " +
+           other);
+    expect_refusal("merge --out " + (directory_ / "m").string() + " \"" + out + "\" " + other, "option seed is 1 in");
+    std::filesystem::remove_all(other);
+    kbench("run " + sweep + " --out " + other);
+    expect_refusal("merge --out " + (directory_ / "m").string() + " \"" + out + "\" " + other, "has other data in");
+    EXPECT_FALSE(std::filesystem::exists(directory_ / "m")) << "nothing is left of a refusal";
+    expect_refusal("merge " + other, "--out is missing");
+    expect_refusal("merge --out x", "no RESULT");
+    const std::string empty = (directory_ / "empty").string();
+    std::filesystem::create_directory(empty);
+    expect_refusal("merge --out x " + empty, "holds no result.json and no finished points");
+}
+
+TEST_F(Cli, ADirectoryOfResultsIsADataset) {
+    const auto sweep = [&](const std::string& name) {
+        const std::string out = (directory_ / name).string();
+        kbench("--config " + tiny() + " --backend cpu --batch 1,2 --quick --counters none --out " + out);
+        std::filesystem::remove(out + "/result.json");  // as after a kill
+        return out;
+    };
+    const std::string before = sweep("before"), after = sweep("after");
+    EXPECT_EQ(kbench("table --by point -c batch,seq_len,precision,repeat,status,reason --csv " + before).out,
+              "batch,seq_len,precision,repeat,status,reason\n1,32,fp32,1,done,na\n2,32,fp32,1,done,na\n");
+    const Outcome compared = kbench("compare " + before + " " + after);
+    EXPECT_EQ(compared.exit_code, 0) << compared.err;
+    EXPECT_THAT(compared.out, HasSubstr("before"));
+    EXPECT_THAT(compared.out, HasSubstr("batch 2"));
+    EXPECT_EQ(kbench("report " + before).exit_code, 0);
+    EXPECT_TRUE(std::filesystem::exists(before + "/report.html"));
+}
+
+TEST_F(Cli, RunsThatBeginInTheSameSecondKeepTheirOwnDirectories) {
+    const std::string run = "KBENCH_CACHE_DIR=. " KBENCH_BINARY " --config " + tiny() + " --backend cpu --quick";
+    const Outcome both = shell("cd " + (directory_ / "").string() + " && (" + run + " & " + run + " & wait)");
+    EXPECT_EQ(both.exit_code, 0) << both.err;
+    const auto runs = std::filesystem::directory_iterator(directory_ / "kbench-runs");
+    EXPECT_EQ(std::distance(begin(runs), end(runs)), 2) << both.err;
+}
+
+TEST_F(Cli, WhatCannotRunHereIsExitThree) {
+    const std::string out = " --out " + (directory_ / "run").string();
+    const Outcome none = kbench("--config " + tiny() + " --backend cpu --precision tf32 --quick" + out);
+    EXPECT_EQ(none.exit_code, 3);
+    EXPECT_THAT(none.err, HasSubstr("nothing was measured"));
+}
+
+TEST_F(Cli, MetricsOfAChipAreListedWithoutAGpu) {
+    const Outcome all = kbench("list metrics --chip GA100");
+    EXPECT_EQ(all.exit_code, 0) << all.err;
+    EXPECT_THAT(all.out, HasSubstr("sm__ops_path_tensor_src_fp16_dst_fp16.sum + "));
+    EXPECT_THAT(all.out, HasSubstr("- wgmma instructions are GH100's"));
+    const Outcome core = kbench("list metrics --chip GH100 --set core");
+    EXPECT_THAT(core.out, HasSubstr("achieved_occupancy"));
+    EXPECT_THAT(core.out, Not(HasSubstr("sass_ffma")));
+#ifdef KBENCH_HAVE_CUDA
+    EXPECT_THAT(core.out, ContainsRegex("core +12 +1\n"));
+#else
+    EXPECT_THAT(core.out, HasSubstr("passes are unknown: this build has no CUDA"));
+#endif
+    expect_refusal("list metrics --chip GH1000", "unknown chip 'GH1000'; nearest: GH100");
+    expect_refusal("list metrics --chip GH100 --set cores", "unknown metric set 'cores'; nearest: core");
+    expect_refusal("list metrics --chip", "--chip");
+    if (kbench("list metrics").exit_code != 0) expect_refusal("list metrics", "name one with --chip: GA100, ");
+}
+
+TEST_F(Cli, ProvidersAreListedWithWhatTheyComputeInEachPrecision) {
+    EXPECT_THAT(kbench("list providers").out, ContainsRegex("(^|\n)cpu +blas +GEMMs and attention"));
+    const Outcome ops = kbench("list providers --ops");
+    EXPECT_EQ(ops.exit_code, 0) << ops.err;
+    EXPECT_THAT(ops.out, ContainsRegex("\nwhere +provider +op +fp16 +bf16 +tf32 +fp32 +fp64\n|^where +provider"));
+    EXPECT_THAT(ops.out, ContainsRegex("\ncpu +blas +gemm +- +- +- +yes +yes\n"));
+    EXPECT_THAT(ops.out, ContainsRegex("\ncpu +reference +attention_context +[a-z-]+ +[a-z-]+ +- +yes +yes\n"));
+    EXPECT_THAT(ops.out, Not(ContainsRegex("\ncpu +native +gemm"))) << "what it computes in no precision is left out";
+}
+
+TEST_F(Cli, MachinesAreListedWithTheirSources) {
+    const Outcome all = kbench("list machines");
+    EXPECT_EQ(all.exit_code, 0) << all.err;
+    EXPECT_THAT(all.out, ContainsRegex("h200-sxm +NVIDIA H200 SXM 141 GB +4,800 GB/s +66.9 TFLOP/s +989 TFLOP/s\n"));
+    const Outcome one = kbench("list machines --id l4");
+    EXPECT_THAT(one.out, HasSubstr("half of that dense"));
+    const std::filesystem::path mine = directory_.write("mine.json", R"({"id": "mine", "name": "Mine", "kind": "cpu",
+        "matches": ["Mine"], "roofs": [{"ceiling": "cpu_dram_read", "value": 50, "source": "a guess"}]})");
+    EXPECT_THAT(kbench("list machines --id " + mine.string()).out,
+                ContainsRegex("cpu_dram_read +50.00 +GB/s +a guess\n"));
+    expect_refusal("list machines --id l5", "unknown machine 'l5'; nearest: l4");
+    expect_refusal("list machines --id none.json", "machine file none.json: cannot be read");
+    expect_refusal("list machines --id " + directory_.write("bad.json", "{}").string(), "bad.json: 'id' is missing");
+    expect_refusal("list machines --all", "`kbench list machines --help` lists the options");
+}
+
+TEST_F(Cli, ATableOfACommittedResultNeedsNothingButTheFile) {
+    const std::string recorded = std::string(KBENCH_SOURCE_DIR) + "/results/h200-2026-11-21/gpu";
+    const Outcome layers =
+        kbench("table " + recorded + "/result.json --by layer --fold --point 0 -c steps,layer,tc --csv");
+    EXPECT_EQ(layers.exit_code, 0) << layers.err;
+    EXPECT_TRUE(layers.out.starts_with("steps,layer,tc\n1,wte+wpe,0\n36,h.*.ln_1,0\n36,h.*.attn.c_attn,1\n"))
+        << layers.out;
+    EXPECT_EQ(kbench("table " + recorded + " --by layer --fold --point 0 -c steps,layer,tc --csv").out, layers.out)
+        << "the directory stands for its result.json";
+    const Outcome slowest = kbench("table " + recorded + " --sort sil --top 3 -w 120");
+    EXPECT_EQ(slowest.exit_code, 0) << slowest.err;
+    EXPECT_EQ(std::count(slowest.out.begin(), slowest.out.end(), '\n'), 4) << slowest.out;
+    EXPECT_THAT(kbench("list columns").out, HasSubstr("silicon time"));
+    EXPECT_THAT(kbench("table --help").out, HasSubstr("--columns"));
+}
+
+TEST_F(Cli, ATableSaysWhichPointsHaveNoSteps) {
+    const std::string run = (directory_ / "run").string();
+    kbench("--config " + tiny() + " --backend cpu --precision tf32,fp32 --quick --out " + run);
+    const Outcome table = kbench("table " + run + " -c point,op");
+    EXPECT_EQ(table.exit_code, 0);
+    EXPECT_THAT(table.out, Not(HasSubstr("tf32")));
+    EXPECT_THAT(table.err, HasSubstr("point 0 has no steps: skipped: "));
+    EXPECT_THAT(kbench("table " + run + " --by point").out, HasSubstr("skipped"));
+}
+
+TEST_F(Cli, ATablesMistakesGetOneLineAndExitTwo) {
+    const std::string recorded = std::string(KBENCH_SOURCE_DIR) + "/results/h200-2026-11-21/gpu/result.json";
+    expect_refusal("table", "no RESULT");
+    expect_refusal("table /nowhere/result.json", "/nowhere/result.json: cannot be read");
+    expect_refusal("table " + recorded + " -c op,tme_us", "no column 'tme_us'; nearest: time_us");
+    expect_refusal("table " + recorded + " --point 10", "has points 0 to 9");
+    expect_refusal("table " + recorded + " -w 20", "these columns need at least");
+    expect_refusal("table " + directory_.write("cut.json", read(recorded).substr(0, 4000)).string(), "not JSON");
+    expect_refusal("table " + directory_.write("foreign.json", "{\"a\": 1}").string(), "not a kbench result");
+}
+
+TEST_F(Cli, ComparesTheRecordedGpuWithItsHost) {
+    const std::string recorded = std::string(KBENCH_SOURCE_DIR) + "/results/h200-2026-11-21/";
+    const Outcome both = kbench("compare " + recorded + "gpu " + recorded + "cpu/result.json --price gpu=3.5,cpu=0.8");
+    EXPECT_EQ(both.exit_code, 0) << both.err;
+    EXPECT_THAT(both.out, HasSubstr("End to end: gpt2-large batch 1 seq 1024"));
+    EXPECT_THAT(both.out, HasSubstr("$/1M sequences"));
+    EXPECT_EQ(both.err, "");
+    const Outcome json = kbench("compare " + recorded + "gpu " + recorded + "cpu --format json --top 2");
+    EXPECT_TRUE(json.out.starts_with("{\n  \"runs\"")) << json.out.substr(0, 80);
+}
+
+TEST_F(Cli, ARegressionIsExitOneAndALineOnStderr) {
+    const std::string recorded = std::string(KBENCH_SOURCE_DIR) + "/results/h200-2026-11-21/";
+    const Outcome slower = kbench("compare " + recorded + "gpu " + recorded + "cpu --fail-above 3% --format json");
+    EXPECT_EQ(slower.exit_code, 1);
+    EXPECT_EQ(std::count(slower.err.begin(), slower.err.end(), '\n'), 4) << slower.err;
+    EXPECT_TRUE(slower.err.starts_with("kbench: regression: gpt2-large fp16 batch 1 seq 1024: cpu takes "))
+        << slower.err;
+    const Outcome repeated = kbench("compare " + recorded + "fp16 " + recorded + "fp16-repeat --fail-above 3%");
+    EXPECT_EQ(repeated.exit_code, 0) << repeated.err;
+    EXPECT_THAT(repeated.out, HasSubstr("improvement"));
+}
+
+TEST_F(Cli, AComparisonsMistakesGetOneLineAndExitTwo) {
+    const std::string gpu = std::string(KBENCH_SOURCE_DIR) + "/results/h200-2026-11-21/gpu";
+    expect_refusal("compare " + gpu, "1 results: name two or more");
+    expect_refusal("compare " + gpu + " /nowhere", "/nowhere: cannot be read");
+    expect_refusal("compare " + gpu + " " + directory_.write("foreign.json", "{\"a\": 1}").string(),
+                   "not a kbench result");
+    expect_refusal("compare " + gpu + " " + gpu + " --name a,b --price c=1", "no result is called 'c'; they are a, b");
+    const std::string run = (directory_ / "run").string();
+    kbench("--config " + tiny() + " --backend cpu --quick --out " + run);
+    expect_refusal("compare " + gpu + " " + run, "no point in common: ");
+}
+
+TEST_F(Cli, ListsAndDoctorAnswer) {
+    EXPECT_THAT(kbench("list models").out, HasSubstr("774030080"));
+    EXPECT_THAT(kbench("list ops").out, HasSubstr("attention_context"));
+    EXPECT_THAT(kbench("list providers").out, HasSubstr("onednn"));
+    const Outcome doctor = kbench("doctor");
+    EXPECT_EQ(doctor.exit_code, 0);
+    EXPECT_THAT(doctor.out, HasSubstr("cpu fp32"));
+    EXPECT_THAT(doctor.out, HasSubstr("cpu memory traffic"));
+    EXPECT_THAT(kbench("--help").out, HasSubstr("kbench run"));
+    EXPECT_THAT(kbench("--version").out, HasSubstr("kbench 0."));
+}
+
+TEST_F(Cli, CeilingsAreMeasuredOnceAndPartOfEveryRun) {
+    const Outcome first = kbench("ceilings --backend cpu --seconds 0.1 --format json");
+    ASSERT_EQ(first.exit_code, 0) << first.err;
+    EXPECT_THAT(first.out, HasSubstr("\"name\": \"cpu_dram_triad\""));
+    EXPECT_EQ(kbench("ceilings --backend cpu --format json").out, first.out) << "the remembered ones, with their time";
+
+    const std::string run = (directory_ / "run").string();
+    const Outcome outcome = kbench("--config " + tiny_config() + " --backend cpu --quick --format json --out " + run);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    const auto measured_at = [](const std::string& text) {
+        const std::size_t at = text.find("\"measured_at\": \"");
+        return at == text.npos ? "none" : text.substr(at, 40);
+    };
+    EXPECT_EQ(measured_at(outcome.out), measured_at(first.out));
+    EXPECT_THAT(kbench("table " + run + " -c op,isa,isa_peak_pct --csv").out, HasSubstr("isa_peak_pct"));
+
+    directory_.write("cache/ceilings.json", "{\"schema\"");
+    const Outcome damaged = kbench("ceilings --backend cpu --seconds 0.1");
+    EXPECT_EQ(damaged.exit_code, 0);
+    EXPECT_THAT(damaged.err, HasSubstr("ceilings.json ignored: "));
+    EXPECT_EQ(kbench("ceilings --backend cpu").err, "") << "the damaged file was replaced";
+}
+
+TEST_F(Cli, ARunGoesOnWithoutCeilings) {
+    const std::string run = (directory_ / "run").string();
+    const Outcome outcome = kbench("--config " + tiny() + " --backend cpu --quick --format json --out " + run);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("not asked for (--ceilings none)"));
+    EXPECT_FALSE(std::filesystem::exists(directory_ / "cache/ceilings.json"));
+    expect_refusal("--model gpt2 --ceilings some", "--ceilings 'some': must be one of auto, measure, none");
+    expect_refusal("ceilings --format xml", "--format 'xml': must be one of text, json, markdown");
+    expect_refusal("ceilings --seconds 0", "must be a number of seconds of at least 0.1");
+}
+
+}  // namespace
+}  // namespace kbench

@@ -1,0 +1,133 @@
+// The command line: what is accepted, and one clear line for what is not.
+#include "bench/command/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "tests/bench/refusal.h"
+
+namespace kbench {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string refusal(const std::vector<std::string>& arguments) {
+    return refusal_of([&] { parse_run(arguments); });
+}
+
+TEST(Options, DefaultsAreTheCheckpointsPrecisionAndBatchOne) {
+    const RunRequest r = parse_run({"--model", "gpt2-large", "--seq", "1024"}).request;
+    EXPECT_EQ(r.run.config.n_layer, 36);
+    EXPECT_THAT(r.run.precisions, ElementsAre(Precision::fp32));
+    EXPECT_THAT(r.run.batches, ElementsAre(1));
+    EXPECT_THAT(r.run.seqs, ElementsAre(1024));
+    EXPECT_EQ(r.run.attention, AttentionKind::fused);
+    EXPECT_EQ(r.backend, "auto");
+    EXPECT_TRUE(r.run.verify);
+}
+
+TEST(Options, ListsAreSweeps) {
+    const RunRequest r =
+        parse_run({"--model", "gpt2", "--batch", "1,4,8", "--precision=fp16,fp64", "--seq", "128,512"}).request;
+    EXPECT_THAT(r.run.batches, ElementsAre(1, 4, 8));
+    EXPECT_THAT(r.run.precisions, ElementsAre(Precision::fp16, Precision::fp64));
+    EXPECT_THAT(r.run.seqs, ElementsAre(128, 512));
+}
+
+TEST(Options, TheLargestBatchHasAWordInAList) {
+    EXPECT_THAT(parse_run({"--model", "gpt2", "--batch", "1,max"}).request.run.batches, ElementsAre(1, max_batch));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--batch", "most"}), HasSubstr("--batch 'most': must be max or a whole"));
+}
+
+TEST(Options, ZippedListsAreOfOneLength) {
+    const RunRequest r =
+        parse_run({"--model", "gpt2", "--batch", "1,4", "--seq", "512,128", "--zip", "batch,seq"}).request;
+    EXPECT_EQ(r.run.points().size(), 2u);
+    EXPECT_THAT(refusal({"--model", "gpt2", "--batch", "1,4,8", "--seq", "512,128", "--zip", "batch,seq"}),
+                HasSubstr("--seq has 2 values and --batch 3"));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--zip", "batch"}), HasSubstr("two or three of seq, batch, precision"));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--zip", "batch,heads"}), HasSubstr("one of seq, batch, precision"));
+}
+
+TEST(Options, ASweepIsResumedOrListedWhereItsDirectoryIsNamed) {
+    for (const char* flag : {"--resume", "--list-points"}) {
+        EXPECT_THAT(refusal({"--model", "gpt2", flag}), HasSubstr("name the sweep's directory with --out"));
+        EXPECT_EQ(refusal({"--model", "gpt2", flag, "--out", "sweep"}), "accepted");
+    }
+    EXPECT_THAT(refusal({"--model", "gpt2", "--repeat", "2", "--only-repeat", "3"}), HasSubstr("there are 2"));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--batch", "2,2"}), HasSubstr("asked for twice"));
+}
+
+TEST(Options, AllPrecisionsHaveAWord) {
+    EXPECT_EQ(parse_run({"--model", "gpt2", "--precision", "all"}).request.run.precisions.size(), 5u);
+}
+
+TEST(Options, ProvidersAreChosenByOp) {
+    const RunRequest r = parse_run({"--model", "gpt2", "--provider", "gemm=cublas,attention=native"}).request;
+    EXPECT_EQ(r.run.providers.at("gemm"), "cublas");
+    EXPECT_EQ(r.run.providers.at("attention"), "native");
+}
+
+TEST(Options, WrongValuesSayWhatWouldBeRight) {
+    EXPECT_THAT(refusal({"--model", "gpt2", "--batch", "0"}),
+                HasSubstr("--batch '0': must be max or a whole number of at least 1"));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--batch", "two"}), HasSubstr("--batch 'two'"));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--batch", "1.5"}), HasSubstr("--batch '1.5'"));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--seq", "99999"}), HasSubstr("over gpt2's n_ctx 1024"));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--precision", "fp8"}), HasSubstr("fp16, bf16, tf32, fp32, fp64"));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--backend", "tpu"}), HasSubstr("auto, cuda, cpu"));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--direction", "sideways"}), HasSubstr("fwd"));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--provider", "gemm"}), HasSubstr("op=name"));
+    EXPECT_THAT(refusal({"--model", "gpt2-lrage"}), HasSubstr("gpt2-large"));
+    EXPECT_THAT(refusal({}), HasSubstr("--model is missing"));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--config", "x.json"}), HasSubstr("exclude each other"));
+    EXPECT_THAT(refusal({"--config", "/nowhere/config.json"}), HasSubstr("cannot be read"));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--sequence", "8"}), HasSubstr("--sequence"));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--batch", "1,2", "--dump-logits", "x.npy"}), HasSubstr("one point"));
+}
+
+TEST(Options, HelpNamesEveryOption) {
+    const std::string help = parse_run({"--help"}).help;
+    for (const Option& option : run_options()) EXPECT_THAT(help, HasSubstr(std::string(option.name)));
+}
+
+TEST(Options, TheReferenceInDocsIsTheTable) {
+    const std::string path = std::string(KBENCH_SOURCE_DIR) + "/docs/command-line.md";
+    if (std::getenv("KBENCH_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << options_markdown();
+    std::ifstream file(path);
+    std::stringstream text;
+    text << file.rdbuf();
+    EXPECT_EQ(text.str(), options_markdown()) << "KBENCH_UPDATE_GOLDEN=1 writes it again";
+}
+
+TEST(Options, QuickLowersTheBudgetUnlessOneIsGiven) {
+    EXPECT_EQ(parse_run({"--model", "gpt2", "--quick"}).request.run.sampler.time_budget_s, 1);
+    EXPECT_EQ(parse_run({"--model", "gpt2", "--quick", "--time-budget", "7"}).request.run.sampler.time_budget_s, 7);
+}
+
+TEST(Options, CountersAreRequiredOnlyWhenNamed) {
+    const auto counters = [](std::vector<std::string> arguments) {
+        arguments.insert(arguments.begin(), {"--model", "gpt2"});
+        return parse_run(arguments).request.run.counters;
+    };
+    EXPECT_EQ(counters({}).sets, std::vector<std::string>{"core"});
+    EXPECT_FALSE(counters({}).required);
+    EXPECT_TRUE(counters({"--counters", "none"}).nothing());
+    EXPECT_FALSE(counters({"--counters", "none"}).required);
+    EXPECT_TRUE(counters({"--counters", "core"}).required);
+    EXPECT_EQ(counters({"--counters", "tensor,sass"}).sets, (std::vector<std::string>{"tensor", "sass"}));
+    for (const std::vector<std::string>& order : {std::vector<std::string>{"--metrics", "ipc", "--counters", "none"},
+                                                  {"--counters", "none", "--metrics", "ipc"}}) {
+        EXPECT_TRUE(counters(order).required);
+        EXPECT_TRUE(counters(order).sets.empty());
+        EXPECT_EQ(counters(order).metrics, std::vector<std::string>{"ipc"});
+    }
+}
+
+}  // namespace
+}  // namespace kbench

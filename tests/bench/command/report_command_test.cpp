@@ -1,0 +1,104 @@
+// kbench report: its options, what it writes where, and what it refuses.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "bench/command/command.h"
+#include "bench/command/report_options.h"
+#include "tests/bench/refusal.h"
+#include "tests/bench/temporary_directory.h"
+
+namespace kbench {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::string content(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return (std::stringstream() << file.rdbuf()).str();
+}
+
+const std::filesystem::path source = KBENCH_SOURCE_DIR;
+
+class ReportCommand : public testing::Test {
+  protected:
+    static void report(const std::vector<std::string>& arguments) { EXPECT_EQ(report_command(arguments, ""), 0); }
+    std::string refusal(const std::string& text) {
+        const std::string file = directory_.write("refused/result.json", text).string();
+        const std::string said = refusal_of([&] { report_command({file}, ""); });
+        EXPECT_FALSE(std::filesystem::exists(directory_ / "refused/report.html"));
+        EXPECT_THAT(said, HasSubstr("result.json")) << "says where";
+        return said;
+    }
+    const std::string example_ = content(source / "tests/analysis/golden/result.json");
+    TemporaryDirectory directory_;
+};
+
+TEST_F(ReportCommand, WritesBesideTheResultAndLeavesItAlone) {
+    const std::filesystem::path result = directory_.write("run/result.json", example_);
+    report({(directory_ / "run").string()});
+    EXPECT_THAT(content(directory_ / "run/report.html").substr(0, 40), StartsWith("<!doctype html>"));
+    EXPECT_EQ(content(result), example_);
+}
+
+TEST_F(ReportCommand, WritesIntoADirectoryThatItMakes) {
+    const std::filesystem::path result = directory_.write("run/result.json", example_);
+    report({result.string(), "--out", (directory_ / "a/b").string(), "--format", "html"});
+    EXPECT_TRUE(std::filesystem::exists(directory_ / "a/b/report.html"));
+    EXPECT_FALSE(std::filesystem::exists(directory_ / "a/b/result.json"));
+    EXPECT_FALSE(std::filesystem::exists(directory_ / "run/report.html"));
+}
+
+TEST_F(ReportCommand, TextGoesToStandardOutputAlone) {
+    const std::filesystem::path result = directory_.write("run/result.json", example_);
+    testing::internal::CaptureStdout();
+    report({result.string(), "--format", "text"});
+    EXPECT_THAT(testing::internal::GetCapturedStdout(), HasSubstr("throughput"));
+    EXPECT_FALSE(std::filesystem::exists(directory_ / "run/report.html"));
+}
+
+TEST_F(ReportCommand, RefusesWhatIsNoResultInOneLine) {
+    EXPECT_NE(refusal(""), "accepted");
+    for (const double share : {0.1, 0.5, 0.99})
+        EXPECT_NE(refusal(example_.substr(0, static_cast<std::size_t>(share * static_cast<double>(example_.size())))),
+                  "accepted");
+    EXPECT_NE(refusal("{\"traceEvents\": []}"), "accepted");
+    EXPECT_NE(refusal("PK\x03\x04 a zip file"), "accepted");
+    EXPECT_NE(refusal(std::string(1'000'000, '[')), "accepted");
+    std::string newer = example_;
+    newer.replace(newer.find("kbench.result/4"), 15, "kbench.result/9");
+    EXPECT_THAT(refusal(newer), HasSubstr("kbench.result/9"));
+    std::string wrong = example_;
+    wrong.replace(wrong.find("\"points\": ["), 11, "\"points\": [7,");
+    EXPECT_NE(refusal(wrong), "accepted");
+}
+
+TEST_F(ReportCommand, DrawsResultsOfOlderSchemas) {
+    report({(source / "results/h200-2026-11-21/fp16").string(), "--out", directory_.write("old/x", "").parent_path()});
+    EXPECT_THAT(content(directory_ / "old/report.html"), HasSubstr("h.35.mlp.c_fc"));
+}
+
+TEST_F(ReportCommand, RefusesWhatItCannotDo) {
+    const auto refused = [](const std::vector<std::string>& arguments) {
+        return refusal_of([&] { report_command(arguments, ""); });
+    };
+    EXPECT_THAT(refused({}), HasSubstr("no RESULT"));
+    EXPECT_THAT(refused({"a.json", "b.json"}), HasSubstr("'b.json'"));
+    EXPECT_THAT(refused({(directory_ / "nothing").string()}), HasSubstr("cannot be read"));
+    EXPECT_THAT(refused({"a.json", "--format", "pdf"}), HasSubstr("html"));
+    const std::string result = directory_.write("run/result.json", example_).string();
+    EXPECT_THAT(refused({result, "--out", result}), HasSubstr("--out"));
+}
+
+TEST(ReportOptions, TheReferenceInDocsIsTheTable) {
+    const std::filesystem::path path = source / "docs/report.md";
+    if (std::getenv("KBENCH_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << report_markdown();
+    EXPECT_EQ(content(path), report_markdown()) << "KBENCH_UPDATE_GOLDEN=1 writes it again";
+}
+
+}  // namespace
+}  // namespace kbench

@@ -1,0 +1,108 @@
+// Differences between forwards are seen to the bit, and padding is nobody's business.
+#include "bench/measure/logits.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <limits>
+
+#include "bench/plan/data/tokens.h"
+#include "bench/plan/data/weights.h"
+#include "tests/bench/small_run.h"
+
+namespace kbench {
+namespace {
+
+constexpr std::int64_t rows = 5, columns = 7, stride = 8;
+
+Logits make(void (*change)(float* values) = nullptr) {
+    std::vector<float> values(static_cast<std::size_t>(rows * stride));
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = 0.25f * static_cast<float>(i);
+    if (change != nullptr) change(values.data());
+    std::vector<std::byte> bytes(values.size() * sizeof(float));
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    return {Operand{"out", OperandUse::output, DataType::fp32, rows, columns, stride, rows}, std::move(bytes)};
+}
+
+TEST(Logits, EqualForwardsDoNotDiffer) { EXPECT_EQ(make().difference(make()), ""); }
+
+TEST(Logits, NamesHowManyDifferByHowMuchAndWhereFirst) {
+    const Logits other = make([](float* values) {
+        values[2 * stride + 3] += 0.5f;
+        values[4 * stride + 6] -= 2.0f;
+    });
+    EXPECT_EQ(make().difference(other),
+              "2 of 35 logits differ between forwards of the same input, by up to 2, first at row 2");
+}
+
+TEST(Logits, PaddingMayDiffer) {
+    EXPECT_EQ(make().difference(make([](float* values) { values[columns] = 99; })), "");
+}
+
+TEST(Logits, SayWhichRowsWereCompared) {
+    const Operand every_tenth{"out", OperandUse::output, DataType::fp32, 3, 1, 1, 3};
+    const auto of = [&](std::array<float, 3> values) {
+        std::vector<std::byte> bytes(sizeof values);
+        std::memcpy(bytes.data(), values.data(), bytes.size());
+        return Logits(every_tenth, std::move(bytes), 10);
+    };
+    EXPECT_EQ(of({1, 2, 3}).difference(of({1, 2, 4})),
+              "1 of 3 logits (one row of 10 was compared) differ between forwards of the same input, by up to 1, first "
+              "at row 20");
+}
+
+/// A small GPT-2's plan after a forward, on a backend whose memory the host cannot see.
+class LogitsOnDevice : public testing::Test {
+  protected:
+    LogitsOnDevice() {
+        backend_.apart = true;
+        model_ = std::make_unique<Model>(make_gpt2(small_config(), 2, 33, AttentionKind::fused));
+        plan_.emplace(
+            *model_, Precision::fp32,
+            assign_steps(*model_, Precision::fp32, providers_, {}, backend_.column_multiple(Precision::fp32)));
+        RandomWeights weights(1);
+        plan_->allocate(backend_, weights);
+        plan_->set_tokens(random_tokens(1, 2, 33, model_->vocab));
+        for (std::size_t step = 0; step < plan_->steps().size(); ++step) plan_->run_step(step, nullptr);
+    }
+    float* element(std::int64_t row, std::int64_t column) {
+        return static_cast<float*>(plan_->logits()) + row * plan_->logits_operand().stride + column;
+    }
+
+    OtherBackend backend_;
+    std::vector<std::unique_ptr<Provider>> providers_ = make_providers(BackendKind::cpu, {});
+    std::unique_ptr<Model> model_;
+    std::optional<Plan> plan_;
+};
+
+TEST_F(LogitsOnDevice, AreCountedInEveryRow) {
+    EXPECT_EQ(count_not_finite_logits(*plan_, backend_), 0);
+    *element(65, 516) = std::numeric_limits<float>::infinity();
+    *element(0, 0) = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_EQ(count_not_finite_logits(*plan_, backend_), 2);
+}
+
+TEST_F(LogitsOnDevice, AreKeptInEvenlySpacedRowsWhereAllAreTooMany) {
+    const Operand& all = plan_->logits_operand();
+    ASSERT_EQ(all.rows, 66);
+    const std::int64_t row_bytes = all.stride * 4;
+    const Logits whole = Logits::download(*plan_, backend_, all.bytes());
+    EXPECT_EQ(whole.count(), 66 * all.columns);
+    const Logits some = Logits::download(*plan_, backend_, 30 * row_bytes);  // every third row
+    EXPECT_EQ(some.operand().rows, 22);
+    for (std::int64_t row = 0; row < 22; ++row)
+        EXPECT_EQ(std::memcmp(static_cast<const std::byte*>(some.data()) + row * row_bytes, element(3 * row, 0),
+                              static_cast<std::size_t>(row_bytes)),
+                  0)
+            << row;
+    *element(4, 1) += 1;  // not among the rows
+    EXPECT_EQ(some.difference(Logits::download(*plan_, backend_, 30 * row_bytes)), "");
+    *element(6, 1) += 1;
+    EXPECT_THAT(some.difference(Logits::download(*plan_, backend_, 30 * row_bytes)),
+                testing::HasSubstr("first at row 6"));
+}
+
+}  // namespace
+}  // namespace kbench

@@ -1,0 +1,347 @@
+// Sweeps that go wrong: points that fail, memory that is less than the plan thought, devices that are lost, and going
+// on afterwards.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "analysis/result/result_json.h"
+#include "bench/measure/point_run.h"
+#include "bench/measure/recorded_options.h"
+#include "bench/measure/result_files.h"
+#include "models/base/error.h"
+#include "tests/bench/refusal.h"
+#include "tests/bench/small_run.h"
+#include "tests/bench/temporary_directory.h"
+
+namespace kbench {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+/// Three batches, of which the second is `failing`'s.
+RunOptions three_batches(const std::filesystem::path& out) {
+    RunOptions options = small_run(out);
+    options.batches = {1, 2, 3};
+    return options;
+}
+
+std::vector<PointStatus> statuses(const Result& result) {
+    std::vector<PointStatus> all;
+    for (const Point& point : result.points) all.push_back(point.status);
+    return all;
+}
+
+std::vector<std::string> point_names(const std::filesystem::path& out) {
+    std::vector<std::string> names;
+    for (const auto& path : point_files(out / points_folder)) names.push_back(path.stem().string());
+    return names;
+}
+
+TEST(SweepRun, GoesOnPastAPointThatFails) {
+    const TemporaryDirectory directory;
+    OtherBackend backend;
+    int prepared = 0;
+    backend.before_prepare = [&] {
+        if (++prepared == 2) throw DeviceError("an illegal address");
+    };
+    Result result;
+    Progress progress;
+    const SweepEnd end = run_points(three_batches(directory / ""), backend, result, progress);
+    EXPECT_FALSE(end.early());
+    EXPECT_THAT(statuses(result), ElementsAre(PointStatus::done, PointStatus::failed, PointStatus::done));
+    EXPECT_EQ(result.points[1].reason, "an illegal address");
+    EXPECT_EQ(result.points[1].batch, 2);
+}
+
+TEST(SweepRun, EveryFinishedPointIsOnDiskBeforeTheNextStarts) {
+    const TemporaryDirectory directory;
+    OtherBackend backend;
+    std::vector<std::vector<std::string>> there;
+    backend.before_prepare = [&] { there.push_back(point_names(directory / "")); };
+    Result result;
+    Progress progress;
+    run_points(three_batches(directory / ""), backend, result, progress);
+    EXPECT_THAT(there, ElementsAre(IsEmpty(), ElementsAre("seq33-batch1-fp32"),
+                                   ElementsAre("seq33-batch1-fp32", "seq33-batch2-fp32")));
+    const Result one = read_result_file(directory / "points/seq33-batch2-fp32.json").result;
+    ASSERT_THAT(one.points, SizeIs(1));
+    EXPECT_EQ(one.points[0].batch, 2);
+    EXPECT_EQ(one.options, result.options);
+}
+
+TEST(SweepRun, EndsWhenTheDeviceIsLost) {
+    const TemporaryDirectory directory;
+    OtherBackend backend;
+    int prepared = 0;
+    backend.before_prepare = [&] { ++prepared; };
+    backend.before_allocate = [&](std::size_t) {
+        if (prepared == 1) throw DeviceError("the device is gone");
+    };
+    Result result;
+    Progress progress;
+    const SweepEnd end = run_points(three_batches(directory / ""), backend, result, progress);
+    EXPECT_EQ(end.device_lost, "the device is gone");
+    EXPECT_THAT(statuses(result), ElementsAre(PointStatus::done, PointStatus::failed));
+    EXPECT_THAT(result.warnings, testing::Contains(HasSubstr("lost (the device is gone) after 2 of 3 points")));
+    EXPECT_THAT(read_result_file(directory / "result.json").result.points, SizeIs(2));
+}
+
+TEST(SweepRun, ASignalEndsItWithWhatIsFinished) {
+    const TemporaryDirectory directory;
+    OtherBackend backend;
+    int prepared = 0;
+    backend.before_prepare = [&] {
+        if (++prepared == 2) std::raise(SIGTERM);
+    };
+    Result result;
+    Progress progress;
+    const SweepEnd end = run_points(three_batches(directory / ""), backend, result, progress);
+    EXPECT_EQ(end.signal, SIGTERM);
+    EXPECT_THAT(statuses(result), ElementsAre(PointStatus::done));
+    EXPECT_THAT(result.warnings, testing::Contains(HasSubstr("stopped by SIGTERM after 1 of 3 points")));
+    EXPECT_THAT(point_names(directory / ""), ElementsAre("seq33-batch1-fp32"));
+}
+
+TEST(StopSignal, EndsAPointBeforeItsNextPieceOfWork) {
+    const TemporaryDirectory directory;
+    OtherBackend backend;
+    std::size_t allocations = 0;
+    backend.before_allocate = [&](std::size_t) {
+        if (++allocations == 1) std::raise(SIGTERM);  // while the first step is verified
+    };
+    Result result;
+    Progress progress;
+    EXPECT_EQ(run_points(small_run(directory / ""), backend, result, progress).signal, SIGTERM);
+    EXPECT_THAT(result.points, IsEmpty());
+    EXPECT_LT(allocations, 8) << "operands and workspace of one step";
+}
+
+TEST(Memory, OfADeviceIsNotAllForPlans) {
+    OtherBackend backend;
+    backend.all_memory = 100'000'000'000;
+    EXPECT_EQ(plannable_bytes(backend), 99'000'000'000);
+    backend.all_memory = std::int64_t{1} << 30;
+    EXPECT_EQ(plannable_bytes(backend), std::int64_t{768} << 20);
+}
+
+TEST(Memory, OfACpuAlsoHoldsTheLogitsOfTwoForwards) {
+    MemoryPlan memory;
+    memory.bytes[static_cast<std::size_t>(Role::weights)] = 1000;
+    memory.bytes[static_cast<std::size_t>(Role::logits)] = 100;
+    EXPECT_EQ(needed_bytes(memory, cpu()), 1300);
+    constexpr std::int64_t gib = std::int64_t{1} << 30;
+    memory.bytes[static_cast<std::size_t>(Role::logits)] = 50 * gib;
+    EXPECT_EQ(needed_bytes(memory, cpu()), 1000 + 52 * gib) << "rows of 1 GiB each";
+}
+
+/// Memory of 274 MB, of which 256 MiB are reserved: the small model fits with a batch of some tens.
+constexpr std::int64_t little_memory = 274'000'000;
+
+RunOptions largest_run(const std::filesystem::path& out) {
+    RunOptions options = small_run(out);
+    options.batches = {max_batch};
+    options.verify = false;
+    return options;
+}
+
+TEST(MaxBatch, IsTheLargestThatThePlanFitsAndIsRun) {
+    const TemporaryDirectory directory;
+    OtherBackend backend;
+    backend.all_memory = little_memory;
+    Result result;
+    Progress progress;
+    run_points(largest_run(directory / ""), backend, result, progress);
+    const Point& point = result.points.at(0);
+    ASSERT_EQ(point.status, PointStatus::done) << point.reason;
+    EXPECT_TRUE(point.batch_is_max);
+    EXPECT_GT(point.batch, 3);
+    EXPECT_THAT(result.warnings, IsEmpty());
+
+    // One more does not fit, and says which would.
+    const TemporaryDirectory other;
+    RunOptions one_more = largest_run(other / "");
+    one_more.batches = {point.batch, point.batch + 1};
+    Result check;
+    run_points(one_more, backend, check, progress);
+    EXPECT_THAT(statuses(check), ElementsAre(PointStatus::done, PointStatus::skipped));
+    EXPECT_THAT(check.points[1].reason, HasSubstr(fmt::format("the largest batch that fits is {}", point.batch)));
+}
+
+TEST(MaxBatch, GoesToTheNextSmallerThatRunsAndSaysSo) {
+    const TemporaryDirectory directory;
+    OtherBackend backend;
+    backend.all_memory = little_memory;
+    int prepared = 0;
+    backend.before_prepare = [&] {
+        if (++prepared <= 2) throw DeviceError("out of memory");
+    };
+    Result result;
+    Progress progress;
+    run_points(largest_run(directory / ""), backend, result, progress);
+    const Point& point = result.points.at(0);
+    ASSERT_EQ(point.status, PointStatus::done) << point.reason;
+    EXPECT_TRUE(point.batch_is_max);
+    ASSERT_THAT(result.warnings, SizeIs(2));
+    EXPECT_THAT(result.warnings[0], HasSubstr("did not run: out of memory"));
+    EXPECT_THAT(result.warnings[1], HasSubstr(fmt::format("batch {} was tried next", point.batch)));
+    std::size_t samples = 0;
+    for (const StepResult& step : point.steps) samples += step.time_us ? 1 : 0;
+    EXPECT_EQ(samples, point.steps.size()) << "nothing is left of the attempts before";
+}
+
+TEST(MaxBatch, FailsWithTheReasonWhenNothingRuns) {
+    const TemporaryDirectory directory;
+    OtherBackend backend;
+    backend.all_memory = little_memory;
+    int prepared = 0;
+    backend.before_prepare = [&] {
+        ++prepared;
+        throw DeviceError("out of memory");
+    };
+    Result result;
+    Progress progress;
+    run_points(largest_run(directory / ""), backend, result, progress);
+    EXPECT_EQ(result.points.at(0).status, PointStatus::failed);
+    EXPECT_EQ(result.points.at(0).reason, "out of memory");
+    EXPECT_EQ(prepared, 5) << "a few attempts, not all batches";
+}
+
+TEST(MaxBatch, IsSkippedWhereNotEvenOneFits) {
+    const TemporaryDirectory directory;
+    OtherBackend backend;
+    backend.all_memory = std::int64_t{257} << 20;
+    Result result;
+    Progress progress;
+    run_points(largest_run(directory / ""), backend, result, progress);
+    EXPECT_EQ(result.points.at(0).status, PointStatus::skipped);
+    EXPECT_THAT(result.points.at(0).reason, HasSubstr("not even batch 1 fits"));
+}
+
+/// A sweep of which a first run finished all but what its backend failed.
+class Resume : public testing::Test {
+  protected:
+    Result run(OtherBackend& backend) {
+        const PointStore store(directory_ / "");
+        Result mine;
+        mine.environment = environment_;
+        mine.options = recorded_options(options_, backend);
+        FinishedPoints finished = store.finished(options_.points(), mine, warnings_);
+        resumed_ = finished.size();
+        Result result;
+        result.environment = environment_;
+        Progress progress;
+        run_points(options_, backend, result, progress, store, std::move(finished));
+        return result;
+    }
+    std::string refusal() {
+        return refusal_of([&] {
+            OtherBackend backend;
+            run(backend);
+        });
+    }
+
+    TemporaryDirectory directory_;
+    RunOptions options_ = three_batches(directory_ / "");
+    Environment environment_;
+    std::vector<std::string> warnings_;
+    std::size_t resumed_ = 0;
+};
+
+TEST_F(Resume, KeepsWhatIsDoneAndRunsWhatIsMissingOrFailed) {
+    OtherBackend broken;
+    int prepared = 0;
+    broken.before_prepare = [&] {
+        if (++prepared == 2) throw DeviceError("an illegal address");
+    };
+    const Result before = run(broken);
+    ASSERT_EQ(before.points.at(1).status, PointStatus::failed);
+    std::filesystem::remove(directory_ / "points/seq33-batch3-fp32.json");
+    directory_.write("points/.seq33-batch3-fp32.json.7.0.tmp", "{\"schema\"");
+
+    OtherBackend whole;
+    int again = 0;
+    whole.before_prepare = [&] { ++again; };
+    const Result after = run(whole);
+    EXPECT_EQ(resumed_, 1u);
+    EXPECT_EQ(again, 2);
+    EXPECT_THAT(statuses(after), ElementsAre(PointStatus::done, PointStatus::done, PointStatus::done));
+    Result first_before, first_after;
+    first_before.points = {before.points[0]};
+    first_after.points = {after.points[0]};
+    EXPECT_EQ(to_json(first_before), to_json(first_after)) << "what was finished stays as it was";
+    EXPECT_THAT(warnings_, IsEmpty());
+}
+
+TEST_F(Resume, APointFileThatIsCutOffIsMeasuredAgain) {
+    OtherBackend backend;
+    run(backend);
+    const std::filesystem::path file = directory_ / "points/seq33-batch2-fp32.json";
+    std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
+    EXPECT_THAT(run(backend).points, SizeIs(3));
+    EXPECT_EQ(resumed_, 2u);
+    ASSERT_THAT(warnings_, SizeIs(1));
+    EXPECT_THAT(warnings_[0], HasSubstr("seq33-batch2-fp32.json: not JSON"));
+    EXPECT_TRUE(std::filesystem::exists(file.string() + ".unreadable")) << "nothing is thrown away";
+    EXPECT_THAT(read_result_file(file).result.points, SizeIs(1));
+}
+
+TEST_F(Resume, AFileOfAnotherPointIsNotTakenForThisOne) {
+    OtherBackend backend;
+    run(backend);
+    std::filesystem::copy_file(directory_ / "points/seq33-batch1-fp32.json",
+                               directory_ / "points/seq33-batch2-fp32.json",
+                               std::filesystem::copy_options::overwrite_existing);
+    EXPECT_EQ(run(backend).points.at(1).batch, 2);
+    EXPECT_EQ(resumed_, 2u);
+    EXPECT_THAT(warnings_, ElementsAre(HasSubstr("does not hold the point seq33-batch2-fp32")));
+}
+
+TEST_F(Resume, TakesMoreValuesButNotFewer) {
+    OtherBackend backend;
+    run(backend);
+    options_.batches = {1, 2, 3, 4};
+    EXPECT_THAT(run(backend).points, SizeIs(4));
+    EXPECT_EQ(resumed_, 3u);
+    options_.batches = {1, 2};
+    EXPECT_THAT(refusal(), HasSubstr("seq33-batch3-fp32.json holds a point that this sweep has not"));
+}
+
+TEST_F(Resume, NamesWhatDiffers) {
+    OtherBackend backend;
+    run(backend);
+    const auto with = [&](auto&& change) {
+        const RunOptions options = options_;
+        const Environment environment = environment_;
+        change();
+        const std::string line = refusal();
+        options_ = options;
+        environment_ = environment;
+        return line;
+    };
+    EXPECT_THAT(with([&] { options_.seed = 7; }), HasSubstr("option seed is 1 in"));
+    EXPECT_THAT(with([&] { options_.verify = false; }), HasSubstr("option verify is yes in"));
+    EXPECT_THAT(with([&] { options_.attention = AttentionKind::unfused; }), HasSubstr("option attention"));
+    EXPECT_THAT(with([&] { options_.providers = {{"gemm", "reference"}}; }), HasSubstr("gemm=reference in this run"));
+    EXPECT_THAT(with([&] { options_.counters.sets = {}; }), HasSubstr("option counters is core in"));
+    EXPECT_THAT(with([&] { options_.sampler.time_budget_s = 0.06; }), HasSubstr("option time_budget_s is 0.05 in"));
+    EXPECT_THAT(with([&] { options_.config.n_inner = 100; }), HasSubstr("option model is small:"));
+    EXPECT_THAT(with([&] { environment_.git_revision = "abc1234"; }), HasSubstr("revision is not there in"));
+    EXPECT_THAT(with([&] { environment_.host.cpu = "another"; }), HasSubstr("CPU is not there in"));
+    EXPECT_THAT(with([&] { environment_.gpu.emplace().uuid = "GPU-1"; }), HasSubstr("GPU's UUID is not there in"));
+    EXPECT_THAT(with([&] { environment_.libraries["onednn"] = "9"; }), HasSubstr("library onednn"));
+    EXPECT_EQ(with([] {}), "accepted") << "the same is the same";
+}
+
+TEST_F(Resume, TwoProcessesDoNotMeasureIntoOneDirectory) {
+    const PointStore store(directory_ / "");
+    EXPECT_THAT(refusal_of([&] { PointStore another(directory_ / ""); }), HasSubstr("another kbench is measuring"));
+}
+
+}  // namespace
+}  // namespace kbench

@@ -1,0 +1,514 @@
+// Microbenchmarks: which there are, how often they run, what a verified and a wrong one leave behind, and their rows.
+#include "bench/micro/benchmarks.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include "bench/command/micro_options.h"
+#include "bench/micro/columns.h"
+#include "bench/micro/reporters.h"
+#include "bench/plan/user_kernel.h"
+#include "models/base/error.h"
+#include "tests/analysis/golden.h"
+#include "tests/bench/refusal.h"
+
+namespace kbench {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+AskedProblem problem(const std::string& op, const std::string& shape) {
+    return {op, shape, parse_problem(op, shape), {}};
+}
+
+std::vector<std::string> names_of(std::span<const MicroCase> cases) {
+    std::vector<std::string> names;
+    for (const MicroCase& micro : cases) names.push_back(micro.name());
+    return names;
+}
+
+constexpr Precision fp32_only[] = {Precision::fp32};
+constexpr CacheState hot_only[] = {CacheState::hot};
+
+/// Doubles instead of adding: what a wrong kernel does.
+const bool wrong_is_registered = register_kernel<ResidualAdd>({
+    .name = "wrong",
+    .backend = BackendKind::cpu,
+    .what = "adds the wrong array",
+    .precisions = {Precision::fp32},
+    .run =
+        [](const ResidualAdd& add, Precision, OperandCursor operands, void*, void*) {
+            const auto* x = operands.next<const float>();
+            operands.next();
+            auto* out = operands.next<float>();
+            for (std::int64_t i = 0; i < add.rows * add.width; ++i) out[i] = x[i] + x[i];
+        },
+});
+
+// ---- which benchmarks there are ------------------------------------------------------------------------------------
+
+TEST(MicroCases, AreNamedByOpProviderPrecisionDirectionShapeAndCache) {
+    const auto providers = make_providers(BackendKind::cpu, {});
+    const std::vector<AskedProblem> problems{problem("gemm", "m8n8k8")};
+    const std::vector<std::string> chosen{"onednn"};
+    const Precision precisions[] = {Precision::fp32, Precision::fp64};
+    const CacheState caches[] = {CacheState::cold, CacheState::hot};
+    EXPECT_THAT(names_of(make_cases(problems, providers, chosen, precisions, caches)),
+                ElementsAre("gemm/onednn/fp32/fwd/m8n8k8/cold", "gemm/onednn/fp32/fwd/m8n8k8/hot",
+                            "gemm/onednn/fp64/fwd/m8n8k8/cold", "gemm/onednn/fp64/fwd/m8n8k8/hot"))
+        << "what a provider that was asked for cannot do is a row too";
+}
+
+TEST(MicroCases, WithoutAChoiceAreThoseOfProvidersThatComputeTheOp) {
+    const auto providers = make_providers(BackendKind::cpu, {});
+    const std::vector<AskedProblem> problems{problem("gemm", "m8n8k8"), problem("residual", "r8w8")};
+    const std::vector<std::string> names = names_of(make_cases(problems, providers, {}, fp32_only, hot_only));
+    EXPECT_THAT(names, Contains("gemm/onednn/fp32/fwd/m8n8k8/hot"));
+    EXPECT_THAT(names, Contains("gemm/blas/fp32/fwd/m8n8k8/hot"));
+    EXPECT_THAT(names, Contains("residual/native/fp32/fwd/r8w8/hot"));
+    EXPECT_THAT(names, Not(Contains(HasSubstr("residual/blas")))) << "which has no such thing in any precision";
+    EXPECT_THAT(names, Not(Contains(HasSubstr("/reference/")))) << "slow, on request only";
+    EXPECT_THAT(names, Not(Contains(HasSubstr("/wrong/"))));
+}
+
+TEST(MicroCases, OfAnUnknownProviderAreRefused) {
+    const std::vector<std::string> chosen{"cublast"};
+    EXPECT_THAT(refusal_of([&] { make_cases({}, make_providers(BackendKind::cpu, {}), chosen, fp32_only, hot_only); }),
+                HasSubstr("--provider 'cublast': this backend has no such provider (onednn, "));
+}
+
+TEST(MicroCases, AreFilteredByTheNamesThatAreShown) {
+    const auto providers = make_providers(BackendKind::cpu, {});
+    const std::vector<AskedProblem> problems{problem("gemm", "m8n8k8"), problem("residual", "r8w8")};
+    const auto cases = make_cases(problems, providers, {}, fp32_only, hot_only);
+    const auto filtered = [&](const std::string& filter) {
+        std::vector<std::string> arguments{"kbench", "--benchmark_filter=" + filter, "--benchmark_repetitions=2"};
+        const std::vector<std::string> names = names_of(filter_cases(cases, arguments));
+        EXPECT_THAT(arguments, ElementsAre("kbench", "--benchmark_repetitions=2"));
+        return names;
+    };
+    EXPECT_THAT(filtered("residual/.*/hot$"), ElementsAre("residual/native/fp32/fwd/r8w8/hot"));
+    EXPECT_THAT(filtered("-gemm"), ElementsAre("residual/native/fp32/fwd/r8w8/hot"));
+    EXPECT_EQ(filtered("all").size(), cases.size());
+    EXPECT_THAT(refusal_of([&] { filtered("nothing"); }), HasSubstr("matches none of"));
+    EXPECT_THAT(refusal_of([&] { filtered("("); }), HasSubstr("no regular expression"));
+}
+
+TEST(MicroProblems, ComeFromAFileWithReasonsAndComments) {
+    const auto problems =
+        parse_problems("# shapes\n\ngemm m1n2k3  # small\nlayernorm r4w5 ! too small\nlstm h1b2 ! none yet\n", "file");
+    ASSERT_EQ(problems.size(), 3u);
+    EXPECT_EQ(problems[0].op, "gemm");
+    EXPECT_EQ(problems[0].reason, "");
+    EXPECT_TRUE(problems[1].problem);
+    EXPECT_EQ(problems[1].reason, "too small");
+    EXPECT_FALSE(problems[2].problem);
+    EXPECT_EQ(problems[2].reason, "none yet");
+    EXPECT_THAT(refusal_of([] { parse_problems("gemm m1n2k3\ngemm m1n2\n", "file"); }),
+                HasSubstr("file line 2: shape 'm1n2'"));
+    EXPECT_THAT(refusal_of([] { parse_problems("gemm\n", "file"); }), HasSubstr("file line 1"));
+    EXPECT_THAT(refusal_of([] { parse_problems("gemm m1n2k3 fp16\n", "file"); }), HasSubstr("an op and a shape"));
+    EXPECT_THAT(refusal_of([] { parse_problems("# nothing\n", "file"); }), HasSubstr("holds no problem"));
+}
+
+TEST(MicroProblems, OfDeepBenchAreAllThere) {
+    const auto problems = suite_problems("deepbench");
+    EXPECT_EQ(problems.size(), 303u);
+    std::map<std::string, int> ops;
+    int transposed = 0, runnable = 0;
+    for (const AskedProblem& p : problems) {
+        ++ops[p.op];
+        runnable += p.reason.empty();
+        transposed += p.op == "gemm" && !p.reason.empty();
+        EXPECT_TRUE(!p.reason.empty() || p.op == "gemm") << p.op;
+    }
+    EXPECT_EQ(ops["gemm"], runnable + transposed);
+    EXPECT_EQ(transposed, 10) << "problems with B transposed";
+    EXPECT_GT(ops["conv"], 80);
+    EXPECT_EQ(ops["lstm"], 22);
+    EXPECT_THAT(refusal_of([] { suite_problems("mlperf"); }), HasSubstr("must be one of deepbench"));
+}
+
+// ---- what the command line asks for --------------------------------------------------------------------------------
+
+MicroRequest request_of(const std::vector<std::string>& arguments) { return parse_micro(arguments).request; }
+
+TEST(MicroOptions, GoogleBenchmarksGoToIt) {
+    const ParsedMicro parsed =
+        parse_micro({"--op", "gemm", "--benchmark_filter=x", "--benchmark_min_time=0.25", "--v=1", "--cache", "hot"});
+    EXPECT_THAT(parsed.benchmark_arguments,
+                ElementsAre("kbench micro", "--benchmark_min_time=0.25", "--benchmark_counters_tabular=true",
+                            "--benchmark_time_unit=us", "--benchmark_filter=x", "--v=1"));
+    EXPECT_EQ(parsed.request.device_s, 0.25);
+    const ParsedMicro newer = parse_micro({"--benchmark_min_time=0.5s"});  // as newer versions of the library write it
+    EXPECT_EQ(newer.request.device_s, 0.5);
+    EXPECT_THAT(newer.benchmark_arguments, testing::Contains("--benchmark_min_time=0.5"));
+    EXPECT_THAT(newer.benchmark_arguments, testing::Not(testing::Contains("--benchmark_min_time=0.5s")));
+    EXPECT_THAT(refusal_of([] { parse_micro({"--benchmark_min_time=soon"}); }),
+                HasSubstr("--benchmark_min_time 'soon'"));
+    EXPECT_THAT(refusal_of([] { parse_micro({"--cashe", "hot"}); }), HasSubstr("--cashe"));
+}
+
+TEST(MicroOptions, ShapesComeFromOnePlace) {
+    EXPECT_THAT(refusal_of([] {
+                    request_of({"--suite", "deepbench", "--shapes-of", "gpt2"});
+                }),
+                HasSubstr("--shapes-of and --suite exclude each other"));
+    EXPECT_THAT(refusal_of([] { asked_problems(request_of({"--shape", "m1n2k3"})); }), HasSubstr("name it"));
+    EXPECT_THAT(refusal_of([] {
+                    asked_problems(request_of({"--op", "conv"}));
+                }),
+                HasSubstr("there is no such op among"));
+    EXPECT_THAT(refusal_of([] {
+                    asked_problems(request_of({"--op", "attention", "--heads", "2"}));
+                }),
+                HasSubstr("--heads and --head-size belong together"));
+    EXPECT_THAT(refusal_of([] { asked_problems(request_of({"--shapes", "/none"})); }), HasSubstr("cannot be read"));
+    EXPECT_THAT(refusal_of([] { asked_problems(request_of({"--shapes-of", "gpt3"})); }), HasSubstr("did you mean"));
+}
+
+TEST(MicroOptions, ListsAreEveryCombination) {
+    const auto problems = asked_problems(request_of(
+        {"--op", "attention", "--batch", "1,4", "--heads", "20", "--seq", "1024,4096", "--head-size", "64"}));
+    std::vector<std::string> shapes;
+    for (const AskedProblem& p : problems) shapes.push_back(p.shape);
+    EXPECT_THAT(shapes, ElementsAre("b1h20s1024d64", "b1h20s4096d64", "b4h20s1024d64", "b4h20s4096d64"));
+}
+
+TEST(MicroOptions, WithoutAShapeAreGpt2LargesOps) {
+    const auto problems = asked_problems(request_of({"--op", "gemm,layernorm"}));
+    std::vector<std::string> shapes;
+    for (const AskedProblem& p : problems) shapes.push_back(p.shape);
+    EXPECT_THAT(shapes, ElementsAre("r1024w1280", "m1024n3840k1280", "m1024n1280k1280", "m1024n5120k1280",
+                                    "m1024n1280k5120", "m1024n50257k1280t"));
+}
+
+TEST(MicroOptions, AreDocumented) {
+    const std::string path = std::string(KBENCH_SOURCE_DIR) + "/docs/micro.md";
+    if (std::getenv("KBENCH_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << micro_markdown();
+    EXPECT_EQ(read_file(path), micro_markdown()) << "KBENCH_UPDATE_GOLDEN=1 writes it again";
+}
+
+// ---- how often they run --------------------------------------------------------------------------------------------
+
+TEST(RunShape, ColdSetsExceedTheCachesThreeTimesAndAreGoneRoundWhole) {
+    for (const double bytes : {1e5, 1e6, 3e7, 1e9})
+        for (const double cache : {1e6, 5e7})
+            for (const double launch_us : {0.0, 200.0}) {
+                const RunShape shape = run_shape(CacheState::cold, bytes, cache, 7, launch_us);
+                EXPECT_GE(static_cast<double>(shape.sets - 1) * bytes, 3 * cache)
+                    << "those between two runs of one set";
+                EXPECT_GE(shape.sets, 2);
+                EXPECT_EQ(shape.runs % shape.sets, 0);
+                EXPECT_GE(shape.runs, shape.sets);
+            }
+    EXPECT_THROW(run_shape(CacheState::cold, 1000, 5e7, 1, 200), Unsupported) << "150,001 sets";
+}
+
+TEST(RunShape, HotRunsShareOneSetAndFillALaunch) {
+    const RunShape shape = run_shape(CacheState::hot, 1e6, 5e7, 4, 200);
+    EXPECT_EQ(shape.sets, 1);
+    EXPECT_EQ(shape.runs, 50);
+    EXPECT_EQ(run_shape(CacheState::hot, 1e6, 5e7, 4, 0).runs, 1) << "a CPU reads its clock around each";
+    EXPECT_EQ(run_shape(CacheState::hot, 1e6, 5e7, 1e-9, 200).runs, most_runs);
+}
+
+TEST(FoldRuns, GivesOneRunOfMany) {
+    Point point;
+    for (int run = 0; run < 4; ++run) {
+        StepResult step;
+        step.layer = fmt::format("run.{}", run);
+        step.absorbs = {step.layer + ":gemm"};
+        if (run > 0) step.counters["dram_read_bytes"] = 100 * run;  // the first was not counted
+        step.kernels.resize(1);
+        step.kernels[0].time_us = run == 3 ? 100 : 5;
+        step.cost.flops = 10;
+        point.steps.push_back(step);
+        point.cost.flops += 10;
+    }
+    point.activity.kernels_ms = 8;
+    fold_runs(point);
+    ASSERT_EQ(point.steps.size(), 1u);
+    EXPECT_EQ(point.steps[0].counters["dram_read_bytes"], 200);
+    EXPECT_EQ(point.steps[0].kernels[0].time_us, 5) << "the median: one run in four was disturbed";
+    EXPECT_THAT(point.steps[0].absorbs, ElementsAre("micro:gemm"));
+    EXPECT_EQ(point.cost.flops, 10);
+    EXPECT_EQ(point.activity.kernels_ms, 2);
+}
+
+// ---- figures -------------------------------------------------------------------------------------------------------
+
+CeilingRun roofs_of(double gb_per_s, double tflop_per_s) {
+    CeilingRun run;
+    run.ceilings.resize(2);
+    run.ceilings[0].name = "cpu_dram_triad";
+    run.ceilings[0].value = Quantity::measured(gb_per_s);
+    run.ceilings[1].name = "avx512_fp32";
+    run.ceilings[1].value = Quantity::measured(tflop_per_s);
+    return run;
+}
+
+Point one_step(double flops, double bytes) {
+    Point point;
+    StepResult step;
+    step.op = "gemm";
+    step.matrix_flops = step.cost.flops = flops;
+    step.cost.bytes_read[static_cast<std::size_t>(Role::activations)] = bytes;
+    point.steps.push_back(step);
+    return point;
+}
+
+TEST(MicroFigures, ShareIsOfTheRoofThatBinds) {
+    const Roofs roofs(roofs_of(100, 1), "cpu");
+    const Summary ms = summarise(std::vector{2.0, 2.0, 2.0});
+    const MicroFigures compute = micro_figures(one_step(1e9, 1e6), ms, roofs, CacheState::cold);
+    EXPECT_DOUBLE_EQ(compute.tflop_per_s, 0.5);
+    EXPECT_DOUBLE_EQ(compute.gb_per_s, 0.5);
+    EXPECT_DOUBLE_EQ(compute.roof_share.value(), 0.5);
+    EXPECT_EQ(compute.roof, "avx512_fp32");
+    const MicroFigures memory = micro_figures(one_step(1e6, 1e8), ms, roofs, CacheState::cold);
+    EXPECT_DOUBLE_EQ(memory.roof_share.value(), 0.5);
+    EXPECT_EQ(memory.roof, "cpu_dram_triad");
+    EXPECT_FALSE(compute.dram_bytes || compute.executed_flops || compute.achieved_occupancy_pct || compute.clock_mhz);
+}
+
+TEST(MicroColumns, AreThoseThatTheMachineTells) {
+    EXPECT_THAT(micro_column_names(false, false), ElementsAre("TFLOP/s", "GB/s", "roof%", "ci%"));
+    EXPECT_THAT(micro_column_names(false, true), ElementsAre("TFLOP/s", "GB/s", "roof%", "ci%", "MHz"));
+    EXPECT_THAT(micro_column_names(true, false),
+                ElementsAre("TFLOP/s", "GB/s", "roof%", "ci%", "occupancy%", "DRAM_MB", "GFLOP"));
+    EXPECT_EQ(micro_column_names(true, true).size(), micro_columns().size());
+}
+
+TEST(MicroFigures, ClockIsThatOfTheTimedRuns) {
+    Point point = one_step(1e9, 1e6);
+    point.conditions.sm_clock_mhz = Quantity::measured(1695);
+    EXPECT_EQ(micro_figures(point, summarise(std::vector{2.0, 2.0}), Roofs(roofs_of(100, 1), "cpu"), CacheState::cold)
+                  .clock_mhz,
+              1695);
+}
+
+TEST(MicroFigures, HotDataAreNotHeldAgainstDramUnlessItsBytesWereCounted) {
+    const Roofs roofs(roofs_of(100, 1), "cpu");
+    const Summary ms = summarise(std::vector{2.0, 2.0, 2.0});
+    Point point = one_step(1e8, 1e9);
+    EXPECT_EQ(micro_figures(point, ms, roofs, CacheState::hot).roof, "avx512_fp32");
+    point.steps[0].counters = {{"dram_read_bytes", 1.5e8}, {"dram_write_bytes", 0}};
+    point.counters.metrics.emplace_back();
+    point.counters.metrics[0].name = "dram_read_bytes";
+    point.counters.metrics[0].origin = Origin::estimated;
+    EXPECT_EQ(micro_figures(point, ms, roofs, CacheState::hot).roof, "avx512_fp32") << "an estimate is none either";
+    EXPECT_FALSE(micro_figures(point, ms, roofs, CacheState::hot).dram_bytes);
+    point.counters.metrics[0].origin = Origin::measured;
+    const MicroFigures counted = micro_figures(point, ms, roofs, CacheState::hot);
+    EXPECT_EQ(counted.roof, "cpu_dram_triad");
+    EXPECT_DOUBLE_EQ(counted.roof_share.value(), 0.75);
+    EXPECT_DOUBLE_EQ(counted.dram_bytes.value(), 1.5e8);
+}
+
+TEST(ExpectNoTraffic, OfHotOperandsThatFitWhereItWasOnlyEstimated) {
+    Point estimated = one_step(1e6, 1e6);
+    estimated.steps[0].counters = {{"dram_read_bytes", 1e6}, {"dram_write_bytes", 5e5}, {"cycles", 7}};
+    estimated.counters.metrics.resize(2);
+    estimated.counters.metrics[0].name = "dram_read_bytes";
+    estimated.counters.metrics[1].name = "dram_write_bytes";
+    for (CountedMetric& metric : estimated.counters.metrics) metric.origin = Origin::estimated;
+    Point counted = estimated, large = estimated;
+    counted.counters.metrics[0].origin = Origin::measured;
+    expect_no_traffic(estimated, 1e6, 2e6);
+    EXPECT_EQ(estimated.steps[0].counters["dram_read_bytes"], 0);
+    EXPECT_EQ(estimated.steps[0].counters["dram_write_bytes"], 0);
+    EXPECT_EQ(estimated.steps[0].counters["cycles"], 7);
+    EXPECT_THAT(estimated.counters.metrics[0].reason, HasSubstr("1 MB of hot operands stay in 2 MB of caches"));
+    expect_no_traffic(counted, 1e6, 2e6);
+    EXPECT_EQ(counted.steps[0].counters["dram_read_bytes"], 1e6) << "counted is counted";
+    expect_no_traffic(large, 3e6, 2e6);
+    EXPECT_EQ(large.steps[0].counters["dram_read_bytes"], 1e6);
+}
+
+// ---- running -------------------------------------------------------------------------------------------------------
+
+class Session : public testing::Test {
+  protected:
+    Session() {
+        options_.sampler.warm_up_s = 0;
+        options_.sampler.time_budget_s = 0.02;
+        options_.sampler.min_samples = 3;
+        result_.ceilings = roofs_of(1e6, 1e6);
+        session_.emplace(options_, cpu(), providers_, result_, 1e-5);
+    }
+    static Backend& cpu() {
+        static const std::unique_ptr<Backend> backend = make_cpu_backend();
+        return *backend;
+    }
+    static MicroCase micro(const std::string& op, const std::string& shape, const std::string& provider,
+                           Precision precision = Precision::fp32, CacheState cache = CacheState::hot) {
+        return {problem(op, shape), provider, precision, cache};
+    }
+
+    PointOptions options_;
+    Providers providers_ = make_providers(BackendKind::cpu, {});
+    Result result_;
+    std::optional<MicroSession> session_;
+};
+
+TEST_F(Session, AVerifiedBenchmarkBecomesAPointOfOneRun) {
+    session_->prepare(micro("gemm", "m48n40k32+bias+gelu", "onednn"));
+    EXPECT_EQ(session_->planned_samples(7), 7u) << "as many as the repetition before";
+    const std::size_t samples = session_->planned_samples(1);
+    EXPECT_GE(samples, 6u) << "with fewer the median has no interval";
+    const double seconds = session_->sample(samples);
+    const MicroFigures figures = session_->finish();
+    ASSERT_EQ(result_.points.size(), 1u);
+    const Point& point = result_.points[0];
+    EXPECT_EQ(point.model, "gemm/onednn/fp32/fwd/m48n40k32+bias+gelu/hot");
+    EXPECT_EQ(point.status, PointStatus::done);
+    ASSERT_EQ(point.verification.steps.size(), 1u);
+    EXPECT_GT(point.verification.steps[0].elements_checked, 0);
+    EXPECT_GE(point.end_to_end->latency.samples_ms.size(), samples);
+    EXPECT_DOUBLE_EQ(point.end_to_end->latency.summary_ms.median, seconds * 1e3);
+    ASSERT_EQ(point.steps.size(), 1u);
+    EXPECT_GT(seconds, 0);
+    EXPECT_NEAR(figures.tflop_per_s, point.cost.flops / seconds * 1e-12, 1e-9);
+    EXPECT_GE(point.cost.flops, 2.0 * 48 * 40 * 32);
+}
+
+TEST_F(Session, ColdRunsUseAsManySetsAsCachesNeed) {
+    // 2 MB of operands; this machine's caches decide how many sets that makes.
+    session_->prepare(micro("residual", "r512w512", "native", Precision::fp32, CacheState::cold));
+    const double bytes = 3.0 * 512 * 512 * 4;
+    const Point& point = result_.points[0];
+    EXPECT_GE(static_cast<double>(point.memory.bytes[static_cast<std::size_t>(Role::activations)]),
+              3.0 * static_cast<double>(cpu().cache_bytes()) + bytes);
+    session_->sample(3);
+    session_->finish();
+    EXPECT_NEAR(point.cost.bytes(), bytes, 1) << "of one run, not of all sets";
+}
+
+TEST_F(Session, AWrongKernelIsNeverTimed) {
+    try {
+        session_->prepare(micro("residual", "r16w16", "wrong"));
+        FAIL() << "it was accepted";
+    } catch (const MeasurementError& error) {
+        EXPECT_THAT(error.what(), HasSubstr("wrong"));
+    }
+    ASSERT_EQ(result_.points.size(), 1u);
+    EXPECT_EQ(result_.points[0].status, PointStatus::failed);
+    EXPECT_THAT(result_.points[0].reason, HasSubstr("verification failed: residual r16w16"));
+    EXPECT_FALSE(result_.points[0].end_to_end);
+}
+
+TEST_F(Session, WhatAProviderCannotDoIsAPointWithItsReason) {
+    EXPECT_THROW(session_->prepare(micro("gemm", "m8n8k8", "blas", Precision::bf16)), Unsupported);
+    EXPECT_THROW(session_->prepare(micro("gemm", "m8n8k8+bias+gelu", "blas")), Unsupported) << "it fuses nothing";
+    EXPECT_THROW(session_->prepare(
+                     {{"lstm", "h1b1t1", std::nullopt, "no kernel yet"}, "onednn", Precision::fp32, CacheState::hot}),
+                 Unsupported);
+    ASSERT_EQ(result_.points.size(), 3u);
+    for (const Point& point : result_.points) {
+        EXPECT_EQ(point.status, PointStatus::skipped);
+        EXPECT_THAT(point.reason, Not(IsEmpty()));
+    }
+    EXPECT_EQ(result_.points[2].reason, "no kernel yet");
+}
+
+TEST_F(Session, AnotherRepetitionAddsToThePoint) {
+    const MicroCase first = micro("residual", "r16w16", "native"), other = micro("residual", "r32w16", "native");
+    std::map<std::string, std::size_t> planned;
+    for (const MicroCase& one : {first, other, first}) {
+        session_->prepare(one);
+        const std::size_t samples = session_->planned_samples(1);
+        EXPECT_EQ(planned.emplace(one.name(), samples).first->second, samples) << "repetitions are of one length";
+        session_->sample(5);
+        session_->finish();
+    }
+    ASSERT_EQ(result_.points.size(), 2u);
+    EXPECT_GE(result_.points[0].end_to_end->latency.samples_ms.size(), 10u);
+    EXPECT_LT(result_.points[1].end_to_end->latency.samples_ms.size(), 10u);
+    EXPECT_EQ(result_.points[0].steps.size(), 1u);
+}
+
+// ---- rows ----------------------------------------------------------------------------------------------------------
+
+/// As State::SkipWithError leaves a row, whose fields have other names in newer versions.
+template <class Run>
+void mark_skipped(Run& row, const std::string& why) {
+    if constexpr (requires { row.error_occurred; }) {
+        row.error_occurred = true;
+        row.error_message = why;
+    } else {
+        row.skipped = decltype(row.skipped)(2);
+        row.skip_message = why;
+    }
+}
+
+/// Rows of fixed figures through one of Google Benchmark's reporters.
+std::string reported(ReporterKind kind, std::unique_ptr<benchmark::BenchmarkReporter> inner) {
+    RowReporter reporter(std::move(inner), kind, {{"GB/s", "DRAM_MB", "TFLOP/s"}, {"GB/s", "TFLOP/s"}});
+    std::ostringstream out;
+    reporter.SetOutputStream(&out);
+    std::ostringstream context;
+    reporter.SetErrorStream(&context);
+    benchmark::BenchmarkReporter::Context machine;
+    machine.name_field_width = 40;
+    reporter.ReportContext(machine);
+    EXPECT_THAT(context.str(), Not(HasSubstr("DEBUG")));
+    out.str("");  // JSON's context is the machine's
+
+    benchmark::BenchmarkReporter::Run skipped, timed;
+    for (auto* row : {&skipped, &timed}) {
+        row->family_index = row->per_family_instance_index = row->repetition_index = 0;
+        row->repetitions = 1;
+    }
+    skipped.run_name.function_name = "gemm/onednn/fp64/fwd/m8n8k8/cold";
+    skipped.run_name.time_type = "manual_time";
+    mark_skipped(skipped, "oneDNN has no fp64");
+    timed.run_name.function_name = "gemm/onednn/fp32/fwd/m8n8k8/cold";
+    timed.run_name.time_type = "manual_time";
+    timed.iterations = 4;
+    timed.time_unit = benchmark::kMicrosecond;
+    timed.real_accumulated_time = 1e-4;
+    timed.cpu_accumulated_time = 2e-4;
+    timed.counters["GB/s"] = 12.5;
+    timed.counters["TFLOP/s"] = 0.25;
+    timed.report_label = "jit; roof avx512_fp32";
+    for (const auto& row : {skipped, timed, skipped, timed}) reporter.ReportRuns({row});
+    reporter.Finalize();
+    return out.str();
+}
+
+TEST(MicroRows, OnAConsoleHaveOneHeader) {
+    const std::string text = reported(
+        ReporterKind::console, std::make_unique<benchmark::ConsoleReporter>(benchmark::ConsoleReporter::OO_Tabular));
+    expect_golden("micro.txt", text, "bench");
+}
+
+TEST(MicroRows, InJson) {
+    expect_golden("micro.json", reported(ReporterKind::json, std::make_unique<benchmark::JSONReporter>()), "bench");
+}
+
+TEST(MicroRows, InCsvHaveEveryColumnInTheFirstLine) {
+    const auto inner = make_file_reporter({"--benchmark_out=x", "--benchmark_out_format=csv"}, {});
+    ASSERT_NE(inner, nullptr);
+    EXPECT_EQ(make_file_reporter({}, {}), nullptr);
+    EXPECT_THAT(refusal_of([] {
+                    make_file_reporter({"--benchmark_out=x", "--benchmark_out_format=xml"}, {});
+                }),
+                HasSubstr("must be one of console, json, csv"));
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+    expect_golden("micro.csv", reported(ReporterKind::csv, std::make_unique<benchmark::CSVReporter>()), "bench");
+#pragma GCC diagnostic pop
+}
+
+}  // namespace
+}  // namespace kbench

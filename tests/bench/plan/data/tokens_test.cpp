@@ -1,0 +1,82 @@
+// Token files: what is accepted, and that nothing is dropped, repeated or wrapped in silence.
+#include "bench/plan/data/tokens.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bench/plan/data/npy.h"
+#include "models/base/error.h"
+#include "tests/bench/temporary_directory.h"
+
+namespace kbench {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class Tokens : public testing::Test {
+  protected:
+    std::filesystem::path array(std::vector<std::int64_t> shape, const std::vector<std::int32_t>& values) {
+        write_npy(directory_ / "t.npy", shape, DataType::int32, values.data(), shape.back());
+        return directory_ / "t.npy";
+    }
+    std::filesystem::path text(const std::string& content) { return directory_.write("t.txt", content); }
+    static std::string refusal(const std::filesystem::path& path, std::int64_t batch = 2, std::int64_t seq = 2) {
+        const std::string line = error_line<UsageError>([&] { read_tokens(path, batch, seq, 10); });
+        EXPECT_THAT(line, HasSubstr(path.string()));
+        return line;
+    }
+
+    TemporaryDirectory directory_;
+};
+
+TEST_F(Tokens, TextMayUseSpacesLinesAndCommas) {
+    EXPECT_THAT(read_tokens(text("1, 2\n\t9,0\r\n"), 2, 2, 10), ElementsAre(1, 2, 9, 0));
+}
+
+TEST_F(Tokens, ArraysMayHaveOneOrTwoDimensions) {
+    EXPECT_THAT(read_tokens(array({2, 2}, {1, 2, 3, 4}), 2, 2, 10), ElementsAre(1, 2, 3, 4));
+    EXPECT_THAT(read_tokens(array({4}, {1, 2, 3, 4}), 2, 2, 10), ElementsAre(1, 2, 3, 4));
+}
+
+TEST_F(Tokens, OneRowServesTheWholeBatch) {
+    EXPECT_THAT(read_tokens(text("5 6"), 3, 2, 10), ElementsAre(5, 6, 5, 6, 5, 6));
+    EXPECT_THAT(read_tokens(array({1, 2}, {5, 6}), 2, 2, 10), ElementsAre(5, 6, 5, 6));
+}
+
+TEST_F(Tokens, AnotherCountIsRefusedWithTheRightOne) {
+    EXPECT_THAT(refusal(text("1 2 3")), HasSubstr("3 tokens; batch 2 and sequence length 2 need 4, or 2"));
+    EXPECT_THAT(refusal(text("1 2 3 4 5")), HasSubstr("5 tokens"));
+    EXPECT_THAT(refusal(text("")), HasSubstr("0 tokens"));
+}
+
+TEST_F(Tokens, RowsOfAnotherLengthAreRefused) {
+    EXPECT_THAT(refusal(array({4, 1}, {1, 2, 3, 4})), HasSubstr("rows of 1 tokens; --seq 2"));
+    EXPECT_THAT(refusal(array({1, 2, 2}, {1, 2, 3, 4})), HasSubstr("3 dimensions"));
+}
+
+TEST_F(Tokens, OutsideTheVocabularyIsRefusedWithPositionAndValue) {
+    EXPECT_THAT(refusal(text("1 2 10 3")), HasSubstr("token 2 is 10; it should be in [0, 10)"));
+    EXPECT_THAT(refusal(text("1 -1 2 3")), HasSubstr("token 1 is -1"));
+    // 2^32 + 1 would be 1 if it were narrowed first.
+    EXPECT_THAT(refusal(text("4294967297 1 2 3")), HasSubstr("token 0 is 4294967297"));
+}
+
+TEST_F(Tokens, NotAnIntegerIsRefusedWithPositionAndText) {
+    EXPECT_THAT(refusal(text("1 2.5 3 4")), HasSubstr("token 1 is '2.5'"));
+    EXPECT_THAT(refusal(text("1 2 3 99999999999999999999")), HasSubstr("token 3 is '99999999999999999999'"));
+}
+
+TEST_F(Tokens, UnreadableIsRefused) {
+    refusal(directory_ / "missing.txt");
+    refusal(directory_ / "");
+}
+
+TEST_F(Tokens, RandomTokensDependOnTheSeed) {
+    EXPECT_EQ(random_tokens(1, 2, 64, 50257), random_tokens(1, 2, 64, 50257));
+    EXPECT_NE(random_tokens(1, 2, 64, 50257), random_tokens(2, 2, 64, 50257));
+    EXPECT_EQ(random_tokens(1, 2, 64, 50257).size(), 128u);
+}
+
+}  // namespace
+}  // namespace kbench

@@ -1,0 +1,42 @@
+// The provider that docs/adding-a-provider.md shows, compiled from there.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bench/device/backend.h"
+#include "bench/measure/verify.h"
+#include "bench/plan/fuse.h"
+#include "models/gpt2.h"
+
+namespace kbench {
+
+std::unique_ptr<Provider> make_openmp(const ProviderContext&);
+
+namespace {
+
+TEST(ExampleProvider, ComputesTheEmbeddingOfAModelRightly) {
+    const auto backend = make_cpu_backend();
+    auto providers = make_providers(BackendKind::cpu, {});
+    providers.push_back(make_openmp({}));
+    Gpt2Config config{"tiny", 72, 2, 4};
+    config.vocab_size = 101;
+    const Model model = make_gpt2(config, 2, 9, AttentionKind::fused);
+    for (const Precision precision : {Precision::fp32, Precision::fp64}) {
+        const auto steps = assign_steps(model, precision, providers, {{"embedding", "openmp"}}, 1);
+        ASSERT_EQ(steps.front().provider->name(), "openmp");
+        const StepKind& kind = steps.front().step.kind;
+        const auto computation = steps.front().provider->make(kind, precision);
+        const VerifiedStep verified = verify_step({&kind, computation.get(), "openmp", ""}, precision, *backend, 1);
+        EXPECT_EQ(verified.implementation, "openmp::embedding");
+        EXPECT_EQ(verified.elements_checked, 18 * 72);
+    }
+}
+
+TEST(ExampleProvider, RefusesWhatItHasNot) {
+    const auto provider = make_openmp({});
+    EXPECT_EQ(provider->unsupported(Softmax{8, 8, false}, Precision::fp32), "has no softmax");
+    EXPECT_EQ(provider->unsupported(Embedding{8, 8, 8, 8, 8}, Precision::fp16), "computes fp32 and fp64");
+    EXPECT_EQ(provider->unsupported(Embedding{8, 8, 8, 8, 8}, Precision::fp64), "");
+}
+
+}  // namespace
+}  // namespace kbench

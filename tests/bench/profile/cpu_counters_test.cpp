@@ -1,0 +1,98 @@
+// Counters of steps on a CPU with a fake of the kernel's interface: measured where it counts, the cost model where not.
+#include "bench/profile/cpu_counters.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/base/error.h"
+
+namespace kbench {
+namespace {
+
+using testing::HasSubstr;
+
+/// A machine with core counters that rise with every reading, and nothing else.
+class CorePmuOnly final : public PerfSystem {
+  public:
+    bool refuses = false;
+
+    int open(const PerfEventSpec&, int, int) override {
+        if (refuses) return -ENOENT;
+        return next_++;
+    }
+    long read(int, PerfReading& reading) override {
+        now_ += 1000;
+        reading = {now_, now_, now_};
+        return sizeof reading;
+    }
+    void close(int) noexcept override {}
+    std::optional<std::string> text(const std::filesystem::path& file) override {
+        // The core PMU as an Intel virtual machine shows it.
+        if (file == "/sys/bus/event_source/devices/cpu/type") return "4";
+        return std::nullopt;
+    }
+    std::vector<std::string> entries(const std::filesystem::path&) override { return {}; }
+    bool exists(const std::filesystem::path& path) override { return path == "/sys/bus/event_source/devices/cpu"; }
+    std::vector<int> threads() override { return {1}; }
+
+  private:
+    int next_ = 3;
+    std::uint64_t now_ = 0;
+};
+
+std::vector<Cost> two_steps() {
+    std::vector<Cost> costs(2);
+    costs[0].bytes_read[static_cast<std::size_t>(Role::weights)] = 1000;
+    costs[0].bytes_written[static_cast<std::size_t>(Role::activations)] = 64;
+    costs[1].bytes_read[static_cast<std::size_t>(Role::activations)] = 10;
+    return costs;
+}
+
+const CountedMetric& find(const StepCounters& counters, std::string_view name) {
+    for (const CountedMetric& metric : counters.run.metrics)
+        if (metric.name == name) return metric;
+    throw std::out_of_range(std::string(name));
+}
+
+TEST(CpuCounters, WithoutHardwareTrafficIsTheCostModelsAndSaysSo) {
+    CorePmuOnly perf;
+    perf.refuses = true;
+    std::vector<std::size_t> ran;
+    const StepCounters counters = count_on_cpu(perf, two_steps(), [&](std::size_t step) { ran.push_back(step); });
+    EXPECT_EQ(ran, (std::vector<std::size_t>{0, 1}));
+    ASSERT_EQ(counters.by_step.size(), 2u);
+    EXPECT_EQ(counters.by_step[0].at("dram_read_bytes"), 1064) << "written lines are read first";
+    EXPECT_EQ(counters.by_step[0].at("dram_write_bytes"), 64);
+    EXPECT_EQ(counters.by_step[1].at("dram_read_bytes"), 10);
+    EXPECT_FALSE(counters.by_step[0].contains("cycles"));
+    EXPECT_EQ(find(counters, "dram_read_bytes").origin, Origin::estimated);
+    EXPECT_THAT(find(counters, "dram_read_bytes").reason, HasSubstr("no hardware counter of memory traffic"));
+    EXPECT_EQ(find(counters, "cycles").origin, Origin::unavailable);
+    EXPECT_FALSE(find(counters, "cycles").reason.empty());
+}
+
+TEST(CpuCounters, CoreCountersAreMeasured) {
+    CorePmuOnly perf;
+    const StepCounters counters = count_on_cpu(perf, two_steps(), [](std::size_t) {});
+    EXPECT_EQ(find(counters, "cycles").origin, Origin::measured) << find(counters, "cycles").reason;
+    EXPECT_GT(counters.by_step[0].at("cycles"), 0);
+    EXPECT_GT(counters.by_step[1].at("ipc"), 0);
+}
+
+TEST(CpuCounters, RefusesWhatACpuDoesNotHave) {
+    const auto refusal = [](const CounterRequest& request) -> std::string {
+        try {
+            check_cpu_request(request);
+            return "accepted";
+        } catch (const UsageError& error) {
+            return error.what();
+        }
+    };
+    EXPECT_EQ(refusal({}), "accepted");
+    EXPECT_EQ(refusal({{"full"}, {}, true}), "accepted");
+    EXPECT_THAT(refusal({{"tensor"}, {}, true}), HasSubstr("--counters 'tensor': a CPU has the set core"));
+    EXPECT_THAT(refusal({{}, {"dram__bytes.sum"}, true}), HasSubstr("this runs on the CPU"));
+}
+
+}  // namespace
+}  // namespace kbench
