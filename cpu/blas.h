@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/base/precision.h"
-#include "models/op.h"
+#include "models/ops/list.h"
 
 namespace kbench::cpu {
 

@@ -8,7 +8,7 @@
 
 namespace kbench {
 
-/// FLOPs: an addition, a multiplication, a division, a square root, an exponential or a tanh is one FLOP each.
+/// FLOPs: as the ops' work has them; causal attention counts each (i, j <= i) pair once.
 /// Bytes: every distinct input element read once, every output element written once, caches of any size.
 struct Cost {
     double flops = 0;
@@ -17,9 +17,6 @@ struct Cost {
     double bytes() const;
     Cost& operator+=(const Cost& other);
 };
-
-/// FLOPs of one op. Causal attention counts each (i, j <= i) pair once.
-double flops(const Op& op);
 
 /// Bytes that one tensor takes in `precision` without padding.
 double tensor_bytes(const Tensor& tensor, Precision precision);

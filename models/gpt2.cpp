@@ -3,15 +3,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
 #include "models/base/error.h"
+#include "models/ops/list.h"
 
 namespace kbench {
 namespace {
 
-using Kind = Initialisation::Kind;
+using Kind = Contents::Kind;
 
 /// Appends tensors and ops; each function returns the tensor that holds its result.
 class Builder {
@@ -19,19 +22,19 @@ class Builder {
     Builder(const Gpt2Config& config, std::int64_t batch, std::int64_t seq)
         : config_(config), rows_(batch * seq), batch_(batch), seq_(seq) {
         model_.name = config.name;
-        model_.batch = batch;
-        model_.seq = seq;
-        model_.vocab = config.vocab_size;
     }
 
     Model build(AttentionKind attention) {
         const std::int64_t width = config_.n_embd;
-        model_.tokens =
-            tensor({.name = "tokens", .role = Role::tokens, .rows = 1, .columns = rows_, .is_vector = true});
+        const TensorId tokens = tensor({.name = "tokens",
+                                        .role = Role::tokens,
+                                        .shape = {batch_, seq_},
+                                        .element = ElementType::int32,
+                                        .contents = Contents::below(config_.vocab_size)});
         const TensorId wte = matrix("wte.weight", config_.vocab_size, width, config_.initializer_range);
         const TensorId wpe = matrix("wpe.weight", config_.n_ctx, width, config_.initializer_range);
-        TensorId x = op(Embedding{rows_, seq_, width, config_.vocab_size, config_.n_ctx}, "wte+wpe",
-                        {model_.tokens, wte, wpe}, activation("wte+wpe.out", width));
+        TensorId x = op(Embedding{rows_, seq_, width, config_.vocab_size, config_.n_ctx}, "wte+wpe", {tokens, wte, wpe},
+                        activation("wte+wpe.out", width));
         for (std::int64_t i = 0; i < config_.n_layer; ++i) x = block(i, x, attention);
         x = layer_norm("ln_f", x);
 
@@ -39,8 +42,10 @@ class Builder {
                                   ? wte
                                   : matrix("lm_head.weight", config_.vocab_size, width, config_.initializer_range);
         const TensorId logits =
-            tensor({.name = "logits", .role = Role::logits, .rows = rows_, .columns = config_.vocab_size});
-        model_.logits = op(Gemm{rows_, config_.vocab_size, width, true}, "lm_head", {x, head}, logits);
+            tensor({.name = "logits", .role = Role::logits, .shape = {batch_, seq_, config_.vocab_size}});
+        op(Gemm{rows_, config_.vocab_size, width, true}, "lm_head", {x, head}, logits);
+        model_.inputs = {tokens};
+        model_.outputs = {logits};
         return std::move(model_);
     }
 
@@ -91,8 +96,10 @@ class Builder {
         const bool upcast = config_.reorder_and_upcast_attn;
         const std::int64_t score_rows = rows_ * config_.n_head;
         const auto scores = [&](const char* name, bool fp32) {
-            return tensor(
-                {.name = layer + name, .role = Role::scores, .rows = score_rows, .columns = seq_, .always_fp32 = fp32});
+            return tensor({.name = layer + name,
+                           .role = Role::scores,
+                           .shape = {batch_, config_.n_head, seq_, seq_},
+                           .element = fp32 ? ElementType::at_least_fp32 : ElementType::storage});
         };
         TensorId y = op(AttentionScores{shape(), upcast}, layer, {qkv}, scores(".scores", upcast));
         y = op(ScaleMask{shape(), scale, upcast}, layer, {y}, scores(".masked_scores", upcast));
@@ -115,16 +122,14 @@ class Builder {
     TensorId matrix(const std::string& name, std::int64_t rows, std::int64_t columns, double standard_deviation) {
         return tensor({.name = name,
                        .role = Role::weights,
-                       .rows = rows,
-                       .columns = columns,
-                       .init = {Kind::normal, standard_deviation}});
+                       .shape = {rows, columns},
+                       .contents = Contents::normal(standard_deviation)});
     }
     TensorId vector(const std::string& name, std::int64_t size, Kind init) {
-        return tensor(
-            {.name = name, .role = Role::weights, .rows = 1, .columns = size, .is_vector = true, .init = {init}});
+        return tensor({.name = name, .role = Role::weights, .shape = {size}, .contents = {init}});
     }
     TensorId activation(const std::string& name, std::int64_t width) {
-        return tensor({.name = name, .role = Role::activations, .rows = rows_, .columns = width});
+        return tensor({.name = name, .role = Role::activations, .shape = {batch_, seq_, width}});
     }
     TensorId op(const Op& op, const std::string& layer, std::vector<TensorId> inputs, TensorId output) {
         model_.ops.push_back({op, layer, std::move(inputs), {output}});
@@ -137,6 +142,58 @@ class Builder {
 };
 
 }  // namespace
+
+std::span<const Gpt2Config> gpt2_configs() {
+    static const std::array configs{
+        Gpt2Config{.name = "gpt2", .n_embd = 768, .n_layer = 12, .n_head = 12},
+        Gpt2Config{.name = "gpt2-medium", .n_embd = 1024, .n_layer = 24, .n_head = 16},
+        // The options that CodeParrot was trained with: scores divided by the layer's number and kept in fp32.
+        Gpt2Config{.name = "gpt2-large-codeparrot",
+                   .n_embd = 1280,
+                   .n_layer = 36,
+                   .n_head = 20,
+                   .vocab_size = 32768,
+                   .scale_attn_by_inverse_layer_idx = true,
+                   .reorder_and_upcast_attn = true},
+        Gpt2Config{.name = "gpt2-large", .n_embd = 1280, .n_layer = 36, .n_head = 20},
+        Gpt2Config{.name = "gpt2-xl", .n_embd = 1600, .n_layer = 48, .n_head = 25},
+    };
+    return configs;
+}
+
+const Gpt2Config& gpt2_config(std::string_view name) {
+    return *std::ranges::find(gpt2_configs(), name, &Gpt2Config::name);
+}
+
+ModelSpec gpt2_spec(const Gpt2Config& c) {
+    ModelSpec spec{.name = c.name};
+    spec.axes = {{.name = "batch", .unit = "sequences"},
+                 {.name = "seq", .unit = "tokens", .usual = c.n_ctx, .most = c.n_ctx, .most_is = "n_ctx"},
+                 {.name = "attention", .words = {attention_names[0], attention_names[1]}}};
+    spec.description = fmt::format(
+        "{}: n_embd {}, n_layer {}, n_head {}, n_ctx {}, vocab_size {}, n_inner {}, layer_norm_epsilon {}, "
+        "scale_attn_weights {}, scale_attn_by_inverse_layer_idx {}, reorder_and_upcast_attn {}, initializer_range {}, "
+        "tie_word_embeddings {}",
+        c.name, c.n_embd, c.n_layer, c.n_head, c.n_ctx, c.vocab_size, c.n_inner, c.layer_norm_epsilon,
+        c.scale_attn_weights, c.scale_attn_by_inverse_layer_idx, c.reorder_and_upcast_attn, c.initializer_range,
+        c.tie_word_embeddings);
+    spec.build_at = [c](const ModelPoint& point) {
+        const bool fused = point.word("attention") == attention_names[0];
+        return make_gpt2(c, point.count("batch"), point.count("seq"),
+                         fused ? AttentionKind::fused : AttentionKind::unfused);
+    };
+    return spec;
+}
+
+std::vector<ModelSpec> gpt2_models() {
+    std::vector<ModelSpec> models;
+    for (const Gpt2Config& config : gpt2_configs()) models.push_back(gpt2_spec(config));
+    return models;
+}
+
+ModelSpec read_gpt2(const std::string& text, const std::string& path) {
+    return gpt2_spec(parse_gpt2_config(text, path));
+}
 
 Model make_gpt2(const Gpt2Config& config, std::int64_t batch, std::int64_t seq, AttentionKind attention) {
     if (batch < 1) throw UsageError(fmt::format("batch {} must be at least 1", batch));

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "models/model.h"
+#include "models/registry.h"
 
 namespace kbench {
 
@@ -24,9 +24,19 @@ struct Gpt2Config {
 };
 
 enum class AttentionKind { fused, unfused };
+inline constexpr std::string_view attention_names[] = {"fused", "unfused"};
 
 /// Parses the text of a `config.json`. Throws UsageError naming the missing or wrong key; `path` is used in its line.
 Gpt2Config parse_gpt2_config(const std::string& text, const std::string& path);
+
+/// The published configurations (Radford et al., 2019, table 2), and one with CodeParrot's options.
+std::span<const Gpt2Config> gpt2_configs();
+const Gpt2Config& gpt2_config(std::string_view name);  ///< one of them
+
+/// The rows of the registry: batch, seq up to n_ctx, attention fused or unfused.
+ModelSpec gpt2_spec(const Gpt2Config& config);
+std::vector<ModelSpec> gpt2_models();
+ModelSpec read_gpt2(const std::string& text, const std::string& path);
 
 /// The forward pass. Throws UsageError when seq is not in [1, n_ctx] or batch is not positive.
 Model make_gpt2(const Gpt2Config& config, std::int64_t batch, std::int64_t seq, AttentionKind attention);

@@ -1,12 +1,19 @@
 // What can be said of any model without knowing which one it is.
 #include "models/model.h"
 
+#include <functional>
+#include <numeric>
+
 namespace kbench {
+
+std::int64_t Tensor::rows() const {
+    return std::accumulate(shape.begin(), shape.end() - 1, std::int64_t{1}, std::multiplies<>());
+}
 
 std::int64_t Model::parameter_count() const {
     std::int64_t count = 0;
     for (const Tensor& tensor : tensors)
-        if (tensor.role == Role::weights) count += tensor.rows * tensor.columns;
+        if (tensor.role == Role::weights) count += tensor.elements();
     return count;
 }
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/op.h"
+#include "kbench/op.h"
 
 namespace kbench {
 
@@ -20,26 +20,26 @@ constexpr std::string_view name(Role role) { return role_names[static_cast<int>(
 
 using TensorId = std::size_t;
 
-/// How a seeded random weight is drawn (GPT-2's own initialisation, Radford et al., 2019, section 2.3).
-struct Initialisation {
-    enum class Kind { normal, ones, zeros } kind = Kind::zeros;
-    double standard_deviation = 0.0;
-};
-
-/// A matrix [rows, columns], row-major; a vector has one row.
-/// Weights carry the name they have in a Hugging Face checkpoint, less the prefix "transformer.".
+/// An array of any number of dimensions, row-major. To ops it is a matrix: its last dimension are the columns, all
+/// others together the rows.
+/// Weights carry the name and the shape that they have in a checkpoint.
 struct Tensor {
     std::string name;
-    Role role;
-    std::int64_t rows, columns;
-    bool is_vector = false;    ///< shape in the checkpoint is [columns]
-    bool always_fp32 = false;  ///< stored in fp32 whatever the precision (upcast scores)
-    Initialisation init = {};  ///< weights and resident tensors only
+    Role role = Role::activations;
+    std::vector<std::int64_t> shape;
+    ElementType element = ElementType::storage;
+    /// What it is filled with where nothing else fills it: weights, inputs and resident tensors.
+    Contents contents = {};
     /// In memory of its own for the whole run, filled before it as weights are, whatever the role.
     bool resident = false;
+
+    std::int64_t columns() const { return shape.back(); }
+    std::int64_t rows() const;
+    std::int64_t elements() const { return rows() * columns(); }
 };
 
-/// One op in a layer. `inputs` and `outputs` stand in the order that op.h gives for the kind.
+/// One op in a layer. `inputs` and `outputs` stand in the order of the op's operands; one that is worked on in place is
+/// an input, and the output is the same memory.
 struct OpNode {
     Op op;
     std::string layer;
@@ -51,8 +51,8 @@ struct Model {
     std::string name;
     std::vector<Tensor> tensors;
     std::vector<OpNode> ops;
-    TensorId tokens = 0, logits = 0;
-    std::int64_t batch = 0, seq = 0, vocab = 0;
+    /// What is given to it, and what it is run for; by name, as `--input` and `--dump-output` have them.
+    std::vector<TensorId> inputs, outputs;
 
     /// Elements of all weights; a tied weight counts once.
     std::int64_t parameter_count() const;

@@ -1,43 +1,91 @@
-// The table of named models, and the search in it.
+// The table of families, and the search in it.
 #include "models/registry.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
+#include "models/base/config_keys.h"
 #include "models/base/error.h"
 #include "models/base/nearest.h"
+#include "models/gpt2.h"
 
 namespace kbench {
+namespace {
 
-std::span<const Gpt2Config> builtin_models() {
-    // Radford et al., 2019, table 2, with the head counts of the published checkpoints.
-    static const std::array models{
-        Gpt2Config{.name = "gpt2", .n_embd = 768, .n_layer = 12, .n_head = 12},
-        Gpt2Config{.name = "gpt2-medium", .n_embd = 1024, .n_layer = 24, .n_head = 16},
-        // The options that CodeParrot was trained with: scores divided by the layer's number and kept in fp32.
-        Gpt2Config{.name = "gpt2-large-codeparrot",
-                   .n_embd = 1280,
-                   .n_layer = 36,
-                   .n_head = 20,
-                   .vocab_size = 32768,
-                   .scale_attn_by_inverse_layer_idx = true,
-                   .reorder_and_upcast_attn = true},
-        Gpt2Config{.name = "gpt2-large", .n_embd = 1280, .n_layer = 36, .n_head = 20},
-        Gpt2Config{.name = "gpt2-xl", .n_embd = 1600, .n_layer = 48, .n_head = 25},
+constexpr ModelFamily families[] = {
+    {"gpt2", "GPT-2 (Radford et al., 2019): a decoder-only transformer", gpt2_models, read_gpt2},
+};
+
+/// `names` as "a, b, c".
+template <class Range, class Name>
+std::string listed(const Range& range, Name name) {
+    std::string names;
+    for (const auto& one : range) names += fmt::format("{}{}", names.empty() ? "" : ", ", std::invoke(name, one));
+    return names;
+}
+
+}  // namespace
+
+const ModelAxis* ModelSpec::axis(std::string_view axis_name) const {
+    const auto found = std::ranges::find(axes, axis_name, &ModelAxis::name);
+    return found == axes.end() ? nullptr : &*found;
+}
+
+Model ModelSpec::build(const ModelPoint& point) const {
+    const auto refuse_unknown = [&](const std::string& given) {
+        if (axis(given) == nullptr)
+            throw UsageError(fmt::format("{} has no {}; it has {}", name, given, listed(axes, &ModelAxis::name)));
     };
+    for (const auto& [given, value] : point.counts) refuse_unknown(given);
+    for (const auto& [given, value] : point.words) refuse_unknown(given);
+    ModelPoint whole = point;
+    for (const ModelAxis& axis : axes) {
+        if (axis.is_count()) {
+            const std::int64_t value = whole.counts.try_emplace(std::string(axis.name), axis.usual).first->second;
+            if (value < 1) throw UsageError(fmt::format("{} {} must be at least 1", axis.name, value));
+            if (value > axis.most)
+                throw UsageError(
+                    fmt::format("{} {} is over {}'s {} {}", axis.name, value, name, axis.most_is, axis.most));
+        } else {
+            const std::string& word = whole.words.try_emplace(std::string(axis.name), axis.words.front()).first->second;
+            if (std::ranges::find(axis.words, word) == axis.words.end())
+                throw UsageError(fmt::format("{} '{}' of {}: must be one of {}", axis.name, word, name,
+                                             listed(axis.words, std::identity())));
+        }
+    }
+    return build_at(whole);
+}
+
+std::span<const ModelFamily> model_families() { return families; }
+
+const std::vector<ModelSpec>& builtin_models() {
+    static const std::vector<ModelSpec> models = [] {
+        std::vector<ModelSpec> all;
+        for (const ModelFamily& family : families)
+            for (ModelSpec& model : family.built_in()) all.push_back(std::move(model));
+        return all;
+    }();
     return models;
 }
 
-const Gpt2Config& find_model(std::string_view name) {
-    const auto models = builtin_models();
-    const auto far = [name](const Gpt2Config& model) { return edit_distance(name, model.name); };
-    const Gpt2Config& nearest = *std::ranges::min_element(models, {}, far);
+const ModelSpec& find_model(std::string_view name) {
+    const std::vector<ModelSpec>& models = builtin_models();
+    const auto far = [name](const ModelSpec& model) { return edit_distance(name, model.name); };
+    const ModelSpec& nearest = *std::ranges::min_element(models, {}, far);
     if (nearest.name == name) return nearest;
-    std::string names;
-    for (const Gpt2Config& model : models) names += (names.empty() ? "" : ", ") + model.name;
-    throw UsageError(fmt::format("unknown model '{}'; did you mean '{}'? ({})", name, nearest.name, names));
+    throw UsageError(fmt::format("unknown model '{}'; did you mean '{}'? ({})", name, nearest.name,
+                                 listed(models, &ModelSpec::name)));
+}
+
+ModelSpec read_model(const std::string& text, const std::string& path) {
+    const ConfigKeys keys(text, path);
+    const std::string type = keys.text_or("model_type", std::string(families[0].name));
+    const auto* family = std::ranges::find(families, type, &ModelFamily::name);
+    if (family == std::end(families))
+        keys.fail(fmt::format("model_type '{}' is not supported; it must be {}'{}'", type,
+                              std::size(families) > 1 ? "one of " : "", listed(families, &ModelFamily::name)));
+    return family->read(text, path);
 }
 
 }  // namespace kbench

@@ -10,6 +10,7 @@
 
 #include "analysis/explain/breakdown.h"
 #include "analysis/explain/executed.h"
+#include "models/ops/table.h"
 
 namespace kbench {
 namespace {
@@ -35,9 +36,11 @@ constexpr std::array<LineInfo, line_count> line_infos{{
 constexpr double sector_bytes = 32;
 constexpr double issues_per_cycle = 4;  // one for each of an SM's four schedulers, since Volta
 
+/// Whether tensor cores do most of the step's FLOPs: as its kind says; of kinds that this kbench does not know, as their
+/// products do.
 bool is_matrix_product(const StepResult& step) {
-    return step.op == "gemm" || step.op == "attention" || step.op == "attention_scores" ||
-           step.op == "attention_context";
+    const OpKind* kind = find_op_kind(step.op);
+    return kind != nullptr ? kind->unit(step.direction) == RoofUnit::matrix : step.matrix_flops > 0;
 }
 
 Line line_of(const Demand& demand) {

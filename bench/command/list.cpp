@@ -1,5 +1,6 @@
 // kbench list: what there is to choose from.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdio>
 
@@ -8,22 +9,35 @@
 #include "bench/command/command.h"
 #include "bench/command/options.h"
 #include "models/base/error.h"
+#include "models/ops/table.h"
 #include "models/registry.h"
 
 namespace kbench {
 namespace {
 
+/// "batch, seq to 1024 (n_ctx), attention fused or unfused"
+std::string axes_text(const ModelSpec& model) {
+    std::vector<std::string> parts;
+    for (const ModelAxis& axis : model.axes) {
+        std::string text(axis.name);
+        if (!axis.is_count()) text += fmt::format(" {}", fmt::join(axis.words, " or "));
+        if (axis.usual > 1) text += fmt::format(" to {} ({})", axis.most, axis.most_is);
+        parts.push_back(std::move(text));
+    }
+    return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 void list_models() {
-    fmt::print("{:<22} {:>14} {:>7} {:>6} {:>6} {:>6} {:>10}\n", "model", "parameters", "layers", "width", "heads",
-               "n_ctx", "vocabulary");
-    for (const Gpt2Config& c : builtin_models())
-        fmt::print("{:<22} {:>14} {:>7} {:>6} {:>6} {:>6} {:>10}\n", c.name,
-                   make_gpt2(c, 1, 1, AttentionKind::fused).parameter_count(), c.n_layer, c.n_embd, c.n_head, c.n_ctx,
-                   c.vocab_size);
+    fmt::print("{:<22} {:>14}  {:<56} {}\n", "model", "parameters", "axes", "configuration");
+    for (const ModelSpec& model : builtin_models()) {
+        const std::string_view configuration = model.description;
+        fmt::print("{:<22} {:>14}  {:<56} {}\n", model.name, model.build({}).parameter_count(), axes_text(model),
+                   configuration.substr(configuration.find(": ") + 2));
+    }
 }
 
 void list_ops() {
-    for (const OpKind& kind : op_kinds) fmt::print("{:<18} {}\n", kind.name, kind.what);
+    for (const OpKind* kind : op_kinds()) fmt::print("{:<18} {:<48} {}\n", kind->name, kind->example, kind->what);
 }
 
 void list_options() {

@@ -6,38 +6,35 @@
 #include "analysis/table/table.h"
 #include "bench/command/command.h"
 #include "bench/device/backend.h"
-#include "bench/plan/fuse.h"
+#include "bench/plan/provider.h"
 #include "models/base/error.h"
-#include "models/gpt2.h"
-#include "models/registry.h"
+#include "models/ops/table.h"
+#include "models/problem.h"
 
 namespace kbench {
 namespace {
 
 constexpr std::size_t unbounded = 10'000;
 
-/// The ops of GPT-2 at sequence length 1024, each a step of its own, in the order of op_kinds.
+/// Every op kind alone, in the shape of its example.
 std::vector<Step> single_ops() {
     std::vector<Step> steps;
-    for (const AttentionKind attention : {AttentionKind::fused, AttentionKind::unfused})
-        for (Step& step : steps_of(make_gpt2(find_model("gpt2"), 1, 1024, attention), 1, 1))
-            if (std::ranges::none_of(steps, [&](const Step& other) { return other.kind == step.kind; }))
-                steps.push_back(std::move(step));
+    for (const OpKind* kind : op_kinds()) {
+        const std::string_view example = kind->example;
+        steps.push_back(parse_problem(kind->name, example.substr(0, example.find('['))));
+    }
     return steps;
 }
 
 void add_rows(Table& table, Backend& backend) {
     const std::vector<Step> steps = single_ops();
     for (const auto& provider : make_providers(backend.kind(), {}))
-        for (const OpKind& op : op_kinds) {
-            std::vector<std::string> row{std::string(name(backend.kind())), std::string(provider->name()),
-                                         std::string(op.name)};
+        for (const Step& step : steps) {
+            std::vector<std::string> row{std::string(name(backend.kind())), provider->name, std::string(op_name(step))};
             bool computes = false;
             for (const Precision precision : all_precisions) {
                 const bool here =
-                    backend.unsupported(precision).empty() && std::ranges::any_of(steps, [&](const Step& step) {
-                        return op_name(step.kind) == op.name && provider->unsupported(step.kind, precision).empty();
-                    });
+                    backend.unsupported(precision).empty() && provider->unsupported(step, precision).empty();
                 row.emplace_back(here ? "yes" : "-");
                 computes = computes || here;
             }
@@ -57,7 +54,7 @@ void list_ops_of_providers() {
         missing = fmt::format("cuda: no usable GPU: {}\n", why);
 #endif
     add_rows(table, *make_cpu_backend());
-    fmt::print("{}{}Shapes of gpt2, every op a step of its own; - where provider or device cannot.\n",
+    fmt::print("{}{}Shapes of `kbench list ops`, every op a step of its own; - where provider or device cannot.\n",
                table.text(0, unbounded), missing);
 }
 

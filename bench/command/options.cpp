@@ -36,10 +36,17 @@ std::vector<SweepAxis> zipped_axes(const std::string& text) {
     return axes;
 }
 
+void name_file(std::string_view option, const std::string& text, FilesByName& files) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+        throw UsageError(fmt::format("{} '{}': must be name=file", option, text));
+    files[text.substr(0, equals)] = text.substr(equals + 1);
+}
+
 constexpr Option table[] = {
     {"--model", "NAME", "", "the model to run (`kbench list models`)",
      [](RunRequest& r, const std::string& text) { r.model = text; }},
-    {"--config", "FILE", "", "a Hugging Face GPT-2 config.json instead of --model",
+    {"--config", "FILE", "", "a model's config.json instead of --model, such as Hugging Face's of GPT-2",
      [](RunRequest& r, const std::string& text) { r.config_file = text; }},
     {"--seq", "N,...", "the model's n_ctx", "sequence length; a list is a sweep",
      [](RunRequest& r, const std::string& text) { r.run.seqs = whole_numbers("--seq", text); }},
@@ -64,8 +71,7 @@ constexpr Option table[] = {
      [](RunRequest&, const std::string& text) { word("--direction", text, {"fwd"}); }},
     {"--attention", "KIND", "fused", "fused (one kernel) or unfused (scores, mask, softmax and context apart)",
      [](RunRequest& r, const std::string& text) {
-         r.run.attention =
-             word("--attention", text, {"fused", "unfused"}) == "fused" ? AttentionKind::fused : AttentionKind::unfused;
+         r.run.attention = word("--attention", text, {"fused", "unfused"});
      }},
     {"--provider", "OP=NAME,...", "", "who computes an op (`kbench list ops`, `kbench list providers`); * for all ops",
      [](RunRequest& r, const std::string& text) {
@@ -77,12 +83,16 @@ constexpr Option table[] = {
          }
      }},
     {"--weights", "FILE", "",
-     "a Hugging Face model.safetensors; without it weights are random as GPT-2 initialises them",
+     "a Hugging Face model.safetensors; without it weights are random as the model initialises them",
      [](RunRequest& r, const std::string& text) { r.run.weights = text; }},
-    {"--tokens", "FILE", "", "token ids, .npy or text; without it they are random",
-     [](RunRequest& r, const std::string& text) { r.run.tokens = text; }},
-    {"--dump-logits", "FILE", "", "write the logits as .npy [batch, seq, vocabulary]",
-     [](RunRequest& r, const std::string& text) { r.run.dump_logits = text; }},
+    {"--input", "NAME=FILE", "", "an input of the model: numbers as .npy, tokens as .npy or text; random without it",
+     [](RunRequest& r, const std::string& text) { name_file("--input", text, r.run.inputs); }},
+    {"--dump-output", "NAME=FILE", "", "write an output of the model as .npy",
+     [](RunRequest& r, const std::string& text) { name_file("--dump-output", text, r.run.dumps); }},
+    {"--tokens", "FILE", "", "the same as --input tokens=FILE",
+     [](RunRequest& r, const std::string& text) { r.run.inputs["tokens"] = text; }},
+    {"--dump-logits", "FILE", "", "the same as --dump-output logits=FILE",
+     [](RunRequest& r, const std::string& text) { r.run.dumps["logits"] = text; }},
     {"--seed", "N", "1", "of random weights, tokens and test operands",
      [](RunRequest& r, const std::string& text) {
          r.run.seed = number<std::uint64_t>("--seed", text, 0, "a whole number");
@@ -136,12 +146,14 @@ void resolve(RunRequest& request) {
         throw UsageError(request.model.empty()
                              ? "--model is missing: name one of `kbench list models`, or give --config"
                              : "--model and --config exclude each other: give one");
-    request.run.config = request.model.empty() ? parse_gpt2_config(read_text(request.config_file), request.config_file)
-                                               : find_model(request.model);
+    request.run.model = request.model.empty() ? read_model(read_text(request.config_file), request.config_file)
+                                              : find_model(request.model);
+    const ModelSpec& model = request.run.model;
     for (const std::int64_t seq : request.run.seqs)
-        if (seq > request.run.config.n_ctx)
-            throw UsageError(
-                fmt::format("--seq {}: over {}'s n_ctx {}", seq, request.run.config.name, request.run.config.n_ctx));
+        if (seq > model.axis("seq")->most)
+            throw UsageError(fmt::format("--seq {}: over {}'s {} {}", seq, model.name, model.axis("seq")->most_is,
+                                         model.axis("seq")->most));
+    if (request.run.attention.empty()) request.run.attention = model.axis("attention")->words.front();
     if (request.run.only_repeat > request.run.repeats)
         throw UsageError(
             fmt::format("--only-repeat {}: there are {} (--repeat)", request.run.only_repeat, request.run.repeats));
@@ -149,9 +161,9 @@ void resolve(RunRequest& request) {
         if (given && request.run.out.empty())
             throw UsageError(fmt::format("{}: name the sweep's directory with --out", flag));
     const std::size_t points = request.run.points().size();
-    if (request.run.dump_logits && points > 1)
+    if (!request.run.dumps.empty() && points > 1)
         throw UsageError(
-            fmt::format("--dump-logits holds one point, the sweep has {}: give one batch, seq and precision", points));
+            fmt::format("--dump-output holds one point, the sweep has {}: give one batch, seq and precision", points));
     if (request.quick) {
         request.ceilings.seconds = 2;
         request.run.sampler.warm_up_s = 0.1;
@@ -161,7 +173,7 @@ void resolve(RunRequest& request) {
         request.run.step_runs = 1;
         request.run.activity_warm_up_s = 0;
         request.run.marginal_s = 0;
-        request.run.logits_repeats = 1;
+        request.run.output_repeats = 1;
     }
 }
 

@@ -129,7 +129,7 @@ int run_command(const std::vector<std::string>& arguments, const std::string& co
     std::string remark;
     const std::unique_ptr<Backend> backend = choose_backend(request.backend, remark);
     backend->check(request.run.counters);
-    request.run.out = prepare_directory(request.run.out, request.run.config.name, request.resume);
+    request.run.out = prepare_directory(request.run.out, request.run.model.name, request.resume);
     const PointStore store(request.run.out);
 
     Result result;

@@ -105,7 +105,7 @@ class CpuBackend final : public Backend {
     StepCounters count(const CounterRequest&) override {
         std::vector<Cost> costs;
         for (const PlannedStep& planned : plan_->steps())
-            costs.push_back(step_cost(plan_->model(), planned.step.ops, plan_->precision()));
+            costs.push_back(step_cost(plan_->model(), planned.ops, plan_->precision()));
         return count_on_cpu(perf_, costs, [this](std::size_t step) { plan_->run_step(step, nullptr); });
     }
 
@@ -155,7 +155,7 @@ class CpuBackend final : public Backend {
         const auto start = Clock::now();
         for (std::size_t s = 0; s < plan_->steps().size(); ++s) {
             plan_->run_step(s, nullptr);
-            if (op_name(plan_->steps()[s].step.kind) == twice) plan_->run_step(s, nullptr);
+            if (op_name(plan_->steps()[s].step) == twice) plan_->run_step(s, nullptr);
         }
         return ms_since(start);
     }

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "bench/device/backend.h"
-#include "bench/plan/step.h"
+#include "kbench/step.h"
 #include "cpu/reference/reference.h"
 
 namespace kbench {

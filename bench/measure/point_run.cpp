@@ -12,7 +12,7 @@
 #include "analysis/explain/breakdown.h"
 #include "analysis/explain/executed.h"
 #include "analysis/machine/kernel_occupancy.h"
-#include "bench/measure/logits.h"
+#include "bench/measure/outputs.h"
 #include "bench/measure/verify.h"
 #include "bench/plan/data/npy.h"
 #include "bench/profile/condition_sampler.h"
@@ -55,13 +55,13 @@ void Progress::clear() {
 
 Layout estimate_layout(const Model& model, Precision precision, const std::vector<AssignedStep>& steps) {
     std::int64_t workspace = 0;
-    for (const AssignedStep& a : steps) workspace = std::max(workspace, a.provider->workspace_limit());
+    for (const AssignedStep& a : steps) workspace = std::max(workspace, a.provider->workspace_limit);
     return lay_out(
         model, precision, steps,
         [&](std::size_t s, std::size_t i) {
-            const Operand operand = operands(steps[s].step.kind, precision)[i];
+            const Operand operand = operands(steps[s].step, precision)[i];
             const bool packed =
-                steps[s].provider->packs_weights() && operand.use == OperandUse::weight && operand.rows > 1;
+                steps[s].provider->packs_weights && operand.use == OperandUse::weight && operand.rows > 1;
             return packed ? operand.bytes() : 0;
         },
         workspace);
@@ -72,10 +72,9 @@ std::int64_t plannable_bytes(const Backend& backend) {
     return free - reserved_bytes(free);
 }
 
-std::int64_t needed_bytes(const MemoryPlan& memory, const Backend& backend) {
-    if (backend.kind() != BackendKind::cpu) return memory.total();
-    const std::int64_t logits = memory.bytes[static_cast<std::size_t>(Role::logits)];
-    return memory.total() + 2 * std::min(logits, Logits::usual_bytes);
+std::int64_t needed_bytes(const Model& model, const Layout& layout, const Backend& backend) {
+    if (backend.kind() != BackendKind::cpu) return layout.memory.total();
+    return layout.memory.total() + 2 * std::min(output_bytes(model, layout), OutputRows::usual_bytes);
 }
 
 PointRun::PointRun(const PointOptions& options, Backend& backend, Point& point, std::vector<std::string>& warnings,
@@ -107,19 +106,24 @@ void PointRun::plan(const Model& model, std::vector<AssignedStep> steps,
                     const std::function<std::string(std::int64_t)>& hint) {
     step("plan");
     const PhaseTimer timer(point_, "plan");
-    refuse_if_too_large(needed_bytes(estimate_layout(model, point_.precision, steps).memory, backend_), hint);
+    refuse_if_too_large(needed_bytes(model, estimate_layout(model, point_.precision, steps), backend_), hint);
     plan_.emplace(model, point_.precision, std::move(steps));
     point_.memory = plan_->layout().memory;
-    refuse_if_too_large(needed_bytes(point_.memory, backend_), hint);
+    refuse_if_too_large(needed_bytes(model, plan_->layout(), backend_), hint);
     describe_steps();
 }
 
-void PointRun::load(WeightSource& weights, const std::vector<std::int32_t>& tokens) {
+void PointRun::load(WeightSource& weights, const FilesByName& files) {
     {
         step("weights");
         const PhaseTimer timer(point_, "weights");
         plan_->allocate(backend_, weights);
-        if (!tokens.empty()) plan_->set_tokens(tokens);
+        for (const TensorId id : plan_->model().inputs) {
+            const Tensor& tensor = plan_->model().tensors[id];
+            const auto file = files.find(tensor.name);
+            plan_->set_input(
+                id, input_bytes(tensor, plan_->operand(id), file == files.end() ? "" : file->second, options_.seed));
+        }
     }
     step("prepare");
     const PhaseTimer timer(point_, "prepare");
@@ -133,18 +137,18 @@ void PointRun::describe_steps() {
         const PlannedStep& planned = plan.steps()[s];
         StepResult result;
         result.index = static_cast<int>(s);
-        result.layer = model.ops[planned.step.naming_op].layer;
-        result.op = op_name(planned.step.kind);
-        for (const std::size_t op : planned.step.ops)
+        result.layer = model.ops[planned.naming_op].layer;
+        result.op = op_name(planned.step);
+        for (const std::size_t op : planned.ops)
             result.absorbs.push_back(model.ops[op].layer + ":" + std::string(name(model.ops[op].op)));
-        result.provider = planned.provider->name();
+        result.provider = planned.provider->name;
         result.implementation = planned.computation->implementation();
-        result.shape = shape_text(planned.step.kind);
+        result.shape = shape_text(planned.step);
         result.precision = point_.precision;
-        result.direction = model.ops[planned.step.naming_op].direction;
-        result.cost = step_cost(model, planned.step.ops, point_.precision);
-        result.padding_flops = padding_flops(planned.step.kind);
-        result.matrix_flops = matrix_flops(planned.step.kind);
+        result.direction = model.ops[planned.naming_op].direction;
+        result.cost = step_cost(model, planned.ops, point_.precision);
+        result.padding_flops = padding_flops(planned.step);
+        result.matrix_flops = matrix_flops(planned.step);
         point_.cost += result.cost;
         point_.padding_flops += result.padding_flops;
         point_.steps.push_back(std::move(result));
@@ -160,8 +164,8 @@ void PointRun::verify() {
         const PlannedStep& planned = plan.steps()[s];
         if (std::find(seen.begin(), seen.end(), planned.computation.get()) != seen.end()) continue;
         seen.push_back(planned.computation.get());
-        step(fmt::format("verify {} {}", op_name(planned.step.kind), shape_text(planned.step.kind)));
-        const VerifyTarget target{&planned.step.kind, planned.computation.get(), std::string(planned.provider->name()),
+        step(fmt::format("verify {} {}", op_name(planned.step), shape_text(planned.step)));
+        const VerifyTarget target{&planned.step, planned.computation.get(), std::string(planned.provider->name),
                                   point_.steps[s].layer};
         point_.verification.steps.push_back(verify_step(target, point_.precision, backend_, options_.seed));
     }
@@ -347,23 +351,36 @@ void PointRun::warn_of_other_precisions() {
         warn(fmt::format("{} {} steps did not run as asked; {}", found.first, op, found.second));
 }
 
-/// The logits must be numbers, and the same ones however often the forward runs: a race that strikes one row in
-/// some runs passes every check of single steps.
-void PointRun::check_logits(const std::optional<std::filesystem::path>& dump) {
-    const Plan& plan = *plan_;
-    step("logits");
+/// What a run leaves must be numbers, and the same ones however often it runs: a race that strikes one row in some runs
+/// passes every check of single steps.
+void PointRun::check_outputs(const FilesByName& dumps) {
+    step("outputs");
     const PhaseTimer timer(point_, "logits");
-    const Operand& all = plan.logits_operand();
-    if (const std::int64_t bad = count_not_finite_logits(plan, backend_); bad > 0)
-        throw MeasurementError(fmt::format("{} of {} logits are not finite in {}: the times are of no use", bad,
-                                           all.rows * all.columns, name(point_.precision)));
-    const Logits logits = Logits::download(plan, backend_, Logits::usual_bytes);
+    const Model& model = plan_->model();
+    for (const TensorId id : model.outputs) check_output(id);
+    for (const auto& [name, file] : dumps)
+        for (const TensorId id : model.outputs) {
+            if (model.tensors[id].name != name) continue;
+            const Operand& all = plan_->operand(id);
+            const OutputRows whole = OutputRows::download(*plan_, id, backend_, all.bytes());
+            write_npy(file, model.tensors[id].shape, all.type, whole.data(), all.stride);
+        }
+}
+
+void PointRun::check_output(TensorId id) {
+    const Operand& all = plan_->operand(id);
+    if (const std::int64_t bad = count_not_finite(*plan_, id, backend_); bad > 0)
+        throw MeasurementError(fmt::format("{} of {} {} are not finite in {}: the times are of no use", bad,
+                                           all.rows * all.columns, plan_->model().tensors[id].name,
+                                           name(point_.precision)));
+    const OutputRows first = OutputRows::download(*plan_, id, backend_, OutputRows::usual_bytes);
     const auto start = Clock::now();
-    for (int repeat = 0; repeat < options_.logits_repeats; ++repeat) {
-        step("logits");
+    for (int repeat = 0; repeat < options_.output_repeats; ++repeat) {
+        step("outputs");
         if (std::chrono::duration<double>(Clock::now() - start).count() > 1) break;  // a slow model: one will do
         backend_.measurements().front().chunk();
-        const std::string difference = logits.difference(Logits::download(plan, backend_, Logits::usual_bytes));
+        const std::string difference =
+            first.difference(OutputRows::download(*plan_, id, backend_, OutputRows::usual_bytes));
         if (difference.empty()) continue;
         warnings_.push_back(
             fmt::format("{} batch {} seq {} {} {}: {}; a race in a kernel does this, or a library "
@@ -371,10 +388,6 @@ void PointRun::check_logits(const std::optional<std::filesystem::path>& dump) {
                         point_.model, point_.batch, point_.seq, name(point_.precision), point_.backend, difference));
         break;
     }
-    if (!dump) return;
-    const Logits whole = Logits::download(plan, backend_, all.bytes());
-    write_npy(*dump, std::vector<std::int64_t>{point_.batch, point_.seq, all.columns}, all.type, whole.data(),
-              all.stride);
 }
 
 }  // namespace kbench

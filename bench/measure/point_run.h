@@ -15,6 +15,7 @@
 #include "analysis/result/result.h"
 #include "bench/device/backend.h"
 #include "bench/measure/sampler.h"
+#include "bench/plan/data/inputs.h"
 #include "bench/plan/data/weights.h"
 #include "bench/plan/fuse.h"
 #include "bench/plan/plan.h"
@@ -29,7 +30,7 @@ struct PointOptions {
     double activity_warm_up_s = 1;
     double marginal_s = 3;  ///< time for the marginal costs of all op kinds; 0: none
     CounterRequest counters;
-    int logits_repeats = 4;  ///< further forwards whose logits must have the bits of the first
+    int output_repeats = 4;  ///< further forwards whose outputs must have the bits of the first
     bool verify = true;
     std::uint64_t seed = 1;
 };
@@ -67,9 +68,9 @@ Layout estimate_layout(const Model& model, Precision precision, const std::vecto
 /// Bytes of `backend` that a plan may take.
 std::int64_t plannable_bytes(const Backend& backend);
 
-/// Bytes of the backend's memory that a point with such a plan takes: on a CPU the logits of two forwards are kept
+/// Bytes of the backend's memory that a point with such a plan takes: on a CPU the outputs of two forwards are kept
 /// beside it to be compared.
-std::int64_t needed_bytes(const MemoryPlan& memory, const Backend& backend);
+std::int64_t needed_bytes(const Model& model, const Layout& layout, const Backend& backend);
 
 /// Fills in `point`, part by part, in the order of the functions. `label` stands before the name of each part in the
 /// progress line. `between` is called before each part and within long ones; what it throws ends the part.
@@ -83,12 +84,13 @@ class PointRun {
               const std::function<std::string(std::int64_t available)>& hint);
     /// Every distinct step against the reference. Throws MeasurementError.
     void verify();
-    void load(WeightSource& weights, const std::vector<std::int32_t>& tokens);
+    /// Weights, and the model's inputs from `files`, random where those name none.
+    void load(WeightSource& weights, const FilesByName& files);
     /// End to end, every measurement that the backend has.
     void measure();
     void time_steps();
-    /// The logits are numbers, and the same in every run. `dump`: also write them to this .npy file.
-    void check_logits(const std::optional<std::filesystem::path>& dump);
+    /// The outputs are numbers, and the same in every run. `dumps`: also write these to .npy files.
+    void check_outputs(const FilesByName& dumps);
     void record_kernels();
     void measure_marginal_costs();
     void count();
@@ -100,6 +102,7 @@ class PointRun {
     void step(const std::string& what);
     /// A warning that begins with which point it is of.
     void warn(std::string_view text);
+    void check_output(TensorId id);
     void refuse_if_too_large(std::int64_t needed, const std::function<std::string(std::int64_t)>& hint) const;
     void describe_steps();
 

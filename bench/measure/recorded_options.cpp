@@ -13,16 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string model_text(const Gpt2Config& c) {
-    return fmt::format(
-        "{}: n_embd {}, n_layer {}, n_head {}, n_ctx {}, vocab_size {}, n_inner {}, layer_norm_epsilon {}, "
-        "scale_attn_weights {}, scale_attn_by_inverse_layer_idx {}, reorder_and_upcast_attn {}, initializer_range {}, "
-        "tie_word_embeddings {}",
-        c.name, c.n_embd, c.n_layer, c.n_head, c.n_ctx, c.vocab_size, c.n_inner, c.layer_norm_epsilon,
-        c.scale_attn_weights, c.scale_attn_by_inverse_layer_idx, c.reorder_and_upcast_attn, c.initializer_range,
-        c.tie_word_embeddings);
-}
-
 std::string providers_text(const ProviderChoice& choice) {
     std::string text;
     for (const auto& [op, provider] : choice) text += fmt::format("{}{}={}", text.empty() ? "" : ",", op, provider);
@@ -45,6 +35,15 @@ std::uint64_t hash_of(const fs::path& path) {
     return hash;
 }
 
+/// "random", or the files; one alone as it always was.
+std::string inputs_text(const FilesByName& files) {
+    std::string text;
+    for (const auto& [name, file] : files)
+        text += fmt::format("{}{}{}, FNV-1a {:016x}", text.empty() ? "" : "; ",
+                            files.size() > 1 ? fmt::format("{}: ", name) : "", file.filename().string(), hash_of(file));
+    return text.empty() ? "random" : text;
+}
+
 std::string counters_text(const CounterRequest& request) {
     std::vector<std::string> all = request.sets;
     all.insert(all.end(), request.metrics.begin(), request.metrics.end());
@@ -55,14 +54,12 @@ std::string counters_text(const CounterRequest& request) {
 
 std::map<std::string, std::string> recorded_options(const RunOptions& options, const Backend& backend) {
     const SamplerOptions& sampler = options.sampler;
-    return {{"model", model_text(options.config)},
+    return {{"model", options.model.description},
             {"backend", std::string(name(backend.kind()))},
-            {"attention", options.attention == AttentionKind::fused ? "fused" : "unfused"},
+            {"attention", options.attention},
             {"provider", providers_text(options.providers)},
             {"weights", weights_text(options.weights)},
-            {"tokens", options.tokens ? fmt::format("{}, FNV-1a {:016x}", options.tokens->filename().string(),
-                                                    hash_of(*options.tokens))
-                                      : "random"},
+            {"tokens", inputs_text(options.inputs)},
             {"seed", std::to_string(options.seed)},
             {"verify", options.verify ? "yes" : "no"},
             {"counters", counters_text(options.counters)},
@@ -76,7 +73,7 @@ std::map<std::string, std::string> recorded_options(const RunOptions& options, c
             {"activity_runs", fmt::format("{}", options.activity_runs)},
             {"activity_warm_up_s", fmt::format("{}", options.activity_warm_up_s)},
             {"marginal_s", fmt::format("{}", options.marginal_s)},
-            {"logits_repeats", fmt::format("{}", options.logits_repeats)}};
+            {"logits_repeats", fmt::format("{}", options.output_repeats)}};
 }
 
 }  // namespace kbench

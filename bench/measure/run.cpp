@@ -12,7 +12,6 @@
 #include "bench/measure/recorded_options.h"
 #include "bench/measure/result_files.h"
 #include "bench/measure/stop_signal.h"
-#include "bench/plan/data/tokens.h"
 #include "models/base/error.h"
 
 namespace kbench {
@@ -56,9 +55,9 @@ class Sweep {
 
     Point unmeasured(const PointSpec& spec) const {
         Point point;
-        point.model = options_.config.name;
+        point.model = options_.model.name;
         point.backend = name(backend_.kind());
-        point.attention = options_.attention == AttentionKind::fused ? "fused" : "unfused";
+        point.attention = options_.attention;
         point.batch = std::max<std::int64_t>(1, spec.batch);
         point.batch_is_max = spec.batch == max_batch;
         point.seq = spec.seq;
@@ -94,13 +93,14 @@ class Sweep {
             fails(error.what());
         }
         for (const auto& provider : providers_)
-            for (const std::string& warning : provider->warnings()) add_once(warnings, warning);
+            for (const std::string& warning : (provider->warnings ? provider->warnings() : std::vector<std::string>()))
+                add_once(warnings, warning);
         return lost;
     }
 
   private:
     Model model_of(const Point& point, std::int64_t batch) const {
-        return make_gpt2(options_.config, batch, point.seq, options_.attention);
+        return options_.model.build({{{"batch", batch}, {"seq", point.seq}}, {{"attention", point.attention}}});
     }
     std::vector<AssignedStep> assign(const Model& model, Precision precision) const {
         return assign_steps(model, precision, providers_, options_.providers, backend_.column_multiple(precision));
@@ -111,7 +111,7 @@ class Sweep {
     std::optional<std::int64_t> planned_bytes(const Point& point, std::int64_t batch) const {
         try {
             const Model model = model_of(point, batch);
-            return needed_bytes(Plan(model, point.precision, assign(model, point.precision)).layout().memory, backend_);
+            return needed_bytes(model, Plan(model, point.precision, assign(model, point.precision)).layout(), backend_);
         } catch (const DeviceError&) {
             return std::nullopt;
         }
@@ -124,7 +124,7 @@ class Sweep {
             [&](std::int64_t batch) {
                 const Model model = model_of(point, batch);
                 const Layout layout = estimate_layout(model, point.precision, assign(model, point.precision));
-                return needed_bytes(layout.memory, backend_);
+                return needed_bytes(model, layout, backend_);
             },
             available);
         std::int64_t fits = 0, over = announced + 1;
@@ -150,6 +150,8 @@ class Sweep {
         const Model model = model_of(point, point.batch);
         point.parameters = model.parameter_count();
         if (checkpoint_) checkpoint_->check(model);
+        check_names(model, model.inputs, options_.inputs, "--input");
+        check_names(model, model.outputs, options_.dumps, "--dump-output");
         RandomWeights random(options_.seed);
         WeightSource& weights = checkpoint_ ? static_cast<WeightSource&>(*checkpoint_) : random;
         point.weights = weights.name();
@@ -164,14 +166,11 @@ class Sweep {
             const std::int64_t fits = largest(point, available);
             return fits > 0 ? fmt::format("the largest batch that fits is {}", fits) : "not even batch 1 fits";
         });
-        const std::vector<std::int32_t> tokens =
-            options_.tokens ? read_tokens(*options_.tokens, point.batch, point.seq, model.vocab)
-                            : random_tokens(options_.seed, point.batch, point.seq, model.vocab);
         if (options_.verify) run.verify();
-        run.load(weights, tokens);
+        run.load(weights, options_.inputs);
         run.measure();
         run.time_steps();
-        run.check_logits(options_.dump_logits);
+        run.check_outputs(options_.dumps);
         run.record_kernels();
         run.measure_marginal_costs();
         run.count();

@@ -12,21 +12,23 @@
 #include "bench/measure/point_run.h"
 #include "bench/measure/point_store.h"
 #include "bench/measure/sweep.h"
+#include "bench/plan/data/inputs.h"
 #include "bench/plan/fuse.h"
-#include "models/gpt2.h"
+#include "models/registry.h"
 
 namespace kbench {
 
 struct RunOptions : PointOptions, SweepOptions {
-    Gpt2Config config;
-    AttentionKind attention = AttentionKind::fused;
+    ModelSpec model;
+    std::string attention;  ///< of models that have the choice; empty: the usual one
     ProviderChoice providers;
-    std::optional<std::filesystem::path> weights, tokens, dump_logits;
+    std::optional<std::filesystem::path> weights;
+    FilesByName inputs, dumps;  ///< of the model's inputs and outputs
     std::filesystem::path out;
     bool retune = false;
     std::filesystem::path cache_directory;
 
-    std::vector<PointSpec> points() const { return sweep_points(*this, config.n_ctx); }
+    std::vector<PointSpec> points() const { return sweep_points(*this, model.axis("seq")->usual); }
 };
 
 /// Why a sweep ended before its last point.

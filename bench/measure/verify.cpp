@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -12,9 +11,9 @@
 #include <set>
 
 #include "bench/measure/device_rows.h"
-#include "bench/measure/evaluate.h"
 #include "bench/plan/data/convert.h"
 #include "bench/plan/data/random.h"
+#include "cpu/reference/reference.h"
 #include "models/base/error.h"
 
 namespace kbench {
@@ -28,26 +27,9 @@ using reference::View;
 constexpr double reference_budget = 1e8;
 constexpr std::size_t sampled_elements = 4096;
 
-/// Work of the reference for one element, and whether elements of a row (within `group` columns) share it.
-struct ElementCost {
-    double multiply_adds;
-    std::int64_t group = 1;
-};
-
-ElementCost element_cost(const StepKind& kind) {
-    if (const auto* gemm = std::get_if<GemmStep>(&kind)) return {static_cast<double>(gemm->gemm.k)};
-    if (const auto* norm = std::get_if<NormStep>(&kind)) return {4.0, norm->norm.width};
-    if (const auto* softmax = std::get_if<Softmax>(&kind)) return {4.0, softmax->width};
-    if (const auto* a = std::get_if<Attention>(&kind))
-        return {2.0 * static_cast<double>(a->shape.seq), a->shape.head_size};
-    if (const auto* a = std::get_if<AttentionScores>(&kind)) return {static_cast<double>(a->shape.head_size)};
-    if (const auto* a = std::get_if<AttentionContext>(&kind)) return {static_cast<double>(a->shape.seq)};
-    return {1.0};
-}
-
 /// All elements where that is cheap; otherwise at least 4096, in whole groups where a group shares its work.
-std::vector<Element> choose_elements(const StepKind& kind, const Operand& out, std::uint64_t seed) {
-    const ElementCost cost = element_cost(kind);
+std::vector<Element> choose_elements(const Step& step, const Operand& out, std::uint64_t seed) {
+    const reference::ElementCost cost = reference::row_of(step.head_op().kind()).cost(step.head_op());
     std::vector<Element> elements;
     const std::int64_t total = out.rows * out.columns;
     if (static_cast<double>(total) * cost.multiply_adds <= reference_budget && total <= (std::int64_t{1} << 21)) {
@@ -71,33 +53,12 @@ std::vector<Element> choose_elements(const StepKind& kind, const Operand& out, s
     return elements;
 }
 
-/// Row i of scores has -inf right of i in masked scores.
-void mask_scores(std::byte* data, const Operand& operand, std::int64_t seq) {
-    constexpr double infinity = -std::numeric_limits<double>::infinity();
-    std::array<std::byte, sizeof infinity> pattern;
-    convert(DataType::fp64, &infinity, operand.type, pattern.data(), 1);
-    const auto size = static_cast<std::int64_t>(size_of(operand.type));
-#pragma omp parallel for schedule(static)
-    for (std::int64_t r = 0; r < operand.rows; ++r)
-        for (std::int64_t c = r % seq + 1; c < operand.columns; ++c)
-            std::copy_n(pattern.begin(), size, data + (r * operand.stride + c) * size);
-}
-
-/// Seeded random contents: N(0, 1) for activations, weights of the size that keeps sums near 1, tokens in range; rows
-/// that pad the operand are 0.
-void fill_operand(const StepKind& kind, const Operand& operand, std::uint64_t seed, std::byte* data) {
+/// Seeded random contents as the op says; rows that pad the operand are 0.
+void fill_operand(const Operand& operand, std::uint64_t seed, std::byte* data) {
     const std::int64_t used = operand.rows * operand.stride * static_cast<std::int64_t>(size_of(operand.type));
     std::fill(data + used, data + operand.bytes(), std::byte{0});
-    if (operand.type == DataType::int32) {
-        const auto& embedding = std::get<Embedding>(kind);
-        fill_tokens(seed, embedding.vocab, operand.rows * operand.columns, reinterpret_cast<std::int32_t*>(data));
-        return;
-    }
-    double deviation = 1.0;
-    if (operand.use == OperandUse::weight && operand.rows > 1 && std::holds_alternative<GemmStep>(kind))
-        deviation = 1.0 / std::sqrt(static_cast<double>(std::get<GemmStep>(kind).gemm.k));
-    fill_normal(seed, operand.name, deviation, operand.type, data, operand.rows * operand.stride);
-    if (const auto* softmax = std::get_if<Softmax>(&kind)) mask_scores(data, operand, softmax->width);
+    fill_contents(operand.contents, seed, operand.name, operand.type, operand.rows, operand.columns, data,
+                  operand.stride);
 }
 
 /// A step's operands on the device, and on the host what the reference reads of them: no output, which at the largest
@@ -105,7 +66,7 @@ void fill_operand(const StepKind& kind, const Operand& operand, std::uint64_t se
 class StepOperands {
   public:
     StepOperands(const VerifyTarget& target, Precision precision, Backend& backend, std::uint64_t seed)
-        : list_(operands(*target.kind, precision)) {
+        : list_(operands(*target.step, precision)) {
         for (std::size_t i = 0; i < list_.size(); ++i) add(target, backend, i, seed + i);
     }
 
@@ -130,7 +91,7 @@ class StepOperands {
         const bool shared = data != nullptr;
         if (!shared) data = host_.emplace_back(std::make_unique_for_overwrite<std::byte[]>(bytes)).get();
         view.data = data;
-        fill_operand(*target.kind, operand, seed, data);
+        fill_operand(operand, seed, data);
         if (packed)
             target.computation->pack(i, data, memory.data());
         else if (!shared)
@@ -161,7 +122,7 @@ static double allowed_error(const Expected& expected, Precision precision, DataT
 }
 
 VerifiedStep verify_step(const VerifyTarget& target, Precision precision, Backend& backend, std::uint64_t seed) {
-    const StepKind& kind = *target.kind;
+    const Step& what = *target.step;
     const Computation& computation = *target.computation;
     StepOperands step(target, precision, backend, seed);
     // Before the step runs: it may overwrite what it reads.
@@ -169,20 +130,20 @@ VerifiedStep verify_step(const VerifyTarget& target, Precision precision, Backen
     for (std::size_t i = 0; i < step.list().size(); ++i) {
         const Operand& out = step.list()[i];
         if (out.use != OperandUse::output && out.use != OperandUse::in_place) continue;
-        ExpectedOutput& output = outputs.emplace_back(ExpectedOutput{i, choose_elements(kind, out, seed), {}});
-        output.values = evaluate(kind, i, step.views(), output.elements);
+        ExpectedOutput& output = outputs.emplace_back(ExpectedOutput{i, choose_elements(what, out, seed), {}});
+        output.values = reference::evaluate(what, i, step.views(), output.elements);
     }
     DeviceBuffer workspace(backend, computation.workspace_bytes());
     computation.run(step.pointers(), workspace.data(), backend.stream());
     backend.synchronize();
 
-    VerifiedStep verified{std::string(op_name(kind)), shape_text(kind), target.provider, computation.implementation()};
+    VerifiedStep verified{std::string(op_name(what)), shape_text(what), target.provider, computation.implementation()};
     for (const ExpectedOutput& output : outputs) {
         const Operand& out = step.list()[output.operand];
-        const auto fail = [&](std::int64_t row, std::int64_t column, const std::string& what) {
+        const auto fail = [&](std::int64_t row, std::int64_t column, const std::string& why) {
             throw MeasurementError(fmt::format("verification failed: {} {} of {} by {} ({}), {}: {}[{}, {}] {}",
                                                verified.op, verified.shape, target.layer, target.provider,
-                                               verified.implementation, name(precision), out.name, row, column, what));
+                                               verified.implementation, name(precision), out.name, row, column, why));
         };
         std::size_t next = 0;
         visit_rows(backend, step.pointers()[output.operand], out, [&](const View& slab, std::int64_t first) {

@@ -12,9 +12,9 @@
 
 namespace kbench {
 
-/// One step to check: any step of the plan that stands for all of its kind.
+/// One step to check: any step of the plan that stands for all that are equal.
 struct VerifyTarget {
-    const StepKind* kind;
+    const Step* step;
     const Computation* computation;
     std::string provider, layer;
 };

@@ -8,27 +8,34 @@
 #include <sstream>
 
 #include "models/base/error.h"
-#include "models/gpt2.h"
+#include "models/ops/table.h"
 #include "models/registry.h"
 
 namespace kbench {
 namespace {
 
-AskedProblem asked(const Problem& problem) { return {std::string(op_name(problem)), shape_text(problem), problem, {}}; }
-
-bool is_op(std::string_view op) {
-    return std::ranges::any_of(op_kinds, [op](const OpKind& kind) { return kind.name == op; });
-}
+AskedProblem asked(const Step& problem) { return {std::string(op_name(problem)), shape_text(problem), problem, {}}; }
 
 /// Whether `provider` computes the problem in some precision.
-bool computes(const Problem& problem, Provider& provider) {
-    // Of one run: what a provider takes does not hang on how often.
-    const Model model = make_problem_model(problem, 1, 1);
-    const std::vector<Step> steps = steps_of(model, problem.ops.size(), 1);
-    return std::ranges::any_of(all_precisions, [&](Precision precision) {
-        return std::ranges::any_of(
-            steps, [&](const Step& step) { return provider.unsupported(step.kind, precision).empty(); });
-    });
+bool computes(const Step& problem, const Provider& provider) {
+    return std::ranges::any_of(all_precisions,
+                               [&](Precision precision) { return provider.unsupported(problem, precision).empty(); });
+}
+
+/// Every combination of the words that axes of `model` have, on top of `point`.
+std::vector<ModelPoint> with_words(const ModelSpec& model, const ModelPoint& point) {
+    std::vector<ModelPoint> points{point};
+    for (const ModelAxis& axis : model.axes) {
+        if (axis.is_count()) continue;
+        std::vector<ModelPoint> more;
+        for (const std::string_view word : axis.words)
+            for (ModelPoint one : points) {
+                one.words[std::string(axis.name)] = word;
+                more.push_back(std::move(one));
+            }
+        points = std::move(more);
+    }
+    return points;
 }
 
 }  // namespace
@@ -59,7 +66,7 @@ std::vector<AskedProblem> parse_problems(std::string_view text, std::string_view
         };
         if (problem.shape.empty() || !more.empty())
             refuse(fmt::format("'{}': must be an op and a shape, such as gemm m1024n3840k1280", line));
-        if (problem.reason.empty() || is_op(problem.op)) try {
+        if (problem.reason.empty() || find_op_kind(problem.op) != nullptr) try {
                 problem.problem = parse_problem(problem.op, problem.shape);
             } catch (const UsageError& error) {
                 refuse(error.what());
@@ -82,24 +89,30 @@ std::vector<AskedProblem> suite_problems(std::string_view name) {
 
 std::vector<AskedProblem> model_problems(std::string_view model, std::span<const std::int64_t> batches,
                                          std::span<const std::int64_t> seqs) {
-    const Gpt2Config& config = find_model(model);
+    const ModelSpec& spec = find_model(model);
     std::vector<AskedProblem> problems;
-    for (const std::int64_t seq : seqs)
-        for (const std::int64_t batch : batches)
-            for (const AttentionKind attention : {AttentionKind::fused, AttentionKind::unfused})
-                for (const Problem& problem : problems_of(make_gpt2(config, batch, seq, attention)))
-                    if (std::ranges::none_of(problems, [&](const AskedProblem& p) { return p.problem == problem; }))
-                        problems.push_back(asked(problem));
-    std::ranges::stable_sort(problems, {}, [](const AskedProblem& p) { return p.problem->ops.front().index(); });
+    const auto add = [&](const ModelPoint& point) {
+        for (const Step& problem : problems_of(spec.build(point)))
+            if (std::ranges::none_of(problems, [&](const AskedProblem& p) { return p.problem == problem; }))
+                problems.push_back(asked(problem));
+    };
+    const bool has_seq = spec.axis("seq") != nullptr;
+    for (const std::int64_t seq : has_seq ? seqs : seqs.first(1))
+        for (const std::int64_t batch : batches) {
+            ModelPoint point{{{"batch", batch}}};
+            if (has_seq) point.counts["seq"] = seq;
+            for (const ModelPoint& one : with_words(spec, point)) add(one);
+        }
+    std::ranges::stable_sort(problems, {},
+                             [](const AskedProblem& p) { return index_of(p.problem->ops.front().kind()); });
     return problems;
 }
 
-std::vector<MicroCase> make_cases(std::span<const AskedProblem> problems,
-                                  const std::vector<std::unique_ptr<Provider>>& providers,
+std::vector<MicroCase> make_cases(std::span<const AskedProblem> problems, const Providers& providers,
                                   std::span<const std::string> names, std::span<const Precision> precisions,
                                   std::span<const CacheState> caches) {
     std::vector<std::string> known;
-    for (const auto& provider : providers) known.emplace_back(provider->name());
+    for (const auto& provider : providers) known.emplace_back(provider->name);
     for (const std::string& name : names)
         if (std::ranges::find(known, name) == known.end())
             throw UsageError(
@@ -107,24 +120,24 @@ std::vector<MicroCase> make_cases(std::span<const AskedProblem> problems,
     std::vector<MicroCase> cases;
     for (const AskedProblem& problem : problems)
         for (const auto& provider : providers) {
-            const bool asked_for = std::ranges::find(names, provider->name()) != names.end();
+            const bool asked_for = std::ranges::find(names, provider->name) != names.end();
             if (!names.empty() && !asked_for) continue;
-            if (names.empty() && provider->on_request_only()) continue;
+            if (names.empty() && provider->on_request_only) continue;
             if (names.empty() && problem.problem && !computes(*problem.problem, *provider)) continue;
             for (const Precision precision : precisions)
                 for (const CacheState cache : caches)
-                    cases.push_back({problem, std::string(provider->name()), precision, cache});
+                    cases.push_back({problem, std::string(provider->name), precision, cache});
         }
     return cases;
 }
 
 std::vector<AssignedStep> assign_problem(const Model& model, std::size_t ops_a_run, std::string_view provider,
-                                         Precision precision, const std::vector<std::unique_ptr<Provider>>& providers,
+                                         Precision precision, const Providers& providers,
                                          std::int64_t column_multiple) {
-    const auto chosen = std::ranges::find(providers, provider, [](const auto& p) { return p->name(); });
+    const auto chosen = std::ranges::find(providers, provider, [](const auto& p) { return std::string_view(p->name); });
     std::vector<AssignedStep> assigned;
-    for (const Step& step : steps_of(model, ops_a_run, column_multiple)) {
-        if (const std::string why = (*chosen)->unsupported(step.kind, precision); !why.empty()) throw Unsupported(why);
+    for (const StepOfModel& step : steps_of(model, ops_a_run, column_multiple)) {
+        if (const std::string why = (*chosen)->unsupported(step.step, precision); !why.empty()) throw Unsupported(why);
         assigned.push_back({step, chosen->get()});
     }
     return assigned;

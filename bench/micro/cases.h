@@ -23,7 +23,7 @@ constexpr std::string_view name(CacheState state) { return cache_state_names[sta
 /// A problem as it was asked for: by a shape, a file, a model or a suite.
 struct AskedProblem {
     std::string op, shape;
-    std::optional<Problem> problem;  ///< nothing where kbench has no such op
+    std::optional<Step> problem;  ///< nothing where kbench has no such op
     std::string reason;              ///< why it cannot be run whoever computes it; empty when it can
 };
 
@@ -48,21 +48,22 @@ std::span<const SuiteFile> suite_files();
 /// Throws UsageError that lists the suites.
 std::vector<AskedProblem> suite_problems(std::string_view name);
 
-/// The distinct ops of GPT-2 configuration `model`, those of unfused attention among them.
+/// The distinct ops of `model`, at every value of its axes that have a few words (attention fused and unfused). An axis
+/// that the model has not is left out.
 std::vector<AskedProblem> model_problems(std::string_view model, std::span<const std::int64_t> batches,
                                          std::span<const std::int64_t> seqs);
 
 /// Every combination. `names` of providers: all of them, whether they compute an op or not; empty: those that compute
 /// the problem in one precision at least and need no request.
 std::vector<MicroCase> make_cases(std::span<const AskedProblem> problems,
-                                  const std::vector<std::unique_ptr<Provider>>& providers,
+                                  const Providers& providers,
                                   std::span<const std::string> names, std::span<const Precision> precisions,
                                   std::span<const CacheState> caches);
 
 /// The steps of a model of make_problem_model, each computing one run of `ops_a_run` ops. Throws Unsupported with the
 /// reason where `provider` does not compute all of a run in one step.
 std::vector<AssignedStep> assign_problem(const Model& model, std::size_t ops_a_run, std::string_view provider,
-                                         Precision precision, const std::vector<std::unique_ptr<Provider>>& providers,
+                                         Precision precision, const Providers& providers,
                                          std::int64_t column_multiple);
 
 }  // namespace kbench

@@ -10,7 +10,6 @@
 
 #include "analysis/explain/executed.h"
 #include "analysis/explain/ledger.h"
-#include "bench/plan/data/tokens.h"
 #include "bench/profile/condition_sampler.h"
 #include "bench/profile/machine_state.h"
 #include "models/base/error.h"
@@ -39,7 +38,7 @@ class SameInEverySet final : public WeightSource {
     void read(const Tensor& tensor, DataType type, void* destination, std::int64_t stride) override {
         Tensor one = tensor;
         one.name.resize(std::min(one.name.size(), one.name.find('#')));
-        const auto bytes = static_cast<std::size_t>(tensor.rows * stride) * size_of(type);
+        const auto bytes = static_cast<std::size_t>(tensor.rows() * stride) * size_of(type);
         std::vector<std::byte>& first = contents_[{one.name, type}];
         if (first.size() != bytes) {
             first.assign(bytes, std::byte{0});
@@ -225,7 +224,7 @@ void MicroSession::prepare(const MicroCase& micro) {
     try {
         if (!micro.asked.reason.empty()) throw Unsupported(micro.asked.reason);
         if (const std::string why = backend_.unsupported(micro.precision); !why.empty()) throw Unsupported(why);
-        const Problem& problem = *micro.asked.problem;
+        const Step& problem = *micro.asked.problem;
         const auto assign = [&](const Model& model) {
             return assign_problem(model, problem.ops.size(), micro.provider, micro.precision, providers_,
                                   backend_.column_multiple(micro.precision));
@@ -249,9 +248,7 @@ void MicroSession::prepare(const MicroCase& micro) {
         if (contents_of_ != once.name) contents_ = std::make_unique<SameInEverySet>(options_.seed);
         contents_of_ = once.name;
         point.weights = contents_->name();
-        const bool has_tokens = std::holds_alternative<Embedding>(problem.ops.front());
-        run_->load(*contents_, has_tokens ? random_tokens(options_.seed, model_->batch, model_->seq, model_->vocab)
-                                          : std::vector<std::int32_t>{});
+        run_->load(*contents_, {});
         runs_a_sample_ = on_gpu ? static_cast<std::size_t>(shape.runs) : 1;
         // A first few, from which follows how many are needed.
         SamplerOptions pilot = options_.sampler;

@@ -17,8 +17,6 @@
 
 namespace kbench {
 
-using Providers = std::vector<std::unique_ptr<Provider>>;
-
 /// How many sets of operands the runs of a microbenchmark go round, and how many runs one launch holds.
 struct RunShape {
     std::int64_t sets = 1, runs = 1;

@@ -1,4 +1,4 @@
-// Matches patterns of op kinds, longest first, against what the providers take.
+// Matches what the op kinds say may be fused, longest first, against what the providers take.
 #include "bench/plan/fuse.h"
 
 #include <fmt/format.h>
@@ -8,150 +8,103 @@
 #include <optional>
 
 #include "models/base/error.h"
+#include "models/ops/table.h"
 
 namespace kbench {
 namespace {
 
-enum Kind : std::size_t {
-    embedding,
-    layernorm,
-    gemm,
-    bias,
-    gelu,
-    residual,
-    attention,
-    attention_scores,
-    scale_mask,
-    softmax,
-    attention_context
-};
-
-/// Op kinds that may become one step; `naming` is the position of the op that names it.
+/// Op kinds that may become one step; `head` is the position of the one that names it.
 struct Pattern {
-    std::vector<Kind> kinds;
-    std::size_t naming;
+    std::vector<std::string_view> kinds;
+    std::size_t head;
 };
 
-/// Longest first: the first that some provider takes wins.
-const std::vector<Pattern>& patterns() {
-    static const std::vector<Pattern> list = {
-        {{gemm, bias, residual}, 0},
-        {{gemm, bias, gelu}, 0},
-        {{bias, residual, layernorm}, 2},
-        {{gemm, bias}, 0},
-        {{bias, gelu}, 1},
-        {{residual, layernorm}, 1},
-        {{embedding}, 0},
-        {{layernorm}, 0},
-        {{gemm}, 0},
-        {{bias}, 0},
-        {{gelu}, 0},
-        {{residual}, 0},
-        {{attention}, 0},
-        {{attention_scores}, 0},
-        {{scale_mask}, 0},
-        {{softmax}, 0},
-        {{attention_context}, 0},
-    };
+/// Longest first: the first that some provider takes wins. Made anew, since a program may add kinds.
+std::vector<Pattern> all_patterns() {
+    std::vector<Pattern> list;
+    for (const OpKind* kind : op_kinds()) {
+        list.push_back({{kind->name}, 0});
+        for (const Fusion& fusion : kind->fusions()) {
+            Pattern& pattern = list.emplace_back(Pattern{fusion.before, fusion.before.size()});
+            pattern.kinds.push_back(kind->name);
+            pattern.kinds.insert(pattern.kinds.end(), fusion.after.begin(), fusion.after.end());
+        }
+    }
+    std::ranges::stable_sort(list, std::ranges::greater(), [](const Pattern& p) { return p.kinds.size(); });
     return list;
 }
 
-/// How often each tensor is read, the logits once more by whoever wants them.
+/// How often each tensor is read, the model's outputs once more by whoever wants them.
 std::vector<int> count_readers(const Model& model) {
     std::vector<int> readers(model.tensors.size(), 0);
     for (const OpNode& node : model.ops)
         for (const TensorId id : node.inputs) ++readers[id];
-    ++readers[model.logits];
+    for (const TensorId id : model.outputs) ++readers[id];
     return readers;
 }
 
 class Matcher {
   public:
-    Matcher(const Model& model, std::vector<int> readers, std::int64_t column_multiple)
-        : model_(model), readers_(std::move(readers)), column_multiple_(column_multiple) {}
+    Matcher(const Model& model, std::int64_t column_multiple)
+        : model_(model), readers_(count_readers(model)), column_multiple_(column_multiple) {}
 
     /// The step of `pattern` at op `first`, or nothing when the ops there are others or feed anyone else.
-    std::optional<Step> match(const Pattern& pattern, std::size_t first) const {
+    std::optional<StepOfModel> match(const Pattern& pattern, std::size_t first) const {
         const std::size_t count = pattern.kinds.size();
         if (first + count > model_.ops.size()) return std::nullopt;
         for (std::size_t i = 0; i < count; ++i) {
             const OpNode& node = model_.ops[first + i];
-            if (node.op.index() != pattern.kinds[i]) return std::nullopt;
-            if (i > 0 && !continues(model_.ops[first + i - 1], node)) return std::nullopt;
+            if (name(node.op) != pattern.kinds[i]) return std::nullopt;
+            if (i > 0 && !continues(model_.ops[first + i - 1], node, i <= pattern.head)) return std::nullopt;
         }
-        Step step = build(pattern, first);
-        for (std::size_t i = 0; i < count; ++i) step.ops.push_back(first + i);
-        step.naming_op = first + pattern.naming;
-        return step;
+        return build(pattern, first);
     }
 
   private:
-    /// `next` consumes what `node` makes; only the sum before a layer norm may have other readers.
-    bool continues(const OpNode& node, const OpNode& next) const {
+    /// `next` consumes what `node` makes, in the same direction; only what is made in front of the head may have other
+    /// readers, for whom the step leaves it behind.
+    bool continues(const OpNode& node, const OpNode& next, bool in_front) const {
+        if (node.direction != next.direction || node.outputs.size() != 1) return false;
         const TensorId out = node.outputs[0];
-        if (std::find(next.inputs.begin(), next.inputs.end(), out) == next.inputs.end()) return false;
-        return readers_[out] == 1 || next.op.index() == layernorm;
+        const bool consumes = std::ranges::find(next.inputs, out) != next.inputs.end();
+        return consumes && (readers_[out] == 1 || in_front);
     }
 
-    TensorId other_input(const OpNode& node, TensorId one) const {
-        return node.inputs[0] == one ? node.inputs[1] : node.inputs[0];
-    }
-
-    Step build(const Pattern& pattern, std::size_t first) const {
-        const OpNode& head = model_.ops[first];
-        const auto has = [&](Kind kind) {
-            return std::find(pattern.kinds.begin(), pattern.kinds.end(), kind) != pattern.kinds.end();
-        };
-        Step step;
-        if (head.op.index() == gemm) {
-            const Gemm& product = std::get<Gemm>(head.op);
-            step.kind =
-                GemmStep{product, padded_columns(product, column_multiple_), has(bias), has(gelu), has(residual)};
-            step.tensors = head.inputs;
-        } else if (has(layernorm)) {
-            const OpNode& norm = model_.ops[first + pattern.kinds.size() - 1];
-            NormStep kind{std::get<LayerNorm>(norm.op), has(bias), has(residual), false};
-            kind.keep_sum = kind.residual && readers_[norm.inputs[0]] > 1;
-            step.kind = kind;
-            step.tensors = {head.inputs[0]};
-        } else if (has(bias) || has(gelu)) {
-            const auto [rows, width] = std::visit(
-                [](const auto& op) -> std::pair<std::int64_t, std::int64_t> {
-                    if constexpr (requires { op.rows, op.width; })
-                        return {op.rows, op.width};
-                    else
-                        return {0, 0};
-                },
-                head.op);
-            step.kind = BiasGeluStep{rows, width, has(bias), has(gelu)};
-            step.tensors = {head.inputs[0]};
-        } else {
-            std::visit(
-                [&](const auto& op) {
-                    if constexpr (requires { StepKind{op}; }) step.kind = op;
-                },
-                head.op);
-            step.tensors = head.inputs;
-            if (head.op.index() != scale_mask) step.tensors.push_back(head.outputs[0]);
-            return step;
-        }
-        // Biases, residuals and norm weights in the order of the ops, then what the step leaves behind.
-        TensorId carried = head.outputs[0];
-        if (head.op.index() == bias) step.tensors.push_back(head.inputs[1]);
-        if (head.op.index() == residual) step.tensors.push_back(head.inputs[1]);
-        if (head.op.index() == layernorm) step.tensors.insert(step.tensors.end(), {head.inputs[1], head.inputs[2]});
-        for (std::size_t i = 1; i < pattern.kinds.size(); ++i) {
+    StepOfModel build(const Pattern& pattern, std::size_t first) const {
+        const std::size_t count = pattern.kinds.size();
+        StepOfModel made;
+        made.naming_op = first + pattern.head;
+        made.step.head = pattern.head;
+        made.step.direction = model_.ops[made.naming_op].direction;
+        std::vector<TensorId> left;
+        for (std::size_t i = 0; i < count; ++i) {
             const OpNode& node = model_.ops[first + i];
-            if (node.op.index() == bias || node.op.index() == residual)
-                step.tensors.push_back(other_input(node, carried));
-            if (node.op.index() == layernorm) {
-                step.tensors.insert(step.tensors.end(), {node.inputs[1], node.inputs[2]});
-                if (std::get<NormStep>(step.kind).keep_sum) step.tensors.push_back(carried);
+            made.ops.push_back(first + i);
+            made.step.ops.push_back(node.op);
+            // What is read and not made within the step; the first place of the op's operands is what it carries on.
+            std::optional<TensorId> carried;
+            if (i > 0) carried = model_.ops[first + i - 1].outputs[0];
+            for (const TensorId id : node.inputs) {
+                if (carried == id)
+                    carried.reset();
+                else
+                    made.tensors.push_back(id);
             }
-            carried = node.outputs[0];
+            const bool last = i + 1 == count;
+            if (!last && readers_[node.outputs[0]] > 1) {
+                made.step.kept.push_back(i);
+                left.push_back(node.outputs[0]);
+            }
+            if (last && !works_in_place(node)) left.insert(left.end(), node.outputs.begin(), node.outputs.end());
         }
-        step.tensors.push_back(carried);
-        return step;
+        made.tensors.insert(made.tensors.end(), left.begin(), left.end());
+        made.step.padded_columns = padded_columns(made.step.head_op(), made.step.direction, column_multiple_);
+        return made;
+    }
+
+    static bool works_in_place(const OpNode& node) {
+        const std::vector<OperandSpec> specs = node.op.operands(node.direction);
+        return std::ranges::find(specs, OperandUse::in_place, &OperandSpec::use) != specs.end();
     }
 
     const Model& model_;
@@ -159,35 +112,41 @@ class Matcher {
     std::int64_t column_multiple_;
 };
 
-void check_choice(const ProviderChoice& choice, const std::vector<std::unique_ptr<Provider>>& providers) {
+void check_choice(const ProviderChoice& choice, const Providers& providers) {
     for (const auto& [op, provider] : choice) {
-        const auto is_op = [&op_name = op](const OpKind& row) { return row.name == op_name; };
-        if (op != "*" && std::none_of(std::begin(op_kinds), std::end(op_kinds), is_op)) {
-            std::vector<std::string_view> names;
-            for (const OpKind& row : op_kinds) names.push_back(row.name);
-            throw UsageError(
-                fmt::format("--provider {}={}: unknown op '{}' ({})", op, provider, op, fmt::join(names, ", ")));
-        }
+        if (op != "*") require_op_kind(op, fmt::format("--provider {}={}: ", op, provider));
         std::vector<std::string_view> names;
-        for (const auto& p : providers) names.push_back(p->name());
-        if (std::find(names.begin(), names.end(), provider) == names.end())
+        for (const auto& p : providers) names.push_back(p->name);
+        if (std::ranges::find(names, provider) == names.end())
             throw UsageError(fmt::format("--provider {}={}: this backend has no provider '{}' ({})", op, provider,
                                          provider, fmt::join(names, ", ")));
     }
 }
 
-}  // namespace
-
-std::int64_t padded_columns(const Gemm& product, std::int64_t multiple) {
-    return product.weight_transposed ? (product.n + multiple - 1) / multiple * multiple : product.n;
+/// Whether `choice` leaves the op to `provider`.
+bool is_allowed(const ProviderChoice& choice, std::string_view op, const Provider& provider) {
+    const auto chosen = choice.find(op), any = choice.find("*");
+    if (chosen != choice.end()) return provider.name == chosen->second;
+    if (any != choice.end()) return provider.name == any->second;
+    return !provider.on_request_only;
 }
 
-std::vector<Step> steps_of(const Model& model, std::size_t ops, std::int64_t column_multiple) {
-    const Matcher matcher(model, count_readers(model), column_multiple);
-    std::vector<Step> steps;
+}  // namespace
+
+std::int64_t padded_columns(const Op& op, Direction direction, std::int64_t multiple) {
+    if (!op.pads_columns()) return 0;
+    const std::int64_t columns = op.operands(direction).back().columns;
+    const std::int64_t padded = (columns + multiple - 1) / multiple * multiple;
+    return padded == columns ? 0 : padded;
+}
+
+std::vector<StepOfModel> steps_of(const Model& model, std::size_t ops, std::int64_t column_multiple) {
+    const Matcher matcher(model, column_multiple);
+    const std::vector<Pattern> patterns = all_patterns();
+    std::vector<StepOfModel> steps;
     for (std::size_t op = 0; op < model.ops.size(); op += ops) {
-        std::optional<Step> step;
-        for (const Pattern& pattern : patterns())
+        std::optional<StepOfModel> step;
+        for (const Pattern& pattern : patterns)
             if (pattern.kinds.size() == ops && !step) step = matcher.match(pattern, op);
         if (!step)
             throw Unsupported(fmt::format("{} with {} further ops is no single step", name(model.ops[op].op), ops - 1));
@@ -196,38 +155,34 @@ std::vector<Step> steps_of(const Model& model, std::size_t ops, std::int64_t col
     return steps;
 }
 
-std::vector<AssignedStep> assign_steps(const Model& model, Precision precision,
-                                       const std::vector<std::unique_ptr<Provider>>& providers,
+std::vector<AssignedStep> assign_steps(const Model& model, Precision precision, const Providers& providers,
                                        const ProviderChoice& choice, std::int64_t column_multiple) {
     check_choice(choice, providers);
-    const Matcher matcher(model, count_readers(model), column_multiple);
+    const Matcher matcher(model, column_multiple);
+    const std::vector<Pattern> patterns = all_patterns();
     std::vector<AssignedStep> assigned;
     for (std::size_t op = 0; op < model.ops.size();) {
         std::optional<AssignedStep> found;
         std::string refusals;
-        for (const Pattern& pattern : patterns()) {
-            std::optional<Step> step = matcher.match(pattern, op);
+        for (const Pattern& pattern : patterns) {
+            std::optional<StepOfModel> step = matcher.match(pattern, op);
             if (!step) continue;
-            const auto chosen = choice.find(op_name(step->kind));
-            const auto any = choice.find("*");
             for (const auto& provider : providers) {
-                if (chosen != choice.end() && provider->name() != chosen->second) continue;
-                if (chosen == choice.end() && any != choice.end() && provider->name() != any->second) continue;
-                if (chosen == choice.end() && any == choice.end() && provider->on_request_only()) continue;
-                const std::string reason = provider->unsupported(step->kind, precision);
+                if (!is_allowed(choice, op_name(step->step), *provider)) continue;
+                const std::string reason = provider->unsupported(step->step, precision);
                 if (reason.empty()) {
                     found = AssignedStep{std::move(*step), provider.get()};
                     break;
                 }
                 if (pattern.kinds.size() == 1)
-                    refusals += fmt::format("{}{}: {}", refusals.empty() ? "" : "; ", provider->name(), reason);
+                    refusals += fmt::format("{}{}: {}", refusals.empty() ? "" : "; ", provider->name, reason);
             }
             if (found) break;
         }
         if (!found)
             throw Unsupported(fmt::format("no provider computes {} of {} in {} ({})", name(model.ops[op].op),
                                           model.ops[op].layer, name(precision), refusals));
-        op += found->step.ops.size();
+        op += found->ops.size();
         assigned.push_back(std::move(*found));
     }
     return assigned;

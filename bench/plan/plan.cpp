@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "models/base/error.h"
@@ -16,6 +17,17 @@ constexpr std::int64_t alignment = 256;  // cudaMalloc's, and more than any vect
 std::int64_t aligned(std::int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
 std::int64_t& of(MemoryPlan& memory, Role role) { return memory.bytes[static_cast<std::size_t>(role)]; }
+
+/// The operand that the step's last op adds to what the head made, if it lies as the output does; nothing where the
+/// head is the last op, which may read in any order.
+std::optional<TensorId> added_last(const StepOfModel& step, Precision precision) {
+    const std::vector<Operand> list = operands(step.step, precision);
+    if (step.step.head + 1 == step.step.ops.size() || list.size() < 2) return std::nullopt;
+    const Operand &added = list[list.size() - 2], &out = list.back();
+    const bool alike = added.use == OperandUse::input && added.type == out.type && added.rows == out.rows &&
+                       added.columns == out.columns && added.stride == out.stride;
+    return alike ? std::optional(step.tensors[list.size() - 2]) : std::nullopt;
+}
 
 }  // namespace
 
@@ -30,8 +42,8 @@ Layout lay_out(const Model& model, Precision precision, const std::vector<Assign
     for (TensorId id = 0; id < model.tensors.size(); ++id) layout.places[id].same_as = id;
 
     for (std::size_t s = 0; s < steps.size(); ++s) {
-        const Step& step = steps[s].step;
-        const std::vector<Operand> list = operands(step.kind, precision);
+        const StepOfModel& step = steps[s];
+        const std::vector<Operand> list = operands(step.step, precision);
         for (std::size_t i = 0; i < list.size(); ++i) {
             const TensorId id = step.tensors[i];
             TensorPlace& place = layout.places[id];
@@ -55,18 +67,15 @@ Layout lay_out(const Model& model, Precision precision, const std::vector<Assign
             }
         }
     }
-    // A GEMM may add the residual in place where nobody reads the residual afterwards: no copy, and less memory.
+    // What the last op adds (a residual) may be overwritten by the sum where nobody reads it afterwards: no copy, and
+    // less memory.
     for (std::size_t s = 0; s < steps.size(); ++s) {
-        const Step& step = steps[s].step;
-        const auto* gemm = std::get_if<GemmStep>(&step.kind);
-        if (gemm == nullptr || !gemm->residual) continue;
-        const TensorId out = step.tensors.back(), residual = step.tensors[step.tensors.size() - 2];
-        if (last[residual] == s && !layout.places[residual].resident)
-            layout.places[out].same_as = layout.places[residual].same_as;
+        const std::optional<TensorId> added = added_last(steps[s], precision);
+        if (added && last[*added] == s && !layout.places[*added].resident)
+            layout.places[steps[s].tensors.back()].same_as = layout.places[*added].same_as;
     }
-    first[model.tokens] = 0;
-    last[model.tokens] = steps.size();
-    last[model.logits] = steps.size();
+    for (const TensorId id : model.inputs) first[id] = 0, last[id] = steps.size();
+    for (const TensorId id : model.outputs) last[id] = steps.size();
     // What is made in place lives as long as the longer of the two.
     for (TensorId id = 0; id < model.tensors.size(); ++id) {
         const TensorId root = layout.places[id].same_as;
@@ -129,10 +138,10 @@ Plan::Plan(const Model& model, Precision precision, std::vector<AssignedStep> as
     : model_(&model), precision_(precision) {
     steps_.reserve(assigned.size());
     for (const AssignedStep& a : assigned) {
-        PlannedStep planned{a.step, a.provider, nullptr};
+        PlannedStep planned{a, nullptr};
         for (const PlannedStep& other : steps_)
-            if (other.provider == a.provider && other.step.kind == a.step.kind) planned.computation = other.computation;
-        if (!planned.computation) planned.computation = a.provider->make(a.step.kind, precision);
+            if (other.provider == a.provider && other.step == a.step) planned.computation = other.computation;
+        if (!planned.computation) planned.computation = a.provider->make(a.step, precision);
         steps_.push_back(std::move(planned));
     }
     std::size_t workspace = 0;
@@ -165,8 +174,8 @@ void Plan::allocate(Backend& backend, WeightSource& source) {
     std::map<TensorId, std::vector<Use>> packed_uses;
     std::set<TensorId> plain;
     for (std::size_t s = 0; s < steps_.size(); ++s)
-        for (std::size_t i = 0; i < steps_[s].step.tensors.size(); ++i) {
-            const TensorId id = steps_[s].step.tensors[i];
+        for (std::size_t i = 0; i < steps_[s].tensors.size(); ++i) {
+            const TensorId id = steps_[s].tensors[i];
             if (!layout_.places[id].resident) continue;
             if (steps_[s].computation->packed_bytes(i))
                 packed_uses[id].push_back({s, i});
@@ -175,7 +184,7 @@ void Plan::allocate(Backend& backend, WeightSource& source) {
         }
 
     pointers_.resize(steps_.size());
-    for (std::size_t s = 0; s < steps_.size(); ++s) pointers_[s].assign(steps_[s].step.tensors.size(), nullptr);
+    for (std::size_t s = 0; s < steps_.size(); ++s) pointers_[s].assign(steps_[s].tensors.size(), nullptr);
     std::vector<std::byte> staging;
     for (TensorId id = 0; id < model_->tensors.size(); ++id) {
         const TensorPlace& place = layout_.places[id];
@@ -191,11 +200,11 @@ void Plan::allocate(Backend& backend, WeightSource& source) {
             if (staging.size() < bytes) staging.resize(bytes);
             host = staging.data();
         }
-        const std::int64_t padding = place.operand.allocated_rows - tensor.rows;
+        const std::int64_t rows = tensor.rows(), padding = place.operand.allocated_rows - rows;
         source.read(tensor, place.operand.type, host, place.operand.stride);
         const std::size_t row_bytes = static_cast<std::size_t>(place.operand.stride) * size_of(place.operand.type);
-        std::fill_n(host + static_cast<std::size_t>(tensor.rows) * row_bytes,
-                    static_cast<std::size_t>(padding) * row_bytes, std::byte{0});
+        std::fill_n(host + static_cast<std::size_t>(rows) * row_bytes, static_cast<std::size_t>(padding) * row_bytes,
+                    std::byte{0});
         if (plain.contains(id) && backend.host_view(weights_[id].data()) == nullptr)
             backend.upload(weights_[id].data(), host, bytes);
         for (const Use& use : packed_uses[id]) {
@@ -207,11 +216,11 @@ void Plan::allocate(Backend& backend, WeightSource& source) {
     }
     for (std::size_t s = 0; s < steps_.size(); ++s)
         for (std::size_t i = 0; i < pointers_[s].size(); ++i)
-            if (pointers_[s][i] == nullptr) pointers_[s][i] = address(steps_[s].step.tensors[i]);
+            if (pointers_[s][i] == nullptr) pointers_[s][i] = address(steps_[s].tensors[i]);
 }
 
-void Plan::set_tokens(const std::vector<std::int32_t>& tokens) {
-    backend_->upload(address(model_->tokens), tokens.data(), tokens.size() * sizeof(std::int32_t));
+void Plan::set_input(TensorId id, std::span<const std::byte> bytes) {
+    backend_->upload(address(id), bytes.data(), bytes.size());
 }
 
 void Plan::run_step(std::size_t index, void* stream) const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,10 +26,8 @@ struct TensorPlace {
     TensorId same_as;         ///< another tensor's place, for outputs made in place; itself otherwise
 };
 
-/// One step with its computation, shared by all steps of the same kind, and where it finds its operands.
-struct PlannedStep {
-    Step step;
-    Provider* provider;
+/// One step with its computation, shared by all steps that are equal.
+struct PlannedStep : AssignedStep {
     std::shared_ptr<Computation> computation;
 };
 
@@ -61,17 +60,17 @@ class Plan {
 
     /// Allocates, then reads every weight once from `source`, packing it where its step wants that.
     void allocate(Backend& backend, WeightSource& source);
-    void set_tokens(const std::vector<std::int32_t>& tokens);
+    /// Fills input `id` of the model with `bytes` that lie as its operand does.
+    void set_input(TensorId id, std::span<const std::byte> bytes);
 
     /// Enqueues step `index` on `stream`.
     void run_step(std::size_t index, void* stream) const;
 
-    void* tokens() const { return address(model_->tokens); }
-    void* logits() const { return address(model_->logits); }
-    const Operand& logits_operand() const { return layout_.places[model_->logits].operand; }
+    /// Where a tensor lies on the device once memory is allocated, and how.
+    void* address(TensorId id) const;
+    const Operand& operand(TensorId id) const { return layout_.places[id].operand; }
 
   private:
-    void* address(TensorId id) const;
 
     const Model* model_;
     Precision precision_;

@@ -2,9 +2,12 @@
 #include "bench/plan/provider.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <stdexcept>
+
+#include "models/base/error.h"
 
 namespace kbench {
 
@@ -54,6 +57,10 @@ std::vector<ProviderRow>& all_rows() {
 
 std::span<const ProviderRow> provider_rows() { return all_rows(); }
 
+std::string no_tf32(Precision precision) {
+    return precision == Precision::tf32 ? "tf32 is a format of GPU tensor cores" : "";
+}
+
 bool register_provider(ProviderRow row) {
     if (row.name.empty() || row.name.find_first_of(",=* /") != std::string::npos)
         throw std::invalid_argument(
@@ -67,11 +74,65 @@ bool register_provider(ProviderRow row) {
     return true;
 }
 
-std::vector<std::unique_ptr<Provider>> make_providers(BackendKind backend, const ProviderContext& context) {
-    std::vector<std::unique_ptr<Provider>> providers;
+Providers make_providers(BackendKind backend, const ProviderContext& context) {
+    Providers providers;
     for (const ProviderRow& row : all_rows())
         if (row.backend == backend) providers.push_back(row.make(context));
     return providers;
+}
+
+namespace {
+
+/// "bias+gelu": what `step` computes besides its head.
+Absorbed absorbed(const Step& step) {
+    Absorbed kinds;
+    for (std::size_t i = 0; i < step.ops.size(); ++i)
+        if (i != step.head) kinds.push_back(name(step.ops[i]));
+    return kinds;
+}
+
+template <class Range, class T>
+bool holds(const Range& range, const T& value) {
+    return std::ranges::find(range, value) != range.end();
+}
+
+/// Why a row does not take a step, and how many of its fields did.
+struct Refusal {
+    int passed = 0;
+    std::string reason = {};
+};
+
+Refusal refusal(const ProviderOp& row, const Step& step, Precision precision) {
+    const std::string_view op = op_name(step);
+    if (!holds(row.directions, step.direction))
+        return {1, fmt::format("has no {} in direction {}", op, name(step.direction))};
+    if (!holds(row.precisions, precision)) return {2, fmt::format("has no {} in {}", op, name(precision))};
+    const Absorbed along = absorbed(step);
+    if (!along.empty() && !row.absorbs_anything && !holds(row.absorbs, along))
+        return {3, fmt::format("its {} takes no {} in {}", op, fmt::join(along, "+"), name(precision))};
+    return {4, row.why_not ? row.why_not(step, precision) : std::string()};
+}
+
+}  // namespace
+
+std::string Provider::unsupported(const Step& step, Precision precision) const {
+    Refusal nearest{0, fmt::format("has no {}", op_name(step))};
+    for (const ProviderOp& row : ops) {
+        if (row.kind != &step.head_op().kind()) continue;
+        if (const std::string why = lacks ? lacks(precision) : std::string(); !why.empty()) return why;
+        Refusal refused = refusal(row, step, precision);
+        if (refused.reason.empty()) return "";
+        if (refused.passed > nearest.passed) nearest = std::move(refused);
+    }
+    return nearest.reason;
+}
+
+std::unique_ptr<Computation> Provider::make(const Step& step, Precision precision) const {
+    if (const std::string why = unsupported(step, precision); !why.empty()) throw Unsupported(why);
+    for (const ProviderOp& row : ops)
+        if (row.kind == &step.head_op().kind() && refusal(row, step, precision).reason.empty())
+            return row.make(step, precision);
+    throw Unsupported(fmt::format("has no {}", op_name(step)));
 }
 
 }  // namespace kbench

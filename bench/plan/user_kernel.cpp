@@ -1,66 +1,94 @@
-// The provider around a user's function.
-#include "bench/plan/user_kernel.h"
-
+// Kernels and op kinds from outside: a provider around functions, and rows in the tables.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <stdexcept>
 
+#include "cpu/reference/reference.h"
+#include "kbench/kernel.h"
 #include "models/base/error.h"
+#include "models/ops/table.h"
 
 namespace kbench {
 namespace {
 
 class UserComputation final : public Computation {
   public:
-    UserComputation(const AnyKernel& kernel, const StepKind& kind, Precision precision)
-        : kernel_(kernel), kind_(kind), precision_(precision) {}
-    std::string implementation() const override { return kernel_.name; }
-    std::size_t workspace_bytes() const override { return kernel_.workspace_bytes; }
+    UserComputation(const AnyKernel& kernel, Step step, Precision precision)
+        : name_(kernel.name),
+          run_(kernel.run),
+          workspace_bytes_(kernel.workspace_bytes),
+          step_(std::move(step)),
+          precision_(precision) {}
+    std::string implementation() const override { return name_; }
+    std::size_t workspace_bytes() const override { return workspace_bytes_; }
     void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
         try {
-            kernel_.run(kind_, precision_, OperandCursor(pointers), workspace, stream);
+            run_({step_, precision_, OperandCursor(pointers), workspace, stream});
         } catch (const Error&) {
             throw;
         } catch (const std::exception& error) {
-            throw MeasurementError(fmt::format("{} {} by {}, {}: {}", op_name(kind_), shape_text(kind_), kernel_.name,
-                                               kbench::name(precision_), error.what()));
+            throw MeasurementError(fmt::format("{} {} by {}, {}: {}", op_name(step_), shape_text(step_), name_,
+                                               name(precision_), error.what()));
         }
     }
 
   private:
-    AnyKernel kernel_;
-    StepKind kind_;
+    std::string name_;
+    std::function<void(const KernelCall&)> run_;
+    std::size_t workspace_bytes_;
+    Step step_;
     Precision precision_;
 };
 
-class UserProvider final : public Provider {
-  public:
-    explicit UserProvider(AnyKernel kernel) : kernel_(std::move(kernel)) {}
-    std::string_view name() const override { return kernel_.name; }
-    std::string unsupported(const StepKind& kind, Precision precision) const override {
-        if (!kernel_.is_kind(kind)) return fmt::format("has no {}", op_name(kind));
-        if (!kernel_.precisions.empty() && std::ranges::count(kernel_.precisions, precision) == 0)
-            return fmt::format("has no {} in {}", op_name(kind), kbench::name(precision));
-        return kernel_.unsupported ? kernel_.unsupported(kind, precision) : "";
-    }
-    std::unique_ptr<Computation> make(const StepKind& kind, Precision precision) override {
-        return std::make_unique<UserComputation>(kernel_, kind, precision);
-    }
-    bool on_request_only() const override { return !kernel_.by_default; }
-    std::int64_t workspace_limit() const override { return static_cast<std::int64_t>(kernel_.workspace_bytes); }
+/// Kernels that share a name are one provider.
+using KernelsByName = std::map<std::pair<std::string, BackendKind>, std::vector<AnyKernel>>;
+KernelsByName& registered() {
+    static KernelsByName kernels;
+    return kernels;
+}
 
-  private:
-    AnyKernel kernel_;
-};
+std::unique_ptr<Provider> make_user_provider(const std::vector<AnyKernel>& kernels) {
+    Provider provider{.name = kernels.front().name, .ops = {}, .on_request_only = true};
+    for (const AnyKernel& kernel : kernels) {
+        ProviderOp& row = provider.ops.emplace_back(kernel.row);
+        row.make = [kernel](const Step& step, Precision precision) {
+            return std::make_unique<UserComputation>(kernel, step, precision);
+        };
+        if (kernel.by_default) provider.on_request_only = false;
+        provider.workspace_limit =
+            std::max(provider.workspace_limit, static_cast<std::int64_t>(kernel.workspace_bytes));
+    }
+    return std::make_unique<Provider>(std::move(provider));
+}
 
 }  // namespace
 
 bool register_any_kernel(AnyKernel kernel) {
     if (!kernel.run) throw std::invalid_argument(fmt::format("kernel '{}' has no function `run`", kernel.name));
-    ProviderRow row{kernel.name, kernel.backend, kernel.what, {}};
-    row.make = [kernel = std::move(kernel)](const ProviderContext&) { return std::make_unique<UserProvider>(kernel); };
-    return register_provider(std::move(row));
+    const std::pair key{kernel.name, kernel.backend};
+    const auto known = registered().find(key);
+    if (known == registered().end()) {
+        register_provider({kernel.name, kernel.backend, kernel.what,
+                           [key](const ProviderContext&) { return make_user_provider(registered().at(key)); }});
+        registered()[key].push_back(std::move(kernel));
+        return true;
+    }
+    for (const AnyKernel& other : known->second)
+        if (other.row.kind == kernel.row.kind)
+            throw std::invalid_argument(fmt::format("{} has a kernel '{}' for {} already", name(kernel.backend),
+                                                    kernel.name, kernel.row.kind->name));
+    known->second.push_back(std::move(kernel));
+    return true;
+}
+
+void register_any_op(const OpKind& kind,
+                     std::function<std::vector<reference::Expected>(const reference::Question&)> expected,
+                     std::function<reference::ElementCost(const Op&)> cost) {
+    if (!expected) throw std::invalid_argument(fmt::format("op kind '{}' has no function `expected`", kind.name));
+    add_op_kind(kind);
+    reference::add_row({&kind, std::move(expected), std::move(cost)});
 }
 
 }  // namespace kbench

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "models/base/precision.h"
-#include "models/op.h"
+#include "models/ops/list.h"
 
 namespace kbench::cpu {
 

@@ -149,4 +149,16 @@ std::vector<Expected> attention_context(const AttentionContext& op, View probabi
     return expected;
 }
 
+std::vector<Expected> expected(const Attention& op, Question q) { return attention(op, q.next(), q.elements); }
+ElementCost cost(const Attention& op) { return {2 * static_cast<double>(op.shape.seq), op.shape.head_size}; }
+std::vector<Expected> expected(const AttentionScores& op, Question q) {
+    return attention_scores(op, q.next(), q.elements);
+}
+ElementCost cost(const AttentionScores& op) { return {static_cast<double>(op.shape.head_size)}; }
+std::vector<Expected> expected(const AttentionContext& op, Question q) {
+    const View probabilities = q.next(), qkv = q.next();
+    return attention_context(op, probabilities, qkv, q.elements);
+}
+ElementCost cost(const AttentionContext& op) { return {static_cast<double>(op.shape.seq)}; }
+
 }  // namespace kbench::reference

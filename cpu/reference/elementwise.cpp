@@ -55,4 +55,25 @@ std::vector<Expected> residual_add(View x, View residual, std::span<const Elemen
     return expected;
 }
 
+std::vector<Expected> expected(const Embedding& op, Question q) {
+    const View tokens = q.next(), wte = q.next(), wpe = q.next();
+    return embedding(op, tokens, wte, wpe, q.elements);
+}
+std::vector<Expected> expected(const BiasAdd&, Question q) {
+    const View x = q.next(), bias = q.next();
+    return bias_gelu(x, bias, false, q.elements);
+}
+std::vector<Expected> expected(const Gelu&, Question q) {
+    const View x = q.next(), bias = q.next_if(q.step.absorbs<BiasAdd>());
+    return bias_gelu(x, bias, true, q.elements);
+}
+std::vector<Expected> expected(const ResidualAdd&, Question q) {
+    const View x = q.next(), residual = q.next();
+    return residual_add(x, residual, q.elements);
+}
+ElementCost cost(const Embedding&) { return {}; }
+ElementCost cost(const BiasAdd&) { return {}; }
+ElementCost cost(const Gelu&) { return {}; }
+ElementCost cost(const ResidualAdd&) { return {}; }
+
 }  // namespace kbench::reference

@@ -70,4 +70,11 @@ std::vector<Expected> gemm(const Gemm& gemm, View x, View w, View bias, bool wit
     return expected;
 }
 
+std::vector<Expected> expected(const Gemm& op, Question q) {
+    const View x = q.next(), w = q.next(), bias = q.next_if(q.step.absorbs<BiasAdd>());
+    const View residual = q.next_if(q.step.absorbs<ResidualAdd>());
+    return gemm(op, x, w, bias, q.step.absorbs<Gelu>(), residual, q.elements);
+}
+ElementCost cost(const Gemm& op) { return {static_cast<double>(op.k)}; }
+
 }  // namespace kbench::reference

@@ -63,4 +63,13 @@ std::vector<Expected> layer_norm_sum(const LayerNorm&, View x, View pre_bias, Vi
     return expected;
 }
 
+std::vector<Expected> expected(const LayerNorm& op, Question q) {
+    const View x = q.next(), pre_bias = q.next_if(q.step.absorbs<BiasAdd>());
+    const View residual = q.next_if(q.step.absorbs<ResidualAdd>());
+    const View weight = q.next(), bias = q.next();
+    if (q.step.keeps_intermediates() && q.asks_for_next()) return layer_norm_sum(op, x, pre_bias, residual, q.elements);
+    return layer_norm(op, x, pre_bias, residual, weight, bias, q.elements);
+}
+ElementCost cost(const LayerNorm& op) { return {4, op.width}; }
+
 }  // namespace kbench::reference

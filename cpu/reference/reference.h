@@ -3,45 +3,16 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
-#include "models/op.h"
+#include "kbench/reference.h"
+#include "models/ops/list.h"
 
 namespace kbench::reference {
 
-/// A row-major matrix of any stored type, read as fp64. `stride` is the distance of rows in elements.
-struct View {
-    const void* data = nullptr;
-    DataType type = DataType::fp64;
-    std::int64_t rows = 0, columns = 0, stride = 0;
-    double operator()(std::int64_t row, std::int64_t column) const;
-    explicit operator bool() const { return data != nullptr; }
-};
-
-/// An element of a step's output.
-struct Element {
-    std::int64_t row, column;
-    auto operator<=>(const Element&) const = default;
-};
-
-/// What the element should be, and what is needed to bound the error of any floating-point way to compute it.
-struct Expected {
-    double value;
-    /// The value's sum with every term replaced by its absolute value: for gemm, sum of |x w| + |bias| + ...; for
-    /// attention, sum of p |v|; after a nonlinear function f, the magnitude of its argument times a bound on |f'|.
-    double magnitude;
-    /// Terms of the longest sum.
-    std::int64_t terms;
-    /// How far a rounding of one unit in each of many places moves the value, roundings being independent: the root of
-    /// the sum of squares of their single effects. `carried`: rounded sums whose error passes through a nonlinear
-    /// function (scores through softmax); `inner`: factors made inside the op and rounded to the multiplier's format
-    /// (softmax's p before p v, tanh by a hardware instruction); `inputs`: products of the op's inputs, which are exact
-    /// unless the multiplier's format is narrower than the stored one (tf32).
-    double carried = 0, inner = 0, inputs = 0;
-};
-
-/// Each function: `elements` sorted by row; result in the same order. Shapes as in models/op.h.
+/// Each function: `elements` sorted by row; result in the same order. Shapes as in models/ops/.
 std::vector<Expected> embedding(const Embedding&, View tokens, View wte, View wpe, std::span<const Element>);
 /// s = x + pre_bias + residual (each optional: an empty View); sum(s) and the norm are separate outputs.
 std::vector<Expected> layer_norm(const LayerNorm&, View x, View pre_bias, View residual, View weight, View bias,
@@ -57,6 +28,46 @@ std::vector<Expected> scale_mask(const ScaleMask&, View scores, std::span<const 
 std::vector<Expected> softmax(const Softmax&, View scores, std::span<const Element>);
 std::vector<Expected> attention_context(const AttentionContext&, View probabilities, View qkv,
                                         std::span<const Element>);
+
+/// What each op kind must have here: the expected elements of a step that it heads, in the order of the question, and
+/// what one of them costs. A kind of list.h without its two lines does not compile.
+std::vector<Expected> expected(const Embedding&, Question);
+ElementCost cost(const Embedding&);
+std::vector<Expected> expected(const LayerNorm&, Question);
+ElementCost cost(const LayerNorm&);
+std::vector<Expected> expected(const Gemm&, Question);
+ElementCost cost(const Gemm&);
+std::vector<Expected> expected(const BiasAdd&, Question);
+ElementCost cost(const BiasAdd&);
+std::vector<Expected> expected(const Gelu&, Question);
+ElementCost cost(const Gelu&);
+std::vector<Expected> expected(const ResidualAdd&, Question);
+ElementCost cost(const ResidualAdd&);
+std::vector<Expected> expected(const Attention&, Question);
+ElementCost cost(const Attention&);
+std::vector<Expected> expected(const AttentionScores&, Question);
+ElementCost cost(const AttentionScores&);
+std::vector<Expected> expected(const ScaleMask&, Question);
+ElementCost cost(const ScaleMask&);
+std::vector<Expected> expected(const Softmax&, Question);
+ElementCost cost(const Softmax&);
+std::vector<Expected> expected(const AttentionContext&, Question);
+ElementCost cost(const AttentionContext&);
+
+/// A kind's row: of kbench's own from the functions above, of others from whoever brings the kind along.
+struct Row {
+    const OpKind* kind;
+    std::function<std::vector<Expected>(const Question&)> expected;
+    std::function<ElementCost(const Op&)> cost;
+};
+/// Throws std::logic_error for a kind that nobody added.
+const Row& row_of(const OpKind& kind);
+void add_row(Row row);
+
+/// Expected values of output operand `output` (an index into operands(step)) at `elements`, sorted by row. `views` is
+/// parallel to operands(step): what each operand holds before the step runs; outputs may be empty views.
+std::vector<Expected> evaluate(const Step& step, std::size_t output, std::span<const View> views,
+                               std::span<const Element> elements);
 
 /// The largest error that a correct implementation may show for `expected`, when it computes in `precision` and stores
 /// the result as `stored`:

@@ -44,4 +44,9 @@ std::vector<Expected> softmax(const Softmax& op, View scores, std::span<const El
     return expected;
 }
 
+std::vector<Expected> expected(const ScaleMask& op, Question q) { return scale_mask(op, q.next(), q.elements); }
+ElementCost cost(const ScaleMask&) { return {}; }
+std::vector<Expected> expected(const Softmax& op, Question q) { return softmax(op, q.next(), q.elements); }
+ElementCost cost(const Softmax& op) { return {4, op.width}; }
+
 }  // namespace kbench::reference

@@ -176,11 +176,30 @@ void write_npy(const std::filesystem::path& path, std::span<const std::int64_t> 
     file.commit();
 }
 
-IntegerArray read_npy_integers(const std::filesystem::path& path) {
+namespace {
+
+/// An array as it lies in a file, flattened in C order.
+struct FileArray {
+    std::vector<std::int64_t> shape;
+    std::string descr, content;
+    std::size_t first = 0, count = 0, size = 0;  ///< of the elements: offset in `content`, number, bytes of each
+
+    const char* at(std::size_t i) const { return content.data() + first + i * size; }
+};
+
+/// A NumPy type that may be read, and the bytes of an element.
+struct ReadableType {
+    std::string_view descr;
+    std::size_t size;
+};
+
+/// `types` is what is readable, in words, as "tokens are '<i4' or '<i8' (int32 or int64)".
+FileArray read_array(const std::filesystem::path& path, std::span<const ReadableType> readable,
+                     std::string_view types) {
     const auto wrong = [&](const std::string& what) { return UsageError(path.string() + ": " + what); };
     std::ifstream file(path, std::ios::binary);
     if (!file) throw wrong(fmt::format("cannot be read: {}", std::strerror(errno)));
-    const std::string content{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    std::string content{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
     if (!content.starts_with(magic)) throw wrong("not a .npy file; it should begin with \\x93NUMPY");
 
     const auto byte = [&](std::size_t i) { return static_cast<std::size_t>(static_cast<unsigned char>(content[i])); };
@@ -198,11 +217,11 @@ IntegerArray read_npy_integers(const std::filesystem::path& path) {
     const auto fortran_order = dictionary.boolean("fortran_order");
     auto shape = dictionary.tuple("shape");
     if (!descr || !fortran_order || !shape) throw wrong("header lacks a valid 'descr', 'fortran_order' or 'shape'");
-    if (*descr != "<i4" && *descr != "<i8")
-        throw wrong(fmt::format("elements of type '{}'; tokens are '<i4' or '<i8' (int32 or int64)", *descr));
+    const auto type = std::ranges::find(readable, *descr, &ReadableType::descr);
+    if (type == readable.end()) throw wrong(fmt::format("elements of type '{}'; {}", *descr, types));
     if (*fortran_order && shape->size() > 1) throw wrong("Fortran order; save it with numpy.ascontiguousarray");
 
-    const std::size_t size = *descr == "<i4" ? 4 : 8, available = content.size() - start - length;
+    const std::size_t size = type->size, available = content.size() - start - length;
     std::size_t count = 1;
     for (const std::int64_t extent : *shape)
         if (__builtin_mul_overflow(count, static_cast<std::size_t>(extent), &count)) count = available + 1;
@@ -210,18 +229,35 @@ IntegerArray read_npy_integers(const std::filesystem::path& path) {
         throw wrong(fmt::format("shape {} needs {} bytes an element, but {} bytes of data follow the header",
                                 shape_literal(*shape), size, available));
 
-    IntegerArray array{std::move(*shape), {}};
-    array.values.reserve(count);
-    for (std::size_t i = 0; i < count; ++i) {
-        std::int32_t narrow = 0;
-        std::int64_t wide = 0;
-        const char* at = content.data() + start + length + i * size;
-        if (size == 4)
-            std::memcpy(&narrow, at, size);
-        else
-            std::memcpy(&wide, at, size);
-        array.values.push_back(size == 4 ? narrow : wide);
-    }
+    return {std::move(*shape), *descr, std::move(content), start + length, count, size};
+}
+
+template <class T>
+T element(const FileArray& array, std::size_t i) {
+    T value;
+    std::memcpy(&value, array.at(i), sizeof value);
+    return value;
+}
+
+}  // namespace
+
+IntegerArray read_npy_integers(const std::filesystem::path& path) {
+    constexpr ReadableType types[] = {{"<i4", 4}, {"<i8", 8}};
+    FileArray file = read_array(path, types, "tokens are '<i4' or '<i8' (int32 or int64)");
+    IntegerArray array{std::move(file.shape), {}};
+    array.values.reserve(file.count);
+    for (std::size_t i = 0; i < file.count; ++i)
+        array.values.push_back(file.size == 4 ? element<std::int32_t>(file, i) : element<std::int64_t>(file, i));
+    return array;
+}
+
+FloatArray read_npy_floats(const std::filesystem::path& path) {
+    constexpr ReadableType types[] = {{"<f2", 2}, {"<f4", 4}, {"<f8", 8}};
+    constexpr DataType read_as[] = {DataType::fp16, DataType::fp32, DataType::fp64};
+    FileArray file = read_array(path, types, "an input of numbers is '<f2', '<f4' or '<f8'");
+    const auto index = std::ranges::find(types, file.descr, &ReadableType::descr) - std::begin(types);
+    FloatArray array{std::move(file.shape), std::vector<double>(file.count)};
+    convert(read_as[index], file.at(0), DataType::fp64, array.values.data(), static_cast<std::int64_t>(file.count));
     return array;
 }
 

@@ -1,4 +1,4 @@
-// NumPy's .npy files, format 1.0 and 2.0 (NEP 1): outputs are written, token files are read.
+// NumPy's .npy files, format 1.0 and 2.0 (NEP 1): outputs are written, inputs are read.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,11 @@ struct IntegerArray {
     std::vector<std::int64_t> shape, values;
 };
 
+struct FloatArray {
+    std::vector<std::int64_t> shape;
+    std::vector<double> values;
+};
+
 /// Writes an array whose last dimension is rows of `shape.back()` elements, `row_stride` elements apart in `data`. fp16
 /// becomes '<f2', bf16 is widened to '<f4' since NumPy has no bf16, fp32 '<f4', fp64 '<f8', int32 '<i4'.
 /// Streams to a temporary file beside `path`, flushes it and renames: `path` is whole or as before. Throws UsageError
@@ -25,5 +30,7 @@ void write_npy(const std::filesystem::path& path, std::span<const std::int64_t> 
 /// Reads an array of int32 or int64, little-endian, C order. Throws UsageError, one line with the file, what was found
 /// and what would be right.
 IntegerArray read_npy_integers(const std::filesystem::path& path);
+/// The same of fp16, fp32 or fp64.
+FloatArray read_npy_floats(const std::filesystem::path& path);
 
 }  // namespace kbench

@@ -5,8 +5,10 @@
 #include "bench/plan/data/random.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -141,6 +143,33 @@ void fill_rows(const Stream& stream, double standard_deviation, DataType type, s
     }
 }
 
+/// Numbers `first` and after of the stream of whole numbers below `bound`.
+void fill_integers(std::uint64_t seed, std::int64_t bound, std::int64_t first, std::int64_t count, std::int32_t* out) {
+    const Stream stream(seed, "tokens");
+    for (std::int64_t k = 0; k < count; ++k) {
+        const std::int64_t i = first + k;
+        const auto counter = static_cast<std::uint64_t>(i / 4);
+        const Words words = philox({static_cast<std::uint32_t>(counter), static_cast<std::uint32_t>(counter >> 32),
+                                    stream.name_0, stream.name_1},
+                                   stream.key_0, stream.key_1);
+        // The upper half of a product maps 32 bits onto [0, bound) with a bias below bound / 2^32.
+        out[k] = static_cast<std::int32_t>(std::uint64_t{words[i % 4]} * static_cast<std::uint64_t>(bound) >> 32);
+    }
+}
+
+/// Row r has -infinity right of column r % period.
+void mask_rows(std::int64_t period, DataType type, std::int64_t rows, std::int64_t columns, std::byte* data,
+               std::int64_t row_stride) {
+    constexpr double infinity = -std::numeric_limits<double>::infinity();
+    std::array<std::byte, sizeof infinity> pattern;
+    convert(DataType::fp64, &infinity, type, pattern.data(), 1);
+    const auto size = static_cast<std::int64_t>(size_of(type));
+#pragma omp parallel for schedule(static)
+    for (std::int64_t r = 0; r < rows; ++r)
+        for (std::int64_t c = r % period + 1; c < columns; ++c)
+            std::copy_n(pattern.begin(), size, data + (r * row_stride + c) * size);
+}
+
 }  // namespace
 
 std::array<std::uint32_t, 4> philox4x32_10(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) {
@@ -152,29 +181,36 @@ void fill_normal(std::uint64_t seed, std::string_view stream_name, double standa
     fill_rows(Stream(seed, stream_name), standard_deviation, type, 1, count, destination, count);
 }
 
-void fill_random(const Tensor& tensor, std::uint64_t seed, DataType type, void* destination, std::int64_t row_stride) {
-    if (tensor.init.kind == Initialisation::Kind::normal) {
-        fill_rows(Stream(seed, tensor.name), tensor.init.standard_deviation, type, tensor.rows, tensor.columns,
-                  destination, row_stride);
-        return;
+void fill_contents(const Contents& contents, std::uint64_t seed, std::string_view stream_name, DataType type,
+                   std::int64_t rows, std::int64_t columns, void* destination, std::int64_t row_stride) {
+    auto* out = static_cast<std::byte*>(destination);
+    const auto row_bytes = row_stride * static_cast<std::int64_t>(size_of(type));
+    switch (contents.kind) {
+        case Contents::Kind::below:
+            for (std::int64_t r = 0; r < rows; ++r)
+                fill_integers(seed, contents.bound, r * columns, columns,
+                              reinterpret_cast<std::int32_t*>(out + r * row_bytes));
+            return;
+        case Contents::Kind::normal:
+        case Contents::Kind::causal:
+            fill_rows(Stream(seed, stream_name), contents.deviation, type, rows, columns, destination, row_stride);
+            if (contents.kind == Contents::Kind::causal)
+                mask_rows(contents.bound, type, rows, columns, out, row_stride);
+            return;
+        case Contents::Kind::ones:
+        case Contents::Kind::zeros: break;
     }
-    const float constant = tensor.init.kind == Initialisation::Kind::ones ? 1.0f : 0.0f;
-    const std::vector<float> row(static_cast<std::size_t>(tensor.columns), constant);
-    for (std::int64_t r = 0; r < tensor.rows; ++r)
-        convert(DataType::fp32, row.data(), type, static_cast<std::byte*>(destination) + r * row_stride * size_of(type),
-                tensor.columns);
+    const std::vector<float> row(static_cast<std::size_t>(columns),
+                                 contents.kind == Contents::Kind::ones ? 1.0f : 0.0f);
+    for (std::int64_t r = 0; r < rows; ++r) convert(DataType::fp32, row.data(), type, out + r * row_bytes, columns);
+}
+
+void fill_random(const Tensor& tensor, std::uint64_t seed, DataType type, void* destination, std::int64_t row_stride) {
+    fill_contents(tensor.contents, seed, tensor.name, type, tensor.rows(), tensor.columns(), destination, row_stride);
 }
 
 void fill_tokens(std::uint64_t seed, std::int64_t vocab, std::int64_t count, std::int32_t* tokens) {
-    const Stream stream(seed, "tokens");
-    for (std::int64_t i = 0; i < count; ++i) {
-        const auto counter = static_cast<std::uint64_t>(i / 4);
-        const Words words = philox({static_cast<std::uint32_t>(counter), static_cast<std::uint32_t>(counter >> 32),
-                                    stream.name_0, stream.name_1},
-                                   stream.key_0, stream.key_1);
-        // The upper half of a product maps 32 bits onto [0, vocab) with a bias below vocab / 2^32.
-        tokens[i] = static_cast<std::int32_t>(std::uint64_t{words[i % 4]} * static_cast<std::uint64_t>(vocab) >> 32);
-    }
+    fill_integers(seed, vocab, 0, count, tokens);
 }
 
 }  // namespace kbench

@@ -21,8 +21,11 @@ std::array<std::uint32_t, 4> philox4x32_10(std::array<std::uint32_t, 4> counter,
 void fill_normal(std::uint64_t seed, std::string_view stream_name, double standard_deviation, DataType type,
                  void* destination, std::int64_t count);
 
-/// A weight as its `init` says: normal, ones or zeros, with the tensor's name as the stream. Rows lie `row_stride`
-/// elements apart; what lies between them is left alone.
+/// A matrix filled as `contents` says, from the stream called `stream_name`; whole numbers, which want int32, have one
+/// stream of their own. Rows lie `row_stride` elements apart; what lies between them is left alone.
+void fill_contents(const Contents& contents, std::uint64_t seed, std::string_view stream_name, DataType type,
+                   std::int64_t rows, std::int64_t columns, void* destination, std::int64_t row_stride);
+/// A tensor as its contents say, with its name as the stream.
 void fill_random(const Tensor& tensor, std::uint64_t seed, DataType type, void* destination, std::int64_t row_stride);
 
 /// `count` tokens, uniform in [0, vocab).

@@ -196,11 +196,9 @@ const Safetensors::Entry* Safetensors::find(const std::string& name) const {
 }
 
 DataType Safetensors::check_entry(const Tensor& tensor, const Entry& entry) const {
-    const std::vector<std::int64_t> shape =
-        tensor.is_vector ? std::vector{tensor.columns} : std::vector{tensor.rows, tensor.columns};
-    if (entry.shape != shape)
+    if (entry.shape != tensor.shape)
         throw UsageError(fmt::format("{}: {}: shape {}; the model needs {}", path_.string(), tensor.name,
-                                     shape_text(entry.shape), shape_text(shape)));
+                                     shape_text(entry.shape), shape_text(tensor.shape)));
     const Dtype* dtype = find_dtype(entry.dtype);
     if (dtype == nullptr || !dtype->type)
         throw UsageError(fmt::format("{}: {}: dtype {}; weights are F16, BF16, F32 or F64", path_.string(), tensor.name,
@@ -231,7 +229,7 @@ void Safetensors::load(const Tensor& tensor, DataType type, void* destination, s
         throw UsageError(
             fmt::format("{}: {}: missing; the file has {} tensors", path_.string(), tensor.name, entries_.size()));
     const DataType stored = check_entry(tensor, *entry);
-    convert_rows(stored, data_ + entry->begin, tensor.rows, tensor.columns, type, destination, row_stride);
+    convert_rows(stored, data_ + entry->begin, tensor.rows(), tensor.columns(), type, destination, row_stride);
 }
 
 }  // namespace kbench

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "bench/plan/provider.h"
-#include "models/base/error.h"
+#include "models/ops/list.h"
 
 namespace kbench {
 namespace {
@@ -23,51 +23,52 @@ class BlasAttention final : public Computation {
     DataType type_;
 };
 
-class Blas final : public Provider {
-  public:
-    std::string_view name() const override { return "blas"; }
+std::unique_ptr<Computation> gemm(const Gemm& op, const Step&, Precision precision) {
+    return make_computation(cpu::blas_version(), [type = storage_type(precision), op](OperandCursor in, void*, void*) {
+        const void* x = in.next();
+        const void* w = in.next();
+        cpu::blas_gemm(type, op, x, w, in.next());
+    });
+}
 
-    std::string unsupported(const StepKind& kind, Precision precision) const override {
-        if (precision != Precision::fp64 && precision != Precision::fp32)
-            return fmt::format("CBLAS has no {}", kbench::name(precision));
-        if (const auto* gemm = std::get_if<GemmStep>(&kind)) {
-            if (gemm->bias || gemm->gelu || gemm->residual) return "CBLAS has no epilogue";
-            return gemm->padded_n == gemm->gemm.n ? "" : "no padded columns";
-        }
-        if (std::holds_alternative<Attention>(kind) || std::holds_alternative<AttentionScores>(kind) ||
-            std::holds_alternative<AttentionContext>(kind))
-            return "";
-        return fmt::format("has no {}", op_name(kind));
-    }
+std::unique_ptr<Computation> attention(const Attention& op, const Step&, Precision precision) {
+    return std::make_unique<BlasAttention>(op, storage_type(precision));
+}
 
-    std::unique_ptr<Computation> make(const StepKind& kind, Precision precision) override {
-        const DataType type = storage_type(precision);
-        if (const auto* step = std::get_if<GemmStep>(&kind))
-            return make_computation(cpu::blas_version(), [type, gemm = step->gemm](OperandCursor in, void*, void*) {
-                const void* x = in.next();
-                const void* w = in.next();
-                cpu::blas_gemm(type, gemm, x, w, in.next());
-            });
-        if (const auto* attention = std::get_if<Attention>(&kind))
-            return std::make_unique<BlasAttention>(*attention, type);
-        if (const auto* scores = std::get_if<AttentionScores>(&kind))
-            return make_computation(cpu::blas_version(), [type, shape = scores->shape](OperandCursor in, void*, void*) {
-                const void* qkv = in.next();
-                cpu::blas_attention_scores(type, shape, qkv, in.next());
-            });
-        if (const auto* context = std::get_if<AttentionContext>(&kind))
-            return make_computation(cpu::blas_version(),
-                                    [type, shape = context->shape](OperandCursor in, void*, void*) {
-                                        const void* probabilities = in.next();
-                                        const void* qkv = in.next();
-                                        cpu::blas_attention_context(type, shape, probabilities, qkv, in.next());
-                                    });
-        throw Unsupported(unsupported(kind, precision));
-    }
-};
+std::unique_ptr<Computation> scores(const AttentionScores& op, const Step&, Precision precision) {
+    return make_computation(cpu::blas_version(),
+                            [type = storage_type(precision), shape = op.shape](OperandCursor in, void*, void*) {
+                                const void* qkv = in.next();
+                                cpu::blas_attention_scores(type, shape, qkv, in.next());
+                            });
+}
+
+std::unique_ptr<Computation> context(const AttentionContext& op, const Step&, Precision precision) {
+    return make_computation(cpu::blas_version(),
+                            [type = storage_type(precision), shape = op.shape](OperandCursor in, void*, void*) {
+                                const void* probabilities = in.next();
+                                const void* qkv = in.next();
+                                cpu::blas_attention_context(type, shape, probabilities, qkv, in.next());
+                            });
+}
+
+std::string lacks(Precision precision) {
+    const bool has = precision == Precision::fp64 || precision == Precision::fp32;
+    return has ? "" : fmt::format("CBLAS has no {}", name(precision));
+}
+
+std::string no_padding(const Gemm&, const Step& step, Precision) {
+    return step.padded_columns == 0 ? "" : "no padded columns";
+}
 
 }  // namespace
 
-std::unique_ptr<Provider> make_blas(const ProviderContext&) { return std::make_unique<Blas>(); }
+std::unique_ptr<Provider> make_blas(const ProviderContext&) {
+    return std::make_unique<Provider>(
+        Provider{.name = "blas",
+                 .ops = {Computes<Gemm>{.why_not = no_padding, .make = gemm}, Computes<Attention>{.make = attention},
+                         Computes<AttentionScores>{.make = scores}, Computes<AttentionContext>{.make = context}},
+                 .lacks = lacks});
+}
 
 }  // namespace kbench

@@ -1,74 +1,73 @@
 // Provider `native` on the CPU: kbench's own vector loops for the memory-bound steps.
-#include <fmt/format.h>
-
 #include "bench/plan/provider.h"
 #include "cpu/native.h"
-#include "models/base/error.h"
+#include "models/ops/list.h"
 
 namespace kbench {
 namespace {
 
-class CpuNative final : public Provider {
-  public:
-    std::string_view name() const override { return "native"; }
+/// A row whose loop needs no preparation: `run(op, step, precision, operands)`.
+template <OpStruct T, class Run>
+ProviderOp row(const char* implementation, Run run, std::vector<Absorbed> absorbs = {}) {
+    return Computes<T>{.absorbs = std::move(absorbs), .make = [=](const T& op, const Step& step, Precision precision) {
+                           return make_computation(
+                               implementation, [=](OperandCursor in, void*, void*) { run(op, step, precision, in); });
+                       }};
+}
 
-    std::string unsupported(const StepKind& kind, Precision precision) const override {
-        if (precision == Precision::tf32) return "tf32 is a format of GPU tensor cores";
-        if (const auto* norm = std::get_if<NormStep>(&kind))
-            return norm->pre_bias ? "its layer norm takes no bias before it" : "";
-        if (std::holds_alternative<Embedding>(kind) || std::holds_alternative<BiasGeluStep>(kind) ||
-            std::holds_alternative<ResidualAdd>(kind) || std::holds_alternative<ScaleMask>(kind) ||
-            std::holds_alternative<Softmax>(kind))
-            return "";
-        return fmt::format("has no {}", op_name(kind));
-    }
+void embedding(const Embedding& op, const Step&, Precision precision, OperandCursor in) {
+    const auto* tokens = in.next<const std::int32_t>();
+    const void* wte = in.next();
+    const void* wpe = in.next();
+    cpu::embedding(storage_type(precision), op, tokens, wte, wpe, in.next());
+}
 
-    std::unique_ptr<Computation> make(const StepKind& kind, Precision precision) override {
-        const DataType type = storage_type(precision);
-        if (const auto* op = std::get_if<Embedding>(&kind))
-            return make_computation("cpu::embedding", [type, op = *op](OperandCursor in, void*, void*) {
-                const auto* tokens = static_cast<const std::int32_t*>(in.next());
-                const void* wte = in.next();
-                const void* wpe = in.next();
-                cpu::embedding(type, op, tokens, wte, wpe, in.next());
-            });
-        if (const auto* op = std::get_if<NormStep>(&kind))
-            return make_computation("cpu::layer_norm", [type, op = *op](OperandCursor in, void*, void*) {
-                const void* x = in.next();
-                const void* residual = in.next_if(op.residual);
-                const void* weight = in.next();
-                const void* bias = in.next();
-                void* sum = in.next_if(op.keep_sum);
-                cpu::layer_norm(type, op.norm, x, residual, weight, bias, sum, in.next());
-            });
-        if (const auto* op = std::get_if<BiasGeluStep>(&kind))
-            return make_computation("cpu::bias_gelu", [type, op = *op](OperandCursor in, void*, void*) {
-                const void* x = in.next();
-                const void* bias = in.next_if(op.bias);
-                cpu::bias_gelu(type, op.rows, op.width, x, bias, op.gelu, in.next());
-            });
-        if (const auto* op = std::get_if<ResidualAdd>(&kind))
-            return make_computation("cpu::residual_add", [type, op = *op](OperandCursor in, void*, void*) {
-                const void* x = in.next();
-                const void* residual = in.next();
-                cpu::residual_add(type, op.rows * op.width, x, residual, in.next());
-            });
-        if (const auto* op = std::get_if<ScaleMask>(&kind))
-            return make_computation("cpu::scale_mask",
-                                    [type = scores_type(op->upcast, precision), op = *op](
-                                        OperandCursor in, void*, void*) { cpu::scale_mask(type, op, in.next()); });
-        if (const auto* op = std::get_if<Softmax>(&kind))
-            return make_computation("cpu::softmax", [from = scores_type(op->upcast, precision), type, op = *op](
-                                                        OperandCursor in, void*, void*) {
-                const void* scores = in.next();
-                cpu::softmax(from, type, op, scores, in.next());
-            });
-        throw Unsupported(unsupported(kind, precision));
-    }
-};
+void layer_norm(const LayerNorm& op, const Step& step, Precision precision, OperandCursor in) {
+    const void* x = in.next();
+    const void* residual = in.next_if(step.absorbs<ResidualAdd>());
+    const void* weight = in.next();
+    const void* bias = in.next();
+    void* sum = in.next_if(step.keeps_intermediates());
+    cpu::layer_norm(storage_type(precision), op, x, residual, weight, bias, sum, in.next());
+}
+
+void bias_add(const BiasAdd& op, const Step&, Precision precision, OperandCursor in) {
+    const void* x = in.next();
+    const void* bias = in.next();
+    cpu::bias_gelu(storage_type(precision), op.rows, op.width, x, bias, false, in.next());
+}
+
+void gelu(const Gelu& op, const Step& step, Precision precision, OperandCursor in) {
+    const void* x = in.next();
+    const void* bias = in.next_if(step.absorbs<BiasAdd>());
+    cpu::bias_gelu(storage_type(precision), op.rows, op.width, x, bias, true, in.next());
+}
+
+void residual_add(const ResidualAdd& op, const Step&, Precision precision, OperandCursor in) {
+    const void* x = in.next();
+    const void* residual = in.next();
+    cpu::residual_add(storage_type(precision), op.rows * op.width, x, residual, in.next());
+}
+
+void scale_mask(const ScaleMask& op, const Step&, Precision precision, OperandCursor in) {
+    cpu::scale_mask(scores_type(op.upcast, precision), op, in.next());
+}
+
+void softmax(const Softmax& op, const Step&, Precision precision, OperandCursor in) {
+    const void* scores = in.next();
+    cpu::softmax(scores_type(op.upcast, precision), storage_type(precision), op, scores, in.next());
+}
 
 }  // namespace
 
-std::unique_ptr<Provider> make_cpu_native(const ProviderContext&) { return std::make_unique<CpuNative>(); }
+std::unique_ptr<Provider> make_cpu_native(const ProviderContext&) {
+    return std::make_unique<Provider>(Provider{
+        .name = "native",
+        .ops = {row<Embedding>("cpu::embedding", embedding),
+                row<LayerNorm>("cpu::layer_norm", layer_norm, {{"residual"}}), row<BiasAdd>("cpu::bias_gelu", bias_add),
+                row<Gelu>("cpu::bias_gelu", gelu, {{"bias"}}), row<ResidualAdd>("cpu::residual_add", residual_add),
+                row<ScaleMask>("cpu::scale_mask", scale_mask), row<Softmax>("cpu::softmax", softmax)},
+        .lacks = no_tf32});
+}
 
 }  // namespace kbench

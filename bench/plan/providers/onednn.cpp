@@ -1,18 +1,18 @@
 // Provider `onednn`: GEMMs with post-ops, layer norm and attention in fp32, bf16 and fp16.
 #include "cpu/onednn/onednn.h"
 
-#include <fmt/format.h>
-
 #include "bench/plan/provider.h"
-#include "models/base/error.h"
+#include "models/ops/list.h"
 
 namespace kbench {
 namespace {
 
 class MatmulComputation final : public Computation {
   public:
-    MatmulComputation(const GemmStep& step, Precision precision)
-        : step_(step), matmul_(padded(step), precision, step.bias, step.gelu, step.residual) {}
+    MatmulComputation(const Gemm& op, const Step& step, Precision precision)
+        : bias_(step.absorbs<BiasAdd>()),
+          residual_(step.absorbs<ResidualAdd>()),
+          matmul_(padded(op, step), precision, bias_, step.absorbs<Gelu>(), residual_) {}
     std::string implementation() const override { return matmul_.implementation(); }
     std::size_t workspace_bytes() const override { return matmul_.workspace_bytes(); }
     std::optional<std::size_t> packed_bytes(std::size_t index) const override {
@@ -23,20 +23,19 @@ class MatmulComputation final : public Computation {
         OperandCursor in(pointers);
         const void* x = in.next();
         const void* w = in.next();
-        const void* bias = in.next_if(step_.bias);
-        const void* residual = in.next_if(step_.residual);
+        const void* bias = in.next_if(bias_);
+        const void* residual = in.next_if(residual_);
         matmul_.run(x, w, bias, residual, in.next(), workspace);
     }
 
   private:
-    /// The product as it is computed: its weight has rows of zeros up to padded_n, its output that many columns.
-    static Gemm padded(const GemmStep& step) {
-        Gemm gemm = step.gemm;
-        gemm.n = step.padded_n;
+    /// The product as it is computed: its weight has rows of zeros up to the padded columns, its output that many.
+    static Gemm padded(Gemm gemm, const Step& step) {
+        if (step.padded_columns > 0) gemm.n = step.padded_columns;
         return gemm;
     }
 
-    GemmStep step_;
+    bool bias_, residual_;
     cpu::Matmul matmul_;
 };
 
@@ -62,65 +61,65 @@ std::unique_ptr<Computation> wrap(std::unique_ptr<Primitive> primitive, Run run)
     return std::make_unique<PrimitiveComputation<Primitive, Run>>(std::move(primitive), std::move(run));
 }
 
-class OneDnn final : public Provider {
-  public:
-    std::string_view name() const override { return "onednn"; }
+std::unique_ptr<Computation> matmul(const Gemm& op, const Step& step, Precision precision) {
+    return std::make_unique<MatmulComputation>(op, step, precision);
+}
 
-    std::string unsupported(const StepKind& kind, Precision precision) const override {
-        if (std::string reason = cpu::onednn_unsupported(precision); !reason.empty()) return reason;
-        if (const auto* gemm = std::get_if<GemmStep>(&kind)) {
-            const bool epilogue = gemm->bias || gemm->gelu || gemm->residual;
-            return gemm->padded_n == gemm->gemm.n || !epilogue ? "" : "no epilogue on padded columns";
-        }
-        if (const auto* norm = std::get_if<NormStep>(&kind))
-            return norm->pre_bias || norm->residual ? "its layer norm takes no residual" : "";
-        if (std::holds_alternative<Attention>(kind) || std::holds_alternative<AttentionScores>(kind) ||
-            std::holds_alternative<AttentionContext>(kind))
-            return "";
-        return fmt::format("has no {}", op_name(kind));
-    }
+std::unique_ptr<Computation> layer_norm(const LayerNorm& op, const Step&, Precision precision) {
+    return wrap(std::make_unique<cpu::Normalise>(op, precision),
+                [](const cpu::Normalise& p, OperandCursor in, void* workspace) {
+                    const void* x = in.next();
+                    const void* weight = in.next();
+                    const void* bias = in.next();
+                    p.run(x, weight, bias, in.next(), workspace);
+                });
+}
 
-    bool packs_weights() const override { return true; }
+std::unique_ptr<Computation> attention(const Attention& op, const Step&, Precision precision) {
+    return wrap(std::make_unique<cpu::CausalAttention>(op, precision),
+                [](const cpu::CausalAttention& p, OperandCursor in, void* workspace) {
+                    const void* qkv = in.next();
+                    p.run(qkv, in.next(), workspace);
+                });
+}
 
-    std::unique_ptr<Computation> make(const StepKind& kind, Precision precision) override {
-        using cpu::BatchedAttentionProduct;
-        if (const auto* gemm = std::get_if<GemmStep>(&kind))
-            return std::make_unique<MatmulComputation>(*gemm, precision);
-        if (const auto* norm = std::get_if<NormStep>(&kind))
-            return wrap(std::make_unique<cpu::Normalise>(norm->norm, precision),
-                        [](const cpu::Normalise& p, OperandCursor in, void* workspace) {
-                            const void* x = in.next();
-                            const void* weight = in.next();
-                            const void* bias = in.next();
-                            p.run(x, weight, bias, in.next(), workspace);
-                        });
-        if (const auto* attention = std::get_if<Attention>(&kind))
-            return wrap(std::make_unique<cpu::CausalAttention>(*attention, precision),
-                        [](const cpu::CausalAttention& p, OperandCursor in, void* workspace) {
-                            const void* qkv = in.next();
-                            p.run(qkv, in.next(), workspace);
-                        });
-        if (const auto* scores = std::get_if<AttentionScores>(&kind))
-            return wrap(std::make_unique<BatchedAttentionProduct>(BatchedAttentionProduct::Kind::scores, scores->shape,
-                                                                  precision, scores->upcast),
-                        [](const BatchedAttentionProduct& p, OperandCursor in, void* workspace) {
-                            const void* qkv = in.next();
-                            p.run(qkv, nullptr, in.next(), workspace);
-                        });
-        if (const auto* context = std::get_if<AttentionContext>(&kind))
-            return wrap(std::make_unique<BatchedAttentionProduct>(BatchedAttentionProduct::Kind::context,
-                                                                  context->shape, precision, false),
-                        [](const BatchedAttentionProduct& p, OperandCursor in, void* workspace) {
-                            const void* probabilities = in.next();
-                            const void* qkv = in.next();
-                            p.run(qkv, probabilities, in.next(), workspace);
-                        });
-        throw Unsupported(unsupported(kind, precision));
-    }
-};
+using cpu::BatchedAttentionProduct;
+
+std::unique_ptr<Computation> scores(const AttentionScores& op, const Step&, Precision precision) {
+    return wrap(std::make_unique<BatchedAttentionProduct>(BatchedAttentionProduct::Kind::scores, op.shape, precision,
+                                                          op.upcast),
+                [](const BatchedAttentionProduct& p, OperandCursor in, void* workspace) {
+                    const void* qkv = in.next();
+                    p.run(qkv, nullptr, in.next(), workspace);
+                });
+}
+
+std::unique_ptr<Computation> context(const AttentionContext& op, const Step&, Precision precision) {
+    return wrap(
+        std::make_unique<BatchedAttentionProduct>(BatchedAttentionProduct::Kind::context, op.shape, precision, false),
+        [](const BatchedAttentionProduct& p, OperandCursor in, void* workspace) {
+            const void* probabilities = in.next();
+            const void* qkv = in.next();
+            p.run(qkv, probabilities, in.next(), workspace);
+        });
+}
+
+std::string no_epilogue_on_padding(const Gemm&, const Step& step, Precision) {
+    return step.padded_columns == 0 || step.ops.size() == 1 ? "" : "no epilogue on padded columns";
+}
 
 }  // namespace
 
-std::unique_ptr<Provider> make_onednn(const ProviderContext&) { return std::make_unique<OneDnn>(); }
+std::unique_ptr<Provider> make_onednn(const ProviderContext&) {
+    return std::make_unique<Provider>(
+        Provider{.name = "onednn",
+                 .ops = {Computes<Gemm>{.absorbs = {{"bias"}, {"bias", "gelu"}, {"bias", "residual"}},
+                                        .why_not = no_epilogue_on_padding,
+                                        .make = matmul},
+                         Computes<LayerNorm>{.make = layer_norm}, Computes<Attention>{.make = attention},
+                         Computes<AttentionScores>{.make = scores}, Computes<AttentionContext>{.make = context}},
+                 .lacks = cpu::onednn_unsupported,
+                 .packs_weights = true});
+}
 
 }  // namespace kbench

@@ -1,19 +1,19 @@
 // Provider `reference`: the oracle as a provider, every element in plain fp64 loops. For small shapes and for doubts.
 #include "cpu/reference/reference.h"
 
-#include "bench/measure/evaluate.h"
 #include "bench/plan/data/convert.h"
 #include "bench/plan/provider.h"
+#include "models/ops/table.h"
 
 namespace kbench {
 namespace {
 
 class ReferenceComputation final : public Computation {
   public:
-    ReferenceComputation(StepKind kind, Precision precision) : kind_(std::move(kind)), precision_(precision) {}
+    ReferenceComputation(Step step, Precision precision) : step_(std::move(step)), precision_(precision) {}
     std::string implementation() const override { return "fp64 loops"; }
     void run(std::span<void* const> pointers, void*, void*) const override {
-        const std::vector<Operand> list = operands(kind_, precision_);
+        const std::vector<Operand> list = operands(step_, precision_);
         std::vector<reference::View> views;
         for (std::size_t i = 0; i < list.size(); ++i)
             views.push_back({pointers[i], list[i].type, list[i].rows, list[i].columns, list[i].stride});
@@ -22,7 +22,7 @@ class ReferenceComputation final : public Computation {
             std::vector<reference::Element> elements;
             for (std::int64_t r = 0; r < list[i].rows; ++r)
                 for (std::int64_t c = 0; c < list[i].columns; ++c) elements.push_back({r, c});
-            const std::vector<reference::Expected> expected = evaluate(kind_, i, views, elements);
+            const std::vector<reference::Expected> expected = reference::evaluate(step_, i, views, elements);
             std::vector<double> values(expected.size());
             for (std::size_t e = 0; e < expected.size(); ++e) values[e] = expected[e].value;
             for (std::int64_t r = 0; r < list[i].rows; ++r)
@@ -34,24 +34,23 @@ class ReferenceComputation final : public Computation {
     }
 
   private:
-    StepKind kind_;
+    Step step_;
     Precision precision_;
-};
-
-class Reference final : public Provider {
-  public:
-    std::string_view name() const override { return "reference"; }
-    bool on_request_only() const override { return true; }
-    std::string unsupported(const StepKind&, Precision precision) const override {
-        return precision == Precision::tf32 ? "tf32 is a format of GPU tensor cores" : "";
-    }
-    std::unique_ptr<Computation> make(const StepKind& kind, Precision precision) override {
-        return std::make_unique<ReferenceComputation>(kind, precision);
-    }
 };
 
 }  // namespace
 
-std::unique_ptr<Provider> make_reference(const ProviderContext&) { return std::make_unique<Reference>(); }
+/// Every kind has a reference, and so does whatever is fused to it.
+std::unique_ptr<Provider> make_reference(const ProviderContext&) {
+    Provider provider{.name = "reference", .ops = {}, .lacks = no_tf32, .on_request_only = true};
+    for (const OpKind* kind : op_kinds())
+        provider.ops.push_back({.kind = kind,
+                                .directions = {kind->directions.begin(), kind->directions.end()},
+                                .absorbs_anything = true,
+                                .make = [](const Step& step, Precision precision) {
+                                    return std::make_unique<ReferenceComputation>(step, precision);
+                                }});
+    return std::make_unique<Provider>(std::move(provider));
+}
 
 }  // namespace kbench

@@ -14,6 +14,7 @@
 #include "bench/plan/providers/cuda/cudnn_library.h"
 #include "models/base/error.h"
 #include "models/base/format.h"
+#include "models/ops/list.h"
 
 namespace kbench {
 namespace {
@@ -201,56 +202,51 @@ std::unique_ptr<Computation> softmax(const Softmax& op, Precision precision, Han
     return make_computation("cudnnSoftmaxForward", run, roundings);
 }
 
-std::string refusal(const Attention& op, Precision precision) {
+std::string no_such_attention(const Attention& op, const Step&, Precision) {
     const std::int64_t head_size = op.shape.head_size;
-    if (precision != Precision::fp16 && precision != Precision::bf16) return "its attention computes fp16 and bf16";
     // "d must be a multiple of 8, at most 256 on Hopper": cuDNN's documentation of scaled dot product attention.
     if (head_size % 8 != 0 || head_size > 256)
         return fmt::format("head size {}: its attention takes multiples of 8 up to 256", head_size);
     return "";
 }
-std::string refusal(const NormStep& step, Precision precision) {
-    if (step.pre_bias || step.residual || step.keep_sum) return "its layer norm adds nothing to what it normalises";
-    if (precision == Precision::fp64) return "its layer norm computes no fp64";
-    return "";
-}
-std::string refusal(const Softmax& op, Precision precision) {
+
+std::string no_such_softmax(const Softmax& op, const Step&, Precision precision) {
     if (scores_type(op.upcast, precision) != storage_type(precision))
         return "its softmax stores the type that it reads, and the scores are fp32";
     if (op.rows * op.width > std::numeric_limits<int>::max())
         return fmt::format("{} scores: its softmax takes less than 2^31", op.rows * op.width);
     return "";
 }
-template <class Kind>
-std::string refusal(const Kind& kind, Precision) {
-    return fmt::format("has no {}", op_name(kind));
+
+/// A row for `make(op, precision, handle)`; the handle is made with the first computation.
+template <OpStruct T>
+Computes<T> row(std::vector<Precision> precisions, std::string (*why_not)(const T&, const Step&, Precision),
+                std::unique_ptr<Computation> (*make)(const T&, Precision, Handle), std::shared_ptr<Handle> handle) {
+    return {.precisions = std::move(precisions),
+            .why_not =
+                [why_not](const T& op, const Step& step, Precision precision) {
+                    std::string reason = why_not != nullptr ? why_not(op, step, precision) : std::string();
+                    return reason.empty() ? cudnn_unavailable() : reason;
+                },
+            .make =
+                [make, handle](const T& op, const Step&, Precision precision) {
+                    if (*handle == nullptr) *handle = make_handle();
+                    return make(op, precision, *handle);
+                }};
 }
-
-class Cudnn final : public Provider {
-  public:
-    std::string_view name() const override { return "cudnn"; }
-    bool on_request_only() const override { return true; }
-    std::int64_t workspace_limit() const override { return workspace_limit_bytes; }
-
-    std::string unsupported(const StepKind& kind, Precision precision) const override {
-        std::string reason = std::visit([&](const auto& step) { return refusal(step, precision); }, kind);
-        return reason.empty() ? cudnn_unavailable() : reason;
-    }
-
-    std::unique_ptr<Computation> make(const StepKind& kind, Precision precision) override {
-        if (const std::string reason = unsupported(kind, precision); !reason.empty()) throw Unsupported(reason);
-        if (handle_ == nullptr) handle_ = make_handle();
-        if (const auto* op = std::get_if<Attention>(&kind)) return attention(*op, precision, handle_);
-        if (const auto* step = std::get_if<NormStep>(&kind)) return layer_norm(step->norm, precision, handle_);
-        return softmax(std::get<Softmax>(kind), precision, handle_);
-    }
-
-  private:
-    Handle handle_;  ///< from the first computation on
-};
 
 }  // namespace
 
-std::unique_ptr<Provider> make_cudnn(const ProviderContext&) { return std::make_unique<Cudnn>(); }
+std::unique_ptr<Provider> make_cudnn(const ProviderContext&) {
+    const auto handle = std::make_shared<Handle>();
+    using enum Precision;
+    return std::make_unique<Provider>(
+        Provider{.name = "cudnn",
+                 .ops = {row<Attention>({fp16, bf16}, no_such_attention, attention, handle),
+                         row<LayerNorm>({fp16, bf16, tf32, fp32}, nullptr, layer_norm, handle),
+                         row<Softmax>({fp16, bf16, tf32, fp32, fp64}, no_such_softmax, softmax, handle)},
+                 .on_request_only = true,
+                 .workspace_limit = workspace_limit_bytes});
+}
 
 }  // namespace kbench

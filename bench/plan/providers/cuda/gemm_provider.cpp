@@ -7,7 +7,7 @@
 #include "bench/plan/providers/cuda/weight_problem.h"
 #include "kernels/check.h"
 #include "kernels/gemm/cublaslt.h"
-#include "models/base/error.h"
+#include "models/ops/list.h"
 
 namespace kbench {
 namespace {
@@ -57,7 +57,7 @@ const std::byte* at(const void* base, std::int64_t element, DataType type) {
 
 /// What differs between the two libraries: how a GEMM is made, its workspace and its description.
 struct LtMaker {
-    cuda::AlgorithmCache* cache;
+    std::shared_ptr<cuda::AlgorithmCache> cache;
     cuda::LtGemm operator()(const GemmProblem& p) const { return {p, *cache, lt_workspace_limit}; }
 };
 struct CublasMaker {
@@ -177,79 +177,67 @@ class ContextComputation final : public ProductComputation<Product> {
     GemmProblem problem_;
 };
 
+/// Rows of attention's products, which both libraries compute alike.
 template <class Maker>
-std::unique_ptr<Computation> make_product(const StepKind& kind, Precision precision, const Maker& make) {
-    using Product = decltype(make(GemmProblem{}));
-    if (const auto* step = std::get_if<GemmStep>(&kind))
-        return std::make_unique<WeightComputation<Product>>(make(weight_problem(*step, precision)), step->bias);
-    if (const auto* scores = std::get_if<AttentionScores>(&kind)) {
-        const GemmProblem problem = scores_problem(*scores, precision);
-        return std::make_unique<ScoresComputation<Product>>(make(problem), *scores, problem);
-    }
-    const auto& context = std::get<AttentionContext>(kind);
-    const GemmProblem problem = context_problem(context, precision);
-    return std::make_unique<ContextComputation<Product>>(make(problem), context, problem);
+ProviderOp scores_row(Maker make) {
+    return Computes<AttentionScores>{.make = [make](const AttentionScores& op, const Step&, Precision precision) {
+        const GemmProblem problem = scores_problem(op, precision);
+        return std::make_unique<ScoresComputation<decltype(make(problem))>>(make(problem), op, problem);
+    }};
+}
+template <class Maker>
+ProviderOp context_row(Maker make) {
+    return Computes<AttentionContext>{.make = [make](const AttentionContext& op, const Step&, Precision precision) {
+        const GemmProblem problem = context_problem(op, precision);
+        return std::make_unique<ContextComputation<decltype(make(problem))>>(make(problem), op, problem);
+    }};
 }
 
-/// Empty for the products that both libraries compute.
-std::string not_a_product(const StepKind& kind) {
-    const bool product = std::holds_alternative<GemmStep>(kind) || std::holds_alternative<AttentionScores>(kind) ||
-                         std::holds_alternative<AttentionContext>(kind);
-    return product ? "" : fmt::format("has no {}", op_name(kind));
+/// A checkpoint keeps weights as [k, n]. Hopper's tensor cores read tf32 with k innermost only, so a copy as [n, k] can
+/// be faster there; which it is, is measured for each problem.
+std::unique_ptr<Computation> lt_gemm(const LtMaker& make, const Gemm& op, const Step& step, Precision precision) {
+    const GemmProblem plain = weight_problem(op, step, precision);
+    if (op.weight_transposed) return std::make_unique<WeightComputation<cuda::LtGemm>>(make(plain), plain.bias);
+    GemmProblem transposed = plain;
+    transposed.weight_transposed = true;
+    transposed.ld_w = plain.k;
+    cuda::LtGemm as_stored = make(plain), as_copied = make(transposed);
+    constexpr double worth_a_copy = 0.97;
+    if (as_copied.algorithm().median_us < worth_a_copy * as_stored.algorithm().median_us)
+        return std::make_unique<WeightComputation<cuda::LtGemm>>(std::move(as_copied), plain.bias, &plain);
+    return std::make_unique<WeightComputation<cuda::LtGemm>>(std::move(as_stored), plain.bias);
 }
-
-class CublasLt final : public Provider {
-  public:
-    explicit CublasLt(const ProviderContext& context) : cache_(context.algorithm_cache, context.retune) {}
-    std::string_view name() const override { return "cublaslt"; }
-    std::string unsupported(const StepKind& kind, Precision precision) const override {
-        if (std::string reason = not_a_product(kind); !reason.empty()) return reason;
-        const auto* step = std::get_if<GemmStep>(&kind);
-        if (step == nullptr) return "";
-        if (step->residual) return "its epilogue takes no residual";
-        if (precision == Precision::fp64 && (step->bias || step->gelu)) return "its fp64 has no epilogue";
-        return "";
-    }
-    std::unique_ptr<Computation> make(const StepKind& kind, Precision precision) override {
-        const LtMaker make_lt{&cache_};
-        const auto* step = std::get_if<GemmStep>(&kind);
-        if (step == nullptr || step->gemm.weight_transposed) return make_product(kind, precision, make_lt);
-        // A checkpoint keeps weights as [k, n]. Hopper's tensor cores read tf32 with k innermost only, so a copy as
-        // [n, k] can be faster there; which it is, is measured for each problem.
-        const GemmProblem plain = weight_problem(*step, precision);
-        GemmProblem transposed = plain;
-        transposed.weight_transposed = true;
-        transposed.ld_w = plain.k;
-        cuda::LtGemm as_stored = make_lt(plain), as_copied = make_lt(transposed);
-        constexpr double worth_a_copy = 0.97;
-        if (as_copied.algorithm().median_us < worth_a_copy * as_stored.algorithm().median_us)
-            return std::make_unique<WeightComputation<cuda::LtGemm>>(std::move(as_copied), step->bias, &plain);
-        return std::make_unique<WeightComputation<cuda::LtGemm>>(std::move(as_stored), step->bias);
-    }
-    std::int64_t workspace_limit() const override { return lt_workspace_limit; }
-    std::vector<std::string> warnings() const override { return cache_.warnings(); }
-
-  private:
-    cuda::AlgorithmCache cache_;
-};
-
-class Cublas final : public Provider {
-  public:
-    std::string_view name() const override { return "cublas"; }
-    std::string unsupported(const StepKind& kind, Precision) const override {
-        if (std::string reason = not_a_product(kind); !reason.empty()) return reason;
-        const auto* step = std::get_if<GemmStep>(&kind);
-        return step != nullptr && (step->bias || step->gelu || step->residual) ? "cuBLAS has no epilogue" : "";
-    }
-    std::int64_t workspace_limit() const override { return cuda::CublasGemm::workspace_bytes; }
-    std::unique_ptr<Computation> make(const StepKind& kind, Precision precision) override {
-        return make_product(kind, precision, CublasMaker{});
-    }
-};
 
 }  // namespace
 
-std::unique_ptr<Provider> make_cublaslt(const ProviderContext& context) { return std::make_unique<CublasLt>(context); }
-std::unique_ptr<Provider> make_cublas(const ProviderContext&) { return std::make_unique<Cublas>(); }
+std::unique_ptr<Provider> make_cublaslt(const ProviderContext& context) {
+    const auto cache = std::make_shared<cuda::AlgorithmCache>(context.algorithm_cache, context.retune);
+    const LtMaker make{cache};
+    const auto gemm = [make](const Gemm& op, const Step& step, Precision precision) {
+        return lt_gemm(make, op, step, precision);
+    };
+    return std::make_unique<Provider>(Provider{
+        .name = "cublaslt",
+        .ops = {Computes<Gemm>{.precisions = {Precision::fp16, Precision::bf16, Precision::tf32, Precision::fp32},
+                               .absorbs = {{"bias"}, {"bias", "gelu"}},
+                               .make = gemm},
+                Computes<Gemm>{.precisions = {Precision::fp64}, .make = gemm},  // whose kernels have no epilogue
+                scores_row(make), context_row(make)},
+        .workspace_limit = lt_workspace_limit,
+        .warnings = [cache] { return cache->warnings(); }});
+}
+
+std::unique_ptr<Provider> make_cublas(const ProviderContext&) {
+    const CublasMaker make;
+    return std::make_unique<Provider>(
+        Provider{.name = "cublas",
+                 .ops = {Computes<Gemm>{.make =
+                                            [make](const Gemm& op, const Step& step, Precision precision) {
+                                                return std::make_unique<WeightComputation<cuda::CublasGemm>>(
+                                                    make(weight_problem(op, step, precision)), false);
+                                            }},
+                         scores_row(make), context_row(make)},
+                 .workspace_limit = cuda::CublasGemm::workspace_bytes});
+}
 
 }  // namespace kbench

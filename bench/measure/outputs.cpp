@@ -1,5 +1,5 @@
 // Comparison and counting, in parallel over rows.
-#include "bench/measure/logits.h"
+#include "bench/measure/outputs.h"
 
 #include <fmt/format.h>
 
@@ -11,14 +11,14 @@
 
 namespace kbench {
 
-Logits Logits::download(const Plan& plan, Backend& backend, std::int64_t most_bytes) {
-    const Operand& all = plan.logits_operand();
+OutputRows OutputRows::download(const Plan& plan, TensorId id, Backend& backend, std::int64_t most_bytes) {
+    const Operand& all = plan.operand(id);
     const std::int64_t row_bytes = all.stride * static_cast<std::int64_t>(size_of(all.type));
     const std::int64_t every = (all.rows * row_bytes + most_bytes - 1) / most_bytes;
     Operand kept = all;
     kept.rows = kept.allocated_rows = (all.rows + every - 1) / every;
     std::vector<std::byte> bytes(static_cast<std::size_t>(kept.bytes()));
-    const auto* device = static_cast<const std::byte*>(plan.logits());
+    const auto* device = static_cast<const std::byte*>(plan.address(id));
     if (every == 1) {
         backend.download(bytes.data(), device, bytes.size());
     } else {
@@ -26,19 +26,27 @@ Logits Logits::download(const Plan& plan, Backend& backend, std::int64_t most_by
             backend.download(bytes.data() + row * row_bytes, device + row * every * row_bytes,
                              static_cast<std::size_t>(row_bytes));
     }
-    return {kept, std::move(bytes), every};
+    return {plan.model().tensors[id].name, kept, std::move(bytes), every};
 }
 
-std::int64_t count_not_finite_logits(const Plan& plan, Backend& backend) {
+std::int64_t count_not_finite(const Plan& plan, TensorId id, Backend& backend) {
     std::int64_t count = 0;
-    visit_rows(backend, plan.logits(), plan.logits_operand(),
+    visit_rows(backend, plan.address(id), plan.operand(id),
                [&](const reference::View& slab, std::int64_t) { count += count_not_finite(slab); });
     return count;
 }
 
-reference::View Logits::view() const { return {bytes_.data(), kept_.type, kept_.rows, kept_.columns, kept_.stride}; }
+std::int64_t output_bytes(const Model& model, const Layout& layout) {
+    std::int64_t bytes = 0;
+    for (const TensorId id : model.outputs) bytes += layout.places[id].operand.bytes();
+    return bytes;
+}
 
-std::string Logits::difference(const Logits& other) const {
+reference::View OutputRows::view() const {
+    return {bytes_.data(), kept_.type, kept_.rows, kept_.columns, kept_.stride};
+}
+
+std::string OutputRows::difference(const OutputRows& other) const {
     const reference::View a = view(), b = other.view();
     const std::size_t element_bytes = size_of(kept_.type);
     const std::size_t row_bytes = static_cast<std::size_t>(kept_.stride) * element_bytes;
@@ -57,8 +65,8 @@ std::string Logits::difference(const Logits& other) const {
     }
     if (first_row == a.rows) return "";
     const std::string compared = every_ == 1 ? std::string() : fmt::format(" (one row of {} was compared)", every_);
-    return fmt::format("{} of {} logits{} differ between forwards of the same input, by up to {:.3g}, first at row {}",
-                       differing, count(), compared, largest, first_row * every_);
+    return fmt::format("{} of {} {}{} differ between forwards of the same input, by up to {:.3g}, first at row {}",
+                       differing, count(), name_, compared, largest, first_row * every_);
 }
 
 }  // namespace kbench

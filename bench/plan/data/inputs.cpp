@@ -1,0 +1,59 @@
+// See inputs.h.
+#include "bench/plan/data/inputs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "bench/plan/data/convert.h"
+#include "bench/plan/data/npy.h"
+#include "bench/plan/data/random.h"
+#include "bench/plan/data/tokens.h"
+#include "models/base/error.h"
+
+namespace kbench {
+namespace {
+
+void read_numbers(const Tensor& tensor, const std::filesystem::path& file, DataType type, std::byte* out) {
+    const FloatArray array = read_npy_floats(file);
+    const auto count = static_cast<std::int64_t>(array.values.size());
+    if (count != tensor.elements())
+        throw UsageError(
+            fmt::format("{}: {} numbers; {} has {}", file.string(), count, tensor.name, tensor.elements()));
+    for (std::int64_t i = 0; i < count; ++i)
+        if (const double value = array.values[static_cast<std::size_t>(i)]; !std::isfinite(value))
+            throw UsageError(fmt::format("{}: number {} is {}; it should be finite", file.string(), i, value));
+    convert(DataType::fp64, array.values.data(), type, out, count);
+}
+
+}  // namespace
+
+void check_names(const Model& model, const std::vector<TensorId>& ids, const FilesByName& files,
+                 std::string_view option) {
+    for (const auto& [name, file] : files) {
+        std::string names;
+        for (const TensorId id : ids) names += (names.empty() ? "" : ", ") + model.tensors[id].name;
+        const auto is_it = [&, &wanted = name](TensorId id) { return model.tensors[id].name == wanted; };
+        if (std::ranges::none_of(ids, is_it))
+            throw UsageError(
+                fmt::format("{} {}={}: {} has no such; it has {}", option, name, file.string(), model.name, names));
+    }
+}
+
+std::vector<std::byte> input_bytes(const Tensor& tensor, const Operand& operand, const std::filesystem::path& file,
+                                   std::uint64_t seed) {
+    std::vector<std::byte> bytes(static_cast<std::size_t>(operand.bytes()));
+    if (file.empty()) {
+        fill_random(tensor, seed, operand.type, bytes.data(), tensor.columns());
+    } else if (operand.type == DataType::int32) {
+        const std::vector<std::int32_t> tokens =
+            read_tokens(file, tensor.rows(), tensor.columns(), tensor.contents.bound);
+        std::ranges::copy(std::as_bytes(std::span(tokens)), bytes.begin());
+    } else {
+        read_numbers(tensor, file, operand.type, bytes.data());
+    }
+    return bytes;
+}
+
+}  // namespace kbench

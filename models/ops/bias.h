@@ -1,0 +1,27 @@
+// A bias, added to each row.
+#pragma once
+
+#include "kbench/op.h"
+
+namespace kbench {
+
+/// y[r, c] = x[r, c] + bias[c]. in: x [rows, width], bias [width]; out: y [rows, width].
+struct BiasAdd {
+    static constexpr std::string_view kind = "bias", what = "bias added to each row";
+    static constexpr std::string_view example = "r1024w3840";
+    static constexpr Direction directions[] = {Direction::fwd};
+
+    std::int64_t rows, width;
+    bool operator==(const BiasAdd&) const = default;
+
+    static BiasAdd parse(ShapeText& shape) { return on(shape.size('r'), shape.size('w')); }
+    static BiasAdd on(std::int64_t rows, std::int64_t columns) { return {rows, columns}; }
+    std::string text() const { return shape_text({{'r', rows}, {'w', width}}); }
+    std::vector<OperandSpec> operands(Direction) const {
+        return {input("x", rows, width), weight("bias", width), output("out", rows, width)};
+    }
+    static RoofUnit unit(Direction) { return RoofUnit::plain; }
+    Work work(Direction) const { return {static_cast<double>(rows) * static_cast<double>(width)}; }
+};
+
+}  // namespace kbench

@@ -1,0 +1,34 @@
+// kbench's own op kinds: the one list. A kind is its file in this folder, its include here and its place below.
+#pragma once
+
+#include "models/ops/attention.h"
+#include "models/ops/attention_context.h"
+#include "models/ops/attention_scores.h"
+#include "models/ops/bias.h"
+#include "models/ops/embedding.h"
+#include "models/ops/gelu.h"
+#include "models/ops/gemm.h"
+#include "models/ops/layernorm.h"
+#include "models/ops/residual.h"
+#include "models/ops/scale_mask.h"
+#include "models/ops/softmax.h"
+
+namespace kbench {
+
+template <OpStruct... T>
+struct OpList {};
+
+/// In the order in which tables show them.
+using BuiltInOps = OpList<Embedding,        //
+                          LayerNorm,        //
+                          Gemm,             //
+                          BiasAdd,          //
+                          Gelu,             //
+                          ResidualAdd,      //
+                          Attention,        //
+                          AttentionScores,  //
+                          ScaleMask,        //
+                          Softmax,          //
+                          AttentionContext>;
+
+}  // namespace kbench

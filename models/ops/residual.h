@@ -1,0 +1,27 @@
+// The addition of the residual stream.
+#pragma once
+
+#include "kbench/op.h"
+
+namespace kbench {
+
+/// y = x + residual. in: x, residual; out: y, all [rows, width].
+struct ResidualAdd {
+    static constexpr std::string_view kind = "residual", what = "addition of the residual stream";
+    static constexpr std::string_view example = "r1024w1280";
+    static constexpr Direction directions[] = {Direction::fwd};
+
+    std::int64_t rows, width;
+    bool operator==(const ResidualAdd&) const = default;
+
+    static ResidualAdd parse(ShapeText& shape) { return on(shape.size('r'), shape.size('w')); }
+    static ResidualAdd on(std::int64_t rows, std::int64_t columns) { return {rows, columns}; }
+    std::string text() const { return shape_text({{'r', rows}, {'w', width}}); }
+    std::vector<OperandSpec> operands(Direction) const {
+        return {input("x", rows, width), input("residual", rows, width), output("out", rows, width)};
+    }
+    static RoofUnit unit(Direction) { return RoofUnit::plain; }
+    Work work(Direction) const { return {static_cast<double>(rows) * static_cast<double>(width)}; }
+};
+
+}  // namespace kbench

@@ -1,0 +1,36 @@
+// The scale and the causal mask of unfused attention, in place.
+#pragma once
+
+#include "models/ops/attention_shape.h"
+
+namespace kbench {
+
+/// scores[i, j] = scale * scores[i, j] where j <= i (i counted within its head), minus infinity elsewhere. In place.
+/// in: scores [batch * heads * seq, seq]; out: the same.
+struct ScaleMask {
+    static constexpr std::string_view kind = "scale_mask", what = "scale and causal mask (unfused attention)";
+    static constexpr std::string_view example = "b1h20s1024d64[+upcast]";
+    static constexpr Direction directions[] = {Direction::fwd};
+
+    AttentionShape shape;
+    double scale;
+    bool upcast;
+    bool operator==(const ScaleMask&) const = default;
+
+    /// Scaled by -1, which leaves the size of data alone that it works on in place again and again.
+    static ScaleMask parse(ShapeText& text) {
+        const AttentionShape shape = AttentionShape::parse(text);
+        return {shape, -1, text.suffix("upcast")};
+    }
+    std::string text() const { return shape.text() + (upcast ? "+upcast" : ""); }
+    std::vector<OperandSpec> operands(Direction) const {
+        OperandSpec scores = shape.scores("scores", OperandUse::in_place, upcast);
+        scores.read = Part{static_cast<double>(scores.rows), 0, scores.columns,
+                           shape.causal_pairs() / (shape.queries() * static_cast<double>(shape.seq))};
+        return {scores};
+    }
+    static RoofUnit unit(Direction) { return RoofUnit::plain; }
+    Work work(Direction) const { return {shape.causal_pairs()}; }
+};
+
+}  // namespace kbench

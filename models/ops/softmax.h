@@ -1,0 +1,32 @@
+// The row-wise softmax of unfused attention.
+#pragma once
+
+#include "kbench/op.h"
+
+namespace kbench {
+
+/// Row-wise softmax of masked scores. in: scores [rows, width] (fp32 when `upcast`); out: probabilities [rows, width].
+struct Softmax {
+    static constexpr std::string_view kind = "softmax", what = "row-wise softmax (unfused attention)";
+    static constexpr std::string_view example = "r20480w1024";
+    static constexpr Direction directions[] = {Direction::fwd};
+
+    std::int64_t rows, width;
+    bool upcast;
+    bool operator==(const Softmax&) const = default;
+
+    static Softmax parse(ShapeText& shape) { return {shape.size('r'), shape.size('w'), false}; }
+    std::string text() const { return shape_text({{'r', rows}, {'w', width}}); }
+    std::vector<OperandSpec> operands(Direction) const {
+        OperandSpec scores = input("scores", rows, width), probabilities = output("probabilities", rows, width);
+        scores.scores = probabilities.scores = true;
+        scores.contents = {Contents::Kind::causal, 1, width};
+        if (upcast) scores.element = ElementType::at_least_fp32;
+        return {scores, probabilities};
+    }
+    static RoofUnit unit(Direction) { return RoofUnit::plain; }
+    /// Minus the maximum, exp, add to the sum, divide.
+    Work work(Direction) const { return {4 * static_cast<double>(rows) * static_cast<double>(width)}; }
+};
+
+}  // namespace kbench

@@ -1,0 +1,82 @@
+// Operands, names and padding of a step, from what its ops say of themselves.
+#include "kbench/step.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace kbench {
+namespace {
+
+Operand placed(const OperandSpec& spec, std::string name, Precision precision) {
+    return {std::move(name), spec.use,     data_type(spec.element, precision), spec.rows, spec.columns, spec.columns,
+            spec.rows,       spec.contents};
+}
+
+bool is_made(const OperandSpec& spec) { return spec.use == OperandUse::output || spec.use == OperandUse::in_place; }
+
+/// The one array that an op of a fused step hands on.
+const OperandSpec& made_by(const std::vector<OperandSpec>& specs) { return *std::ranges::find_if(specs, is_made); }
+
+bool is_name_of_head(const Step& step, std::string_view name) {
+    const std::vector<OperandSpec> specs = step.head_op().operands(step.direction);
+    return std::ranges::any_of(specs, [&](const OperandSpec& spec) { return spec.name == name; });
+}
+
+}  // namespace
+
+bool Step::absorbs(std::string_view kind) const {
+    for (std::size_t i = 0; i < ops.size(); ++i)
+        if (i != head && name(ops[i]) == kind) return true;
+    return false;
+}
+
+std::vector<Operand> operands(const Step& step, Precision precision) {
+    std::vector<Operand> read, left;
+    for (std::size_t i = 0; i < step.ops.size(); ++i) {
+        const std::vector<OperandSpec> specs = step.ops[i].operands(step.direction);
+        bool carried = i > 0;  // the first of what an op behind another reads is what that one made
+        for (const OperandSpec& spec : specs) {
+            if (spec.use == OperandUse::output) continue;
+            if (std::exchange(carried, false)) continue;
+            const bool taken = i < step.head && is_name_of_head(step, spec.name) && spec.use == OperandUse::weight;
+            Operand operand = placed(spec, fmt::format("{}{}", taken ? "pre_" : "", spec.name), precision);
+            if (spec.rows_are_columns && step.padded_columns > 0) operand.allocated_rows = step.padded_columns;
+            read.push_back(std::move(operand));
+        }
+        const bool last = i + 1 == step.ops.size();
+        if (last)
+            for (const OperandSpec& spec : specs)
+                if (spec.use == OperandUse::output) left.push_back(placed(spec, std::string(spec.name), precision));
+        if (!last && std::ranges::find(step.kept, i) != step.kept.end())
+            left.push_back(placed(made_by(specs), "sum", precision));
+    }
+    if (step.padded_columns > 0) left.back().stride = step.padded_columns;
+    read.insert(read.end(), std::make_move_iterator(left.begin()), std::make_move_iterator(left.end()));
+    return read;
+}
+
+std::string shape_text(const Step& step) {
+    std::string text = step.head_op().text();
+    for (std::size_t i = 0; i < step.ops.size(); ++i)
+        if (i != step.head) text += fmt::format("+{}", name(step.ops[i]));
+    if (padding_flops(step) > 0)
+        text += fmt::format("+pad{}", step.padded_columns - made_by(step.head_op().operands(step.direction)).columns);
+    return text;
+}
+
+double padding_flops(const Step& step) {
+    if (step.padded_columns == 0) return 0;
+    const auto columns = static_cast<double>(made_by(step.head_op().operands(step.direction)).columns);
+    return step.head_op().work(step.direction).matrix_flops / columns *
+           (static_cast<double>(step.padded_columns) - columns);
+}
+
+double matrix_flops(const Step& step) {
+    double flops = padding_flops(step);
+    for (const Op& op : step.ops) flops += op.work(step.direction).matrix_flops;
+    return flops;
+}
+
+}  // namespace kbench
