@@ -36,8 +36,8 @@ constexpr std::array<LineInfo, line_count> line_infos{{
 constexpr double sector_bytes = 32;
 constexpr double issues_per_cycle = 4;  // one for each of an SM's four schedulers, since Volta
 
-/// Whether tensor cores do most of the step's FLOPs: as its kind says; of kinds that this kbench does not know, as their
-/// products do.
+/// Whether tensor cores do most of the step's FLOPs: as its kind says; of kinds that this kbench does not know, as
+/// their products do.
 bool is_matrix_product(const StepResult& step) {
     const OpKind* kind = find_op_kind(step.op);
     return kind != nullptr ? kind->unit(step.direction) == RoofUnit::matrix : step.matrix_flops > 0;

@@ -5,8 +5,8 @@
 #include <functional>
 
 #include "bench/device/backend.h"
-#include "kbench/step.h"
 #include "cpu/reference/reference.h"
+#include "kbench/step.h"
 
 namespace kbench {
 

@@ -24,7 +24,7 @@ constexpr std::string_view name(CacheState state) { return cache_state_names[sta
 struct AskedProblem {
     std::string op, shape;
     std::optional<Step> problem;  ///< nothing where kbench has no such op
-    std::string reason;              ///< why it cannot be run whoever computes it; empty when it can
+    std::string reason;           ///< why it cannot be run whoever computes it; empty when it can
 };
 
 struct MicroCase {
@@ -55,15 +55,13 @@ std::vector<AskedProblem> model_problems(std::string_view model, std::span<const
 
 /// Every combination. `names` of providers: all of them, whether they compute an op or not; empty: those that compute
 /// the problem in one precision at least and need no request.
-std::vector<MicroCase> make_cases(std::span<const AskedProblem> problems,
-                                  const Providers& providers,
+std::vector<MicroCase> make_cases(std::span<const AskedProblem> problems, const Providers& providers,
                                   std::span<const std::string> names, std::span<const Precision> precisions,
                                   std::span<const CacheState> caches);
 
 /// The steps of a model of make_problem_model, each computing one run of `ops_a_run` ops. Throws Unsupported with the
 /// reason where `provider` does not compute all of a run in one step.
 std::vector<AssignedStep> assign_problem(const Model& model, std::size_t ops_a_run, std::string_view provider,
-                                         Precision precision, const Providers& providers,
-                                         std::int64_t column_multiple);
+                                         Precision precision, const Providers& providers, std::int64_t column_multiple);
 
 }  // namespace kbench

@@ -34,19 +34,21 @@ std::vector<Pattern> all_patterns() {
     return list;
 }
 
-/// How often each tensor is read, the model's outputs once more by whoever wants them.
+/// How often each tensor is read by ops.
 std::vector<int> count_readers(const Model& model) {
     std::vector<int> readers(model.tensors.size(), 0);
     for (const OpNode& node : model.ops)
         for (const TensorId id : node.inputs) ++readers[id];
-    for (const TensorId id : model.outputs) ++readers[id];
     return readers;
 }
 
 class Matcher {
   public:
     Matcher(const Model& model, std::int64_t column_multiple)
-        : model_(model), readers_(count_readers(model)), column_multiple_(column_multiple) {}
+        : model_(model), readers_in_model_(count_readers(model)), column_multiple_(column_multiple) {
+        readers_ = readers_in_model_;
+        for (const TensorId id : model.outputs) ++readers_[id];  // whoever wants them
+    }
 
     /// The step of `pattern` at op `first`, or nothing when the ops there are others or feed anyone else.
     std::optional<StepOfModel> match(const Pattern& pattern, std::size_t first) const {
@@ -98,7 +100,9 @@ class Matcher {
             if (last && !works_in_place(node)) left.insert(left.end(), node.outputs.begin(), node.outputs.end());
         }
         made.tensors.insert(made.tensors.end(), left.begin(), left.end());
-        made.step.padded_columns = padded_columns(made.step.head_op(), made.step.direction, column_multiple_);
+        // Whoever reads an output takes its rows to lie side by side, and what is fused to it knows no padding.
+        if (count == 1 && readers_in_model_[model_.ops[first].outputs[0]] == 0)
+            made.step.padded_columns = padded_columns(made.step.head_op(), made.step.direction, column_multiple_);
         return made;
     }
 
@@ -108,7 +112,7 @@ class Matcher {
     }
 
     const Model& model_;
-    std::vector<int> readers_;
+    std::vector<int> readers_in_model_, readers_;
     std::int64_t column_multiple_;
 };
 

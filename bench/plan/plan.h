@@ -71,7 +71,6 @@ class Plan {
     const Operand& operand(TensorId id) const { return layout_.places[id].operand; }
 
   private:
-
     const Model* model_;
     Precision precision_;
     std::vector<PlannedStep> steps_;

@@ -1,7 +1,8 @@
 // A layer norm for the CPU, in plain C++: rows are spread over the cores. Registered below as provider `mine`.
-#include <cmath>
+#include <kbench/kernel.h>
+#include <kbench/ops/layernorm.h>
 
-#include "bench/plan/user_kernel.h"
+#include <cmath>
 
 namespace {
 
@@ -33,21 +34,18 @@ void run(const kbench::LayerNorm& norm, kbench::OperandCursor operands) {
     layer_norm(x, weight, bias, out, norm.rows, norm.width, norm.epsilon);
 }
 
-const bool registered = kbench::register_kernel<kbench::NormStep>({
+const bool registered = kbench::register_kernel<kbench::LayerNorm>({
     .name = "mine",
     .backend = kbench::BackendKind::cpu,
-    .what = "layer norm in plain C++",
+    .what = "layer norm and SwiGLU in plain C++",
     .precisions = {kbench::Precision::fp32, kbench::Precision::fp64},
     .run =
-        [](const kbench::NormStep& step, kbench::Precision precision, kbench::OperandCursor operands, void*, void*) {
-            if (precision == kbench::Precision::fp64)
-                run<double>(step.norm, operands);
+        [](const kbench::LayerNorm& norm, const kbench::KernelCall& call) {
+            if (call.precision == kbench::Precision::fp64)
+                run<double>(norm, call.operands);
             else
-                run<float>(step.norm, operands);
+                run<float>(norm, call.operands);
         },
-    .unsupported = [](const kbench::NormStep& step, kbench::Precision) -> std::string {
-        return step.pre_bias || step.residual ? "adds nothing before its layer norm" : "";
-    },
 });
 
 }  // namespace

@@ -1,8 +1,10 @@
 // A layer norm for the GPU: one warp a row, four rows a block. Registered below as provider `mine`.
 #include <cuda_fp16.h>
 
-#include "bench/plan/user_kernel.h"
-#include "kernels/check.h"
+#include <kbench/kernel.h>
+#include <kbench/ops/layernorm.h>
+
+#include <stdexcept>
 
 namespace {
 
@@ -46,25 +48,22 @@ void launch(const kbench::LayerNorm& norm, kbench::OperandCursor operands, void*
     const auto blocks = static_cast<unsigned>((norm.rows + rows_per_block - 1) / rows_per_block);
     my_layer_norm<<<blocks, dim3(warp, rows_per_block), 0, static_cast<cudaStream_t>(stream)>>>(
         x, weight, bias, out, norm.rows, static_cast<int>(norm.width), static_cast<float>(norm.epsilon));
-    KBENCH_CUDA_LAUNCHED("my_layer_norm");
+    if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess)
+        throw std::runtime_error(cudaGetErrorString(error));
 }
 
-const bool registered = kbench::register_kernel<kbench::NormStep>({
+const bool registered = kbench::register_kernel<kbench::LayerNorm>({
     .name = "mine",
     .backend = kbench::BackendKind::cuda,
-    .what = "layer norm, one warp a row",
+    .what = "layer norm and SwiGLU, plain CUDA",
     .precisions = {kbench::Precision::fp16, kbench::Precision::fp32},
     .run =
-        [](const kbench::NormStep& step, kbench::Precision precision, kbench::OperandCursor operands, void*,
-           void* stream) {
-            if (precision == kbench::Precision::fp16)
-                launch<__half>(step.norm, operands, stream);
+        [](const kbench::LayerNorm& norm, const kbench::KernelCall& call) {
+            if (call.precision == kbench::Precision::fp16)
+                launch<__half>(norm, call.operands, call.stream);
             else
-                launch<float>(step.norm, operands, stream);
+                launch<float>(norm, call.operands, call.stream);
         },
-    .unsupported = [](const kbench::NormStep& step, kbench::Precision) -> std::string {
-        return step.pre_bias || step.residual ? "adds nothing before its layer norm" : "";
-    },
 });
 
 }  // namespace

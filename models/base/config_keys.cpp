@@ -72,6 +72,16 @@ std::int64_t ConfigKeys::integer_or(const char* key, std::int64_t otherwise) con
     return value != nullptr ? Document::integer(*this, key, *value) : otherwise;
 }
 
+std::vector<std::int64_t> ConfigKeys::required_integers(const char* key, std::size_t least, const char* needed) const {
+    const Json* value = document_->find(key);
+    if (value == nullptr) fail(fmt::format("key '{}' is missing; {}", key, needed));
+    if (!value->is_array() || value->size() < least)
+        Document::wrong(*this, key, *value, fmt::format("a list of at least {} integers", least));
+    std::vector<std::int64_t> numbers;
+    for (const Json& element : *value) numbers.push_back(Document::integer(*this, key, element));
+    return numbers;
+}
+
 double ConfigKeys::number_or(const char* key, double otherwise) const {
     const Json* value = document_->find(key);
     if (value == nullptr) return otherwise;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace kbench {
 
@@ -22,6 +23,8 @@ class ConfigKeys {
     /// `needed` ends the error where the key is missing: what such a file needs.
     std::int64_t required_integer(const char* key, const char* needed) const;
     std::int64_t integer_or(const char* key, std::int64_t otherwise) const;
+    /// A list of at least `least`.
+    std::vector<std::int64_t> required_integers(const char* key, std::size_t least, const char* needed) const;
     double number_or(const char* key, double otherwise) const;
     bool flag_or(const char* key, bool otherwise) const;
     std::string text_or(const char* key, const std::string& otherwise) const;

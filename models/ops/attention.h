@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "models/ops/attention_shape.h"
+#include "kbench/attention_shape.h"
 
 namespace kbench {
 

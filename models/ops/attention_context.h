@@ -1,7 +1,7 @@
 // Probabilities times v: the second product of unfused attention.
 #pragma once
 
-#include "models/ops/attention_shape.h"
+#include "kbench/attention_shape.h"
 
 namespace kbench {
 

@@ -1,7 +1,7 @@
 // q k^T of every head: the first product of unfused attention.
 #pragma once
 
-#include "models/ops/attention_shape.h"
+#include "kbench/attention_shape.h"
 
 namespace kbench {
 

@@ -1,7 +1,7 @@
 // The scale and the causal mask of unfused attention, in place.
 #pragma once
 
-#include "models/ops/attention_shape.h"
+#include "kbench/attention_shape.h"
 
 namespace kbench {
 

@@ -311,9 +311,9 @@ class CudaBackend final : public Backend {
     void name_ranges() {
         range_names_.clear();
         for (const PlannedStep& planned : plan_->steps())
-            range_names_.emplace_back(plan_->model().ops[planned.naming_op].layer,
-                                      fmt::format("{} {} {}", op_name(planned.step), shape_text(planned.step),
-                                                  planned.provider->name));
+            range_names_.emplace_back(
+                plan_->model().ops[planned.naming_op].layer,
+                fmt::format("{} {} {}", op_name(planned.step), shape_text(planned.step), planned.provider->name));
     }
 
     std::vector<cuda::CapturedWork> work_by_step() {
