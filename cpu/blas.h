@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "models/base/precision.h"
-#include "models/ops/list.h"
+#include "models/ops/attention.h"
+#include "models/ops/gemm.h"
 
 namespace kbench::cpu {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "kernels/check.h"
-#include "kernels/native.h"
+#include "kernels/elementwise.h"
 #include "kernels/types.cuh"
 
 namespace kbench::cuda {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "kernels/check.h"
-#include "kernels/native.h"
+#include "kernels/embedding.h"
 #include "kernels/types.cuh"
 
 namespace kbench::cuda {

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "kernels/check.h"
-#include "kernels/native.h"
 #include "kernels/row.cuh"
+#include "kernels/softmax.h"
 #include "kernels/types.cuh"
 
 namespace kbench::cuda {

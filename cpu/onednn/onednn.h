@@ -8,7 +8,9 @@
 #include <string>
 
 #include "models/base/precision.h"
-#include "models/ops/list.h"
+#include "models/ops/attention.h"
+#include "models/ops/gemm.h"
+#include "models/ops/layernorm.h"
 
 namespace kbench::cpu {
 
@@ -40,7 +42,7 @@ class Matmul {
     std::unique_ptr<State> state_;
 };
 
-/// Layer norm through oneDNN's primitive; arrays as in models/op.h.
+/// Layer norm through oneDNN's primitive; arrays as in models/ops/.
 class Normalise {
   public:
     Normalise(const LayerNorm& norm, Precision precision);

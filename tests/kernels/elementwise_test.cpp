@@ -1,7 +1,7 @@
 // Bias, GELU and residual addition against the reference.
 #include <limits>
 
-#include "kernels/native.h"
+#include "kernels/elementwise.h"
 #include "tests/kernels/device_matrix.h"
 
 namespace kbench::test {

@@ -1,7 +1,7 @@
 // Token and position embedding against the reference.
 #include <random>
 
-#include "kernels/native.h"
+#include "kernels/embedding.h"
 #include "tests/kernels/device_matrix.h"
 
 namespace kbench::test {

@@ -3,7 +3,7 @@
 #include <limits>
 #include <tuple>
 
-#include "kernels/native.h"
+#include "kernels/softmax.h"
 #include "models/base/error.h"
 #include "tests/kernels/device_matrix.h"
 

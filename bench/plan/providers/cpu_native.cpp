@@ -1,6 +1,9 @@
 // Provider `native` on the CPU: kbench's own vector loops for the memory-bound steps.
 #include "bench/plan/provider.h"
-#include "cpu/native.h"
+#include "cpu/native/elementwise.h"
+#include "cpu/native/embedding.h"
+#include "cpu/native/layernorm.h"
+#include "cpu/native/softmax.h"
 #include "models/ops/list.h"
 
 namespace kbench {

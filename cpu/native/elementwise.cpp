@@ -1,0 +1,59 @@
+// Rows, or chunks where rows do not matter, are shared among OpenMP threads; each is one vectorised call.
+#include "cpu/native/elementwise.h"
+
+#include <algorithm>
+
+#include "cpu/vector.h"
+
+namespace kbench::cpu {
+namespace {
+
+/// Elements a thread takes at a time where rows do not matter: long enough for the call, short enough to share.
+constexpr std::int64_t chunk = 4096;
+
+template <bool has_bias, bool has_gelu, class T>
+void bias_gelu_row(std::int64_t width, const T* x, const T* bias, T* out) {
+#pragma omp simd
+    for (std::int64_t c = 0; c < width; ++c) {
+        Compute<T> value = load(x[c]);
+        if constexpr (has_bias) value += load(bias[c]);
+        if constexpr (has_gelu) value = gelu_vector(value);
+        store(out[c], value);
+    }
+}
+
+}  // namespace
+
+void bias_gelu(DataType type, std::int64_t rows, std::int64_t width, const void* x, const void* bias, bool gelu,
+               void* out) {
+    with_element(type, [&]<class T>(T) {
+#pragma omp parallel for schedule(static)
+        for (std::int64_t row = 0; row < rows; ++row) {
+            const T* from = static_cast<const T*>(x) + row * width;
+            const T* b = static_cast<const T*>(bias);
+            T* to = static_cast<T*>(out) + row * width;
+            if (b && gelu) vectorised([=] { bias_gelu_row<true, true>(width, from, b, to); });
+            if (b && !gelu) vectorised([=] { bias_gelu_row<true, false>(width, from, b, to); });
+            if (!b && gelu) vectorised([=] { bias_gelu_row<false, true>(width, from, b, to); });
+            if (!b && !gelu) vectorised([=] { bias_gelu_row<false, false>(width, from, b, to); });
+        }
+    });
+}
+
+void residual_add(DataType type, std::int64_t count, const void* x, const void* residual, void* out) {
+    with_element(type, [&]<class T>(T) {
+#pragma omp parallel for schedule(static)
+        for (std::int64_t begin = 0; begin < count; begin += chunk) {
+            const std::int64_t size = std::min(chunk, count - begin);
+            const T* a = static_cast<const T*>(x) + begin;
+            const T* b = static_cast<const T*>(residual) + begin;
+            T* to = static_cast<T*>(out) + begin;
+            vectorised([=] {
+#pragma omp simd
+                for (std::int64_t i = 0; i < size; ++i) store(to[i], load(a[i]) + load(b[i]));
+            });
+        }
+    });
+}
+
+}  // namespace kbench::cpu

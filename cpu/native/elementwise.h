@@ -1,0 +1,16 @@
+// Bias, GELU and residual addition on the CPU, for every stored type. Arithmetic in fp32 (fp64 for fp64); shapes as in
+// models/ops/; nothing allocates.
+#pragma once
+
+#include <cstdint>
+
+#include "models/base/precision.h"
+
+namespace kbench::cpu {
+
+/// out = x + bias, then GELU when `gelu`; bias may be null; in place allowed.
+void bias_gelu(DataType type, std::int64_t rows, std::int64_t width, const void* x, const void* bias, bool gelu,
+               void* out);
+void residual_add(DataType type, std::int64_t count, const void* x, const void* residual, void* out);
+
+}  // namespace kbench::cpu

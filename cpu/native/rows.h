@@ -1,0 +1,37 @@
+// What the loops over rows share: the next row is asked for early, and a row is summed up in vectors.
+// Internal to cpu/native/; all of it is inlined into the calls of `vectorised`.
+#pragma once
+
+#include <cstdint>
+
+namespace kbench::cpu {
+
+/// Asks for a row before its turn; into L2, as L1 is full of the current row.
+template <class T>
+void prefetch(std::int64_t width, const T* row) {
+    constexpr std::int64_t cache_line = 64 / sizeof(T);
+    for (std::int64_t c = 0; c < width; c += cache_line) __builtin_prefetch(row + c, 0, 2);
+}
+
+/// The sum of term(c) for c in [0, width), in 256 bytes of partial sums (AVX2: eight registers) that are added
+/// pairwise. A plain reduction has one register, each addition of which waits for the last, and adds its lanes up one
+/// by one.
+template <class C, class Term>
+C sum_over(std::int64_t width, const Term& term) {
+    constexpr std::int64_t lanes = 256 / sizeof(C);
+    C sums[lanes] = {};
+    const std::int64_t whole = width / lanes * lanes;
+    for (std::int64_t begin = 0; begin < whole; begin += lanes) {
+#pragma omp simd
+        for (std::int64_t i = 0; i < lanes; ++i) sums[i] += term(begin + i);
+    }
+#pragma omp simd
+    for (std::int64_t c = whole; c < width; ++c) sums[c - whole] += term(c);
+    for (std::int64_t half = lanes / 2; half > 0; half /= 2) {
+#pragma omp simd
+        for (std::int64_t i = 0; i < half; ++i) sums[i] += sums[i + half];
+    }
+    return sums[0];
+}
+
+}  // namespace kbench::cpu

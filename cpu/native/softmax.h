@@ -1,0 +1,18 @@
+// The causal mask and the row-wise softmax on the CPU, for every stored type. Arithmetic in fp32 (fp64 for fp64);
+// shapes as in models/ops/; nothing allocates.
+#pragma once
+
+#include <cstdint>
+
+#include "models/base/precision.h"
+#include "models/ops/scale_mask.h"
+#include "models/ops/softmax.h"
+
+namespace kbench::cpu {
+
+/// In place, as models/ops/'s ScaleMask; scores of `type`.
+void scale_mask(DataType type, const ScaleMask& op, void* scores);
+void softmax(DataType scores_type, DataType probabilities_type, const Softmax& op, const void* scores,
+             void* probabilities);
+
+}  // namespace kbench::cpu
