@@ -63,13 +63,11 @@ struct Vector {
     using Bits = AccessBits<access_bytes>;
 
     static __device__ Vector load(const T* address) {
-        Vector vector;
-#pragma unroll
-        for (int i = 0; i < accesses; ++i) {
-            const Bits bits = reinterpret_cast<const Bits*>(address)[i];
-            memcpy(reinterpret_cast<char*>(vector.elements) + i * access_bytes, &bits, access_bytes);
-        }
-        return vector;
+        return read(address, [](const Bits* access) { return *access; });
+    }
+    /// Past L1, for what is read once: L1 keeps what other threads read again.
+    static __device__ Vector load_once(const T* address) {
+        return read(address, [](const Bits* access) { return __ldcg(access); });
     }
 
     __device__ void store(T* address) const {
@@ -79,6 +77,18 @@ struct Vector {
             memcpy(&bits, reinterpret_cast<const char*>(elements) + i * access_bytes, access_bytes);
             reinterpret_cast<Bits*>(address)[i] = bits;
         }
+    }
+
+  private:
+    template <typename Read>
+    static __device__ Vector read(const T* address, Read access) {
+        Vector vector;
+#pragma unroll
+        for (int i = 0; i < accesses; ++i) {
+            const Bits bits = access(reinterpret_cast<const Bits*>(address) + i);
+            memcpy(reinterpret_cast<char*>(vector.elements) + i * access_bytes, &bits, access_bytes);
+        }
+        return vector;
     }
 };
 
