@@ -78,6 +78,8 @@ const ModelSpec& find_model(std::string_view name) {
                                  listed(models, &ModelSpec::name)));
 }
 
+const ModelSpec& usual_model() { return find_model("gpt2-large"); }
+
 ModelSpec read_model(const std::string& text, const std::string& path) {
     const ConfigKeys keys(text, path);
     const std::string type = keys.text_or("model_type", std::string(families[0].name));

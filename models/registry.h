@@ -64,6 +64,9 @@ const std::vector<ModelSpec>& builtin_models();
 /// The built-in model called `name`. Throws UsageError that names the nearest one and lists all.
 const ModelSpec& find_model(std::string_view name);
 
+/// The one whose shapes microbenchmarks take where no model is named.
+const ModelSpec& usual_model();
+
 /// The model that a config.json describes; `model_type` says of which family, the first where it is missing. Throws
 /// UsageError.
 ModelSpec read_model(const std::string& text, const std::string& path);

@@ -1,4 +1,4 @@
-// GPT-2's steps through oneDNN on the CPU: one class a step kind, made once, run many times.
+// Steps through oneDNN on the CPU: one class a step kind, made once, run many times.
 // Weights may be wanted in the primitive's own layout: ask `packed_bytes`, then `pack`. Nothing here allocates in
 // run().
 #pragma once

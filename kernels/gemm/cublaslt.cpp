@@ -13,7 +13,7 @@
 namespace kbench::cuda {
 namespace {
 
-/// More than enough: cuBLASLt 13.0 proposes at most 8 for GPT-2's problems.
+/// More than enough: cuBLASLt 13.0 proposes at most 8 for a transformer's problems.
 constexpr int most_candidates = 64;
 
 template <typename Handle, cublasStatus_t (*destroy)(Handle)>

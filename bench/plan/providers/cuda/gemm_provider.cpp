@@ -15,7 +15,7 @@ namespace {
 using cuda::GemmPointers;
 using cuda::GemmProblem;
 
-/// Room for split-k and stream-k algorithms; more has not made any GPT-2 shape faster.
+/// Room for split-k and stream-k algorithms; more has made no shape of the recorded runs faster.
 constexpr std::size_t lt_workspace_limit = std::size_t{64} << 20;
 
 /// One problem a sequence of the batch: the heads are its strided batch.
