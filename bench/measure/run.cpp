@@ -9,6 +9,7 @@
 #include <new>
 
 #include "analysis/compare/sweep_findings.h"
+#include "analysis/result/point_name.h"
 #include "bench/measure/recorded_options.h"
 #include "bench/measure/result_files.h"
 #include "bench/measure/stop_signal.h"
@@ -56,14 +57,11 @@ class Sweep {
 
     Point unmeasured(const PointSpec& spec) const {
         Point point;
-        point.model = options_.config.name;
-        point.backend = name(backend_.kind());
-        point.attention = options_.attention == AttentionKind::fused ? "fused" : "unfused";
-        point.batch = std::max<std::int64_t>(1, spec.batch);
-        point.batch_is_max = spec.batch == max_batch;
-        point.seq = spec.seq;
-        point.repeat = spec.repeat;
-        point.precision = spec.precision;
+        point.axes = spec.axes;
+        point.set("model", options_.config.name);
+        point.set("backend", name(backend_.kind()));
+        point.batch_is_max = point.axes.count("batch") == max_batch;
+        if (point.batch_is_max) point.set("batch", 1);
         point.seed = options_.seed;
         return point;
     }
@@ -100,7 +98,9 @@ class Sweep {
 
   private:
     Model model_of(const Point& point, std::int64_t batch) const {
-        return make_gpt2(options_.config, batch, point.seq, options_.attention);
+        const bool is_fused = point.axes.text("attention") == "fused";
+        return make_gpt2(options_.config, batch, point.seq().value(),
+                         is_fused ? AttentionKind::fused : AttentionKind::unfused);
     }
     std::vector<AssignedStep> assign(const Model& model, Precision precision) const {
         return assign_steps(model, precision, providers_, options_.providers, backend_.column_multiple(precision));
@@ -111,7 +111,8 @@ class Sweep {
     std::optional<std::int64_t> planned_bytes(const Point& point, std::int64_t batch) const {
         try {
             const Model model = model_of(point, batch);
-            return needed_bytes(Plan(model, point.precision, assign(model, point.precision)).layout().memory, backend_);
+            return needed_bytes(Plan(model, point.precision(), assign(model, point.precision())).layout().memory,
+                                backend_);
         } catch (const DeviceError&) {
             return std::nullopt;
         }
@@ -123,7 +124,7 @@ class Sweep {
         const std::int64_t announced = largest_batch(
             [&](std::int64_t batch) {
                 const Model model = model_of(point, batch);
-                const Layout layout = estimate_layout(model, point.precision, assign(model, point.precision));
+                const Layout layout = estimate_layout(model, point.precision(), assign(model, point.precision()));
                 return needed_bytes(layout.memory, backend_);
             },
             available);
@@ -141,13 +142,13 @@ class Sweep {
     }
 
     void refuse_unsupported(const Point& point) const {
-        if (const std::string why = backend_.unsupported(point.precision); !why.empty()) throw Unsupported(why);
+        if (const std::string why = backend_.unsupported(point.precision()); !why.empty()) throw Unsupported(why);
     }
 
     /// One point of a model at one batch, all parts.
     void run(Point& point, std::vector<std::string>& warnings, const std::string& number) {
         refuse_unsupported(point);
-        const Model model = model_of(point, point.batch);
+        const Model model = model_of(point, point.batch());
         point.parameters = model.parameter_count();
         if (checkpoint_) checkpoint_->check(model);
         RandomWeights random(options_.seed);
@@ -155,18 +156,16 @@ class Sweep {
         point.weights = weights.name();
 
         PointRun run(options_, backend_, point, warnings, progress_,
-                     fmt::format("{} {} {} batch {} seq {} {}", number, point.backend, point.model, point.batch,
-                                 point.seq, name(point.precision)),
-                     [] {
+                     fmt::format("{} {} {}", number, point.backend(), short_name(point)), [] {
                          if (StopSignals::asked() != 0) throw Stopped();
                      });
-        run.plan(model, assign(model, point.precision), [&](std::int64_t available) -> std::string {
+        run.plan(model, assign(model, point.precision()), [&](std::int64_t available) -> std::string {
             const std::int64_t fits = largest(point, available);
             return fits > 0 ? fmt::format("the largest batch that fits is {}", fits) : "not even batch 1 fits";
         });
         const std::vector<std::int32_t> tokens =
-            options_.tokens ? read_tokens(*options_.tokens, point.batch, point.seq, model.vocab)
-                            : random_tokens(options_.seed, point.batch, point.seq, model.vocab);
+            options_.tokens ? read_tokens(*options_.tokens, model.batch, model.seq, model.vocab)
+                            : random_tokens(options_.seed, model.batch, model.seq, model.vocab);
         if (options_.verify) run.verify();
         run.load(weights, tokens);
         run.measure();
@@ -185,7 +184,7 @@ class Sweep {
         std::int64_t batch = std::max<std::int64_t>(1, largest(point, plannable_bytes(backend_)));
         for (int attempt = 1;; ++attempt) {
             point = asked;
-            point.batch = batch;
+            point.set("batch", batch);
             std::vector<std::string> of_attempt;
             std::string why;
             try {
@@ -207,10 +206,11 @@ class Sweep {
             const auto shrunk = static_cast<std::int64_t>(static_cast<double>(batch) * max_batch_step);
             const std::int64_t fits = largest(asked, plannable_bytes(backend_));
             const std::int64_t next = std::clamp<std::int64_t>(std::min(shrunk, fits), 1, batch - 1);
+            Point nameless = asked;
+            nameless.axes.erase("batch");
             warnings.push_back(
-                fmt::format("{} seq {} {} {}: batch {}, the largest that fits by the plan, did not run: {}; batch {} "
-                            "was tried next",
-                            asked.model, asked.seq, name(asked.precision), asked.backend, batch, why, next));
+                fmt::format("{}: batch {}, the largest that fits by the plan, did not run: {}; batch {} was tried next",
+                            placed_name(nameless), batch, why, next));
             batch = next;
         }
     }

@@ -19,14 +19,20 @@ namespace kbench {
 
 struct RunOptions : PointOptions, SweepOptions {
     Gpt2Config config;
-    AttentionKind attention = AttentionKind::fused;
     ProviderChoice providers;
     std::optional<std::filesystem::path> weights, tokens, dump_logits;
     std::filesystem::path out;
     bool retune = false;
     std::filesystem::path cache_directory;
 
-    std::vector<PointSpec> points() const { return sweep_points(*this, config.n_ctx); }
+    /// The axes that the model has, where not all have them, with its own values.
+    AxisValues of_model() const {
+        AxisValues own;
+        own.set("seq", config.n_ctx);
+        own.set("attention", "fused");
+        return own;
+    }
+    std::vector<PointSpec> points() const { return sweep_points(*this, of_model()); }
 };
 
 /// Why a sweep ended before its last point.
