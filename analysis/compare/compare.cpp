@@ -39,7 +39,7 @@ struct Explained {
 
     Explained(const Point& of, const Result& result) : point(&of) {
         const Roofs all(result);
-        roofs = {all.bandwidth(Level::dram), all.matrix(of.precision), all.plain(of.precision), all.unavailable()};
+        roofs = {all.bandwidth(Level::dram), all.matrix(of.precision()), all.plain(of.precision()), all.unavailable()};
         ledger = make_ledger(of, all);
         verdicts = judge(ledger, all);
         for (std::size_t i = 0; i < ledger.steps.size(); ++i) index[ledger.steps[i].step] = i;

@@ -120,10 +120,10 @@ struct PairComparison {
 struct ValueRow {
     std::size_t run = 0;
     Interval latency_ms;
-    double sequences_per_s = 0;
+    std::optional<double> sequences_per_s;  ///< like prices and energy nothing where the point has no sequences
     std::optional<Interval> dollars_per_million_sequences, dollars_per_million_tokens;
     std::optional<double> latency_bandwidth_gb;  ///< latency times DRAM's roof: what it could have moved meanwhile
-    Quantity energy_per_sequence_j;
+    std::optional<Quantity> energy_per_sequence_j;
 };
 /// Of the points that all runs measured.
 struct ValueTable {

@@ -79,7 +79,7 @@ std::string naive_text(const PointComparison& point, const std::string& b) {
     if (const std::string why = untested(point, b); !why.empty()) return fmt::format("{}; not tested: {}.", takes, why);
     const RatioTest& test = point.naive;
     const std::string flops =
-        test.flops ? fmt::format(" and {}", multiple(*test.flops, fmt::format("{} FLOP/s", name(point.a->precision))))
+        test.flops ? fmt::format(" and {}", multiple(*test.flops, fmt::format("{} FLOP/s", name(point.a->precision()))))
                    : std::string();
     return fmt::format("{}; A has {}{}{}. {}", takes, multiple(*test.bandwidth, "DRAM bandwidth"), flops,
                        roofs_origin(point, b), naive_judged(point.ratio, test));

@@ -40,50 +40,69 @@ std::optional<std::string> sampled_text(const Point& point) {
     return text.empty() ? std::nullopt : std::optional(text);
 }
 
-std::string batch_text(const Point& point) { return fmt::format("batch {}", point.batch); }
-std::string seq_text(const Point& point) { return fmt::format("seq {}", point.seq); }
-std::string precision_text(const Point& point) { return std::string(name(point.precision)); }
+using Same = std::optional<std::string> (*)(const Point&);
 
-using Text = std::string (*)(const Point&);
-
-/// What two points are asked: they agree in all but `differs`; `same` must not agree as well.
+/// What two points that differ on an axis of that kind alone must not agree in.
 struct Question {
-    Text differs, common_a, common_b;
-    std::optional<std::string> (*same)(const Point&);
+    AxisKind kind;
+    Same same;
     std::string_view finding;
 };
 constexpr Question questions[] = {
-    {precision_text, batch_text, seq_text, [](const Point& p) { return std::optional(executed_text(p)); },
+    {AxisKind::word, [](const Point& p) { return std::optional(executed_text(p)); },
      "executed the same kernels or implementations in every step: at least one of them did not run as asked"},
-    {batch_text, seq_text, precision_text, sampled_text, "have identical samples: they are one measurement"},
-    {seq_text, batch_text, precision_text, sampled_text, "have identical samples: they are one measurement"},
-    {batch_text, seq_text, precision_text, launched_text,
-     "launched the same kernels with the same grids throughout: the work did not change"},
-    {seq_text, batch_text, precision_text, launched_text,
+    {AxisKind::count, sampled_text, "have identical samples: they are one measurement"},
+    {AxisKind::count, launched_text,
      "launched the same kernels with the same grids throughout: the work did not change"},
 };
+
+/// What the points have in common, as a finding says it: each repeat says the same.
+std::string common_text(const Point& point, const Axis& asked) {
+    std::string text;
+    for (const Axis& axis : axes()) {
+        const AxisValue* value = point.axes.find(axis.name);
+        if (value == nullptr || &axis == &asked || axis.role == AxisRole::again) continue;
+        const bool is_told = axis.always_told || !(axis.order != 0 || axis.beside_model);
+        if (!is_told && point.axes.is_usual(axis)) continue;
+        const bool is_count = axis.kind == AxisKind::count;
+        text += fmt::format("{}{}", text.empty() ? "" : " ", is_count ? said(axis, *value) : text_of(*value));
+    }
+    return text;
+}
+
+/// All in which they must agree.
+std::string key_of(const Point& point, const Axis& asked) {
+    std::string key = fmt::format("{}\n{}", point.seed, point.weights);
+    for (const Axis& axis : axes())
+        if (const AxisValue* value = point.axes.find(axis.name); value && &axis != &asked)
+            key += fmt::format("\n{} {}", axis.name, text_of(*value));
+    return key;
+}
+
+void ask(const Question& question, const Axis& axis, std::span<const Point> points,
+         std::vector<std::string>& findings) {
+    std::map<std::string, const Point*> first;  // by what is common and what must differ
+    for (const Point& point : points) {
+        const AxisValue* value = point.axes.find(axis.name);
+        if (value == nullptr || point.status != PointStatus::done || !point.end_to_end || point.steps.empty()) continue;
+        const std::optional<std::string> same = question.same(point);
+        if (!same) continue;
+        const std::string key = fmt::format("{}\n{}", key_of(point, axis), *same);
+        const AxisValue& other = *first.emplace(key, &point).first->second->axes.find(axis.name);
+        if (other == *value) continue;
+        std::string finding = fmt::format("{}: {} and {} {}", common_text(point, axis), said(axis, other),
+                                          said(axis, *value), question.finding);
+        if (std::ranges::find(findings, finding) == findings.end()) findings.push_back(std::move(finding));
+    }
+}
 
 }  // namespace
 
 std::vector<std::string> sweep_findings(std::span<const Point> points) {
     std::vector<std::string> findings;
-    for (const Question& question : questions) {
-        std::map<std::string, const Point*> first;  // by what is common and what must differ
-        for (const Point& point : points) {
-            if (point.status != PointStatus::done || !point.end_to_end || point.steps.empty()) continue;
-            const std::optional<std::string> same = question.same(point);
-            if (!same) continue;
-            const std::string common = fmt::format("{} {} {} {} {}", point.model, point.backend, point.attention,
-                                                   question.common_a(point), question.common_b(point));
-            const std::string key = fmt::format("{}\n{}\n{}\n{}\n{}\n{}", common, point.direction, point.seed,
-                                                point.weights, point.repeat, *same);
-            const Point& other = *first.emplace(key, &point).first->second;
-            if (question.differs(other) == question.differs(point)) continue;
-            std::string finding = fmt::format("{}: {} and {} {}", common, question.differs(other),
-                                              question.differs(point), question.finding);
-            if (std::ranges::find(findings, finding) == findings.end()) findings.push_back(std::move(finding));
-        }
-    }
+    for (const Question& question : questions)
+        for (const Axis& axis : axes())
+            if (axis.sweeps && axis.kind == question.kind) ask(question, axis, points, findings);
     return findings;
 }
 

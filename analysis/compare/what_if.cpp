@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "analysis/explain/breakdown.h"
+#include "analysis/result/match.h"
 #include "models/base/format.h"
 
 namespace kbench {
@@ -249,15 +250,13 @@ WhatIfCheck check_what_if(const WhatIf& expected, const Point& measured) {
         return check;
     }
     const Point& point = *expected.point;
-    const auto differ = [&](std::string_view what, const auto& here, const auto& there) {
-        if (check.unavailable.empty() && here != there)
-            check.unavailable = fmt::format("the {} differs: {} and {}", what, here, there);
-    };
-    differ("model", point.model, measured.model);
-    differ("batch", point.batch, measured.batch);
-    differ("sequence length", point.seq, measured.seq);
-    differ("precision", name(point.precision), name(measured.precision));
-    differ("direction", point.direction, measured.direction);
+    if (const Axis* axis = first_difference(point, measured)) {
+        const auto text = [axis](const Point& of) {
+            const AxisValue* value = of.axes.find(axis->name);
+            return value ? text_of(*value) : std::string("none");
+        };
+        check.unavailable = fmt::format("the {} differs: {} and {}", axis->in_full(), text(point), text(measured));
+    }
     if (check.unavailable.empty() && !measured.end_to_end) check.unavailable = "the other point was not timed";
     if (!check.unavailable.empty()) return check;
     check.expected_ms = expected.there_ms.value;

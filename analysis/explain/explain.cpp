@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "analysis/result/point_name.h"
 #include "models/base/format.h"
 
 namespace kbench {
@@ -15,13 +16,10 @@ std::string percent(double share) { return fmt::format("{:.0f} %", share * 100);
 /// How long it takes, and whether the account of it closes.
 std::string first_sentence(const Point& point, const Ledger& ledger) {
     const TimeUnit unit = time_unit(ledger.end_to_end_us * 1e-3);
-    return fmt::format(
-        "{} at batch {}, sequence length {}, {} takes {} {} on this {}; steps, gaps and corrections add "
-        "up to it within {:.1f} %{}.",
-        point.model, point.batch, point.seq, name(point.precision),
-        significant(ledger.end_to_end_us * 1e-3 * unit.per_ms), unit.name, point.backend == "cuda" ? "GPU" : "CPU",
-        std::abs(ledger.residual_share()) * 100,
-        ledger.closes() ? "" : ", which is more than the 2 % that this account should close to");
+    return fmt::format("{} takes {} {} on this {}; steps, gaps and corrections add up to it within {:.1f} %{}.",
+                       sentence_name(point), significant(ledger.end_to_end_us * 1e-3 * unit.per_ms), unit.name,
+                       point.backend() == "cuda" ? "GPU" : "CPU", std::abs(ledger.residual_share()) * 100,
+                       ledger.closes() ? "" : ", which is more than the 2 % that this account should close to");
 }
 
 std::string level_text(const Verdict& verdict) {
@@ -113,8 +111,7 @@ Explanation explain(const Result& result, const Point& point) {
     explanation.attribution = attribute_bandwidth(ledger, roofs);
     explanation.verdicts = judge(ledger, roofs);
     if (!ledger.unavailable.empty()) {
-        explanation.answer = {fmt::format("{} batch {} seq {} {}: {}.", point.model, point.batch, point.seq,
-                                          name(point.precision), ledger.unavailable)};
+        explanation.answer = {fmt::format("{}: {}.", short_name(point), ledger.unavailable)};
         return explanation;
     }
     explanation.answer = {first_sentence(point, ledger),

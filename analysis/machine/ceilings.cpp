@@ -138,7 +138,7 @@ Roofs::Roofs(const MachineFile& machine) : Roofs(datasheet_ceilings(machine), ma
 }
 
 Roofs::Roofs(const Result& result)
-    : Roofs(result.ceilings, result.points.empty() ? "cuda" : result.points.front().backend) {
+    : Roofs(result.ceilings, result.points.empty() ? "cuda" : result.points.front().backend()) {
     if (!run_.ceilings.empty()) return;
     if (const MachineFile* known = machine_of(result.environment, backend()))
         *this = Roofs(scaled_to(*known, result.environment.host));

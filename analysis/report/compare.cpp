@@ -61,7 +61,7 @@ std::string rate_cell(const Interval& rate) { return rate.value > 0 ? significan
 
 std::string device_of(const NamedResult& run) {
     const Environment& environment = run.result.environment;
-    const bool is_gpu = environment.gpu && (run.result.points.empty() || run.result.points.front().backend == "cuda");
+    const bool is_gpu = environment.gpu && (run.result.points.empty() || run.result.points.front().backend() == "cuda");
     return is_gpu ? environment.gpu->name
                   : fmt::format("{}, {} threads", environment.host.cpu, environment.host.threads);
 }
@@ -93,14 +93,18 @@ std::vector<std::string> titles_of(const PairComparison& pair) {
 std::string common_title(const PairComparison& pair) {
     if (pair.points.size() < 2) return ": " + pair.points.front().title;
     const Point& first = *pair.points.front().a;
-    const auto same = [&](auto member) {
-        return std::ranges::all_of(pair.points,
-                                   [&](const PointComparison& p) { return p.a->*member == first.*member; });
-    };
     std::string text;
-    if (same(&Point::model)) text += fmt::format(" {}", first.model);
-    if (same(&Point::batch)) text += fmt::format(" batch {}", first.batch);
-    if (same(&Point::seq)) text += fmt::format(" seq {}", first.seq);
+    for (const Axis& axis : axes()) {
+        // Words, such as a precision, stand in the tables below.
+        const AxisValue* value = first.axes.find(axis.name);
+        if (value == nullptr || axis.kind == AxisKind::word || (!axis.always_told && first.axes.is_usual(axis)))
+            continue;
+        const auto is_same = [&](const PointComparison& p) {
+            const AxisValue* other = p.a->axes.find(axis.name);
+            return other != nullptr && *other == *value;
+        };
+        if (std::ranges::all_of(pair.points, is_same)) text += " " + said(axis, *value);
+    }
     return text.empty() ? text : ":" + text;
 }
 
@@ -182,7 +186,7 @@ void write_roofs(Page& page, const PointComparison& point, const std::string& b)
         table.add_row({std::move(what), roof_cell(mine, bytes), roof_cell(theirs, bytes),
                        mine && theirs ? significant(mine->per_s / theirs->per_s) : ""});
     };
-    const std::string precision(name(point.a->precision));
+    const std::string precision(name(point.a->precision()));
     add("DRAM", point.a_roofs.bandwidth, point.b_roofs.bandwidth, true);
     add(precision + " matrix products", point.a_roofs.matrix, point.b_roofs.matrix, false);
     add(precision + " everything else", point.a_roofs.plain, point.b_roofs.plain, false);
@@ -294,12 +298,14 @@ void write_values(Page& page, const Comparison& comparison) {
     for (std::size_t t = 0; t < comparison.values.size(); ++t)
         for (const ValueRow& row : comparison.values[t].rows) {
             const auto& sequences = row.dollars_per_million_sequences;
+            const std::optional<double> energy = value_of(row.energy_per_sequence_j);
             table.add_row({titles[t], fmt::format("{} {}", run_letter(row.run), comparison.runs[row.run]->name),
-                           significant(row.latency_ms.value, time_digits), significant(row.sequences_per_s),
+                           significant(row.latency_ms.value, time_digits),
+                           row.sequences_per_s ? significant(*row.sequences_per_s) : "",
                            sequences ? significant(sequences->value) : "", sequences ? bracket(*sequences) : "",
                            row.dollars_per_million_tokens ? significant(row.dollars_per_million_tokens->value) : "",
                            row.latency_bandwidth_gb ? significant(*row.latency_bandwidth_gb) : "",
-                           row.energy_per_sequence_j.value ? significant(*row.energy_per_sequence_j.value) : ""});
+                           energy ? significant(*energy) : ""});
         }
     page.table(table);
 }

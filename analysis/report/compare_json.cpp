@@ -85,13 +85,10 @@ Json json_of(const PointComparison& point, std::size_t top) {
     for (const Evidence& sentence : point.evidence)
         evidence.push_back({{"about", sentence.about}, {"text", sentence.text}});
     for (std::size_t g = 0; g < std::min(top, point.groups.size()); ++g) groups.push_back(json_of(point.groups[g]));
-    return {
-        {"model", point.a->model},
-        {"precision", name(point.a->precision)},
-        {"batch", point.a->batch},
-        {"seq", point.a->seq},
-        {"attention", point.a->attention},
-        {"direction", point.a->direction},
+    Json json = Json::object();
+    for (const auto& [axis, value] : told_axes(*point.a))
+        std::visit([&, name = std::string(axis->name)](const auto& plain) { json[name] = plain; }, value);
+    json.update(Json{
         {"latency_ratio", json_of(point.ratio)},
         {"change", point.change ? Json(name(*point.change)) : Json()},
         {"same_roofs", point.same_roofs},
@@ -100,20 +97,27 @@ Json json_of(const PointComparison& point, std::size_t top) {
         {"a", side_json(point.a_roofs, point.a_ms, point.a_all, point.a_fit, point.a_unmatched_us, point.a_verdict)},
         {"b", side_json(point.b_roofs, point.b_ms, point.b_all, point.b_fit, point.b_unmatched_us, point.b_verdict)},
         {"groups", groups},
-        {"groups_left_out", point.groups.size() - std::min(top, point.groups.size())}};
+        {"groups_left_out", point.groups.size() - std::min(top, point.groups.size())}});
+    return json;
 }
 
 Json json_of(const ValueTable& table, const Comparison& comparison) {
     Json rows = Json::array();
-    for (const ValueRow& row : table.rows)
-        rows.push_back({{"run", comparison.runs[row.run]->name},
-                        {"latency_ms", json_of(row.latency_ms)},
-                        {"sequences_per_s", row.sequences_per_s},
-                        {"dollars_per_million_sequences", json_of(row.dollars_per_million_sequences)},
-                        {"dollars_per_million_tokens", json_of(row.dollars_per_million_tokens)},
-                        {"latency_bandwidth_gb", or_null(row.latency_bandwidth_gb)},
-                        {"energy_per_sequence_j", or_null(row.energy_per_sequence_j.value)},
-                        {"energy_origin", name(row.energy_per_sequence_j.origin)}});
+    for (const ValueRow& row : table.rows) {
+        Json json{{"run", comparison.runs[row.run]->name}, {"latency_ms", json_of(row.latency_ms)}};
+        if (row.sequences_per_s) {
+            json["sequences_per_s"] = *row.sequences_per_s;
+            json["dollars_per_million_sequences"] = json_of(row.dollars_per_million_sequences);
+            json["dollars_per_million_tokens"] = json_of(row.dollars_per_million_tokens);
+        }
+        json["latency_bandwidth_gb"] = or_null(row.latency_bandwidth_gb);
+        if (row.sequences_per_s) {
+            const Quantity energy = row.energy_per_sequence_j.value_or(Quantity());
+            json["energy_per_sequence_j"] = or_null(energy.value);
+            json["energy_origin"] = name(energy.origin);
+        }
+        rows.push_back(std::move(json));
+    }
     return {{"point", match_title(*table.point)}, {"rows", rows}};
 }
 

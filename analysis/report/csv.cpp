@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "analysis/report/writers.h"
@@ -36,10 +37,13 @@ class CsvColumns {
         for (const CountedMetric& metric : counters_of(result)) list_.push_back(counter_column(metric));
     }
     /// Whose step a row is, in the names of steps.csv.
-    void add_place() {
-        add_all({"point", "model", "backend", "batch"});
-        add("seq", "seq_len");
-        add("precision", "precision");
+    void add_place(const Result& result) {
+        add("point", "point");
+        for (const Axis& axis : axes()) {
+            const auto is_unusual = [&axis](const Point& point) { return !point.axes.is_usual(axis); };
+            if (axis.always_told || (axis.order != 0 && std::ranges::any_of(result.points, is_unusual)))
+                add(std::string(axis.name), axis.column);
+        }
         add("direction", "dir");
         add_all({"step", "layer", "op"});
     }
@@ -77,7 +81,7 @@ std::string csv_line(std::span<const std::string> cells) {
 
 std::string write_steps_csv(const Result& result) {
     CsvColumns columns;
-    columns.add_place();
+    columns.add_place(result);
     columns.add_all({"absorbs", "provider", "implementation", "shape", "flops", "padding_flops", "bytes"});
     for (const std::string_view role : role_names) {
         const std::string name = fmt::format("bytes_{}", role);
@@ -98,7 +102,7 @@ std::string write_steps_csv(const Result& result) {
 
 std::string write_kernels_csv(const Result& result) {
     CsvColumns columns;
-    columns.add_place();
+    columns.add_place(result);
     columns.add("kernel_index", "sub");
     columns.add_all({"provider", "implementation", "shape", "kernel", "kernel_full", "device", "stream", "grid",
                      "block", "cluster", "regs", "smem_static", "smem_dynamic", "local_bytes"});

@@ -22,8 +22,8 @@ std::string_view between(const char* begin, const char* end) { return {begin, st
 
 std::string title_of(const Result& result) {
     std::string title = "kbench";
-    if (!result.points.empty()) title = result.points.front().model + ": where the time goes";
-    const bool on_gpu = result.environment.gpu && !result.points.empty() && result.points.front().backend == "cuda";
+    if (!result.points.empty()) title = result.points.front().model() + ": where the time goes";
+    const bool on_gpu = result.environment.gpu && !result.points.empty() && result.points.front().backend() == "cuda";
     const std::string& device = on_gpu ? result.environment.gpu->name : result.environment.host.cpu;
     return device.empty() ? title : title + ", " + device;
 }

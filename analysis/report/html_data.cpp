@@ -12,6 +12,7 @@
 #include "analysis/machine/machine.h"
 #include "analysis/report/html.h"
 #include "analysis/report/html_parts.h"
+#include "analysis/result/point_name.h"
 #include "models/base/format.h"
 
 namespace kbench {
@@ -48,22 +49,28 @@ ReportJson figures_data(const Point& point) {
     if (!point.end_to_end) return list;
     const EndToEnd& times = *point.end_to_end;
     const Summary& latency = times.latency.summary_ms;
-    const bool gpu = point.backend == "cuda";
+    const bool gpu = point.backend() == "cuda";
     const double seconds = latency.median * 1e-3;
     list.push_back(figure(gpu ? "latency, CUDA graph" : "latency", time_text(latency), Origin::measured,
                           interval_text(latency) + (times.converged ? "" : "; the time budget ended first")));
     if (times.stream)
         list.push_back(figure("latency, stream launches", time_text(times.stream->summary_ms), Origin::measured,
                               interval_text(times.stream->summary_ms)));
-    list.push_back(figure("throughput", significant(times.tokens_per_s, 4) + " tokens/s", Origin::measured,
-                          significant(times.sequences_per_s, 4) + " sequences/s"));
+    const std::string sequences =
+        times.sequences_per_s ? significant(*times.sequences_per_s, 4) + " sequences/s" : std::string();
+    if (times.tokens_per_s)
+        list.push_back(
+            figure("throughput", significant(*times.tokens_per_s, 4) + " tokens/s", Origin::measured, sequences));
+    else if (times.sequences_per_s)
+        list.push_back(figure("throughput", sequences, Origin::measured));
     if (seconds > 0) {
         list.push_back(figure("useful work", format_flop_per_s(point.cost.flops / seconds), Origin::derived,
                               format_flop(point.cost.flops) + " of the cost model over the latency"));
         list.push_back(figure("compulsory traffic", format_bytes_per_s(point.cost.bytes() / seconds), Origin::derived,
                               format_bytes(point.cost.bytes()) + " of the cost model over the latency"));
     }
-    list.push_back(figure("energy a sequence", times.energy_per_sequence_j, format_joules));
+    if (times.energy_per_sequence_j)
+        list.push_back(figure("energy a sequence", *times.energy_per_sequence_j, format_joules));
     list.push_back(figure("memory planned", format_bytes(static_cast<double>(point.memory.total())), Origin::derived));
     const auto with = [](std::string_view unit) {
         return [unit](double value) { return fmt::format("{} {}", significant(value), unit); };
@@ -137,7 +144,7 @@ ReportJson timeline_data(const Point& point) {
              point.activity.unavailable.empty() && !recorded ? "no kernel was recorded" : point.activity.unavailable}};
 }
 
-/// What the curves of a sweep show.
+/// What the curves of a sweep show. Figures that mean nothing for the point are not there.
 ReportJson sweep_data(const ResultFile& file, std::size_t index, const Point& point, const Explanation& explanation) {
     ReportJson data = {{"ms", nullptr},           {"ms_low", nullptr},
                        {"ms_high", nullptr},      {"tflop_per_s", nullptr},
@@ -159,8 +166,11 @@ ReportJson sweep_data(const ResultFile& file, std::size_t index, const Point& po
     data["ms_low"] = report_number(latency.ci_low);
     data["ms_high"] = report_number(latency.ci_high);
     if (latency.median > 0) data["tflop_per_s"] = report_number(point.cost.flops / latency.median * 1e-9);
-    data["energy_j"] = optional_number(point.end_to_end->energy_per_sequence_j.value);
-    data["tokens_per_s"] = report_number(point.end_to_end->tokens_per_s);
+    const EndToEnd& times = *point.end_to_end;
+    data["energy_j"] = optional_number(value_of(times.energy_per_sequence_j));
+    data["tokens_per_s"] = optional_number(times.tokens_per_s);
+    if (!times.energy_per_sequence_j) data.erase("energy_j");
+    if (!times.tokens_per_s) data.erase("tokens_per_s");
     return data;
 }
 
@@ -175,18 +185,32 @@ ReportJson verification_data(const Point& point) {
             {"origin", name(Origin::measured)}};
 }
 
+ReportJson axes_data(const Point& point) {
+    ReportJson data = ReportJson::object();
+    for (const Axis& axis : axes())
+        if (const AxisValue* value = point.axes.find(axis.name))
+            std::visit([&](const auto& plain) { data[std::string(axis.name)] = plain; }, *value);
+    return data;
+}
+
+/// The axes along which curves are drawn: those of a sweep, then hardware.
+ReportJson curve_axes_data() {
+    ReportJson list = ReportJson::array();
+    for (const AxisRole role : {AxisRole::what, AxisRole::where})
+        for (const Axis& axis : axes())
+            if (axis.role == role && (axis.sweeps || role == AxisRole::where))
+                list.push_back({{"name", axis.name},
+                                {"title", axis.in_full()},
+                                {"count", axis.kind == AxisKind::count},
+                                {"bare", axis.is_bare()}});
+    return list;
+}
+
 /// `file` holds a copy of the result, for the queries of tables; the explanation points into `point`.
 ReportJson point_data(const ResultFile& file, std::size_t index, const Point& point, const Explanation& explanation) {
     ReportJson data = {
-        {"model", point.model},
-        {"backend", point.backend},
-        {"batch", point.batch},
-        {"batch_is_max", point.batch_is_max},
-        {"seq", point.seq},
-        {"repeat", point.repeat},
-        {"precision", name(point.precision)},
-        {"direction", point.direction},
-        {"attention", point.attention},
+        {"name", point_name(point)},
+        {"axes", axes_data(point)},
         {"weights", point.weights},
         {"status", name(point.status)},
         {"reason", point.reason},
@@ -307,6 +331,7 @@ nlohmann::ordered_json report_data(const Result& result, std::span<const Explana
             {"lines", lines_data()},
             {"levels", level_names},
             {"rules", rules_data()},
+            {"axes", curve_axes_data()},
             {"points", std::move(points)},
             {"ceilings", ceilings_data(result.ceilings)},
             {"environment", environment_data(result.environment)},

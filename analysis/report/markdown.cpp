@@ -19,12 +19,13 @@ namespace {
 std::string title(const Result& result) {
     std::vector<std::string> models;
     for (const Point& point : result.points)
-        if (std::ranges::find(models, point.model) == models.end()) models.push_back(point.model);
+        if (std::ranges::find(models, point.model()) == models.end()) models.push_back(point.model());
     std::string names;
     for (const std::string& model : models) names += (names.empty() ? "" : ", ") + markdown_text(model);
     const Environment& environment = result.environment;
-    const bool on_gpu = environment.gpu &&
-                        std::ranges::any_of(result.points, [](const Point& point) { return point.backend == "cuda"; });
+    const bool on_gpu = environment.gpu && std::ranges::any_of(result.points, [](const Point& point) {
+                            return point.backend() == "cuda";
+                        });
     return fmt::format("# {} on {}\n\n", names.empty() ? "kbench" : names,
                        markdown_text(on_gpu ? environment.gpu->name : environment.host.cpu));
 }
@@ -51,7 +52,8 @@ std::string points_section(const Result& result, const std::vector<Explanation>&
             cells.push_back(fmt::format("{:.{}f}", ms.median, decimals));
             cells.push_back(
                 ms.has_interval() ? fmt::format("{:.{}f} to {:.{}f}", ms.ci_low, decimals, ms.ci_high, decimals) : "");
-            cells.push_back(significant(point.end_to_end->tokens_per_s));
+            const std::optional<double>& tokens = point.end_to_end->tokens_per_s;
+            cells.push_back(tokens ? significant(*tokens) : "");
             cells.push_back(ms.median > 0 ? significant(point.cost.flops / ms.median * 1e-9) : "");
             cells.push_back(ledger.roofs_unavailable.empty() && ledger.end_to_end_us > 0
                                 ? fmt::format("{:.1f}", 100 * ledger.total.demand_us() / ledger.end_to_end_us)

@@ -193,7 +193,7 @@ std::string conditions_section(const Point& point, Heading heading) {
                        mean.value ? fmt::format("{} {}", significant(*mean.value), unit) : std::string("unavailable"),
                        range, origin_cell(mean)});
     };
-    add(point.backend == "cuda" ? "SM clock" : "clock", "MHz", conditions.sm_clock_mhz,
+    add(point.backend() == "cuda" ? "SM clock" : "clock", "MHz", conditions.sm_clock_mhz,
         &ConditionReading::sm_clock_mhz);
     add("memory clock", "MHz", conditions.memory_clock_mhz, &ConditionReading::memory_clock_mhz);
     add("power", "W", conditions.power_w, &ConditionReading::power_w);

@@ -113,15 +113,18 @@ std::string figures_section(const Point& point, const Explanation& explanation, 
     if (!point.end_to_end) return {};
     const EndToEnd& times = *point.end_to_end;
     Figures figures;
-    figures.add(point.backend == "cuda" ? "latency (CUDA graph)" : "latency", times.latency);
+    figures.add(point.backend() == "cuda" ? "latency (CUDA graph)" : "latency", times.latency);
     figures.add("latency (stream launches)", times.stream);
     figures.add("host's time to launch", times.enqueue);
     figures.add("tokens to the device", times.host_to_device);
     figures.add("logits to the host", times.device_to_host);
-    figures.add("throughput",
-                fmt::format("{} sequences/s, {} tokens/s", significant(times.sequences_per_s, 4),
-                            significant(times.tokens_per_s, 4)),
-                "derived: at the median");
+    std::string throughput;
+    const auto add_rate = [&](const std::optional<double>& rate, std::string_view unit) {
+        if (rate) throughput += fmt::format("{}{} {}", throughput.empty() ? "" : ", ", significant(*rate, 4), unit);
+    };
+    add_rate(times.sequences_per_s, "sequences/s");
+    add_rate(times.tokens_per_s, "tokens/s");
+    if (!throughput.empty()) figures.add("throughput", throughput, "derived: at the median");
     const double seconds = times.latency.summary_ms.median * 1e-3;
     const auto rated = [&](const std::string& amount, const std::string& rate) {
         return seconds > 0 ? fmt::format("{}, {}", amount, rate) : amount;
@@ -139,8 +142,8 @@ std::string figures_section(const Point& point, const Explanation& explanation, 
                         name(level.origin));
     if (point.memory.total() > 0)
         figures.add("memory planned", format_bytes(static_cast<double>(point.memory.total())), "derived: plan");
-    figures.add("energy per sequence", times.energy_per_sequence_j, format_joules);
-    figures.add("energy per token", times.energy_per_token_j, format_joules);
+    if (times.energy_per_sequence_j) figures.add("energy per sequence", *times.energy_per_sequence_j, format_joules);
+    if (times.energy_per_token_j) figures.add("energy per token", *times.energy_per_token_j, format_joules);
     const std::string converged =
         times.converged ? "" : "The median's interval had not reached its target when the time budget ended.\n\n";
     return heading.text("Key figures") + figures.text() + converged;

@@ -9,6 +9,7 @@
 
 #include "analysis/report/terminal_tables.h"
 #include "analysis/report/writers.h"
+#include "analysis/result/point_name.h"
 #include "analysis/table/table.h"
 #include "models/base/format.h"
 
@@ -117,10 +118,12 @@ std::string write_environment(const Environment& environment, std::size_t width)
 
 std::string write_throughput(const Point& point, std::size_t width) {
     const EndToEnd& times = *point.end_to_end;
-    std::string text = labelled("throughput",
-                                fmt::format("{} sequences/s, {} tokens/s", significant(times.sequences_per_s, 4),
-                                            significant(times.tokens_per_s, 4)),
-                                width);
+    const auto rate = [](const std::optional<double>& value, std::string_view unit) {
+        return value ? fmt::format("{} {}", significant(*value, 4), unit) : std::string();
+    };
+    std::string text = labelled(
+        "throughput", join_present({rate(times.sequences_per_s, "sequences/s"), rate(times.tokens_per_s, "tokens/s")}),
+        width);
     const double seconds = times.latency.summary_ms.median * 1e-3;
     if (seconds <= 0) return text;
     const double executed = point.cost.flops + point.padding_flops;
@@ -160,12 +163,14 @@ std::string write_conditions(const Point& point, std::size_t width) {
 
     const EndToEnd& times = *point.end_to_end;
     const Conditions& conditions = point.conditions;
-    const bool gpu = point.backend == "cuda";
-    const std::string energy =
-        join_present({remarks.show("energy per sequence", times.energy_per_sequence_j, joules_per("sequence")),
-                      remarks.show("energy per token", times.energy_per_token_j, joules_per("token")),
-                      remarks.show("energy", conditions.energy_j,
-                                   [](double value) { return format_joules(value) + " while sampling"; })});
+    const bool gpu = point.backend() == "cuda";
+    const auto energy_per = [&](const std::optional<Quantity>& quantity, std::string_view what) {
+        return quantity ? remarks.show(fmt::format("energy per {}", what), *quantity, joules_per(what)) : std::string();
+    };
+    const std::string energy = join_present(
+        {energy_per(times.energy_per_sequence_j, "sequence"), energy_per(times.energy_per_token_j, "token"),
+         remarks.show("energy", conditions.energy_j,
+                      [](double value) { return format_joules(value) + " while sampling"; })});
     const std::string state = join_present(
         {named("power", conditions.power_w, "W"), named(gpu ? "SM clock" : "clock", conditions.sm_clock_mhz, "MHz"),
          gpu ? named("memory clock", conditions.memory_clock_mhz, "MHz") : "",
@@ -226,7 +231,7 @@ std::string write_profile(const Point& point, std::size_t width) {
                                 shortest.kernel_us, shortest.recorded_us, shortest.profiled_us);
         }
         text += labelled("kernels", line, width);
-    } else if (point.backend == "cuda" && !activity.unavailable.empty()) {
+    } else if (point.backend() == "cuda" && !activity.unavailable.empty()) {
         text += labelled("kernels", "unavailable: " + activity.unavailable, width);
     }
     const CounterRun& counters = point.counters;
@@ -242,7 +247,7 @@ std::string write_profile(const Point& point, std::size_t width) {
                      width);
     std::map<std::string, std::vector<std::string>> by_reason;
     for (const CountedMetric& metric : counters.metrics)
-        if (metric.origin != Origin::measured && point.backend == "cpu")
+        if (metric.origin != Origin::measured && point.backend() == "cpu")
             by_reason[fmt::format("{}: {}", name(metric.origin), metric.reason)].push_back(metric.name);
     for (const auto& [reason, names] : by_reason)
         text += labelled("", fmt::format("{} {}", fmt::join(names, ", "), reason), width);
@@ -259,17 +264,10 @@ std::string write_phases(const Point& point, std::size_t width) {
 std::string write_point(const Result& result, const Point& point, std::size_t width) {
     if (point.status != PointStatus::done) {
         const std::string line =
-            wrap("",
-                 one_line(fmt::format("{} batch {} seq {} {} {}: {}: {}", point.model, point.batch, point.seq,
-                                      name(point.precision), point.backend, name(point.status), point.reason)),
-                 width);
+            wrap("", one_line(fmt::format("{}: {}: {}", placed_name(point), name(point.status), point.reason)), width);
         return point.verification.steps.empty() ? line : line + write_verification(point, width);
     }
-    std::string text =
-        wrap("",
-             one_line(fmt::format("{} {}, batch {}, seq {}, {}, {}, attention {}", point.model, point.direction,
-                                  point.batch, point.seq, name(point.precision), point.backend, point.attention)),
-             width);
+    std::string text = wrap("", one_line(point_heading(point)), width);
     text += labelled("weights",
                      fmt::format("{} parameters, {}, seed {}", significant(static_cast<double>(point.parameters)),
                                  point.weights, point.seed),

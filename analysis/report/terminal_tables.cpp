@@ -62,11 +62,11 @@ std::string closing_line(const Point& point, const Breakdown& breakdown) {
                                 ? fmt::format("recorded kernels, with {} {} between steps not in the sum, come to",
                                               fixed(gaps_between_steps_ms(point) * unit.per_ms, decimals), unit.name)
                                 : std::string("steps measured one by one sum to");
-    return fmt::format("{} {} {}, {:.1f} % of the {}'s median of {} {}: {} {} {}", how,
-                       fixed(sum_ms * unit.per_ms, decimals), unit.name, 100 * sum_ms / whole_ms,
-                       point.backend == "cuda" ? "CUDA graph" : "forward pass", fixed(whole_ms * unit.per_ms, decimals),
-                       unit.name, fixed(std::abs(sum_ms - whole_ms) * unit.per_ms, decimals), unit.name,
-                       sum_ms >= whole_ms ? "more" : "less");
+    return fmt::format(
+        "{} {} {}, {:.1f} % of the {}'s median of {} {}: {} {} {}", how, fixed(sum_ms * unit.per_ms, decimals),
+        unit.name, 100 * sum_ms / whole_ms, point.backend() == "cuda" ? "CUDA graph" : "forward pass",
+        fixed(whole_ms * unit.per_ms, decimals), unit.name, fixed(std::abs(sum_ms - whole_ms) * unit.per_ms, decimals),
+        unit.name, sum_ms >= whole_ms ? "more" : "less");
 }
 
 /// A column of the hardware table, with a header shorter than its own: the title says the rest.
@@ -120,7 +120,7 @@ std::string latency_table(const Point& point, std::size_t width) {
                        std::to_string(ms.n)});
     };
     const EndToEnd& times = *point.end_to_end;
-    add(point.backend == "cuda" ? "CUDA graph" : "forward", times.latency);
+    add(point.backend() == "cuda" ? "CUDA graph" : "forward", times.latency);
     add("stream", times.stream);
     add("enqueue", times.enqueue);
     add("H2D", times.host_to_device);
@@ -201,7 +201,7 @@ std::string hardware_table(const Point& point, std::size_t width) {
     const auto counted = [&](std::string_view metric) {
         return std::ranges::find(point.counters.metrics, metric, &CountedMetric::name) != point.counters.metrics.end();
     };
-    if (point.backend != "cuda" || (point.activity.runs == 0 && !counted("tensor_active"))) return {};
+    if (point.backend() != "cuda" || (point.activity.runs == 0 && !counted("tensor_active"))) return {};
     ResultFile file;
     file.result.points = {point};
     TableQuery query;
@@ -234,50 +234,51 @@ std::string hardware_table(const Point& point, std::size_t width) {
 
 std::string sweep_table(std::span<const Point> points, std::size_t width) {
     // A column that has the same value in every row says nothing.
-    const auto varies = [&](auto value_of) {
-        return std::any_of(points.begin(), points.end(),
-                           [&](const Point& point) { return value_of(point) != value_of(points.front()); });
+    const auto text = [](const Point& point, const Axis& axis) {
+        const AxisValue* value = point.axes.find(axis.name);
+        return value ? text_of(*value) : std::string();
     };
-    const bool models = varies([](const Point& point) { return point.model; });
-    const bool attentions = varies([](const Point& point) { return point.attention; });
-    const bool directions = varies([](const Point& point) { return point.direction; });
-    Table table({{"model", Align::left},
-                 {"backend", Align::left},
-                 {"attention", Align::left},
-                 {"direction", Align::left},
-                 {"precision", Align::left},
-                 {"batch"},
-                 {"seq"},
-                 {"median ms"},
-                 {"95 % CI", Align::right, 1},
-                 {"tokens/s"},
-                 {"TFLOP/s"},
-                 {"J/sequence", Align::right, 2},
-                 {"status", Align::left, 0, true}});
+    const auto varies = [&](const Axis& axis) {
+        return std::ranges::any_of(points,
+                                   [&](const Point& point) { return text(point, axis) != text(points.front(), axis); });
+    };
+    const Axis& model = axis_named("model");  // the title names the only one
+    std::vector<const Axis*> shown;
+    std::vector<TableColumn> layout;
+    for (const Axis* axis : axes_in_tables()) {
+        if (!varies(*axis) && (!axis->always_told || axis == &model)) continue;
+        shown.push_back(axis);
+        layout.push_back({std::string(axis->name), axis->kind == AxisKind::count ? Align::right : Align::left});
+    }
+    layout.insert(layout.end(), {{"median ms"},
+                                 {"95 % CI", Align::right, 1},
+                                 {"tokens/s"},
+                                 {"TFLOP/s"},
+                                 {"J/sequence", Align::right, 2},
+                                 {"status", Align::left, 0, true}});
+    Table table(std::move(layout));
     for (const Point& point : points) {
-        std::vector<std::string> cells = {models ? point.model : "",          point.backend,
-                                          attentions ? point.attention : "",  directions ? point.direction : "",
-                                          std::string(name(point.precision)), std::to_string(point.batch),
-                                          std::to_string(point.seq)};
+        std::vector<std::string> cells;
+        for (const Axis* axis : shown) cells.push_back(text(point, *axis));
         if (point.end_to_end) {
             const EndToEnd& times = *point.end_to_end;
             const Summary& ms = times.latency.summary_ms;
             const int decimals = decimals_for(ms.median, time_digits);
-            const Quantity& energy = times.energy_per_sequence_j;
+            const std::optional<double> energy = value_of(times.energy_per_sequence_j);
             cells.push_back(fixed(ms.median, decimals));
             cells.push_back(ms.has_interval()
                                 ? fmt::format("[{}, {}]", fixed(ms.ci_low, decimals), fixed(ms.ci_high, decimals))
                                 : "-");
-            cells.push_back(significant(times.tokens_per_s));
+            cells.push_back(times.tokens_per_s ? significant(*times.tokens_per_s) : "");
             cells.push_back(ms.median > 0 ? significant(point.cost.flops / ms.median * 1e-9) : "");
-            cells.push_back(energy.value ? significant(*energy.value) : "");
+            cells.push_back(energy ? significant(*energy) : "");
         } else {
             cells.resize(cells.size() + 5);
         }
         cells.emplace_back(name(point.status));
         table.add_row(std::move(cells));
     }
-    return (models ? std::string("all points") : one_line(points.front().model) + ", all points") + '\n' +
+    return (varies(model) ? std::string("all points") : one_line(points.front().model()) + ", all points") + '\n' +
            table.text(2, width);
 }
 

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "analysis/result/point_name.h"
 #include "analysis/table/table.h"
 #include "models/base/format.h"
 
@@ -54,9 +55,7 @@ std::string milliseconds(double ms) {
 }
 
 std::string question(const WhatIf& answer) {
-    return one_line(fmt::format("{} at batch {}, sequence length {}, {}: {} instead of {}", answer.point->model,
-                                answer.point->batch, answer.point->seq, name(answer.point->precision), answer.target,
-                                answer.source));
+    return one_line(fmt::format("{}: {} instead of {}", sentence_name(*answer.point), answer.target, answer.source));
 }
 
 std::string headline(const WhatIf& answer) {

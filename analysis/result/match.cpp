@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -16,34 +17,28 @@
 namespace kbench {
 namespace {
 
-auto key_of(const Point& point) {
-    return std::tie(point.model, point.batch, point.seq, point.precision, point.attention, point.direction,
-                    point.repeat);
+bool is_match(const Point& a, const Point& b) {
+    const auto number = [](const Point& point) { return point.axes.count("repeat").value_or(1); };
+    return first_difference(a, b) == nullptr && number(a) == number(b);
 }
 
 bool is_measured(const Point& point) { return point.status == PointStatus::done && point.end_to_end.has_value(); }
 
-/// What tells points apart, each as a person says it. The first three are always named.
-struct Axis {
-    std::string_view before;
-    std::string (*value)(const Point&);
-};
-constexpr Axis axes[] = {
-    {"", [](const Point& p) { return p.model; }},
-    {"", [](const Point& p) { return std::string(name(p.precision)); }},
-    {"batch ", [](const Point& p) { return std::to_string(p.batch); }},
-    {"seq ", [](const Point& p) { return std::to_string(p.seq); }},
-    {"attention ", [](const Point& p) { return p.attention; }},
-    {"direction ", [](const Point& p) { return p.direction; }},
-    {"repeat ", [](const Point& p) { return std::to_string(p.repeat); }},
-};
-constexpr std::size_t always_named = 3;
+/// What tells compared points apart, in the order of a title: first what every title has.
+std::vector<const Axis*> title_axes() {
+    std::vector<const Axis*> list;
+    std::ranges::copy_if(axes_in_tables(), std::back_inserter(list),
+                         [](const Axis* axis) { return axis->role != AxisRole::where; });
+    std::ranges::stable_partition(list, &Axis::always_told);
+    return list;
+}
 
 /// The distinct values of an axis.
 std::vector<std::string> values(const Result& result, const Axis& axis) {
     std::vector<std::string> distinct;
     for (const Point& point : result.points)
-        if (std::ranges::find(distinct, axis.value(point)) == distinct.end()) distinct.push_back(axis.value(point));
+        if (const AxisValue* value = point.axes.find(axis.name))
+            if (std::ranges::find(distinct, text_of(*value)) == distinct.end()) distinct.push_back(text_of(*value));
     return distinct;
 }
 
@@ -55,11 +50,14 @@ std::string listed(std::vector<std::string> values) {
     return fmt::format("{}{}", fmt::join(values, ","), all > most ? fmt::format(" (and {} more)", all - most) : "");
 }
 
+/// What every model has is named in any case.
 std::string described(const Result& result, const Result& other) {
     std::vector<std::string> parts;
-    for (std::size_t i = 0; i < std::size(axes); ++i)
-        if (const auto mine = values(result, axes[i]); i < always_named || mine != values(other, axes[i]))
-            parts.push_back(fmt::format("{}{}", axes[i].before, listed(mine)));
+    for (const Axis* axis : title_axes()) {
+        const auto mine = values(result, *axis);
+        const bool is_named = (axis->always_told && !axis->of_model) || mine != values(other, *axis);
+        if (is_named && !mine.empty()) parts.push_back(said(*axis, listed(mine)));
+    }
     return fmt::format("{}", fmt::join(parts, " "));
 }
 
@@ -73,7 +71,7 @@ std::string why_unmeasured(const NamedResult& run, const Point& point) {
         if (run->result.points.empty()) throw UsageError(fmt::format("{} holds no points", run->path));
     for (const Point& mine : a.result.points)
         for (const Point& theirs : b.result.points)
-            if (key_of(mine) == key_of(theirs))
+            if (is_match(mine, theirs))
                 throw UsageError(fmt::format("no point was measured in both: {}",
                                              is_measured(mine) ? why_unmeasured(b, theirs) : why_unmeasured(a, mine)));
     throw UsageError(fmt::format("no point in common: {} is {}; {} is {}", a.path, described(a.result, b.result),
@@ -104,20 +102,45 @@ using OpKey = std::tuple<std::string, Direction, int>;
 
 }  // namespace
 
+const Axis* first_difference(const Point& a, const Point& b) {
+    for (const Axis& axis : axes()) {
+        if (axis.role != AxisRole::what) continue;
+        const AxisValue *mine = a.axes.find(axis.name), *theirs = b.axes.find(axis.name);
+        const bool differs =
+            mine && theirs ? *mine != *theirs : axis.usual && !(a.axes.is_usual(axis) && b.axes.is_usual(axis));
+        if (differs) return &axis;
+    }
+    return nullptr;
+}
+
+std::vector<std::pair<const Axis*, AxisValue>> told_axes(const Point& point) {
+    std::vector<std::pair<const Axis*, AxisValue>> told;
+    for (const Axis* axis : title_axes()) {
+        const bool is_told = axis->always_told || axis->order == 0 || !point.axes.is_usual(*axis);
+        if (const AxisValue* value = point.axes.find(axis->name); value && is_told) told.emplace_back(axis, *value);
+    }
+    return told;
+}
+
 std::string match_title(const Point& point) {
-    return fmt::format("{} {} batch {} seq {}{}{}{}", point.model, name(point.precision), point.batch, point.seq,
-                       point.attention == "fused" ? "" : fmt::format(" attention {}", point.attention),
-                       point.direction == "fwd" ? "" : fmt::format(" {}", point.direction),
-                       point.repeat == 1 ? "" : fmt::format(" repeat {}", point.repeat));
+    std::vector<std::string> parts;
+    for (const auto& [axis, value] : told_axes(point))
+        if (axis->always_told || !point.axes.is_usual(*axis)) parts.push_back(said(*axis, value));
+    return fmt::format("{}", fmt::join(parts, " "));
 }
 
 std::vector<std::string> short_titles(const std::vector<const Point*>& points) {
     std::vector<std::string> titles(points.size());
-    for (const Axis& axis : axes) {
-        const auto differs = [&](const Point* point) { return axis.value(*point) != axis.value(*points.front()); };
-        if (std::ranges::none_of(points, differs)) continue;
+    for (const Axis* axis : title_axes()) {
+        const auto text = [axis](const Point* point) {
+            const AxisValue* value = point->axes.find(axis->name);
+            return value ? said(*axis, *value) : std::string();
+        };
+        if (std::ranges::all_of(points, [&](const Point* point) { return text(point) == text(points.front()); }))
+            continue;
         for (std::size_t i = 0; i < points.size(); ++i)
-            titles[i] += fmt::format("{}{}{}", titles[i].empty() ? "" : " ", axis.before, axis.value(*points[i]));
+            if (const std::string value = text(points[i]); !value.empty())
+                titles[i] += (titles[i].empty() ? "" : " ") + value;
     }
     return titles;
 }
@@ -126,9 +149,8 @@ std::vector<std::pair<const Point*, const Point*>> match_points(const NamedResul
     std::vector<std::pair<const Point*, const Point*>> matches;
     for (const Point& mine : a.result.points) {
         if (!is_measured(mine)) continue;
-        const auto found = std::ranges::find_if(b.result.points, [&](const Point& theirs) {
-            return is_measured(theirs) && key_of(theirs) == key_of(mine);
-        });
+        const auto found = std::ranges::find_if(
+            b.result.points, [&](const Point& theirs) { return is_measured(theirs) && is_match(mine, theirs); });
         if (found != b.result.points.end()) matches.emplace_back(&mine, &*found);
     }
     if (matches.empty()) refuse(a, b);

@@ -16,14 +16,21 @@ struct NamedResult {
     Result result;
 };
 
+/// The first axis on which the points are different computations; null when they are the same. An axis that only one
+/// of them has tells them apart where the other's value is not the usual one.
+const Axis* first_difference(const Point& a, const Point& b);
+
+/// What a comparison records of a point: all but where it ran, and repeats from the second on.
+std::vector<std::pair<const Axis*, AxisValue>> told_axes(const Point& point);
+
 /// "gpt2-large fp32 batch 1 seq 1024", with the attention, the direction and the repeat where not usual.
 std::string match_title(const Point& point);
 
 /// What tells these points apart: "fp16 batch 1" where all are of one model and length; nothing for one alone.
 std::vector<std::string> short_titles(const std::vector<const Point*>& points);
 
-/// Finished points of the same model, batch, sequence length, precision, attention, direction and repeat, in the order
-/// of `a`; the backend may differ. Throws UsageError that names the difference when there is none.
+/// Finished points without a first_difference and of the same repeat, in the order of `a`; the backend may differ.
+/// Throws UsageError that names the difference when there is none.
 std::vector<std::pair<const Point*, const Point*>> match_points(const NamedResult& a, const NamedResult& b);
 
 /// The smallest set of steps that compute the same ops in both plans, each in order of execution. One side is empty

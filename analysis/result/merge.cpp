@@ -57,10 +57,12 @@ std::string map_difference(const std::string& what, const std::map<std::string, 
     return {};
 }
 
-/// What names a point within a dataset; its data are all else.
+/// What names a point within a dataset, in the order of points; its data are all else.
 auto key_of(const Point& p) {
-    return std::tuple(p.model, p.repeat, p.seq, p.batch_is_max, p.batch, p.precision, p.attention, p.direction,
-                      p.backend, p.seed, p.weights);
+    std::vector<std::pair<bool, std::optional<AxisValue>>> place;
+    for (const Axis* axis : axes_in_order())
+        place.emplace_back(axis->takes_max && p.batch_is_max, sort_key(*axis, p.axes));
+    return std::tuple(std::move(place), p.seed, p.weights);
 }
 
 void add_once(std::vector<std::string>& list, const std::vector<std::string>& more) {

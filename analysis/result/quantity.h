@@ -22,4 +22,9 @@ struct Quantity {
     static Quantity unavailable(std::string why) { return {std::nullopt, Origin::unavailable, std::move(why)}; }
 };
 
+/// The figure alone; nothing, too, where it is not recorded because it means nothing.
+inline std::optional<double> value_of(const std::optional<Quantity>& quantity) {
+    return quantity ? quantity->value : std::nullopt;
+}
+
 }  // namespace kbench

@@ -21,6 +21,8 @@ double StepResult::tflop_per_s() const { return per_us(cost.flops, device_us()) 
 
 double StepResult::gb_per_s() const { return per_us(cost.bytes(), device_us()) * 1e-3; }
 
+Precision Point::precision() const { return parse_precision(axes.text("precision")).value_or(Precision::fp32); }
+
 std::int64_t MemoryPlan::total() const { return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0}); }
 
 }  // namespace kbench

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/result/axes.h"
 #include "analysis/result/quantity.h"
 #include "analysis/result/statistics.h"
 #include "models/base/precision.h"
@@ -19,8 +20,9 @@ namespace kbench {
 
 /// Version 2 added kernels, counters and matrix_flops; version 3 ceilings, marginal costs, condition readings and what
 /// a forward takes without records beside the recorded ones; version 4 the options of the run, the repeats of a point
-/// and whether its batch was chosen as the largest that fits. Older files are read as having none of it.
-inline constexpr std::string_view result_schema = "kbench.result/4";
+/// and whether its batch was chosen as the largest that fits. Older files are read as having none of it. Since version
+/// 5 a point has only those axes and throughputs that mean something for it.
+inline constexpr std::string_view result_schema = "kbench.result/5";
 
 /// The GPU that was used.
 struct GpuInfo {
@@ -135,8 +137,9 @@ struct EndToEnd {
     Timing latency;                ///< headline: GPU compute as a CUDA graph, or the CPU's forward
     std::optional<Timing> stream;  ///< the same as plain stream launches (GPU)
     std::optional<Timing> host_to_device, device_to_host, enqueue;  ///< GPU only
-    double sequences_per_s = 0, tokens_per_s = 0;                   ///< at the median latency
-    Quantity energy_per_sequence_j, energy_per_token_j;
+    std::optional<double> sequences_per_s, tokens_per_s;            ///< at the median latency
+    /// Like these, not there where the point has no sequences or no tokens, as one op has none.
+    std::optional<Quantity> energy_per_sequence_j, energy_per_token_j;
     bool converged = false;  ///< the interval reached the target before the time budget ended
 };
 
@@ -207,14 +210,11 @@ enum class PointStatus { done, skipped, failed };
 inline constexpr std::string_view point_status_names[] = {"done", "skipped", "failed"};
 constexpr std::string_view name(PointStatus status) { return point_status_names[static_cast<int>(status)]; }
 
-/// One point of the sweep: one model at one batch, sequence length and precision on one backend.
+/// One point of the sweep: what was run, at one value on each axis that it has.
 struct Point {
-    std::string model, backend, attention;  ///< backend: cuda or cpu; attention: fused or unfused
-    std::int64_t batch = 0, seq = 0, parameters = 0;
+    AxisValues axes;
     bool batch_is_max = false;  ///< asked for as "max": the largest that fits into memory, proved by running it
-    int repeat = 1;             ///< of the same point within a sweep, from 1
-    Precision precision = Precision::fp32;
-    std::string direction = "fwd";
+    std::int64_t parameters = 0;
     std::uint64_t seed = 0;
     std::string weights;  ///< "random" or the file's name
     PointStatus status = PointStatus::skipped;
@@ -232,6 +232,19 @@ struct Point {
     /// Time of an empty interval between two marks of the step run, already taken off every step's time.
     Quantity step_overhead_us;
     std::map<std::string, double> phase_seconds;  ///< wall time by phase: plan, weights, tune, verify, ...
+
+    /// Values on axes; the usual one where the point does not have it.
+    const std::string& model() const { return axes.text("model"); }
+    const std::string& backend() const { return axes.text("backend"); }
+    const std::string& direction() const { return axes.text("direction"); }
+    Precision precision() const;
+    std::int64_t batch() const { return axes.count("batch").value_or(1); }
+    /// Nothing for a point without sequences of tokens.
+    std::optional<std::int64_t> seq() const { return axes.count("seq"); }
+
+    void set(std::string_view axis, std::int64_t value) { axes.set(axis, value); }
+    void set(std::string_view axis, std::string_view value) { axes.set(axis, std::string(value)); }
+    void set(std::string_view axis, Precision value) { set(axis, name(value)); }
 };
 
 struct Result {

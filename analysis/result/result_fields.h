@@ -16,6 +16,12 @@ struct Field {
     Member Struct::*member;
     bool null_if_not_finite = false;  ///< elsewhere a number that is not finite is an error
     int since = 1;                    ///< version of the schema; files of older versions need not have it
+    int optional_since = 0;           ///< from this version on it is not written where there is no value; 0: always is
+};
+
+/// The axes of a point: those after the list before this one, up to `last`; all the rest where that is empty.
+struct AxisFields {
+    std::string_view last;
 };
 
 /// The fields of a struct; specialised for every struct that is an object in JSON.
@@ -197,28 +203,24 @@ template <>
 inline constexpr auto fields<MemoryPlan> = std::tuple{Field{"bytes", &MemoryPlan::bytes}};
 
 template <>
-inline constexpr auto fields<EndToEnd> = std::tuple{Field{"latency", &EndToEnd::latency},
-                                                    Field{"stream", &EndToEnd::stream},
-                                                    Field{"host_to_device", &EndToEnd::host_to_device},
-                                                    Field{"device_to_host", &EndToEnd::device_to_host},
-                                                    Field{"enqueue", &EndToEnd::enqueue},
-                                                    Field{"sequences_per_s", &EndToEnd::sequences_per_s},
-                                                    Field{"tokens_per_s", &EndToEnd::tokens_per_s},
-                                                    Field{"energy_per_sequence_j", &EndToEnd::energy_per_sequence_j},
-                                                    Field{"energy_per_token_j", &EndToEnd::energy_per_token_j},
-                                                    Field{"converged", &EndToEnd::converged}};
+inline constexpr auto fields<EndToEnd> =
+    std::tuple{Field{"latency", &EndToEnd::latency},
+               Field{"stream", &EndToEnd::stream},
+               Field{"host_to_device", &EndToEnd::host_to_device},
+               Field{"device_to_host", &EndToEnd::device_to_host},
+               Field{"enqueue", &EndToEnd::enqueue},
+               Field{"sequences_per_s", &EndToEnd::sequences_per_s, false, 1, 5},
+               Field{"tokens_per_s", &EndToEnd::tokens_per_s, false, 1, 5},
+               Field{"energy_per_sequence_j", &EndToEnd::energy_per_sequence_j, false, 1, 5},
+               Field{"energy_per_token_j", &EndToEnd::energy_per_token_j, false, 1, 5},
+               Field{"converged", &EndToEnd::converged}};
 
 template <>
-inline constexpr auto fields<Point> = std::tuple{Field{"model", &Point::model},
-                                                 Field{"backend", &Point::backend},
-                                                 Field{"attention", &Point::attention},
-                                                 Field{"batch", &Point::batch},
+inline constexpr auto fields<Point> = std::tuple{AxisFields{"batch"},
                                                  Field{"batch_is_max", &Point::batch_is_max, false, 4},
-                                                 Field{"seq", &Point::seq},
-                                                 Field{"repeat", &Point::repeat, false, 4},
+                                                 AxisFields{"repeat"},
                                                  Field{"parameters", &Point::parameters},
-                                                 Field{"precision", &Point::precision},
-                                                 Field{"direction", &Point::direction},
+                                                 AxisFields{},
                                                  Field{"seed", &Point::seed},
                                                  Field{"weights", &Point::weights},
                                                  Field{"status", &Point::status},

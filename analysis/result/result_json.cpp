@@ -3,6 +3,7 @@
 #include "analysis/result/result_json.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -64,13 +65,36 @@ Json write_quantity(const Quantity& quantity) {
             {"reason", lost ? Json("the value is not finite") : write_string(quantity.reason)}};
 }
 
+/// Hands out the axes of a point list by list, see AxisFields.
+class AxisLists {
+  public:
+    std::span<const Axis> next(const AxisFields& list) {
+        const std::size_t first = at_;
+        while (at_ < axes().size() && axes()[at_++].name != list.last) {
+        }
+        return axes().subspan(first, at_ - first);
+    }
+
+  private:
+    std::size_t at_ = 0;
+};
+
 template <class T>
 Json write(const T& value, const Path& path, bool null_if_not_finite = false) {
     if constexpr (has_fields<T>) {
         Json object = Json::object();
+        AxisLists lists;
         const auto write_field = [&](const auto& field) {
-            object[std::string(field.name)] =
-                write(value.*field.member, path.field(field.name), field.null_if_not_finite);
+            if constexpr (std::is_same_v<std::remove_cvref_t<decltype(field)>, AxisFields>) {
+                for (const Axis& axis : lists.next(field))
+                    if (const AxisValue* on_axis = value.axes.find(axis.name))
+                        object[std::string(axis.name)] = std::visit(
+                            [&](const auto& plain) { return write(plain, path.field(axis.name)); }, *on_axis);
+            } else {
+                Json written = write(value.*field.member, path.field(field.name), field.null_if_not_finite);
+                if (field.optional_since == 0 || !written.is_null())
+                    object[std::string(field.name)] = std::move(written);
+            }
         };
         std::apply([&](const auto&... field) { (write_field(field), ...); }, fields<T>);
         return object;
@@ -180,25 +204,67 @@ class Reader {
         expect(json.is_object(), path, "an object", json);
         T value;
         std::size_t known = 0;
+        AxisLists lists;
         const auto read_field = [&](const auto& field) {
-            const auto found = json.find(field.name);
-            if (found == json.end() && field.since > version_) return;
-            if (found == json.end()) fail(path.field(field.name), "a value", "nothing");
-            auto& member = value.*field.member;
-            member = read<std::remove_reference_t<decltype(member)>>(*found, path.field(field.name),
-                                                                     field.null_if_not_finite);
-            ++known;
+            if constexpr (std::is_same_v<std::remove_cvref_t<decltype(field)>, AxisFields>) {
+                for (const Axis& axis : lists.next(field)) known += read_axis(json, path, axis, value.axes);
+            } else {
+                const auto found = json.find(field.name);
+                const bool is_optional = field.optional_since != 0 && version_ >= field.optional_since;
+                if (found == json.end() && (is_optional || field.since > version_)) return;
+                if (found == json.end()) fail(path.field(field.name), "a value", "nothing");
+                auto& member = value.*field.member;
+                using Member = std::remove_reference_t<decltype(member)>;
+                if (field.optional_since != 0 && found->is_null()) fail(path.field(field.name), "a value", "null");
+                member = read<Member>(*found, path.field(field.name), field.null_if_not_finite);
+                ++known;
+            }
         };
         std::apply([&](const auto&... field) { (read_field(field), ...); }, fields<T>);
         if (json.size() != known) refuse_unknown_fields<T>(json, path);
         return value;
     }
 
+    /// From this version on a point has only the axes that mean something for it.
+    static constexpr int axes_are_optional_since = 5;
+
+    /// Whether it is there.
+    bool read_axis(const Json& json, const Path& path, const Axis& axis, AxisValues& values) const {
+        const auto found = json.find(axis.name);
+        const Path at = path.field(axis.name);
+        if (found == json.end()) {
+            if (version_ < axis.since && axis.usual) values.set(axis.name, *axis.usual);
+            if (axis.needed || (version_ >= axis.since && version_ < axes_are_optional_since))
+                fail(at, "a value", "nothing");
+            return false;
+        }
+        switch (axis.kind) {
+            case AxisKind::count: values.set(axis.name, read_integer<std::int64_t>(*found, at)); break;
+            case AxisKind::word: values.set(axis.name, read_word(*found, at, axis.words)); break;
+            case AxisKind::name: values.set(axis.name, read<std::string>(*found, at)); break;
+        }
+        return true;
+    }
+
+    std::string read_word(const Json& json, const Path& path, std::span<const std::string_view> words) const {
+        if (json.is_string() && std::ranges::find(words, json.get_ref<const std::string&>()) != words.end())
+            return json.get<std::string>();
+        fail(path, fmt::format("one of {}", fmt::join(words, ", ")), json.is_string() ? json.dump() : describe(json));
+    }
+
+    static bool is_named(const AxisFields&, const std::string& key) {
+        return std::ranges::find(axes(), key, &Axis::name) != axes().end();
+    }
+    template <class Struct, class Member>
+    static bool is_named(const Field<Struct, Member>& field, const std::string& key) {
+        return field.name == key;
+    }
+
     template <class T>
     void refuse_unknown_fields(const Json& json, const Path& path) const {
         for (const auto& item : json.items()) {
             const std::string& key = item.key();
-            if (!std::apply([&](const auto&... field) { return ((field.name == key) || ...); }, fields<T>))
+            if (!std::apply([&](const auto&... field) { return (is_named(field, key) || ...); }, fields<T>))
                 throw UsageError(
                     fmt::format("{}: {}: not a field of {}", file_, path.field(key).text(), result_schema));
         }

@@ -265,7 +265,7 @@ inline Value device_of(const TableRow& row) {
     const Kernels kernels = kernels_of(row);
     if (!kernels.empty())
         return common(kernels, [](const KernelResult* kernel) { return Value(std::int64_t{kernel->device}); });
-    return row.point->backend == "cuda" ? Value(std::int64_t{0}) : Value(NoValue::na);
+    return row.point->backend() == "cuda" ? Value(std::int64_t{0}) : Value(NoValue::na);
 }
 
 inline Value tensor_cores_of(const PlacedStep& placed) {

@@ -21,7 +21,7 @@ std::optional<double> isa_peak_us(const StepResult& step, const CeilingRun& run)
 }
 
 std::optional<double> isa_peak_pct(const TableRow& row) {
-    if (row.result == nullptr || row.point->backend != "cpu") return std::nullopt;
+    if (row.result == nullptr || row.point->backend() != "cpu") return std::nullopt;
     const std::optional<double> peak_us =
         sum(row, [&row](const StepResult& step) { return isa_peak_us(step, row.result->ceilings); });
     const std::optional<double> time = sum(row, device_us);

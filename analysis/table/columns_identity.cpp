@@ -79,25 +79,26 @@ void add_pyprof_columns(std::vector<Column>& list) {
     list.push_back(amount("bytes", "B", "compulsory bytes of the cost model, in and out", bytes_of));
 }
 
+/// A precision is its steps' own.
+Value value_on(const Axis& axis, const TableRow& row) {
+    if (axis.name == "precision" && !row.steps.empty())
+        return shared(row, [](const PlacedStep& placed) { return Value(std::string(name(placed.step->precision))); });
+    const AxisValue* value = row.point->axes.find(axis.name);
+    if (value == nullptr) return NoValue::na;
+    if (const auto* number = std::get_if<std::int64_t>(value)) return *number;
+    return text_or_na(std::get<std::string>(*value));
+}
+
 void add_point_columns(std::vector<Column>& list) {
     list.push_back(of_row("file", Align::left, "file the row comes from",
                           [](const TableRow& row) { return text_or_na(std::string(row.file)); }));
     list.push_back(of_row("point", Align::right, "number of the point in its file, from 0",
                           [](const TableRow& row) { return Value(static_cast<std::int64_t>(row.point_index)); }));
-    list.push_back(
-        of_row("model", Align::left, "model", [](const TableRow& row) { return text_or_na(row.point->model); }));
-    list.push_back(of_row("backend", Align::left, "cuda or cpu",
-                          [](const TableRow& row) { return text_or_na(row.point->backend); }));
-    list.push_back(of_row("batch", Align::right, "sequences at once",
-                          [](const TableRow& row) { return Value(row.point->batch); }));
-    list.push_back(of_row("seq_len", Align::right, "sequence length in tokens",
-                          [](const TableRow& row) { return Value(row.point->seq); }));
-    list.push_back(of_row("repeat", Align::right, "number of the repeat of the point in its sweep, from 1",
-                          [](const TableRow& row) { return Value(std::int64_t{row.point->repeat}); }));
-    list.push_back(of_row("precision", Align::left, "precision asked for", [](const TableRow& row) {
-        if (row.steps.empty()) return Value(std::string(name(row.point->precision)));
-        return shared(row, [](const PlacedStep& placed) { return Value(std::string(name(placed.step->precision))); });
-    }));
+    for (const Axis& axis : axes()) {
+        list.push_back(of_row(std::string(axis.column), axis.kind == AxisKind::count ? Align::right : Align::left,
+                              std::string(axis.what), [&axis](const TableRow& row) { return value_on(axis, row); }));
+        list.back().unit = axis.unit;
+    }
     list.push_back(of_row("status", Align::left, "of the point: done, skipped or failed",
                           [](const TableRow& row) { return Value(std::string(name(row.point->status))); }));
     list.push_back(of_row("reason", Align::left, "why the point was skipped or has failed",

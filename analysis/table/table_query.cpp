@@ -97,6 +97,16 @@ std::vector<TableRow> all_rows(const Result& result, std::string_view level) {
     return rows;
 }
 
+/// The axes on which the points of a result may differ, and what came of each.
+std::vector<std::string> point_columns() {
+    std::vector<std::string> names{"point"};
+    for (const Axis* axis : axes_in_tables())
+        if (axis->order != 0) names.emplace_back(axis->column);
+    for (const char* figure : {"status", "latency_ms", "tokens_per_s", "point_tflop_per_s", "roof_share", "verdict"})
+        names.emplace_back(figure);
+    return names;
+}
+
 void add_counters(const Result& result, std::vector<CountedMetric>& counters) {
     for (const Point& point : result.points)
         for (const CountedMetric& metric : point.counters.metrics)
@@ -129,8 +139,7 @@ std::span<const TableLevel> table_levels() {
          .can_fold = true},
         {.name = "point",
          .what = "all steps of one point",
-         .default_columns = {"point", "model", "backend", "precision", "batch", "seq_len", "repeat", "status",
-                             "latency_ms", "tokens_per_s", "point_tflop_per_s", "roof_share", "verdict"},
+         .default_columns = point_columns(),
          .key = [](const StepResult&, bool) { return Key(""); },
          .keeps_empty_points = true},
     };

@@ -11,7 +11,7 @@
 namespace kbench {
 namespace {
 
-constexpr OptionOf<CeilingsRequest> table[] = {
+const OptionOf<CeilingsRequest> table[] = {
     {"--backend", "WHERE", "auto", "auto (the GPU if there is one), cuda or cpu",
      [](CeilingsRequest& r, const std::string& text) {
          r.backend = word("--backend", text, {"auto", "cuda", "cpu"});

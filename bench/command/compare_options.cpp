@@ -47,7 +47,7 @@ void set_limit(CompareRequest& request, const std::string& text) {
     request.options.fail_above = is_percent ? *value / 100 : *value;
 }
 
-constexpr OptionOf<CompareRequest> table[] = {
+const OptionOf<CompareRequest> table[] = {
     {"--by", "LEVEL", "layer", "what a row of the steps is: layer (of all blocks), op or step",
      [](CompareRequest& r, const std::string& text) {
          r.options.by = choice<CompareBy>("--by", text, compare_by_names);

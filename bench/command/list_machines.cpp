@@ -64,7 +64,7 @@ void list_machines(const std::vector<std::string>& options) {
     struct Request {
         std::string id;
     } request;
-    static constexpr OptionOf<Request> table[] = {
+    static const OptionOf<Request> table[] = {
         {"--id", "NAME", "", "one machine with the sources of its roofs; or the path of a machine file (.json)",
          [](Request& r, const std::string& text) { r.id = text; }},
     };

@@ -20,7 +20,7 @@ struct Request {
     std::string chip, set, help;
 };
 
-constexpr OptionOf<Request> table[] = {
+const OptionOf<Request> table[] = {
     {"--chip", "NAME", "this machine's GPU", "as CUPTI names it, such as GA100 or GH100",
      [](Request& r, const std::string& text) { r.chip = text; }},
     {"--set", "NAME", "all", "only this set", [](Request& r, const std::string& text) { r.set = text; }},

@@ -11,9 +11,13 @@
 namespace kbench {
 namespace {
 
-/// Options that each command has of its own.
-constexpr std::string_view of_point[] = {"--seq",         "--batch", "--precision", "--zip",        "--repeat",
-                                         "--only-repeat", "--out",   "--resume",    "--list-points"};
+/// Whether each command has the option of its own.
+bool is_of_point(std::string_view option) {
+    constexpr std::string_view of_sweep[] = {"--zip", "--repeat", "--only-repeat",
+                                             "--out", "--resume", "--list-points"};
+    return std::ranges::find(of_sweep, option) != std::end(of_sweep) ||
+           std::ranges::any_of(sweep_axes(), [&](const Axis* axis) { return option.substr(2) == axis->name; });
+}
 
 }  // namespace
 
@@ -28,17 +32,18 @@ std::string shell_quoted(const std::string& text) {
 std::vector<std::string> point_commands(const RunRequest& request) {
     std::string common = "kbench run";
     for (const GivenOption& option : request.given) {
-        if (std::ranges::find(of_point, option.name) != std::end(of_point)) continue;
+        if (is_of_point(option.name)) continue;
         common += " " + option.name;
         if (!option.text.empty()) common += " " + shell_quoted(option.text);
     }
     std::vector<std::string> commands;
     for (const PointSpec& point : request.run.points()) {
-        std::string command =
-            fmt::format("{} --seq {} --batch {} --precision {}", common, point.seq,
-                        point.batch == max_batch ? "max" : std::to_string(point.batch), name(point.precision));
+        std::string command = common;
+        for (const Axis* axis : sweep_axes())
+            if (const AxisValue* value = point.axes.find(axis->name))
+                command += fmt::format(" --{} {}", axis->name, asked_text(*axis, *value));
         if (request.run.repeats > 1)
-            command += fmt::format(" --repeat {} --only-repeat {}", request.run.repeats, point.repeat);
+            command += fmt::format(" --repeat {} --only-repeat {}", request.run.repeats, *point.axes.count("repeat"));
         command += " --resume --out " + shell_quoted((request.run.out / "points.d" / point.name()).string());
         if (command.find('\n') != std::string::npos)
             throw UsageError("--list-points: a value holds a line break, and a command must fit on a line");

@@ -4,7 +4,7 @@
 namespace kbench {
 namespace {
 
-constexpr OptionOf<MergeRequest> table[] = {
+const OptionOf<MergeRequest> table[] = {
     {"--out", "DIR", "", "where the joined result.json, its tables and reports go; made if it is not there",
      [](MergeRequest& r, const std::string& text) { r.out = text; }},
 };

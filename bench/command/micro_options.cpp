@@ -19,7 +19,7 @@ namespace {
 
 using Request = MicroRequest;
 
-constexpr OptionOf<Request> table[] = {
+const OptionOf<Request> table[] = {
     {"--op", "OP,...", "all", "which ops (`kbench list ops`)",
      [](Request& r, const std::string& text) { r.ops = split(text); }},
     {"--shape", "SHAPE,...", "", "shapes of the one op of --op, such as m1024n3840k1280 or m1024n5120k1280+bias+gelu",

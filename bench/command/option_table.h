@@ -17,11 +17,11 @@ namespace kbench {
 /// One option: `value` is empty for a flag; `set` parses the text or throws UsageError that says what would be right.
 template <class Request>
 struct OptionOf {
-    std::string_view name;
-    std::string_view value;
-    std::string_view fallback;  ///< what holds without it
-    std::string_view help;
-    void (*set)(Request&, const std::string& text);
+    std::string name;
+    std::string value;
+    std::string fallback;  ///< what holds without it
+    std::string help;
+    std::function<void(Request&, const std::string& text)> set;
 };
 
 /// What a command's help begins with: its name, what it does, and the arguments that have no option's name, if any.
@@ -47,7 +47,7 @@ template <class Request>
 std::vector<BoundOption> bind_options(std::span<const OptionOf<Request>> table, Request& request) {
     std::vector<BoundOption> options;
     for (const OptionOf<Request>& option : table) {
-        std::string help(option.help);
+        std::string help = option.help;
         if (!option.fallback.empty()) help += fmt::format(" [{}]", option.fallback);
         options.push_back({option.name, option.value, std::move(help),
                            [&request, &option](const std::string& text) { option.set(request, text); }});

@@ -2,12 +2,14 @@
 #include "bench/command/option_values.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
 #include <optional>
 
 #include "bench/command/option_table.h"
+#include "bench/measure/sweep.h"
 #include "models/base/error.h"
 
 namespace kbench {
@@ -20,16 +22,35 @@ std::vector<std::int64_t> whole_numbers(std::string_view option, const std::stri
     return values;
 }
 
+std::vector<AxisValue> axis_values(const Axis& axis, const std::string& text) {
+    const std::string option = fmt::format("--{}", axis.name);
+    const auto offered = axis.offered.empty() ? axis.words : axis.offered;
+    const std::string_view a_count = axis.takes_max ? "max or a whole number" : "a whole number";
+    const auto value_of = [&](const std::string& part) -> AxisValue {
+        if (axis.kind == AxisKind::count)
+            return axis.takes_max && part == "max" ? max_batch : number<std::int64_t>(option, part, 1, a_count);
+        if (!axis.sweeps) return word(option, part, offered);
+        if (std::ranges::find(offered, part) == offered.end())
+            throw UsageError(fmt::format("{} '{}': must be {} or all", option, part, fmt::join(offered, ", ")));
+        return part;
+    };
+    if (!axis.sweeps) return {value_of(text)};
+    std::vector<AxisValue> values;
+    if (axis.kind != AxisKind::count && text == "all")
+        for (const std::string_view each : offered) values.emplace_back(std::string(each));
+    else
+        for (const std::string& part : split(text)) values.push_back(value_of(part));
+    if (values.empty())
+        throw UsageError(axis.kind == AxisKind::count
+                             ? fmt::format("{} '': must be {} of at least 1", option, a_count)
+                             : fmt::format("{} '': must be {} or all", option, fmt::join(offered, ", ")));
+    return values;
+}
+
 std::vector<Precision> parse_precisions(const std::string& text) {
-    if (text == "all") return {all_precisions.begin(), all_precisions.end()};
     std::vector<Precision> values;
-    for (const std::string& part : split(text)) {
-        const std::optional<Precision> precision = parse_precision(part);
-        if (!precision)
-            throw UsageError(fmt::format("--precision '{}': must be fp16, bf16, tf32, fp32, fp64 or all", part));
-        values.push_back(*precision);
-    }
-    if (values.empty()) throw UsageError("--precision '': must be fp16, bf16, tf32, fp32, fp64 or all");
+    for (const AxisValue& value : axis_values(axis_named("precision"), text))
+        values.push_back(parse_precision(text_of(value)).value());
     return values;
 }
 

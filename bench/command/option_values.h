@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/result/axes.h"
 #include "bench/measure/ceilings.h"
 #include "bench/profile/counters.h"
 #include "models/base/precision.h"
@@ -15,6 +16,8 @@ namespace kbench {
 /// All of these throw UsageError that says what would be right.
 /// A comma-separated list of numbers of at least 1; `option` names them in the error.
 std::vector<std::int64_t> whole_numbers(std::string_view option, const std::string& text);
+/// The value of an axis's option; a comma-separated list where it sweeps, and of words also all.
+std::vector<AxisValue> axis_values(const Axis& axis, const std::string& text);
 /// --precision: a comma-separated list, or all.
 std::vector<Precision> parse_precisions(const std::string& text);
 /// --counters: none, core, full or sets.

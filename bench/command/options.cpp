@@ -2,6 +2,7 @@
 #include "bench/command/options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -16,24 +17,44 @@
 namespace kbench {
 namespace {
 
-std::vector<std::int64_t> batches(const std::string& text) {
-    std::vector<std::int64_t> values;
-    for (const std::string& part : split(text))
-        values.push_back(part == "max" ? max_batch : number<std::int64_t>("--batch", part, 1, "max or a whole number"));
-    if (values.empty()) throw UsageError("--batch '': must be max or a whole number of at least 1");
-    return values;
+/// "seq, batch and precision".
+std::string listed(std::span<const std::string> names, std::string_view last_word) {
+    return fmt::format("{} {} {}", fmt::join(names.first(names.size() - 1), ", "), last_word, names.back());
 }
 
-std::vector<SweepAxis> zipped_axes(const std::string& text) {
-    std::vector<SweepAxis> axes;
-    for (const std::string& part : split(text)) {
-        const std::string axis = word("--zip", part, sweep_axis_names);
-        const auto value = static_cast<SweepAxis>(std::ranges::find(sweep_axis_names, axis) - sweep_axis_names);
-        if (std::ranges::find(axes, value) == axes.end()) axes.push_back(value);
+std::vector<std::string> sweep_names() {
+    std::vector<std::string> names;
+    for (const Axis* axis : sweep_axes()) names.emplace_back(axis->name);
+    return names;
+}
+
+std::vector<std::string> zipped_axes(const std::string& text) {
+    const std::vector<std::string> names = sweep_names();
+    const std::vector<std::string_view> allowed(names.begin(), names.end());
+    std::vector<std::string> zipped;
+    for (const std::string& part : split(text))
+        if (std::string name = word("--zip", part, allowed); std::ranges::find(zipped, name) == zipped.end())
+            zipped.push_back(std::move(name));
+    if (zipped.size() < 2)
+        throw UsageError(fmt::format("--zip '{}': must be two or {} of {}", text, names.size() > 3 ? "more" : "three",
+                                     fmt::join(names, ", ")));
+    return zipped;
+}
+
+/// The option of an axis, as its row says.
+Option axis_option(const Axis& axis) {
+    std::string help(axis.what);
+    if (axis.sweeps) {
+        if (axis.kind != AxisKind::count)
+            help = fmt::format("{} or all", fmt::join(axis.offered.empty() ? axis.words : axis.offered, ", "));
+        if (axis.takes_max) help += ", or max, the most that fit into memory";
+        help += "; a list is a sweep";
     }
-    if (axes.size() < 2)
-        throw UsageError(fmt::format("--zip '{}': must be two or three of seq, batch, precision", text));
-    return axes;
+    return {fmt::format("--{}", axis.name), fmt::format("{}{}", axis.option, axis.sweeps ? ",..." : ""),
+            axis.usual ? text_of(*axis.usual) : std::string(axis.otherwise), std::move(help),
+            [&axis](RunRequest& r, const std::string& text) {
+                r.run.values[std::string(axis.name)] = axis_values(axis, text);
+            }};
 }
 
 void name_file(std::string_view option, const std::string& text, FilesByName& files) {
@@ -43,19 +64,13 @@ void name_file(std::string_view option, const std::string& text, FilesByName& fi
     files[text.substr(0, equals)] = text.substr(equals + 1);
 }
 
-constexpr Option table[] = {
+const Option table[] = {
     {"--model", "NAME", "", "the model to run (`kbench list models`)",
      [](RunRequest& r, const std::string& text) { r.model = text; }},
     {"--config", "FILE", "", "a model's config.json instead of --model, such as Hugging Face's of GPT-2",
      [](RunRequest& r, const std::string& text) { r.config_file = text; }},
-    {"--seq", "N,...", "the model's n_ctx", "sequence length; a list is a sweep",
-     [](RunRequest& r, const std::string& text) { r.run.seqs = whole_numbers("--seq", text); }},
-    {"--batch", "N,...", "1", "sequences at once, or max, the most that fit into memory; a list is a sweep",
-     [](RunRequest& r, const std::string& text) { r.run.batches = batches(text); }},
-    {"--precision", "P,...", "fp32", "fp16, bf16, tf32, fp32, fp64 or all; a list is a sweep",
-     [](RunRequest& r, const std::string& text) { r.run.precisions = parse_precisions(text); }},
     {"--zip", "AXIS,...", "",
-     "of seq, batch and precision: these lists go in step, first with first, second with second",
+     fmt::format("of {}: these lists go in step, first with first, second with second", listed(sweep_names(), "and")),
      [](RunRequest& r, const std::string& text) { r.run.zip = zipped_axes(text); }},
     {"--repeat", "N", "1", "go through all points N times; each repeat is a point of its own",
      [](RunRequest& r, const std::string& text) { r.run.repeats = number("--repeat", text, 1, "a whole number"); }},
@@ -66,12 +81,6 @@ constexpr Option table[] = {
     {"--backend", "WHERE", "auto", "auto (the GPU if there is one), cuda or cpu",
      [](RunRequest& r, const std::string& text) {
          r.backend = word("--backend", text, {"auto", "cuda", "cpu"});
-     }},
-    {"--direction", "D", "fwd", "what to compute; fwd",
-     [](RunRequest&, const std::string& text) { word("--direction", text, {"fwd"}); }},
-    {"--attention", "KIND", "fused", "fused (one kernel) or unfused (scores, mask, softmax and context apart)",
-     [](RunRequest& r, const std::string& text) {
-         r.run.attention = word("--attention", text, {"fused", "unfused"});
      }},
     {"--provider", "OP=NAME,...", "", "who computes an op (`kbench list ops`, `kbench list providers`); * for all ops",
      [](RunRequest& r, const std::string& text) {
@@ -132,12 +141,26 @@ constexpr Option table[] = {
      [](RunRequest& r, const std::string&) { r.run.retune = true; }},
 };
 
+/// The axes' options stand behind those that name the model.
+constexpr std::ptrdiff_t before_axes = 2;
+
 std::string read_text(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     if (!file) throw UsageError(fmt::format("--config {}: cannot be read", path));
     std::stringstream text;
     text << file.rdbuf();
     return text.str();
+}
+
+/// Before anything is built: a list would fail at its last value.
+void refuse_beyond_model(const RunOptions& run) {
+    for (const ModelAxis& limit : run.model.axes) {
+        if (!limit.is_count()) continue;
+        for (const AxisValue& value : asked_values(axis_named(limit.name), run, run.of_model()))
+            if (const std::int64_t count = std::get<std::int64_t>(value); count > limit.most)
+                throw UsageError(fmt::format("--{} {}: over {}'s {} {}", limit.name, count, run.model.name,
+                                             limit.most_is, limit.most));
+    }
 }
 
 /// What follows from several options together.
@@ -148,12 +171,7 @@ void resolve(RunRequest& request) {
                              : "--model and --config exclude each other: give one");
     request.run.model = request.model.empty() ? read_model(read_text(request.config_file), request.config_file)
                                               : find_model(request.model);
-    const ModelSpec& model = request.run.model;
-    for (const std::int64_t seq : request.run.seqs)
-        if (seq > model.axis("seq")->most)
-            throw UsageError(fmt::format("--seq {}: over {}'s {} {}", seq, model.name, model.axis("seq")->most_is,
-                                         model.axis("seq")->most));
-    if (request.run.attention.empty()) request.run.attention = model.axis("attention")->words.front();
+    refuse_beyond_model(request.run);
     if (request.run.only_repeat > request.run.repeats)
         throw UsageError(
             fmt::format("--only-repeat {}: there are {} (--repeat)", request.run.only_repeat, request.run.repeats));
@@ -162,8 +180,8 @@ void resolve(RunRequest& request) {
             throw UsageError(fmt::format("{}: name the sweep's directory with --out", flag));
     const std::size_t points = request.run.points().size();
     if (!request.run.dumps.empty() && points > 1)
-        throw UsageError(
-            fmt::format("--dump-output holds one point, the sweep has {}: give one batch, seq and precision", points));
+        throw UsageError(fmt::format("--dump-output holds one point, the sweep has {}: give one {}", points,
+                                     listed(sweep_names(), "and")));
     if (request.quick) {
         request.ceilings.seconds = 2;
         request.run.sampler.warm_up_s = 0.1;
@@ -179,7 +197,16 @@ void resolve(RunRequest& request) {
 
 }  // namespace
 
-std::span<const Option> run_options() { return table; }
+std::span<const Option> run_options() {
+    static const std::vector<Option> all = [] {
+        std::vector<Option> options(std::begin(table), std::begin(table) + before_axes);
+        for (const Axis* axis : axes_in_order())
+            if (!axis->option.empty()) options.push_back(axis_option(*axis));
+        options.insert(options.end(), std::begin(table) + before_axes, std::end(table));
+        return options;
+    }();
+    return all;
+}
 
 std::string options_markdown() {
     return "# kbench run\n\nWritten from the table in bench/command/options.cpp by a test; `kbench run --help` says "

@@ -9,6 +9,7 @@
 #include "analysis/compare/what_if.h"
 #include "analysis/report/what_if.h"
 #include "analysis/report/writers.h"
+#include "analysis/result/match.h"
 #include "analysis/result/result_json.h"
 #include "bench/command/command.h"
 #include "bench/command/machine_path.h"
@@ -37,10 +38,7 @@ bool names_result(const std::string& what) {
 
 /// The same point, where the other result has it.
 const Point* same_point(const Result& other, const Point& point) {
-    const auto is_same = [&](const Point& p) {
-        return p.end_to_end && p.model == point.model && p.batch == point.batch && p.seq == point.seq &&
-               p.precision == point.precision && p.attention == point.attention && p.direction == point.direction;
-    };
+    const auto is_same = [&](const Point& p) { return p.end_to_end && first_difference(p, point) == nullptr; };
     const auto found = std::ranges::find_if(other.points, is_same);
     return found == other.points.end() ? nullptr : &*found;
 }

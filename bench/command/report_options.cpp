@@ -14,7 +14,7 @@ std::vector<std::string_view> format_words() {
     return words;
 }
 
-constexpr OptionOf<ReportRequest> table[] = {
+const OptionOf<ReportRequest> table[] = {
     {"--out", "DIR", "beside the result", "where the reports go; made if it is not there",
      [](ReportRequest& r, const std::string& text) {
          if (text.empty()) throw UsageError("--out '': name a directory");

@@ -8,7 +8,7 @@
 namespace kbench {
 namespace {
 
-constexpr OptionOf<TableRequest> table[] = {
+const OptionOf<TableRequest> table[] = {
     {"-c,--columns", "NAME,...", "by level",
      "columns, in this order (`kbench list columns`), or names of counters; all for every one",
      [](TableRequest& r, const std::string& text) {

@@ -13,6 +13,7 @@
 #include "analysis/explain/executed.h"
 #include "analysis/machine/kernel_occupancy.h"
 #include "bench/measure/outputs.h"
+#include "analysis/result/point_name.h"
 #include "bench/measure/verify.h"
 #include "bench/plan/data/npy.h"
 #include "bench/profile/condition_sampler.h"
@@ -97,8 +98,7 @@ void PointRun::step(const std::string& what) {
 void PointRun::refuse_if_too_large(std::int64_t needed, const std::function<std::string(std::int64_t)>& hint) const {
     const std::int64_t available = plannable_bytes(backend_);
     if (needed <= available) return;
-    throw Unsupported(fmt::format("{} batch {} seq {} {} needs {} of memory, {} are free: {}", point_.model,
-                                  point_.batch, point_.seq, name(point_.precision), gigabytes(needed),
+    throw Unsupported(fmt::format("{} needs {} of memory, {} are free: {}", short_name(point_), gigabytes(needed),
                                   gigabytes(available), hint(available)));
 }
 
@@ -106,8 +106,8 @@ void PointRun::plan(const Model& model, std::vector<AssignedStep> steps,
                     const std::function<std::string(std::int64_t)>& hint) {
     step("plan");
     const PhaseTimer timer(point_, "plan");
-    refuse_if_too_large(needed_bytes(model, estimate_layout(model, point_.precision, steps), backend_), hint);
-    plan_.emplace(model, point_.precision, std::move(steps));
+    refuse_if_too_large(needed_bytes(model, estimate_layout(model, point_.precision(), steps), backend_), hint);
+    plan_.emplace(model, point_.precision(), std::move(steps));
     point_.memory = plan_->layout().memory;
     refuse_if_too_large(needed_bytes(model, plan_->layout(), backend_), hint);
     describe_steps();
@@ -144,9 +144,9 @@ void PointRun::describe_steps() {
         result.provider = planned.provider->name;
         result.implementation = planned.computation->implementation();
         result.shape = shape_text(planned.step);
-        result.precision = point_.precision;
+        result.precision = point_.precision();
         result.direction = model.ops[planned.naming_op].direction;
-        result.cost = step_cost(model, planned.ops, point_.precision);
+        result.cost = step_cost(model, planned.ops, point_.precision());
         result.padding_flops = padding_flops(planned.step);
         result.matrix_flops = matrix_flops(planned.step);
         point_.cost += result.cost;
@@ -167,7 +167,7 @@ void PointRun::verify() {
         step(fmt::format("verify {} {}", op_name(planned.step), shape_text(planned.step)));
         const VerifyTarget target{&planned.step, planned.computation.get(), std::string(planned.provider->name),
                                   point_.steps[s].layer};
-        point_.verification.steps.push_back(verify_step(target, point_.precision, backend_, options_.seed));
+        point_.verification.steps.push_back(verify_step(target, point_.precision(), backend_, options_.seed));
     }
     point_.verification.seconds = std::chrono::duration<double>(Clock::now() - start).count();
 }
@@ -209,19 +209,21 @@ void PointRun::measure() {
         }
     }
     const double seconds = end_to_end.latency.summary_ms.median * 1e-3;
-    end_to_end.sequences_per_s = static_cast<double>(point_.batch) / seconds;
-    end_to_end.tokens_per_s = end_to_end.sequences_per_s * static_cast<double>(point_.seq);
+    // One amount for each sequence and one for each token, where the point has them.
+    const std::optional<std::int64_t> batch = point_.axes.count("batch"), seq = point_.seq();
+    const auto sequences = static_cast<double>(batch.value_or(0));
+    const double tokens = sequences * static_cast<double>(seq.value_or(0));
+    if (batch) end_to_end.sequences_per_s = sequences / seconds;
+    if (batch && seq) end_to_end.tokens_per_s = *end_to_end.sequences_per_s * static_cast<double>(*seq);
     // The device is busy all through the sampling, so mean power times latency is one forward's energy.
     const Conditions& c = point_.conditions;
     std::optional<double> power_w = c.power_w.value;
     if (!power_w && c.energy_j.value) power_w = *c.energy_j.value / sampling_seconds;
-    if (power_w) {
-        const double joules = *power_w * seconds / static_cast<double>(point_.batch);
-        end_to_end.energy_per_sequence_j = Quantity::derived(joules);
-        end_to_end.energy_per_token_j = Quantity::derived(joules / static_cast<double>(point_.seq));
-    } else {
-        end_to_end.energy_per_sequence_j = end_to_end.energy_per_token_j = Quantity::unavailable(c.power_w.reason);
-    }
+    const auto energy_per = [&](double amount) {
+        return power_w ? Quantity::derived(*power_w * seconds / amount) : Quantity::unavailable(c.power_w.reason);
+    };
+    if (batch) end_to_end.energy_per_sequence_j = energy_per(sequences);
+    if (batch && seq) end_to_end.energy_per_token_j = energy_per(tokens);
     point_.end_to_end = std::move(end_to_end);
 }
 
@@ -310,7 +312,7 @@ void PointRun::count() {
     CounterRun& run = point_.counters;
     CounterRequest request = options_.counters;
     if (!request.required && !request.nothing() && backend_.kind() == BackendKind::cuda)
-        request.metrics.emplace_back(proof_counter(point_.precision));  // by default every result proves that
+        request.metrics.emplace_back(proof_counter(point_.precision()));  // by default every result proves that
     if (options_.counters.nothing()) {
         run.unavailable = "not asked for (--counters none)";
         return;
@@ -334,10 +336,7 @@ void PointRun::count() {
         run.requested.insert(run.requested.end(), names.begin(), names.end());
 }
 
-void PointRun::warn(std::string_view text) {
-    warnings_.push_back(
-        fmt::format("{} batch {} seq {} {}: {}", point_.model, point_.batch, point_.seq, name(point_.precision), text));
-}
+void PointRun::warn(std::string_view text) { warnings_.push_back(fmt::format("{}: {}", short_name(point_), text)); }
 
 /// One line for all steps of an op that did not run in the precision asked for.
 void PointRun::warn_of_other_precisions() {
@@ -372,7 +371,7 @@ void PointRun::check_output(TensorId id) {
     if (const std::int64_t bad = count_not_finite(*plan_, id, backend_); bad > 0)
         throw MeasurementError(fmt::format("{} of {} {} are not finite in {}: the times are of no use", bad,
                                            all.rows * all.columns, plan_->model().tensors[id].name,
-                                           name(point_.precision)));
+                                           name(point_.precision())));
     const OutputRows first = OutputRows::download(*plan_, id, backend_, OutputRows::usual_bytes);
     const auto start = Clock::now();
     for (int repeat = 0; repeat < options_.output_repeats; ++repeat) {
@@ -383,9 +382,8 @@ void PointRun::check_output(TensorId id) {
             first.difference(OutputRows::download(*plan_, id, backend_, OutputRows::usual_bytes));
         if (difference.empty()) continue;
         warnings_.push_back(
-            fmt::format("{} batch {} seq {} {} {}: {}; a race in a kernel does this, or a library "
-                        "that adds in no fixed order",
-                        point_.model, point_.batch, point_.seq, name(point_.precision), point_.backend, difference));
+            fmt::format("{}: {}; a race in a kernel does this, or a library that adds in no fixed order",
+                        placed_name(point_), difference));
         break;
     }
 }

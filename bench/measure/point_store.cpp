@@ -24,8 +24,11 @@ namespace fs = std::filesystem;
 bool is_point_of(const PointSpec& spec, const Result& one) {
     if (one.points.size() != 1) return false;
     const Point& point = one.points.front();
-    return point.seq == spec.seq && point.precision == spec.precision && point.repeat == spec.repeat &&
-           point.batch_is_max == (spec.batch == max_batch) && (point.batch_is_max || point.batch == spec.batch);
+    return std::ranges::all_of(axes(), [&](const Axis& axis) {
+        const AxisValue *asked = spec.axes.find(axis.name), *found = point.axes.find(axis.name);
+        if (axis.takes_max && point.batch_is_max) return asked && *asked == AxisValue(max_batch);
+        return asked == nullptr || (found && *found == *asked);
+    });
 }
 
 /// The file's result; nothing, and the reason in `why`, where it is none of this point.

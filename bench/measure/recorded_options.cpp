@@ -54,26 +54,31 @@ std::string counters_text(const CounterRequest& request) {
 
 std::map<std::string, std::string> recorded_options(const RunOptions& options, const Backend& backend) {
     const SamplerOptions& sampler = options.sampler;
-    return {{"model", options.model.description},
-            {"backend", std::string(name(backend.kind()))},
-            {"attention", options.attention},
-            {"provider", providers_text(options.providers)},
-            {"weights", weights_text(options.weights)},
-            {"tokens", inputs_text(options.inputs)},
-            {"seed", std::to_string(options.seed)},
-            {"verify", options.verify ? "yes" : "no"},
-            {"counters", counters_text(options.counters)},
-            {"time_budget_s", fmt::format("{}", sampler.time_budget_s)},
-            {"warm_up_s", fmt::format("{}", sampler.warm_up_s)},
-            {"min_time_s", fmt::format("{}", sampler.min_time_s)},
-            {"min_samples", fmt::format("{}", sampler.min_samples)},
-            {"max_samples", fmt::format("{}", sampler.max_samples)},
-            {"target_relative_ci", fmt::format("{}", sampler.target_relative_ci)},
-            {"step_runs", fmt::format("{}", options.step_runs)},
-            {"activity_runs", fmt::format("{}", options.activity_runs)},
-            {"activity_warm_up_s", fmt::format("{}", options.activity_warm_up_s)},
-            {"marginal_s", fmt::format("{}", options.marginal_s)},
-            {"logits_repeats", fmt::format("{}", options.output_repeats)}};
+    std::map<std::string, std::string> recorded = {
+        {"model", options.model.description},
+        {"backend", std::string(name(backend.kind()))},
+        {"provider", providers_text(options.providers)},
+        {"weights", weights_text(options.weights)},
+        {"tokens", inputs_text(options.inputs)},
+        {"seed", std::to_string(options.seed)},
+        {"verify", options.verify ? "yes" : "no"},
+        {"counters", counters_text(options.counters)},
+        {"time_budget_s", fmt::format("{}", sampler.time_budget_s)},
+        {"warm_up_s", fmt::format("{}", sampler.warm_up_s)},
+        {"min_time_s", fmt::format("{}", sampler.min_time_s)},
+        {"min_samples", fmt::format("{}", sampler.min_samples)},
+        {"max_samples", fmt::format("{}", sampler.max_samples)},
+        {"target_relative_ci", fmt::format("{}", sampler.target_relative_ci)},
+        {"step_runs", fmt::format("{}", options.step_runs)},
+        {"activity_runs", fmt::format("{}", options.activity_runs)},
+        {"activity_warm_up_s", fmt::format("{}", options.activity_warm_up_s)},
+        {"marginal_s", fmt::format("{}", options.marginal_s)},
+        {"logits_repeats", fmt::format("{}", options.output_repeats)}};
+    for (const Axis& axis : axes())  // the others are the points'
+        if (axis.order == 0)
+            for (const AxisValue& value : asked_values(axis, options, options.of_model()))
+                recorded[std::string(axis.name)] = text_of(value);
+    return recorded;
 }
 
 }  // namespace kbench

@@ -9,6 +9,7 @@
 #include <new>
 
 #include "analysis/compare/sweep_findings.h"
+#include "analysis/result/point_name.h"
 #include "bench/measure/recorded_options.h"
 #include "bench/measure/result_files.h"
 #include "bench/measure/stop_signal.h"
@@ -55,14 +56,11 @@ class Sweep {
 
     Point unmeasured(const PointSpec& spec) const {
         Point point;
-        point.model = options_.model.name;
-        point.backend = name(backend_.kind());
-        point.attention = options_.attention;
-        point.batch = std::max<std::int64_t>(1, spec.batch);
-        point.batch_is_max = spec.batch == max_batch;
-        point.seq = spec.seq;
-        point.repeat = spec.repeat;
-        point.precision = spec.precision;
+        point.axes = spec.axes;
+        point.set("model", options_.model.name);
+        point.set("backend", name(backend_.kind()));
+        point.batch_is_max = point.axes.count("batch") == max_batch;
+        if (point.batch_is_max) point.set("batch", 1);
         point.seed = options_.seed;
         return point;
     }
@@ -100,7 +98,15 @@ class Sweep {
 
   private:
     Model model_of(const Point& point, std::int64_t batch) const {
-        return options_.model.build({{{"batch", batch}, {"seq", point.seq}}, {{"attention", point.attention}}});
+        ModelPoint at;
+        for (const ModelAxis& axis : options_.model.axes) {
+            if (!axis.is_count())
+                at.words[std::string(axis.name)] = point.axes.text(axis.name);
+            else if (const auto count = point.axes.count(axis.name))
+                at.counts[std::string(axis.name)] = *count;
+        }
+        at.counts["batch"] = batch;
+        return options_.model.build(at);
     }
     std::vector<AssignedStep> assign(const Model& model, Precision precision) const {
         return assign_steps(model, precision, providers_, options_.providers, backend_.column_multiple(precision));
@@ -111,7 +117,7 @@ class Sweep {
     std::optional<std::int64_t> planned_bytes(const Point& point, std::int64_t batch) const {
         try {
             const Model model = model_of(point, batch);
-            return needed_bytes(model, Plan(model, point.precision, assign(model, point.precision)).layout(), backend_);
+            return needed_bytes(model, Plan(model, point.precision(), assign(model, point.precision())).layout(), backend_);
         } catch (const DeviceError&) {
             return std::nullopt;
         }
@@ -123,7 +129,7 @@ class Sweep {
         const std::int64_t announced = largest_batch(
             [&](std::int64_t batch) {
                 const Model model = model_of(point, batch);
-                const Layout layout = estimate_layout(model, point.precision, assign(model, point.precision));
+                const Layout layout = estimate_layout(model, point.precision(), assign(model, point.precision()));
                 return needed_bytes(model, layout, backend_);
             },
             available);
@@ -141,13 +147,13 @@ class Sweep {
     }
 
     void refuse_unsupported(const Point& point) const {
-        if (const std::string why = backend_.unsupported(point.precision); !why.empty()) throw Unsupported(why);
+        if (const std::string why = backend_.unsupported(point.precision()); !why.empty()) throw Unsupported(why);
     }
 
     /// One point of a model at one batch, all parts.
     void run(Point& point, std::vector<std::string>& warnings, const std::string& number) {
         refuse_unsupported(point);
-        const Model model = model_of(point, point.batch);
+        const Model model = model_of(point, point.batch());
         point.parameters = model.parameter_count();
         if (checkpoint_) checkpoint_->check(model);
         check_names(model, model.inputs, options_.inputs, "--input");
@@ -157,12 +163,10 @@ class Sweep {
         point.weights = weights.name();
 
         PointRun run(options_, backend_, point, warnings, progress_,
-                     fmt::format("{} {} {} batch {} seq {} {}", number, point.backend, point.model, point.batch,
-                                 point.seq, name(point.precision)),
-                     [] {
+                     fmt::format("{} {} {}", number, point.backend(), short_name(point)), [] {
                          if (StopSignals::asked() != 0) throw Stopped();
                      });
-        run.plan(model, assign(model, point.precision), [&](std::int64_t available) -> std::string {
+        run.plan(model, assign(model, point.precision()), [&](std::int64_t available) -> std::string {
             const std::int64_t fits = largest(point, available);
             return fits > 0 ? fmt::format("the largest batch that fits is {}", fits) : "not even batch 1 fits";
         });
@@ -184,7 +188,7 @@ class Sweep {
         std::int64_t batch = std::max<std::int64_t>(1, largest(point, plannable_bytes(backend_)));
         for (int attempt = 1;; ++attempt) {
             point = asked;
-            point.batch = batch;
+            point.set("batch", batch);
             std::vector<std::string> of_attempt;
             std::string why;
             try {
@@ -206,10 +210,11 @@ class Sweep {
             const auto shrunk = static_cast<std::int64_t>(static_cast<double>(batch) * max_batch_step);
             const std::int64_t fits = largest(asked, plannable_bytes(backend_));
             const std::int64_t next = std::clamp<std::int64_t>(std::min(shrunk, fits), 1, batch - 1);
+            Point nameless = asked;
+            nameless.axes.erase("batch");
             warnings.push_back(
-                fmt::format("{} seq {} {} {}: batch {}, the largest that fits by the plan, did not run: {}; batch {} "
-                            "was tried next",
-                            asked.model, asked.seq, name(asked.precision), asked.backend, batch, why, next));
+                fmt::format("{}: batch {}, the largest that fits by the plan, did not run: {}; batch {} was tried next",
+                            placed_name(nameless), batch, why, next));
             batch = next;
         }
     }
@@ -228,6 +233,18 @@ std::string described(const SweepEnd& end, std::size_t measured, std::size_t tot
 }
 
 }  // namespace
+
+AxisValues RunOptions::of_model() const {
+    AxisValues own;
+    for (const ModelAxis& axis : model.axes) {
+        if (axis.name == "batch") continue;  // which every model has
+        if (axis.is_count())
+            own.set(axis.name, axis.usual);
+        else
+            own.set(axis.name, std::string(axis.words.front()));
+    }
+    return own;
+}
 
 SweepEnd run_points(const RunOptions& options, Backend& backend, Result& result, Progress& progress,
                     const PointStore& store, FinishedPoints finished) {

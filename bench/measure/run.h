@@ -20,7 +20,6 @@ namespace kbench {
 
 struct RunOptions : PointOptions, SweepOptions {
     ModelSpec model;
-    std::string attention;  ///< of models that have the choice; empty: the usual one
     ProviderChoice providers;
     std::optional<std::filesystem::path> weights;
     FilesByName inputs, dumps;  ///< of the model's inputs and outputs
@@ -28,7 +27,9 @@ struct RunOptions : PointOptions, SweepOptions {
     bool retune = false;
     std::filesystem::path cache_directory;
 
-    std::vector<PointSpec> points() const { return sweep_points(*this, model.axis("seq")->usual); }
+    /// The axes that the model has, where not all have them, with its own values.
+    AxisValues of_model() const;
+    std::vector<PointSpec> points() const { return sweep_points(*this, of_model()); }
 };
 
 /// Why a sweep ended before its last point.

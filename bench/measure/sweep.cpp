@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -14,33 +13,31 @@
 namespace kbench {
 namespace {
 
-constexpr std::array axes{SweepAxis::seq, SweepAxis::batch, SweepAxis::precision};
-
-/// Axes that advance together.
+/// Axes that advance together, each with its values.
 struct AxisGroup {
-    std::vector<SweepAxis> axes;
-    std::size_t size = 0;
+    std::vector<std::pair<const Axis*, std::vector<AxisValue>>> axes;
+    std::size_t size() const { return axes.front().second.size(); }
 };
 
 /// Slowest first; zipped axes stand where the slowest of them would.
-std::vector<AxisGroup> group_axes(const std::array<std::size_t, axes.size()>& sizes,
-                                  const std::vector<SweepAxis>& zip) {
+std::vector<AxisGroup> group_axes(const SweepOptions& sweep, const AxisValues& of_model) {
     std::vector<AxisGroup> groups;
     std::optional<std::size_t> zipped;
-    for (const SweepAxis axis : axes) {
-        const std::size_t size = sizes[static_cast<std::size_t>(axis)];
-        const bool is_zipped = std::ranges::find(zip, axis) != zip.end();
+    for (const Axis* axis : axes_in_order()) {
+        std::vector<AxisValue> values = asked_values(*axis, sweep, of_model);
+        if (values.empty()) continue;
+        const bool is_zipped = std::ranges::find(sweep.zip, axis->name) != sweep.zip.end();
         if (!is_zipped || !zipped) {
             if (is_zipped) zipped = groups.size();
-            groups.push_back({{axis}, size});
+            groups.push_back({{{axis, std::move(values)}}});
             continue;
         }
         AxisGroup& group = groups[*zipped];
-        if (group.size != size)
+        if (group.size() != values.size())
             throw UsageError(
                 fmt::format("--zip: --{} has {} values and --{} {}; lists that go in step are equally long",
-                            name(group.axes.front()), group.size, name(axis), size));
-        group.axes.push_back(axis);
+                            group.axes.front().first->name, group.size(), axis->name, values.size()));
+        group.axes.emplace_back(axis, std::move(values));
     }
     return groups;
 }
@@ -48,27 +45,45 @@ std::vector<AxisGroup> group_axes(const std::array<std::size_t, axes.size()>& si
 }  // namespace
 
 std::string PointSpec::name() const {
-    return fmt::format("seq{}-batch{}-{}{}", seq, batch == max_batch ? "max" : std::to_string(batch),
-                       kbench::name(precision), repeat > 1 ? fmt::format("-repeat{}", repeat) : "");
+    std::string text, last;
+    for (const Axis* axis : axes_in_order()) {
+        const AxisValue* value = axes.find(axis->name);
+        if (value == nullptr || axis->order == 0 || (!axis->always_told && axes.is_usual(*axis))) continue;
+        const std::string part = (axis->is_bare() ? "" : std::string(axis->name)) + asked_text(*axis, *value);
+        std::string& end = axis->role == AxisRole::again ? last : text;
+        end += (end.empty() ? "" : "-") + part;
+    }
+    return last.empty() ? text : text + "-" + last;
 }
 
-std::vector<PointSpec> sweep_points(const SweepOptions& sweep, std::int64_t n_ctx) {
-    const std::vector<std::int64_t> seqs = sweep.seqs.empty() ? std::vector{n_ctx} : sweep.seqs;
-    const std::vector<AxisGroup> groups =
-        group_axes({seqs.size(), sweep.batches.size(), sweep.precisions.size()}, sweep.zip);
+std::vector<AxisValue> asked_values(const Axis& axis, const SweepOptions& sweep, const AxisValues& of_model) {
+    if (axis.option.empty()) return {};
+    const AxisValue* own = of_model.find(axis.name);
+    if (const auto asked = sweep.values.find(axis.name); asked != sweep.values.end()) {
+        if (axis.of_model && own == nullptr)
+            throw UsageError(fmt::format("--{}: the model has no {}", axis.name, axis.in_full()));
+        return asked->second;
+    }
+    if (own != nullptr) return {*own};
+    if (axis.of_model || !axis.usual) return {};
+    return {*axis.usual};
+}
+
+std::vector<PointSpec> sweep_points(const SweepOptions& sweep, const AxisValues& of_model) {
+    const std::vector<AxisGroup> groups = group_axes(sweep, of_model);
     const std::size_t round = std::accumulate(groups.begin(), groups.end(), std::size_t{1},
-                                              [](std::size_t n, const AxisGroup& group) { return n * group.size; });
+                                              [](std::size_t n, const AxisGroup& group) { return n * group.size(); });
     std::vector<PointSpec> points;
     for (int repeat = 1; repeat <= sweep.repeats; ++repeat) {
         if (sweep.only_repeat != 0 && repeat != sweep.only_repeat) continue;
         for (std::size_t i = 0; i < round; ++i) {
-            std::array<std::size_t, axes.size()> at{};
+            PointSpec& point = points.emplace_back();
+            point.axes.set("repeat", repeat);
             std::size_t rest = i;
             for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
-                for (const SweepAxis axis : group->axes) at[static_cast<std::size_t>(axis)] = rest % group->size;
-                rest /= group->size;
+                for (const auto& [axis, values] : group->axes) point.axes.set(axis->name, values[rest % group->size()]);
+                rest /= group->size();
             }
-            points.push_back({sweep.precisions[at[2]], seqs[at[0]], sweep.batches[at[1]], repeat});
         }
     }
     std::set<std::string> names;

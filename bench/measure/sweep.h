@@ -2,47 +2,44 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "models/base/precision.h"
+#include "analysis/result/axes.h"
 
 namespace kbench {
-
-/// What a sweep may vary, the slowest first.
-enum class SweepAxis { seq, batch, precision };
-inline constexpr std::string_view sweep_axis_names[] = {"seq", "batch", "precision"};
-constexpr std::string_view name(SweepAxis axis) { return sweep_axis_names[static_cast<int>(axis)]; }
 
 /// A batch asked for as "max": the largest that fits into memory.
 inline constexpr std::int64_t max_batch = 0;
 
-/// The values on each axis.
+/// What was asked for on each axis.
 struct SweepOptions {
-    std::vector<Precision> precisions{Precision::fp32};
-    std::vector<std::int64_t> batches{1};  ///< max_batch among them
-    std::vector<std::int64_t> seqs;        ///< empty: the model's n_ctx
-    std::vector<SweepAxis> zip;            ///< axes whose lists go in step instead of every value with every other
-    int repeats = 1;                       ///< how often the whole list is gone through
-    int only_repeat = 0;                   ///< this one of them, from 1; 0: all
+    /// By the axis's name: one value, or a list to sweep. Axes without an entry have their usual value.
+    std::map<std::string, std::vector<AxisValue>, std::less<>> values;
+    std::vector<std::string> zip;  ///< axes whose lists go in step instead of every value with every other
+    int repeats = 1;               ///< how often the whole list is gone through
+    int only_repeat = 0;           ///< this one of them, from 1; 0: all
 };
 
 /// One point to measure.
 struct PointSpec {
-    Precision precision = Precision::fp32;
-    std::int64_t seq = 0, batch = 1;
-    int repeat = 1;  ///< from 1
+    AxisValues axes;  ///< all that options decide, and the repeat; a batch may be max_batch
 
     /// "seq128-batch4-fp16", "seq128-batchmax-fp16-repeat2": distinct within a sweep, and fit for a file's name.
     std::string name() const;
     bool operator==(const PointSpec&) const = default;
 };
 
-/// All points in the order in which they are measured: repeat by repeat, then by sequence length, batch and precision,
-/// the last the fastest. Neighbours in time so differ in precision first, and what drifts in time (heat, clocks, other
-/// users) meets all kinds and all repeats alike. Throws UsageError when zipped lists differ in length, or a point
-/// stands there twice.
-std::vector<PointSpec> sweep_points(const SweepOptions& sweep, std::int64_t n_ctx);
+/// What is to be measured on an axis: what was asked for, else what the model has by itself, else what is usual;
+/// nothing on an axis that no option sets or the model does not have.
+std::vector<AxisValue> asked_values(const Axis& axis, const SweepOptions& sweep, const AxisValues& of_model);
+
+/// All points in the order in which they are measured: repeat by repeat, then through the axes in their order, the last
+/// the fastest. Neighbours in time so differ in precision first, and what drifts in time (heat, clocks, other users)
+/// meets all kinds and all repeats alike. `of_model`: the axes that only some models have, with the model's own values.
+/// Throws UsageError when zipped lists differ in length, a point stands there twice, or the model has no such axis.
+std::vector<PointSpec> sweep_points(const SweepOptions& sweep, const AxisValues& of_model);
 
 }  // namespace kbench

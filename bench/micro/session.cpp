@@ -215,11 +215,10 @@ void MicroSession::prepare(const MicroCase& micro) {
     Timing before;
     if (!is_new && current_point().end_to_end) before = current_point().end_to_end->latency;
     Point& point = current_point() = {};
-    point.model = micro.name();
-    point.backend = name(backend_.kind());
-    point.attention = "fused";
-    point.batch = point.seq = 1;
-    point.precision = micro.precision;
+    point.set("model", micro.name());
+    point.set("backend", name(backend_.kind()));
+    point.set("precision", micro.precision);
+    point.set("direction", name(Direction::fwd));
     point.seed = options_.seed;
     try {
         if (!micro.asked.reason.empty()) throw Unsupported(micro.asked.reason);
@@ -318,9 +317,6 @@ double MicroSession::sample(std::size_t samples) {
     all.insert(all.end(), sampled.timing.samples_ms.begin(), sampled.timing.samples_ms.end());
     end_to_end.latency.summary_ms = summarise(all);
     end_to_end.converged = end_to_end.latency.summary_ms.relative_ci() <= options_.sampler.target_relative_ci;
-    end_to_end.sequences_per_s = end_to_end.tokens_per_s = 1e3 / end_to_end.latency.summary_ms.median;
-    end_to_end.energy_per_sequence_j = end_to_end.energy_per_token_j =
-        Quantity::unavailable("a microbenchmark has no sequences");
     return last_ms_.median * 1e-3;
 }
 

@@ -135,13 +135,15 @@ inline std::vector<StepResult> forward_steps(Precision precision, std::int64_t b
 inline Point finished_point(std::string backend, Precision precision, std::int64_t batch, const Machine& machine,
                             double median_ms) {
     Point point;
-    point.model = "gpt2-large";
-    point.backend = std::move(backend);
-    point.attention = "fused";
-    point.batch = batch;
-    point.seq = seq;
+    point.set("model", "gpt2-large");
+    point.set("backend", backend);
+    point.set("attention", "fused");
+    point.set("batch", batch);
+    point.set("seq", seq);
     point.parameters = 774030080;
-    point.precision = precision;
+    point.set("repeat", 1);
+    point.set("precision", precision);
+    point.set("direction", "fwd");
     point.seed = 42;
     point.weights = "random";
     point.status = PointStatus::done;
@@ -178,7 +180,7 @@ inline Point finished_point(std::string backend, Precision precision, std::int64
     EndToEnd times;
     times.latency = timing(median_ms, 120);
     times.sequences_per_s = static_cast<double>(batch) / times.latency.summary_ms.median * 1e3;
-    times.tokens_per_s = times.sequences_per_s * static_cast<double>(seq);
+    times.tokens_per_s = *times.sequences_per_s * static_cast<double>(seq);
     times.converged = true;
     point.end_to_end = std::move(times);
     point.step_overhead_us = Quantity::measured(1.5);
@@ -224,13 +226,15 @@ inline Point cpu_point() {
 
 inline Point skipped_point() {
     Point point;
-    point.model = "gpt2-large";
-    point.backend = "cpu";
-    point.attention = "fused";
-    point.batch = 1;
-    point.seq = seq;
+    point.set("model", "gpt2-large");
+    point.set("backend", "cpu");
+    point.set("attention", "fused");
+    point.set("batch", 1);
+    point.set("seq", seq);
     point.parameters = 774030080;
-    point.precision = Precision::fp16;
+    point.set("repeat", 1);
+    point.set("precision", Precision::fp16);
+    point.set("direction", "fwd");
     point.seed = 42;
     point.weights = "random";
     point.reason = "fp16 needs AVX512_FP16; this CPU has avx512_core_bf16";
@@ -330,7 +334,7 @@ inline Result short_result() {
 inline Result profiled_result() {
     Result result = short_result();
     for (Point& point : result.points)
-        if (point.backend == "cuda" && point.status == PointStatus::done) add_profile(point);
+        if (point.backend() == "cuda" && point.status == PointStatus::done) add_profile(point);
     result.ceilings = {"", "NVIDIA H200", "580.82", "2026-03-01T11:59:00Z", 6.5, {}};
     result.ceilings.ceilings = {
         {"dram_copy", Quantity::measured(4150), 4140, 4160, 0, {4800, Origin::estimated, "datasheet"}},

@@ -26,8 +26,8 @@ inline Backend& cpu() {
 inline RunOptions small_run(const std::filesystem::path& out) {
     RunOptions options;
     options.config = small_config();
-    options.seqs = {33};
-    options.batches = {2};
+    options.values["seq"] = {33};
+    options.values["batch"] = {2};
     options.out = out;
     options.cache_directory = out;
     options.sampler.warm_up_s = options.sampler.min_time_s = 0;

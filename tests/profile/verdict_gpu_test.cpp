@@ -70,8 +70,8 @@ class GpuVerdict : public testing::Test {
     bool measure(const std::vector<KnownStep>& steps) {
         result_.ceilings = roofs_;
         Point& point = result_.points.emplace_back();
-        point.model = "known kernels";
-        point.backend = "cuda";
+        point.set("model", "known kernels");
+        point.set("backend", "cuda");
         point.status = PointStatus::done;
         const auto enqueue_all = [&] {
             for (const KnownStep& step : steps) step.enqueue(stream());

@@ -1,17 +1,12 @@
 // The answer, the key figures, the ceilings, the environment, the method.
 
-function pointName(point) {
-  const repeat = point.repeat > 1 ? ` repeat ${point.repeat}` : '';
-  return `${point.model} batch ${point.batch}${point.batch_is_max ? ' (max)' : ''} seq ${point.seq} ${point.precision} ${point.backend}${repeat}`;
-}
-
 function drawAnswer(point) {
   const into = body('answer');
   if (report.points.length > 1)
     into.append(h('div', { class: 'controls' }, selectOf('Point of the sweep',
-      report.points.map((other, i) => [String(i), pointName(other) + (other.status === 'done' ? '' : ', ' + other.status)]),
+      report.points.map((other, i) => [String(i), other.name + (other.status === 'done' ? '' : ', ' + other.status)]),
       String(state.point), (value) => showPoint(Number(value)))));
-  else into.append(note(pointName(point)));
+  else into.append(note(point.name));
   if (point.status !== 'done') into.append(h('p', { class: 'warning' }, `This point was ${point.status}: ${point.reason || 'no reason recorded'}`));
   for (const sentence of point.answer) into.append(h('p', { class: 'lead' }, sentence));
   for (const warning of report.warnings) into.append(h('p', { class: 'warning' }, 'Warning: ' + warning));

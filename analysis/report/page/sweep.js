@@ -1,17 +1,15 @@
 // Curves over the points of a sweep along one of its axes, and the points that were not measured.
 
-const sweepKeys = { batch: 'batch', seq: 'sequence length', precision: 'precision', backend: 'backend' };
-const distinctOf = (points, key) => [...new Set(points.map((point) => point[key]))];
+const distinctOf = (points, axis) => [...new Set(points.map((point) => point.axes[axis.name]).filter((value) => value !== undefined))];
 
-/** The axes on which points differ, that with the most values first among batch and length. */
+/** The axes on which points differ, that with the most values first among counts. */
 function sweepAxes(points) {
-  const count = (key) => distinctOf(points, key).length;
-  return Object.keys(sweepKeys).filter((key) => count(key) > 1).sort((a, b) =>
-    (a === 'batch' || a === 'seq') && (b === 'batch' || b === 'seq') ? count(b) - count(a) : 0);
+  const count = (axis) => distinctOf(points, axis).length;
+  return report.axes.filter((axis) => count(axis) > 1).sort((a, b) => (a.count && b.count ? count(b) - count(a) : 0));
 }
 
 function medianOf(values) {
-  const sorted = values.filter((value) => value !== null).sort((a, b) => a - b), middle = sorted.length >> 1;
+  const sorted = values.filter((value) => value !== null && value !== undefined).sort((a, b) => a - b), middle = sorted.length >> 1;
   if (!sorted.length) return null;
   return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
@@ -19,7 +17,7 @@ function medianOf(values) {
 // The mark of a point tells which roof demands most of it.
 const roofMarks = { compute: 'square', DRAM: 'circle', L2: 'diamond', L1: 'triangle-up' };
 
-/** What is drawn: title, unit, where it is from, and of a point the figure. */
+/** What is drawn: title, unit, where it is from, and of a point the figure; undefined where it means nothing. */
 function sweepCharts(points) {
   const achieved = points.every((point) => point.sweep.occ_achieved !== null);
   return [
@@ -37,10 +35,12 @@ function sweepCharts(points) {
 function sweepCurves(points, along, apart) {
   const curves = new Map();
   for (const point of points) {
-    const name = apart.map((key) => (key === 'precision' || key === 'backend' ? point[key] : `${key} ${point[key]}`)).join(', ') || point.precision;
+    const has = apart.filter((axis) => point.axes[axis.name] !== undefined);
+    const name = has.map((axis) => (axis.bare ? '' : axis.name + ' ') + point.axes[axis.name]).join(', ') || point.axes.precision;
     if (!curves.has(name)) curves.set(name, new Map());
     const at = curves.get(name);
-    at.set(point[along], [...(at.get(point[along]) || []), point]);
+    const value = point.axes[along.name];
+    if (value !== undefined) at.set(value, [...(at.get(value) || []), point]);
   }
   return curves;
 }
@@ -52,12 +52,12 @@ function sweepTrace(at, values, unit, figure, color) {
   const roof = (point) => (point.sweep.binding_roof ? `<br>most is demanded by ${plain(point.sweep.binding_roof)}` : '');
   return { x: all.map(String), y, mode: 'lines+markers', marker: { size: 9, symbol: first.map((point) => roofMarks[point.sweep.binding_roof] || 'circle') },
     line: { color, width: 2 }, hoverinfo: 'text',
-    hovertext: all.map((value, i) => `${plain(pointName(first[i]))}<br>${significant(y[i])} ${unit}${roof(first[i])}${repeats(value)}`) };
+    hovertext: all.map((value, i) => `${plain(first[i].name)}<br>${significant(y[i])} ${unit}${roof(first[i])}${repeats(value)}`) };
 }
 
 function drawCurves(into, points, axes, along) {
   into.replaceChildren();
-  const values = distinctOf(points, along), curves = sweepCurves(points, along, axes.filter((key) => key !== along));
+  const values = distinctOf(points, along), curves = sweepCurves(points, along, axes.filter((axis) => axis !== along));
   if (typeof values[0] === 'number') values.sort((a, b) => a - b);
   const colors = () => opColors[isDark() ? 'dark' : 'light'], key = into.appendChild(h('p', { class: 'note' }));
   const drawKey = () => key.replaceChildren(...[...curves.keys()].map((name, i) => h('span', {}, swatch(colors()[i % 8]), name + '   ')));
@@ -65,12 +65,13 @@ function drawCurves(into, points, axes, along) {
   themed.push(drawKey);
   const side = into.appendChild(h('div', { class: 'side' }));
   for (const [title, unit, detail, figure] of sweepCharts(points)) {
-    if (points.every((point) => figure(point.sweep) === null)) {
+    if (points.every((point) => figure(point.sweep) === undefined)) continue;
+    if (points.every((point) => (figure(point.sweep) ?? null) === null)) {
       side.append(h('figure', {}, h('figcaption', {}, title), missing('no point has it')));
       continue;
     }
     chart(side, title, detail, () => ({ traces: [...curves.values()].map((at, i) => sweepTrace(at, values, unit, figure, colors()[i % 8])),
-      layout: baseLayout({ height: 260, xaxis: axis(sweepKeys[along], { type: 'category', categoryarray: values.map(String), categoryorder: 'array' }),
+      layout: baseLayout({ height: 260, xaxis: axis(along.title, { type: 'category', categoryarray: values.map(String), categoryorder: 'array' }),
         yaxis: axis('', unit === 'ms' ? { type: 'log', dtick: 1, minor: { dtick: 'D1' } } : { rangemode: 'tozero' }) }) }));
   }
 }
@@ -84,16 +85,20 @@ function drawSweep() {
     let along = axes[0];
     const draw = () => drawCurves(curves, done, axes, along);
     if (axes.length > 1)
-      into.append(h('div', { class: 'controls' }, choice('Along', axes.map((key) => [key, sweepKeys[key]]), along, (value) => {
-        along = value;
+      into.append(h('div', { class: 'controls' }, choice('Along', axes.map((axis) => [axis.name, axis.title]), along.name, (value) => {
+        along = axes.find((axis) => axis.name === value);
         draw();
         redrawCharts();
       })));
     into.append(curves);
     draw();
   }
-  into.append(smallTable('All points', [['point', 'name'], ['repeat', 'right'], ['status'], ['ms', 'right'], ['tokens/s', 'right'], ['TFLOP/s', 'right'],
-    ['of the roofs %', 'right'], ['roof'], ['J a sequence', 'right'], ['reason', 'wide']],
-    report.points.map((point) => [pointName(point), String(point.repeat), point.status, significant(point.sweep.ms, 4), significant(point.sweep.tokens_per_s, 4),
-      significant(point.sweep.tflop_per_s), significant(point.sweep.roof_share), point.sweep.binding_roof || 'na', significant(point.sweep.energy_j), point.reason])));
+  const said = (key) => !done.length || done.some((point) => point.sweep[key] !== undefined);
+  const columns = [['point', 'name', (point) => point.name], ['repeat', 'right', (point) => String(point.axes.repeat ?? 1)], ['status', '', (point) => point.status],
+    ['ms', 'right', (point) => significant(point.sweep.ms, 4)], said('tokens_per_s') && ['tokens/s', 'right', (point) => significant(point.sweep.tokens_per_s ?? null, 4)],
+    ['TFLOP/s', 'right', (point) => significant(point.sweep.tflop_per_s)], ['of the roofs %', 'right', (point) => significant(point.sweep.roof_share)],
+    ['roof', '', (point) => point.sweep.binding_roof || 'na'], said('energy_j') && ['J a sequence', 'right', (point) => significant(point.sweep.energy_j ?? null)],
+    ['reason', 'wide', (point) => point.reason]].filter(Boolean);
+  into.append(smallTable('All points', columns.map(([title, kind]) => (kind ? [title, kind] : [title])),
+    report.points.map((point) => columns.map(([, , cell]) => cell(point)))));
 }

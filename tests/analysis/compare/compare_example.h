@@ -41,11 +41,13 @@ inline StepResult fused(StepResult step, std::vector<std::string> ops) {
 
 inline Point point(std::vector<StepResult> steps, double median_ms, double low_ms, double high_ms) {
     Point result;
-    result.model = "gpt2";
-    result.backend = "cuda";
-    result.attention = "fused";
-    result.batch = 2;
-    result.seq = 100;
+    result.set("model", "gpt2");
+    result.set("backend", "cuda");
+    result.set("attention", "fused");
+    result.set("batch", 2);
+    result.set("seq", 100);
+    result.set("precision", Precision::fp32);
+    result.set("direction", "fwd");
     result.status = PointStatus::done;
     result.end_to_end.emplace();
     result.end_to_end->latency.summary_ms = summary(median_ms, low_ms, high_ms);

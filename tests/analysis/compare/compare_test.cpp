@@ -255,9 +255,9 @@ TEST(Compare, PricesGiveTheCostOfAMillion) {
     EXPECT_NEAR(rows[1].dollars_per_million_sequences->value, 4.5, 1e-9);
     EXPECT_NEAR(rows[1].dollars_per_million_sequences->low, 4.45, 1e-9);
     EXPECT_NEAR(rows[1].dollars_per_million_tokens->value, 0.045, 1e-9);
-    EXPECT_NEAR(rows[1].sequences_per_s, 2 / 0.9e-3, 1e-6);
+    EXPECT_NEAR(rows[1].sequences_per_s.value(), 2 / 0.9e-3, 1e-6);
     EXPECT_NEAR(*rows[1].latency_bandwidth_gb, 0.9, 1e-9);
-    EXPECT_EQ(rows[1].energy_per_sequence_j.value, 2.5);
+    EXPECT_EQ(value_of(rows[1].energy_per_sequence_j), 2.5);
     EXPECT_EQ(compare(runs, {}).values[0].rows[0].run, 0u) << "without prices fastest first";
     options.prices = {{"slow", 100}};
     EXPECT_EQ(compare(runs, options).values[0].rows[0].run, 1u) << "what has no price comes last";

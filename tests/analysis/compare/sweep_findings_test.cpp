@@ -16,9 +16,9 @@ using testing::IsEmpty;
 /// A point on a GPU whose kernels have the names and grids of its precision, batch and length.
 Point gpu(Precision precision, std::int64_t batch, std::int64_t seq = 1024) {
     Point point = example::profiled_result().points[0];
-    point.precision = precision;
-    point.batch = batch;
-    point.seq = seq;
+    point.set("precision", precision);
+    point.set("batch", batch);
+    point.set("seq", seq);
     for (StepResult& step : point.steps)
         for (KernelResult& kernel : step.kernels) {
             kernel.name = std::string("void gemm<") + std::string(name(precision)) + ">()";
@@ -33,7 +33,7 @@ Point gpu(Precision precision, std::int64_t batch, std::int64_t seq = 1024) {
 /// The same without kernels, as a CPU's.
 Point cpu(Precision precision, std::int64_t batch, const std::string& implementation) {
     Point point = gpu(precision, batch);
-    point.backend = "cpu";
+    point.set("backend", "cpu");
     for (StepResult& step : point.steps) {
         step.kernels.clear();
         step.implementation = implementation;
@@ -91,7 +91,7 @@ TEST(SweepFindings, RepeatsSayItOnceAndUntimedPointsNothing) {
     for (const int repeat : {1, 2})
         for (const Precision precision : {Precision::fp16, Precision::fp32}) {
             points.push_back(cpu(precision, 1, "brgemm"));
-            points.back().repeat = repeat;
+            points.back().set("repeat", repeat);
         }
     EXPECT_THAT(sweep_findings(points), testing::SizeIs(1));
     for (Point& point : points) point.status = PointStatus::failed;

@@ -43,18 +43,18 @@ const Values here_roofs = {{"dram_read", dram}, {"fp16_tensor", tensor}, {"fp32_
 class WhatIfTest : public testing::Test {
   protected:
     WhatIfTest() {
-        point_.model = "synthetic";
-        point_.backend = "cuda";
-        point_.batch = 1;
-        point_.seq = 128;
-        point_.precision = Precision::fp16;
+        point_.set("model", "synthetic");
+        point_.set("backend", "cuda");
+        point_.set("batch", 1);
+        point_.set("seq", 128);
+        point_.set("precision", Precision::fp16);
     }
     StepResult& add(const char* op, double flops, double bytes, double time_us) {
         StepResult& step = point_.steps.emplace_back();
         step.index = static_cast<int>(point_.steps.size()) - 1;
         step.layer = std::string("h.") + std::to_string(step.index) + "." + op;
         step.op = op;
-        step.precision = point_.precision;
+        step.precision = point_.precision();
         step.cost.flops = flops;
         step.cost.bytes_read[static_cast<std::size_t>(Role::weights)] = bytes;
         step.time_us = summarise(std::vector<double>(9, time_us));
@@ -252,7 +252,7 @@ TEST_F(WhatIfTest, AMeasurementIsInsideOrOutsideTheInterval) {
     EXPECT_NEAR(at(10).error, -0.5, 1e-9);
     EXPECT_FALSE(at(4.9).inside);
     EXPECT_FALSE(at(13).inside);
-    other.precision = Precision::fp32;
+    other.set("precision", Precision::fp32);
     EXPECT_EQ(at(10).unavailable, "the precision differs: fp16 and fp32");
     other = point_;
     other.end_to_end.reset();
@@ -285,7 +285,7 @@ TEST_F(WhatIfTest, TheTextSaysWhatIsExpectedAndWhatItRestsOn) {
 
 TEST_F(WhatIfTest, TheTextOfWhatIsUnavailableIsTheReason) {
     add_compute();
-    point_.model = "<b>\nx";
+    point_.set("model", "<b>\nx");
     ask(measured("x", {}));
     EXPECT_EQ(write_what_if(answer_, 200),
               "what if: <b> x at batch 1, sequence length 128, fp16: x instead of here\n"

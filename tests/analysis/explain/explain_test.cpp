@@ -16,8 +16,8 @@ using testing::HasSubstr;
 std::vector<std::string> answer_of(const std::vector<Step>& steps, CeilingRun roofs = known::gpu_roofs(),
                                    double beyond_us = 0) {
     Result result = known::result_of(steps, std::move(roofs), beyond_us);
-    result.points[0].batch = 1;
-    result.points[0].seq = 64;
+    result.points[0].set("batch", 1);
+    result.points[0].set("seq", 64);
     return explain(result, result.points[0]).answer;
 }
 

@@ -107,8 +107,9 @@ inline Result result_of(const std::vector<Step>& steps, CeilingRun roofs = gpu_r
     result.ceilings = std::move(roofs);
     if (result.ceilings.ceilings.empty()) result.ceilings.unavailable = "nobody measured them";
     Point& point = result.points.emplace_back();
-    point.model = "made up";
-    point.backend = result.ceilings.device.find("CPU") == std::string::npos ? "cuda" : "cpu";
+    point.set("model", "made up");
+    point.set("backend", result.ceilings.device.find("CPU") == std::string::npos ? "cuda" : "cpu");
+    point.set("precision", Precision::fp32);
     point.status = PointStatus::done;
     double end_to_end_us = beyond_us;
     for (const Step& step : steps) {

@@ -16,7 +16,7 @@ using known::ceiling;
 /// Every kind of one backend, each with another value: its place in the list.
 Result with_all(const std::string& backend) {
     Result result;
-    result.points.emplace_back().backend = backend;
+    result.points.emplace_back().set("backend", backend);
     double value = 0;
     for (const CeilingKind& kind : ceiling_kinds()) {
         ++value;
@@ -66,14 +66,14 @@ INSTANTIATE_TEST_SUITE_P(Roofs, Units,
 
 TEST(Roofs, TakeTheBestOfAlternatives) {
     Result gpu;
-    gpu.points.emplace_back().backend = "cuda";
+    gpu.points.emplace_back().set("backend", "cuda");
     gpu.ceilings.ceilings = {ceiling("dram_triad", 4200, 0), ceiling("dram_copy", 4300, 0), ceiling("dram_read", 4100),
                              ceiling("fp64_plain", 30), ceiling("fp64_tensor", 29)};
     EXPECT_EQ(named(Roofs(gpu).bandwidth(Level::dram)), "dram_copy");
     EXPECT_EQ(named(Roofs(gpu).matrix(Precision::fp64)), "fp64_plain");
 
     Result cpu;
-    cpu.points.emplace_back().backend = "cpu";
+    cpu.points.emplace_back().set("backend", "cpu");
     cpu.ceilings.ceilings = {
         ceiling("avx2_fp32", 2),        ceiling("avx512_fp32", 1.5),   ceiling("avx512_fp32_one_core", 9),
         ceiling("cpu_dram_triad", 250), ceiling("cpu_dram_read", 200), ceiling("cpu_dram_read_one_core", 900),
@@ -106,7 +106,7 @@ TEST(Roofs, AreInBytesAndFlopsASecond) {
 
 TEST(Roofs, SkipWhatCouldNotBeMeasured) {
     Result result;
-    result.points.emplace_back().backend = "cpu";
+    result.points.emplace_back().set("backend", "cpu");
     result.ceilings.ceilings = {ceiling("avx2_fp32", 2)};
     result.ceilings.ceilings.push_back(ceiling("avx512_fp32", 9));
     result.ceilings.ceilings.back().value = Quantity::unavailable("no AVX-512");
@@ -116,7 +116,7 @@ TEST(Roofs, SkipWhatCouldNotBeMeasured) {
 
 TEST(Roofs, OfAResultWithoutAnySayWhy) {
     Result result;
-    result.points.emplace_back().backend = "cuda";
+    result.points.emplace_back().set("backend", "cuda");
     EXPECT_EQ(Roofs(result).unavailable(), "the result has no ceilings");
     result.ceilings.unavailable = "--no-ceilings";
     EXPECT_EQ(Roofs(result).unavailable(), "--no-ceilings");

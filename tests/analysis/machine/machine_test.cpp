@@ -211,7 +211,7 @@ TEST(Machine, AResultWithoutCeilingsHasTheRoofsOfItsScaledDatasheet) {
     Result result;
     result.environment.host.cpu = "INTEL(R) XEON(R) PLATINUM 8592+";
     result.environment.host.physical_cores = 16;
-    result.points.emplace_back().backend = "cpu";
+    result.points.emplace_back().set("backend", "cpu");
     const Roofs roofs(result);
     EXPECT_EQ(roofs.unavailable(), "");
     EXPECT_NEAR(roofs.value("avx512_fp32").value(), machine("xeon-emerald-rapids").roof("avx512_fp32").value() / 4,

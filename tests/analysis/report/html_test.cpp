@@ -57,7 +57,8 @@ TEST(Html, DataSayWhatTheResultSays) {
     for (std::size_t i = 0; i < result.points.size(); ++i) {
         const Point& point = result.points[i];
         const Json& shown = data["points"][i];
-        EXPECT_EQ(shown["model"], point.model);
+        EXPECT_EQ(shown["axes"]["model"], point.model());
+        EXPECT_EQ(shown["axes"]["seq"], point.seq().value());
         EXPECT_EQ(shown["status"], name(point.status));
         EXPECT_EQ(shown["reason"], point.reason);
         EXPECT_EQ(shown["steps"].size(), point.steps.size());
@@ -117,7 +118,8 @@ TEST(Html, NothingInAResultLeavesItsBlock) {
     result.environment.command_line = result.environment.host.cpu = result.environment.gpu->name = text;
     result.ceilings.device = text;
     for (Point& point : result.points) {
-        point.model = point.reason = text;
+        point.set("model", text);
+        point.reason = text;
         for (StepResult& step : point.steps) {
             step.layer = step.op = step.implementation = step.provider = step.shape = text;
             step.absorbs = {text};
@@ -130,7 +132,7 @@ TEST(Html, NothingInAResultLeavesItsBlock) {
     EXPECT_EQ(count(page, "<script"), count(quiet, "<script"));
     EXPECT_TRUE(has(page, "<title>&lt;/script&gt;&lt;img src=x"));
     const Json data = data_of(page);
-    EXPECT_EQ(data["points"][0]["model"], text) << "as text it is whole";
+    EXPECT_EQ(data["points"][0]["axes"]["model"], text) << "as text it is whole";
     EXPECT_EQ(data["points"][0]["steps"][0]["layer"], text);
 }
 

@@ -133,12 +133,14 @@ TEST(Markdown, HostileNamesStayText) {
     const std::string hostile = "</td><script>x</script>|`|\\|\n# h\n[l](javascript:x) @all ![i](http://i)";
     Result result = example::profiled_result();
     Point& point = result.points[0];
-    point.model = point.direction = point.attention = point.reason = point.steps[0].layer = point.steps[0].op =
-        point.steps[0].kernels[0].name = point.steps[0].kernels[0].short_name = point.steps[0].implementation =
+    for (const char* axis : {"model", "direction", "attention"}) point.set(axis, hostile);
+    point.reason = point.steps[0].layer = point.steps[0].op = point.steps[0].kernels[0].name =
+        point.steps[0].kernels[0].short_name = point.steps[0].implementation =
             point.steps[0].kernels[0].occupancy_hint = point.marginal[0].op = hostile;
     point.steps[0].kernels[0].limiters = {hostile};
     point.conditions.throttle_reasons = {hostile};
-    point.conditions.power_w = point.end_to_end->energy_per_token_j = Quantity::unavailable(hostile);
+    point.conditions.power_w = Quantity::unavailable(hostile);
+    point.end_to_end->energy_per_token_j = Quantity::unavailable(hostile);
     point.activity.unavailable = point.counters.unavailable = result.points[3].reason = hostile;
     result.warnings = {hostile};
     result.ceilings.device = result.ceilings.driver = result.ceilings.measured_at = result.ceilings.ceilings[0].name =

@@ -248,7 +248,8 @@ TEST(Trace, NamesOfAnyBytesAreValidJson) {
     const std::string hostile = "</script>\"\\\n\x01 \xff\xfe \xe2\x82 | `x`";
     Result result = counted_result();
     Point& point = result.points[0];
-    point.model = point.steps[0].layer = point.steps[0].provider = point.steps[0].kernels[0].name =
+    point.set("model", hostile);
+    point.steps[0].layer = point.steps[0].provider = point.steps[0].kernels[0].name =
         point.steps[0].kernels[0].short_name = point.counters.metrics[0].name = hostile;
     point.steps[0].counters[hostile] = std::numeric_limits<double>::quiet_NaN();
     point.counters.requested.push_back(hostile);

@@ -25,9 +25,9 @@ NamedResult of_points(const std::string& name, std::vector<Point> points) {
 
 Point with(std::string model, Precision precision, std::int64_t batch) {
     Point result = point({}, 1, 1, 1);
-    result.model = std::move(model);
-    result.precision = precision;
-    result.batch = batch;
+    result.set("model", model);
+    result.set("precision", precision);
+    result.set("batch", batch);
     return result;
 }
 
@@ -40,7 +40,7 @@ TEST(MatchPoints, SweepsMeetPointByPointWhateverTheBackend) {
         "a", {with("gpt2", Precision::fp16, 1), with("gpt2", Precision::fp16, 4), with("gpt2", Precision::fp32, 1)});
     NamedResult b = of_points(
         "b", {with("gpt2", Precision::fp32, 1), with("gpt2", Precision::fp16, 4), with("gpt2", Precision::bf16, 1)});
-    for (Point& other : b.result.points) other.backend = "cpu";
+    for (Point& other : b.result.points) other.set("backend", "cpu");
     const auto matches = match_points(a, b);
     ASSERT_EQ(matches.size(), 2u);
     EXPECT_EQ(matches[0].first, &a.result.points[1]);
@@ -52,12 +52,12 @@ TEST(MatchPoints, SweepsMeetPointByPointWhateverTheBackend) {
 TEST(MatchPoints, EveryAxisKeepsPointsApart) {
     const Point base = with("gpt2", Precision::fp16, 1);
     std::vector<Point> others(6, base);
-    others[0].model = "gpt2-large";
-    others[1].batch = 2;
-    others[2].seq = 7;
-    others[3].precision = Precision::bf16;
-    others[4].attention = "unfused";
-    others[5].direction = "train";
+    others[0].set("model", "gpt2-large");
+    others[1].set("batch", 2);
+    others[2].set("seq", 7);
+    others[3].set("precision", Precision::bf16);
+    others[4].set("attention", "unfused");
+    others[5].set("direction", "train");
     for (const Point& other : others)
         EXPECT_NE(refusal(of_points("a", {base}), of_points("b", {other})), "accepted") << match_title(other);
 }
@@ -67,8 +67,8 @@ TEST(MatchPoints, ARefusalNamesTheDifference) {
     EXPECT_EQ(refusal(a, of_points("b", {with("gpt2-large", Precision::fp32, 1)})),
               "no point in common: a/result.json is gpt2 fp16 batch 1; b/result.json is gpt2-large fp32 batch 1");
     Point longer = with("gpt2", Precision::fp16, 1), unfused = longer;
-    longer.seq = 1024;
-    unfused.attention = "unfused";
+    longer.set("seq", 1024);
+    unfused.set("attention", "unfused");
     EXPECT_EQ(refusal(a, of_points("b", {longer, unfused})),
               "no point in common: a/result.json is gpt2 fp16 batch 1 seq 100 attention fused; b/result.json is gpt2 "
               "fp16 batch 1 seq 1024,100 attention fused,unfused");

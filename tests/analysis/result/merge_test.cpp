@@ -1,6 +1,7 @@
 // Joining results: what is kept, and what keeps them apart.
 #include "analysis/result/merge.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,10 +39,10 @@ TEST(Merge, PointsStandByRepeatLengthBatchAndPrecision) {
     const auto point = [](int repeat, std::int64_t seq, std::int64_t batch, Precision precision) {
         return [=](Result& result) {
             Point& p = result.points[0];
-            p.repeat = repeat;
-            p.seq = seq;
-            p.batch = batch;
-            p.precision = precision;
+            p.set("repeat", repeat);
+            p.set("seq", seq);
+            p.set("batch", batch);
+            p.set("precision", precision);
         };
     };
     const Result all =
@@ -50,8 +51,7 @@ TEST(Merge, PointsStandByRepeatLengthBatchAndPrecision) {
                        file("e", point(1, 8, 1, Precision::fp16))});
     std::vector<std::string> order;
     for (const Point& p : all.points)
-        order.push_back(std::to_string(p.repeat) + " " + std::to_string(p.seq) + " " + std::to_string(p.batch) + " " +
-                        std::string(name(p.precision)));
+        order.push_back(fmt::format("{} {} {} {}", *p.axes.count("repeat"), *p.seq(), p.batch(), name(p.precision())));
     EXPECT_THAT(order, ElementsAre("1 8 1 fp16", "1 8 1 fp32", "1 8 2 fp16", "1 16 1 fp32", "2 8 1 fp16"));
 }
 
@@ -61,7 +61,7 @@ TEST(Merge, KeepsAllThatWasMeasuredAndEachWarningOnce) {
                                                r.warnings = {"one", "two"};
                                            }),
                                       file("b.json", [](Result& r) {
-                                          r.points[0].batch = 7;
+                                          r.points[0].set("batch", 7);
                                           r.warnings = {"two", "three"};
                                           r.environment.started_at = "2020-01-01T00:00:00Z";
                                           r.ceilings.ceilings = {{"dram_copy", Quantity::measured(4000), 1, 2, 3, {}}};

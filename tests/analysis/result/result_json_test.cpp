@@ -2,6 +2,7 @@
 #include "analysis/result/result_json.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -9,7 +10,9 @@
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <limits>
 #include <regex>
 #include <set>
@@ -139,7 +142,7 @@ TEST(ParseResult, NamesTheFieldThatIsWrong) {
 }
 
 TEST(ParseResult, NamesTheFieldThatIsUnknownOrMissing) {
-    EXPECT_EQ(parse_error_with("/points/0/btach", 1), "old.json: points[0].btach: not a field of kbench.result/4");
+    EXPECT_EQ(parse_error_with("/points/0/btach", 1), "old.json: points[0].btach: not a field of kbench.result/5");
     Json json = to_json(example::short_result());
     json["points"][1]["cost"].erase("flops");
     EXPECT_EQ(parse_error(json.dump()), "old.json: points[1].cost.flops: expected a value, found nothing");
@@ -165,12 +168,12 @@ TEST(ParseResult, TakesAnOlderVersionWithoutWhatIsNew) {
 TEST(ParseResult, TellsForeignFilesFromNewerOnes) {
     EXPECT_EQ(parse_error("{}", "x.json"), "x.json: not a kbench result (no \"schema\")");
     EXPECT_EQ(parse_error("[1]", "x.json"), "x.json: not a kbench result (no \"schema\")");
-    EXPECT_EQ(parse_error(R"({"schema": "kbench.result/5"})", "x.json"),
-              "x.json: schema kbench.result/5 is newer than kbench.result/4; use a newer kbench");
+    EXPECT_EQ(parse_error(R"({"schema": "kbench.result/6"})", "x.json"),
+              "x.json: schema kbench.result/6 is newer than kbench.result/5; use a newer kbench");
     EXPECT_EQ(parse_error(R"({"schema": "pytest/9"})", "x.json"),
-              "x.json: not a kbench result (\"schema\" is a string, not \"kbench.result/4\")");
+              "x.json: not a kbench result (\"schema\" is a string, not \"kbench.result/5\")");
     EXPECT_EQ(parse_error(R"({"schema": 1})", "x.json"),
-              "x.json: not a kbench result (\"schema\" is 1, not \"kbench.result/4\")");
+              "x.json: not a kbench result (\"schema\" is 1, not \"kbench.result/5\")");
 }
 
 TEST(ParseResult, RefusesWhatIsNotJson) {
@@ -285,6 +288,15 @@ Json smallest_example() {
     return to_json(result);
 }
 
+/// What a file need not have.
+bool is_optional(const std::string& pointer) {
+    static const std::regex field(
+        "/end_to_end/(sequences_per_s|tokens_per_s|energy_per_sequence_j|energy_per_token_j)$");
+    return std::regex_search(pointer, field) || std::ranges::any_of(axes(), [&](const Axis& axis) {
+               return !axis.needed && pointer == fmt::format("/points/0/{}", axis.name);
+           });
+}
+
 /// Pointers to all values below `json`; of an array only the first element.
 void collect_pointers(const Json& json, const std::string& prefix, std::set<std::string>& pointers) {
     if (json.is_array() && !json.empty()) collect_pointers(json[0], prefix + "/0", pointers);
@@ -304,7 +316,7 @@ TEST_F(Schema, RefusesTheSameMissingAndUnknownFieldsAsTheParser) {
         const Json::json_pointer at(pointer);
         const bool free_key =
             std::regex_search(pointer, std::regex("/(libraries|options|phase_seconds|bytes\\w*|steps/\\d+/counters)/"));
-        if (!free_key) {
+        if (!free_key && !is_optional(pointer)) {
             Json shorter = valid;
             shorter[at.parent_pointer()].erase(at.back());
             texts.push_back(shorter.dump());
@@ -326,6 +338,24 @@ TEST_F(Schema, RefusesTheSameMissingAndUnknownFieldsAsTheParser) {
     const auto [exit_code, output] = validate(files);
     EXPECT_EQ(exit_code, 1);
     EXPECT_THAT(output, Not(HasSubstr(": valid")));
+}
+
+TEST_F(Schema, AcceptsTheSameMissingFieldsAsTheParser) {
+    const Json valid = smallest_example();
+    std::set<std::string> pointers;
+    collect_pointers(valid, "", pointers);
+    Json without = valid;
+    std::size_t missing = 0;
+    for (const std::string& pointer : pointers)
+        if (is_optional(pointer)) {
+            const Json::json_pointer at(pointer);
+            without[at.parent_pointer()].erase(at.back());
+            ++missing;
+        }
+    EXPECT_GT(missing, 7u);
+    EXPECT_EQ(parse_error(without.dump()), "accepted");
+    const auto [exit_code, output] = validate(write("without.json", without.dump()));
+    EXPECT_EQ(exit_code, 0) << output;
 }
 
 TEST_F(Schema, RefusesTheSameWrongTypesAsTheParser) {
@@ -358,6 +388,41 @@ TEST_F(Schema, ExitCodeTellsInvalidFromUnreadable) {
     EXPECT_EQ(validate(write("nan.json", R"({"schema": NaN})")).exit_code, 1);
     EXPECT_EQ(validate((directory_ / "missing.json").string()).exit_code, 2);
     EXPECT_EQ(validate("").exit_code, 2);
+}
+
+/// The part of the schema that follows from the table of axes.
+std::string axes_schema() {
+    std::string needed, properties;
+    for (const Axis& axis : axes()) {
+        if (axis.needed) needed += fmt::format("{}\"{}\"", needed.empty() ? "" : ", ", axis.name);
+        std::string type = R"("type": "string")";
+        if (axis.kind == AxisKind::count) type = R"("type": "integer", "minimum": 1)";
+        if (axis.kind == AxisKind::word) type = fmt::format("\"enum\": [\"{}\"]", fmt::join(axis.words, "\", \""));
+        properties += fmt::format("{}                \"{}\": {{{}, \"description\": \"{}\"}}",
+                                  properties.empty() ? "" : ",\n", axis.name, type, axis.what);
+    }
+    return fmt::format(R"(        "axes": {{
+            "description": "What tells points apart, written by a test from analysis/result/axes.cpp; a point has those that mean something for it",
+            "type": "object",
+            "required": [{}],
+            "properties": {{
+{}
+            }}
+        }},
+)",
+                       needed, properties);
+}
+
+TEST(SchemaFile, HasTheAxesOfTheTable) {
+    const auto path = std::filesystem::path(KBENCH_SOURCE_DIR) / "analysis/result/result.schema.json";
+    std::string text = read_file(path);
+    const std::string end = "\n        },\n";
+    const std::size_t at = text.find("        \"axes\": {"), behind = text.find(end, at) + end.size();
+    ASSERT_NE(at, std::string::npos);
+    if (std::getenv("KBENCH_UPDATE_GOLDEN") != nullptr)
+        write_file_atomically(path, text.replace(at, behind - at, axes_schema()));
+    else
+        EXPECT_EQ(text.substr(at, behind - at), axes_schema()) << "KBENCH_UPDATE_GOLDEN=1 writes it again";
 }
 
 TEST(SchemaFile, ListsTheNamesOfTheCode) {

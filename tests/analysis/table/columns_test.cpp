@@ -348,7 +348,7 @@ TEST(Columns, ShareOfAnIsasPeakIsOfTheSameIsaAndPrecision) {
                                 measured_ceiling("avx512_fp32_one_core", 0.25)};
     const auto share = [&result](std::vector<StepResult> steps, const std::string& backend = "cpu") {
         Row row(std::move(steps));
-        row.point.backend = backend;
+        row.point.set("backend", backend);
         row.row.result = &result;
         return row.text("isa_peak_pct");
     };
@@ -380,7 +380,7 @@ TEST(Columns, OfAWholePointSayHowItStandsToTheRoofs) {
     EXPECT_EQ(cell(0, 0), Value(latency.ci_low));
     EXPECT_EQ(cell(0, 1), Value(latency.median));
     EXPECT_EQ(cell(0, 2), Value(latency.ci_high));
-    EXPECT_EQ(cell(0, 3), Value(point.end_to_end->tokens_per_s));
+    EXPECT_EQ(cell(0, 3), Value(point.end_to_end->tokens_per_s.value()));
     EXPECT_DOUBLE_EQ(std::get<double>(cell(0, 4)), point.cost.flops / latency.median * 1e-9);
 
     const Roofs roofs(file.result);

@@ -96,7 +96,7 @@ TEST_F(Cli, CommittedResultsKeepTheSchemaOrAreReadAsOlder) {
 TEST_F(Cli, JsonAndCsvGoToStdoutAlone) {
     const Outcome json =
         kbench("--config " + tiny() + " --backend cpu --quick --format json --out " + (directory_ / "a").string());
-    EXPECT_TRUE(json.out.starts_with("{\n  \"schema\": \"kbench.result/4\"")) << json.out.substr(0, 80);
+    EXPECT_TRUE(json.out.starts_with("{\n  \"schema\": \"kbench.result/5\"")) << json.out.substr(0, 80);
     const Outcome csv =
         kbench("--config " + tiny() + " --backend cpu --quick --format csv --out " + (directory_ / "b").string());
     EXPECT_TRUE(csv.out.starts_with("point,")) << csv.out.substr(0, 80);

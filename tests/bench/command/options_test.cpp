@@ -1,6 +1,7 @@
 // The command line: what is accepted, and one clear line for what is not.
 #include "bench/command/options.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +14,6 @@
 namespace kbench {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 std::string refusal(const std::vector<std::string>& arguments) {
@@ -23,10 +23,11 @@ std::string refusal(const std::vector<std::string>& arguments) {
 TEST(Options, DefaultsAreTheCheckpointsPrecisionAndBatchOne) {
     const RunRequest r = parse_run({"--model", "gpt2-large", "--seq", "1024"}).request;
     EXPECT_EQ(r.run.config.n_layer, 36);
-    EXPECT_THAT(r.run.precisions, ElementsAre(Precision::fp32));
-    EXPECT_THAT(r.run.batches, ElementsAre(1));
-    EXPECT_THAT(r.run.seqs, ElementsAre(1024));
-    EXPECT_EQ(r.run.attention, AttentionKind::fused);
+    const AxisValues& point = r.run.points().at(0).axes;
+    EXPECT_EQ(point.text("precision"), "fp32");
+    EXPECT_EQ(point.count("batch"), 1);
+    EXPECT_EQ(point.count("seq"), 1024);
+    EXPECT_EQ(point.text("attention"), "fused");
     EXPECT_EQ(r.backend, "auto");
     EXPECT_TRUE(r.run.verify);
 }
@@ -34,13 +35,32 @@ TEST(Options, DefaultsAreTheCheckpointsPrecisionAndBatchOne) {
 TEST(Options, ListsAreSweeps) {
     const RunRequest r =
         parse_run({"--model", "gpt2", "--batch", "1,4,8", "--precision=fp16,fp64", "--seq", "128,512"}).request;
-    EXPECT_THAT(r.run.batches, ElementsAre(1, 4, 8));
-    EXPECT_THAT(r.run.precisions, ElementsAre(Precision::fp16, Precision::fp64));
-    EXPECT_THAT(r.run.seqs, ElementsAre(128, 512));
+    EXPECT_EQ(r.run.values.at("batch"), (std::vector<AxisValue>{1, 4, 8}));
+    EXPECT_EQ(r.run.values.at("precision"), (std::vector<AxisValue>{"fp16", "fp64"}));
+    EXPECT_EQ(r.run.values.at("seq"), (std::vector<AxisValue>{128, 512}));
+}
+
+/// What a row of the table of axes gives the command line, whatever the axis.
+TEST(Options, EveryAxisWithAnOptionSetsItsPoints) {
+    const std::string help = parse_run({"--help"}).help;
+    for (const Axis& axis : axes()) {
+        const std::string option = fmt::format("--{}", axis.name);
+        if (axis.option.empty()) continue;
+        EXPECT_THAT(help, HasSubstr(option + " " + std::string(axis.option)));
+        const auto words = axis.offered.empty() ? axis.words : axis.offered;
+        const std::string value = axis.kind == AxisKind::count ? "3" : std::string(words.back());
+        const RunRequest request = parse_run({"--model", "gpt2", option, value}).request;
+        EXPECT_EQ(text_of(*request.run.points().at(0).axes.find(axis.name)), value);
+        EXPECT_THAT(refusal({"--model", "gpt2", option, "-1"}), HasSubstr(option + " '-1': must be "));
+        const bool takes_list =
+            refusal({"--model", "gpt2", option, value + "," + value}).find("asked for twice") != std::string::npos;
+        EXPECT_EQ(takes_list, axis.sweeps) << option;
+    }
 }
 
 TEST(Options, TheLargestBatchHasAWordInAList) {
-    EXPECT_THAT(parse_run({"--model", "gpt2", "--batch", "1,max"}).request.run.batches, ElementsAre(1, max_batch));
+    EXPECT_EQ(parse_run({"--model", "gpt2", "--batch", "1,max"}).request.run.values.at("batch"),
+              (std::vector<AxisValue>{1, max_batch}));
     EXPECT_THAT(refusal({"--model", "gpt2", "--batch", "most"}), HasSubstr("--batch 'most': must be max or a whole"));
 }
 
@@ -64,7 +84,7 @@ TEST(Options, ASweepIsResumedOrListedWhereItsDirectoryIsNamed) {
 }
 
 TEST(Options, AllPrecisionsHaveAWord) {
-    EXPECT_EQ(parse_run({"--model", "gpt2", "--precision", "all"}).request.run.precisions.size(), 5u);
+    EXPECT_EQ(parse_run({"--model", "gpt2", "--precision", "all"}).request.run.values.at("precision").size(), 5u);
 }
 
 TEST(Options, ProvidersAreChosenByOp) {

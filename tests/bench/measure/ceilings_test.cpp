@@ -111,7 +111,7 @@ Result result_with_step(const CeilingRun& ceilings, double bytes) {
     result.environment = gpu_environment();
     result.ceilings = ceilings;
     Point& point = result.points.emplace_back();
-    point.backend = "cuda";
+    point.set("backend", "cuda");
     point.status = PointStatus::done;
     point.end_to_end.emplace().latency.summary_ms.median = 0.001;
     StepResult& step = point.steps.emplace_back();

@@ -127,7 +127,7 @@ TEST(Run, TheReferenceComputesOnlyWhatItIsAskedFor) {
 TEST(Run, SweepsGoOnPastWhatTheMachineCannotDo) {
     const TemporaryDirectory directory;
     RunOptions options = small_run(directory / "");
-    options.precisions = {Precision::tf32, Precision::fp32};
+    options.values["precision"] = {"tf32", "fp32"};
     Result result;
     Progress progress;
     run_points(options, cpu(), result, progress);
@@ -140,7 +140,7 @@ TEST(Run, SweepsGoOnPastWhatTheMachineCannotDo) {
 TEST(Run, SaysWhatFitsWhenTheBatchDoesNot) {
     const TemporaryDirectory directory;
     RunOptions options = small_run(directory / "");
-    options.batches = {100'000'000};
+    options.values["batch"] = {100'000'000};
     Result result;
     Progress progress;
     run_points(options, cpu(), result, progress);

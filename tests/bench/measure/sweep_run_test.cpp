@@ -27,7 +27,7 @@ using testing::SizeIs;
 /// Three batches, of which the second is `failing`'s.
 RunOptions three_batches(const std::filesystem::path& out) {
     RunOptions options = small_run(out);
-    options.batches = {1, 2, 3};
+    options.values["batch"] = {1, 2, 3};
     return options;
 }
 
@@ -56,7 +56,7 @@ TEST(SweepRun, GoesOnPastAPointThatFails) {
     EXPECT_FALSE(end.early());
     EXPECT_THAT(statuses(result), ElementsAre(PointStatus::done, PointStatus::failed, PointStatus::done));
     EXPECT_EQ(result.points[1].reason, "an illegal address");
-    EXPECT_EQ(result.points[1].batch, 2);
+    EXPECT_EQ(result.points[1].batch(), 2);
 }
 
 TEST(SweepRun, EveryFinishedPointIsOnDiskBeforeTheNextStarts) {
@@ -71,7 +71,7 @@ TEST(SweepRun, EveryFinishedPointIsOnDiskBeforeTheNextStarts) {
                                    ElementsAre("seq33-batch1-fp32", "seq33-batch2-fp32")));
     const Result one = read_result_file(directory / "points/seq33-batch2-fp32.json").result;
     ASSERT_THAT(one.points, SizeIs(1));
-    EXPECT_EQ(one.points[0].batch, 2);
+    EXPECT_EQ(one.points[0].batch(), 2);
     EXPECT_EQ(one.options, result.options);
 }
 
@@ -145,7 +145,7 @@ constexpr std::int64_t little_memory = 274'000'000;
 
 RunOptions largest_run(const std::filesystem::path& out) {
     RunOptions options = small_run(out);
-    options.batches = {max_batch};
+    options.values["batch"] = {max_batch};
     options.verify = false;
     return options;
 }
@@ -160,17 +160,17 @@ TEST(MaxBatch, IsTheLargestThatThePlanFitsAndIsRun) {
     const Point& point = result.points.at(0);
     ASSERT_EQ(point.status, PointStatus::done) << point.reason;
     EXPECT_TRUE(point.batch_is_max);
-    EXPECT_GT(point.batch, 3);
+    EXPECT_GT(point.batch(), 3);
     EXPECT_THAT(result.warnings, IsEmpty());
 
     // One more does not fit, and says which would.
     const TemporaryDirectory other;
     RunOptions one_more = largest_run(other / "");
-    one_more.batches = {point.batch, point.batch + 1};
+    one_more.values["batch"] = {point.batch(), point.batch() + 1};
     Result check;
     run_points(one_more, backend, check, progress);
     EXPECT_THAT(statuses(check), ElementsAre(PointStatus::done, PointStatus::skipped));
-    EXPECT_THAT(check.points[1].reason, HasSubstr(fmt::format("the largest batch that fits is {}", point.batch)));
+    EXPECT_THAT(check.points[1].reason, HasSubstr(fmt::format("the largest batch that fits is {}", point.batch())));
 }
 
 TEST(MaxBatch, GoesToTheNextSmallerThatRunsAndSaysSo) {
@@ -189,7 +189,7 @@ TEST(MaxBatch, GoesToTheNextSmallerThatRunsAndSaysSo) {
     EXPECT_TRUE(point.batch_is_max);
     ASSERT_THAT(result.warnings, SizeIs(2));
     EXPECT_THAT(result.warnings[0], HasSubstr("did not run: out of memory"));
-    EXPECT_THAT(result.warnings[1], HasSubstr(fmt::format("batch {} was tried next", point.batch)));
+    EXPECT_THAT(result.warnings[1], HasSubstr(fmt::format("batch {} was tried next", point.batch())));
     std::size_t samples = 0;
     for (const StepResult& step : point.steps) samples += step.time_us ? 1 : 0;
     EXPECT_EQ(samples, point.steps.size()) << "nothing is left of the attempts before";
@@ -297,7 +297,7 @@ TEST_F(Resume, AFileOfAnotherPointIsNotTakenForThisOne) {
     std::filesystem::copy_file(directory_ / "points/seq33-batch1-fp32.json",
                                directory_ / "points/seq33-batch2-fp32.json",
                                std::filesystem::copy_options::overwrite_existing);
-    EXPECT_EQ(run(backend).points.at(1).batch, 2);
+    EXPECT_EQ(run(backend).points.at(1).batch(), 2);
     EXPECT_EQ(resumed_, 2u);
     EXPECT_THAT(warnings_, ElementsAre(HasSubstr("does not hold the point seq33-batch2-fp32")));
 }
@@ -305,10 +305,10 @@ TEST_F(Resume, AFileOfAnotherPointIsNotTakenForThisOne) {
 TEST_F(Resume, TakesMoreValuesButNotFewer) {
     OtherBackend backend;
     run(backend);
-    options_.batches = {1, 2, 3, 4};
+    options_.values["batch"] = {1, 2, 3, 4};
     EXPECT_THAT(run(backend).points, SizeIs(4));
     EXPECT_EQ(resumed_, 3u);
-    options_.batches = {1, 2};
+    options_.values["batch"] = {1, 2};
     EXPECT_THAT(refusal(), HasSubstr("seq33-batch3-fp32.json holds a point that this sweep has not"));
 }
 
@@ -326,7 +326,7 @@ TEST_F(Resume, NamesWhatDiffers) {
     };
     EXPECT_THAT(with([&] { options_.seed = 7; }), HasSubstr("option seed is 1 in"));
     EXPECT_THAT(with([&] { options_.verify = false; }), HasSubstr("option verify is yes in"));
-    EXPECT_THAT(with([&] { options_.attention = AttentionKind::unfused; }), HasSubstr("option attention"));
+    EXPECT_THAT(with([&] { options_.values["attention"] = {"unfused"}; }), HasSubstr("option attention"));
     EXPECT_THAT(with([&] { options_.providers = {{"gemm", "reference"}}; }), HasSubstr("gemm=reference in this run"));
     EXPECT_THAT(with([&] { options_.counters.sets = {}; }), HasSubstr("option counters is core in"));
     EXPECT_THAT(with([&] { options_.sampler.time_budget_s = 0.06; }), HasSubstr("option time_budget_s is 0.05 in"));

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <set>
+#include <algorithm>
 
 #include "tests/bench/refusal.h"
 
@@ -14,17 +14,24 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
+AxisValues gpt2() {
+    AxisValues values;
+    values.set("seq", 1024);
+    values.set("attention", "fused");
+    return values;
+}
+
 std::vector<std::string> names(const SweepOptions& sweep) {
     std::vector<std::string> all;
-    for (const PointSpec& point : sweep_points(sweep, 1024)) all.push_back(point.name());
+    for (const PointSpec& point : sweep_points(sweep, gpt2())) all.push_back(point.name());
     return all;
 }
 
 SweepOptions two_by_two() {
     SweepOptions sweep;
-    sweep.seqs = {128, 512};
-    sweep.batches = {1, max_batch};
-    sweep.precisions = {Precision::fp16, Precision::fp32};
+    sweep.values["seq"] = {128, 512};
+    sweep.values["batch"] = {1, max_batch};
+    sweep.values["precision"] = {"fp16", "fp32"};
     return sweep;
 }
 
@@ -36,8 +43,8 @@ TEST(SweepPoints, NeighboursDifferInPrecisionFirst) {
 
 TEST(SweepPoints, RepeatsAreRoundsOfTheWholeList) {
     SweepOptions sweep = two_by_two();
-    sweep.seqs = {};
-    sweep.batches = {4};
+    sweep.values.erase("seq");
+    sweep.values["batch"] = {4};
     sweep.repeats = 3;
     EXPECT_THAT(names(sweep), ElementsAre("seq1024-batch4-fp16", "seq1024-batch4-fp32", "seq1024-batch4-fp16-repeat2",
                                           "seq1024-batch4-fp32-repeat2", "seq1024-batch4-fp16-repeat3",
@@ -48,28 +55,64 @@ TEST(SweepPoints, RepeatsAreRoundsOfTheWholeList) {
 
 TEST(SweepPoints, ZippedListsGoInStep) {
     SweepOptions sweep = two_by_two();
-    sweep.zip = {SweepAxis::batch, SweepAxis::seq};
+    sweep.zip = {"batch", "seq"};
     EXPECT_THAT(names(sweep), ElementsAre("seq128-batch1-fp16", "seq128-batch1-fp32", "seq512-batchmax-fp16",
                                           "seq512-batchmax-fp32"));
-    sweep.zip = {SweepAxis::seq, SweepAxis::precision};  // with batch between them
+    sweep.zip = {"seq", "precision"};  // with batch between them
     EXPECT_THAT(names(sweep), ElementsAre("seq128-batch1-fp16", "seq128-batchmax-fp16", "seq512-batch1-fp32",
                                           "seq512-batchmax-fp32"));
-    sweep.zip = {SweepAxis::seq, SweepAxis::batch, SweepAxis::precision};
+    sweep.zip = {"seq", "batch", "precision"};
     EXPECT_THAT(names(sweep), ElementsAre("seq128-batch1-fp16", "seq512-batchmax-fp32"));
 }
 
 TEST(SweepPoints, ZippedListsOfDifferentLengthsAreRefused) {
     SweepOptions sweep = two_by_two();
-    sweep.batches = {1, 2, 4};
-    sweep.zip = {SweepAxis::batch, SweepAxis::seq};
-    EXPECT_THAT(refusal_of([&] { sweep_points(sweep, 1024); }), HasSubstr("--seq has 2 values and --batch 3"));
+    sweep.values["batch"] = {1, 2, 4};
+    sweep.zip = {"batch", "seq"};
+    EXPECT_THAT(refusal_of([&] { sweep_points(sweep, gpt2()); }), HasSubstr("--seq has 2 values and --batch 3"));
+}
+
+/// What a row of the table of axes gives a sweep, whatever the axis.
+TEST(SweepPoints, EverySweptAxisHasItsPlaceAndGoesInStep) {
+    std::vector<std::string_view> order;
+    for (const Axis* axis : sweep_axes()) {
+        order.push_back(axis->name);
+        SweepOptions sweep;
+        const bool is_count = axis->kind == AxisKind::count;
+        const std::vector<AxisValue> values =
+            is_count ? std::vector<AxisValue>{2, 3} : std::vector<AxisValue>{"fp16", "fp64"};
+        sweep.values[std::string(axis->name)] = values;
+        const std::vector<PointSpec> points = sweep_points(sweep, gpt2());
+        ASSERT_EQ(points.size(), 2u) << axis->name;
+        for (std::size_t i = 0; i < 2; ++i) {
+            EXPECT_EQ(*points[i].axes.find(axis->name), values[i]);
+            const std::string part = (is_count ? std::string(axis->name) : "") + text_of(values[i]);
+            EXPECT_THAT("-" + points[i].name() + "-", HasSubstr("-" + part + "-"));
+        }
+        sweep.zip = {std::string(axis->name), "batch"};
+        sweep.values["batch"] = {2, 3};
+        EXPECT_EQ(sweep_points(sweep, gpt2()).size(), 2u) << axis->name;
+    }
+    EXPECT_TRUE(std::ranges::is_sorted(sweep_axes(), {}, &Axis::order));
+    EXPECT_EQ(order.back(), "precision") << "neighbours in time differ in it";
+}
+
+TEST(SweepPoints, OfAModelWithoutALengthHaveNone) {
+    SweepOptions sweep;
+    sweep.values["batch"] = {1, 2};
+    const std::vector<PointSpec> points = sweep_points(sweep, {});
+    ASSERT_EQ(points.size(), 2u);
+    EXPECT_EQ(points[1].name(), "batch2-fp32");
+    for (const char* axis : {"seq", "attention"}) EXPECT_EQ(points[1].axes.find(axis), nullptr) << axis;
+    sweep.values["seq"] = {128};
+    EXPECT_THAT(refusal_of([&] { sweep_points(sweep, {}); }), HasSubstr("--seq: the model has no sequence length"));
 }
 
 TEST(SweepPoints, APointTwiceIsRefusedButAValueTwiceInStepIsNot) {
     SweepOptions sweep = two_by_two();
-    sweep.batches = {4, 4};
-    EXPECT_THAT(refusal_of([&] { sweep_points(sweep, 1024); }), HasSubstr("seq128-batch4-fp16 is asked for twice"));
-    sweep.zip = {SweepAxis::batch, SweepAxis::seq};
+    sweep.values["batch"] = {4, 4};
+    EXPECT_THAT(refusal_of([&] { sweep_points(sweep, gpt2()); }), HasSubstr("seq128-batch4-fp16 is asked for twice"));
+    sweep.zip = {"batch", "seq"};
     EXPECT_EQ(names(sweep).size(), 4u);
 }
 

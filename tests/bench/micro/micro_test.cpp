@@ -370,8 +370,12 @@ TEST_F(Session, AVerifiedBenchmarkBecomesAPointOfOneRun) {
     const MicroFigures figures = session_->finish();
     ASSERT_EQ(result_.points.size(), 1u);
     const Point& point = result_.points[0];
-    EXPECT_EQ(point.model, "gemm/onednn/fp32/fwd/m48n40k32+bias+gelu/hot");
+    EXPECT_EQ(point.model(), "gemm/onednn/fp32/fwd/m48n40k32+bias+gelu/hot");
     EXPECT_EQ(point.status, PointStatus::done);
+    for (const char* axis : {"seq", "attention", "batch", "repeat"})
+        EXPECT_EQ(point.axes.find(axis), nullptr) << axis << " means nothing for an op";
+    EXPECT_FALSE(point.end_to_end->tokens_per_s || point.end_to_end->sequences_per_s ||
+                 point.end_to_end->energy_per_sequence_j || point.end_to_end->energy_per_token_j);
     ASSERT_EQ(point.verification.steps.size(), 1u);
     EXPECT_GT(point.verification.steps[0].elements_checked, 0);
     EXPECT_GE(point.end_to_end->latency.samples_ms.size(), samples);

@@ -1,0 +1,181 @@
+// The table of axes; see axes.h.
+#include "analysis/result/axes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <stdexcept>
+
+#include "models/base/precision.h"
+
+namespace kbench {
+namespace {
+
+constexpr std::string_view backend_words[] = {"cuda", "cpu"};
+constexpr std::string_view attention_words[] = {"fused", "unfused"};
+constexpr std::string_view direction_words[] = {"fwd", "bwd", "train"};
+constexpr auto precision_words = [] {
+    std::array<std::string_view, all_precisions.size()> words{};
+    std::ranges::transform(all_precisions, words.begin(), [](Precision precision) { return name(precision); });
+    return words;
+}();
+
+std::vector<const Axis*> sorted(auto place) {
+    std::vector<const Axis*> list;
+    for (const Axis& axis : axes()) list.push_back(&axis);
+    std::ranges::stable_sort(list, {}, place);
+    return list;
+}
+
+}  // namespace
+
+std::span<const Axis> axes() {
+    static const std::vector<Axis> table = {
+        {.name = "model", .what = "model", .kind = AxisKind::name, .order = 10, .always_told = true, .needed = true},
+        {.name = "backend",
+         .what = "cuda or cpu",
+         .kind = AxisKind::word,
+         .words = backend_words,
+         .role = AxisRole::where,
+         .order = 60,
+         .always_told = true,
+         .needed = true},
+        {.name = "attention",
+         .what = "fused (one kernel) or unfused (scores, mask, softmax and context apart)",
+         .kind = AxisKind::word,
+         .words = attention_words,
+         .usual = "fused",
+         .option = "KIND",
+         .of_model = true},
+        {.name = "batch",
+         .unit = "sequences",
+         .what = "sequences at once",
+         .usual = 1,
+         .order = 40,
+         .option = "N",
+         .sweeps = true,
+         .takes_max = true,
+         .always_told = true},
+        {.name = "seq",
+         .title = "sequence length",
+         .column = "seq_len",  // PyProf's column "seq" numbers the ops
+         .unit = "tokens",
+         .what = "sequence length in tokens",
+         .order = 30,
+         .option = "N",
+         .otherwise = "the model's n_ctx",
+         .sweeps = true,
+         .always_told = true,
+         .of_model = true},
+        {.name = "repeat",
+         .what = "number of the repeat of the point in its sweep, from 1",
+         .usual = 1,
+         .role = AxisRole::again,
+         .order = 20,
+         .since = 4},
+        {.name = "precision",
+         .what = "precision asked for",
+         .kind = AxisKind::word,
+         .words = precision_words,
+         .usual = "fp32",
+         .order = 50,
+         .option = "P",
+         .sweeps = true,
+         .always_told = true,
+         .needed = true},
+        {.name = "direction",
+         .what = "what is computed: fwd",
+         .kind = AxisKind::word,
+         .words = direction_words,
+         .offered = std::span(direction_words).first(1),
+         .usual = "fwd",
+         .option = "D",
+         .beside_model = true,
+         .needed = true},
+    };
+    return table;
+}
+
+const Axis& axis_named(std::string_view name) {
+    const auto found = std::ranges::find(axes(), name, &Axis::name);
+    if (found == axes().end()) throw std::logic_error(fmt::format("no axis is called '{}'", name));
+    return *found;
+}
+
+std::span<const Axis* const> axes_in_order() {
+    static const std::vector<const Axis*> list =
+        sorted([](const Axis* axis) { return axis->order == 0 ? std::numeric_limits<int>::max() : axis->order; });
+    return list;
+}
+
+std::span<const Axis* const> sweep_axes() {
+    static const std::vector<const Axis*> list = [] {
+        std::vector<const Axis*> swept;
+        std::ranges::copy_if(axes_in_order(), std::back_inserter(swept), &Axis::sweeps);
+        return swept;
+    }();
+    return list;
+}
+
+std::span<const Axis* const> axes_in_tables() {
+    static const std::vector<const Axis*> list = sorted([](const Axis* axis) { return axis->kind == AxisKind::count; });
+    return list;
+}
+
+const AxisValue* AxisValues::find(std::string_view axis) const {
+    const auto found = values_.find(axis);
+    return found == values_.end() ? nullptr : &found->second;
+}
+
+std::optional<std::int64_t> AxisValues::count(std::string_view axis) const {
+    const AxisValue* value = find(axis);
+    return value ? std::optional(std::get<std::int64_t>(*value)) : std::nullopt;
+}
+
+const std::string& AxisValues::text(std::string_view axis) const {
+    static const std::string nothing;
+    if (const AxisValue* value = find(axis)) return std::get<std::string>(*value);
+    const std::optional<AxisValue>& usual = axis_named(axis).usual;
+    return usual ? std::get<std::string>(*usual) : nothing;
+}
+
+void AxisValues::set(std::string_view axis, AxisValue value) {
+    values_.insert_or_assign(std::string(axis_named(axis).name), std::move(value));
+}
+
+void AxisValues::erase(std::string_view axis) {
+    if (const auto found = values_.find(axis); found != values_.end()) values_.erase(found);
+}
+
+bool AxisValues::is_usual(const Axis& axis) const {
+    const AxisValue* value = find(axis.name);
+    return value == nullptr || axis.usual == *value;
+}
+
+std::string text_of(const AxisValue& value) {
+    const auto* number = std::get_if<std::int64_t>(&value);
+    return number ? std::to_string(*number) : std::get<std::string>(value);
+}
+
+std::string asked_text(const Axis& axis, const AxisValue& value) {
+    return axis.takes_max && value == AxisValue(0) ? "max" : text_of(value);
+}
+
+std::string said(const Axis& axis, const AxisValue& value) {
+    return axis.is_bare() ? text_of(value) : fmt::format("{} {}", axis.name, text_of(value));
+}
+
+std::string said_in_full(const Axis& axis, const AxisValue& value) {
+    return axis.is_bare() ? text_of(value) : fmt::format("{} {}", axis.in_full(), text_of(value));
+}
+
+std::optional<AxisValue> sort_key(const Axis& axis, const AxisValues& values) {
+    const AxisValue* value = values.find(axis.name);
+    if (value == nullptr) return std::nullopt;
+    if (axis.kind != AxisKind::word) return *value;
+    return std::ranges::find(axis.words, std::get<std::string>(*value)) - axis.words.begin();
+}
+
+}  // namespace kbench
