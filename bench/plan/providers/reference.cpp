@@ -1,8 +1,8 @@
 // Provider `reference`: the oracle as a provider, every element in plain fp64 loops. For small shapes and for doubts.
 #include "cpu/reference/reference.h"
 
-#include "bench/measure/evaluate.h"
 #include "bench/plan/data/convert.h"
+#include "bench/plan/evaluate.h"
 #include "bench/plan/provider.h"
 
 namespace kbench {

@@ -1,5 +1,5 @@
 // One call of the reference for each step kind.
-#include "bench/measure/evaluate.h"
+#include "bench/plan/evaluate.h"
 
 #include "models/base/error.h"
 
