@@ -5,7 +5,8 @@
 
 #include "analysis/table/table.h"
 #include "bench/command/command.h"
-#include "bench/device/backend.h"
+#include "bench/device/device.h"
+#include "bench/plan/device_support.h"
 #include "bench/plan/fuse.h"
 #include "models/base/error.h"
 #include "models/gpt2.h"
@@ -26,16 +27,16 @@ std::vector<Step> single_ops() {
     return steps;
 }
 
-void add_rows(Table& table, Backend& backend) {
+void add_rows(Table& table, const Device& device) {
     const std::vector<Step> steps = single_ops();
-    for (const auto& provider : make_providers(backend.kind(), {}))
+    for (const auto& provider : make_providers(device.kind(), {}))
         for (const OpKind& op : op_kinds) {
-            std::vector<std::string> row{std::string(name(backend.kind())), std::string(provider->name()),
+            std::vector<std::string> row{std::string(name(device.kind())), std::string(provider->name()),
                                          std::string(op.name)};
             bool computes = false;
             for (const Precision precision : all_precisions) {
                 const bool here =
-                    backend.unsupported(precision).empty() && std::ranges::any_of(steps, [&](const Step& step) {
+                    unsupported(device, precision).empty() && std::ranges::any_of(steps, [&](const Step& step) {
                         return op_name(step.kind) == op.name && provider->unsupported(step.kind, precision).empty();
                     });
                 row.emplace_back(here ? "yes" : "-");
@@ -52,11 +53,11 @@ void list_ops_of_providers() {
     std::string missing;
 #ifdef KBENCH_HAVE_CUDA
     if (const std::string why = cuda_unavailable(); why.empty())
-        add_rows(table, *make_cuda_backend());
+        add_rows(table, *make_cuda_device());
     else
         missing = fmt::format("cuda: no usable GPU: {}\n", why);
 #endif
-    add_rows(table, *make_cpu_backend());
+    add_rows(table, *make_cpu_device());
     fmt::print("{}{}Shapes of gpt2, every op a step of its own; - where provider or device cannot.\n",
                table.text(0, unbounded), missing);
 }

@@ -11,27 +11,27 @@
 
 namespace kbench {
 
-Logits Logits::download(const Plan& plan, Backend& backend, std::int64_t most_bytes) {
+Logits Logits::download(const Plan& plan, Device& device, std::int64_t most_bytes) {
     const Operand& all = plan.logits_operand();
     const std::int64_t row_bytes = all.stride * static_cast<std::int64_t>(size_of(all.type));
     const std::int64_t every = (all.rows * row_bytes + most_bytes - 1) / most_bytes;
     Operand kept = all;
     kept.rows = kept.allocated_rows = (all.rows + every - 1) / every;
     std::vector<std::byte> bytes(static_cast<std::size_t>(kept.bytes()));
-    const auto* device = static_cast<const std::byte*>(plan.logits());
+    const auto* first = static_cast<const std::byte*>(plan.logits());
     if (every == 1) {
-        backend.download(bytes.data(), device, bytes.size());
+        device.download(bytes.data(), first, bytes.size());
     } else {
         for (std::int64_t row = 0; row < kept.rows; ++row)
-            backend.download(bytes.data() + row * row_bytes, device + row * every * row_bytes,
-                             static_cast<std::size_t>(row_bytes));
+            device.download(bytes.data() + row * row_bytes, first + row * every * row_bytes,
+                            static_cast<std::size_t>(row_bytes));
     }
     return {kept, std::move(bytes), every};
 }
 
-std::int64_t count_not_finite_logits(const Plan& plan, Backend& backend) {
+std::int64_t count_not_finite_logits(const Plan& plan, Device& device) {
     std::int64_t count = 0;
-    visit_rows(backend, plan.logits(), plan.logits_operand(),
+    visit_rows(device, plan.logits(), plan.logits_operand(),
                [&](const reference::View& slab, std::int64_t) { count += count_not_finite(slab); });
     return count;
 }

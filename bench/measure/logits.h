@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/device/backend.h"
+#include "bench/device/device.h"
 #include "bench/plan/plan.h"
 #include "cpu/reference/reference.h"
 
@@ -20,7 +20,7 @@ class Logits {
     Logits(Operand kept, std::vector<std::byte> bytes, std::int64_t every = 1)
         : kept_(kept), bytes_(std::move(bytes)), every_(every) {}
     /// Of the last forward of `plan`: all rows, or evenly spaced ones where all take more than `most_bytes`.
-    static Logits download(const Plan& plan, Backend& backend, std::int64_t most_bytes);
+    static Logits download(const Plan& plan, Device& device, std::int64_t most_bytes);
 
     const Operand& operand() const { return kept_; }
     const void* data() const { return bytes_.data(); }
@@ -40,6 +40,6 @@ class Logits {
 };
 
 /// Logits of the last forward of `plan` that are NaN or infinite, of all rows.
-std::int64_t count_not_finite_logits(const Plan& plan, Backend& backend);
+std::int64_t count_not_finite_logits(const Plan& plan, Device& device);
 
 }  // namespace kbench

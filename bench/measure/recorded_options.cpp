@@ -53,10 +53,10 @@ std::string counters_text(const CounterRequest& request) {
 
 }  // namespace
 
-std::map<std::string, std::string> recorded_options(const RunOptions& options, const Backend& backend) {
+std::map<std::string, std::string> recorded_options(const RunOptions& options, const Device& device) {
     const SamplerOptions& sampler = options.sampler;
     return {{"model", model_text(options.config)},
-            {"backend", std::string(name(backend.kind()))},
+            {"backend", std::string(name(device.kind()))},
             {"attention", options.attention == AttentionKind::fused ? "fused" : "unfused"},
             {"provider", providers_text(options.providers)},
             {"weights", weights_text(options.weights)},

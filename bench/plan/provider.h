@@ -12,12 +12,10 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/device/device.h"
 #include "bench/plan/step.h"
 
 namespace kbench {
-
-enum class BackendKind { cpu, cuda };
-constexpr std::string_view name(BackendKind kind) { return kind == BackendKind::cpu ? "cpu" : "cuda"; }
 
 /// A step made ready on this device: descriptors, algorithm, packed layouts. Owns no operand memory.
 class Computation {
