@@ -3,7 +3,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(libraries kbench_options kbench_models kbench_analysis kbench_cpu kbench_bench kbench_main)
+set(libraries kbench_options kbench_models kbench_analysis kbench_cpu kbench_profile kbench_bench kbench_main)
 set(headers models analysis cpu bench)
 set(without_cuda PATTERN "cuda" EXCLUDE)
 if(KBENCH_HAVE_CUDA)

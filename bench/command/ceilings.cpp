@@ -7,7 +7,8 @@
 #include "bench/command/command.h"
 #include "bench/measure/ceilings.h"
 #include "bench/measure/environment.h"
-#include "bench/measure/run.h"
+#include "bench/measure/progress.h"
+#include "bench/profile/profiler.h"
 #include "models/base/error.h"
 
 namespace kbench {
@@ -20,13 +21,15 @@ int ceilings_command(const std::vector<std::string>& arguments, const std::strin
     }
     const CeilingsRequest& request = parsed.request;
     std::string remark;
-    const std::unique_ptr<Backend> backend = choose_backend(request.backend, remark);
-    const Environment environment = describe_environment(*backend, command_line);
+    const DeviceList devices = choose_devices(request.backend, remark);
+    Device& device = *devices.front();
+    const std::unique_ptr<Profiler> profiler = make_profiler(device);
+    const Environment environment = describe_environment(device, profiler->machine_state(), command_line);
     std::vector<std::string> warnings;
     Progress progress;
-    progress.show(fmt::format("ceilings of the {}", name(backend->kind())));
-    const CeilingRun run = obtain_ceilings(ceiling_source(*backend), environment, request.ceilings,
-                                           ceiling_file(cache_directory()), warnings);
+    progress.show(fmt::format("ceilings of the {}", name(device.kind())));
+    const CeilingRun run = obtain_ceilings(ceiling_source(device, profiler->machine_state()), environment,
+                                           request.ceilings, ceiling_file(cache_directory()), warnings);
     progress.clear();
     for (const std::string& warning : warnings) fmt::print(stderr, "kbench: {}\n", warning);
     if (!run.unavailable.empty()) throw MeasurementError("no ceilings: " + run.unavailable);

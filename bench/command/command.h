@@ -11,10 +11,9 @@
 #include <vector>
 
 #include "analysis/result/result.h"
+#include "bench/device/device.h"
 
 namespace kbench {
-
-class Backend;
 
 /// `arguments`: what follows the command's name. `command_line`: all of it as typed, for the result. Returns the exit
 /// code; throws kbench::Error.
@@ -47,8 +46,9 @@ std::span<const ReportFormat> report_formats();
 /// All of them, in `directory`.
 void write_reports(const std::filesystem::path& directory, const Result& result);
 
-/// The backend called auto, cuda or cpu. `remark`: why auto did not take a GPU, when it did not. Throws DeviceError.
-std::unique_ptr<Backend> choose_backend(const std::string& wanted, std::string& remark);
+/// The devices of the backend called auto, cuda or cpu; at least one. `remark`: why auto did not take a GPU, when it
+/// did not. Throws DeviceError.
+DeviceList choose_devices(const std::string& wanted, std::string& remark);
 
 /// Columns of the terminal, if standard output is one.
 std::optional<std::size_t> terminal_width();

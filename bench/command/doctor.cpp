@@ -6,8 +6,10 @@
 #include <cstdio>
 
 #include "bench/command/command.h"
-#include "bench/device/backend.h"
+#include "bench/device/device.h"
 #include "bench/measure/environment.h"
+#include "bench/plan/device_support.h"
+#include "bench/profile/profiler.h"
 #include "models/base/error.h"
 
 namespace kbench {
@@ -24,29 +26,53 @@ void check_quantity(std::string_view what, const Quantity& quantity, std::string
         row(what, "missing", fmt::format("{}: {}", quantity.reason, cost));
 }
 
-void check_precisions(const Backend& backend) {
+void check_precisions(const Device& device) {
     for (const Precision precision : all_precisions) {
-        const std::string why = backend.unsupported(precision);
-        row(fmt::format("{} {}", name(backend.kind()), name(precision)), why.empty() ? "ok" : "missing", why);
+        const std::string why = unsupported(device, precision);
+        row(fmt::format("{} {}", name(device.kind()), name(precision)), why.empty() ? "ok" : "missing", why);
     }
 }
 
-void check_state(Backend& backend) {
-    const MachineReading reading = backend.machine_state().read();
-    const bool gpu = backend.kind() == BackendKind::cuda;
+void check_state(MachineState& state, bool gpu) {
+    const MachineReading reading = state.read();
     check_quantity(gpu ? "gpu clock" : "cpu clock", reading.sm_clock_mhz, "MHz", "clocks are not recorded");
     check_quantity(gpu ? "gpu temperature" : "cpu temperature", reading.temperature_c, "C", "not recorded");
     if (reading.power_w.value || !reading.energy_j.value)
         check_quantity(gpu ? "gpu power" : "cpu power", reading.power_w, "W", "no energy figures");
-    const std::string throttle = backend.machine_state().throttle_unavailable();
+    const std::string throttle = state.throttle_unavailable();
     row(gpu ? "gpu throttling" : "cpu throttling", throttle.empty() ? "ok" : "missing",
         throttle.empty() ? "seen, samples under it are repeated" : throttle + ": throttled samples are not noticed");
 }
 
-void check_counters(Backend& backend) {
-    for (const auto& [what, found] : backend.probe_counters())
+void check_counters(Profiler& profiler) {
+    for (const auto& [what, found] : profiler.probe_counters())
         row(what, found.value ? "ok" : "missing",
             found.value ? std::string(name(found.origin)) : found.reason + ": timing goes on without");
+}
+
+/// What can be computed and read on a device, and what not.
+void check_device(Device& device, Profiler& profiler) {
+    for (const auto& [library, version] : library_versions(device)) row(library, "ok", version);
+    check_state(profiler.machine_state(), device.is_gpu());
+    check_precisions(device);
+    check_counters(profiler);
+}
+
+void check_gpu() {
+    if (const std::string why = cuda_unavailable(); !why.empty()) {
+        row("gpu", "missing", why + ": models run on the CPU");
+        return;
+    }
+    for (const std::unique_ptr<Device>& device : make_devices(BackendKind::cuda)) {
+        const std::unique_ptr<Profiler> profiler = make_profiler(*device);
+        GpuInfo info = device->info().gpu.value();
+        profiler->machine_state().describe(info);
+        row("gpu", "ok",
+            fmt::format("{}, compute capability {}.{}, {} multiprocessors, {:.1f} GB, driver {}", info.name,
+                        info.compute_capability_major, info.compute_capability_minor, info.multiprocessors,
+                        static_cast<double>(info.memory_bytes) * 1e-9, info.driver));
+        check_device(*device, *profiler);
+    }
 }
 
 }  // namespace
@@ -59,40 +85,20 @@ int doctor_command(const std::vector<std::string>& arguments, const std::string&
         return 0;
     }
     fmt::print("{}\n\n", version_text());
-    const std::unique_ptr<Backend> cpu = make_cpu_backend();
-    const Environment e = describe_environment(*cpu, command_line);
+    const std::unique_ptr<Device> cpu = make_cpu_device();
+    const std::unique_ptr<Profiler> profiler = make_profiler(*cpu);
+    const Environment e = describe_environment(*cpu, profiler->machine_state(), command_line);
     row("cpu", "ok",
         fmt::format("{}: {} sockets, {} physical cores, {}", e.host.cpu, e.host.sockets, e.host.physical_cores,
                     fmt::join(e.host.isa, " ")));
     row("memory", "ok",
         fmt::format("{:.1f} GB, {:.1f} GB free", static_cast<double>(e.host.memory_bytes) * 1e-9,
                     static_cast<double>(cpu->free_bytes()) * 1e-9));
-    row("cpu pinning", cpu->pinned() ? "ok" : "missing",
-        cpu->pinned() ? fmt::format("{} threads, one a core", cpu->threads()) : "refused: CPU times vary more");
-    for (const auto& [library, version] : e.libraries) row(library, "ok", version);
-    check_state(*cpu);
-    check_precisions(*cpu);
-    check_counters(*cpu);
-#ifdef KBENCH_HAVE_CUDA
-    if (const std::string why = cuda_unavailable(); !why.empty()) {
-        row("gpu", "missing", why + ": models run on the CPU");
-    } else {
-        const std::unique_ptr<Backend> gpu = make_cuda_backend();
-        const GpuInfo info = gpu->gpu_info().value();
-        row("gpu", "ok",
-            fmt::format("{}, compute capability {}.{}, {} multiprocessors, {:.1f} GB, driver {}", info.name,
-                        info.compute_capability_major, info.compute_capability_minor, info.multiprocessors,
-                        static_cast<double>(info.memory_bytes) * 1e-9, info.driver));
-        std::map<std::string, std::string> libraries;
-        gpu->add_libraries(libraries);
-        for (const auto& [library, version] : libraries) row(library, "ok", version);
-        check_state(*gpu);
-        check_precisions(*gpu);
-        check_counters(*gpu);
-    }
-#else
-    row("gpu", "missing", "this kbench was built without CUDA (toolkit >= 12.6 needed): models run on the CPU");
-#endif
+    const bool pinned = cpu->info().pinned;
+    row("cpu pinning", pinned ? "ok" : "missing",
+        pinned ? fmt::format("{} threads, one a core", cpu->info().threads) : "refused: CPU times vary more");
+    check_device(*cpu, *profiler);
+    check_gpu();
     const std::string cache = cache_directory();
     row("cache", "ok", cache);
     return 0;

@@ -6,7 +6,7 @@
 
 #include "bench/command/command.h"
 #include "bench/command/option_table.h"
-#include "bench/device/backend.h"
+#include "bench/device/device.h"
 #include "bench/profile/metric_sets.h"
 #include "models/base/error.h"
 #ifdef KBENCH_HAVE_CUDA
@@ -37,11 +37,9 @@ Request parse(const std::vector<std::string>& options) {
 
 /// The chip of this machine's first GPU.
 std::string chip_here() {
-#ifdef KBENCH_HAVE_CUDA
     const std::string why = cuda_unavailable();
+#ifdef KBENCH_HAVE_CUDA
     if (why.empty()) return cuda::chip_of_device(0);
-#else
-    const std::string why = "this build has no CUDA";
 #endif
     throw UsageError(fmt::format("no GPU to take the chip from ({}); name one with --chip: {}", why,
                                  fmt::join(metric_chips(), ", ")));

@@ -5,7 +5,8 @@
 
 #include "analysis/table/table.h"
 #include "bench/command/command.h"
-#include "bench/device/backend.h"
+#include "bench/device/device.h"
+#include "bench/plan/device_support.h"
 #include "bench/plan/provider.h"
 #include "models/base/error.h"
 #include "models/ops/table.h"
@@ -26,15 +27,15 @@ std::vector<Step> single_ops() {
     return steps;
 }
 
-void add_rows(Table& table, Backend& backend) {
+void add_rows(Table& table, const Device& device) {
     const std::vector<Step> steps = single_ops();
-    for (const auto& provider : make_providers(backend.kind(), {}))
+    for (const auto& provider : make_providers(device.kind(), {}))
         for (const Step& step : steps) {
-            std::vector<std::string> row{std::string(name(backend.kind())), provider->name, std::string(op_name(step))};
+            std::vector<std::string> row{std::string(name(device.kind())), provider->name, std::string(op_name(step))};
             bool computes = false;
             for (const Precision precision : all_precisions) {
                 const bool here =
-                    backend.unsupported(precision).empty() && provider->unsupported(step, precision).empty();
+                    unsupported(device, precision).empty() && provider->unsupported(step, precision).empty();
                 row.emplace_back(here ? "yes" : "-");
                 computes = computes || here;
             }
@@ -49,11 +50,11 @@ void list_ops_of_providers() {
     std::string missing;
 #ifdef KBENCH_HAVE_CUDA
     if (const std::string why = cuda_unavailable(); why.empty())
-        add_rows(table, *make_cuda_backend());
+        add_rows(table, *make_cuda_device());
     else
         missing = fmt::format("cuda: no usable GPU: {}\n", why);
 #endif
-    add_rows(table, *make_cpu_backend());
+    add_rows(table, *make_cpu_device());
     fmt::print("{}{}Shapes of `kbench list ops`, every op a step of its own; - where provider or device cannot.\n",
                table.text(0, unbounded), missing);
 }

@@ -41,13 +41,15 @@ int micro_command(const std::vector<std::string>& arguments, const std::string& 
     const std::vector<AskedProblem> problems = asked_problems(request);
     const std::filesystem::path cache = cache_directory();
     std::string remark;
-    const std::unique_ptr<Backend> backend = choose_backend(request.backend, remark);
-    backend->check(request.run.counters);
+    const DeviceList devices = choose_devices(request.backend, remark);
+    Device& device = *devices.front();
+    const std::unique_ptr<Profiler> profiler = make_profiler(device);
+    profiler->check(request.run.counters);
 
     Result result;
-    result.environment = describe_environment(*backend, command_line);
-    add_run_warnings(result, *backend, remark, request.run.verify);
-    Providers providers = make_providers(backend->kind(), ProviderContext{cache / "cublaslt.json", request.retune});
+    result.environment = describe_environment(device, profiler->machine_state(), command_line);
+    add_run_warnings(result, device, remark, request.run.verify);
+    Providers providers = make_providers(device.kind(), ProviderContext{cache / "cublaslt.json", request.retune});
     // Cases first: a mistake in them should cost no measurement.
     const std::vector<MicroCase> cases =
         filter_cases(make_cases(problems, providers, request.providers, request.precisions, request.caches),
@@ -57,10 +59,11 @@ int micro_command(const std::vector<std::string>& arguments, const std::string& 
         return static_cast<int>(ExitCode::success);
     }
     request.out = prepare_directory(request.out, "micro");
-    result.ceilings = obtain_ceilings(ceiling_source(*backend), result.environment, request.ceilings,
-                                      ceiling_file(cache), result.warnings);
+    const CeilingSource ceilings = ceiling_source(device, profiler->machine_state());
+    result.ceilings =
+        obtain_ceilings(ceilings, result.environment, request.ceilings, ceiling_file(cache), result.warnings);
     const StopSignals signals;
-    MicroSession session(request.run, *backend, providers, result, request.device_s);
+    MicroSession session(request.run, device, *profiler, providers, result, request.device_s);
     // What is measured is on disk soon, but not all of it written again after every benchmark.
     using Clock = std::chrono::steady_clock;
     Clock::time_point saved = Clock::now();
@@ -72,7 +75,7 @@ int micro_command(const std::vector<std::string>& arguments, const std::string& 
                                                    });
     write_result_files(request.out, result);  // before roofs are measured for a minute, perhaps
     const int stopped = StopSignals::asked();
-    if (stopped == 0 && mend_low_ceilings(ceiling_source(*backend), request.ceilings, ceiling_file(cache), result)) {
+    if (stopped == 0 && mend_low_ceilings(ceilings, request.ceilings, ceiling_file(cache), result)) {
         write_result_files(request.out, result);
         fmt::print(stderr,
                    "kbench: a step beat its roof, so roofs were measured again: shares of them are too high above, and "

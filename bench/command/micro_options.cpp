@@ -164,7 +164,8 @@ std::vector<AskedProblem> asked_problems(const MicroRequest& request) {
     else if (!request.suite.empty())
         problems = suite_problems(request.suite);
     else
-        problems = model_problems(request.model.empty() ? usual_model().name : request.model, request.batches, request.seqs);
+        problems =
+            model_problems(request.model.empty() ? usual_model().name : request.model, request.batches, request.seqs);
     if (request.ops.empty()) return problems;
     std::vector<std::string> known;
     for (const AskedProblem& p : problems)

@@ -49,9 +49,9 @@ std::filesystem::path prepare_directory(const std::filesystem::path& asked, cons
     return path;
 }
 
-void add_run_warnings(Result& result, const Backend& backend, const std::string& remark, bool verified) {
+void add_run_warnings(Result& result, const Device& device, const std::string& remark, bool verified) {
     if (!remark.empty()) result.warnings.push_back(remark);
-    if (backend.kind() == BackendKind::cpu && !backend.pinned())
+    if (!device.is_gpu() && !device.info().pinned)
         result.warnings.push_back("threads could not be pinned to cores: times may vary more");
     if (result.environment.build_type != "Release" && result.environment.build_type != "RelWithDebInfo")
         result.warnings.push_back("this is a " + result.environment.build_type +

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "analysis/result/result.h"
-#include "bench/device/backend.h"
+#include "bench/device/device.h"
 
 namespace kbench {
 
@@ -15,7 +15,7 @@ namespace kbench {
 std::filesystem::path prepare_directory(const std::filesystem::path& asked, const std::string& what,
                                         bool resume = false);
 
-/// What of backend, build and options makes a result less than it could be. `remark` as choose_backend gives it.
-void add_run_warnings(Result& result, const Backend& backend, const std::string& remark, bool verified);
+/// What of device, build and options makes a result less than it could be. `remark` as choose_devices gives it.
+void add_run_warnings(Result& result, const Device& device, const std::string& remark, bool verified);
 
 }  // namespace kbench

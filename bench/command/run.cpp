@@ -18,6 +18,7 @@
 #include "bench/command/output.h"
 #include "bench/measure/ceilings.h"
 #include "bench/measure/environment.h"
+#include "bench/measure/measure.h"
 #include "bench/measure/point_store.h"
 #include "bench/measure/recorded_options.h"
 #include "models/base/error.h"
@@ -48,12 +49,12 @@ namespace {
 
 /// What an earlier run of the sweep finished. The whole result is written anew when points are missing: until then
 /// the points alone tell what there is.
-FinishedPoints finished_points(const RunRequest& request, const Backend& backend, const PointStore& store,
+FinishedPoints finished_points(const RunRequest& request, const Device& device, const PointStore& store,
                                Result& result) {
     if (!request.resume) return {};
     Result mine;
     mine.environment = result.environment;
-    mine.options = recorded_options(request.run, backend);
+    mine.options = recorded_options(request.run, device);
     const std::vector<PointSpec> specs = request.run.points();
     FinishedPoints finished = store.finished(specs, mine, result.warnings);
     if (finished.size() < specs.size()) fs::remove(request.run.out / "result.json");
@@ -85,19 +86,19 @@ int exit_code(const Result& result, const SweepEnd& end, const CounterRequest& c
 
 }  // namespace
 
-std::unique_ptr<Backend> choose_backend(const std::string& wanted, [[maybe_unused]] std::string& remark) {
+DeviceList choose_devices(const std::string& wanted, [[maybe_unused]] std::string& remark) {
 #ifdef KBENCH_HAVE_CUDA
-    if (wanted == "cuda") return make_cuda_backend();
+    if (wanted == "cuda") return make_devices(BackendKind::cuda);
     if (wanted == "auto") {
         const std::string why = cuda_unavailable();
-        if (why.empty()) return make_cuda_backend();
+        if (why.empty()) return make_devices(BackendKind::cuda);
         remark = fmt::format("no usable GPU ({}): this ran on the CPU", why);
     }
 #else
     if (wanted == "cuda")
         throw DeviceError("--backend cuda: this kbench was built without CUDA; install a toolkit >= 12.6 and rebuild");
 #endif
-    return make_cpu_backend();
+    return make_devices(BackendKind::cpu);
 }
 
 std::optional<std::size_t> terminal_width() {
@@ -127,26 +128,29 @@ int run_command(const std::vector<std::string>& arguments, const std::string& co
     }
     request.run.cache_directory = cache_directory();
     std::string remark;
-    const std::unique_ptr<Backend> backend = choose_backend(request.backend, remark);
-    backend->check(request.run.counters);
+    const DeviceList devices = choose_devices(request.backend, remark);
+    Device& device = *devices.front();
+    const std::unique_ptr<Profiler> profiler = make_profiler(device);
+    profiler->check(request.run.counters);
     request.run.out = prepare_directory(request.run.out, request.run.model.name, request.resume);
     const PointStore store(request.run.out);
 
     Result result;
-    result.environment = describe_environment(*backend, command_line);
-    add_run_warnings(result, *backend, remark, request.run.verify);
+    result.environment = describe_environment(device, profiler->machine_state(), command_line);
+    add_run_warnings(result, device, remark, request.run.verify);
+    const CeilingSource ceilings = ceiling_source(device, profiler->machine_state());
     Progress progress;
-    FinishedPoints finished = finished_points(request, *backend, store, result);
+    FinishedPoints finished = finished_points(request, device, store, result);
     if (!finished.empty()) {
         result.ceilings = finished.begin()->second.ceilings;
     } else {
         progress.show("ceilings");
-        result.ceilings = obtain_ceilings(ceiling_source(*backend), result.environment, request.ceilings,
+        result.ceilings = obtain_ceilings(ceilings, result.environment, request.ceilings,
                                           ceiling_file(request.run.cache_directory), result.warnings);
     }
-    const SweepEnd end = run_points(request.run, *backend, result, progress, store, std::move(finished));
-    if (!end.early() && mend_low_ceilings(ceiling_source(*backend), request.ceilings,
-                                          ceiling_file(request.run.cache_directory), result))
+    const SweepEnd end = run_points(request.run, device, *profiler, result, progress, store, std::move(finished));
+    if (!end.early() &&
+        mend_low_ceilings(ceilings, request.ceilings, ceiling_file(request.run.cache_directory), result))
         write_file_atomically(request.run.out / "result.json", to_text(result));
     if (!result.points.empty()) print(result, request);
     return exit_code(result, end, request.run.counters);

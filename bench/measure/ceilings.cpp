@@ -18,12 +18,19 @@
 #include "analysis/result/result_json.h"
 #include "bench/measure/environment.h"
 #include "bench/profile/condition_sampler.h"
+#include "cpu/probe/probe.h"
 #include "models/base/error.h"
+#ifdef KBENCH_HAVE_CUDA
+#include "bench/measure/cuda/ceilings.h"
+#endif
 
 namespace kbench {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+/// Of the kernels that measure a GPU, as cpu::probe_version of the loops that measure a CPU.
+constexpr int cuda_probe_version = 1;
 
 /// Of the file; the ceilings in it have result.json's fields.
 constexpr std::string_view file_schema = "kbench.ceilings/1";
@@ -127,9 +134,16 @@ CeilingRun without_datasheet(const CeilingSource& source, const Environment& env
 
 }  // namespace
 
-CeilingSource ceiling_source(Backend& backend) {
-    return {std::string(name(backend.kind())), backend.probe_version(),
-            [&backend](double seconds) { return backend.measure_ceilings(seconds); }, &backend.machine_state()};
+std::vector<Ceiling> measure_ceilings(Device& device, double seconds) {
+#ifdef KBENCH_HAVE_CUDA
+    if (device.is_gpu()) return cuda::measure_ceilings(device, seconds);
+#endif
+    return cpu::measure_ceilings(seconds, device.free_bytes());
+}
+
+CeilingSource ceiling_source(Device& device, MachineState& state) {
+    return {std::string(name(device.kind())), device.is_gpu() ? cuda_probe_version : cpu::probe_version,
+            [&device](double seconds) { return measure_ceilings(device, seconds); }, &state};
 }
 
 std::string ceiling_key(const CeilingSource& source, const Environment& environment) {

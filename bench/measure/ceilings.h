@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "analysis/result/result.h"
-#include "bench/device/backend.h"
+#include "bench/device/device.h"
 #include "bench/profile/machine_state.h"
 
 namespace kbench {
@@ -24,14 +24,18 @@ struct CeilingRequest {
     double seconds = 4;  ///< that measuring all of them may take, about
 };
 
-/// What measures ceilings: a backend, or a test's stand-in.
+/// Measures every ceiling of `device` (analysis/machine/ceilings.h), about `seconds` in all. One that it cannot do is
+/// unavailable with its reason. Datasheet values are left empty.
+std::vector<Ceiling> measure_ceilings(Device& device, double seconds);
+
+/// What measures ceilings: a device, or a test's stand-in.
 struct CeilingSource {
-    std::string backend;  ///< cuda or cpu
-    int probe_version = 1;
+    std::string backend;    ///< cuda or cpu
+    int probe_version = 1;  ///< counts up with every change of what is measured; remembered ceilings are then not used
     std::function<std::vector<Ceiling>(double seconds)> measure;
     MachineState* state = nullptr;  ///< seen throttling is not remembered; null where it cannot be seen
 };
-CeilingSource ceiling_source(Backend& backend);
+CeilingSource ceiling_source(Device& device, MachineState& state);
 
 /// What remembered ceilings are valid for: the device, its driver and clocks, and the loops that measured them.
 std::string ceiling_key(const CeilingSource& source, const Environment& environment);

@@ -36,20 +36,20 @@ std::int64_t count_special(const reference::View& view, unsigned above) {
 
 }  // namespace
 
-void visit_rows(Backend& backend, void* device, const Operand& operand,
+void visit_rows(Device& device, void* memory, const Operand& operand,
                 const std::function<void(const reference::View& slab, std::int64_t first_row)>& visit,
                 std::int64_t most_bytes) {
     const std::int64_t row_bytes = operand.stride * static_cast<std::int64_t>(size_of(operand.type));
     const std::int64_t rows = std::clamp<std::int64_t>(most_bytes / row_bytes, 1, operand.rows);
-    const auto* in_place = static_cast<const std::byte*>(backend.host_view(device));
+    const auto* in_place = static_cast<const std::byte*>(device.host_view(memory));
     std::unique_ptr<std::byte[]> copy;
     if (in_place == nullptr)
         copy = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(rows * row_bytes));
     for (std::int64_t first = 0; first < operand.rows; first += rows) {
         const std::int64_t count = std::min(rows, operand.rows - first);
         if (copy)
-            backend.download(copy.get(), static_cast<const std::byte*>(device) + first * row_bytes,
-                             static_cast<std::size_t>(count * row_bytes));
+            device.download(copy.get(), static_cast<const std::byte*>(memory) + first * row_bytes,
+                            static_cast<std::size_t>(count * row_bytes));
         const std::byte* slab = copy ? copy.get() : in_place + first * row_bytes;
         visit({slab, operand.type, count, operand.columns, operand.stride}, first);
     }

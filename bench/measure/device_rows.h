@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "bench/device/backend.h"
+#include "bench/device/device.h"
 #include "cpu/reference/reference.h"
 #include "kbench/step.h"
 
@@ -13,10 +13,10 @@ namespace kbench {
 /// Large enough for copies at full speed.
 inline constexpr std::int64_t slab_bytes = std::int64_t{64} << 20;
 
-/// Calls `visit` with the rows of `operand`, which lies at `device`, from the first to the last: slabs of at most
+/// Calls `visit` with the rows of `operand`, which lies at `memory`, from the first to the last: slabs of at most
 /// `most_bytes` and at least one row, and the index of each slab's first row. On a CPU a slab is a part of the memory
 /// itself; otherwise it is a copy that lasts for the call. Throws DeviceError.
-void visit_rows(Backend& backend, void* device, const Operand& operand,
+void visit_rows(Device& device, void* memory, const Operand& operand,
                 const std::function<void(const reference::View& slab, std::int64_t first_row)>& visit,
                 std::int64_t most_bytes = slab_bytes);
 

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <fstream>
 
+#include "bench/plan/device_support.h"
 #include "bench/version.h"
 #include "cpu/threads.h"
 
@@ -46,7 +47,7 @@ std::string version_text() {
                        compiler());
 }
 
-Environment describe_environment(const Backend& backend, const std::string& command_line) {
+Environment describe_environment(const Device& device, const MachineState& state, const std::string& command_line) {
     Environment e;
     e.kbench_version = version::number;
     e.git_revision = version::git_revision;
@@ -54,7 +55,7 @@ Environment describe_environment(const Backend& backend, const std::string& comm
     e.compiler = compiler();
     e.command_line = command_line;
     e.started_at = utc_now();
-    backend.add_libraries(e.libraries);
+    e.libraries = library_versions(device);
 
     const cpu::CpuInfo& cpu = cpu::cpu_info();
     HostInfo& h = e.host;
@@ -62,8 +63,8 @@ Environment describe_environment(const Backend& backend, const std::string& comm
     h.sockets = cpu.sockets;
     h.physical_cores = cpu.physical_cores;
     h.logical_cpus = cpu.logical_cpus;
-    h.threads = backend.threads();
-    h.pinned = backend.pinned();
+    h.threads = device.info().threads;
+    h.pinned = device.info().pinned;
     h.l1d_bytes = cpu.l1d_bytes;
     h.l2_bytes = cpu.l2_bytes;
     h.l3_bytes = cpu.l3_bytes;
@@ -76,7 +77,8 @@ Environment describe_environment(const Backend& backend, const std::string& comm
     utsname kernel{};
     if (uname(&kernel) == 0) h.kernel = kernel.release;
 
-    e.gpu = backend.gpu_info();
+    e.gpu = device.info().gpu;
+    if (e.gpu) state.describe(*e.gpu);
     return e;
 }
 

@@ -4,12 +4,13 @@
 #include <string>
 
 #include "analysis/result/result.h"
-#include "bench/device/backend.h"
+#include "bench/device/device.h"
+#include "bench/profile/machine_state.h"
 
 namespace kbench {
 
-/// Host, build, libraries and device; `command_line` as it was typed.
-Environment describe_environment(const Backend& backend, const std::string& command_line);
+/// Host, build, libraries and `device`, of which `state` knows what the driver tells; `command_line` as it was typed.
+Environment describe_environment(const Device& device, const MachineState& state, const std::string& command_line);
 
 /// "kbench 0.1.0 (1a2b3c4d5e6f), Release, GCC 12.2.0".
 std::string version_text();

@@ -11,27 +11,27 @@
 
 namespace kbench {
 
-OutputRows OutputRows::download(const Plan& plan, TensorId id, Backend& backend, std::int64_t most_bytes) {
+OutputRows OutputRows::download(const Plan& plan, TensorId id, Device& device, std::int64_t most_bytes) {
     const Operand& all = plan.operand(id);
     const std::int64_t row_bytes = all.stride * static_cast<std::int64_t>(size_of(all.type));
     const std::int64_t every = (all.rows * row_bytes + most_bytes - 1) / most_bytes;
     Operand kept = all;
     kept.rows = kept.allocated_rows = (all.rows + every - 1) / every;
     std::vector<std::byte> bytes(static_cast<std::size_t>(kept.bytes()));
-    const auto* device = static_cast<const std::byte*>(plan.address(id));
+    const auto* memory = static_cast<const std::byte*>(plan.address(id));
     if (every == 1) {
-        backend.download(bytes.data(), device, bytes.size());
+        device.download(bytes.data(), memory, bytes.size());
     } else {
         for (std::int64_t row = 0; row < kept.rows; ++row)
-            backend.download(bytes.data() + row * row_bytes, device + row * every * row_bytes,
-                             static_cast<std::size_t>(row_bytes));
+            device.download(bytes.data() + row * row_bytes, memory + row * every * row_bytes,
+                            static_cast<std::size_t>(row_bytes));
     }
     return {plan.model().tensors[id].name, kept, std::move(bytes), every};
 }
 
-std::int64_t count_not_finite(const Plan& plan, TensorId id, Backend& backend) {
+std::int64_t count_not_finite(const Plan& plan, TensorId id, Device& device) {
     std::int64_t count = 0;
-    visit_rows(backend, plan.address(id), plan.operand(id),
+    visit_rows(device, plan.address(id), plan.operand(id),
                [&](const reference::View& slab, std::int64_t) { count += count_not_finite(slab); });
     return count;
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/device/backend.h"
+#include "bench/device/device.h"
 #include "bench/plan/plan.h"
 #include "cpu/reference/reference.h"
 
@@ -20,7 +20,7 @@ class OutputRows {
     OutputRows(std::string name, Operand kept, std::vector<std::byte> bytes, std::int64_t every = 1)
         : name_(std::move(name)), kept_(std::move(kept)), bytes_(std::move(bytes)), every_(every) {}
     /// Of output `id` of the last run of `plan`: all rows, or evenly spaced ones where all take more than `most_bytes`.
-    static OutputRows download(const Plan& plan, TensorId id, Backend& backend, std::int64_t most_bytes);
+    static OutputRows download(const Plan& plan, TensorId id, Device& device, std::int64_t most_bytes);
 
     const Operand& operand() const { return kept_; }
     const void* data() const { return bytes_.data(); }
@@ -41,7 +41,7 @@ class OutputRows {
 };
 
 /// Elements of output `id` of the last run of `plan` that are NaN or infinite, of all rows.
-std::int64_t count_not_finite(const Plan& plan, TensorId id, Backend& backend);
+std::int64_t count_not_finite(const Plan& plan, TensorId id, Device& device);
 
 /// Bytes of all outputs of a model laid out so.
 std::int64_t output_bytes(const Model& model, const Layout& layout);

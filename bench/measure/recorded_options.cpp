@@ -52,11 +52,11 @@ std::string counters_text(const CounterRequest& request) {
 
 }  // namespace
 
-std::map<std::string, std::string> recorded_options(const RunOptions& options, const Backend& backend) {
+std::map<std::string, std::string> recorded_options(const RunOptions& options, const Device& device) {
     const SamplerOptions& sampler = options.sampler;
     std::map<std::string, std::string> recorded = {
         {"model", options.model.description},
-        {"backend", std::string(name(backend.kind()))},
+        {"backend", std::string(name(device.kind()))},
         {"provider", providers_text(options.providers)},
         {"weights", weights_text(options.weights)},
         {"tokens", inputs_text(options.inputs)},

@@ -10,9 +10,12 @@
 
 #include "analysis/compare/sweep_findings.h"
 #include "analysis/result/point_name.h"
+#include "bench/measure/measure.h"
+#include "bench/measure/planning.h"
 #include "bench/measure/recorded_options.h"
 #include "bench/measure/result_files.h"
 #include "bench/measure/stop_signal.h"
+#include "bench/plan/device_support.h"
 #include "models/base/error.h"
 
 namespace kbench {
@@ -31,11 +34,11 @@ void add_once(std::vector<std::string>& warnings, const std::string& text) {
 }
 
 /// Whether the device still does the least that can be asked. After some errors a CUDA context does nothing any more.
-bool answers(Backend& backend) {
+bool answers(Device& device) {
     try {
-        const DeviceBuffer buffer(backend, 256);
-        backend.fill_bytes(buffer.data(), 0, 256);
-        backend.synchronize();
+        const DeviceBuffer buffer(device, 256);
+        device.fill(buffer.data(), 0, 256);
+        device.synchronize();
         return true;
     } catch (const Error&) {
         return false;
@@ -45,11 +48,12 @@ bool answers(Backend& backend) {
 /// The points of one sweep: what they share, and how each is measured.
 class Sweep {
   public:
-    Sweep(const RunOptions& options, Backend& backend, Progress& progress)
+    Sweep(const RunOptions& options, Device& device, Profiler& profiler, Progress& progress)
         : options_(options),
-          backend_(backend),
+          device_(device),
+          profiler_(profiler),
           progress_(progress),
-          providers_(make_providers(backend.kind(),
+          providers_(make_providers(device.kind(),
                                     ProviderContext{options.cache_directory / "cublaslt.json", options.retune})) {
         if (options.weights) checkpoint_ = std::make_unique<SafetensorsWeights>(*options.weights);
     }
@@ -58,7 +62,7 @@ class Sweep {
         Point point;
         point.axes = spec.axes;
         point.set("model", options_.model.name);
-        point.set("backend", name(backend_.kind()));
+        point.set("backend", name(device_.kind()));
         point.batch_is_max = point.axes.count("batch") == max_batch;
         if (point.batch_is_max) point.set("batch", 1);
         point.seed = options_.seed;
@@ -72,7 +76,7 @@ class Sweep {
         const auto fails = [&](const std::string& reason) {
             point.status = PointStatus::failed;
             point.reason = reason;
-            if (!answers(backend_)) lost = reason;
+            if (!answers(device_)) lost = reason;
         };
         try {
             if (point.batch_is_max)
@@ -109,7 +113,7 @@ class Sweep {
         return options_.model.build(at);
     }
     std::vector<AssignedStep> assign(const Model& model, Precision precision) const {
-        return assign_steps(model, precision, providers_, options_.providers, backend_.column_multiple(precision));
+        return assign_steps(model, precision, providers_, options_.providers, column_multiple(device_, precision));
     }
 
     /// Bytes of the point's plan at `batch`, with every computation made: some announce less than they take. Nothing
@@ -117,7 +121,8 @@ class Sweep {
     std::optional<std::int64_t> planned_bytes(const Point& point, std::int64_t batch) const {
         try {
             const Model model = model_of(point, batch);
-            return needed_bytes(model, Plan(model, point.precision(), assign(model, point.precision())).layout(), backend_);
+            return needed_bytes(model, Plan(model, point.precision(), assign(model, point.precision())).layout(),
+                                device_);
         } catch (const DeviceError&) {
             return std::nullopt;
         }
@@ -130,7 +135,7 @@ class Sweep {
             [&](std::int64_t batch) {
                 const Model model = model_of(point, batch);
                 const Layout layout = estimate_layout(model, point.precision(), assign(model, point.precision()));
-                return needed_bytes(model, layout, backend_);
+                return needed_bytes(model, layout, device_);
             },
             available);
         std::int64_t fits = 0, over = announced + 1;
@@ -147,10 +152,10 @@ class Sweep {
     }
 
     void refuse_unsupported(const Point& point) const {
-        if (const std::string why = backend_.unsupported(point.precision()); !why.empty()) throw Unsupported(why);
+        if (const std::string why = unsupported(device_, point.precision()); !why.empty()) throw Unsupported(why);
     }
 
-    /// One point of a model at one batch, all parts.
+    /// One point of a model at one batch: planned, then all that there is to measure.
     void run(Point& point, std::vector<std::string>& warnings, const std::string& number) {
         refuse_unsupported(point);
         const Model model = model_of(point, point.batch());
@@ -162,30 +167,33 @@ class Sweep {
         WeightSource& weights = checkpoint_ ? static_cast<WeightSource&>(*checkpoint_) : random;
         point.weights = weights.name();
 
-        PointRun run(options_, backend_, point, warnings, progress_,
-                     fmt::format("{} {} {}", number, point.backend(), short_name(point)), [] {
-                         if (StopSignals::asked() != 0) throw Stopped();
-                     });
-        run.plan(model, assign(model, point.precision()), [&](std::int64_t available) -> std::string {
-            const std::int64_t fits = largest(point, available);
-            return fits > 0 ? fmt::format("the largest batch that fits is {}", fits) : "not even batch 1 fits";
-        });
-        if (options_.verify) run.verify();
-        run.load(weights, options_.inputs);
-        run.measure();
-        run.time_steps();
-        run.check_outputs(options_.dumps);
-        run.record_kernels();
-        run.measure_marginal_costs();
-        run.count();
-        run.warn_of_other_precisions();
+        const std::string label = fmt::format("{} {} {}", number, point.backend(), short_name(point));
+        const auto at = [&](const std::string& part) {
+            if (StopSignals::asked() != 0) throw Stopped();
+            progress_.show(label + ": " + part);
+        };
+        point.verification.enabled = options_.verify;
+        at("plan");
+        Plan plan = plan_point(
+            model, assign(model, point.precision()), device_, point, [&](std::int64_t available) -> std::string {
+                const std::int64_t fits = largest(point, available);
+                return fits > 0 ? fmt::format("the largest batch that fits is {}", fits) : "not even batch 1 fits";
+            });
+        const Wants wants{.options = options_,
+                          .weights = weights,
+                          .inputs = options_.inputs,
+                          .verified = {},
+                          .sample = {},
+                          .dumps = options_.dumps,
+                          .at = at};
+        kbench::measure(plan, device_, profiler_, wants, point, warnings);
     }
 
     /// The same at the largest batch that fits on paper, and where that does not run, at the next smaller that does.
     void run_largest(Point& point, std::vector<std::string>& warnings, const std::string& number) {
         refuse_unsupported(point);
         const Point asked = point;
-        std::int64_t batch = std::max<std::int64_t>(1, largest(point, plannable_bytes(backend_)));
+        std::int64_t batch = std::max<std::int64_t>(1, largest(point, plannable_bytes(device_)));
         for (int attempt = 1;; ++attempt) {
             point = asked;
             point.set("batch", batch);
@@ -194,7 +202,7 @@ class Sweep {
             try {
                 run(point, of_attempt, number);
             } catch (const DeviceError& error) {
-                if (batch == 1 || attempt == max_batch_attempts || !answers(backend_)) throw;
+                if (batch == 1 || attempt == max_batch_attempts || !answers(device_)) throw;
                 why = error.what();
             } catch (const Unsupported& refusal) {  // a plan that takes more than its estimate
                 if (batch == 1 || attempt == max_batch_attempts) throw;
@@ -208,7 +216,7 @@ class Sweep {
                 return;
             }
             const auto shrunk = static_cast<std::int64_t>(static_cast<double>(batch) * max_batch_step);
-            const std::int64_t fits = largest(asked, plannable_bytes(backend_));
+            const std::int64_t fits = largest(asked, plannable_bytes(device_));
             const std::int64_t next = std::clamp<std::int64_t>(std::min(shrunk, fits), 1, batch - 1);
             Point nameless = asked;
             nameless.axes.erase("batch");
@@ -220,7 +228,8 @@ class Sweep {
     }
 
     const RunOptions& options_;
-    Backend& backend_;
+    Device& device_;
+    Profiler& profiler_;
     Progress& progress_;
     std::vector<std::unique_ptr<Provider>> providers_;
     std::unique_ptr<SafetensorsWeights> checkpoint_;
@@ -246,16 +255,16 @@ AxisValues RunOptions::of_model() const {
     return own;
 }
 
-SweepEnd run_points(const RunOptions& options, Backend& backend, Result& result, Progress& progress,
+SweepEnd run_points(const RunOptions& options, Device& device, Profiler& profiler, Result& result, Progress& progress,
                     const PointStore& store, FinishedPoints finished) {
     const std::vector<PointSpec> specs = options.points();
-    result.options = recorded_options(options, backend);
+    result.options = recorded_options(options, device);
     Result one;  // what every point's file begins with
     one.environment = result.environment;
     one.options = result.options;
     one.ceilings = result.ceilings;
     const std::vector<std::string> of_all = result.warnings;
-    Sweep sweep(options, backend, progress);
+    Sweep sweep(options, device, profiler, progress);
     const StopSignals signals;
     SweepEnd end;
     for (std::size_t i = 0; i < specs.size() && !end.early(); ++i) {

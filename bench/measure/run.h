@@ -8,12 +8,14 @@
 #include <vector>
 
 #include "analysis/result/result.h"
-#include "bench/device/backend.h"
-#include "bench/measure/point_run.h"
+#include "bench/device/device.h"
+#include "bench/measure/point_options.h"
 #include "bench/measure/point_store.h"
+#include "bench/measure/progress.h"
 #include "bench/measure/sweep.h"
 #include "bench/plan/data/inputs.h"
 #include "bench/plan/fuse.h"
+#include "bench/profile/profiler.h"
 #include "models/registry.h"
 
 namespace kbench {
@@ -45,12 +47,13 @@ struct SweepEnd {
 /// does not run is tried again smaller, with a warning. At the end result.json and the tables are in options.out.
 ///
 /// UsageError ends it at once: a mistake is no measurement. An end that comes early is told in `result.warnings`.
-SweepEnd run_points(const RunOptions& options, Backend& backend, Result& result, Progress& progress,
+SweepEnd run_points(const RunOptions& options, Device& device, Profiler& profiler, Result& result, Progress& progress,
                     const PointStore& store, FinishedPoints finished = {});
 
 /// The same into a directory without finished points.
-inline SweepEnd run_points(const RunOptions& options, Backend& backend, Result& result, Progress& progress) {
-    return run_points(options, backend, result, progress, PointStore(options.out));
+inline SweepEnd run_points(const RunOptions& options, Device& device, Profiler& profiler, Result& result,
+                           Progress& progress) {
+    return run_points(options, device, profiler, result, progress, PointStore(options.out));
 }
 
 }  // namespace kbench

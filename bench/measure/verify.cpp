@@ -65,9 +65,9 @@ void fill_operand(const Operand& operand, std::uint64_t seed, std::byte* data) {
 /// batches may be all that the device can hold. On a CPU both are the same memory unless a layout is packed.
 class StepOperands {
   public:
-    StepOperands(const VerifyTarget& target, Precision precision, Backend& backend, std::uint64_t seed)
+    StepOperands(const VerifyTarget& target, Precision precision, Device& device, std::uint64_t seed)
         : list_(operands(*target.step, precision)) {
-        for (std::size_t i = 0; i < list_.size(); ++i) add(target, backend, i, seed + i);
+        for (std::size_t i = 0; i < list_.size(); ++i) add(target, device, i, seed + i);
     }
 
     const std::vector<Operand>& list() const { return list_; }
@@ -75,19 +75,19 @@ class StepOperands {
     std::span<void* const> pointers() const { return pointers_; }
 
   private:
-    void add(const VerifyTarget& target, Backend& backend, std::size_t i, std::uint64_t seed) {
+    void add(const VerifyTarget& target, Device& device, std::size_t i, std::uint64_t seed) {
         const Operand& operand = list_[i];
         const auto bytes = static_cast<std::size_t>(operand.bytes());
         const std::optional<std::size_t> packed = target.computation->packed_bytes(i);
-        DeviceBuffer& memory = memory_.emplace_back(backend, packed.value_or(bytes));
+        DeviceBuffer& memory = memory_.emplace_back(device, packed.value_or(bytes));
         pointers_.push_back(memory.data());
         View& view = views_.emplace_back(View{nullptr, operand.type, operand.rows, operand.columns, operand.stride});
         if (operand.use == OperandUse::output) {
             // NaN in every floating-point format, so that what is not written shows.
-            backend.fill_bytes(memory.data(), 0xff, bytes);
+            device.fill(memory.data(), 0xff, bytes);
             return;
         }
-        auto* data = packed ? nullptr : static_cast<std::byte*>(backend.host_view(memory.data()));
+        auto* data = packed ? nullptr : static_cast<std::byte*>(device.host_view(memory.data()));
         const bool shared = data != nullptr;
         if (!shared) data = host_.emplace_back(std::make_unique_for_overwrite<std::byte[]>(bytes)).get();
         view.data = data;
@@ -95,7 +95,7 @@ class StepOperands {
         if (packed)
             target.computation->pack(i, data, memory.data());
         else if (!shared)
-            backend.upload(memory.data(), data, bytes);
+            device.upload(memory.data(), data, bytes);
     }
 
     std::vector<Operand> list_;
@@ -121,10 +121,10 @@ static double allowed_error(const Expected& expected, Precision precision, DataT
     return bound + (roundings - 1) * unit_roundoff(stored) * std::abs(expected.value);
 }
 
-VerifiedStep verify_step(const VerifyTarget& target, Precision precision, Backend& backend, std::uint64_t seed) {
+VerifiedStep verify_step(const VerifyTarget& target, Precision precision, Device& device, std::uint64_t seed) {
     const Step& what = *target.step;
     const Computation& computation = *target.computation;
-    StepOperands step(target, precision, backend, seed);
+    StepOperands step(target, precision, device, seed);
     // Before the step runs: it may overwrite what it reads.
     std::vector<ExpectedOutput> outputs;
     for (std::size_t i = 0; i < step.list().size(); ++i) {
@@ -133,9 +133,9 @@ VerifiedStep verify_step(const VerifyTarget& target, Precision precision, Backen
         ExpectedOutput& output = outputs.emplace_back(ExpectedOutput{i, choose_elements(what, out, seed), {}});
         output.values = reference::evaluate(what, i, step.views(), output.elements);
     }
-    DeviceBuffer workspace(backend, computation.workspace_bytes());
-    computation.run(step.pointers(), workspace.data(), backend.stream());
-    backend.synchronize();
+    DeviceBuffer workspace(device, computation.workspace_bytes());
+    computation.run(step.pointers(), workspace.data(), device.stream());
+    device.synchronize();
 
     VerifiedStep verified{std::string(op_name(what)), shape_text(what), target.provider, computation.implementation()};
     for (const ExpectedOutput& output : outputs) {
@@ -146,7 +146,7 @@ VerifiedStep verify_step(const VerifyTarget& target, Precision precision, Backen
                                                verified.implementation, name(precision), out.name, row, column, why));
         };
         std::size_t next = 0;
-        visit_rows(backend, step.pointers()[output.operand], out, [&](const View& slab, std::int64_t first) {
+        visit_rows(device, step.pointers()[output.operand], out, [&](const View& slab, std::int64_t first) {
             for (; next < output.elements.size() && output.elements[next].row < first + slab.rows; ++next) {
                 const auto [row, column] = output.elements[next];
                 const Expected& expected = output.values[next];

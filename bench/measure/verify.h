@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/result/result.h"
-#include "bench/device/backend.h"
+#include "bench/device/device.h"
 #include "bench/plan/fuse.h"
 
 namespace kbench {
@@ -19,10 +19,10 @@ struct VerifyTarget {
     std::string provider, layer;
 };
 
-/// Runs the step on `backend` with seeded random operands and compares every output with the reference: whole where the
+/// Runs the step on `device` with seeded random operands and compares every output with the reference: whole where the
 /// reference is cheap, else at 4096 elements or more chosen by `seed`; and every element of the output must have been
 /// written. The host holds the operands that are read, and of the outputs a slab at a time. Throws MeasurementError
 /// naming step, element, both values and the bound when an element exceeds it.
-VerifiedStep verify_step(const VerifyTarget& target, Precision precision, Backend& backend, std::uint64_t seed);
+VerifiedStep verify_step(const VerifyTarget& target, Precision precision, Device& device, std::uint64_t seed);
 
 }  // namespace kbench

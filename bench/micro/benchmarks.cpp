@@ -31,13 +31,14 @@ void set_columns(benchmark::State& state, const MicroSession& session, const Mic
 void run_case(benchmark::State& state, MicroSession& session, const MicroCase& micro,
               std::span<const std::string> metrics, std::string& first_wrong) {
     try {
-        session.prepare(micro);
-        const std::size_t samples = session.planned_samples(static_cast<std::size_t>(state.max_iterations));
-        const auto runs = static_cast<benchmark::IterationCount>(samples * session.runs_a_sample());
-        // One round, which counts as so many iterations: SetIterationTime is of all of them together.
-        while (state.KeepRunningBatch(runs))
-            state.SetIterationTime(session.sample(samples) * static_cast<double>(runs));
-        set_columns(state, session, session.finish(), metrics);
+        const MicroFigures figures = session.measure(micro, [&] {
+            const std::size_t samples = session.planned_samples(static_cast<std::size_t>(state.max_iterations));
+            const auto runs = static_cast<benchmark::IterationCount>(samples * session.runs_a_sample());
+            // One round, which counts as so many iterations: SetIterationTime is of all of them together.
+            while (state.KeepRunningBatch(runs))
+                state.SetIterationTime(session.sample(samples) * static_cast<double>(runs));
+        });
+        set_columns(state, session, figures, metrics);
     } catch (const Unsupported& reason) {
         state.SkipWithError(reason.what());
     } catch (const UsageError&) {

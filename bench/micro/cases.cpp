@@ -41,7 +41,7 @@ std::vector<ModelPoint> with_words(const ModelSpec& model, const ModelPoint& poi
 }  // namespace
 
 std::string MicroCase::name() const {
-    return fmt::format("{}/{}/{}/{}/{}/{}", asked.op, provider, kbench::name(precision), kbench::name(Direction::fwd),
+    return fmt::format("{}/{}/{}/{}/{}/{}", asked.op, provider, kbench::name(precision), kbench::name(direction()),
                        asked.shape, kbench::name(cache));
 }
 

@@ -32,6 +32,7 @@ struct MicroCase {
     std::string provider;
     Precision precision;
     CacheState cache;
+    Direction direction() const { return asked.problem ? asked.problem->direction : Direction::fwd; }
     /// "gemm/cublaslt/fp16/fwd/m1024n3840k1280/cold"
     std::string name() const;
 };

@@ -10,6 +10,8 @@
 
 #include "analysis/explain/executed.h"
 #include "analysis/explain/ledger.h"
+#include "bench/measure/planning.h"
+#include "bench/plan/device_support.h"
 #include "bench/profile/condition_sampler.h"
 #include "bench/profile/machine_state.h"
 #include "models/base/error.h"
@@ -160,15 +162,16 @@ void expect_no_traffic(Point& point, double set_bytes, double cache_bytes) {
     }
 }
 
-MicroSession::MicroSession(const PointOptions& options, Backend& backend, Providers& providers, Result& result,
-                           double device_s)
+MicroSession::MicroSession(const PointOptions& options, Device& device, Profiler& profiler, Providers& providers,
+                           Result& result, double device_s)
     : options_(options),
       device_s_(device_s),
-      backend_(backend),
+      device_(device),
+      profiler_(profiler),
       result_(result),
-      roofs_(result.ceilings, name(backend.kind())),
+      roofs_(result.ceilings, name(device.kind())),
       providers_(providers) {
-    options_.counters.most_steps = counted_runs;
+    options_.counters.most_ranges = counted_runs;
 }
 
 std::vector<double> MicroSession::chunk() {
@@ -179,19 +182,19 @@ std::vector<double> MicroSession::chunk() {
 }
 
 std::vector<double> MicroSession::untimed_chunk() {
-    if (backend_.kind() == BackendKind::cpu) {
+    if (!device_.is_gpu()) {
         std::vector<double> ms;
-        for (const double us : backend_.step_times().us) ms.push_back(us * 1e-3);
+        for (const double us : forward_->step_times().us) ms.push_back(us * 1e-3);
         return ms;
     }
-    std::vector<double> ms = backend_.measurements().front().chunk();
+    std::vector<double> ms = forward_->chunk();
     for (double& launch : ms) launch /= static_cast<double>(runs_a_sample_);
     return ms;
 }
 
 Sampled MicroSession::take(const SamplerOptions& sampler) {
     const PhaseTimer timer(current_point(), "measure");
-    ConditionSampler conditions(backend_.machine_state());
+    ConditionSampler conditions(profiler_.machine_state());
     conditions.start();
     Sampled sampled = kbench::sample([this] { return chunk(); }, sampler,
                                      [&conditions] { return discards_sample(conditions.throttle_mask_now()); });
@@ -200,97 +203,121 @@ Sampled MicroSession::take(const SamplerOptions& sampler) {
     return sampled;
 }
 
-void MicroSession::prepare(const MicroCase& micro) {
-    if (micro.name() == current_name_) return;
-    current_name_.clear();
-    run_.reset();
-    model_.reset();
-    finished_ = false;
-    current_cache_ = micro.cache;
-    // Another repetition of a case that was measured before adds to its point.
+/// Another repetition of a case that was measured before adds to its point.
+void MicroSession::begin_point(const MicroCase& micro) {
     const auto known = std::ranges::find(result_.points, micro.name(), &Point::model);
     const bool is_new = known == result_.points.end();
     current_point_ = static_cast<std::size_t>(known - result_.points.begin());
     if (is_new) result_.points.emplace_back();
-    Timing before;
-    if (!is_new && current_point().end_to_end) before = current_point().end_to_end->latency;
+    before_ = {};
+    if (!is_new && current_point().end_to_end) before_ = current_point().end_to_end->latency;
     Point& point = current_point() = {};
     point.set("model", micro.name());
-    point.set("backend", name(backend_.kind()));
+    point.set("backend", name(device_.kind()));
     point.set("precision", micro.precision);
-    point.set("direction", name(Direction::fwd));
+    point.set("direction", name(micro.direction()));
     point.seed = options_.seed;
-    try {
-        if (!micro.asked.reason.empty()) throw Unsupported(micro.asked.reason);
-        if (const std::string why = backend_.unsupported(micro.precision); !why.empty()) throw Unsupported(why);
-        const Step& problem = *micro.asked.problem;
-        const auto assign = [&](const Model& model) {
-            return assign_problem(model, problem.ops.size(), micro.provider, micro.precision, providers_,
-                                  backend_.column_multiple(micro.precision));
-        };
-        const bool on_gpu = backend_.kind() == BackendKind::cuda;
-        const Model once = make_problem_model(problem, 1, 1);
-        assign(once);  // before the arithmetic of sets: a reason of the provider's comes first
-        StepResult one;
-        one.precision = micro.precision;
-        one.cost = step_cost(once, {0}, micro.precision);
-        current_bytes_ = problem_bytes(problem, micro.precision);
-        const RunShape shape = run_shape(micro.cache, current_bytes_, static_cast<double>(backend_.cache_bytes()),
-                                         least_us(one, roofs_), on_gpu ? gpu_launch_us : 0);
-        model_ = std::make_unique<Model>(make_problem_model(problem, shape.sets, shape.runs));
-        run_.emplace(options_, backend_, point, result_.warnings, progress_, micro.name());
-        run_->plan(*model_, assign(*model_), [&](std::int64_t) {
-            return fmt::format("{} sets of operands are needed to find caches cold", shape.sets);
-        });
-        if (options_.verify) verify(micro);
-        // Cold, hot and the next provider read the same.
-        if (contents_of_ != once.name) contents_ = std::make_unique<SameInEverySet>(options_.seed);
-        contents_of_ = once.name;
-        point.weights = contents_->name();
-        run_->load(*contents_, {});
-        runs_a_sample_ = on_gpu ? static_cast<std::size_t>(shape.runs) : 1;
-        // A first few, from which follows how many are needed.
-        SamplerOptions pilot = options_.sampler;
-        pilot.min_samples = 5;
-        pilot.max_samples = 20;
-        pilot.min_time_s = 0;
-        pilot.time_budget_s = options_.sampler.time_budget_s / 10;
-        const Sampled sampled = kbench::sample([this] { return chunk(); }, pilot, [] { return false; });
-        pilot_samples_ = sampled.timing.samples_ms.size();
-        pilot_relative_ci_ = sampled.timing.summary_ms.relative_ci();
-        sample_device_s_ = sampled.timing.summary_ms.median * 1e-3 * static_cast<double>(runs_a_sample_);
-        if (!before.samples_ms.empty()) {
-            point.end_to_end.emplace();
-            point.end_to_end->latency = std::move(before);
-        }
-        point.status = PointStatus::done;
-        progress_.clear();
-    } catch (const Error& error) {
-        point.status = dynamic_cast<const Unsupported*>(&error) != nullptr ? PointStatus::skipped : PointStatus::failed;
-        point.reason = error.what();
-        progress_.clear();
-        throw;
-    }
-    current_name_ = micro.name();
 }
 
-void MicroSession::verify(const MicroCase& micro) {
+RunShape MicroSession::plan(const MicroCase& micro) {
+    if (!micro.asked.reason.empty()) throw Unsupported(micro.asked.reason);
+    if (const std::string why = unsupported(device_, micro.precision); !why.empty()) throw Unsupported(why);
+    const Step& problem = *micro.asked.problem;
+    const auto assign = [&](const Model& model) {
+        return assign_problem(model, problem.ops.size(), micro.provider, micro.precision, providers_,
+                              column_multiple(device_, micro.precision));
+    };
+    const Model once = make_problem_model(problem, 1, 1);
+    assign(once);  // before the arithmetic of sets: a reason of the provider's comes first
+    StepResult one;
+    one.precision = micro.precision;
+    one.cost = step_cost(once, {0}, micro.precision);
+    current_.set_bytes = problem_bytes(problem, micro.precision);
+    const RunShape shape = run_shape(micro.cache, current_.set_bytes, static_cast<double>(device_.info().cache_bytes),
+                                     least_us(one, roofs_), device_.is_gpu() ? gpu_launch_us : 0);
+    current_.model = std::make_unique<Model>(make_problem_model(problem, shape.sets, shape.runs));
+    current_point().verification.enabled = options_.verify;
+    progress_.show(micro.name() + ": plan");
+    current_.plan.emplace(plan_point(
+        *current_.model, assign(*current_.model), device_, current_point(),
+        [&](std::int64_t) { return fmt::format("{} sets of operands are needed to find caches cold", shape.sets); }));
+    // Cold, hot and the next provider read the same.
+    if (contents_of_ != once.name) contents_ = std::make_unique<SameInEverySet>(options_.seed);
+    contents_of_ = once.name;
+    return shape;
+}
+
+void MicroSession::measure_new(const MicroCase& micro, const std::function<void()>& repetition) {
+    const RunShape shape = plan(micro);
+    Point& point = current_point();
     // Cold and hot runs of a shape are the same provider call: it is checked once.
     const std::string key =
         fmt::format("{}/{}/{}/{}/{}", micro.asked.op, micro.asked.shape, micro.provider, name(micro.precision),
-                    run_->planned().steps().front().computation->implementation());
-    Verification& verification = current_point().verification;
-    if (const auto known = verified_.find(key); known != verified_.end())
-        verification = known->second;
-    else {
-        run_->verify();
-        verified_[key] = verification;
+                    current_.plan->steps().front().computation->implementation());
+    const auto known = verified_.find(key);
+    point.weights = contents_->name();
+    const auto first_repetition = [&](Forward& forward) {
+        verified_[key] = point.verification;
+        forward_ = &forward;
+        runs_a_sample_ = device_.is_gpu() ? static_cast<std::size_t>(shape.runs) : 1;
+        take_pilot();
+        if (!before_.samples_ms.empty()) point.end_to_end.emplace().latency = std::move(before_);
+        progress_.clear();
+        repetition();
+    };
+    const Wants wants{.options = options_,
+                      .weights = *contents_,
+                      .verified = known != verified_.end() ? std::optional(known->second) : std::nullopt,
+                      .sample = first_repetition,
+                      .steps = false,
+                      .outputs = false,
+                      .marginal = false,
+                      .at = [&](const std::string& part) { progress_.show(micro.name() + ": " + part); }};
+    current_.measured = kbench::measure(*current_.plan, device_, profiler_, wants, point, result_.warnings);
+    fold();
+}
+
+MicroFigures MicroSession::measure(const MicroCase& micro, const std::function<void()>& repetition) {
+    if (micro.name() == current_.name) {
+        repetition();
+        return micro_figures(point(), last_ms_, roofs_, current_.cache);
     }
+    forward_ = nullptr;
+    current_.measured = {};
+    current_.plan.reset();
+    current_ = {};
+    current_.cache = micro.cache;
+    begin_point(micro);
+    try {
+        measure_new(micro, repetition);
+    } catch (const Error& error) {
+        const bool skipped = dynamic_cast<const Unsupported*>(&error) != nullptr;
+        current_point().status = skipped ? PointStatus::skipped : PointStatus::failed;
+        current_point().reason = error.what();
+        progress_.clear();
+        throw;
+    }
+    current_point().status = PointStatus::done;
+    current_.name = micro.name();
+    progress_.clear();
+    return micro_figures(point(), last_ms_, roofs_, current_.cache);
+}
+
+void MicroSession::take_pilot() {
+    SamplerOptions pilot = options_.sampler;
+    pilot.min_samples = 5;
+    pilot.max_samples = 20;
+    pilot.min_time_s = 0;
+    pilot.time_budget_s = options_.sampler.time_budget_s / 10;
+    const Sampled sampled = kbench::sample([this] { return chunk(); }, pilot, [] { return false; });
+    pilot_samples_ = sampled.timing.samples_ms.size();
+    pilot_relative_ci_ = sampled.timing.summary_ms.relative_ci();
+    sample_device_s_ = sampled.timing.summary_ms.median * 1e-3 * static_cast<double>(runs_a_sample_);
 }
 
 std::size_t MicroSession::planned_samples(std::size_t runs) {
     if (runs > 1) return (runs + runs_a_sample_ - 1) / runs_a_sample_;
-    if (const auto known = planned_.find(current_name_); known != planned_.end()) return known->second;
+    if (const auto known = planned_.find(point().model()); known != planned_.end()) return known->second;
     const SamplerOptions& s = options_.sampler;
     // The interval of a median narrows with the root of the number of samples.
     const double narrower = pilot_relative_ci_ / s.target_relative_ci;
@@ -299,7 +326,7 @@ std::size_t MicroSession::planned_samples(std::size_t runs) {
     const double for_device = 1.1 * device_s_ / std::max(1e-12, sample_device_s_);
     double wanted = std::clamp(for_interval, static_cast<double>(s.min_samples), static_cast<double>(s.max_samples));
     wanted = std::max({std::min(wanted, in_budget), for_device, fewest_samples});
-    return planned_[current_name_] = static_cast<std::size_t>(std::ceil(wanted));
+    return planned_[point().model()] = static_cast<std::size_t>(std::ceil(wanted));
 }
 
 double MicroSession::sample(std::size_t samples) {
@@ -320,26 +347,17 @@ double MicroSession::sample(std::size_t samples) {
     return last_ms_.median * 1e-3;
 }
 
-MicroFigures MicroSession::finish() {
+/// From the runs of the plan to the point of one run.
+void MicroSession::fold() {
     Point& point = current_point();
-    if (!finished_) {
-        run_->record_kernels();
-        run_->count();
-        run_->warn_of_other_precisions();
-        fold_runs(point);
-        if (current_cache_ == CacheState::hot)
-            expect_no_traffic(point, current_bytes_, static_cast<double>(backend_.cache_bytes()));
-        point.steps.front().time_us = summarise([&] {
-            std::vector<double> us;
-            for (const double ms : point.end_to_end->latency.samples_ms) us.push_back(ms * 1e3);
-            return us;
-        }());
-        // A CPU's times add up by their mean, beside which a ledger sets the median.
-        if (backend_.kind() == BackendKind::cpu)
-            point.activity.unprofiled_ms = point.steps.front().time_us->mean * 1e-3;
-        finished_ = true;
-    }
-    return micro_figures(point, last_ms_, roofs_, current_cache_);
+    fold_runs(point);
+    if (current_.cache == CacheState::hot)
+        expect_no_traffic(point, current_.set_bytes, static_cast<double>(device_.info().cache_bytes));
+    std::vector<double> us;
+    for (const double ms : point.end_to_end->latency.samples_ms) us.push_back(ms * 1e3);
+    point.steps.front().time_us = summarise(us);
+    // A CPU's times add up by their mean, beside which a ledger sets the median.
+    if (!device_.is_gpu()) point.activity.unprofiled_ms = point.steps.front().time_us->mean * 1e-3;
 }
 
 }  // namespace kbench

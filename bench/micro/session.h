@@ -1,4 +1,4 @@
-// Prepares, verifies, samples and records one microbenchmark after another on one backend.
+// Measures one microbenchmark after another on one device, and repeats them.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 #include "analysis/machine/ceilings.h"
 #include "analysis/result/result.h"
-#include "bench/measure/point_run.h"
+#include "bench/measure/measure.h"
+#include "bench/measure/progress.h"
 #include "bench/micro/cases.h"
 #include "bench/plan/data/weights.h"
 
@@ -54,17 +55,19 @@ void expect_no_traffic(Point& point, double set_bytes, double cache_bytes);
 class MicroSession {
   public:
     /// Points go to `result`, whose ceilings are the roofs; each benchmark times `device_s` of runs at the least. All
-    /// of them must outlive the session; `providers` are those of the backend.
-    MicroSession(const PointOptions& options, Backend& backend, Providers& providers, Result& result, double device_s);
+    /// of them must outlive the session; `profiler` and `providers` are those of the device.
+    MicroSession(const PointOptions& options, Device& device, Profiler& profiler, Providers& providers, Result& result,
+                 double device_s);
 
     /// Whether hardware counters are asked for that a GPU has; a CPU's may be missing.
-    bool counts() const { return backend_.kind() == BackendKind::cuda && !options_.counters.nothing(); }
+    bool counts() const { return device_.is_gpu() && !options_.counters.nothing(); }
     /// Whether the machine tells its clock; a virtual machine's CPU rarely does.
-    bool has_clock() const { return backend_.machine_state().read().sm_clock_mhz.value.has_value(); }
-    /// Makes `micro` the current one: planned, verified, loaded and warm. Does nothing when it is so already. Throws
-    /// Unsupported where it cannot be computed (the point is recorded as skipped), MeasurementError where it computes
-    /// something else (recorded as failed).
-    void prepare(const MicroCase& micro);
+    bool has_clock() const { return profiler_.machine_state().read().sm_clock_mhz.value.has_value(); }
+    /// Measures `micro` and gives its columns. It is planned, verified, loaded and warm when `repetition` is called,
+    /// which takes samples by sample(); then its kernels and counters are recorded. A benchmark that is the current one
+    /// already is only sampled again. Throws Unsupported where it cannot be computed (the point is recorded as
+    /// skipped), MeasurementError where it computes something else (recorded as failed).
+    MicroFigures measure(const MicroCase& micro, const std::function<void()>& repetition);
     /// Samples for about the interval that the sampler is to reach, and device_s; or for `runs` runs, where that is
     /// more than one. A benchmark that was planned before gets as many as then: Google Benchmark asks for repetitions
     /// of one length, also where others have been measured between them.
@@ -72,40 +75,51 @@ class MicroSession {
     std::size_t runs_a_sample() const { return runs_a_sample_; }
     /// Takes so many samples of the current one, adds them to its point and gives the median of one run, seconds.
     double sample(std::size_t samples);
-    /// Records kernels and counters of the current one, once, and gives its columns with the time of its last samples.
-    MicroFigures finish();
     const Point& point() const { return result_.points[*current_point_]; }
 
   private:
+    /// The current benchmark's plan, and what it is made of: each needs those before it.
+    struct Current {
+        std::string name;
+        CacheState cache = CacheState::cold;
+        double set_bytes = 0;
+        std::unique_ptr<Model> model;
+        std::optional<Plan> plan;
+        Measured measured;
+    };
+
+    void begin_point(const MicroCase& micro);
+    void measure_new(const MicroCase& micro, const std::function<void()>& repetition);
+    RunShape plan(const MicroCase& micro);
+    /// A first few samples, from which follows how many are needed.
+    void take_pilot();
     /// Notes what a sample took by the clock on the wall, too.
     std::vector<double> chunk();
     std::vector<double> untimed_chunk();
     Sampled take(const SamplerOptions& sampler);
-    void verify(const MicroCase& micro);
+    void fold();
     Point& current_point() { return result_.points[*current_point_]; }
 
     PointOptions options_;
     const double device_s_;
-    Backend& backend_;
+    Device& device_;
+    Profiler& profiler_;
     Result& result_;
     Roofs roofs_;
     Providers& providers_;
     Progress progress_;
     std::map<std::string, Verification> verified_;  ///< by op, shape, provider, precision, implementation
-    std::string current_name_;
-    CacheState current_cache_ = CacheState::cold;
-    double current_bytes_ = 0;  ///< of one set
-    std::optional<std::size_t> current_point_;
-    std::unique_ptr<Model> model_;
-    std::string contents_of_;  ///< op and shape whose operands contents_ has drawn
+    std::string contents_of_;                       ///< op and shape whose operands contents_ has drawn
     std::unique_ptr<WeightSource> contents_;
-    std::optional<PointRun> run_;
+    Current current_;
+    std::optional<std::size_t> current_point_;
+    Forward* forward_ = nullptr;  ///< of the current one, from its first sample on
+    Timing before_;               ///< samples of the current point's earlier repetitions
     std::size_t runs_a_sample_ = 1;
     std::map<std::string, std::size_t> planned_;  ///< samples, by benchmark
     double sample_wall_s_ = 0, sample_device_s_ = 0, pilot_relative_ci_ = 0;
     std::size_t pilot_samples_ = 0;
     Summary last_ms_;  ///< of the last samples of the current one
-    bool finished_ = false;
 };
 
 }  // namespace kbench

@@ -160,11 +160,11 @@ void* Plan::address(TensorId id) const {
     return arena_.data() + layout_.places[place.same_as].offset;
 }
 
-void Plan::allocate(Backend& backend, WeightSource& source) {
-    backend_ = &backend;
-    arena_ = DeviceBuffer(backend, static_cast<std::size_t>(layout_.arena_bytes));
-    workspace_ = DeviceBuffer(
-        backend, static_cast<std::size_t>(layout_.memory.bytes[static_cast<std::size_t>(Role::workspace)]));
+void Plan::allocate(Device& device, WeightSource& source) {
+    device_ = &device;
+    arena_ = DeviceBuffer(device, static_cast<std::size_t>(layout_.arena_bytes));
+    workspace_ =
+        DeviceBuffer(device, static_cast<std::size_t>(layout_.memory.bytes[static_cast<std::size_t>(Role::workspace)]));
     weights_.resize(model_->tensors.size());
 
     // Which packed forms each weight is wanted in, and whether anyone reads it plain.
@@ -193,8 +193,8 @@ void Plan::allocate(Backend& backend, WeightSource& source) {
         const auto bytes = static_cast<std::size_t>(place.operand.bytes());
         std::byte* host = nullptr;
         if (plain.contains(id)) {
-            weights_[id] = DeviceBuffer(backend, bytes);
-            host = static_cast<std::byte*>(backend.host_view(weights_[id].data()));
+            weights_[id] = DeviceBuffer(device, bytes);
+            host = static_cast<std::byte*>(device.host_view(weights_[id].data()));
         }
         if (host == nullptr) {
             if (staging.size() < bytes) staging.resize(bytes);
@@ -205,11 +205,11 @@ void Plan::allocate(Backend& backend, WeightSource& source) {
         const std::size_t row_bytes = static_cast<std::size_t>(place.operand.stride) * size_of(place.operand.type);
         std::fill_n(host + static_cast<std::size_t>(rows) * row_bytes, static_cast<std::size_t>(padding) * row_bytes,
                     std::byte{0});
-        if (plain.contains(id) && backend.host_view(weights_[id].data()) == nullptr)
-            backend.upload(weights_[id].data(), host, bytes);
+        if (plain.contains(id) && device.host_view(weights_[id].data()) == nullptr)
+            device.upload(weights_[id].data(), host, bytes);
         for (const Use& use : packed_uses[id]) {
             const Computation& computation = *steps_[use.step].computation;
-            packed_.emplace_back(backend, *computation.packed_bytes(use.operand));
+            packed_.emplace_back(device, *computation.packed_bytes(use.operand));
             computation.pack(use.operand, host, packed_.back().data());
             pointers_[use.step][use.operand] = packed_.back().data();
         }
@@ -220,7 +220,7 @@ void Plan::allocate(Backend& backend, WeightSource& source) {
 }
 
 void Plan::set_input(TensorId id, std::span<const std::byte> bytes) {
-    backend_->upload(address(id), bytes.data(), bytes.size());
+    device_->upload(address(id), bytes.data(), bytes.size());
 }
 
 void Plan::run_step(std::size_t index, void* stream) const {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "analysis/result/result.h"
-#include "bench/device/backend.h"
+#include "bench/device/device.h"
 #include "bench/plan/arena.h"
 #include "bench/plan/data/weights.h"
 #include "bench/plan/fuse.h"
@@ -59,7 +59,7 @@ class Plan {
     const Layout& layout() const { return layout_; }
 
     /// Allocates, then reads every weight once from `source`, packing it where its step wants that.
-    void allocate(Backend& backend, WeightSource& source);
+    void allocate(Device& device, WeightSource& source);
     /// Fills input `id` of the model with `bytes` that lie as its operand does.
     void set_input(TensorId id, std::span<const std::byte> bytes);
 
@@ -75,7 +75,7 @@ class Plan {
     Precision precision_;
     std::vector<PlannedStep> steps_;
     Layout layout_;
-    Backend* backend_ = nullptr;
+    Device* device_ = nullptr;
     DeviceBuffer arena_, workspace_;
     std::vector<DeviceBuffer> weights_;  ///< of resident tensors, by tensor; empty where only packed forms are needed
     std::vector<DeviceBuffer> packed_;

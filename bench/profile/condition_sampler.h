@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "analysis/result/result.h"
+#include "analysis/result/profile.h"
 #include "bench/profile/machine_state.h"
 
 namespace kbench {

@@ -8,8 +8,6 @@
 #include <cmath>
 #include <optional>
 
-#include "models/base/error.h"
-
 namespace kbench {
 namespace {
 
@@ -67,13 +65,6 @@ std::map<std::string, double> metric_values(std::span<const Metric> metrics, std
         if (sum) by_name[metric.name] = *sum;
     }
     return by_name;
-}
-
-void require_counted(std::span<const Point> points, const CounterRequest& request) {
-    if (!request.required) return;
-    for (const Point& point : points)
-        if (point.status == PointStatus::done && !point.counters.unavailable.empty())
-            throw DeviceError("all is measured but the counters that were asked for: " + point.counters.unavailable);
 }
 
 }  // namespace kbench

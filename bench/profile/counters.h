@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/result/result.h"
+#include "analysis/result/profile.h"
 #include "bench/profile/metric_sets.h"
 
 namespace kbench {
@@ -18,8 +18,8 @@ struct CounterRequest {
     std::vector<std::string> sets{"core"};  ///< of `kbench list metrics`; "full" is all of them
     std::vector<std::string> metrics;       ///< by kbench's name or, as dram__bytes_read.sum, by the chip's
     bool required = false;                  ///< asked for by name: a run that cannot count has failed
-    std::size_t most_steps =
-        std::numeric_limits<std::size_t>::max();  ///< count the last so many; others have no values
+    /// Count the last so many ranges; others have no values.
+    std::size_t most_ranges = std::numeric_limits<std::size_t>::max();
 
     bool nothing() const { return sets.empty() && metrics.empty(); }
 };
@@ -34,8 +34,5 @@ std::vector<CountedMetric> describe_metrics(std::span<const Metric> metrics);
 /// The metrics' values from those of `counters`; a metric is left out where one of its counters has no finite value.
 std::map<std::string, double> metric_values(std::span<const Metric> metrics, std::span<const std::string> counters,
                                             std::span<const double> values);
-
-/// Throws DeviceError with the reason when `request` names counters and some finished point has none.
-void require_counted(std::span<const Point> points, const CounterRequest& request);
 
 }  // namespace kbench

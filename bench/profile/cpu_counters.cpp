@@ -1,11 +1,10 @@
-// One interval of the host's counters for each step; then the ladder's last rung, the cost model.
+// One interval of the host's counters for each range; then the ladder's last rung, the bytes that it must move.
 #include "bench/profile/cpu_counters.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <chrono>
-#include <numeric>
 #include <optional>
 #include <string_view>
 
@@ -30,58 +29,56 @@ constexpr HostMetric host_metrics[] = {
     {"dram_total_bytes", "byte", "", [](const HostCounts& c) { return c.dram_bytes; }},
 };
 
-double sum(const std::array<double, role_count>& bytes) { return std::accumulate(bytes.begin(), bytes.end(), 0.0); }
-
-/// One metric over all steps: values where there are any, else the first step's reason.
+/// One metric over all ranges: values where there are any, else the first range's reason.
 CountedMetric gather(const HostMetric& metric, const std::string& traffic_source, const std::vector<HostCounts>& counts,
-                     StepCounters& result) {
+                     RangeCounters& result) {
     CountedMetric described{std::string(metric.name), std::string(metric.unit),
                             std::string(metric.source.empty() ? traffic_source : metric.source), Origin::unavailable,
                             ""};
-    for (std::size_t s = 0; s < counts.size(); ++s) {
-        const Quantity quantity = metric.of(counts[s]);
+    for (std::size_t r = 0; r < counts.size(); ++r) {
+        const Quantity quantity = metric.of(counts[r]);
         const bool first_value = quantity.value && described.origin == Origin::unavailable;
         if (first_value || described.reason.empty()) described.reason = quantity.reason;
         if (!quantity.value) continue;
         if (first_value || quantity.origin == Origin::estimated) described.origin = quantity.origin;
-        result.by_step[s][described.name] = *quantity.value;
+        result.by_range[r][described.name] = *quantity.value;
     }
     return described;
 }
 
 /// The ladder's last rung: compulsory bytes, and each line that is written is read first.
-void estimate_traffic(const std::vector<Cost>& costs, const std::vector<std::string>& why_not, StepCounters& result) {
+void estimate_traffic(std::span<const WorkRange> ranges, const std::vector<std::string>& why_not,
+                      RangeCounters& result) {
     const std::string reason = fmt::format("no hardware counter of memory traffic here: {}", fmt::join(why_not, "; "));
     const std::string_view source = "the cost model's compulsory bytes, written lines read first";
     result.run.metrics.push_back({"dram_read_bytes", "byte", std::string(source), Origin::estimated, reason});
     result.run.metrics.push_back({"dram_write_bytes", "byte", std::string(source), Origin::estimated, reason});
-    for (std::size_t s = 0; s < costs.size(); ++s) {
-        const double written = sum(costs[s].bytes_written);
-        result.by_step[s]["dram_read_bytes"] = sum(costs[s].bytes_read) + written;
-        result.by_step[s]["dram_write_bytes"] = written;
+    for (std::size_t r = 0; r < ranges.size(); ++r) {
+        const double written = ranges[r].least_written_bytes;
+        result.by_range[r]["dram_read_bytes"] = ranges[r].least_read_bytes + written;
+        result.by_range[r]["dram_write_bytes"] = written;
     }
 }
 
 }  // namespace
 
-StepCounters count_on_cpu(PerfSystem& perf, const std::vector<Cost>& costs,
-                          const std::function<void(std::size_t step)>& run_step) {
+RangeCounters count_on_cpu(PerfSystem& perf, std::span<const WorkRange> ranges) {
     const auto start = Clock::now();
     HostCounters counters = HostCounters::open(perf);
     std::vector<HostCounts> counts;
-    for (std::size_t s = 0; s < costs.size(); ++s) {
+    for (const WorkRange& range : ranges) {
         counters.start();
-        run_step(s);
+        range.enqueue();
         counts.push_back(counters.stop());
     }
-    StepCounters result;
-    result.by_step.resize(costs.size());
-    result.discarded.resize(costs.size());
+    RangeCounters result;
+    result.by_range.resize(ranges.size());
+    result.discarded.resize(ranges.size());
     const bool has_traffic = !counters.traffic_source().empty();
     for (const HostMetric& metric : host_metrics)
         if (has_traffic || !metric.source.empty())
             result.run.metrics.push_back(gather(metric, counters.traffic_source(), counts, result));
-    if (!has_traffic) estimate_traffic(costs, counters.why_not(), result);
+    if (!has_traffic) estimate_traffic(ranges, counters.why_not(), result);
     result.run.passes = 1;
     result.run.seconds = std::chrono::duration<double>(Clock::now() - start).count();
     return result;

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/result/quantity.h"
+#include "analysis/result/profile.h"
 
 namespace kbench {
 
@@ -66,6 +66,9 @@ class MachineState {
     virtual std::uint64_t throttle_mask() = 0;
     /// Empty where throttling can be seen, else why not.
     virtual std::string throttle_unavailable() const = 0;
+    /// Adds what the driver tells of a GPU beyond the CUDA runtime: its own version, the highest clocks, the power
+    /// limit.
+    virtual void describe(GpuInfo&) const {}
     /// How often reading is cheap enough not to disturb what is measured.
     virtual std::chrono::milliseconds period() const { return std::chrono::milliseconds(20); }
     /// How often the energy counter moves. RAPL's does every millisecond (Intel SDM volume 3B, 15.10).

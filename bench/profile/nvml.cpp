@@ -136,6 +136,13 @@ std::uint64_t Nvml::throttle_mask() {
 
 std::string Nvml::throttle_unavailable() const { return unavailable_.empty() ? throttle_unavailable_ : unavailable_; }
 
+void Nvml::describe(GpuInfo& gpu) const {
+    gpu.driver = driver_version();
+    gpu.max_sm_clock_mhz = max_sm_clock_mhz();
+    gpu.max_memory_clock_mhz = max_memory_clock_mhz();
+    gpu.power_limit_w = power_limit_w();
+}
+
 std::string Nvml::driver_version() const {
     char version[80] = {};  // NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE
     if (!initialised_ || api_.SystemGetDriverVersion == nullptr ||

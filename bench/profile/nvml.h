@@ -63,6 +63,7 @@ class Nvml final : public MachineState {
     MachineReading read() override;
     std::uint64_t throttle_mask() override;
     std::string throttle_unavailable() const override;
+    void describe(GpuInfo& gpu) const override;
     /// As seen on an H200 with driver 580: 50 ms at 84 W gave 0 J or 8.4 J.
     std::chrono::milliseconds energy_resolution() const override { return std::chrono::milliseconds(100); }
 

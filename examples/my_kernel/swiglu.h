@@ -23,7 +23,5 @@ struct SwiGlu {
     }
     static kbench::RoofUnit unit(kbench::Direction) { return kbench::RoofUnit::plain; }
     /// Minus, exp, plus 1, divide, times.
-    kbench::Work work(kbench::Direction) const {
-        return {5 * static_cast<double>(rows) * static_cast<double>(width)};
-    }
+    kbench::Work work(kbench::Direction) const { return {5 * static_cast<double>(rows) * static_cast<double>(width)}; }
 };

@@ -24,7 +24,8 @@ void launch(const SwiGlu& op, const kbench::KernelCall& call) {
     kbench::OperandCursor operands = call.operands;
     const T* gate_up = operands.next<const T>();
     T* out = operands.next<T>();
-    const auto blocks = static_cast<unsigned>((op.width + threads * columns_a_thread - 1) / (threads * columns_a_thread));
+    const auto blocks =
+        static_cast<unsigned>((op.width + threads * columns_a_thread - 1) / (threads * columns_a_thread));
     swiglu<<<dim3(blocks, static_cast<unsigned>(op.rows)), threads, 0, static_cast<cudaStream_t>(call.stream)>>>(
         gate_up, out, op.width);
     if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess)

@@ -14,12 +14,10 @@
 #include <utility>
 #include <vector>
 
+#include "kbench/backend.h"
 #include "kbench/step.h"
 
 namespace kbench {
-
-enum class BackendKind { cpu, cuda };
-constexpr std::string_view name(BackendKind kind) { return kind == BackendKind::cpu ? "cpu" : "cuda"; }
 
 /// A step made ready on this device: descriptors, algorithm, packed layouts. Owns no operand memory.
 class Computation {

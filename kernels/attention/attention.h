@@ -1,4 +1,5 @@
-// Fused causal self-attention, one kernel a call. Layout as one projection to q, k and v writes it; nothing here allocates or waits.
+// Fused causal self-attention, one kernel a call. Layout as one projection to q, k and v writes it; nothing here
+// allocates or waits.
 #pragma once
 
 #include <cuda_runtime.h>

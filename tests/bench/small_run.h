@@ -7,7 +7,9 @@
 #include <memory>
 #include <optional>
 
+#include "bench/device/device.h"
 #include "bench/measure/run.h"
+#include "bench/profile/profiler.h"
 
 namespace kbench {
 
@@ -18,9 +20,14 @@ inline Gpt2Config small_config() {
     return config;
 }
 
-inline Backend& cpu() {
-    static const std::unique_ptr<Backend> backend = make_cpu_backend();
-    return *backend;
+inline Device& cpu() {
+    static const std::unique_ptr<Device> device = make_cpu_device();
+    return *device;
+}
+
+inline Profiler& cpu_profiler() {
+    static const std::unique_ptr<Profiler> profiler = make_profiler(cpu());
+    return *profiler;
 }
 
 inline RunOptions small_run(const std::filesystem::path& out) {
@@ -39,16 +46,14 @@ inline RunOptions small_run(const std::filesystem::path& out) {
 }
 
 /// The CPU, but for what a test says otherwise.
-class OtherBackend final : public Backend {
+class OtherDevice final : public Device {
   public:
-    std::function<StepCounters(std::size_t steps)> count_steps;
     std::function<void(std::size_t bytes)> before_allocate;  ///< may throw
-    std::function<void()> before_prepare;                    ///< may throw
     std::optional<std::int64_t> all_memory;                  ///< all that there is, instead of the machine's
     bool apart = false;                                      ///< the host cannot see its memory, as a GPU's
     std::size_t largest_download = 0;
 
-    BackendKind kind() const override { return cpu().kind(); }
+    const DeviceInfo& info() const override { return cpu().info(); }
     void* allocate(std::size_t bytes) override {
         if (before_allocate) before_allocate(bytes);
         return cpu().allocate(bytes);
@@ -60,33 +65,39 @@ class OtherBackend final : public Backend {
         largest_download = std::max(largest_download, bytes);
         cpu().download(to, from, bytes);
     }
-    void fill_bytes(void* memory, int value, std::size_t bytes) override { cpu().fill_bytes(memory, value, bytes); }
+    void fill(void* memory, int byte, std::size_t bytes) override { cpu().fill(memory, byte, bytes); }
     void* host_view(void* memory) override { return apart ? nullptr : cpu().host_view(memory); }
     void* stream() override { return nullptr; }
     void synchronize() override {}
-    void prepare(const Plan& plan) override {
-        if (before_prepare) before_prepare();
-        steps_ = plan.steps().size();
-        cpu().prepare(plan);
+    std::unique_ptr<DeviceEvent> make_event() override { return cpu().make_event(); }
+    std::unique_ptr<DeviceGraph> capture(std::function<void()> enqueue) override {
+        return cpu().capture(std::move(enqueue));
     }
-    std::vector<Measurement> measurements() override { return cpu().measurements(); }
-    StepTimes step_times() override { return cpu().step_times(); }
-    StepKernels record_kernels(int runs, double warm_up_s) override { return cpu().record_kernels(runs, warm_up_s); }
-    std::function<std::vector<double>()> doubled(std::string_view op) override { return cpu().doubled(op); }
+};
+
+/// The CPU's profiler, but for what a test says otherwise.
+class OtherProfiler final : public Profiler {
+  public:
+    std::function<RangeCounters(std::size_t ranges)> count_ranges;
+    std::function<void()> before_watch;  ///< at the end of each preparation; may throw
+
+    void watch(std::vector<WorkRange> ranges) override {
+        if (before_watch) before_watch();
+        ranges_ = ranges.size();
+        cpu_profiler().watch(std::move(ranges));
+    }
+    RangeKernels record_kernels(DeviceGraph& all, int runs, double warm_up_s) override {
+        return cpu_profiler().record_kernels(all, runs, warm_up_s);
+    }
     void check(const CounterRequest&) const override {}
-    StepCounters count(const CounterRequest& request) override {
-        return count_steps ? count_steps(steps_) : cpu().count(request);
+    RangeCounters count(const CounterRequest& request) override {
+        return count_ranges ? count_ranges(ranges_) : cpu_profiler().count(request);
     }
     std::vector<std::pair<std::string, Quantity>> probe_counters() override { return {}; }
-    std::vector<Ceiling> measure_ceilings(double) override { return {}; }
-    MachineState& machine_state() override { return cpu().machine_state(); }
-    void add_libraries(std::map<std::string, std::string>& libraries) const override { cpu().add_libraries(libraries); }
-    std::string unsupported(Precision precision) const override { return cpu().unsupported(precision); }
-    std::int64_t cache_bytes() const override { return cpu().cache_bytes(); }
-    std::int64_t column_multiple(Precision precision) const override { return cpu().column_multiple(precision); }
+    MachineState& machine_state() override { return cpu_profiler().machine_state(); }
 
   private:
-    std::size_t steps_ = 0;
+    std::size_t ranges_ = 0;
 };
 
 }  // namespace kbench

@@ -1,11 +1,14 @@
-// The order of the folders: each includes only itself and those to its left, and what means something to no device
-// includes no device's headers.
+// The order of the folders, and of the rooms inside bench/ and analysis/: each includes only itself and those to its
+// left. What means something to no device includes no device's headers; what profiles knows no plan and no model.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <map>
+#include <optional>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -28,22 +31,49 @@ const std::vector<Folder> folders{
     {"bench", {"models", "analysis", "kernels", "cpu", "bench"}, true},
 };
 
+/// A folder whose rooms stand in an order of their own; files outside of them may include all.
+struct House {
+    std::string name;
+    std::vector<std::string> rooms;
+};
+
+const std::vector<House> houses{
+    {"analysis", {"result", "machine", "explain", "compare", "table", "report"}},
+    {"bench", {"device", "profile", "plan", "measure", "micro", "command"}},
+};
+
 const std::regex device_header(
     R"((cuda|cublas|cupti|nvml|cudnn|cufft|curand|cusolver|cusparse|nvtx|nvperf|dnnl|cblas|openblas|mma\.h).*|)"
     R"((oneapi|cooperative_groups|cub|thrust|cute|cutlass)/.*)");
 
-/// One line "path:line: ..." for each #include in `text`, the contents of `path`, that `folder` may not have.
-/// `file_exists` tells whether a path relative to the including file's folder names a file.
-std::vector<std::string> violations(const Folder& folder, const std::string& path, const std::string& text) {
+struct Include {
+    int line;
+    std::string header;
+};
+
+std::vector<Include> includes_of(const std::string& text) {
     static const std::regex include(R"re(^\s*#\s*include\s*[<"]([^>"]+)[>"])re");
-    std::vector<std::string> found;
+    std::vector<Include> found;
     std::istringstream lines(text);
     std::string line;
-    for (int number = 1; std::getline(lines, line); ++number) {
-        std::smatch match;
-        if (!std::regex_search(line, match, include)) continue;
-        const std::string header = match[1];
-        const std::string where = path + ":" + std::to_string(number) + ": includes " + header;
+    for (int number = 1; std::getline(lines, line); ++number)
+        if (std::smatch match; std::regex_search(line, match, include)) found.push_back({number, match[1]});
+    return found;
+}
+
+/// The parts of a path between slashes; "bench", "plan" and "plan.h".
+std::vector<std::string> parts_of(const std::string& path) {
+    std::vector<std::string> parts;
+    std::istringstream text(path);
+    for (std::string part; std::getline(text, part, '/');) parts.push_back(part);
+    return parts;
+}
+
+/// One line "path:line: ..." for each #include in `text`, the contents of `path`, that `folder` may not have.
+std::vector<std::string> violations(const Folder& folder, const std::string& path, const std::string& text) {
+    std::vector<std::string> found;
+    for (const auto& [line, header] : includes_of(text)) {
+        const std::string where = path + ":" + std::to_string(line) + ": includes " + header;
         const std::string first = header.substr(0, header.find('/'));
         const bool is_ours = std::ranges::any_of(folders, [&](const Folder& f) { return f.name == first; });
         if (is_ours && header != first && !folder.may_include.contains(first))
@@ -55,26 +85,98 @@ std::vector<std::string> violations(const Folder& folder, const std::string& pat
     return found;
 }
 
+/// The same for the rooms of its house: includes of rooms that stand later, and rooms that nobody has given a place.
+std::vector<std::string> room_violations(const std::string& path, const std::string& text) {
+    const std::vector<std::string> own = parts_of(path);
+    const auto house = std::ranges::find(houses, own.front(), &House::name);
+    if (house == houses.end() || own.size() < 3) return {};
+    const auto place = [&](const std::string& room) {
+        return std::ranges::find(house->rooms, room) - house->rooms.begin();
+    };
+    const auto rooms = static_cast<std::ptrdiff_t>(house->rooms.size());
+    if (place(own[1]) == rooms)
+        return {path + ": " + own[1] + "/ has no place among the rooms of " + house->name + "/"};
+    std::vector<std::string> found;
+    for (const auto& [line, header] : includes_of(text)) {
+        const std::vector<std::string> other = parts_of(header);
+        if (other.front() != house->name || other.size() < 3) continue;
+        if (place(other[1]) > place(own[1]))
+            found.push_back(path + ":" + std::to_string(line) + ": includes " + header + ", which is to the right of " +
+                            house->name + "/" + own[1] + "/");
+    }
+    return found;
+}
+
+/// Contents of a file by its path from the root; none where there is no such file of ours.
+using ReadFile = std::function<std::optional<std::string>(const std::string& path)>;
+
+/// Whether a library that embeds the profiler may not have to know of `header`.
+bool is_of_plan_or_model(const std::string& header) {
+    const std::vector<std::string> parts = parts_of(header);
+    if (parts.size() < 2) return false;
+    if (parts[0] == "models") return parts[1] != "base";
+    return parts[0] == "bench" && parts.size() > 2 && parts[1] != "device" && parts[1] != "profile";
+}
+
+/// One line for each way from `path` to a header of a plan or a model, however many headers lie between.
+std::vector<std::string> ways_to_models(const std::string& path, const ReadFile& read) {
+    std::vector<std::string> found;
+    std::set<std::string> seen;
+    const std::function<void(const std::string&, const std::string&)> follow = [&](const std::string& file,
+                                                                                   const std::string& way) {
+        const std::optional<std::string> text = read(file);
+        if (!text || !seen.insert(file).second) return;
+        for (const Include& include : includes_of(*text)) {
+            if (is_of_plan_or_model(include.header))
+                found.push_back(way + " includes " + include.header);
+            else
+                follow(include.header, way + " includes " + include.header + ", which");
+        }
+    };
+    follow(path, path);
+    return found;
+}
+
 const Folder& folder(const std::string& name) { return *std::ranges::find(folders, name, &Folder::name); }
 
 std::vector<std::string> in(const std::string& name, const std::string& text) {
     return violations(folder(name), name + "/x.cpp", text);
 }
 
-TEST(Layering, NoFolderIncludesOneToItsRight) {
+std::optional<std::string> read_source(const std::string& path) {
+    std::ifstream file(std::filesystem::path(KBENCH_SOURCE_DIR) / path);
+    if (!file) return std::nullopt;
+    return std::string{std::istreambuf_iterator<char>(file), {}};
+}
+
+/// Paths of all sources below a folder, from the root.
+std::vector<std::string> sources(const std::string& below) {
     const std::set<std::string> extensions{".h", ".cuh", ".cpp", ".cu"};
     const std::filesystem::path root = KBENCH_SOURCE_DIR;
-    int files = 0;
+    std::vector<std::string> paths;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root / below))
+        if (entry.is_regular_file() && extensions.contains(entry.path().extension().string()))
+            paths.push_back(entry.path().lexically_relative(root).string());
+    EXPECT_GT(paths.size(), 1u) << "the scan found almost nothing below " << root / below;
+    return paths;
+}
+
+TEST(Layering, NoFolderIncludesOneToItsRight) {
     for (const Folder& f : folders)
-        for (const auto& entry : std::filesystem::recursive_directory_iterator(root / f.name)) {
-            if (!entry.is_regular_file() || !extensions.contains(entry.path().extension().string())) continue;
-            std::ifstream file(entry.path());
-            const std::string text{std::istreambuf_iterator<char>(file), {}};
-            for (const std::string& line : violations(f, entry.path().lexically_relative(root).string(), text))
-                ADD_FAILURE() << line;
-            ++files;
-        }
-    EXPECT_GT(files, 10) << "the scan found almost nothing under " << root;
+        for (const std::string& path : sources(f.name))
+            for (const std::string& line : violations(f, path, read_source(path).value())) ADD_FAILURE() << line;
+}
+
+TEST(Layering, NoRoomIncludesOneToItsRight) {
+    for (const House& house : houses)
+        for (const std::string& path : sources(house.name))
+            for (const std::string& line : room_violations(path, read_source(path).value())) ADD_FAILURE() << line;
+}
+
+TEST(Layering, DevicesAndProfilingKnowNoPlanAndNoModel) {
+    for (const char* room : {"bench/device", "bench/profile"})
+        for (const std::string& path : sources(room))
+            for (const std::string& way : ways_to_models(path, read_source)) ADD_FAILURE() << way;
 }
 
 TEST(LayeringScanner, ReportsEachStepToTheRightWithItsLine) {
@@ -113,6 +215,60 @@ TEST(LayeringScanner, AcceptsWhatIsAllowed) {
     EXPECT_TRUE(in("models", "#include \"models/op.h\"\n#include <vector>\n#include <fmt/format.h>\n").empty());
     EXPECT_TRUE(in("bench", "#include \"models/op.h\"\n#include \"kernels/check.h\"\n#include \"cpu/blas.h\"").empty());
     EXPECT_TRUE(in("models", "// #include \"bench/plan/plan.h\" would be wrong\n").empty());
+}
+
+TEST(LayeringScanner, ReportsARoomThatLooksToItsRight) {
+    EXPECT_THAT(
+        room_violations("bench/device/device.h", "#include \"bench/profile/profiler.h\"\n"),
+        testing::ElementsAre("bench/device/device.h:1: includes bench/profile/profiler.h, which is to the right "
+                             "of bench/device/"));
+    const std::map<std::string, std::string> wrong{
+        {"bench/device/cuda/x.cpp", "bench/measure/cuda/ceilings.h"},
+        {"bench/profile/x.h", "bench/plan/plan.h"},
+        {"bench/plan/data/x.cpp", "bench/measure/verify.h"},
+        {"bench/measure/x.cpp", "bench/micro/session.h"},
+        {"bench/micro/x.cpp", "bench/command/command.h"},
+        {"analysis/result/x.h", "analysis/machine/machine.h"},
+        {"analysis/machine/x.h", "analysis/explain/ledger.h"},
+        {"analysis/explain/x.h", "analysis/compare/compare.h"},
+        {"analysis/compare/x.h", "analysis/table/table.h"},
+        {"analysis/table/x.h", "analysis/report/writers.h"},
+    };
+    for (const auto& [path, header] : wrong) {
+        EXPECT_EQ(room_violations(path, "#include \"" + header + "\"").size(), 1u) << path;
+        EXPECT_TRUE(room_violations(header, "#include \"" + path + "\"").empty()) << "the other way round";
+    }
+    EXPECT_EQ(room_violations("bench/attic/x.h", "").size(), 1u) << "a room without a place";
+}
+
+TEST(LayeringScanner, LetsRoomsIncludeThemselvesAndOtherFolders) {
+    EXPECT_TRUE(
+        room_violations("bench/plan/x.h", "#include \"bench/plan/plan.h\"\n#include \"analysis/report/writers.h\"")
+            .empty());
+    EXPECT_TRUE(room_violations("bench/main.cpp", "#include \"bench/command/command.h\"").empty());
+    EXPECT_TRUE(room_violations("bench/measure/x.cpp", "#include \"bench/version.h\"").empty());
+    EXPECT_TRUE(room_violations("kernels/gemm/x.h", "#include \"kernels/probe/span.h\"").empty());
+}
+
+TEST(LayeringScanner, FindsAModelBehindOtherHeaders) {
+    const std::map<std::string, std::string> planted{
+        {"bench/profile/direct.h", "#include \"models/cost.h\"\n#include \"bench/plan/step.h\""},
+        {"bench/profile/far.h", "#include <vector>\n#include \"analysis/result/near.h\""},
+        {"analysis/result/near.h", "#include \"bench/profile/far.h\"\n#include \"models/model.h\""},
+        {"bench/profile/right.h", "#include \"models/base/error.h\"\n#include \"bench/device/device.h\""},
+        {"bench/device/device.h", "#include <cuda_runtime.h>"},
+    };
+    const auto read = [&](const std::string& path) {
+        const auto found = planted.find(path);
+        return found != planted.end() ? std::optional(found->second) : std::nullopt;
+    };
+    EXPECT_THAT(ways_to_models("bench/profile/direct.h", read),
+                testing::ElementsAre("bench/profile/direct.h includes models/cost.h",
+                                     "bench/profile/direct.h includes bench/plan/step.h"));
+    EXPECT_THAT(
+        ways_to_models("bench/profile/far.h", read),
+        testing::ElementsAre("bench/profile/far.h includes analysis/result/near.h, which includes models/model.h"));
+    EXPECT_TRUE(ways_to_models("bench/profile/right.h", read).empty());
 }
 
 }  // namespace

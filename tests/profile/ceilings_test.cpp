@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "analysis/machine/ceilings.h"
-#include "bench/device/backend.h"
+#include "bench/device/device.h"
 #include "bench/measure/cuda/ceilings.h"
 
 namespace kbench {
@@ -18,20 +18,20 @@ class Ceilings : public testing::Test {
   protected:
     static void SetUpTestSuite() {
         if (!cuda_unavailable().empty()) return;
-        const auto backend = make_cuda_backend();
-        gpu_ = backend->gpu_info().value();
+        const auto device = make_cuda_device();
+        gpu_ = device->info().gpu.value();
         std::string ceiling;
         const auto print = [&](std::string_view name, std::string_view variant, double value) {
             if (name != ceiling) fmt::print("{} ({}), tried:\n", name, ceiling_kind(name).unit);
             ceiling = name;
             fmt::print("  {:10.4g}  {}\n", value, variant);
         };
-        backend->synchronize();
-        const std::int64_t free = backend->free_bytes();
+        device->synchronize();
+        const std::int64_t free = device->free_bytes();
         const auto start = std::chrono::steady_clock::now();
-        for (Ceiling& measured : cuda::measure_ceilings(*backend, 5, print)) ceilings_[measured.name] = measured;
+        for (Ceiling& measured : cuda::measure_ceilings(*device, 5, print)) ceilings_[measured.name] = measured;
         seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-        kept_bytes_ = free - backend->free_bytes();
+        kept_bytes_ = free - device->free_bytes();
         fmt::print("{}, {:.1f} s\n", gpu_.name, seconds_);
         for (const CeilingKind& kind : ceiling_kinds()) {
             if (kind.backend != "cuda") continue;

@@ -10,11 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "bench/device/cuda/graph.h"
 #include "bench/micro/session.h"
 #include "bench/plan/data/random.h"
 #include "bench/plan/providers/cuda/cudnn_library.h"
-#include "kernels/check.h"
 #include "models/base/error.h"
 
 namespace kbench {
@@ -23,9 +21,14 @@ namespace {
 class GpuMicro : public testing::Test {
   protected:
     static void SetUpTestSuite() {
-        if (cuda_unavailable().empty()) backend_ = make_cuda_backend();
+        if (!cuda_unavailable().empty()) return;
+        device_ = make_cuda_device();
+        profiler_ = make_profiler(*device_);
     }
-    static void TearDownTestSuite() { backend_.reset(); }
+    static void TearDownTestSuite() {
+        profiler_.reset();
+        device_.reset();
+    }
     void SetUp() override {
         if (const std::string why = cuda_unavailable(); !why.empty()) GTEST_SKIP() << why;
         options_.sampler.warm_up_s = 0.2;
@@ -35,7 +38,7 @@ class GpuMicro : public testing::Test {
         options_.counters.sets = {"core"};
         providers_ =
             make_providers(BackendKind::cuda, {std::filesystem::path(testing::TempDir()) / "cublaslt.json", false});
-        session_.emplace(options_, *backend_, providers_, result_, 0.05);
+        session_.emplace(options_, *device_, *profiler_, providers_, result_, 0.05);
     }
 
     struct Measured {
@@ -43,9 +46,11 @@ class GpuMicro : public testing::Test {
         MicroFigures figures;
     };
     Measured measure(const std::string& op, const std::string& shape, const std::string& provider, CacheState cache) {
-        session_->prepare({{op, shape, parse_problem(op, shape), {}}, provider, Precision::fp16, cache});
-        const double seconds = session_->sample(session_->planned_samples(1));
-        return {seconds * 1e6, session_->finish()};
+        double seconds = 0;
+        const MicroFigures figures =
+            session_->measure({{op, shape, parse_problem(op, shape), {}}, provider, Precision::fp16, cache},
+                              [&] { seconds = session_->sample(session_->planned_samples(1)); });
+        return {seconds * 1e6, figures};
     }
 
     /// Median microseconds of a call of `kind` by `provider`: 100 launches between two events, for as long as kbench
@@ -63,46 +68,40 @@ class GpuMicro : public testing::Test {
             const auto bytes = static_cast<std::size_t>(operand.bytes());
             std::vector<std::byte> contents(bytes);
             fill_normal(1, operand.name, 0.03, operand.type, contents.data(), operand.allocated_rows * operand.stride);
-            memory.emplace_back(*backend_, bytes);
-            backend_->upload(memory.back().data(), contents.data(), bytes);
+            memory.emplace_back(*device_, bytes);
+            device_->upload(memory.back().data(), contents.data(), bytes);
             pointers.push_back(memory.back().data());
         }
-        const DeviceBuffer workspace(*backend_, std::max<std::size_t>(256, computation->workspace_bytes()));
-        auto* const stream = static_cast<cudaStream_t>(backend_->stream());
+        const DeviceBuffer workspace(*device_, std::max<std::size_t>(256, computation->workspace_bytes()));
         const auto launch_all = [&] {
-            for (int launch = 0; launch < launches; ++launch) computation->run(pointers, workspace.data(), stream);
+            for (int launch = 0; launch < launches; ++launch)
+                computation->run(pointers, workspace.data(), device_->stream());
         };
         launch_all();
-        cudaGraph_t graph;
-        cudaGraphExec_t exec;
-        KBENCH_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-        launch_all();
-        KBENCH_CUDA(cudaStreamEndCapture(stream, &graph));
-        KBENCH_CUDA(cudaGraphInstantiate(&exec, graph, 0));
-        const cuda::Event before, after;
+        device_->synchronize();
+        const std::unique_ptr<DeviceGraph> graph = device_->capture(launch_all);
+        const auto before = device_->make_event(), after = device_->make_event();
         const auto median_us = [&](const auto& work) {
             std::vector<double> us;
             for (double seconds = 0; seconds < options_.sampler.time_budget_s;) {
-                KBENCH_CUDA(cudaEventRecord(before, stream));
+                before->record();
                 work();
-                KBENCH_CUDA(cudaEventRecord(after, stream));
-                backend_->synchronize();
-                us.push_back(cuda::elapsed_ms(before, after) * 1e3 / launches);
+                after->record();
+                device_->synchronize();
+                us.push_back(after->ms_since(*before) * 1e3 / launches);
                 seconds += us.back() * launches * 1e-6;
             }
             return summarise(us).median;
         };
-        const Loop loop{median_us(launch_all), median_us([&] { KBENCH_CUDA(cudaGraphLaunch(exec, stream)); })};
-        KBENCH_CUDA(cudaGraphExecDestroy(exec));
-        KBENCH_CUDA(cudaGraphDestroy(graph));
-        return loop;
+        const double stream_us = median_us(launch_all);
+        return {stream_us, median_us([&] { graph->launch(); })};
     }
 
     /// kbench's time lies within 2 % of what loops of events say before and after it: between kernels of a graph, and
     /// of a stream, different times pass, so the graph's loop is the one to agree with.
     void expect_agreement(const std::string& op, const std::string& shape, const std::string& provider,
                           const StepKind& kind) {
-        session_.emplace(options_, *backend_, providers_, result_, options_.sampler.time_budget_s);
+        session_.emplace(options_, *device_, *profiler_, providers_, result_, options_.sampler.time_budget_s);
         const Loop before = loop(kind, provider);
         const Measured ours = measure(op, shape, provider, CacheState::hot);
         const Loop after = loop(kind, provider);
@@ -112,7 +111,8 @@ class GpuMicro : public testing::Test {
         EXPECT_LT(ours.us, 1.02 * std::max(before.graph_us, after.graph_us));
     }
 
-    static inline std::unique_ptr<Backend> backend_;
+    static inline std::unique_ptr<Device> device_;
+    static inline std::unique_ptr<Profiler> profiler_;
     PointOptions options_;
     Providers providers_;
     Result result_;
@@ -145,7 +145,7 @@ TEST_F(GpuMicro, EveryOpOfAModelRunsOnEveryProviderThatTakesIt) {
     options_.sampler.warm_up_s = 0;
     options_.sampler.time_budget_s = 0.05;
     options_.counters.sets.clear();
-    session_.emplace(options_, *backend_, providers_, result_, 0.05);
+    session_.emplace(options_, *device_, *profiler_, providers_, result_, 0.05);
     const std::pair<const char*, const char*> shapes[] = {
         {"embedding", "r64w768v1000"}, {"layernorm", "r64w768"},     {"gemm", "m64n768k256"},
         {"gemm", "m64n1000k256t"},     {"bias", "r64w768"},          {"gelu", "r64w768"},
@@ -169,9 +169,8 @@ TEST_F(GpuMicro, EveryOpOfAModelRunsOnEveryProviderThatTakesIt) {
     std::set<std::string> computing;
     for (const MicroCase& micro : cases) {
         try {
-            session_->prepare(micro);
-            EXPECT_GT(session_->sample(session_->planned_samples(1)), 0) << micro.name();
-            session_->finish();
+            session_->measure(micro,
+                              [&] { EXPECT_GT(session_->sample(session_->planned_samples(1)), 0) << micro.name(); });
             EXPECT_FALSE(session_->point().steps.front().kernels.empty()) << micro.name();
             computing.insert(micro.provider);
             ++done;
@@ -193,7 +192,7 @@ TEST_F(GpuMicro, CudnnComputesShapesThatNoModelHas) {
     if (!cudnn_unavailable().empty()) GTEST_SKIP() << cudnn_unavailable();
     options_.sampler.time_budget_s = 0.05;
     options_.counters.sets.clear();
-    session_.emplace(options_, *backend_, providers_, result_, 0.05);
+    session_.emplace(options_, *device_, *profiler_, providers_, result_, 0.05);
     const std::pair<const char*, const char*> problems[] = {
         {"attention", "b2h3s77d72"}, {"attention", "b3h1s1d8"}, {"attention", "b1h2s300d128"},
         {"layernorm", "r7w100"},     {"layernorm", "r1w50257"}, {"softmax", "r231w77"},
@@ -202,8 +201,9 @@ TEST_F(GpuMicro, CudnnComputesShapesThatNoModelHas) {
     for (const auto& [op, shape] : problems)
         for (const Precision precision : all_precisions) {
             try {
-                session_->prepare({{op, shape, parse_problem(op, shape), {}}, "cudnn", precision, CacheState::hot});
-                EXPECT_GT(session_->sample(session_->planned_samples(1)), 0) << op << " " << shape;
+                session_->measure(
+                    {{op, shape, parse_problem(op, shape), {}}, "cudnn", precision, CacheState::hot},
+                    [&] { EXPECT_GT(session_->sample(session_->planned_samples(1)), 0) << op << " " << shape; });
                 ++done;
             } catch (const Unsupported& reason) {
                 EXPECT_THAT(reason.what(), testing::StartsWith("its ")) << "refused by cuDNN, not by the provider";

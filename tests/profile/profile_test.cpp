@@ -10,7 +10,9 @@
 #include "analysis/explain/executed.h"
 #include "analysis/machine/kernel_occupancy.h"
 #include "analysis/result/statistics.h"
+#include "bench/measure/forward.h"
 #include "bench/plan/data/tokens.h"
+#include "bench/plan/device_support.h"
 #include "bench/plan/fuse.h"
 #include "bench/plan/plan.h"
 #include "models/base/error.h"
@@ -43,22 +45,29 @@ class Liar final : public Provider {
 class Profile : public testing::Test {
   protected:
     static void SetUpTestSuite() {
-        if (cuda_unavailable().empty()) backend_ = make_cuda_backend();
+        if (!cuda_unavailable().empty()) return;
+        device_ = make_cuda_device();
+        profiler_ = make_profiler(*device_);
     }
-    static void TearDownTestSuite() { backend_.reset(); }
+    static void TearDownTestSuite() {
+        profiler_.reset();
+        device_.reset();
+    }
+    void TearDown() override { forward_.reset(); }
     void SetUp() override {
-        if (!backend_) GTEST_SKIP() << cuda_unavailable();
+        if (!device_) GTEST_SKIP() << cuda_unavailable();
         providers_ = make_providers(BackendKind::cuda, ProviderContext{directory_ / "cublaslt.json", false});
     }
 
     void plan(Precision precision, AttentionKind attention = AttentionKind::fused) {
         model_ = make_gpt2(find_model("gpt2"), 1, 1024, attention);
+        forward_.reset();
         plan_.emplace(model_, precision,
-                      assign_steps(model_, precision, providers_, {}, backend_->column_multiple(precision)));
+                      assign_steps(model_, precision, providers_, {}, column_multiple(*device_, precision)));
         RandomWeights weights(1);
-        plan_->allocate(*backend_, weights);
+        plan_->allocate(*device_, weights);
         plan_->set_tokens(random_tokens(1, 1, 1024, model_.vocab));
-        backend_->prepare(*plan_);
+        forward_.emplace(*plan_, *device_, *profiler_);
         steps_.clear();
         for (const PlannedStep& planned : plan_->steps()) {
             StepResult& step = steps_.emplace_back();
@@ -73,10 +82,10 @@ class Profile : public testing::Test {
     /// False where this machine has no counters: the reason is then the test's.
     bool count(const std::vector<std::string>& sets, std::string& why) {
         try {
-            StepCounters counters = backend_->count({.sets = sets, .metrics = {}, .required = true});
+            RangeCounters counters = profiler_->count({.sets = sets, .metrics = {}, .required = true});
             for (std::size_t s = 0; s < steps_.size(); ++s) {
                 EXPECT_EQ(counters.discarded[s], "");
-                steps_[s].counters = std::move(counters.by_step[s]);
+                steps_[s].counters = std::move(counters.by_range[s]);
             }
             return true;
         } catch (const DeviceError& error) {
@@ -85,26 +94,27 @@ class Profile : public testing::Test {
         }
     }
 
-    static std::unique_ptr<Backend> backend_;
+    static inline std::unique_ptr<Device> device_;
+    static inline std::unique_ptr<Profiler> profiler_;
     TemporaryDirectory directory_;
     std::vector<std::unique_ptr<Provider>> providers_;
     Model model_;
     std::optional<Plan> plan_;
+    std::optional<Forward> forward_;
     std::vector<StepResult> steps_;
 };
-std::unique_ptr<Backend> Profile::backend_;
 
 #define COUNT_OR_SKIP(...) \
     if (std::string why; !count(__VA_ARGS__, why)) GTEST_SKIP() << why
 
 TEST_F(Profile, EveryStepHasItsKernels) {
     plan(Precision::fp16, AttentionKind::unfused);
-    const StepKernels kernels = backend_->record_kernels(3, 0.01);
-    ASSERT_EQ(kernels.by_step.size(), steps_.size());
-    const GpuInfo gpu = *backend_->gpu_info();
+    const RangeKernels kernels = profiler_->record_kernels(forward_->graph(), 3, 0.01);
+    ASSERT_EQ(kernels.by_range.size(), steps_.size());
+    const GpuInfo gpu = *device_->info().gpu;
     for (std::size_t s = 0; s < steps_.size(); ++s) {
-        ASSERT_FALSE(kernels.by_step[s].empty()) << steps_[s].op;
-        for (KernelResult kernel : kernels.by_step[s]) {
+        ASSERT_FALSE(kernels.by_range[s].empty()) << steps_[s].op;
+        for (KernelResult kernel : kernels.by_range[s]) {
             describe_occupancy(kernel, gpu);
             EXPECT_GT(kernel.time_us, 0) << kernel.name;
             EXPECT_FALSE(kernel.short_name.empty());
@@ -113,7 +123,7 @@ TEST_F(Profile, EveryStepHasItsKernels) {
             EXPECT_TRUE(kernel.theoretical_occupancy_pct.value) << kernel.theoretical_occupancy_pct.reason;
         }
     }
-    EXPECT_THAT(kernels.by_step[0][0].name, HasSubstr("embedding"));
+    EXPECT_THAT(kernels.by_range[0][0].name, HasSubstr("embedding"));
     ASSERT_EQ(kernels.run.inflation.size(), 3u);
     for (const RecordInflation& length : kernels.run.inflation) {
         EXPECT_GT(length.kernel_us, 0.5);
@@ -157,17 +167,19 @@ TEST_F(Profile, GemmsExecuteTheirOperationsAndNoOthers) {
 
 TEST_F(Profile, CountersOfAKernelAreOfItsOwnTimeAndNoMore) {
     plan(Precision::fp16);
-    const StepKernels kernels = backend_->record_kernels(5, 0.1);
+    const RangeKernels kernels = profiler_->record_kernels(forward_->graph(), 5, 0.1);
     COUNT_OR_SKIP({"core"});
-    const double max_mhz = backend_->gpu_info()->max_sm_clock_mhz.value.value();
+    GpuInfo gpu;
+    profiler_->machine_state().describe(gpu);
+    const double max_mhz = gpu.max_sm_clock_mhz.value.value();
     std::vector<double> longer_us;
     for (std::size_t s = 0; s < steps_.size(); ++s) {
         SCOPED_TRACE(steps_[s].op + " " + steps_[s].shape);
         const std::optional<double> time_ns = counter(steps_[s], "time");
         const std::optional<double> cycles = counter(steps_[s], "sm_cycles_elapsed");
         ASSERT_TRUE(time_ns && cycles) << "every step is counted";
-        if (kernels.by_step[s].size() != 1) continue;
-        const double counted_us = *time_ns * 1e-3, recorded_us = kernels.by_step[s][0].time_us;
+        if (kernels.by_range[s].size() != 1) continue;
+        const double counted_us = *time_ns * 1e-3, recorded_us = kernels.by_range[s][0].time_us;
         EXPECT_GT(counted_us, 0.9 * recorded_us);
         // In cycles: power may pull the clock of the counting run's longer kernels down by a quarter.
         EXPECT_LT(*cycles / max_mhz, 1.1 * recorded_us + 3);
@@ -196,7 +208,7 @@ TEST_F(Profile, ATf32ProductAskedForAsFp32IsFoundOut) {
 
 TEST_F(Profile, ANameThatNoChipHasIsRefusedBeforehand) {
     try {
-        backend_->check({.sets = {}, .metrics = {"dram__bytes_raed.sum"}, .required = true});
+        profiler_->check({.sets = {}, .metrics = {"dram__bytes_raed.sum"}, .required = true});
         GTEST_SKIP() << "CUPTI does not tell this machine's chip";
     } catch (const UsageError& error) {
         EXPECT_THAT(error.what(), HasSubstr("dram__bytes_read"));

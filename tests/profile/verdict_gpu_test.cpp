@@ -9,13 +9,12 @@
 #include <vector>
 
 #include "analysis/explain/explain.h"
-#include "bench/device/backend.h"
-#include "bench/device/cuda/graph.h"
+#include "analysis/result/statistics.h"
+#include "bench/device/device.h"
+#include "bench/measure/ceilings.h"
 #include "bench/measure/sampler.h"
 #include "bench/profile/condition_sampler.h"
-#include "bench/profile/cuda/range_profiler.h"
-#include "bench/profile/cuda/record_kernels.h"
-#include "kernels/check.h"
+#include "bench/profile/profiler.h"
 #include "kernels/probe/fma.h"
 #include "kernels/probe/latency.h"
 #include "kernels/probe/memory.h"
@@ -54,17 +53,21 @@ class GpuVerdict : public testing::Test {
   protected:
     static void SetUpTestSuite() {
         if (!cuda_unavailable().empty()) return;
-        backend_ = make_cuda_backend();
-        roofs_.device = backend_->gpu_info().value().name;
-        roofs_.ceilings = backend_->measure_ceilings(2);
+        device_ = make_cuda_device();
+        profiler_ = make_profiler(*device_);
+        roofs_.device = device_->info().gpu.value().name;
+        roofs_.ceilings = measure_ceilings(*device_, 2);
     }
-    static void TearDownTestSuite() { backend_.reset(); }
+    static void TearDownTestSuite() {
+        profiler_.reset();
+        device_.reset();
+    }
     void SetUp() override {
-        if (!backend_) GTEST_SKIP() << cuda_unavailable();
+        if (!device_) GTEST_SKIP() << cuda_unavailable();
     }
 
-    static cudaStream_t stream() { return static_cast<cudaStream_t>(backend_->stream()); }
-    static int multiprocessors() { return backend_->gpu_info().value().multiprocessors; }
+    static cudaStream_t stream() { return static_cast<cudaStream_t>(device_->stream()); }
+    static int multiprocessors() { return device_->info().gpu.value().multiprocessors; }
 
     /// Times, records and counts `steps`, and explains them. False where this machine has no counters: `why_` says so.
     bool measure(const std::vector<KnownStep>& steps) {
@@ -77,10 +80,10 @@ class GpuVerdict : public testing::Test {
             for (const KnownStep& step : steps) step.enqueue(stream());
         };
         enqueue_all();
-        backend_->synchronize();
-        std::vector<cuda::CapturedWork> work;
+        device_->synchronize();
+        std::vector<WorkRange> ranges;
         for (const KnownStep& step : steps) {
-            work.push_back(cuda::captured_work(stream(), [&] { step.enqueue(stream()); }));
+            ranges.push_back({.group = "", .name = step.layer, .enqueue = [&] { step.enqueue(stream()); }});
             StepResult& result = point.steps.emplace_back();
             result.index = static_cast<int>(point.steps.size()) - 1;
             result.layer = step.layer;
@@ -88,13 +91,17 @@ class GpuVerdict : public testing::Test {
             result.cost.flops = step.flops;
             result.cost.bytes_read[static_cast<std::size_t>(Role::activations)] = step.bytes;
         }
-        const cuda::Graph forward(stream(), enqueue_all);
-        time(point, forward);
+        profiler_->watch(ranges);
+        const std::unique_ptr<DeviceGraph> forward = device_->capture(enqueue_all);
+        time(point, *forward);
         try {
-            StepKernels kernels = cuda::record_kernels(stream(), forward, work, multiprocessors(), 5, 0.1);
+            RangeKernels kernels = profiler_->record_kernels(*forward, 5, 0.1);
             point.activity = kernels.run;
-            for (std::size_t s = 0; s < steps.size(); ++s) point.steps[s].kernels = kernels.by_step[s];
-            count(point, steps);
+            for (std::size_t s = 0; s < steps.size(); ++s) point.steps[s].kernels = kernels.by_range[s];
+            RangeCounters counters = profiler_->count({});
+            if (!counters.warning.empty()) throw DeviceError(counters.warning);  // each known step is one kernel
+            point.counters = counters.run;
+            for (std::size_t s = 0; s < steps.size(); ++s) point.steps[s].counters = counters.by_range[s];
         } catch (const DeviceError& error) {
             why_ = error.what();
             return false;
@@ -113,21 +120,22 @@ class GpuVerdict : public testing::Test {
     std::string why_;
 
   private:
-    static void time(Point& point, const cuda::Graph& forward) {
+    static void time(Point& point, DeviceGraph& forward) {
         constexpr std::size_t runs = 6;
-        std::vector<cuda::Event> events(runs + 1);
+        std::vector<std::unique_ptr<DeviceEvent>> events;
+        for (std::size_t r = 0; r <= runs; ++r) events.push_back(device_->make_event());
         const auto chunk = [&] {
             for (std::size_t r = 0; r < runs; ++r) {
-                KBENCH_CUDA(cudaEventRecord(events[r], stream()));
-                forward.launch(stream());
+                events[r]->record();
+                forward.launch();
             }
-            KBENCH_CUDA(cudaEventRecord(events[runs], stream()));
-            backend_->synchronize();
+            events[runs]->record();
+            device_->synchronize();
             std::vector<double> times;
-            for (std::size_t r = 1; r < runs; ++r) times.push_back(cuda::elapsed_ms(events[r], events[r + 1]));
+            for (std::size_t r = 1; r < runs; ++r) times.push_back(events[r + 1]->ms_since(*events[r]));
             return times;
         };
-        ConditionSampler conditions(backend_->machine_state());
+        ConditionSampler conditions(profiler_->machine_state());
         SamplerOptions options;
         options.time_budget_s = 2;
         options.warm_up_s = 0.3;
@@ -138,24 +146,12 @@ class GpuVerdict : public testing::Test {
         point.conditions = conditions.stop();
     }
 
-    static void count(Point& point, const std::vector<KnownStep>& steps) {
-        int device = 0;
-        KBENCH_CUDA(cudaGetDevice(&device));
-        const std::string chip = cuda::chip_of_device(device);
-        const std::vector<Metric> metrics = requested_metrics(metric_sets(chip), CounterRequest{});
-        // Each known step is one kernel.
-        cuda::RangeProfiler profiler(device, chip, counters_of(metrics), cuda::RangeOf::kernel, steps.size());
-        profiler.collect([](std::size_t) {}, steps.size(), [&](std::size_t step) { steps[step].enqueue(stream()); });
-        for (std::size_t s = 0; s < steps.size(); ++s)
-            point.steps[s].counters = metric_values(metrics, profiler.counters(), profiler.values(s));
-        point.counters.metrics = describe_metrics(metrics);
-    }
-
-    static inline std::unique_ptr<Backend> backend_;
+    static inline std::unique_ptr<Device> device_;
+    static inline std::unique_ptr<Profiler> profiler_;
     static inline CeilingRun roofs_;
 
   protected:
-    static Backend& backend() { return *backend_; }
+    static Device& device() { return *device_; }
 };
 
 #define MEASURE_OR_SKIP(...) \
@@ -168,8 +164,8 @@ T* as(const DeviceBuffer& buffer) {
 
 TEST_F(GpuVerdict, ABigCopyIsBandwidthBound) {
     constexpr std::int64_t bytes = std::int64_t{1} << 30;
-    const DeviceBuffer to(backend(), bytes), from(backend(), bytes);
-    backend().fill_bytes(from.data(), 0x3f, bytes);
+    const DeviceBuffer to(device(), bytes), from(device(), bytes);
+    device().fill(from.data(), 0x3f, bytes);
     const auto copy = [&](cudaStream_t stream) {
         const cuda::probe::MemoryBuffers buffers{.a = to.data(), .b = from.data(), .bytes = bytes};
         cuda::probe::stream_memory(cuda::probe::Traffic::copy, {}, buffers, 0, multiprocessors(), nullptr, stream);
@@ -183,7 +179,7 @@ TEST_F(GpuVerdict, ABigCopyIsBandwidthBound) {
 TEST_F(GpuVerdict, RegisterResidentFmaIsComputeBound) {
     constexpr int chains = 8, iterations = 1000;
     const int blocks = 8 * multiprocessors();
-    const DeviceBuffer out(backend(), sizeof(float) * static_cast<std::size_t>(blocks * cuda::probe::fma_threads));
+    const DeviceBuffer out(device(), sizeof(float) * static_cast<std::size_t>(blocks * cuda::probe::fma_threads));
     const auto fma = [&](cudaStream_t stream) {
         cuda::probe::fma_chains(DataType::fp32, chains, blocks, iterations, out.data(), nullptr, stream);
     };
@@ -207,8 +203,7 @@ TEST_F(GpuVerdict, AThousandEmptyKernelsAreLaunchBound) {
 TEST_F(GpuVerdict, OneWavePlusOneBlockIsOccupancyLimited) {
     constexpr int iterations = 1000;
     const int blocks = multiprocessors() + 1;
-    const DeviceBuffer out(backend(),
-                           sizeof(float) * static_cast<std::size_t>(blocks) * cuda::known::fma_block_threads);
+    const DeviceBuffer out(device(), sizeof(float) * static_cast<std::size_t>(blocks) * cuda::known::fma_block_threads);
     const auto fma = [&](cudaStream_t stream) { cuda::known::fma_blocks(blocks, iterations, as<float>(out), stream); };
     MEASURE_OR_SKIP({{"wave.plus.one", cuda::known::fma_block_flops(blocks, iterations), 0, fma}});
     expect(Bound::occupancy);
@@ -220,7 +215,7 @@ TEST_F(GpuVerdict, OneWavePlusOneBlockIsOccupancyLimited) {
 
 TEST_F(GpuVerdict, ASingleBlockIsOccupancyLimited) {
     constexpr int iterations = 1000;
-    const DeviceBuffer out(backend(), sizeof(float) * cuda::known::fma_block_threads);
+    const DeviceBuffer out(device(), sizeof(float) * cuda::known::fma_block_threads);
     const auto fma = [&](cudaStream_t stream) { cuda::known::fma_blocks(1, iterations, as<float>(out), stream); };
     MEASURE_OR_SKIP({{"one.block", cuda::known::fma_block_flops(1, iterations), 0, fma}});
     expect(Bound::occupancy);
@@ -230,9 +225,9 @@ TEST_F(GpuVerdict, ASingleBlockIsOccupancyLimited) {
 TEST_F(GpuVerdict, APointerChaseAtFullOccupancyIsLatencyBound) {
     constexpr std::uint32_t nodes = 1u << 23;  // 512 MiB, past every L2
     constexpr int loads = 1000;
-    const DeviceBuffer chain(backend(), std::size_t{nodes} * cuda::known::chase_stride_bytes);
+    const DeviceBuffer chain(device(), std::size_t{nodes} * cuda::known::chase_stride_bytes);
     const auto warps = static_cast<std::size_t>(cuda::known::chase_warps());
-    const DeviceBuffer out(backend(), sizeof(std::uint32_t) * warps);
+    const DeviceBuffer out(device(), sizeof(std::uint32_t) * warps);
     cuda::known::make_chase(as<std::uint32_t>(chain), nodes, stream());
     const auto chase = [&](cudaStream_t stream) {
         cuda::known::chase(as<std::uint32_t>(chain), nodes, loads, as<std::uint32_t>(out), stream);

@@ -9,9 +9,8 @@
 #include <thread>
 
 #include "analysis/machine/ceilings.h"
-#include "bench/device/cuda/graph.h"
+#include "analysis/result/statistics.h"
 #include "bench/measure/cuda/probes.h"
-#include "kernels/check.h"
 #include "kernels/spin.h"
 #include "models/base/error.h"
 
@@ -30,7 +29,11 @@ int launches(double seconds) { return std::clamp(static_cast<int>(std::lround(3 
 class Bench {
   public:
     Bench(const ProbeContext& context, const CeilingKind& kind, const Probe& probe)
-        : context_(context), kind_(kind), probe_(probe) {}
+        : context_(context),
+          kind_(kind),
+          probe_(probe),
+          before_(context.device.make_event()),
+          after_(context.device.make_event()) {}
 
     Ceiling measure(const std::vector<ProbeVariant>& variants, int count, const Tried& tried) {
         target_work_ = probe_.pace != Pace::single ? work_of_a_launch(variants.front()) : 0;
@@ -52,11 +55,11 @@ class Bench {
 
     double time_ms(const ProbeVariant& variant, int iterations) {
         if (probe_.pace != Pace::host) spin(lead_cycles, context_.gpu.multiprocessors, context_.stream);
-        KBENCH_CUDA(cudaEventRecord(before_, context_.stream));
+        before_->record();
         variant.enqueue(iterations);
-        KBENCH_CUDA(cudaEventRecord(after_, context_.stream));
-        context_.backend.synchronize();
-        return elapsed_ms(before_, after_);
+        after_->record();
+        context_.device.synchronize();
+        return after_->ms_since(*before_);
     }
 
     /// Work that takes about launch_ms. The first launch, which loads the kernel, does not count.
@@ -112,15 +115,15 @@ class Bench {
     /// What the last launch wrote; 0 where it wrote nothing or ran too shortly. Clears it.
     double clock_mhz() {
         probe::Span span;
-        context_.backend.download(&span, context_.span, sizeof span);
-        context_.backend.fill_bytes(context_.span, 0, sizeof span);
+        context_.device.download(&span, context_.span, sizeof span);
+        context_.device.fill(context_.span, 0, sizeof span);
         return span.mhz();
     }
 
     const ProbeContext& context_;
     const CeilingKind& kind_;
     const Probe& probe_;
-    Event before_, after_;
+    std::unique_ptr<DeviceEvent> before_, after_;
     double target_work_ = 0;
 };
 
@@ -134,8 +137,8 @@ Ceiling measure(const ProbeContext& context, const CeilingKind& kind, int count,
     } catch (const DeviceError& error) {
         reason = error.what();
     }
-    cudaGetLastError();             // such as that memory was short, which the next launch would report as its own
-    context.backend.synchronize();  // throws where the device is lost
+    cudaGetLastError();            // such as that memory was short, which the next launch would report as its own
+    context.device.synchronize();  // throws where the device is lost
     Ceiling ceiling;
     ceiling.name = kind.name;
     ceiling.value = Quantity::unavailable(reason);
@@ -144,10 +147,10 @@ Ceiling measure(const ProbeContext& context, const CeilingKind& kind, int count,
 
 }  // namespace
 
-std::vector<Ceiling> measure_ceilings(Backend& backend, double seconds, const Tried& tried) {
-    const DeviceBuffer span(backend, sizeof(probe::Span));
-    backend.fill_bytes(span.data(), 0, span.bytes());
-    const ProbeContext context{backend, static_cast<cudaStream_t>(backend.stream()), backend.gpu_info().value(),
+std::vector<Ceiling> measure_ceilings(Device& device, double seconds, const Tried& tried) {
+    const DeviceBuffer span(device, sizeof(probe::Span));
+    device.fill(span.data(), 0, span.bytes());
+    const ProbeContext context{device, static_cast<cudaStream_t>(device.stream()), device.info().gpu.value(),
                                reinterpret_cast<probe::Span*>(span.data())};
     std::vector<Ceiling> ceilings;
     for (const CeilingKind& kind : ceiling_kinds())

@@ -8,8 +8,6 @@
 #include <memory>
 #include <stdexcept>
 
-#include "bench/device/cuda/graph.h"
-#include "kernels/check.h"
 #include "kernels/probe/cache.h"
 #include "kernels/probe/fma.h"
 #include "kernels/probe/latency.h"
@@ -28,13 +26,13 @@ constexpr std::uint32_t seed = 1;
 constexpr std::int64_t most_buffer_bytes = std::int64_t{2} << 30;
 
 Memory allocate(const ProbeContext& context, std::int64_t bytes) {
-    return std::make_shared<DeviceBuffer>(context.backend, static_cast<std::size_t>(bytes));
+    return std::make_shared<DeviceBuffer>(context.device, static_cast<std::size_t>(bytes));
 }
 
 /// Zeroed, so that sanitizers see no read of what was never written.
 Memory allocate_sums(const ProbeContext& context) {
     Memory sums = allocate(context, probe::memory_sums * sizeof(std::uint32_t));
-    context.backend.fill_bytes(sums->data(), 0, sums->bytes());
+    context.device.fill(sums->data(), 0, sums->bytes());
     return sums;
 }
 
@@ -48,7 +46,7 @@ Memory allocate_filled(const ProbeContext& context, std::int64_t bytes) {
 
 /// 2 GiB, or an eighth of the free memory; at least 8 times L2.
 std::int64_t stream_bytes(const ProbeContext& context) {
-    const std::int64_t free = context.backend.free_bytes();
+    const std::int64_t free = context.device.free_bytes();
     const std::int64_t bytes = std::min(most_buffer_bytes, free / 8) / probe::memory_chunk_bytes;
     if (bytes * probe::memory_chunk_bytes < 8 * context.gpu.l2_bytes)
         throw Unsupported(fmt::format("buffers of 8 times L2 ({} bytes) do not fit: {} bytes of memory are free",
@@ -215,11 +213,10 @@ Variants launch_variants(const ProbeContext& context) {
 Variants graph_variants(const ProbeContext& context) {
     constexpr int nodes = 200;
     probe::empty(context.stream);  // loaded before the capture
-    const auto graph = std::make_shared<Graph>(context.stream, [&] {
-        for (int i = 0; i < nodes; ++i) probe::empty(context.stream);
+    const std::shared_ptr<DeviceGraph> graph = context.device.capture([stream = context.stream] {
+        for (int i = 0; i < nodes; ++i) probe::empty(stream);
     });
-    return {{fmt::format("a graph of {} empty kernels", nodes), nodes,
-             [graph, stream = context.stream](int) { graph->launch(stream); }}};
+    return {{fmt::format("a graph of {} empty kernels", nodes), nodes, [graph](int) { graph->launch(); }}};
 }
 
 Variants barrier_variants(const ProbeContext& context) {

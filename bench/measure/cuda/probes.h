@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/device/backend.h"
+#include "bench/device/device.h"
 #include "kernels/probe/span.h"
 
 namespace kbench::cuda {
@@ -17,12 +17,12 @@ namespace kbench::cuda {
 struct ProbeVariant {
     std::string text;                  ///< what is special about it
     double work = 0;                   ///< of one iteration: bytes, FLOPs, or launches or barriers
-    std::function<void(int)> enqueue;  ///< that many iterations, on the backend's stream
+    std::function<void(int)> enqueue;  ///< that many iterations, on the device's stream
 };
 
 /// Where the probes run.
 struct ProbeContext {
-    Backend& backend;
+    Device& device;
     cudaStream_t stream;
     GpuInfo gpu;
     probe::Span* span;  ///< on the device; kernels that know their clock write it

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "analysis/result/result.h"
+#include "analysis/result/profile.h"
 
 namespace kbench::cuda {
 

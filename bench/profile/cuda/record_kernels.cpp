@@ -1,4 +1,4 @@
-// Runs with and without records in turn; records to steps by graph node; medians over the runs.
+// Runs with and without records in turn; records to ranges by graph node; medians over the runs.
 #include "bench/profile/cuda/record_kernels.h"
 
 #include <fmt/format.h>
@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/result/statistics.h"
 #include "bench/profile/cuda/activity.h"
-#include "kernels/check.h"
 #include "kernels/spin.h"
 #include "models/base/error.h"
 
@@ -31,44 +31,44 @@ Records last_launch(Records records, int launches) {
     return records;
 }
 
-/// The records of one launch of the graph, by step: nodes of the graph are numbered as they were captured. A node that
-/// fills memory may run as a kernel, and a step may have more of them than it launched.
-std::vector<Records> by_step(Records records, const std::vector<CapturedWork>& work) {
+/// The records of one launch of the graph, by range: nodes of the graph are numbered as they were captured. A node that
+/// fills memory may run as a kernel, and a range may have more of them than it launched.
+std::vector<Records> by_range(Records records, const std::vector<CapturedWork>& work) {
     std::size_t nodes = 0;
-    std::vector<std::size_t> step_of_node;
-    for (std::size_t s = 0; s < work.size(); ++s) {
-        nodes += work[s].nodes;
-        step_of_node.resize(nodes, s);
+    std::vector<std::size_t> range_of_node;
+    for (std::size_t r = 0; r < work.size(); ++r) {
+        nodes += work[r].nodes;
+        range_of_node.resize(nodes, r);
     }
     const std::uint64_t first = std::ranges::min(records, {}, &KernelRecord::graph_node).graph_node;
-    std::vector<Records> steps(work.size());
+    std::vector<Records> ranges(work.size());
     for (KernelRecord& record : records) {
         const std::uint64_t node = record.graph_node - first;
         if (record.graph_node == 0 || node >= nodes)
             throw DeviceError(fmt::format("CUPTI gave kernel {} the graph node {}, {} after the first of {} nodes",
                                           record.launch.short_name, record.graph_node, node, nodes));
-        steps[step_of_node[node]].push_back(std::move(record));
+        ranges[range_of_node[node]].push_back(std::move(record));
     }
-    for (std::size_t s = 0; s < steps.size(); ++s)
-        if (steps[s].size() < work[s].launches.size())
-            throw DeviceError(fmt::format("CUPTI recorded {} kernels of step {}, which launches {}", steps[s].size(), s,
-                                          work[s].launches.size()));
-    return steps;
+    for (std::size_t r = 0; r < ranges.size(); ++r)
+        if (ranges[r].size() < work[r].launches.size())
+            throw DeviceError(fmt::format("CUPTI recorded {} kernels of step {}, which launches {}", ranges[r].size(),
+                                          r, work[r].launches.size()));
+    return ranges;
 }
 
-/// The kernels of one step as the median of all runs: of their times and of the gaps before them.
-std::vector<KernelResult> median_kernels(const std::vector<std::vector<Records>>& runs, std::size_t step) {
+/// The kernels of one range as the median of all runs: of their times and of the gaps before them.
+std::vector<KernelResult> median_kernels(const std::vector<std::vector<Records>>& runs, std::size_t range) {
     std::vector<KernelResult> kernels;
-    for (std::size_t k = 0; k < runs.front()[step].size(); ++k) {
+    for (std::size_t k = 0; k < runs.front()[range].size(); ++k) {
         std::vector<double> time_us, gap_us;
         for (const std::vector<Records>& run : runs) {
-            if (run[step].size() <= k) throw DeviceError(fmt::format("step {} ran other kernels each time", step));
-            const KernelRecord& record = run[step][k];
+            if (run[range].size() <= k) throw DeviceError(fmt::format("step {} ran other kernels each time", range));
+            const KernelRecord& record = run[range][k];
             time_us.push_back(us(record.start_ns, record.end_ns));
-            const KernelRecord* before = k > 0 ? &run[step][k - 1] : step > 0 ? &run[step - 1].back() : nullptr;
+            const KernelRecord* before = k > 0 ? &run[range][k - 1] : range > 0 ? &run[range - 1].back() : nullptr;
             if (before != nullptr) gap_us.push_back(us(before->end_ns, record.start_ns));
         }
-        KernelResult& kernel = kernels.emplace_back(runs.front()[step][k].launch);
+        KernelResult& kernel = kernels.emplace_back(runs.front()[range][k].launch);
         kernel.time_us = median(time_us);
         kernel.gap_us = gap_us.empty() ? 0 : median(gap_us);
     }
@@ -78,14 +78,15 @@ std::vector<KernelResult> median_kernels(const std::vector<std::vector<Records>>
 /// Graphs of kernels of one length each, about 2, 5 and 20 microseconds, timed with and without records in turn.
 class Chains {
   public:
-    Chains(cudaStream_t stream, int multiprocessors) : stream_(stream) {
+    explicit Chains(Device& device) : device_(device) {
+        auto* const stream = static_cast<cudaStream_t>(device.stream());
+        const int multiprocessors = device.info().gpu.value().multiprocessors;
         spin(1, multiprocessors, stream);  // loads the kernel
-        KBENCH_CUDA(cudaStreamSynchronize(stream));
+        device.synchronize();
         for (const std::int64_t cycles : {2000, 8000, 36000})
-            chains_.push_back({Graph(stream,
-                                     [&] {
-                                         for (int k = 0; k < kernels; ++k) spin(cycles, multiprocessors, stream);
-                                     }),
+            chains_.push_back({device.capture([=] {
+                                   for (int k = 0; k < kernels; ++k) spin(cycles, multiprocessors, stream);
+                               }),
                                {},
                                {},
                                {}});
@@ -93,12 +94,12 @@ class Chains {
 
     void time_plain() {
         for (Chain& chain : chains_)
-            chain.plain_us.push_back(last_launch_ms(stream_, chain.graph, launches) * 1e3 / kernels);
+            chain.plain_us.push_back(last_launch_ms(device_, *chain.graph, launches) * 1e3 / kernels);
     }
 
     void time_recorded(ActivityRecorder& recorder) {
         for (Chain& chain : chains_) {
-            last_launch_ms(stream_, chain.graph, launches);
+            last_launch_ms(device_, *chain.graph, launches);
             const Records records = last_launch(recorder.take(), launches);
             std::vector<double> recorded;
             for (const KernelRecord& record : records) recorded.push_back(us(record.start_ns, record.end_ns));
@@ -117,16 +118,16 @@ class Chains {
 
   private:
     struct Chain {
-        Graph graph;
+        std::unique_ptr<DeviceGraph> graph;
         std::vector<double> plain_us, recorded_us, profiled_us;
     };
     static constexpr int kernels = 100, launches = 3;
 
-    cudaStream_t stream_;
+    Device& device_;
     std::vector<Chain> chains_;
 };
 
-/// How long each run with or without records lasts; its last forward counts. Long enough for the power limit to treat
+/// How long each run with or without records lasts; its last launch counts. Long enough for the power limit to treat
 /// both kinds alike, short enough that what drifts meets both.
 constexpr double burst_s = 0.1;
 
@@ -134,42 +135,42 @@ constexpr double burst_s = 0.1;
 constexpr double most_s = 10;
 constexpr int fewest_runs = 3;
 
-int launches_in(double seconds, double forward_ms) {
-    if (forward_ms > long_launch_ms) return 1;
-    return 1 + std::clamp(static_cast<int>(seconds * 1e3 / forward_ms), 1, 1000);
+int launches_in(double seconds, double launch_ms) {
+    if (launch_ms > long_launch_ms) return 1;
+    return 1 + std::clamp(static_cast<int>(seconds * 1e3 / launch_ms), 1, 1000);
 }
 
 }  // namespace
 
-StepKernels record_kernels(cudaStream_t stream, const Graph& forward, const std::vector<CapturedWork>& work,
-                           int multiprocessors, int runs, double warm_up_s) {
-    double forward_ms = last_launch_ms(stream, forward, 1);
-    if (forward_ms <= long_launch_ms) forward_ms = last_launch_ms(stream, forward, 2);
-    last_launch_ms(stream, forward, launches_in(warm_up_s, forward_ms));
-    const int launches = launches_in(std::min(burst_s, warm_up_s), forward_ms);
-    const int runs_in_time = static_cast<int>(most_s * 1e3 / (2 * launches * forward_ms));
+RangeKernels record_kernels(Device& device, DeviceGraph& all, const std::vector<CapturedWork>& work, int runs,
+                            double warm_up_s) {
+    double launch_ms = last_launch_ms(device, all, 1);
+    if (launch_ms <= long_launch_ms) launch_ms = last_launch_ms(device, all, 2);
+    last_launch_ms(device, all, launches_in(warm_up_s, launch_ms));
+    const int launches = launches_in(std::min(burst_s, warm_up_s), launch_ms);
+    const int runs_in_time = static_cast<int>(most_s * 1e3 / (2 * launches * launch_ms));
     runs = std::min(runs, std::max(fewest_runs, runs_in_time));
     std::vector<double> profiled_ms, unprofiled_ms;
     std::vector<std::vector<Records>> recorded;
     for (int run = 0; run < runs; ++run) {
-        unprofiled_ms.push_back(last_launch_ms(stream, forward, launches));
+        unprofiled_ms.push_back(last_launch_ms(device, all, launches));
         ActivityRecorder recorder;
-        profiled_ms.push_back(last_launch_ms(stream, forward, launches));
-        recorded.push_back(by_step(last_launch(recorder.take(), launches), work));
+        profiled_ms.push_back(last_launch_ms(device, all, launches));
+        recorded.push_back(by_range(last_launch(recorder.take(), launches), work));
     }
-    Chains chains(stream, multiprocessors);
+    Chains chains(device);
     for (int run = 0; run < runs; ++run) {
         chains.time_plain();
         ActivityRecorder recorder;
         chains.time_recorded(recorder);
     }
-    StepKernels result;
+    RangeKernels result;
     result.run.runs = runs;
     result.run.profiled_ms = median(profiled_ms);
     result.run.unprofiled_ms = median(unprofiled_ms);
-    for (std::size_t s = 0; s < work.size(); ++s) {
-        result.by_step.push_back(median_kernels(recorded, s));
-        for (const KernelResult& kernel : result.by_step.back()) {
+    for (std::size_t r = 0; r < work.size(); ++r) {
+        result.by_range.push_back(median_kernels(recorded, r));
+        for (const KernelResult& kernel : result.by_range.back()) {
             result.run.kernels_ms += kernel.time_us * 1e-3;
             result.run.gaps_ms += kernel.gap_us * 1e-3;
         }

@@ -18,13 +18,13 @@ namespace {
 constexpr std::int64_t rows = 10, columns = 3, stride = 4, row_bytes = stride * 8;
 
 /// First rows and numbers of rows of the slabs; checks that each holds the matrix's own values.
-std::vector<std::pair<std::int64_t, std::int64_t>> slabs(Backend& backend, std::int64_t most_bytes) {
+std::vector<std::pair<std::int64_t, std::int64_t>> slabs(Device& device, std::int64_t most_bytes) {
     std::vector<double> matrix(rows * stride);
     std::iota(matrix.begin(), matrix.end(), 0.0);
     const Operand operand{"out", OperandUse::output, DataType::fp64, rows, columns, stride, rows};
     std::vector<std::pair<std::int64_t, std::int64_t>> visited;
     visit_rows(
-        backend, matrix.data(), operand,
+        device, matrix.data(), operand,
         [&](const reference::View& slab, std::int64_t first) {
             EXPECT_EQ(slab.columns, columns);
             for (std::int64_t r = 0; r < slab.rows; ++r)
@@ -37,16 +37,16 @@ std::vector<std::pair<std::int64_t, std::int64_t>> slabs(Backend& backend, std::
 }
 
 TEST(VisitRows, CoversEveryRowOnceInSlabsOfTheSizeAllowed) {
-    OtherBackend device;
-    device.apart = true;
+    OtherDevice other;
+    other.apart = true;
     using testing::ElementsAre;
     using testing::Pair;
-    for (Backend* backend : {static_cast<Backend*>(&device), &cpu()}) {
-        EXPECT_THAT(slabs(*backend, 4 * row_bytes + 5), ElementsAre(Pair(0, 4), Pair(4, 4), Pair(8, 2)));
-        EXPECT_THAT(slabs(*backend, 1 << 20), ElementsAre(Pair(0, 10)));
-        EXPECT_EQ(slabs(*backend, 1).size(), 10u) << "one row at least";
+    for (Device* device : {static_cast<Device*>(&other), &cpu()}) {
+        EXPECT_THAT(slabs(*device, 4 * row_bytes + 5), ElementsAre(Pair(0, 4), Pair(4, 4), Pair(8, 2)));
+        EXPECT_THAT(slabs(*device, 1 << 20), ElementsAre(Pair(0, 10)));
+        EXPECT_EQ(slabs(*device, 1).size(), 10u) << "one row at least";
     }
-    EXPECT_EQ(device.largest_download, 10u * row_bytes);
+    EXPECT_EQ(other.largest_download, 10u * row_bytes);
 }
 
 TEST(CountSpecialValues, InEveryType) {

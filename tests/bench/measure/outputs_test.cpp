@@ -10,6 +10,7 @@
 
 #include "bench/plan/data/tokens.h"
 #include "bench/plan/data/weights.h"
+#include "bench/plan/device_support.h"
 #include "tests/bench/small_run.h"
 
 namespace kbench {
@@ -53,17 +54,17 @@ TEST(Logits, SayWhichRowsWereCompared) {
               "at row 20");
 }
 
-/// A small GPT-2's plan after a forward, on a backend whose memory the host cannot see.
+/// A small GPT-2's plan after a forward, on a device whose memory the host cannot see.
 class LogitsOnDevice : public testing::Test {
   protected:
     LogitsOnDevice() {
-        backend_.apart = true;
+        device_.apart = true;
         model_ = std::make_unique<Model>(make_gpt2(small_config(), 2, 33, AttentionKind::fused));
         plan_.emplace(
             *model_, Precision::fp32,
-            assign_steps(*model_, Precision::fp32, providers_, {}, backend_.column_multiple(Precision::fp32)));
+            assign_steps(*model_, Precision::fp32, providers_, {}, column_multiple(device_, Precision::fp32)));
         RandomWeights weights(1);
-        plan_->allocate(backend_, weights);
+        plan_->allocate(device_, weights);
         plan_->set_tokens(random_tokens(1, 2, 33, model_->vocab));
         for (std::size_t step = 0; step < plan_->steps().size(); ++step) plan_->run_step(step, nullptr);
     }
@@ -71,26 +72,26 @@ class LogitsOnDevice : public testing::Test {
         return static_cast<float*>(plan_->logits()) + row * plan_->logits_operand().stride + column;
     }
 
-    OtherBackend backend_;
+    OtherDevice device_;
     std::vector<std::unique_ptr<Provider>> providers_ = make_providers(BackendKind::cpu, {});
     std::unique_ptr<Model> model_;
     std::optional<Plan> plan_;
 };
 
 TEST_F(LogitsOnDevice, AreCountedInEveryRow) {
-    EXPECT_EQ(count_not_finite_logits(*plan_, backend_), 0);
+    EXPECT_EQ(count_not_finite_logits(*plan_, device_), 0);
     *element(65, 516) = std::numeric_limits<float>::infinity();
     *element(0, 0) = std::numeric_limits<float>::quiet_NaN();
-    EXPECT_EQ(count_not_finite_logits(*plan_, backend_), 2);
+    EXPECT_EQ(count_not_finite_logits(*plan_, device_), 2);
 }
 
 TEST_F(LogitsOnDevice, AreKeptInEvenlySpacedRowsWhereAllAreTooMany) {
     const Operand& all = plan_->logits_operand();
     ASSERT_EQ(all.rows, 66);
     const std::int64_t row_bytes = all.stride * 4;
-    const Logits whole = Logits::download(*plan_, backend_, all.bytes());
+    const Logits whole = Logits::download(*plan_, device_, all.bytes());
     EXPECT_EQ(whole.count(), 66 * all.columns);
-    const Logits some = Logits::download(*plan_, backend_, 30 * row_bytes);  // every third row
+    const Logits some = Logits::download(*plan_, device_, 30 * row_bytes);  // every third row
     EXPECT_EQ(some.operand().rows, 22);
     for (std::int64_t row = 0; row < 22; ++row)
         EXPECT_EQ(std::memcmp(static_cast<const std::byte*>(some.data()) + row * row_bytes, element(3 * row, 0),
@@ -98,9 +99,9 @@ TEST_F(LogitsOnDevice, AreKeptInEvenlySpacedRowsWhereAllAreTooMany) {
                   0)
             << row;
     *element(4, 1) += 1;  // not among the rows
-    EXPECT_EQ(some.difference(Logits::download(*plan_, backend_, 30 * row_bytes)), "");
+    EXPECT_EQ(some.difference(Logits::download(*plan_, device_, 30 * row_bytes)), "");
     *element(6, 1) += 1;
-    EXPECT_THAT(some.difference(Logits::download(*plan_, backend_, 30 * row_bytes)),
+    EXPECT_THAT(some.difference(Logits::download(*plan_, device_, 30 * row_bytes)),
                 testing::HasSubstr("first at row 6"));
 }
 

@@ -16,6 +16,7 @@
 #include "analysis/result/result_json.h"
 #include "bench/measure/verify.h"
 #include "bench/plan/data/tokens.h"
+#include "bench/plan/device_support.h"
 #include "bench/plan/plan.h"
 #include "cpu/reference/reference.h"
 #include "models/base/error.h"
@@ -63,7 +64,7 @@ class WholeModel : public testing::TestWithParam<Case> {};
 
 TEST_P(WholeModel, GivesTheReferencesLogits) {
     const Case& c = GetParam();
-    if (const std::string why = cpu().unsupported(c.precision); !why.empty()) GTEST_SKIP() << why;
+    if (const std::string why = unsupported(cpu(), c.precision); !why.empty()) GTEST_SKIP() << why;
     const std::vector<float> right = logits(AttentionKind::fused, Precision::fp64, {{"*", "reference"}});
     const double error = relative_error(logits(c.attention, c.precision, {}), right);
     EXPECT_LT(error, c.bound);
@@ -90,7 +91,7 @@ TEST(Run, RecordsVerifiedTimedStepsThatCoverTheModel) {
     const TemporaryDirectory directory;
     Result result;
     Progress progress;
-    run_points(small_run(directory / ""), cpu(), result, progress);
+    run_points(small_run(directory / ""), cpu(), cpu_profiler(), result, progress);
     ASSERT_EQ(result.points.size(), 1u);
     const Point& p = result.points[0];
     EXPECT_EQ(p.status, PointStatus::done);
@@ -130,7 +131,7 @@ TEST(Run, SweepsGoOnPastWhatTheMachineCannotDo) {
     options.values["precision"] = {"tf32", "fp32"};
     Result result;
     Progress progress;
-    run_points(options, cpu(), result, progress);
+    run_points(options, cpu(), cpu_profiler(), result, progress);
     ASSERT_EQ(result.points.size(), 2u);
     EXPECT_EQ(result.points[0].status, PointStatus::skipped);
     EXPECT_THAT(result.points[0].reason, HasSubstr("tf32"));
@@ -143,25 +144,25 @@ TEST(Run, SaysWhatFitsWhenTheBatchDoesNot) {
     options.values["batch"] = {100'000'000};
     Result result;
     Progress progress;
-    run_points(options, cpu(), result, progress);
+    run_points(options, cpu(), cpu_profiler(), result, progress);
     EXPECT_EQ(result.points[0].status, PointStatus::skipped);
     EXPECT_THAT(result.points[0].reason, HasSubstr("the largest batch that fits is"));
 }
 
-Result run_with(OtherBackend& backend, const std::filesystem::path& out) {
+Result run_with(OtherProfiler& profiler, const std::filesystem::path& out) {
     Result result;
     Progress progress;
-    run_points(small_run(out), backend, result, progress);
+    run_points(small_run(out), cpu(), profiler, result, progress);
     return result;
 }
 
 TEST(RunCounters, TimingStandsAloneWhereNothingCanBeCounted) {
     const TemporaryDirectory directory;
-    OtherBackend backend;
-    backend.count_steps = [](std::size_t) -> StepCounters {
+    OtherProfiler profiler;
+    profiler.count_ranges = [](std::size_t) -> RangeCounters {
         throw DeviceError("no permission to read the GPU's counters (ERR_NVGPUCTRPERM): run as root");
     };
-    const Result result = run_with(backend, directory / "");
+    const Result result = run_with(profiler, directory / "");
     const Point& point = result.points.at(0);
     EXPECT_EQ(point.status, PointStatus::done);
     EXPECT_TRUE(point.end_to_end);
@@ -171,16 +172,16 @@ TEST(RunCounters, TimingStandsAloneWhereNothingCanBeCounted) {
 
 TEST(RunCounters, StepsWhoseKernelsChangedLoseTheirsAndSayWhy) {
     const TemporaryDirectory directory;
-    OtherBackend backend;
-    backend.count_steps = [](std::size_t steps) {
-        StepCounters counters;
-        counters.by_step.assign(steps, {{"ipc", 1.5}});
-        counters.discarded.assign(steps, "");
+    OtherProfiler profiler;
+    profiler.count_ranges = [](std::size_t ranges) {
+        RangeCounters counters;
+        counters.by_range.assign(ranges, {{"ipc", 1.5}});
+        counters.discarded.assign(ranges, "");
         counters.discarded[1] = "the kernels of counter pass 2 were not those of the timing run";
         counters.warning = "counters are by call";
         return counters;
     };
-    const Result result = run_with(backend, directory / "");
+    const Result result = run_with(profiler, directory / "");
     EXPECT_THAT(result.warnings, ElementsAre(HasSubstr("counters are by call")));
     const std::vector<StepResult>& steps = result.points.at(0).steps;
     EXPECT_EQ(steps[0].counters.at("ipc"), 1.5);
@@ -190,15 +191,15 @@ TEST(RunCounters, StepsWhoseKernelsChangedLoseTheirsAndSayWhy) {
 
 TEST(RunCounters, AStepInAnotherPrecisionThanAskedIsAWarning) {
     const TemporaryDirectory directory;
-    OtherBackend backend;
-    backend.count_steps = [](std::size_t steps) {
-        StepCounters counters;
-        counters.by_step.assign(steps, {{"tensor_active", 0}, {"tensor_tf32_ops", 0}});
-        counters.by_step[2] = {{"tensor_active", 60}, {"tensor_tf32_ops", 4e6}};
-        counters.discarded.assign(steps, "");
+    OtherProfiler profiler;
+    profiler.count_ranges = [](std::size_t ranges) {
+        RangeCounters counters;
+        counters.by_range.assign(ranges, {{"tensor_active", 0}, {"tensor_tf32_ops", 0}});
+        counters.by_range[2] = {{"tensor_active", 60}, {"tensor_tf32_ops", 4e6}};
+        counters.discarded.assign(ranges, "");
         return counters;
     };
-    const Result result = run_with(backend, directory / "");
+    const Result result = run_with(profiler, directory / "");
     ASSERT_EQ(result.warnings.size(), 1u);
     EXPECT_THAT(result.warnings[0],
                 HasSubstr("fp32: 1 " + result.points[0].steps[2].op + " steps did not run as asked"));

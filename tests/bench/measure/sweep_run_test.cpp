@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/result/result_json.h"
-#include "bench/measure/point_run.h"
+#include "bench/measure/planning.h"
 #include "bench/measure/recorded_options.h"
 #include "bench/measure/result_files.h"
 #include "models/base/error.h"
@@ -45,14 +45,14 @@ std::vector<std::string> point_names(const std::filesystem::path& out) {
 
 TEST(SweepRun, GoesOnPastAPointThatFails) {
     const TemporaryDirectory directory;
-    OtherBackend backend;
+    OtherProfiler profiler;
     int prepared = 0;
-    backend.before_prepare = [&] {
+    profiler.before_watch = [&] {
         if (++prepared == 2) throw DeviceError("an illegal address");
     };
     Result result;
     Progress progress;
-    const SweepEnd end = run_points(three_batches(directory / ""), backend, result, progress);
+    const SweepEnd end = run_points(three_batches(directory / ""), cpu(), profiler, result, progress);
     EXPECT_FALSE(end.early());
     EXPECT_THAT(statuses(result), ElementsAre(PointStatus::done, PointStatus::failed, PointStatus::done));
     EXPECT_EQ(result.points[1].reason, "an illegal address");
@@ -61,12 +61,12 @@ TEST(SweepRun, GoesOnPastAPointThatFails) {
 
 TEST(SweepRun, EveryFinishedPointIsOnDiskBeforeTheNextStarts) {
     const TemporaryDirectory directory;
-    OtherBackend backend;
+    OtherProfiler profiler;
     std::vector<std::vector<std::string>> there;
-    backend.before_prepare = [&] { there.push_back(point_names(directory / "")); };
+    profiler.before_watch = [&] { there.push_back(point_names(directory / "")); };
     Result result;
     Progress progress;
-    run_points(three_batches(directory / ""), backend, result, progress);
+    run_points(three_batches(directory / ""), cpu(), profiler, result, progress);
     EXPECT_THAT(there, ElementsAre(IsEmpty(), ElementsAre("seq33-batch1-fp32"),
                                    ElementsAre("seq33-batch1-fp32", "seq33-batch2-fp32")));
     const Result one = read_result_file(directory / "points/seq33-batch2-fp32.json").result;
@@ -77,15 +77,16 @@ TEST(SweepRun, EveryFinishedPointIsOnDiskBeforeTheNextStarts) {
 
 TEST(SweepRun, EndsWhenTheDeviceIsLost) {
     const TemporaryDirectory directory;
-    OtherBackend backend;
+    OtherDevice device;
+    OtherProfiler profiler;
     int prepared = 0;
-    backend.before_prepare = [&] { ++prepared; };
-    backend.before_allocate = [&](std::size_t) {
+    profiler.before_watch = [&] { ++prepared; };
+    device.before_allocate = [&](std::size_t) {
         if (prepared == 1) throw DeviceError("the device is gone");
     };
     Result result;
     Progress progress;
-    const SweepEnd end = run_points(three_batches(directory / ""), backend, result, progress);
+    const SweepEnd end = run_points(three_batches(directory / ""), device, profiler, result, progress);
     EXPECT_EQ(end.device_lost, "the device is gone");
     EXPECT_THAT(statuses(result), ElementsAre(PointStatus::done, PointStatus::failed));
     EXPECT_THAT(result.warnings, testing::Contains(HasSubstr("lost (the device is gone) after 2 of 3 points")));
@@ -94,14 +95,14 @@ TEST(SweepRun, EndsWhenTheDeviceIsLost) {
 
 TEST(SweepRun, ASignalEndsItWithWhatIsFinished) {
     const TemporaryDirectory directory;
-    OtherBackend backend;
+    OtherProfiler profiler;
     int prepared = 0;
-    backend.before_prepare = [&] {
+    profiler.before_watch = [&] {
         if (++prepared == 2) std::raise(SIGTERM);
     };
     Result result;
     Progress progress;
-    const SweepEnd end = run_points(three_batches(directory / ""), backend, result, progress);
+    const SweepEnd end = run_points(three_batches(directory / ""), cpu(), profiler, result, progress);
     EXPECT_EQ(end.signal, SIGTERM);
     EXPECT_THAT(statuses(result), ElementsAre(PointStatus::done));
     EXPECT_THAT(result.warnings, testing::Contains(HasSubstr("stopped by SIGTERM after 1 of 3 points")));
@@ -110,24 +111,24 @@ TEST(SweepRun, ASignalEndsItWithWhatIsFinished) {
 
 TEST(StopSignal, EndsAPointBeforeItsNextPieceOfWork) {
     const TemporaryDirectory directory;
-    OtherBackend backend;
+    OtherDevice device;
     std::size_t allocations = 0;
-    backend.before_allocate = [&](std::size_t) {
+    device.before_allocate = [&](std::size_t) {
         if (++allocations == 1) std::raise(SIGTERM);  // while the first step is verified
     };
     Result result;
     Progress progress;
-    EXPECT_EQ(run_points(small_run(directory / ""), backend, result, progress).signal, SIGTERM);
+    EXPECT_EQ(run_points(small_run(directory / ""), device, cpu_profiler(), result, progress).signal, SIGTERM);
     EXPECT_THAT(result.points, IsEmpty());
     EXPECT_LT(allocations, 8) << "operands and workspace of one step";
 }
 
 TEST(Memory, OfADeviceIsNotAllForPlans) {
-    OtherBackend backend;
-    backend.all_memory = 100'000'000'000;
-    EXPECT_EQ(plannable_bytes(backend), 99'000'000'000);
-    backend.all_memory = std::int64_t{1} << 30;
-    EXPECT_EQ(plannable_bytes(backend), std::int64_t{768} << 20);
+    OtherDevice device;
+    device.all_memory = 100'000'000'000;
+    EXPECT_EQ(plannable_bytes(device), 99'000'000'000);
+    device.all_memory = std::int64_t{1} << 30;
+    EXPECT_EQ(plannable_bytes(device), std::int64_t{768} << 20);
 }
 
 TEST(Memory, OfACpuAlsoHoldsTheLogitsOfTwoForwards) {
@@ -152,11 +153,11 @@ RunOptions largest_run(const std::filesystem::path& out) {
 
 TEST(MaxBatch, IsTheLargestThatThePlanFitsAndIsRun) {
     const TemporaryDirectory directory;
-    OtherBackend backend;
-    backend.all_memory = little_memory;
+    OtherDevice device;
+    device.all_memory = little_memory;
     Result result;
     Progress progress;
-    run_points(largest_run(directory / ""), backend, result, progress);
+    run_points(largest_run(directory / ""), device, cpu_profiler(), result, progress);
     const Point& point = result.points.at(0);
     ASSERT_EQ(point.status, PointStatus::done) << point.reason;
     EXPECT_TRUE(point.batch_is_max);
@@ -168,22 +169,23 @@ TEST(MaxBatch, IsTheLargestThatThePlanFitsAndIsRun) {
     RunOptions one_more = largest_run(other / "");
     one_more.values["batch"] = {point.batch(), point.batch() + 1};
     Result check;
-    run_points(one_more, backend, check, progress);
+    run_points(one_more, device, cpu_profiler(), check, progress);
     EXPECT_THAT(statuses(check), ElementsAre(PointStatus::done, PointStatus::skipped));
     EXPECT_THAT(check.points[1].reason, HasSubstr(fmt::format("the largest batch that fits is {}", point.batch())));
 }
 
 TEST(MaxBatch, GoesToTheNextSmallerThatRunsAndSaysSo) {
     const TemporaryDirectory directory;
-    OtherBackend backend;
-    backend.all_memory = little_memory;
+    OtherDevice device;
+    OtherProfiler profiler;
+    device.all_memory = little_memory;
     int prepared = 0;
-    backend.before_prepare = [&] {
+    profiler.before_watch = [&] {
         if (++prepared <= 2) throw DeviceError("out of memory");
     };
     Result result;
     Progress progress;
-    run_points(largest_run(directory / ""), backend, result, progress);
+    run_points(largest_run(directory / ""), device, profiler, result, progress);
     const Point& point = result.points.at(0);
     ASSERT_EQ(point.status, PointStatus::done) << point.reason;
     EXPECT_TRUE(point.batch_is_max);
@@ -197,16 +199,17 @@ TEST(MaxBatch, GoesToTheNextSmallerThatRunsAndSaysSo) {
 
 TEST(MaxBatch, FailsWithTheReasonWhenNothingRuns) {
     const TemporaryDirectory directory;
-    OtherBackend backend;
-    backend.all_memory = little_memory;
+    OtherDevice device;
+    OtherProfiler profiler;
+    device.all_memory = little_memory;
     int prepared = 0;
-    backend.before_prepare = [&] {
+    profiler.before_watch = [&] {
         ++prepared;
         throw DeviceError("out of memory");
     };
     Result result;
     Progress progress;
-    run_points(largest_run(directory / ""), backend, result, progress);
+    run_points(largest_run(directory / ""), device, profiler, result, progress);
     EXPECT_EQ(result.points.at(0).status, PointStatus::failed);
     EXPECT_EQ(result.points.at(0).reason, "out of memory");
     EXPECT_EQ(prepared, 5) << "a few attempts, not all batches";
@@ -214,36 +217,33 @@ TEST(MaxBatch, FailsWithTheReasonWhenNothingRuns) {
 
 TEST(MaxBatch, IsSkippedWhereNotEvenOneFits) {
     const TemporaryDirectory directory;
-    OtherBackend backend;
-    backend.all_memory = std::int64_t{257} << 20;
+    OtherDevice device;
+    device.all_memory = std::int64_t{257} << 20;
     Result result;
     Progress progress;
-    run_points(largest_run(directory / ""), backend, result, progress);
+    run_points(largest_run(directory / ""), device, cpu_profiler(), result, progress);
     EXPECT_EQ(result.points.at(0).status, PointStatus::skipped);
     EXPECT_THAT(result.points.at(0).reason, HasSubstr("not even batch 1 fits"));
 }
 
-/// A sweep of which a first run finished all but what its backend failed.
+/// A sweep of which a first run finished all but what failed in it.
 class Resume : public testing::Test {
   protected:
-    Result run(OtherBackend& backend) {
+    Result run(Profiler& profiler) {
         const PointStore store(directory_ / "");
         Result mine;
         mine.environment = environment_;
-        mine.options = recorded_options(options_, backend);
+        mine.options = recorded_options(options_, cpu());
         FinishedPoints finished = store.finished(options_.points(), mine, warnings_);
         resumed_ = finished.size();
         Result result;
         result.environment = environment_;
         Progress progress;
-        run_points(options_, backend, result, progress, store, std::move(finished));
+        run_points(options_, cpu(), profiler, result, progress, store, std::move(finished));
         return result;
     }
     std::string refusal() {
-        return refusal_of([&] {
-            OtherBackend backend;
-            run(backend);
-        });
+        return refusal_of([&] { run(cpu_profiler()); });
     }
 
     TemporaryDirectory directory_;
@@ -254,9 +254,9 @@ class Resume : public testing::Test {
 };
 
 TEST_F(Resume, KeepsWhatIsDoneAndRunsWhatIsMissingOrFailed) {
-    OtherBackend broken;
+    OtherProfiler broken;
     int prepared = 0;
-    broken.before_prepare = [&] {
+    broken.before_watch = [&] {
         if (++prepared == 2) throw DeviceError("an illegal address");
     };
     const Result before = run(broken);
@@ -264,9 +264,9 @@ TEST_F(Resume, KeepsWhatIsDoneAndRunsWhatIsMissingOrFailed) {
     std::filesystem::remove(directory_ / "points/seq33-batch3-fp32.json");
     directory_.write("points/.seq33-batch3-fp32.json.7.0.tmp", "{\"schema\"");
 
-    OtherBackend whole;
+    OtherProfiler whole;
     int again = 0;
-    whole.before_prepare = [&] { ++again; };
+    whole.before_watch = [&] { ++again; };
     const Result after = run(whole);
     EXPECT_EQ(resumed_, 1u);
     EXPECT_EQ(again, 2);
@@ -279,11 +279,10 @@ TEST_F(Resume, KeepsWhatIsDoneAndRunsWhatIsMissingOrFailed) {
 }
 
 TEST_F(Resume, APointFileThatIsCutOffIsMeasuredAgain) {
-    OtherBackend backend;
-    run(backend);
+    run(cpu_profiler());
     const std::filesystem::path file = directory_ / "points/seq33-batch2-fp32.json";
     std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
-    EXPECT_THAT(run(backend).points, SizeIs(3));
+    EXPECT_THAT(run(cpu_profiler()).points, SizeIs(3));
     EXPECT_EQ(resumed_, 2u);
     ASSERT_THAT(warnings_, SizeIs(1));
     EXPECT_THAT(warnings_[0], HasSubstr("seq33-batch2-fp32.json: not JSON"));
@@ -292,29 +291,26 @@ TEST_F(Resume, APointFileThatIsCutOffIsMeasuredAgain) {
 }
 
 TEST_F(Resume, AFileOfAnotherPointIsNotTakenForThisOne) {
-    OtherBackend backend;
-    run(backend);
+    run(cpu_profiler());
     std::filesystem::copy_file(directory_ / "points/seq33-batch1-fp32.json",
                                directory_ / "points/seq33-batch2-fp32.json",
                                std::filesystem::copy_options::overwrite_existing);
-    EXPECT_EQ(run(backend).points.at(1).batch(), 2);
+    EXPECT_EQ(run(cpu_profiler()).points.at(1).batch(), 2);
     EXPECT_EQ(resumed_, 2u);
     EXPECT_THAT(warnings_, ElementsAre(HasSubstr("does not hold the point seq33-batch2-fp32")));
 }
 
 TEST_F(Resume, TakesMoreValuesButNotFewer) {
-    OtherBackend backend;
-    run(backend);
+    run(cpu_profiler());
     options_.values["batch"] = {1, 2, 3, 4};
-    EXPECT_THAT(run(backend).points, SizeIs(4));
+    EXPECT_THAT(run(cpu_profiler()).points, SizeIs(4));
     EXPECT_EQ(resumed_, 3u);
     options_.values["batch"] = {1, 2};
     EXPECT_THAT(refusal(), HasSubstr("seq33-batch3-fp32.json holds a point that this sweep has not"));
 }
 
 TEST_F(Resume, NamesWhatDiffers) {
-    OtherBackend backend;
-    run(backend);
+    run(cpu_profiler());
     const auto with = [&](auto&& change) {
         const RunOptions options = options_;
         const Environment environment = environment_;

@@ -20,7 +20,7 @@ namespace {
 class VerifyStep : public testing::Test {
   protected:
     VerifiedStep verify(const StepKind& kind, const Computation& computation, Precision precision) {
-        return verify_step({&kind, &computation, "test", "layer"}, precision, *backend_, 1);
+        return verify_step({&kind, &computation, "test", "layer"}, precision, *device_, 1);
     }
     /// `kind` as kbench's own CPU kernels compute it.
     static std::unique_ptr<Computation> native(const StepKind& kind, Precision precision) {
@@ -29,7 +29,7 @@ class VerifyStep : public testing::Test {
         return nullptr;
     }
 
-    std::unique_ptr<Backend> backend_ = make_cpu_backend();
+    std::unique_ptr<Device> device_ = make_cpu_device();
 };
 
 TEST_F(VerifyStep, MaskedScoresAreMinusInfinityAndNothingElse) {
@@ -78,7 +78,7 @@ std::unique_ptr<Computation> sum_with(float last_element, std::int64_t count) {
 }
 
 TEST_F(VerifyStep, OutputsOfADeviceAreSeenWhole) {
-    OtherBackend device;
+    OtherDevice device;
     device.apart = true;
     // 68 MB of output, so more than a slab.
     constexpr std::int64_t rows = 17'000, width = 1'000;

@@ -344,11 +344,19 @@ class Session : public testing::Test {
         options_.sampler.time_budget_s = 0.02;
         options_.sampler.min_samples = 3;
         result_.ceilings = roofs_of(1e6, 1e6);
-        session_.emplace(options_, cpu(), providers_, result_, 1e-5);
+        session_.emplace(options_, cpu(), profiler(), providers_, result_, 1e-5);
     }
-    static Backend& cpu() {
-        static const std::unique_ptr<Backend> backend = make_cpu_backend();
-        return *backend;
+    static Device& cpu() {
+        static const std::unique_ptr<Device> device = make_cpu_device();
+        return *device;
+    }
+    static Profiler& profiler() {
+        static const std::unique_ptr<Profiler> profiler = make_profiler(cpu());
+        return *profiler;
+    }
+    /// A repetition of `samples` samples.
+    MicroFigures measure(const MicroCase& micro, std::size_t samples) {
+        return session_->measure(micro, [&] { session_->sample(samples); });
     }
     static MicroCase micro(const std::string& op, const std::string& shape, const std::string& provider,
                            Precision precision = Precision::fp32, CacheState cache = CacheState::hot) {
@@ -362,12 +370,14 @@ class Session : public testing::Test {
 };
 
 TEST_F(Session, AVerifiedBenchmarkBecomesAPointOfOneRun) {
-    session_->prepare(micro("gemm", "m48n40k32+bias+gelu", "onednn"));
-    EXPECT_EQ(session_->planned_samples(7), 7u) << "as many as the repetition before";
-    const std::size_t samples = session_->planned_samples(1);
-    EXPECT_GE(samples, 6u) << "with fewer the median has no interval";
-    const double seconds = session_->sample(samples);
-    const MicroFigures figures = session_->finish();
+    std::size_t samples = 0;
+    double seconds = 0;
+    const MicroFigures figures = session_->measure(micro("gemm", "m48n40k32+bias+gelu", "onednn"), [&] {
+        EXPECT_EQ(session_->planned_samples(7), 7u) << "as many as the repetition before";
+        samples = session_->planned_samples(1);
+        EXPECT_GE(samples, 6u) << "with fewer the median has no interval";
+        seconds = session_->sample(samples);
+    });
     ASSERT_EQ(result_.points.size(), 1u);
     const Point& point = result_.points[0];
     EXPECT_EQ(point.model(), "gemm/onednn/fp32/fwd/m48n40k32+bias+gelu/hot");
@@ -388,19 +398,17 @@ TEST_F(Session, AVerifiedBenchmarkBecomesAPointOfOneRun) {
 
 TEST_F(Session, ColdRunsUseAsManySetsAsCachesNeed) {
     // 2 MB of operands; this machine's caches decide how many sets that makes.
-    session_->prepare(micro("residual", "r512w512", "native", Precision::fp32, CacheState::cold));
+    measure(micro("residual", "r512w512", "native", Precision::fp32, CacheState::cold), 3);
     const double bytes = 3.0 * 512 * 512 * 4;
     const Point& point = result_.points[0];
     EXPECT_GE(static_cast<double>(point.memory.bytes[static_cast<std::size_t>(Role::activations)]),
-              3.0 * static_cast<double>(cpu().cache_bytes()) + bytes);
-    session_->sample(3);
-    session_->finish();
+              3.0 * static_cast<double>(cpu().info().cache_bytes) + bytes);
     EXPECT_NEAR(point.cost.bytes(), bytes, 1) << "of one run, not of all sets";
 }
 
 TEST_F(Session, AWrongKernelIsNeverTimed) {
     try {
-        session_->prepare(micro("residual", "r16w16", "wrong"));
+        measure(micro("residual", "r16w16", "wrong"), 3);
         FAIL() << "it was accepted";
     } catch (const MeasurementError& error) {
         EXPECT_THAT(error.what(), HasSubstr("wrong"));
@@ -412,11 +420,11 @@ TEST_F(Session, AWrongKernelIsNeverTimed) {
 }
 
 TEST_F(Session, WhatAProviderCannotDoIsAPointWithItsReason) {
-    EXPECT_THROW(session_->prepare(micro("gemm", "m8n8k8", "blas", Precision::bf16)), Unsupported);
-    EXPECT_THROW(session_->prepare(micro("gemm", "m8n8k8+bias+gelu", "blas")), Unsupported) << "it fuses nothing";
-    EXPECT_THROW(session_->prepare(
-                     {{"lstm", "h1b1t1", std::nullopt, "no kernel yet"}, "onednn", Precision::fp32, CacheState::hot}),
-                 Unsupported);
+    EXPECT_THROW(measure(micro("gemm", "m8n8k8", "blas", Precision::bf16), 3), Unsupported);
+    EXPECT_THROW(measure(micro("gemm", "m8n8k8+bias+gelu", "blas"), 3), Unsupported) << "it fuses nothing";
+    EXPECT_THROW(
+        measure({{"lstm", "h1b1t1", std::nullopt, "no kernel yet"}, "onednn", Precision::fp32, CacheState::hot}, 3),
+        Unsupported);
     ASSERT_EQ(result_.points.size(), 3u);
     for (const Point& point : result_.points) {
         EXPECT_EQ(point.status, PointStatus::skipped);
@@ -429,11 +437,11 @@ TEST_F(Session, AnotherRepetitionAddsToThePoint) {
     const MicroCase first = micro("residual", "r16w16", "native"), other = micro("residual", "r32w16", "native");
     std::map<std::string, std::size_t> planned;
     for (const MicroCase& one : {first, other, first}) {
-        session_->prepare(one);
-        const std::size_t samples = session_->planned_samples(1);
-        EXPECT_EQ(planned.emplace(one.name(), samples).first->second, samples) << "repetitions are of one length";
-        session_->sample(5);
-        session_->finish();
+        session_->measure(one, [&] {
+            const std::size_t samples = session_->planned_samples(1);
+            EXPECT_EQ(planned.emplace(one.name(), samples).first->second, samples) << "repetitions are of one length";
+            session_->sample(5);
+        });
     }
     ASSERT_EQ(result_.points.size(), 2u);
     EXPECT_GE(result_.points[0].end_to_end->latency.samples_ms.size(), 10u);

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "bench/device/backend.h"
+#include "bench/device/device.h"
 #include "bench/measure/verify.h"
 #include "bench/plan/fuse.h"
 #include "models/gpt2.h"
@@ -14,7 +14,7 @@ std::unique_ptr<Provider> make_openmp(const ProviderContext&);
 namespace {
 
 TEST(ExampleProvider, ComputesTheEmbeddingOfAModelRightly) {
-    const auto backend = make_cpu_backend();
+    const auto device = make_cpu_device();
     auto providers = make_providers(BackendKind::cpu, {});
     providers.push_back(make_openmp({}));
     Gpt2Config config{"tiny", 72, 2, 4};
@@ -25,7 +25,7 @@ TEST(ExampleProvider, ComputesTheEmbeddingOfAModelRightly) {
         ASSERT_EQ(steps.front().provider->name(), "openmp");
         const StepKind& kind = steps.front().step.kind;
         const auto computation = steps.front().provider->make(kind, precision);
-        const VerifiedStep verified = verify_step({&kind, computation.get(), "openmp", ""}, precision, *backend, 1);
+        const VerifiedStep verified = verify_step({&kind, computation.get(), "openmp", ""}, precision, *device, 1);
         EXPECT_EQ(verified.implementation, "openmp::embedding");
         EXPECT_EQ(verified.elements_checked, 18 * 72);
     }

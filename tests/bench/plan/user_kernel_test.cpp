@@ -14,7 +14,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "bench/device/backend.h"
+#include "bench/device/device.h"
 #include "bench/measure/verify.h"
 #include "bench/plan/fuse.h"
 #include "models/base/error.h"
@@ -141,12 +141,12 @@ TEST(UserKernel, ComputesOnRequestOnlyUnlessItSaysOtherwise) {
 
 TEST(UserKernel, GetsItsWorkspaceAndIsVerified) {
     register_kernel(norm_kernel("verified"));
-    const auto backend = make_cpu_backend();
+    const auto device = make_cpu_device();
     const StepKind kind = NormStep{{64, 64, 1e-5}};
     const auto computation = made("verified")->make(kind, Precision::fp64);
     EXPECT_EQ(computation->workspace_bytes(), workspace_elements * sizeof(double));
     const VerifiedStep verified =
-        verify_step({&kind, computation.get(), "verified", "ln_1"}, Precision::fp64, *backend, 1);
+        verify_step({&kind, computation.get(), "verified", "ln_1"}, Precision::fp64, *device, 1);
     EXPECT_EQ(verified.elements_checked, 64 * 64);
     EXPECT_EQ(verified.implementation, "verified");
 }

@@ -75,22 +75,5 @@ TEST(DescribeMetrics, SaysWhereTheyComeFromAndWhatIsMissing) {
     EXPECT_EQ(described[2].origin, Origin::measured);
 }
 
-TEST(RequireCounted, FailsOnlyForCountersAskedForByName) {
-    std::vector<Point> points(2);
-    points[0].status = PointStatus::done;
-    points[1].status = PointStatus::skipped;
-    points[1].counters.unavailable = "skipped anyway";
-    const CounterRequest by_default, by_name{{"full"}, {}, true};
-    EXPECT_NO_THROW(require_counted(points, by_name));
-    points[0].counters.unavailable = "no permission (ERR_NVGPUCTRPERM)";
-    EXPECT_NO_THROW(require_counted(points, by_default));
-    try {
-        require_counted(points, by_name);
-        FAIL() << "accepted";
-    } catch (const DeviceError& error) {
-        EXPECT_THAT(error.what(), HasSubstr("no permission (ERR_NVGPUCTRPERM)"));
-    }
-}
-
 }  // namespace
 }  // namespace kbench

@@ -1,4 +1,5 @@
-// Counters of steps on a CPU with a fake of the kernel's interface: measured where it counts, the cost model where not.
+// Counters of ranges on a CPU with a fake of the kernel's interface: measured where it counts, else what the work must
+// move.
 #include "bench/profile/cpu_counters.h"
 
 #include <gmock/gmock.h>
@@ -40,31 +41,37 @@ class CorePmuOnly final : public PerfSystem {
     std::uint64_t now_ = 0;
 };
 
-std::vector<Cost> two_steps() {
-    std::vector<Cost> costs(2);
-    costs[0].bytes_read[static_cast<std::size_t>(Role::weights)] = 1000;
-    costs[0].bytes_written[static_cast<std::size_t>(Role::activations)] = 64;
-    costs[1].bytes_read[static_cast<std::size_t>(Role::activations)] = 10;
-    return costs;
+/// Two ranges that note that they ran.
+std::vector<WorkRange> two_ranges(std::vector<int>* ran = nullptr) {
+    const auto note = [ran](int range) {
+        if (ran != nullptr) ran->push_back(range);
+    };
+    std::vector<WorkRange> ranges(2);
+    ranges[0].enqueue = [note] { note(0); };
+    ranges[0].least_read_bytes = 1000;
+    ranges[0].least_written_bytes = 64;
+    ranges[1].enqueue = [note] { note(1); };
+    ranges[1].least_read_bytes = 10;
+    return ranges;
 }
 
-const CountedMetric& find(const StepCounters& counters, std::string_view name) {
+const CountedMetric& find(const RangeCounters& counters, std::string_view name) {
     for (const CountedMetric& metric : counters.run.metrics)
         if (metric.name == name) return metric;
     throw std::out_of_range(std::string(name));
 }
 
-TEST(CpuCounters, WithoutHardwareTrafficIsTheCostModelsAndSaysSo) {
+TEST(CpuCounters, WithoutHardwareTrafficIsTheLeastAndSaysSo) {
     CorePmuOnly perf;
     perf.refuses = true;
-    std::vector<std::size_t> ran;
-    const StepCounters counters = count_on_cpu(perf, two_steps(), [&](std::size_t step) { ran.push_back(step); });
-    EXPECT_EQ(ran, (std::vector<std::size_t>{0, 1}));
-    ASSERT_EQ(counters.by_step.size(), 2u);
-    EXPECT_EQ(counters.by_step[0].at("dram_read_bytes"), 1064) << "written lines are read first";
-    EXPECT_EQ(counters.by_step[0].at("dram_write_bytes"), 64);
-    EXPECT_EQ(counters.by_step[1].at("dram_read_bytes"), 10);
-    EXPECT_FALSE(counters.by_step[0].contains("cycles"));
+    std::vector<int> ran;
+    const RangeCounters counters = count_on_cpu(perf, two_ranges(&ran));
+    EXPECT_EQ(ran, (std::vector<int>{0, 1}));
+    ASSERT_EQ(counters.by_range.size(), 2u);
+    EXPECT_EQ(counters.by_range[0].at("dram_read_bytes"), 1064) << "written lines are read first";
+    EXPECT_EQ(counters.by_range[0].at("dram_write_bytes"), 64);
+    EXPECT_EQ(counters.by_range[1].at("dram_read_bytes"), 10);
+    EXPECT_FALSE(counters.by_range[0].contains("cycles"));
     EXPECT_EQ(find(counters, "dram_read_bytes").origin, Origin::estimated);
     EXPECT_THAT(find(counters, "dram_read_bytes").reason, HasSubstr("no hardware counter of memory traffic"));
     EXPECT_EQ(find(counters, "cycles").origin, Origin::unavailable);
@@ -73,10 +80,10 @@ TEST(CpuCounters, WithoutHardwareTrafficIsTheCostModelsAndSaysSo) {
 
 TEST(CpuCounters, CoreCountersAreMeasured) {
     CorePmuOnly perf;
-    const StepCounters counters = count_on_cpu(perf, two_steps(), [](std::size_t) {});
+    const RangeCounters counters = count_on_cpu(perf, two_ranges());
     EXPECT_EQ(find(counters, "cycles").origin, Origin::measured) << find(counters, "cycles").reason;
-    EXPECT_GT(counters.by_step[0].at("cycles"), 0);
-    EXPECT_GT(counters.by_step[1].at("ipc"), 0);
+    EXPECT_GT(counters.by_range[0].at("cycles"), 0);
+    EXPECT_GT(counters.by_range[1].at("ipc"), 0);
 }
 
 TEST(CpuCounters, RefusesWhatACpuDoesNotHave) {

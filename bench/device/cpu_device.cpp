@@ -1,0 +1,102 @@
+// The CPU as a device: host memory, pinned OpenMP threads, a steady clock.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "bench/device/device.h"
+#include "cpu/threads.h"
+#include "models/base/error.h"
+
+namespace kbench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Memory that may still be taken: MemAvailable, or what the control group leaves when that is less.
+std::int64_t available_memory() {
+    std::int64_t available = 0;
+    std::ifstream meminfo("/proc/meminfo");
+    for (std::string key, unit; meminfo >> key;) {
+        std::int64_t kib = 0;
+        meminfo >> kib;
+        std::getline(meminfo, unit);
+        if (key == "MemAvailable:") available = kib * 1024;
+    }
+    std::ifstream limit_file("/sys/fs/cgroup/memory.max"), used_file("/sys/fs/cgroup/memory.current");
+    std::int64_t limit = 0, used = 0;
+    if (limit_file >> limit && used_file >> used) available = std::min(available, limit - used);
+    return available;
+}
+
+class CpuEvent final : public DeviceEvent {
+  public:
+    void record() override { at_ = Clock::now(); }
+    double ms_since(const DeviceEvent& earlier) const override {
+        return std::chrono::duration<double, std::milli>(at_ - static_cast<const CpuEvent&>(earlier).at_).count();
+    }
+
+  private:
+    Clock::time_point at_;
+};
+
+class CpuGraph final : public DeviceGraph {
+  public:
+    explicit CpuGraph(std::function<void()> work) : work_(std::move(work)) {}
+    void launch() override { work_(); }
+
+  private:
+    std::function<void()> work_;
+};
+
+class CpuDevice final : public Device {
+  public:
+    CpuDevice() {
+        const cpu::CpuInfo& cpu = cpu::cpu_info();  // read before the threads are pinned
+        const std::vector<int> cores = cpu::physical_cores();
+        info_.kind = BackendKind::cpu;
+        info_.threads = static_cast<int>(cores.size());
+        info_.pinned = cpu::pin_threads(cores);
+        info_.cache_bytes = std::int64_t{cpu.l3_bytes} * cpu.l3_instances + std::int64_t{cpu.l2_bytes} * info_.threads;
+    }
+
+    const DeviceInfo& info() const override { return info_; }
+
+    void* allocate(std::size_t bytes) override {
+        // Whole 2 MiB pages where the system gives them: weights are streamed, and TLB misses are not the subject.
+        constexpr std::size_t huge_page = std::size_t{2} << 20;
+        const std::size_t alignment = bytes >= huge_page ? huge_page : 256;
+        void* memory =
+            std::aligned_alloc(alignment, std::max(alignment, (bytes + alignment - 1) / alignment * alignment));
+        if (memory == nullptr) throw DeviceError(fmt::format("cannot allocate {} bytes of host memory", bytes));
+        if (alignment == huge_page) madvise(memory, bytes, MADV_HUGEPAGE);
+        return memory;
+    }
+    void release(void* memory) noexcept override { std::free(memory); }
+    std::int64_t free_bytes() const override { return available_memory(); }
+    void upload(void* device, const void* host, std::size_t bytes) override { std::memcpy(device, host, bytes); }
+    void download(void* host, const void* device, std::size_t bytes) override { std::memcpy(host, device, bytes); }
+    void fill(void* device, int byte, std::size_t bytes) override { std::memset(device, byte, bytes); }
+    void* host_view(void* device) override { return device; }
+
+    void* stream() override { return nullptr; }
+    void synchronize() override {}
+    std::unique_ptr<DeviceEvent> make_event() override { return std::make_unique<CpuEvent>(); }
+    std::unique_ptr<DeviceGraph> capture(std::function<void()> enqueue) override {
+        return std::make_unique<CpuGraph>(std::move(enqueue));
+    }
+
+  private:
+    DeviceInfo info_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_cpu_device() { return std::make_unique<CpuDevice>(); }
+
+}  // namespace kbench

@@ -1,0 +1,152 @@
+// The GPU as a device: its memory, one stream, CUDA's events and graphs.
+#include <cuda_runtime.h>
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "bench/device/cuda/capture.h"
+#include "bench/device/device.h"
+#include "kernels/check.h"
+#include "models/base/error.h"
+
+namespace kbench {
+namespace {
+
+std::string runtime_version() {
+    int version = 0;
+    KBENCH_CUDA(cudaRuntimeGetVersion(&version));
+    return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+std::string uuid_text(const cudaDeviceProp& properties) {
+    std::string hex;
+    for (const char byte : properties.uuid.bytes) hex += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+    return fmt::format("GPU-{}-{}-{}-{}-{}", hex.substr(0, 8), hex.substr(8, 4), hex.substr(12, 4), hex.substr(16, 4),
+                       hex.substr(20));
+}
+
+class CudaEvent final : public DeviceEvent {
+  public:
+    explicit CudaEvent(cudaStream_t stream) : stream_(stream) { KBENCH_CUDA(cudaEventCreate(&event_)); }
+    ~CudaEvent() override { cudaEventDestroy(event_); }
+    CudaEvent(const CudaEvent&) = delete;
+    CudaEvent& operator=(const CudaEvent&) = delete;
+
+    void record() override {
+        // External: a node of its own in the graph, instead of an edge between captured nodes; refused elsewhere.
+        cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+        KBENCH_CUDA(cudaStreamIsCapturing(stream_, &status));
+        const bool in_graph = status == cudaStreamCaptureStatusActive;
+        KBENCH_CUDA(
+            cudaEventRecordWithFlags(event_, stream_, in_graph ? cudaEventRecordExternal : cudaEventRecordDefault));
+    }
+    double ms_since(const DeviceEvent& earlier) const override {
+        float ms = 0;
+        KBENCH_CUDA(cudaEventElapsedTime(&ms, static_cast<const CudaEvent&>(earlier).event_, event_));
+        return std::round(static_cast<double>(ms) * 1e6) / 1e6;
+    }
+
+  private:
+    cudaStream_t stream_;
+    cudaEvent_t event_ = nullptr;
+};
+
+class CudaGraph final : public DeviceGraph {
+  public:
+    CudaGraph(cudaStream_t stream, const std::function<void()>& enqueue) : stream_(stream) {
+        const cuda::Capture capture(stream, enqueue);
+        KBENCH_CUDA(cudaGraphInstantiate(&exec_, capture, 0));
+        try {
+            KBENCH_CUDA(cudaGraphUpload(exec_, stream));
+        } catch (...) {
+            cudaGraphExecDestroy(exec_);
+            throw;
+        }
+    }
+    ~CudaGraph() override { cudaGraphExecDestroy(exec_); }
+    CudaGraph(const CudaGraph&) = delete;
+    CudaGraph& operator=(const CudaGraph&) = delete;
+
+    void launch() override { KBENCH_CUDA(cudaGraphLaunch(exec_, stream_)); }
+
+  private:
+    cudaStream_t stream_;
+    cudaGraphExec_t exec_ = nullptr;
+};
+
+class CudaDevice final : public Device {
+  public:
+    CudaDevice() {
+        KBENCH_CUDA(cudaGetDevice(&info_.ordinal));
+        cudaDeviceProp properties{};
+        KBENCH_CUDA(cudaGetDeviceProperties(&properties, info_.ordinal));
+        KBENCH_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+        info_.kind = BackendKind::cuda;
+        info_.cache_bytes = properties.l2CacheSize;
+        GpuInfo& gpu = info_.gpu.emplace();
+        gpu.name = properties.name;
+        gpu.uuid = uuid_text(properties);
+        gpu.cuda_runtime = runtime_version();
+        gpu.compute_capability_major = properties.major;
+        gpu.compute_capability_minor = properties.minor;
+        gpu.multiprocessors = properties.multiProcessorCount;
+        gpu.memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem);
+        gpu.l2_bytes = properties.l2CacheSize;
+    }
+    ~CudaDevice() override { cudaStreamDestroy(stream_); }
+
+    const DeviceInfo& info() const override { return info_; }
+
+    void* allocate(std::size_t bytes) override {
+        void* memory = nullptr;
+        KBENCH_CUDA(cudaMalloc(&memory, bytes));
+        return memory;
+    }
+    void release(void* memory) noexcept override { cudaFree(memory); }
+    std::int64_t free_bytes() const override {
+        std::size_t free = 0, total = 0;
+        KBENCH_CUDA(cudaMemGetInfo(&free, &total));
+        return static_cast<std::int64_t>(free);
+    }
+    void upload(void* device, const void* host, std::size_t bytes) override {
+        KBENCH_CUDA(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream_));
+        synchronize();
+    }
+    void download(void* host, const void* device, std::size_t bytes) override {
+        KBENCH_CUDA(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream_));
+        synchronize();
+    }
+    void fill(void* device, int byte, std::size_t bytes) override {
+        KBENCH_CUDA(cudaMemsetAsync(device, byte, bytes, stream_));
+    }
+    void* host_view(void*) override { return nullptr; }
+
+    void* stream() override { return stream_; }
+    void synchronize() override { KBENCH_CUDA(cudaStreamSynchronize(stream_)); }
+    std::unique_ptr<DeviceEvent> make_event() override { return std::make_unique<CudaEvent>(stream_); }
+    std::unique_ptr<DeviceGraph> capture(std::function<void()> enqueue) override {
+        return std::make_unique<CudaGraph>(stream_, enqueue);
+    }
+
+  private:
+    DeviceInfo info_;
+    cudaStream_t stream_ = nullptr;
+};
+
+}  // namespace
+
+std::string cuda_unavailable() {
+    int count = 0;
+    const cudaError_t status = cudaGetDeviceCount(&count);
+    if (status == cudaSuccess && count > 0) return "";
+    cudaGetLastError();
+    return status == cudaSuccess ? "no CUDA device" : cudaGetErrorString(status);
+}
+
+std::unique_ptr<Device> make_cuda_device() {
+    if (const std::string why = cuda_unavailable(); !why.empty()) throw DeviceError("no usable GPU: " + why);
+    return std::make_unique<CudaDevice>();
+}
+
+}  // namespace kbench

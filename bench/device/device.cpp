@@ -1,0 +1,43 @@
+// What all devices share: the list of them, memory that frees itself, the time of a launch.
+#include "bench/device/device.h"
+
+#include "models/base/error.h"
+
+namespace kbench {
+
+#ifndef KBENCH_HAVE_CUDA
+std::string cuda_unavailable() { return "this kbench was built without CUDA (toolkit >= 12.6 needed)"; }
+std::unique_ptr<Device> make_cuda_device() { throw DeviceError("no usable GPU: " + cuda_unavailable()); }
+#endif
+
+DeviceList make_devices(BackendKind kind) {
+    DeviceList devices;
+    devices.push_back(kind == BackendKind::cuda ? make_cuda_device() : make_cpu_device());
+    return devices;
+}
+
+DeviceBuffer::DeviceBuffer(Device& device, std::size_t bytes)
+    : device_(&device), data_(bytes > 0 ? static_cast<std::byte*>(device.allocate(bytes)) : nullptr), bytes_(bytes) {}
+
+DeviceBuffer::~DeviceBuffer() {
+    if (data_ != nullptr) device_->release(data_);
+}
+
+DeviceBuffer& DeviceBuffer::operator=(DeviceBuffer&& other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+}
+
+double last_launch_ms(Device& device, DeviceGraph& graph, int launches) {
+    const std::unique_ptr<DeviceEvent> before = device.make_event(), after = device.make_event();
+    for (int i = 1; i < launches; ++i) graph.launch();
+    before->record();
+    graph.launch();
+    after->record();
+    device.synchronize();
+    return after->ms_since(*before);
+}
+
+}  // namespace kbench

@@ -1,0 +1,110 @@
+// A device: its memory, its one stream, events on it and graphs of it. What is measured with it are functions over it.
+// cpu_device.cpp and cuda/cuda_device.cpp implement it; nothing above it includes a CUDA header.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "analysis/result/profile.h"
+#include "kbench/backend.h"
+
+namespace kbench {
+
+/// What a device is.
+struct DeviceInfo {
+    BackendKind kind = BackendKind::cpu;
+    /// As the CUDA runtime tells it; what the driver and its limits are, MachineState::describe adds.
+    std::optional<GpuInfo> gpu;
+    int ordinal = 0;      ///< CUDA's number of a GPU
+    int threads = 0;      ///< of a CPU, one a physical core
+    bool pinned = false;  ///< whether these stay on their cores
+    /// Of all caches in front of the memory that can hold one array: a GPU's L2, all L2 and L3 of a CPU.
+    std::int64_t cache_bytes = 0;
+};
+
+/// A mark on a device's stream. A CPU has done all that was enqueued before, so its marks are of the clock.
+class DeviceEvent {
+  public:
+    virtual ~DeviceEvent() = default;
+    /// Within Device::capture the mark becomes a part of the graph and is set by each launch of it.
+    virtual void record() = 0;
+    /// Milliseconds from `earlier`, an event of the same device, to this one; both must have been passed. A GPU's are
+    /// rounded to the nanosecond, which is finer than its events tick.
+    virtual double ms_since(const DeviceEvent& earlier) const = 0;
+};
+
+/// Work that was captured once and is launched as often as wanted: a CUDA graph; on a CPU the captured function.
+class DeviceGraph {
+  public:
+    virtual ~DeviceGraph() = default;
+    virtual void launch() = 0;
+};
+
+class Device {
+  public:
+    virtual ~Device() = default;
+    virtual const DeviceInfo& info() const = 0;
+
+    virtual void* allocate(std::size_t bytes) = 0;  ///< 256-byte aligned; throws DeviceError
+    virtual void release(void* memory) noexcept = 0;
+    virtual std::int64_t free_bytes() const = 0;
+    virtual void upload(void* device, const void* host, std::size_t bytes) = 0;
+    virtual void download(void* host, const void* device, std::size_t bytes) = 0;
+    virtual void fill(void* device, int byte, std::size_t bytes) = 0;
+    /// Where the host can write weights directly: the memory itself on a CPU, null where they must be uploaded.
+    virtual void* host_view(void* device) = 0;
+
+    virtual void* stream() = 0;  ///< a cudaStream_t; null on a CPU
+    virtual void synchronize() = 0;
+    virtual std::unique_ptr<DeviceEvent> make_event() = 0;
+    /// A graph of what `enqueue` puts on the stream. Everything in it must have run once before: loading a kernel is
+    /// not allowed inside a capture. On a CPU nothing runs yet and `enqueue` is kept.
+    virtual std::unique_ptr<DeviceGraph> capture(std::function<void()> enqueue) = 0;
+
+    BackendKind kind() const { return info().kind; }
+    bool is_gpu() const { return kind() == BackendKind::cuda; }
+};
+
+std::unique_ptr<Device> make_cpu_device();
+/// Throws DeviceError when there is no usable GPU; cuda_unavailable() tells the reason beforehand.
+std::unique_ptr<Device> make_cuda_device();
+/// Empty when there is a usable GPU, else why not ("no CUDA-capable device is detected", "driver too old ...", "this
+/// kbench was built without CUDA ...").
+std::string cuda_unavailable();
+
+/// The devices of a kind: today one. Throws DeviceError where there is none, with the reason.
+using DeviceList = std::vector<std::unique_ptr<Device>>;
+DeviceList make_devices(BackendKind kind);
+
+/// Device memory that frees itself. Its device must outlive it.
+class DeviceBuffer {
+  public:
+    DeviceBuffer() = default;
+    DeviceBuffer(Device& device, std::size_t bytes);
+    ~DeviceBuffer();
+    DeviceBuffer(DeviceBuffer&& other) noexcept { *this = std::move(other); }
+    DeviceBuffer& operator=(DeviceBuffer&& other) noexcept;
+    std::byte* data() const { return data_; }
+    std::size_t bytes() const { return bytes_; }
+
+  private:
+    Device* device_ = nullptr;
+    std::byte* data_ = nullptr;
+    std::size_t bytes_ = 0;
+};
+
+/// What enqueueing adds to a launch on an idle device, some 10 us, is lost in one that takes longer than this.
+inline constexpr double long_launch_ms = 250;
+
+/// Milliseconds of the last of `launches` in a row: the others keep the device busy while it is enqueued, so that its
+/// time is the device's own.
+double last_launch_ms(Device& device, DeviceGraph& graph, int launches);
+
+}  // namespace kbench

@@ -1,0 +1,57 @@
+// What the forward computed, looked at after it was timed.
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "analysis/result/point_name.h"
+#include "bench/measure/outputs.h"
+#include "bench/measure/parts.h"
+#include "bench/measure/progress.h"
+#include "bench/plan/data/npy.h"
+#include "models/base/error.h"
+
+namespace kbench {
+
+using Clock = std::chrono::steady_clock;
+
+/// Numbers, and the same ones however often it runs: a race that strikes one row in some runs passes every check of
+/// single steps.
+static void check_output(const PartContext& at, Forward& forward, TensorId id) {
+    const Plan& plan = at.plan;
+    const Operand& all = plan.operand(id);
+    if (const std::int64_t bad = count_not_finite(plan, id, at.device); bad > 0)
+        throw MeasurementError(fmt::format("{} of {} {} are not finite in {}: the times are of no use", bad,
+                                           all.rows * all.columns, plan.model().tensors[id].name,
+                                           name(at.point.precision())));
+    const OutputRows first = OutputRows::download(plan, id, at.device, OutputRows::usual_bytes);
+    const auto start = Clock::now();
+    for (int repeat = 0; repeat < at.options().output_repeats; ++repeat) {
+        at.begin("outputs");
+        if (std::chrono::duration<double>(Clock::now() - start).count() > 1) break;  // a slow model: one will do
+        forward.chunk();
+        const std::string difference =
+            first.difference(OutputRows::download(plan, id, at.device, OutputRows::usual_bytes));
+        if (difference.empty()) continue;
+        at.warnings.push_back(
+            fmt::format("{}: {}; a race in a kernel does this, or a library that adds in no fixed order",
+                        placed_name(at.point), difference));
+        break;
+    }
+}
+
+void check_outputs(const PartContext& at, Forward& forward) {
+    const Model& model = at.plan.model();
+    at.begin("outputs");
+    const PhaseTimer timer(at.point, "logits");  // the phase's name in results of all versions
+    for (const TensorId id : model.outputs) {
+        check_output(at, forward, id);
+        const Tensor& tensor = model.tensors[id];
+        const auto dump = at.wants.dumps.find(tensor.name);
+        if (dump == at.wants.dumps.end()) continue;
+        const Operand& all = at.plan.operand(id);
+        const OutputRows whole = OutputRows::download(at.plan, id, at.device, all.bytes());
+        write_npy(dump->second, tensor.shape, all.type, whole.data(), all.stride);
+    }
+}
+
+}  // namespace kbench

@@ -1,0 +1,64 @@
+// The samples of whole forwards, and the figures that follow from them.
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "bench/measure/parts.h"
+#include "bench/measure/progress.h"
+#include "bench/measure/sampler.h"
+#include "bench/profile/condition_sampler.h"
+
+namespace kbench {
+
+using Clock = std::chrono::steady_clock;
+
+void sample_end_to_end(const PartContext& at, Forward& forward) {
+    at.begin("measure");
+    const PhaseTimer timer(at.point, "measure");
+    const std::vector<Measurement> measurements = forward.measurements();
+    EndToEnd end_to_end;
+    double sampling_seconds = 0;
+    for (std::size_t i = 0; i < measurements.size(); ++i) {
+        const MeasurementRow& row = row_of(measurements[i].kind);
+        at.begin(fmt::format("measure {}", row.name));
+        SamplerOptions sampler = at.options().sampler;
+        if (i > 0) {
+            // Secondary figures: enough samples for a median, without the headline's patience.
+            sampler.warm_up_s = 0;
+            sampler.min_time_s = 0;
+            sampler.time_budget_s = std::min(1.0, sampler.time_budget_s);
+        }
+        ConditionSampler conditions(at.profiler.machine_state());
+        conditions.start();
+        const auto throttled = [&conditions] { return discards_sample(conditions.throttle_mask_now()); };
+        const auto start = Clock::now();
+        Sampled sampled = sample(measurements[i].chunk, sampler, throttled);
+        if (i == 0) {
+            sampling_seconds = std::chrono::duration<double>(Clock::now() - start).count();
+            at.point.conditions = conditions.stop();
+            at.point.conditions.throttled_samples = sampled.throttled;
+            end_to_end.converged = sampled.converged;
+        }
+        row.timing(end_to_end) = std::move(sampled.timing);
+    }
+    const double seconds = end_to_end.latency.summary_ms.median * 1e-3;
+    // One amount for each sequence and one for each token, where the point has them.
+    const std::optional<std::int64_t> batch = at.point.axes.count("batch"), seq = at.point.seq();
+    const auto sequences = static_cast<double>(batch.value_or(0));
+    const double tokens = sequences * static_cast<double>(seq.value_or(0));
+    if (batch) end_to_end.sequences_per_s = sequences / seconds;
+    if (batch && seq) end_to_end.tokens_per_s = *end_to_end.sequences_per_s * static_cast<double>(*seq);
+    // The device is busy all through the sampling, so mean power times latency is one forward's energy.
+    const Conditions& c = at.point.conditions;
+    std::optional<double> power_w = c.power_w.value;
+    if (!power_w && c.energy_j.value) power_w = *c.energy_j.value / sampling_seconds;
+    const auto energy_per = [&](double amount) {
+        return power_w ? Quantity::derived(*power_w * seconds / amount) : Quantity::unavailable(c.power_w.reason);
+    };
+    if (batch) end_to_end.energy_per_sequence_j = energy_per(sequences);
+    if (batch && seq) end_to_end.energy_per_token_j = energy_per(tokens);
+    at.point.end_to_end = std::move(end_to_end);
+}
+
+}  // namespace kbench

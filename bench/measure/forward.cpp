@@ -1,0 +1,199 @@
+// Chunks of forwards between events, and the graph with events between steps.
+#include "bench/measure/forward.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "analysis/result/statistics.h"
+#include "models/cost.h"
+#ifdef KBENCH_HAVE_CUDA
+#include "bench/measure/cuda/copies.h"
+#endif
+
+namespace kbench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double ms_since(Clock::time_point start) {
+    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+/// Events one after another before the first step: what a mark itself takes.
+constexpr std::size_t empty_intervals = 9;
+
+template <std::optional<Timing> EndToEnd::*member>
+Timing& secondary(EndToEnd& result) {
+    std::optional<Timing>& timing = result.*member;
+    return timing ? *timing : timing.emplace();
+}
+Timing& headline(EndToEnd& result) { return result.latency; }
+
+constexpr MeasurementRow rows[] = {
+    {MeasurementKind::graph, "graph", headline},
+    {MeasurementKind::forward, "forward", headline},
+    {MeasurementKind::stream, "stream", secondary<&EndToEnd::stream>},
+    {MeasurementKind::enqueue, "enqueue", secondary<&EndToEnd::enqueue>},
+    {MeasurementKind::host_to_device, "host_to_device", secondary<&EndToEnd::host_to_device>},
+    {MeasurementKind::device_to_host, "device_to_host", secondary<&EndToEnd::device_to_host>},
+};
+
+double sum(const std::array<double, role_count>& bytes) { return std::accumulate(bytes.begin(), bytes.end(), 0.0); }
+
+/// The steps of `plan` on `device`; with names where a tool could show them.
+std::vector<WorkRange> ranges_of(const Plan& plan, Device& device) {
+    std::vector<WorkRange> ranges;
+    for (std::size_t s = 0; s < plan.steps().size(); ++s) {
+        const PlannedStep& planned = plan.steps()[s];
+        WorkRange& range = ranges.emplace_back();
+        range.enqueue = [&plan, s, stream = device.stream()] { plan.run_step(s, stream); };
+        const Cost cost = step_cost(plan.model(), planned.ops, plan.precision());
+        range.least_read_bytes = sum(cost.bytes_read);
+        range.least_written_bytes = sum(cost.bytes_written);
+        if (!device.is_gpu()) continue;
+        range.group = plan.model().ops[planned.naming_op].layer;
+        range.name = fmt::format("{} {} {}", op_name(planned.step), shape_text(planned.step), planned.provider->name);
+    }
+    return ranges;
+}
+
+}  // namespace
+
+std::span<const MeasurementRow> measurement_rows() { return rows; }
+const MeasurementRow& row_of(MeasurementKind kind) { return *std::ranges::find(rows, kind, &MeasurementRow::kind); }
+
+Forward::Forward(const Plan& plan, Device& device, Profiler& profiler)
+    : plan_(plan), device_(device), steps_(ranges_of(plan, device)) {
+    whole_.enqueue = [this] {
+        for (const WorkRange& step : steps_) enqueue(step);
+    };
+    double with_loading_ms = 0;
+    if (device.is_gpu()) {
+        whole_.name = "forward";
+        const auto start = Clock::now();
+        enqueue(whole_);  // loads every kernel before capture: lazy loading is not allowed to happen inside
+        device.synchronize();
+        with_loading_ms = ms_since(start);
+    }
+    profiler.watch(steps_);
+    graph_ = device.capture([this] { enqueue(whole_); });
+    if (device.is_gpu())
+        one_at_a_time_ = with_loading_ms > long_launch_ms && last_launch_ms(device, *graph_, 1) > long_launch_ms;
+    for (std::size_t i = 0; i <= empty_intervals + steps_.size(); ++i) step_events_.push_back(device.make_event());
+    step_graph_ = device.capture([this] {
+        for (std::size_t i = 0; i <= empty_intervals; ++i) step_events_[i]->record();
+        for (std::size_t s = 0; s < steps_.size(); ++s) {
+            steps_[s].enqueue();
+            step_events_[empty_intervals + s + 1]->record();
+        }
+    });
+}
+
+std::vector<Measurement> Forward::measurements() {
+    const MeasurementKind kind = device_.is_gpu() ? MeasurementKind::graph : MeasurementKind::forward;
+    std::vector<Measurement> all{{kind, [this] { return chunk(); }}};
+#ifdef KBENCH_HAVE_CUDA
+    if (!device_.is_gpu()) return all;
+    // The first is wanted of every plan, the copies of a model's alone: their buffers come with their first chunk.
+    const auto copies = std::make_shared<cuda::HostCopies>(plan_, device_);
+    all.push_back(
+        {MeasurementKind::stream, [this] { return timed_chunk(one_at_a_time_, [this] { enqueue(whole_); }); }});
+    all.push_back({MeasurementKind::enqueue, [this] { return enqueue_chunk(); }});
+    all.push_back({MeasurementKind::host_to_device, [this, copies] {
+                       copies->make_buffers();
+                       return timed_chunk(false, [&] { copies->enqueue_inputs(); });
+                   }});
+    all.push_back({MeasurementKind::device_to_host, [this, copies] {
+                       copies->make_buffers();
+                       return timed_chunk(one_at_a_time_, [&] { copies->enqueue_outputs(); });
+                   }});
+#endif
+    return all;
+}
+
+std::vector<double> Forward::chunk() {
+    return timed_chunk(one_at_a_time_, [this] { graph_->launch(); });
+}
+
+StepTimes Forward::step_times() {
+    step_graph_->launch();
+    device_.synchronize();
+    const auto interval_us = [this](std::size_t i) { return step_events_[i + 1]->ms_since(*step_events_[i]) * 1e3; };
+    std::vector<double> empty;
+    for (std::size_t i = 0; i < empty_intervals; ++i) empty.push_back(interval_us(i));
+    StepTimes times;
+    times.overhead_us = summarise(empty).median;
+    for (std::size_t i = empty_intervals; i + 1 < step_events_.size(); ++i)
+        times.us.push_back(std::max(0.0, std::round((interval_us(i) - times.overhead_us) * 1e3) / 1e3));
+    if (!device_.is_gpu())
+        times.whole_us = step_events_.back()->ms_since(*step_events_[empty_intervals]) * 1e3 -
+                         times.overhead_us * static_cast<double>(times.us.size());
+    return times;
+}
+
+std::function<std::vector<double>()> Forward::doubled(std::string_view op) {
+    const std::shared_ptr<DeviceGraph> twice = device_.capture([this, kind = std::string(op)] {
+        for (std::size_t s = 0; s < steps_.size(); ++s) {
+            steps_[s].enqueue();
+            if (op_name(plan_.steps()[s].step) == kind) steps_[s].enqueue();
+        }
+    });
+    return [this, twice] { return doubled_chunk(*twice); };
+}
+
+void Forward::need_chunk_events(std::size_t count) {
+    while (chunk_events_.size() < count) chunk_events_.push_back(device_.make_event());
+}
+
+/// Runs `enqueue` several times with an event before, between and after, so that all but the first, which does not
+/// count, find the GPU busy and the CPU's own time stays out of the measurement. Or just `once`.
+std::vector<double> Forward::timed_chunk(bool once, const std::function<void()>& enqueue) {
+    const std::size_t runs = once ? 1 : 6, first = once ? 0 : 1;
+    need_chunk_events(runs + 1);
+    for (std::size_t r = 0; r < runs; ++r) {
+        chunk_events_[r]->record();
+        enqueue();
+    }
+    chunk_events_[runs]->record();
+    device_.synchronize();
+    std::vector<double> times;
+    for (std::size_t r = first; r < runs; ++r) times.push_back(chunk_events_[r + 1]->ms_since(*chunk_events_[r]));
+    return times;
+}
+
+/// The CPU's time to launch the graph, into an empty queue.
+std::vector<double> Forward::enqueue_chunk() {
+    device_.synchronize();
+    const auto start = Clock::now();
+    graph_->launch();
+    const double ms = ms_since(start);
+    device_.synchronize();
+    return {ms};
+}
+
+/// On a GPU the plain forward and `twice` in turn, without a pause: each of the latter less the mean of its two
+/// neighbours. A CPU has no queue to keep full: one of each.
+std::vector<double> Forward::doubled_chunk(DeviceGraph& twice) {
+    if (!device_.is_gpu()) {
+        const double once = last_launch_ms(device_, *graph_, 1);
+        return {last_launch_ms(device_, twice, 1) - once};
+    }
+    constexpr std::size_t pairs = 4, launches = 2 * pairs + 1;
+    need_chunk_events(launches + 1);
+    graph_->launch();
+    for (std::size_t i = 0; i <= launches; ++i) {
+        chunk_events_[i]->record();
+        if (i < launches) (i % 2 == 0 ? *graph_ : twice).launch();
+    }
+    device_.synchronize();
+    const auto ms = [this](std::size_t i) { return chunk_events_[i + 1]->ms_since(*chunk_events_[i]); };
+    std::vector<double> differences;
+    for (std::size_t i = 1; i < launches; i += 2) differences.push_back(ms(i) - (ms(i - 1) + ms(i + 1)) / 2);
+    return differences;
+}
+
+}  // namespace kbench

@@ -1,0 +1,37 @@
+// The order of a measurement. A wrong kernel is never timed; nothing is recorded or counted while something is timed;
+// what needs times comes after them.
+#include "bench/measure/measure.h"
+
+#include "bench/measure/parts.h"
+#include "models/base/error.h"
+
+namespace kbench {
+
+Measured measure(Plan& plan, Device& device, Profiler& profiler, const Wants& wants, Point& point,
+                 std::vector<std::string>& warnings) {
+    const PartContext at{plan, device, profiler, wants, point, warnings};
+    verify(at);
+    load(at);
+    Measured measured{prepare(at)};
+    Forward& forward = *measured.forward;
+    if (wants.sample)
+        wants.sample(forward);
+    else
+        sample_end_to_end(at, forward);
+    if (wants.steps) time_steps(at, forward);
+    if (wants.outputs) check_outputs(at, forward);
+    record_kernels(at, forward);
+    if (wants.marginal) measure_marginal_costs(at, forward);
+    count(at);
+    warn_of_other_precisions(at);
+    return measured;
+}
+
+void require_counted(std::span<const Point> points, const CounterRequest& request) {
+    if (!request.required) return;
+    for (const Point& point : points)
+        if (point.status == PointStatus::done && !point.counters.unavailable.empty())
+            throw DeviceError("all is measured but the counters that were asked for: " + point.counters.unavailable);
+}
+
+}  // namespace kbench

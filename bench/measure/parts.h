@@ -1,0 +1,57 @@
+// The parts of a measurement; measure.cpp has their order. Each fills in its own fields of the point.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/measure/measure.h"
+
+namespace kbench {
+
+/// What every part works on.
+struct PartContext {
+    Plan& plan;
+    Device& device;
+    Profiler& profiler;
+    const Wants& wants;
+    Point& point;
+    std::vector<std::string>& warnings;
+
+    const PointOptions& options() const { return wants.options; }
+    void begin(const std::string& part) const {
+        if (wants.at) wants.at(part);
+    }
+    /// A warning that begins with which point it is of.
+    void warn(std::string_view text) const;
+};
+
+// prepare.cpp
+/// Every distinct step against the reference, unless that is not wanted or was done before. Throws MeasurementError.
+void verify(const PartContext& at);
+void load(const PartContext& at);
+std::unique_ptr<Forward> prepare(const PartContext& at);
+
+// end_to_end.cpp
+/// Every measurement that the device has, with the machine's state while the headline is sampled.
+void sample_end_to_end(const PartContext& at, Forward& forward);
+
+// step_times.cpp
+void time_steps(const PartContext& at, Forward& forward);
+/// Op kinds in turn, so that what drifts in time does not meet one of them alone. Where the time allows too few samples
+/// of each for an interval there are none.
+void measure_marginal_costs(const PartContext& at, Forward& forward);
+
+// check_outputs.cpp
+/// What a forward leaves must be numbers, and the same ones however often it runs.
+void check_outputs(const PartContext& at, Forward& forward);
+
+// profiled.cpp
+/// Timing stands alone: where kernels cannot be recorded or counted, the point says why.
+void record_kernels(const PartContext& at, Forward& forward);
+void count(const PartContext& at);
+/// One line for all steps of an op that did not run in the precision asked for.
+void warn_of_other_precisions(const PartContext& at);
+
+}  // namespace kbench

@@ -1,0 +1,23 @@
+// How much of everything is measured of one point.
+#pragma once
+
+#include <cstdint>
+
+#include "bench/measure/sampler.h"
+#include "bench/profile/counters.h"
+
+namespace kbench {
+
+struct PointOptions {
+    SamplerOptions sampler;
+    int step_runs = 11;     ///< instrumented runs for per-step times; medians are reported
+    int activity_runs = 9;  ///< forwards in which every kernel is recorded; medians are reported
+    double activity_warm_up_s = 1;
+    double marginal_s = 3;  ///< time for the marginal costs of all op kinds; 0: none
+    CounterRequest counters;
+    int output_repeats = 4;  ///< further forwards whose outputs must have the bits of the first
+    bool verify = true;
+    std::uint64_t seed = 1;
+};
+
+}  // namespace kbench

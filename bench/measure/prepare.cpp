@@ -1,0 +1,57 @@
+// From a plan to a forward that is right and ready to be timed.
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "bench/measure/parts.h"
+#include "bench/measure/progress.h"
+#include "bench/measure/verify.h"
+#include "bench/plan/data/inputs.h"
+
+namespace kbench {
+
+using Clock = std::chrono::steady_clock;
+
+void verify(const PartContext& at) {
+    if (!at.options().verify) return;
+    if (at.wants.verified) {
+        at.point.verification = *at.wants.verified;
+        return;
+    }
+    const Plan& plan = at.plan;
+    const PhaseTimer timer(at.point, "verify");
+    const auto start = Clock::now();
+    std::vector<const Computation*> seen;
+    for (std::size_t s = 0; s < plan.steps().size(); ++s) {
+        const PlannedStep& planned = plan.steps()[s];
+        if (std::find(seen.begin(), seen.end(), planned.computation.get()) != seen.end()) continue;
+        seen.push_back(planned.computation.get());
+        at.begin(fmt::format("verify {} {}", op_name(planned.step), shape_text(planned.step)));
+        const VerifyTarget target{&planned.step, planned.computation.get(), std::string(planned.provider->name),
+                                  at.point.steps[s].layer};
+        at.point.verification.steps.push_back(verify_step(target, at.point.precision(), at.device, at.options().seed));
+    }
+    at.point.verification.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+void load(const PartContext& at) {
+    at.begin("weights");
+    const PhaseTimer timer(at.point, "weights");
+    at.plan.allocate(at.device, at.wants.weights);
+    for (const TensorId id : at.plan.model().inputs) {
+        const Tensor& tensor = at.plan.model().tensors[id];
+        const auto file = at.wants.inputs.find(tensor.name);
+        at.plan.set_input(
+            id, input_bytes(tensor, at.plan.operand(id),
+                            file == at.wants.inputs.end() ? std::filesystem::path() : file->second, at.options().seed));
+    }
+}
+
+std::unique_ptr<Forward> prepare(const PartContext& at) {
+    at.begin("prepare");
+    const PhaseTimer timer(at.point, "prepare");
+    return std::make_unique<Forward>(at.plan, at.device, at.profiler);
+}
+
+}  // namespace kbench

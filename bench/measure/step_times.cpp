@@ -1,0 +1,83 @@
+// What single steps and kinds of steps take.
+#include <algorithm>
+#include <chrono>
+
+#include "analysis/explain/breakdown.h"
+#include "bench/measure/parts.h"
+#include "bench/measure/progress.h"
+
+namespace kbench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// How many times the time for marginal costs may be exceeded for the fewest samples that make an interval.
+constexpr double marginal_patience = 15;
+constexpr std::size_t fewest = 6;
+
+/// Op kinds with less than this share of the steps' time have no marginal cost: it would be lost in the noise.
+constexpr double marginal_share = 0.01;
+
+}  // namespace
+
+void time_steps(const PartContext& at, Forward& forward) {
+    const PhaseTimer timer(at.point, "steps");
+    std::vector<std::vector<double>> times(at.point.steps.size());
+    std::vector<double> overheads, whole_ms;
+    const auto start = Clock::now();
+    for (int r = 0; r < at.options().step_runs; ++r) {
+        at.begin("steps");
+        const StepTimes run = forward.step_times();
+        overheads.push_back(run.overhead_us);
+        if (run.whole_us > 0) whole_ms.push_back(run.whole_us * 1e-3);
+        for (std::size_t s = 0; s < run.us.size(); ++s) times[s].push_back(run.us[s]);
+        if (std::chrono::duration<double>(Clock::now() - start).count() > at.options().sampler.time_budget_s) break;
+    }
+    for (std::size_t s = 0; s < times.size(); ++s) at.point.steps[s].time_us = summarise(times[s]);
+    at.point.step_overhead_us = Quantity::measured(summarise(overheads).median);
+    if (!whole_ms.empty()) at.point.activity.unprofiled_ms = summarise(whole_ms).mean;  // as the steps' times add up
+}
+
+void measure_marginal_costs(const PartContext& at, Forward& forward) {
+    if (at.options().marginal_s <= 0) return;
+    at.begin("marginal costs");
+    const PhaseTimer timer(at.point, "marginal");
+    std::vector<std::function<std::vector<double>()>> chunks;
+    std::vector<std::vector<double>> differences;
+    const Breakdown breakdown = by_op_kind(at.point);
+    const auto is_small = [&](const std::string& op) {
+        double share = 0;
+        for (const StepGroup& group : breakdown.groups)
+            if (group.name == op) share += group.share;
+        return share < marginal_share;
+    };
+    for (const StepResult& s : at.point.steps) {
+        if (is_small(s.op)) continue;
+        auto known = std::ranges::find(at.point.marginal, s.op, &MarginalCost::op);
+        if (known == at.point.marginal.end()) {
+            known = at.point.marginal.insert(known, MarginalCost{s.op, 0, {}});
+            chunks.push_back(forward.doubled(s.op));
+        }
+        ++known->steps;
+    }
+    differences.resize(chunks.size());
+    constexpr double forwards_a_sample = 2;
+    const double least_s = at.point.end_to_end->latency.summary_ms.median * 1e-3 * forwards_a_sample *
+                           static_cast<double>(fewest * chunks.size());
+    if (least_s > marginal_patience * at.options().marginal_s) {
+        at.point.marginal.clear();
+        return;
+    }
+    const auto start = Clock::now();
+    const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+    while (!chunks.empty() && (differences.back().size() < fewest || seconds() < at.options().marginal_s))
+        for (std::size_t op = 0; op < chunks.size(); ++op) {
+            at.begin("marginal costs");
+            const std::vector<double> more = chunks[op]();
+            differences[op].insert(differences[op].end(), more.begin(), more.end());
+        }
+    for (std::size_t op = 0; op < chunks.size(); ++op)
+        at.point.marginal[op].difference_ms = {differences[op], summarise(differences[op])};
+}
+
+}  // namespace kbench

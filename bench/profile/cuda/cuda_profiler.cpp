@@ -1,0 +1,160 @@
+// Counting by kernel first, by call where a kernel alone cannot be counted.
+#include "bench/profile/cuda/cuda_profiler.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "bench/profile/cuda/activity.h"
+#include "bench/profile/cuda/range_profiler.h"
+#include "bench/profile/cuda/record_kernels.h"
+#include "bench/profile/nvml.h"
+#include "kernels/spin.h"
+#include "models/base/error.h"
+
+namespace kbench::cuda {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::size_t launch_count(const CapturedWork& work) { return work.launches.size(); }
+bool is_one_kernel(const CapturedWork& work) { return work.nodes == 1 && launch_count(work) == 1; }
+
+/// What `probe` gives, or why it gives nothing.
+template <class Probe>
+Quantity attempt(Probe probe) {
+    try {
+        return Quantity::measured(probe());
+    } catch (const DeviceError& error) {
+        return Quantity::unavailable(error.what());
+    }
+}
+
+class CudaProfiler final : public Profiler {
+  public:
+    explicit CudaProfiler(Device& device) : device_(device), state_(device.info().gpu.value().uuid) {}
+
+    void watch(std::vector<WorkRange> ranges) override {
+        ranges_ = std::move(ranges);
+        work_ = work_now();
+    }
+
+    RangeKernels record_kernels(DeviceGraph& all, int runs, double warm_up_s) override {
+        return cuda::record_kernels(device_, all, work_, runs, warm_up_s);
+    }
+
+    void check(const CounterRequest& request) const override {
+        std::string chip;
+        try {
+            chip = chip_of_device(ordinal());
+        } catch (const DeviceError&) {
+            return;  // count() will say why
+        }
+        const std::vector<std::string> known = metric_chips();
+        if (std::ranges::find(known, chip) == known.end()) return;  // likewise
+        const CuptiHost host(chip);
+        for (const std::string& counter : counters_of(requested_metrics(metric_sets(chip), request)))
+            host.require(counter);
+    }
+
+    /// Every pass runs all ranges, so what one overwrites its predecessors have made anew.
+    RangeCounters count(const CounterRequest& request) override {
+        const auto start = Clock::now();
+        RangeCounters result;
+        result.discarded.resize(work_.size());
+        result.by_range.resize(work_.size());
+        result.run.chip = chip_of_device(ordinal());
+        const std::vector<Metric> metrics = requested_metrics(metric_sets(result.run.chip), request);
+        const std::size_t first = work_.size() - std::min(work_.size(), request.most_ranges);
+        std::vector<bool> counted(work_.size(), false);
+        std::fill_n(counted.begin(), first, true);  // as good as: nobody asks for them
+        try {
+            if (std::any_of(work_.begin() + static_cast<std::ptrdiff_t>(first), work_.end(), is_one_kernel))
+                count_ranges(RangeOf::kernel, metrics, first, counted, result);
+        } catch (const DeviceError& error) {
+            result.warning = fmt::format("counters are of ranges longer than their kernels, by call: {}", error.what());
+        }
+        if (std::ranges::find(counted, false) != counted.end())
+            count_ranges(RangeOf::call, metrics, first, counted, result);
+        result.run.metrics = describe_metrics(metrics);
+        result.run.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+        return result;
+    }
+
+    std::vector<std::pair<std::string, Quantity>> probe_counters() override {
+        const auto work = [this] {
+            spin(10000, device_.info().gpu->multiprocessors, static_cast<cudaStream_t>(device_.stream()));
+        };
+        const Quantity kernels = attempt([&] {
+            ActivityRecorder recorder;
+            work();
+            return static_cast<double>(recorder.take().size());
+        });
+        const Quantity cycles = attempt([&] {
+            RangeProfiler profiler(ordinal(), chip_of_device(ordinal()), {"sm__cycles_active.avg"}, RangeOf::kernel, 1);
+            profiler.collect([](std::size_t) {}, 1, [&](std::size_t) { work(); });
+            return profiler.values(0).front();
+        });
+        return {{"kernel records", kernels}, {"gpu counters", cycles}};
+    }
+
+    MachineState& machine_state() override { return state_; }
+
+  private:
+    int ordinal() const { return device_.info().ordinal; }
+
+    std::vector<CapturedWork> work_now() const {
+        std::vector<CapturedWork> work;
+        for (const WorkRange& range : ranges_)
+            work.push_back(captured_work(static_cast<cudaStream_t>(device_.stream()), range.enqueue));
+        return work;
+    }
+
+    /// Runs the ranges from `first` on in all passes, and gives `result` the values of those that are not `counted` yet
+    /// and that CUPTI counts apart from others: by kernel those that are one kernel, by call all.
+    void count_ranges(RangeOf range_of, const std::vector<Metric>& metrics, std::size_t first,
+                      std::vector<bool>& counted, RangeCounters& result) {
+        const bool by_kernel = range_of == RangeOf::kernel;
+        std::vector<std::size_t> counted_as(work_.size());  // CUPTI's number of the first kernel, or of the call
+        std::size_t count = 0;
+        for (std::size_t r = first; r < work_.size(); ++r) {
+            counted_as[r] = count;
+            count += by_kernel ? launch_count(work_[r]) : 1;
+        }
+        RangeProfiler profiler(ordinal(), result.run.chip, counters_of(metrics), range_of, count);
+        const auto before_pass = [&](std::size_t pass) {
+            const std::vector<CapturedWork> now = work_now();
+            discard_changed(pass, now, result.discarded);
+            if (by_kernel && !std::ranges::equal(now, work_, {}, launch_count, launch_count))
+                throw DeviceError(fmt::format("counter pass {} had other kernels than the timing run", pass));
+            for (std::size_t r = 0; r < first; ++r) ranges_[r].enqueue();
+        };
+        profiler.collect(before_pass, work_.size() - first, [&](std::size_t call) { ranges_[first + call].enqueue(); });
+        for (std::size_t r = first; r < work_.size(); ++r) {
+            if (counted[r] || (by_kernel && !is_one_kernel(work_[r]))) continue;
+            result.by_range[r] = metric_values(metrics, profiler.counters(), profiler.values(counted_as[r]));
+            counted[r] = true;
+        }
+        result.run.passes += static_cast<int>(profiler.passes());
+    }
+
+    /// The kernels of a pass must be those that were timed.
+    void discard_changed(std::size_t pass, const std::vector<CapturedWork>& now,
+                         std::vector<std::string>& discarded) const {
+        for (std::size_t r = 0; r < now.size(); ++r)
+            if (now[r] != work_[r] && discarded[r].empty())
+                discarded[r] = fmt::format("the kernels of counter pass {} were not those of the timing run", pass);
+    }
+
+    Device& device_;
+    Nvml state_;
+    std::vector<WorkRange> ranges_;
+    std::vector<CapturedWork> work_;  ///< of each range, when it was first watched
+};
+
+}  // namespace
+
+std::unique_ptr<Profiler> make_cuda_profiler(Device& device) { return std::make_unique<CudaProfiler>(device); }
+
+}  // namespace kbench::cuda

@@ -1,0 +1,12 @@
+// What a user chooses by --backend.
+#pragma once
+
+#include <string_view>
+
+namespace kbench {
+
+/// A kind of device and the providers that compute on it.
+enum class BackendKind { cpu, cuda };
+constexpr std::string_view name(BackendKind kind) { return kind == BackendKind::cpu ? "cpu" : "cuda"; }
+
+}  // namespace kbench

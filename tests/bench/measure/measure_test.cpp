@@ -1,0 +1,106 @@
+// The order of a measurement, its names, and the counters that must be there.
+#include "bench/measure/measure.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "bench/measure/planning.h"
+#include "bench/plan/data/tokens.h"
+#include "models/base/error.h"
+#include "tests/bench/small_run.h"
+
+namespace kbench {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// A small GPT-2 measured on the CPU; `change` what is wanted of it. The parts in the order in which they began.
+std::vector<std::string> parts(Point& point, const std::function<void(Wants&)>& change) {
+    const RunOptions options = small_run({});
+    const Model model = make_gpt2(small_config(), 2, 33, AttentionKind::fused);
+    const auto providers = make_providers(BackendKind::cpu, {});
+    point.batch = 2;
+    point.seq = 33;
+    Plan plan = plan_point(model, assign_steps(model, Precision::fp32, providers, {}, 1), cpu(), point, {});
+    RandomWeights weights(1);
+    std::vector<std::string> order, warnings;
+    Wants wants{.options = options,
+                .weights = weights,
+                .tokens = random_tokens(1, 2, 33, model.vocab),
+                .verified = {},
+                .sample = {},
+                .dump_logits = {},
+                .at = [&](const std::string& part) {
+                    const std::string first = part.substr(0, part.find(' '));
+                    if (order.empty() || order.back() != first) order.push_back(first);
+                }};
+    change(wants);
+    measure(plan, cpu(), cpu_profiler(), wants, point, warnings);
+    EXPECT_THAT(warnings, IsEmpty());
+    return order;
+}
+
+TEST(Measure, VerifiesBeforeItTimesAndTimesBeforeItCounts) {
+    Point point;
+    EXPECT_THAT(parts(point, [](Wants&) {}), ElementsAre("verify", "weights", "prepare", "measure", "steps", "logits",
+                                                         "kernels", "marginal", "counters"));
+    EXPECT_FALSE(point.verification.steps.empty());
+    EXPECT_TRUE(point.end_to_end);
+}
+
+TEST(Measure, LeavesOutWhatIsNotWantedAndLetsOthersSample) {
+    Point point;
+    Verification before;
+    before.steps.resize(1);
+    before.steps[0].op = "known";
+    std::vector<double> samples;
+    const auto order = parts(point, [&](Wants& wants) {
+        wants.verified = before;
+        wants.steps = wants.outputs = wants.marginal = false;
+        wants.sample = [&](Forward& forward) { samples = forward.chunk(); };
+    });
+    EXPECT_THAT(order, ElementsAre("weights", "prepare", "kernels", "counters"));
+    EXPECT_EQ(point.verification.steps.at(0).op, "known");
+    EXPECT_EQ(samples.size(), 1u);
+    EXPECT_FALSE(point.end_to_end);
+    EXPECT_THAT(point.marginal, IsEmpty());
+}
+
+TEST(Measurements, HaveANameAndAPlaceEach) {
+    EndToEnd result;
+    std::set<std::string_view> names;
+    std::set<const Timing*> places;
+    for (const MeasurementRow& row : measurement_rows()) {
+        EXPECT_EQ(&row_of(row.kind), &row);
+        names.insert(row.name);
+        places.insert(&row.timing(result));
+    }
+    EXPECT_EQ(names.size(), measurement_rows().size());
+    EXPECT_EQ(places.size() + 1, measurement_rows().size()) << "graph and forward are both the headline";
+    EXPECT_EQ(&row_of(MeasurementKind::graph).timing(result), &result.latency);
+    EXPECT_EQ(&row_of(MeasurementKind::enqueue).timing(result), &*result.enqueue);
+}
+
+TEST(RequireCounted, FailsOnlyForCountersAskedForByName) {
+    std::vector<Point> points(2);
+    points[0].status = PointStatus::done;
+    points[1].status = PointStatus::skipped;
+    points[1].counters.unavailable = "skipped anyway";
+    const CounterRequest by_default, by_name{{"full"}, {}, true};
+    EXPECT_NO_THROW(require_counted(points, by_name));
+    points[0].counters.unavailable = "no permission (ERR_NVGPUCTRPERM)";
+    EXPECT_NO_THROW(require_counted(points, by_default));
+    try {
+        require_counted(points, by_name);
+        FAIL() << "accepted";
+    } catch (const DeviceError& error) {
+        EXPECT_THAT(error.what(), HasSubstr("no permission (ERR_NVGPUCTRPERM)"));
+    }
+}
+
+}  // namespace
+}  // namespace kbench

@@ -1,0 +1,76 @@
+// The profiler as a library of its own, on a GPU: two kernels of a program that knows nothing else of kbench are
+// recorded and counted. This program links kbench_profile alone.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bench/profile/profiler.h"
+#include "models/base/error.h"
+#include "tests/profile/known_kernels.h"
+
+namespace kbench {
+namespace {
+
+using testing::HasSubstr;
+
+class ProfileAlone : public testing::Test {
+  protected:
+    void SetUp() override {
+        if (const std::string why = cuda_unavailable(); !why.empty()) GTEST_SKIP() << why;
+        device_ = make_cuda_device();
+        profiler_ = make_profiler(*device_);
+        out_ = DeviceBuffer(*device_, sizeof(float) * blocks * cuda::known::fma_block_threads);
+        auto* const out = reinterpret_cast<float*>(out_.data());
+        auto* const stream = static_cast<cudaStream_t>(device_->stream());
+        ranges_ = {{.group = "fma", .name = "short", .enqueue = [=] { fma(100, out, stream); }},
+                   {.group = "fma", .name = "long", .enqueue = [=] { fma(1000, out, stream); }}};
+        enqueue_all();  // loads the kernel
+        device_->synchronize();
+        profiler_->watch(ranges_);
+    }
+    void TearDown() override {
+        out_ = {};
+        profiler_.reset();
+    }
+    void enqueue_all() const {
+        for (const WorkRange& range : ranges_) enqueue(range);
+    }
+    static void fma(int iterations, float* out, cudaStream_t stream) {
+        cuda::known::fma_blocks(blocks, iterations, out, stream);
+    }
+
+    static constexpr int blocks = 64;
+    std::unique_ptr<Device> device_;
+    std::unique_ptr<Profiler> profiler_;
+    DeviceBuffer out_;
+    std::vector<WorkRange> ranges_;
+};
+
+TEST_F(ProfileAlone, RecordsTwoKernels) {
+    const std::unique_ptr<DeviceGraph> graph = device_->capture([this] { enqueue_all(); });
+    const double alone_ms = last_launch_ms(*device_, *graph, 3);
+    const RangeKernels kernels = profiler_->record_kernels(*graph, 3, 0.01);
+    ASSERT_EQ(kernels.by_range.size(), 2u);
+    for (const std::vector<KernelResult>& range : kernels.by_range) {
+        ASSERT_EQ(range.size(), 1u);
+        EXPECT_THAT(range[0].name, HasSubstr("fma"));
+        EXPECT_EQ(range[0].grid[0], blocks);
+        EXPECT_EQ(range[0].block[0], cuda::known::fma_block_threads);
+    }
+    EXPECT_GT(kernels.by_range[1][0].time_us, 2 * kernels.by_range[0][0].time_us);
+    EXPECT_LT(kernels.run.kernels_ms, 2 * alone_ms);
+}
+
+TEST_F(ProfileAlone, CountsTwoKernels) {
+    RangeCounters counters;
+    try {
+        counters = profiler_->count({.sets = {"sass"}, .metrics = {}, .required = true});
+    } catch (const DeviceError& error) {
+        GTEST_SKIP() << error.what();
+    }
+    ASSERT_EQ(counters.by_range.size(), 2u);
+    EXPECT_THAT(counters.discarded, testing::Each(""));
+    EXPECT_GT(counters.by_range[1].at("sass_ffma"), 5 * counters.by_range[0].at("sass_ffma"));
+}
+
+}  // namespace
+}  // namespace kbench
