@@ -14,7 +14,7 @@
 #include "bench/measure/environment.h"
 #include "cpu/blas.h"
 #include "cpu/threads.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 

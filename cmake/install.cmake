@@ -4,23 +4,20 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(libraries kbench_options kbench_models kbench_analysis kbench_cpu kbench_profile kbench_bench kbench_main)
-set(headers models analysis cpu bench)
-set(without_cuda PATTERN "cuda" EXCLUDE)
 if(KBENCH_HAVE_CUDA)
     list(APPEND libraries kbench_kernels)
-    list(APPEND headers kernels)
-    set(without_cuda "")
 endif()
 foreach(library IN LISTS libraries)
     string(REPLACE "kbench_" "" name ${library})
     set_target_properties(${library} PROPERTIES EXPORT_NAME ${name})
 endforeach()
 install(TARGETS kbench)
-install(TARGETS ${libraries} EXPORT kbench-targets INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kbench)
-# Folders of data and of sources alone would be installed empty; cpu/onednn is about the library that it hides.
-install(DIRECTORY ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kbench
-    FILES_MATCHING PATTERN "*.h" PATTERN "metrics" EXCLUDE PATTERN "suites" EXCLUDE PATTERN "providers" EXCLUDE
-    PATTERN "page" EXCLUDE PATTERN "onednn" EXCLUDE ${without_cuda})
+install(TARGETS ${libraries} EXPORT kbench-targets INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+# What a user's program may include, and no other header: include/kbench, and the op kinds.
+file(GLOB op_headers CONFIGURE_DEPENDS models/ops/*.h)
+list(FILTER op_headers EXCLUDE REGEX "/(list|table)\\.h$")
+install(DIRECTORY include/kbench DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES ${op_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kbench/ops)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/kbench)
 set(private_folder ${CMAKE_INSTALL_LIBDIR}/kbench)

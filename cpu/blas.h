@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/base/precision.h"
+#include "kbench/precision.h"
 #include "models/ops/attention.h"
 #include "models/ops/gemm.h"
 

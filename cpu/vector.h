@@ -8,8 +8,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "models/base/error.h"
-#include "models/base/precision.h"
+#include "kbench/error.h"
+#include "kbench/precision.h"
 
 namespace kbench::cpu {
 

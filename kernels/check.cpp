@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench::cuda {
 namespace {

@@ -9,8 +9,8 @@
 #include <initializer_list>
 #include <type_traits>
 
-#include "models/base/error.h"
-#include "models/base/precision.h"
+#include "kbench/error.h"
+#include "kbench/precision.h"
 
 namespace kbench::cuda {
 

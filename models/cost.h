@@ -1,22 +1,13 @@
-// What an op must do at the least: FLOPs, and compulsory bytes by role. Pure arithmetic on shapes.
+// What ops of a model must do at the least: pure arithmetic on shapes.
 #pragma once
 
-#include <array>
-#include <cstdint>
+#include <cstddef>
+#include <vector>
 
+#include "kbench/cost.h"
 #include "models/model.h"
 
 namespace kbench {
-
-/// FLOPs: as the ops' work has them; causal attention counts each (i, j <= i) pair once.
-/// Bytes: every distinct input element read once, every output element written once, caches of any size.
-struct Cost {
-    double flops = 0;
-    std::array<double, role_count> bytes_read{}, bytes_written{};
-
-    double bytes() const;
-    Cost& operator+=(const Cost& other);
-};
 
 /// Bytes that one tensor takes in `precision` without padding.
 double tensor_bytes(const Tensor& tensor, Precision precision);

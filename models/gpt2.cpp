@@ -8,7 +8,7 @@
 #include <cmath>
 #include <utility>
 
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "models/ops/list.h"
 
 namespace kbench {

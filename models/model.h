@@ -4,19 +4,12 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "kbench/cost.h"
 #include "kbench/op.h"
 
 namespace kbench {
-
-/// What a tensor is for; memory and bytes are accounted by role.
-enum class Role { tokens, weights, activations, scores, logits, gradients, optimizer, workspace };
-inline constexpr std::string_view role_names[] = {"tokens", "weights",   "activations", "scores",
-                                                  "logits", "gradients", "optimizer",   "workspace"};
-inline constexpr std::size_t role_count = std::size(role_names);
-constexpr std::string_view name(Role role) { return role_names[static_cast<int>(role)]; }
 
 using TensorId = std::size_t;
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "models/cost.h"
 #include "models/ops/table.h"
 

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "kbench/error.h"
 #include "models/base/config_keys.h"
-#include "models/base/error.h"
 #include "models/base/nearest.h"
 #include "models/gpt2.h"
 

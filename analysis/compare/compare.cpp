@@ -9,7 +9,7 @@
 
 #include "analysis/explain/breakdown.h"
 #include "analysis/explain/executed.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

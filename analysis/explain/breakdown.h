@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/result/result.h"
+#include "kbench/result.h"
 
 namespace kbench {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "analysis/machine/ceilings.h"
-#include "analysis/result/result.h"
+#include "kbench/result.h"
 
 namespace kbench {
 

@@ -6,7 +6,7 @@
 
 #include "analysis/explain/ledger.h"
 #include "analysis/machine/ceilings.h"
-#include "analysis/result/result.h"
+#include "kbench/result.h"
 
 namespace kbench {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "analysis/result/result.h"
+#include "kbench/result.h"
 
 namespace kbench {
 

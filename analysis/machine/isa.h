@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "models/base/precision.h"
+#include "kbench/precision.h"
 
 namespace kbench {
 

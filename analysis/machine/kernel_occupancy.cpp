@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "analysis/machine/occupancy.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

@@ -1,7 +1,7 @@
 // The occupancy of a recorded kernel: occupancy.h applied to the launch in its record. Pure arithmetic.
 #pragma once
 
-#include "analysis/result/result.h"
+#include "kbench/result.h"
 
 namespace kbench {
 

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/machine/ceilings.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "models/base/format.h"
 #include "models/base/nearest.h"
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

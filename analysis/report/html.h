@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/explain/explain.h"
-#include "analysis/result/result.h"
+#include "kbench/result.h"
 
 namespace kbench {
 

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/explain/explain.h"
-#include "analysis/result/result.h"
 #include "analysis/table/table_query.h"
+#include "kbench/result.h"
 
 namespace kbench {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "analysis/explain/explain.h"
-#include "analysis/result/result.h"
+#include "kbench/result.h"
 
 namespace kbench {
 

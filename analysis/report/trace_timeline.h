@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/report/trace_events.h"
-#include "analysis/result/result.h"
+#include "kbench/result.h"
 
 namespace kbench {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "analysis/compare/compare.h"
-#include "analysis/result/result.h"
 #include "analysis/table/table_query.h"
+#include "kbench/result.h"
 
 namespace kbench {
 

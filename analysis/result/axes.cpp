@@ -1,5 +1,5 @@
 // The table of axes; see axes.h.
-#include "analysis/result/axes.h"
+#include "kbench/axes.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "models/base/precision.h"
+#include "kbench/precision.h"
 
 namespace kbench {
 namespace {

@@ -1,7 +1,7 @@
 // A figure with its 95 % interval, and the arithmetic that carries the interval along.
 #pragma once
 
-#include "analysis/result/statistics.h"
+#include "kbench/statistics.h"
 
 namespace kbench {
 

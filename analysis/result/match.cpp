@@ -12,7 +12,7 @@
 #include <string_view>
 #include <tuple>
 
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

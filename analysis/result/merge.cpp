@@ -11,7 +11,7 @@
 
 #include "analysis/result/point_name.h"
 #include "analysis/result/result_json.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/result/result.h"
+#include "kbench/result.h"
 
 namespace kbench {
 

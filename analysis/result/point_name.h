@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "analysis/result/result.h"
+#include "kbench/result.h"
 
 namespace kbench {
 

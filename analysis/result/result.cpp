@@ -1,5 +1,5 @@
 // The figures that follow from a result's fields; see result.h.
-#include "analysis/result/result.h"
+#include "kbench/result.h"
 
 #include <numeric>
 

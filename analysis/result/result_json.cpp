@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "analysis/result/result_fields.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

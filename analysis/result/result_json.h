@@ -6,7 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "analysis/result/result.h"
+#include "kbench/result.h"
 
 namespace kbench {
 

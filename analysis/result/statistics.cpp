@@ -1,6 +1,6 @@
 // Order statistics; see statistics.h. Samples are few (at most some thousands), so everything is computed from one
 // sort.
-#include "analysis/result/statistics.h"
+#include "kbench/statistics.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <limits>
 #include <numeric>
 
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "analysis/result/result_json.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

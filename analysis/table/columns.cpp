@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "analysis/table/columns_builders.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "models/base/format.h"
 #include "models/base/nearest.h"
 

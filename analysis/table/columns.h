@@ -12,8 +12,8 @@
 #include <variant>
 #include <vector>
 
-#include "analysis/result/result.h"
 #include "analysis/table/table.h"
+#include "kbench/result.h"
 
 namespace kbench {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "analysis/explain/breakdown.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

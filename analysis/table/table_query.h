@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/result/result.h"
 #include "analysis/table/columns.h"
+#include "kbench/result.h"
 
 namespace kbench {
 

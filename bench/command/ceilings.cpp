@@ -9,7 +9,7 @@
 #include "bench/measure/environment.h"
 #include "bench/measure/progress.h"
 #include "bench/profile/profiler.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 

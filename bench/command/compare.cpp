@@ -6,7 +6,7 @@
 #include "bench/command/command.h"
 #include "bench/command/compare_options.h"
 #include "bench/measure/result_files.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

@@ -10,7 +10,7 @@
 #include "bench/measure/environment.h"
 #include "bench/plan/device_support.h"
 #include "bench/profile/profiler.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

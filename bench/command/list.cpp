@@ -8,7 +8,7 @@
 #include "analysis/table/columns.h"
 #include "bench/command/command.h"
 #include "bench/command/options.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "models/ops/table.h"
 #include "models/registry.h"
 

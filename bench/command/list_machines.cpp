@@ -9,7 +9,7 @@
 #include "bench/command/command.h"
 #include "bench/command/machine_path.h"
 #include "bench/command/option_table.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "models/base/format.h"
 
 namespace kbench {

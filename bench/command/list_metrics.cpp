@@ -8,7 +8,7 @@
 #include "bench/command/option_table.h"
 #include "bench/device/device.h"
 #include "bench/profile/metric_sets.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 #ifdef KBENCH_HAVE_CUDA
 #include "bench/profile/cuda/cupti_host.h"
 #endif

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

@@ -8,7 +8,7 @@
 #include "bench/device/device.h"
 #include "bench/plan/device_support.h"
 #include "bench/plan/provider.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "models/ops/table.h"
 #include "models/problem.h"
 

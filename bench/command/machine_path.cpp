@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 

@@ -13,7 +13,7 @@
 #include "bench/measure/result_files.h"
 #include "bench/measure/stop_signal.h"
 #include "bench/micro/benchmarks.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "bench/command/option_values.h"
 #include "bench/micro/columns.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "models/registry.h"
 
 namespace kbench {

@@ -3,7 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 

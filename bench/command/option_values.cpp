@@ -10,7 +10,7 @@
 
 #include "bench/command/option_table.h"
 #include "bench/measure/sweep.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 

@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/result/axes.h"
 #include "bench/measure/ceilings.h"
 #include "bench/profile/counters.h"
-#include "models/base/precision.h"
+#include "kbench/axes.h"
+#include "kbench/precision.h"
 
 namespace kbench {
 

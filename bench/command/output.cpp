@@ -8,7 +8,7 @@
 #include <chrono>
 
 #include "bench/measure/point_store.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

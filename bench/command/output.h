@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <string>
 
-#include "analysis/result/result.h"
 #include "bench/device/device.h"
+#include "kbench/result.h"
 
 namespace kbench {
 

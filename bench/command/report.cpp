@@ -15,7 +15,7 @@
 #include "bench/command/machine_path.h"
 #include "bench/command/report_options.h"
 #include "bench/measure/result_files.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

@@ -21,7 +21,7 @@
 #include "bench/measure/measure.h"
 #include "bench/measure/point_store.h"
 #include "bench/measure/recorded_options.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

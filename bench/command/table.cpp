@@ -8,7 +8,7 @@
 #include "bench/command/command.h"
 #include "bench/command/table_options.h"
 #include "bench/measure/result_files.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "bench/device/device.h"
 #include "cpu/threads.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

@@ -1,7 +1,7 @@
 // What all devices share: the list of them, memory that frees itself, the time of a launch.
 #include "bench/device/device.h"
 
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 

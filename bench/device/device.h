@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/result/profile.h"
 #include "kbench/backend.h"
+#include "kbench/profile.h"
 
 namespace kbench {
 

@@ -19,7 +19,7 @@
 #include "bench/measure/environment.h"
 #include "bench/profile/condition_sampler.h"
 #include "cpu/probe/probe.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 #ifdef KBENCH_HAVE_CUDA
 #include "bench/measure/cuda/ceilings.h"
 #endif

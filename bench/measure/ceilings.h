@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/result/result.h"
 #include "bench/device/device.h"
 #include "bench/profile/machine_state.h"
+#include "kbench/result.h"
 
 namespace kbench {
 

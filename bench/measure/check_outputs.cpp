@@ -8,7 +8,7 @@
 #include "bench/measure/parts.h"
 #include "bench/measure/progress.h"
 #include "bench/plan/data/npy.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 

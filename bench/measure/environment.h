@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "analysis/result/result.h"
 #include "bench/device/device.h"
 #include "bench/profile/machine_state.h"
+#include "kbench/result.h"
 
 namespace kbench {
 

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "analysis/result/statistics.h"
+#include "kbench/statistics.h"
 #include "models/cost.h"
 #ifdef KBENCH_HAVE_CUDA
 #include "bench/measure/cuda/copies.h"

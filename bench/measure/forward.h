@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/result/result.h"
 #include "bench/device/device.h"
 #include "bench/plan/plan.h"
 #include "bench/profile/profiler.h"
+#include "kbench/result.h"
 
 namespace kbench {
 

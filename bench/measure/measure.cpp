@@ -3,7 +3,7 @@
 #include "bench/measure/measure.h"
 
 #include "bench/measure/parts.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 

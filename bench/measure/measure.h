@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "analysis/result/result.h"
 #include "bench/device/device.h"
 #include "bench/measure/forward.h"
 #include "bench/measure/point_options.h"
@@ -18,6 +17,7 @@
 #include "bench/plan/data/weights.h"
 #include "bench/plan/plan.h"
 #include "bench/profile/profiler.h"
+#include "kbench/result.h"
 
 namespace kbench {
 

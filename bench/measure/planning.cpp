@@ -8,7 +8,7 @@
 #include "analysis/result/point_name.h"
 #include "bench/measure/outputs.h"
 #include "bench/measure/progress.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "models/cost.h"
 
 namespace kbench {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "analysis/result/result.h"
 #include "bench/device/device.h"
 #include "bench/plan/fuse.h"
 #include "bench/plan/plan.h"
+#include "kbench/result.h"
 
 namespace kbench {
 

@@ -14,7 +14,7 @@
 #include "analysis/result/merge.h"
 #include "analysis/result/result_json.h"
 #include "bench/measure/result_files.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/result/result.h"
 #include "bench/measure/sweep.h"
+#include "kbench/result.h"
 
 namespace kbench {
 

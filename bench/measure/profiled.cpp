@@ -9,7 +9,7 @@
 #include "analysis/result/point_name.h"
 #include "bench/measure/parts.h"
 #include "bench/measure/progress.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <string>
 
-#include "analysis/result/result.h"
+#include "kbench/result.h"
 
 namespace kbench {
 

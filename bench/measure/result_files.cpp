@@ -11,7 +11,7 @@
 #include "analysis/report/writers.h"
 #include "analysis/result/merge.h"
 #include "analysis/result/result_json.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

@@ -23,10 +23,6 @@ std::vector<std::filesystem::path> point_files(const std::filesystem::path& fold
 /// all directories in it, by name. Throws UsageError when there is none.
 std::vector<ResultFile> read_results(const std::string& name);
 
-/// The same as one result, joined where they are several (merge_results); its path is then the result.json that
-/// `kbench merge` would write there. Throws UsageError.
-ResultFile read_result(const std::string& name);
-
 /// result.json, steps.csv and, where kernels were recorded, kernels.csv in `directory`, each by rename.
 void write_result_files(const std::filesystem::path& directory, const Result& result);
 

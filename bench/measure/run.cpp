@@ -16,7 +16,7 @@
 #include "bench/measure/result_files.h"
 #include "bench/measure/stop_signal.h"
 #include "bench/plan/device_support.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "analysis/result/result.h"
 #include "bench/device/device.h"
 #include "bench/measure/point_options.h"
 #include "bench/measure/point_store.h"
@@ -16,6 +15,7 @@
 #include "bench/plan/data/inputs.h"
 #include "bench/plan/fuse.h"
 #include "bench/profile/profiler.h"
+#include "kbench/result.h"
 #include "models/registry.h"
 
 namespace kbench {

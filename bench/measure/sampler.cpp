@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "analysis/result/statistics.h"
+#include "kbench/statistics.h"
 
 namespace kbench {
 

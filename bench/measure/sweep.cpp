@@ -8,7 +8,7 @@
 #include <optional>
 #include <set>
 
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/result/axes.h"
+#include "kbench/axes.h"
 
 namespace kbench {
 

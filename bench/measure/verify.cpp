@@ -14,7 +14,7 @@
 #include "bench/plan/data/convert.h"
 #include "bench/plan/data/random.h"
 #include "cpu/reference/reference.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "analysis/result/result.h"
 #include "bench/device/device.h"
 #include "bench/plan/fuse.h"
+#include "kbench/result.h"
 
 namespace kbench {
 

@@ -10,7 +10,7 @@
 #include "bench/measure/stop_signal.h"
 #include "bench/micro/columns.h"
 #include "bench/micro/reporters.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "models/ops/table.h"
 #include "models/registry.h"
 

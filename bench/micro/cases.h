@@ -10,7 +10,7 @@
 
 #include "bench/plan/fuse.h"
 #include "bench/plan/provider.h"
-#include "models/base/precision.h"
+#include "kbench/precision.h"
 #include "models/problem.h"
 
 namespace kbench {

@@ -14,7 +14,7 @@
 #include "bench/plan/device_support.h"
 #include "bench/profile/condition_sampler.h"
 #include "bench/profile/machine_state.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "models/cost.h"
 
 namespace kbench {

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "analysis/machine/ceilings.h"
-#include "analysis/result/result.h"
 #include "bench/measure/measure.h"
 #include "bench/measure/progress.h"
 #include "bench/micro/cases.h"
 #include "bench/plan/data/weights.h"
+#include "kbench/result.h"
 
 namespace kbench {
 

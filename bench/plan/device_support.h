@@ -6,7 +6,7 @@
 #include <string>
 
 #include "bench/device/device.h"
-#include "models/base/precision.h"
+#include "kbench/precision.h"
 
 namespace kbench {
 

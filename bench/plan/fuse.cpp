@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "models/ops/table.h"
 
 namespace kbench {

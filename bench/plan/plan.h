@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "analysis/result/result.h"
 #include "bench/device/device.h"
 #include "bench/plan/arena.h"
 #include "bench/plan/data/weights.h"
 #include "bench/plan/fuse.h"
+#include "kbench/result.h"
 
 namespace kbench {
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 

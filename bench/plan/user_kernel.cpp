@@ -6,8 +6,8 @@
 #include <stdexcept>
 
 #include "cpu/reference/reference.h"
+#include "kbench/error.h"
 #include "kbench/kernel.h"
-#include "models/base/error.h"
 #include "models/ops/table.h"
 
 namespace kbench {

@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "analysis/result/profile.h"
 #include "bench/profile/machine_state.h"
+#include "kbench/profile.h"
 
 namespace kbench {
 

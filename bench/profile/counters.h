@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/result/profile.h"
 #include "bench/profile/metric_sets.h"
+#include "kbench/profile.h"
 
 namespace kbench {
 

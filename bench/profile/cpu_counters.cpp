@@ -8,7 +8,7 @@
 #include <optional>
 #include <string_view>
 
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/result/profile.h"
+#include "kbench/profile.h"
 
 namespace kbench {
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "models/base/nearest.h"
 
 namespace kbench {

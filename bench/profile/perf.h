@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/result/quantity.h"
+#include "kbench/quantity.h"
 
 namespace kbench {
 

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/result/quantity.h"
 #include "bench/profile/perf.h"
+#include "kbench/quantity.h"
 
 namespace kbench::perf_events {
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/result/quantity.h"
 #include "bench/profile/perf.h"
+#include "kbench/quantity.h"
 
 namespace kbench {
 

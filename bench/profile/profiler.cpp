@@ -9,7 +9,7 @@
 #include "bench/profile/cpu_counters.h"
 #include "bench/profile/cpu_state.h"
 #include "bench/profile/perf.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 #ifdef KBENCH_HAVE_CUDA
 #include "bench/profile/cuda/cuda_profiler.h"
 #include "bench/profile/cuda/nvtx.h"

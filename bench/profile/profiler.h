@@ -14,10 +14,10 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/result/profile.h"
 #include "bench/device/device.h"
 #include "bench/profile/counters.h"
 #include "bench/profile/machine_state.h"
+#include "kbench/profile.h"
 
 namespace kbench {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "models/base/precision.h"
+#include "kbench/precision.h"
 
 namespace kbench::cpu {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "models/base/precision.h"
+#include "kbench/precision.h"
 #include "models/ops/scale_mask.h"
 #include "models/ops/softmax.h"
 

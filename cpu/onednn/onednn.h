@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "models/base/precision.h"
+#include "kbench/precision.h"
 #include "models/ops/attention.h"
 #include "models/ops/gemm.h"
 #include "models/ops/layernorm.h"

@@ -5,7 +5,7 @@
 #include <oneapi/dnnl/dnnl_debug.h>
 
 #include "cpu/onednn/onednn.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench::cpu::onednn {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/base/precision.h"
+#include "kbench/precision.h"
 
 namespace kbench::cpu::onednn {
 

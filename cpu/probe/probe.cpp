@@ -14,11 +14,11 @@
 #include <string>
 
 #include "analysis/machine/ceilings.h"
-#include "analysis/result/statistics.h"
 #include "cpu/probe/chains.h"
 #include "cpu/probe/on_threads.h"
 #include "cpu/probe/streams.h"
 #include "cpu/threads.h"
+#include "kbench/statistics.h"
 
 namespace kbench::cpu {
 namespace {

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/base/precision.h"
+#include "kbench/precision.h"
 
 namespace kbench {
 

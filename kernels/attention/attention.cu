@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "kbench/error.h"
 #include "kernels/attention/kernel.h"
-#include "models/base/error.h"
 
 namespace kbench::cuda {
 namespace {

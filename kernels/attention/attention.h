@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "models/base/precision.h"
+#include "kbench/precision.h"
 
 namespace kbench::cuda {
 

@@ -1,10 +1,10 @@
 // GEMM through cuBLAS, which chooses the algorithm itself.
 #include <cublas_v2.h>
 
+#include "kbench/error.h"
 #include "kernels/check.h"
 #include "kernels/gemm/cublaslt.h"
 #include "kernels/gemm/gemm_types.h"
-#include "models/base/error.h"
 
 namespace kbench::cuda {
 

@@ -5,10 +5,10 @@
 
 #include <numeric>
 
+#include "kbench/error.h"
 #include "kernels/check.h"
 #include "kernels/gemm/gemm_types.h"
 #include "kernels/gemm/tune.h"
-#include "models/base/error.h"
 
 namespace kbench::cuda {
 namespace {

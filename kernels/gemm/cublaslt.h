@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "kbench/precision.h"
 #include "kernels/gemm/problem.h"
-#include "models/base/precision.h"
 
 namespace kbench::cuda {
 

@@ -6,8 +6,8 @@
 #include <map>
 #include <mutex>
 
+#include "kbench/error.h"
 #include "kernels/check.h"
-#include "models/base/error.h"
 
 namespace kbench::cuda {
 namespace {

@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "kbench/precision.h"
 #include "kernels/gemm/cublaslt.h"
-#include "models/base/precision.h"
 
 namespace kbench::cuda {
 

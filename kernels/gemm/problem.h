@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "models/base/precision.h"
+#include "kbench/precision.h"
 
 namespace kbench::cuda {
 

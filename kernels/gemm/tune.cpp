@@ -9,10 +9,10 @@
 #include <limits>
 #include <memory>
 
+#include "kbench/error.h"
 #include "kernels/check.h"
 #include "kernels/gemm/gemm_types.h"
 #include "kernels/gemm/operands.h"
-#include "models/base/error.h"
 
 namespace kbench::cuda {
 namespace {

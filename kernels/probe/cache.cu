@@ -1,10 +1,10 @@
 // Every load is a volatile instruction of its own, so that none is dropped or kept from one pass to the next.
 #include <string>
 
+#include "kbench/error.h"
 #include "kernels/check.h"
 #include "kernels/probe/cache.h"
 #include "kernels/probe/device.cuh"
-#include "models/base/error.h"
 
 namespace kbench::cuda::probe {
 namespace {

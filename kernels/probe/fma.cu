@@ -4,11 +4,11 @@
 #include <string>
 #include <type_traits>
 
+#include "kbench/error.h"
 #include "kernels/check.h"
 #include "kernels/probe/device.cuh"
 #include "kernels/probe/fma.h"
 #include "kernels/probe/values.h"
-#include "models/base/error.h"
 
 namespace kbench::cuda::probe {
 namespace {

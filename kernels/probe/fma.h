@@ -3,8 +3,8 @@
 
 #include <cuda_runtime.h>
 
+#include "kbench/precision.h"
 #include "kernels/probe/span.h"
-#include "models/base/precision.h"
 
 namespace kbench::cuda::probe {
 

@@ -1,11 +1,11 @@
 // Blocks take chunks of the buffers in turn; each thread has `loads` accesses of 16 bytes in flight.
 #include <string>
 
+#include "kbench/error.h"
 #include "kernels/check.h"
 #include "kernels/probe/device.cuh"
 #include "kernels/probe/memory.h"
 #include "kernels/probe/values.h"
-#include "models/base/error.h"
 
 namespace kbench::cuda::probe {
 namespace {

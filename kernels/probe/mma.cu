@@ -6,11 +6,11 @@
 #include <string>
 #include <type_traits>
 
+#include "kbench/error.h"
 #include "kernels/check.h"
 #include "kernels/probe/device.cuh"
 #include "kernels/probe/mma.h"
 #include "kernels/probe/values.h"
-#include "models/base/error.h"
 
 namespace kbench::cuda::probe {
 namespace {

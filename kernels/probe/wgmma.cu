@@ -5,11 +5,11 @@
 
 #include <string>
 
+#include "kbench/error.h"
 #include "kernels/check.h"
 #include "kernels/probe/device.cuh"
 #include "kernels/probe/values.h"
 #include "kernels/probe/wgmma.h"
-#include "models/base/error.h"
 
 namespace kbench::cuda::probe {
 namespace {

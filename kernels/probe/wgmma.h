@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
+#include "kbench/precision.h"
 #include "kernels/probe/span.h"
-#include "models/base/precision.h"
 
 namespace kbench::cuda::probe {
 

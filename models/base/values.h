@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 

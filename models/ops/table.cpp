@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "models/ops/list.h"
 
 namespace kbench {

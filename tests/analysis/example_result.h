@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/result/result.h"
+#include "kbench/result.h"
 
 namespace kbench::example {
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 

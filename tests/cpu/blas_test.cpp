@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "tests/cpu/matrix.h"
 
 namespace kbench::cpu {

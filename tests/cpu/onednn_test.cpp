@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <omp.h>
 
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "tests/cpu/matrix.h"
 
 namespace kbench::cpu {

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "bench/profile/metric_sets.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

@@ -16,8 +16,8 @@
 #include <tuple>
 #include <vector>
 
+#include "kbench/error.h"
 #include "kernels/check.h"
-#include "models/base/error.h"
 
 namespace kbench::cuda {
 namespace {

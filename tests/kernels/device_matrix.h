@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cpu/reference/reference.h"
-#include "models/base/precision.h"
+#include "kbench/precision.h"
 
 namespace kbench::test {
 

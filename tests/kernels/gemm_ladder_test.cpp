@@ -7,10 +7,10 @@
 #include <tuple>
 #include <vector>
 
-#include "analysis/result/statistics.h"
+#include "kbench/error.h"
+#include "kbench/statistics.h"
 #include "kernels/check.h"
 #include "kernels/gemm/ladder/ladder.h"
-#include "models/base/error.h"
 #include "tests/kernels/device_matrix.h"
 
 namespace kbench::test {

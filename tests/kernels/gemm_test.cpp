@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "kbench/error.h"
 #include "kernels/check.h"
 #include "kernels/gemm/cublaslt.h"
-#include "models/base/error.h"
 #include "tests/kernels/device_matrix.h"
 
 namespace kbench::test {

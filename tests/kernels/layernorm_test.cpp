@@ -1,6 +1,6 @@
 // Layer norm and what is fused in front of it, against the reference.
 #include "kernels/layernorm.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "tests/kernels/device_matrix.h"
 
 namespace kbench::test {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "kbench/error.h"
 #include "kernels/check.h"
-#include "models/base/error.h"
 #include "tests/kernels/device_matrix.h"
 
 namespace kbench::test {

@@ -3,8 +3,8 @@
 #include <limits>
 #include <tuple>
 
+#include "kbench/error.h"
 #include "kernels/softmax.h"
-#include "models/base/error.h"
 #include "tests/kernels/device_matrix.h"
 
 namespace kbench::test {

@@ -1,10 +1,10 @@
 // The choice among GEMM candidates: the fastest correct one, never a wrong one.
 #include <cmath>
 
+#include "kbench/error.h"
 #include "kernels/check.h"
 #include "kernels/gemm/operands.h"
 #include "kernels/gemm/tune.h"
-#include "models/base/error.h"
 #include "tests/kernels/device_matrix.h"
 
 namespace kbench::test {

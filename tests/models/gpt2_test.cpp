@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "models/registry.h"
 
 namespace kbench {

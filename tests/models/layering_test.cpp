@@ -255,7 +255,7 @@ TEST(LayeringScanner, FindsAModelBehindOtherHeaders) {
         {"bench/profile/direct.h", "#include \"models/cost.h\"\n#include \"bench/plan/step.h\""},
         {"bench/profile/far.h", "#include <vector>\n#include \"analysis/result/near.h\""},
         {"analysis/result/near.h", "#include \"bench/profile/far.h\"\n#include \"models/model.h\""},
-        {"bench/profile/right.h", "#include \"models/base/error.h\"\n#include \"bench/device/device.h\""},
+        {"bench/profile/right.h", "#include \"kbench/error.h\"\n#include \"bench/device/device.h\""},
         {"bench/device/device.h", "#include <cuda_runtime.h>"},
     };
     const auto read = [&](const std::string& path) {

@@ -6,7 +6,7 @@
 
 #include <set>
 
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "models/cost.h"
 #include "models/gpt2.h"
 #include "models/registry.h"

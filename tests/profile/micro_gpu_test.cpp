@@ -13,7 +13,7 @@
 #include "bench/micro/session.h"
 #include "bench/plan/data/random.h"
 #include "bench/plan/providers/cuda/cudnn_library.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

@@ -9,13 +9,13 @@
 
 #include "analysis/explain/executed.h"
 #include "analysis/machine/kernel_occupancy.h"
-#include "analysis/result/statistics.h"
 #include "bench/measure/forward.h"
 #include "bench/plan/data/tokens.h"
 #include "bench/plan/device_support.h"
 #include "bench/plan/fuse.h"
 #include "bench/plan/plan.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
+#include "kbench/statistics.h"
 #include "models/registry.h"
 #include "tests/bench/temporary_directory.h"
 

@@ -9,16 +9,16 @@
 #include <vector>
 
 #include "analysis/explain/explain.h"
-#include "analysis/result/statistics.h"
 #include "bench/device/device.h"
 #include "bench/measure/ceilings.h"
 #include "bench/measure/sampler.h"
 #include "bench/profile/condition_sampler.h"
 #include "bench/profile/profiler.h"
+#include "kbench/error.h"
+#include "kbench/statistics.h"
 #include "kernels/probe/fma.h"
 #include "kernels/probe/latency.h"
 #include "kernels/probe/memory.h"
-#include "models/base/error.h"
 #include "tests/profile/known_kernels.h"
 
 namespace kbench {

@@ -8,7 +8,7 @@
 
 #include "bench/profile/condition_sampler.h"
 #include "bench/profile/profiler.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

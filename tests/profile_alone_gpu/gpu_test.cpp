@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "bench/profile/profiler.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "tests/profile/known_kernels.h"
 
 namespace kbench {

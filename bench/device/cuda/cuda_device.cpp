@@ -7,8 +7,8 @@
 
 #include "bench/device/cuda/capture.h"
 #include "bench/device/device.h"
+#include "kbench/error.h"
 #include "kernels/check.h"
-#include "models/base/error.h"
 
 namespace kbench {
 namespace {

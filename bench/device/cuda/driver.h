@@ -6,8 +6,8 @@
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
+#include "kbench/error.h"
 #include "kernels/check.h"
-#include "models/base/error.h"
 
 namespace kbench::cuda {
 

@@ -9,10 +9,10 @@
 #include <thread>
 
 #include "analysis/machine/ceilings.h"
-#include "analysis/result/statistics.h"
 #include "bench/measure/cuda/probes.h"
+#include "kbench/error.h"
+#include "kbench/statistics.h"
 #include "kernels/spin.h"
-#include "models/base/error.h"
 
 namespace kbench::cuda {
 namespace {

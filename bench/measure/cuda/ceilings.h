@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/result/result.h"
 #include "bench/device/device.h"
+#include "kbench/result.h"
 
 namespace kbench::cuda {
 

@@ -8,13 +8,13 @@
 #include <memory>
 #include <stdexcept>
 
+#include "kbench/error.h"
 #include "kernels/probe/cache.h"
 #include "kernels/probe/fma.h"
 #include "kernels/probe/latency.h"
 #include "kernels/probe/memory.h"
 #include "kernels/probe/mma.h"
 #include "kernels/probe/wgmma.h"
-#include "models/base/error.h"
 
 namespace kbench::cuda {
 namespace {

@@ -10,7 +10,7 @@
 #include "bench/plan/data/npy.h"
 #include "bench/plan/data/random.h"
 #include "bench/plan/data/tokens.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

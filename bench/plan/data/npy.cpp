@@ -19,7 +19,7 @@
 #include <string_view>
 
 #include "bench/plan/data/convert.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "models/base/precision.h"
+#include "kbench/precision.h"
 
 namespace kbench {
 

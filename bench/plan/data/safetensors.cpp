@@ -18,7 +18,7 @@
 #include <utility>
 
 #include "bench/plan/data/convert.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

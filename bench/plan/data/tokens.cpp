@@ -13,7 +13,7 @@
 
 #include "bench/plan/data/npy.h"
 #include "bench/plan/data/random.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

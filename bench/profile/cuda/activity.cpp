@@ -17,8 +17,8 @@
 
 #include "analysis/machine/kernel_name.h"
 #include "bench/profile/cuda/cupti_check.h"
+#include "kbench/error.h"
 #include "kernels/check.h"
-#include "models/base/error.h"
 
 namespace kbench::cuda {
 namespace {

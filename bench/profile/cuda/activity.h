@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "analysis/result/profile.h"
+#include "kbench/profile.h"
 
 namespace kbench::cuda {
 

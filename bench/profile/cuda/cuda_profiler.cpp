@@ -10,8 +10,8 @@
 #include "bench/profile/cuda/range_profiler.h"
 #include "bench/profile/cuda/record_kernels.h"
 #include "bench/profile/nvml.h"
+#include "kbench/error.h"
 #include "kernels/spin.h"
-#include "models/base/error.h"
 
 namespace kbench::cuda {
 namespace {

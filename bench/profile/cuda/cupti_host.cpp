@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "models/base/nearest.h"
 
 namespace kbench::cuda {

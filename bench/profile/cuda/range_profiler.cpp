@@ -15,8 +15,8 @@
 
 #include "bench/device/cuda/driver.h"
 #include "bench/profile/cuda/cupti_check.h"
+#include "kbench/error.h"
 #include "kernels/check.h"
-#include "models/base/error.h"
 
 namespace kbench::cuda {
 namespace {

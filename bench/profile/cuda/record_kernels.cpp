@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/result/statistics.h"
 #include "bench/profile/cuda/activity.h"
+#include "kbench/error.h"
+#include "kbench/statistics.h"
 #include "kernels/spin.h"
-#include "models/base/error.h"
 
 namespace kbench::cuda {
 namespace {

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "kbench/error.h"
 #include "kernels/check.h"
 #include "kernels/gemm/gemm_types.h"
 #include "kernels/gemm/ladder/kernel.h"
-#include "models/base/error.h"
 
 namespace kbench::cuda {
 namespace {

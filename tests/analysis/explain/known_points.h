@@ -11,7 +11,7 @@
 
 #include "analysis/explain/verdict.h"
 #include "analysis/machine/ceilings.h"
-#include "analysis/result/result.h"
+#include "kbench/result.h"
 
 namespace kbench::known {
 

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "analysis/machine/ceilings.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "tests/bench/refusal.h"
 
 namespace kbench {

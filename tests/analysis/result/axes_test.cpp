@@ -1,6 +1,6 @@
 // One row of the table of axes gives identity, titles, matching, merging, columns and fields; and a point that does not
 // have an axis is written, read, compared and shown without a word of it.
-#include "analysis/result/axes.h"
+#include "kbench/axes.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@
 #include "analysis/result/point_name.h"
 #include "analysis/result/result_json.h"
 #include "analysis/table/table_query.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "tests/analysis/example_result.h"
 
 namespace kbench {

@@ -7,7 +7,7 @@
 
 #include <functional>
 
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "tests/analysis/example_result.h"
 
 namespace kbench {

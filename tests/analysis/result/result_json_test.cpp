@@ -17,7 +17,7 @@
 #include <regex>
 #include <set>
 
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "tests/analysis/example_result.h"
 #include "tests/analysis/golden.h"
 

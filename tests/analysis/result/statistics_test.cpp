@@ -1,5 +1,5 @@
 // The median's interval must hold what it promises; the known ranks are from tables of the sign test.
-#include "analysis/result/statistics.h"
+#include "kbench/statistics.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <numeric>
 #include <random>
 
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

@@ -10,7 +10,7 @@
 #include "analysis/explain/point_roofs.h"
 #include "analysis/explain/verdict.h"
 #include "analysis/table/table_query.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "tests/analysis/example_result.h"
 
 namespace kbench {

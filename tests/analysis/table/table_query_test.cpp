@@ -10,7 +10,7 @@
 
 #include "analysis/explain/breakdown.h"
 #include "analysis/report/writers.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "tests/analysis/example_result.h"
 #include "tests/analysis/golden.h"
 

@@ -11,7 +11,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "analysis/result/result.h"
+#include "kbench/result.h"
 #include "tests/bench/temporary_directory.h"
 
 namespace kbench {

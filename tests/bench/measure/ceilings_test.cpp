@@ -13,7 +13,7 @@
 #include "analysis/machine/ceilings.h"
 #include "analysis/result/result_json.h"
 #include "bench/command/ceilings_options.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "tests/bench/refusal.h"
 #include "tests/bench/temporary_directory.h"
 

@@ -8,7 +8,7 @@
 
 #include "bench/measure/planning.h"
 #include "bench/plan/data/tokens.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "tests/bench/small_run.h"
 
 namespace kbench {

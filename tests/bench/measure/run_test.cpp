@@ -19,7 +19,7 @@
 #include "bench/plan/device_support.h"
 #include "bench/plan/plan.h"
 #include "cpu/reference/reference.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "tests/bench/small_run.h"
 #include "tests/bench/temporary_directory.h"
 

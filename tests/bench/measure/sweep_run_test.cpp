@@ -11,7 +11,7 @@
 #include "bench/measure/planning.h"
 #include "bench/measure/recorded_options.h"
 #include "bench/measure/result_files.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "tests/bench/refusal.h"
 #include "tests/bench/small_run.h"
 #include "tests/bench/temporary_directory.h"

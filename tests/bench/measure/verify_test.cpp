@@ -10,7 +10,7 @@
 
 #include "bench/measure/device_rows.h"
 #include "bench/plan/provider.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "tests/bench/small_run.h"
 #include "tests/bench/temporary_directory.h"
 

@@ -13,7 +13,7 @@
 #include "bench/micro/columns.h"
 #include "bench/micro/reporters.h"
 #include "bench/plan/user_kernel.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "tests/analysis/golden.h"
 #include "tests/bench/refusal.h"
 

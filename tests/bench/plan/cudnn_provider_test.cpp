@@ -10,7 +10,7 @@
 #include "bench/plan/fuse.h"
 #include "bench/plan/provider.h"
 #include "bench/plan/providers/cuda/cudnn_library.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "models/gpt2.h"
 
 namespace kbench {

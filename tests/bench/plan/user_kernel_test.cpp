@@ -17,7 +17,7 @@
 #include "bench/device/device.h"
 #include "bench/measure/verify.h"
 #include "bench/plan/fuse.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "models/gpt2.h"
 #include "tests/bench/temporary_directory.h"
 

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

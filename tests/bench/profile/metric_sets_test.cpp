@@ -10,7 +10,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "models/base/error.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "bench/plan/provider.h"
 #include "bench/plan/providers/cuda/cudnn_library.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "models/base/format.h"
 #include "models/ops/list.h"
 

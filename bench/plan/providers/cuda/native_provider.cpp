@@ -3,12 +3,12 @@
 
 #include "bench/plan/provider.h"
 #include "bench/plan/providers/cuda/ladder_provider.h"
+#include "kbench/error.h"
 #include "kernels/attention/attention.h"
 #include "kernels/elementwise.h"
 #include "kernels/embedding.h"
 #include "kernels/layernorm.h"
 #include "kernels/softmax.h"
-#include "models/base/error.h"
 #include "models/ops/list.h"
 
 namespace kbench {

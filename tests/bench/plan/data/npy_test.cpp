@@ -8,7 +8,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "tests/bench/temporary_directory.h"
 
 namespace kbench {

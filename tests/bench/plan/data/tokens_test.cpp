@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "bench/plan/data/npy.h"
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "tests/bench/temporary_directory.h"
 
 namespace kbench {

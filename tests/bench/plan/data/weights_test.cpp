@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "models/base/error.h"
+#include "kbench/error.h"
 #include "tests/bench/temporary_directory.h"
 
 namespace kbench {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/result/quantity.h"
+#include "kbench/quantity.h"
 
 namespace kbench {
 

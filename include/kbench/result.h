@@ -1,5 +1,6 @@
 // What one run wrote: the types behind result.json. Everything a report may need, nothing that needs a device.
-// JSON: result_json.h; schema: result.schema.json; both follow this file field by field, with the same names.
+// JSON: analysis/result/result_json.h; schema: result.schema.json; both follow this file field by field, with the same
+// names.
 #pragma once
 
 #include <array>
@@ -9,13 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "analysis/result/axes.h"
-#include "analysis/result/profile.h"
-#include "analysis/result/quantity.h"
-#include "analysis/result/statistics.h"
-#include "models/base/precision.h"
-#include "models/cost.h"
-#include "models/model.h"
+#include "kbench/axes.h"
+#include "kbench/cost.h"
+#include "kbench/op.h"
+#include "kbench/precision.h"
+#include "kbench/profile.h"
+#include "kbench/quantity.h"
+#include "kbench/statistics.h"
 
 namespace kbench {
 
@@ -186,5 +187,9 @@ struct ResultFile {
     std::string path;
     Result result;
 };
+
+/// The result called `name`: a result.json of this or an older schema, or a directory with one; of a directory with
+/// several, their points joined as `kbench merge` would. Throws UsageError (error.h), one line.
+ResultFile read_result(const std::string& name);
 
 }  // namespace kbench
