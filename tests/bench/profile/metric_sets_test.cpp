@@ -117,7 +117,7 @@ TEST(MetricSets, ChipsOfOneFamilyShareAFile) {
 
 TEST(MetricFiles, EveryFileIsEmbeddedAsItIs) {
     std::size_t files = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(std::string(KBENCH_SOURCE_DIR) + "/bench/metrics")) {
+    for (const auto& entry : std::filesystem::directory_iterator(std::string(KBENCH_SOURCE_DIR) + "/bench/profile/metrics")) {
         ++files;
         std::stringstream text;
         text << std::ifstream(entry.path()).rdbuf();
