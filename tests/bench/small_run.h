@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "bench/measure/run.h"
+#include "models/gpt2.h"
 
 namespace kbench {
 
@@ -25,7 +26,8 @@ inline Backend& cpu() {
 
 inline RunOptions small_run(const std::filesystem::path& out) {
     RunOptions options;
-    options.config = small_config();
+    options.model = gpt2_spec(small_config());
+    options.attention = "fused";
     options.seqs = {33};
     options.batches = {2};
     options.out = out;
