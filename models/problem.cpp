@@ -22,6 +22,14 @@ std::pair<std::int64_t, std::int64_t> matrix_behind(const Op& head, Direction di
     return {spec.rows, spec.columns};
 }
 
+/// Whether ops for all of `kinds` can be made around a head that runs in `direction`.
+bool can_stand(const std::vector<std::string_view>& kinds, Direction direction) {
+    return std::ranges::all_of(kinds, [&](std::string_view name) {
+        const OpKind* kind = find_op_kind(name);
+        return kind != nullptr && kind->on != nullptr && kind->has(direction);
+    });
+}
+
 /// `head` with what stands around it in `fusion`.
 Step fused(const Op& head, const Fusion& fusion, Direction direction) {
     Step step{{}, fusion.before.size(), direction};
@@ -129,7 +137,7 @@ Step parse_problem(std::string_view op, std::string_view shape, Direction direct
         for (const Fusion& fusion : fusions) {
             std::vector<std::string_view> words = fusion.before;
             words.insert(words.end(), fusion.after.begin(), fusion.after.end());
-            if (words == text.suffixes()) return fused(head, fusion, direction);
+            if (words == text.suffixes() && can_stand(words, direction)) return fused(head, fusion, direction);
         }
     } catch (const ShapeText::Wrong&) {
     }

@@ -38,9 +38,11 @@ std::vector<Element> choose_elements(const Step& step, const Operand& out, std::
             for (std::int64_t c = 0; c < out.columns; ++c) elements.push_back({r, c});
         return elements;
     }
-    const std::int64_t groups_in_row = out.columns / cost.group;
+    // A row may be narrower than the group of its op, or end within one.
+    const std::int64_t group = std::clamp<std::int64_t>(cost.group, 1, out.columns);
+    const std::int64_t groups_in_row = (out.columns + group - 1) / group;
     const std::size_t wanted =
-        (sampled_elements + static_cast<std::size_t>(cost.group) - 1) / static_cast<std::size_t>(cost.group);
+        (sampled_elements + static_cast<std::size_t>(group) - 1) / static_cast<std::size_t>(group);
     std::mt19937_64 random(seed);
     std::uniform_int_distribution<std::int64_t> any(0, out.rows * groups_in_row - 1);
     // The corners first: tiles at the edges are where kernels go wrong.
@@ -48,8 +50,9 @@ std::vector<Element> choose_elements(const Step& step, const Operand& out, std::
     while (groups.size() < std::min<std::size_t>(wanted + 4, static_cast<std::size_t>(out.rows * groups_in_row)))
         groups.insert(any(random));
     for (const std::int64_t g : groups)
-        for (std::int64_t c = 0; c < cost.group; ++c)
-            elements.push_back({g / groups_in_row, g % groups_in_row * cost.group + c});
+        for (std::int64_t c = g % groups_in_row * group; c < std::min((g % groups_in_row + 1) * group, out.columns);
+             ++c)
+            elements.push_back({g / groups_in_row, c});
     return elements;
 }
 

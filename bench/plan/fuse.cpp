@@ -57,19 +57,20 @@ class Matcher {
         for (std::size_t i = 0; i < count; ++i) {
             const OpNode& node = model_.ops[first + i];
             if (name(node.op) != pattern.kinds[i]) return std::nullopt;
-            if (i > 0 && !continues(model_.ops[first + i - 1], node, i <= pattern.head)) return std::nullopt;
+            if (i > 0 && !continues(model_.ops[first + i - 1], node, i == pattern.head)) return std::nullopt;
         }
         return build(pattern, first);
     }
 
   private:
-    /// `next` consumes what `node` makes, in the same direction; only what is made in front of the head may have other
-    /// readers, for whom the step leaves it behind.
-    bool continues(const OpNode& node, const OpNode& next, bool in_front) const {
+    /// `next` takes what `node` makes in its first place and nowhere else, in the same direction; only what the head
+    /// itself takes may have other readers, for whom the step leaves it behind.
+    bool continues(const OpNode& node, const OpNode& next, bool is_head) const {
         if (node.direction != next.direction || node.outputs.size() != 1) return false;
         const TensorId out = node.outputs[0];
-        const bool consumes = std::ranges::find(next.inputs, out) != next.inputs.end();
-        return consumes && (readers_[out] == 1 || in_front);
+        const bool consumes =
+            !next.inputs.empty() && next.inputs.front() == out && std::ranges::count(next.inputs, out) == 1;
+        return consumes && (readers_[out] == 1 || is_head);
     }
 
     StepOfModel build(const Pattern& pattern, std::size_t first) const {
@@ -83,15 +84,8 @@ class Matcher {
             const OpNode& node = model_.ops[first + i];
             made.ops.push_back(first + i);
             made.step.ops.push_back(node.op);
-            // What is read and not made within the step; the first place of the op's operands is what it carries on.
-            std::optional<TensorId> carried;
-            if (i > 0) carried = model_.ops[first + i - 1].outputs[0];
-            for (const TensorId id : node.inputs) {
-                if (carried == id)
-                    carried.reset();
-                else
-                    made.tensors.push_back(id);
-            }
+            // What is read and not made within the step: an op behind another has that one's result in its first place.
+            made.tensors.insert(made.tensors.end(), node.inputs.begin() + (i > 0 ? 1 : 0), node.inputs.end());
             const bool last = i + 1 == count;
             if (!last && readers_[node.outputs[0]] > 1) {
                 made.step.kept.push_back(i);

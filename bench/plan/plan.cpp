@@ -64,9 +64,13 @@ Layout lay_out(const Model& model, Precision precision, const std::vector<Assign
             if (list[i].use == OperandUse::in_place) {
                 const TensorId out = model.ops[step.ops.back()].outputs[0];
                 layout.places[out].same_as = layout.places[id].same_as;
+                if (!layout.places[out].used) layout.places[out].operand = list[i];  // for who reads it as a result
             }
         }
     }
+    // Inputs serve the next forward, too, and outputs are read when all is done.
+    for (const TensorId id : model.inputs) first[id] = 0, last[id] = steps.size();
+    for (const TensorId id : model.outputs) last[id] = steps.size();
     // What the last op adds (a residual) may be overwritten by the sum where nobody reads it afterwards: no copy, and
     // less memory.
     for (std::size_t s = 0; s < steps.size(); ++s) {
@@ -74,8 +78,6 @@ Layout lay_out(const Model& model, Precision precision, const std::vector<Assign
         if (added && last[*added] == s && !layout.places[*added].resident)
             layout.places[steps[s].tensors.back()].same_as = layout.places[*added].same_as;
     }
-    for (const TensorId id : model.inputs) first[id] = 0, last[id] = steps.size();
-    for (const TensorId id : model.outputs) last[id] = steps.size();
     // What is made in place lives as long as the longer of the two.
     for (TensorId id = 0; id < model.tensors.size(); ++id) {
         const TensorId root = layout.places[id].same_as;
@@ -155,9 +157,9 @@ Plan::Plan(const Model& model, Precision precision, std::vector<AssignedStep> as
 }
 
 void* Plan::address(TensorId id) const {
-    const TensorPlace& place = layout_.places[id];
-    if (place.resident) return weights_[id].data();
-    return arena_.data() + layout_.places[place.same_as].offset;
+    const TensorId root = layout_.places[id].same_as;
+    const TensorPlace& place = layout_.places[root];
+    return place.resident ? weights_[root].data() : arena_.data() + place.offset;
 }
 
 void Plan::allocate(Device& device, WeightSource& source) {

@@ -10,6 +10,7 @@
 #include "bench/device/device.h"
 #include "bench/measure/run.h"
 #include "bench/profile/profiler.h"
+#include "models/gpt2.h"
 
 namespace kbench {
 
@@ -32,7 +33,7 @@ inline Profiler& cpu_profiler() {
 
 inline RunOptions small_run(const std::filesystem::path& out) {
     RunOptions options;
-    options.config = small_config();
+    options.model = gpt2_spec(small_config());
     options.values["seq"] = {33};
     options.values["batch"] = {2};
     options.out = out;

@@ -5,10 +5,13 @@
 
 #include <numeric>
 
-#include "models/registry.h"
+#include "models/gpt2.h"
+#include "models/ops/list.h"
 
 namespace kbench {
 namespace {
+
+double flops(const Op& op) { return op.work(Direction::fwd).flops; }
 
 std::size_t index(Role role) { return static_cast<std::size_t>(role); }
 
@@ -63,22 +66,30 @@ TEST(Flops, CausalAttentionCountsEachPairOnce) {
 TEST(Flops, DoNotOverflowIntegers) { EXPECT_EQ(flops(Gemm{.m = 1 << 24, .n = 1 << 24, .k = 1 << 24}), 0x1p73); }
 
 TEST(Flops, Gpt2LargeForwardIsOnePointSixEightTera) {
-    const Model model = make_gpt2(find_model("gpt2-large"), 1, 1024, AttentionKind::fused);
+    const Model model = make_gpt2(gpt2_config("gpt2-large"), 1, 1024, AttentionKind::fused);
     EXPECT_NEAR(step_cost(model, all_ops(model), Precision::fp16).flops, 1.68e12, 0.005 * 1.68e12);
 }
 
+TEST(TensorBytes, CountEveryDimension) {
+    const Tensor tensor{.name = "q", .role = Role::activations, .shape = {2, 3, 5, 7}};
+    EXPECT_EQ(tensor.rows(), 30);
+    EXPECT_EQ(tensor.columns(), 7);
+    EXPECT_EQ(tensor_bytes(tensor, Precision::fp16), 2 * 2 * 3 * 5 * 7);
+}
+
 TEST(TensorBytes, FollowThePrecisionExceptForTokensAndUpcastScores) {
-    const Tensor weight{.name = "w", .role = Role::weights, .rows = 3, .columns = 5};
+    const Tensor weight{.name = "w", .role = Role::weights, .shape = {3, 5}};
     EXPECT_EQ(tensor_bytes(weight, Precision::fp16), 30);
     EXPECT_EQ(tensor_bytes(weight, Precision::bf16), 30);
     EXPECT_EQ(tensor_bytes(weight, Precision::tf32), 60);
     EXPECT_EQ(tensor_bytes(weight, Precision::fp32), 60);
     EXPECT_EQ(tensor_bytes(weight, Precision::fp64), 120);
-    const Tensor tokens{.name = "tokens", .role = Role::tokens, .rows = 1, .columns = 5};
+    const Tensor tokens{.name = "tokens", .role = Role::tokens, .shape = {5}, .element = ElementType::int32};
     EXPECT_EQ(tensor_bytes(tokens, Precision::fp16), 20);
     EXPECT_EQ(tensor_bytes(tokens, Precision::fp64), 20);
-    const Tensor scores{.name = "s", .role = Role::scores, .rows = 3, .columns = 5, .always_fp32 = true};
+    const Tensor scores{.name = "s", .role = Role::scores, .shape = {3, 5}, .element = ElementType::at_least_fp32};
     EXPECT_EQ(tensor_bytes(scores, Precision::fp16), 60);
+    EXPECT_EQ(tensor_bytes(scores, Precision::fp64), 120) << "never in less than the precision stores";
 }
 
 TEST(StepCost, GemmReadsItsOperandsAndWritesItsResult) {
@@ -130,10 +141,12 @@ TEST(StepCost, ModelsResultIsWrittenThoughNothingReadsIt) {
 
 TEST(StepCost, ResultThatNoOpReadsIsWritten) {
     const Model model{.name = "one sum",
-                      .tensors = {{.name = "logits", .role = Role::logits, .rows = 1, .columns = 1},
-                                  {.name = "x", .role = Role::activations, .rows = 3, .columns = 5},
-                                  {.name = "y", .role = Role::activations, .rows = 3, .columns = 5}},
-                      .ops = {{ResidualAdd{3, 5}, "sum", {1, 1}, {2}}}};
+                      .tensors = {{.name = "logits", .role = Role::logits, .shape = {1, 1}},
+                                  {.name = "x", .role = Role::activations, .shape = {3, 5}},
+                                  {.name = "y", .role = Role::activations, .shape = {3, 5}}},
+                      .ops = {{ResidualAdd{3, 5}, "sum", {1, 1}, {2}}},
+                      .inputs = {},
+                      .outputs = {0}};
     EXPECT_EQ(step_cost(model, {0}, Precision::fp32).bytes_written[index(Role::activations)], 4 * 15);
 }
 

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "kbench/error.h"
+#include "models/ops/list.h"
 #include "models/registry.h"
 
 namespace kbench {
@@ -57,34 +58,41 @@ TEST(Gpt2, ModelBeginsWithTheEmbeddingAndEndsWithTheHead) {
     EXPECT_EQ(model.ops[model.ops.size() - 2].layer, "ln_f");
     EXPECT_EQ(model.ops.back().layer, "lm_head");
     EXPECT_EQ(model.ops.back().op, Op(Gemm{8, 11, 12, true}));
-    EXPECT_EQ(model.ops.back().outputs.front(), model.logits);
-    EXPECT_EQ(model.tensors[model.tokens].role, Role::tokens);
-    EXPECT_EQ(model.tensors[model.tokens].columns, 8);
+    EXPECT_EQ(model.outputs, model.ops.back().outputs);
+    ASSERT_EQ(model.inputs.size(), 1u);
+    const Tensor &tokens = model.tensors[model.inputs[0]], &logits = model.tensors[model.outputs[0]];
+    EXPECT_EQ(tokens.name, "tokens");
+    EXPECT_EQ(tokens.role, Role::tokens);
+    EXPECT_EQ(tokens.element, ElementType::int32);
+    EXPECT_EQ(tokens.contents, Contents::below(11)) << "the vocabulary";
+    EXPECT_THAT(tokens.shape, ElementsAre(2, 4));
+    EXPECT_EQ(logits.name, "logits");
+    EXPECT_EQ(logits.role, Role::logits);
+    EXPECT_THAT(logits.shape, ElementsAre(2, 4, 11));
 }
 
 TEST(Gpt2, WeightsHaveTheCheckpointsNamesAndShapes) {
     const Model model = make_gpt2(tiny(), 1, 4, AttentionKind::fused);
-    std::map<std::string, std::pair<std::int64_t, std::int64_t>> shapes;
+    std::map<std::string, std::vector<std::int64_t>> shapes;
     for (const Tensor& tensor : model.tensors)
-        if (tensor.role == Role::weights && !tensor.name.starts_with("h.1."))
-            shapes[tensor.name] = {tensor.is_vector ? 0 : tensor.rows, tensor.columns};
+        if (tensor.role == Role::weights && !tensor.name.starts_with("h.1.")) shapes[tensor.name] = tensor.shape;
     const decltype(shapes) checkpoint{
         {"wte.weight", {11, 12}},
         {"wpe.weight", {8, 12}},
-        {"h.0.ln_1.weight", {0, 12}},
-        {"h.0.ln_1.bias", {0, 12}},
+        {"h.0.ln_1.weight", {12}},
+        {"h.0.ln_1.bias", {12}},
         {"h.0.attn.c_attn.weight", {12, 36}},
-        {"h.0.attn.c_attn.bias", {0, 36}},
+        {"h.0.attn.c_attn.bias", {36}},
         {"h.0.attn.c_proj.weight", {12, 12}},
-        {"h.0.attn.c_proj.bias", {0, 12}},
-        {"h.0.ln_2.weight", {0, 12}},
-        {"h.0.ln_2.bias", {0, 12}},
+        {"h.0.attn.c_proj.bias", {12}},
+        {"h.0.ln_2.weight", {12}},
+        {"h.0.ln_2.bias", {12}},
         {"h.0.mlp.c_fc.weight", {12, 48}},
-        {"h.0.mlp.c_fc.bias", {0, 48}},
+        {"h.0.mlp.c_fc.bias", {48}},
         {"h.0.mlp.c_proj.weight", {48, 12}},
-        {"h.0.mlp.c_proj.bias", {0, 12}},
-        {"ln_f.weight", {0, 12}},
-        {"ln_f.bias", {0, 12}},
+        {"h.0.mlp.c_proj.bias", {12}},
+        {"ln_f.weight", {12}},
+        {"ln_f.bias", {12}},
     };
     EXPECT_EQ(shapes, checkpoint);
 }
@@ -96,7 +104,7 @@ TEST(Gpt2, UntiedHeadHasAWeightOfItsOwn) {
     const Model model = make_gpt2(config, 1, 1, AttentionKind::fused);
     EXPECT_EQ(model.parameter_count(), tied + 11 * 12);
     EXPECT_EQ(model.tensors[model.ops.back().inputs[1]].name, "lm_head.weight");
-    EXPECT_EQ(find(model, "lm_head.weight").rows, 11);
+    EXPECT_EQ(find(model, "lm_head.weight").rows(), 11);
 }
 
 class Gpt2DataFlow : public testing::TestWithParam<AttentionKind> {};
@@ -122,7 +130,7 @@ TEST_P(Gpt2DataFlow, EveryTensorIsWrittenOnceBeforeItIsReadAndHasANameOfItsOwn) 
             EXPECT_TRUE(available.insert(id).second) << node.layer << " writes " << model.tensors[id].name << " again";
     }
     EXPECT_EQ(available.size(), model.tensors.size());
-    read.insert(model.logits);
+    read.insert(model.outputs.begin(), model.outputs.end());
     EXPECT_EQ(read.size(), model.tensors.size()) << "a tensor is never read";
 }
 
@@ -131,7 +139,7 @@ TEST_P(Gpt2DataFlow, ResidualStreamPassesEveryBlock) {
     TensorId stream = model.ops.front().outputs.front();
     int additions = 0;
     for (const OpNode& node : model.ops)
-        if (std::holds_alternative<ResidualAdd>(node.op)) {
+        if (node.op.is<ResidualAdd>()) {
             EXPECT_EQ(node.inputs[1], stream) << node.layer;
             stream = node.outputs.front();
             ++additions;
@@ -143,27 +151,27 @@ TEST_P(Gpt2DataFlow, ResidualStreamPassesEveryBlock) {
 TEST_P(Gpt2DataFlow, ShapesOfOpsMatchTheirTensors) {
     const Model model = make_gpt2(tiny(), 2, 4, GetParam());
     for (const OpNode& node : model.ops)
-        if (const auto* gemm = std::get_if<Gemm>(&node.op)) {
+        if (const auto* gemm = node.op.get_if<Gemm>()) {
             const Tensor& x = model.tensors[node.inputs[0]];
             const Tensor& w = model.tensors[node.inputs[1]];
             const Tensor& y = model.tensors[node.outputs[0]];
-            EXPECT_EQ(std::pair(x.rows, x.columns), std::pair(gemm->m, gemm->k)) << node.layer;
-            EXPECT_EQ(std::pair(y.rows, y.columns), std::pair(gemm->m, gemm->n)) << node.layer;
-            EXPECT_EQ(std::pair(w.rows, w.columns),
+            EXPECT_EQ(std::pair(x.rows(), x.columns()), std::pair(gemm->m, gemm->k)) << node.layer;
+            EXPECT_EQ(std::pair(y.rows(), y.columns()), std::pair(gemm->m, gemm->n)) << node.layer;
+            EXPECT_EQ(std::pair(w.rows(), w.columns()),
                       gemm->weight_transposed ? std::pair(gemm->n, gemm->k) : std::pair(gemm->k, gemm->n))
                 << node.layer;
-        } else if (const auto* softmax = std::get_if<Softmax>(&node.op)) {
+        } else if (const auto* softmax = node.op.get_if<Softmax>()) {
             EXPECT_EQ(softmax->rows, 2 * 3 * 4);
             EXPECT_EQ(softmax->width, 4);
-            EXPECT_EQ(model.tensors[node.inputs[0]].rows, softmax->rows);
+            EXPECT_EQ(model.tensors[node.inputs[0]].rows(), softmax->rows);
         }
 }
 
 std::vector<double> attention_scales(const Gpt2Config& config, AttentionKind kind) {
     std::vector<double> scales;
     for (const OpNode& node : make_gpt2(config, 1, 2, kind).ops) {
-        if (const auto* fused = std::get_if<Attention>(&node.op)) scales.push_back(fused->scale);
-        if (const auto* unfused = std::get_if<ScaleMask>(&node.op)) scales.push_back(unfused->scale);
+        if (const auto* fused = node.op.get_if<Attention>()) scales.push_back(fused->scale);
+        if (const auto* unfused = node.op.get_if<ScaleMask>()) scales.push_back(unfused->scale);
     }
     return scales;
 }
@@ -181,10 +189,11 @@ TEST(Gpt2, UpcastKeepsScoresInFp32AndProbabilitiesInTheStorageType) {
     Gpt2Config config = tiny();
     for (bool upcast : {false, true}) {
         config.reorder_and_upcast_attn = upcast;
+        const ElementType stored = upcast ? ElementType::at_least_fp32 : ElementType::storage;
         const Model model = make_gpt2(config, 1, 4, AttentionKind::unfused);
-        EXPECT_EQ(find(model, "h.0.attn.scores").always_fp32, upcast);
-        EXPECT_EQ(find(model, "h.0.attn.masked_scores").always_fp32, upcast);
-        EXPECT_FALSE(find(model, "h.0.attn.probabilities").always_fp32);
+        EXPECT_EQ(find(model, "h.0.attn.scores").element, stored);
+        EXPECT_EQ(find(model, "h.0.attn.masked_scores").element, stored);
+        EXPECT_EQ(find(model, "h.0.attn.probabilities").element, ElementType::storage);
         EXPECT_EQ(find(model, "h.0.attn.scores").role, Role::scores);
     }
 }
@@ -196,22 +205,22 @@ TEST(Gpt2, WeightsAreInitialisedAsPublished) {
         if (tensor.role != Role::weights) continue;
         const bool norm = tensor.name.find("ln_") != std::string::npos;
         if (tensor.name.ends_with(".bias")) {
-            EXPECT_EQ(tensor.init.kind, Initialisation::Kind::zeros) << tensor.name;
+            EXPECT_EQ(tensor.contents.kind, Contents::Kind::zeros) << tensor.name;
         } else if (norm) {
-            EXPECT_EQ(tensor.init.kind, Initialisation::Kind::ones) << tensor.name;
+            EXPECT_EQ(tensor.contents.kind, Contents::Kind::ones) << tensor.name;
         } else {
-            EXPECT_EQ(tensor.init.kind, Initialisation::Kind::normal) << tensor.name;
+            EXPECT_EQ(tensor.contents.kind, Contents::Kind::normal) << tensor.name;
             const bool residual = tensor.name.ends_with("c_proj.weight");
-            EXPECT_DOUBLE_EQ(tensor.init.standard_deviation, residual ? 0.1 / 2.0 : 0.1) << tensor.name;
+            EXPECT_DOUBLE_EQ(tensor.contents.deviation, residual ? 0.1 / 2.0 : 0.1) << tensor.name;
         }
     }
 }
 
 TEST(Gpt2, InnerWidthIsFourTimesTheModelsUnlessGiven) {
     Gpt2Config config = tiny();
-    EXPECT_EQ(find(make_gpt2(config, 1, 1, AttentionKind::fused), "h.0.mlp.c_fc.weight").columns, 48);
+    EXPECT_EQ(find(make_gpt2(config, 1, 1, AttentionKind::fused), "h.0.mlp.c_fc.weight").columns(), 48);
     config.n_inner = 20;
-    EXPECT_EQ(find(make_gpt2(config, 1, 1, AttentionKind::fused), "h.0.mlp.c_fc.weight").columns, 20);
+    EXPECT_EQ(find(make_gpt2(config, 1, 1, AttentionKind::fused), "h.0.mlp.c_fc.weight").columns(), 20);
 }
 
 std::string message(auto call) {
@@ -226,7 +235,7 @@ std::string message(auto call) {
 
 TEST(Gpt2, RefusesShapesTheModelDoesNotHave) {
     const auto make = [](std::int64_t batch, std::int64_t seq) {
-        return message([&] { make_gpt2(find_model("gpt2-large"), batch, seq, AttentionKind::fused); });
+        return message([&] { make_gpt2(gpt2_config("gpt2-large"), batch, seq, AttentionKind::fused); });
     };
     EXPECT_EQ(make(1, 2048), "seq 2048 is over gpt2-large's n_ctx 1024");
     EXPECT_EQ(make(1, 1025), "seq 1025 is over gpt2-large's n_ctx 1024");
@@ -246,7 +255,7 @@ TEST(Gpt2ConfigFile, PublishedFileGivesTheBuiltInModel) {
     const Gpt2Config read = parse(R"({"activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"],
         "attn_pdrop": 0.1, "initializer_range": 0.02, "layer_norm_epsilon": 1e-05, "model_type": "gpt2", "n_ctx": 1024,
         "n_embd": 1280, "n_head": 20, "n_inner": null, "n_layer": 36, "n_positions": 1024, "vocab_size": 50257})");
-    const Gpt2Config& known = find_model("gpt2-large");
+    const Gpt2Config& known = gpt2_config("gpt2-large");
     EXPECT_EQ(read.name, "mine");
     EXPECT_EQ(read.n_embd, known.n_embd);
     EXPECT_EQ(read.n_layer, known.n_layer);

@@ -212,8 +212,8 @@ TEST(LayeringScanner, SeesIncludesHoweverTheyAreSpaced) {
 }
 
 TEST(LayeringScanner, AcceptsWhatIsAllowed) {
-    EXPECT_TRUE(in("models", "#include \"models/op.h\"\n#include <vector>\n#include <fmt/format.h>\n").empty());
-    EXPECT_TRUE(in("bench", "#include \"models/op.h\"\n#include \"kernels/check.h\"\n#include \"cpu/blas.h\"").empty());
+    EXPECT_TRUE(in("models", "#include \"kbench/op.h\"\n#include <vector>\n#include <fmt/format.h>\n").empty());
+    EXPECT_TRUE(in("bench", "#include \"kbench/op.h\"\n#include \"kernels/check.h\"\n#include \"cpu/blas.h\"").empty());
     EXPECT_TRUE(in("models", "// #include \"bench/plan/plan.h\" would be wrong\n").empty());
 }
 

@@ -4,13 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "kbench/error.h"
+#include "models/gpt2.h"
 
 namespace kbench {
 namespace {
 
 std::int64_t parameters(std::string_view name) {
-    return make_gpt2(find_model(name), 1, 1, AttentionKind::fused).parameter_count();
+    return find_model(name).build({.counts = {{"seq", 1}}}).parameter_count();
 }
 
 TEST(Registry, PublishedModelsHaveTheirCheckpointsParameterCounts) {
@@ -22,16 +25,16 @@ TEST(Registry, PublishedModelsHaveTheirCheckpointsParameterCounts) {
 
 TEST(Registry, ListsModelsFromSmallestToLargest) {
     std::int64_t previous = 0;
-    for (const Gpt2Config& config : builtin_models()) {
-        const std::int64_t count = parameters(config.name);
-        EXPECT_GT(count, previous) << config.name;
+    for (const ModelSpec& model : builtin_models()) {
+        const std::int64_t count = parameters(model.name);
+        EXPECT_GT(count, previous) << model.name;
         previous = count;
     }
 }
 
 TEST(Registry, CodeparrotDiffersFromLargeInVocabularyAndAttentionOnly) {
-    const Gpt2Config& large = find_model("gpt2-large");
-    const Gpt2Config& codeparrot = find_model("gpt2-large-codeparrot");
+    const Gpt2Config& large = gpt2_config("gpt2-large");
+    const Gpt2Config& codeparrot = gpt2_config("gpt2-large-codeparrot");
     EXPECT_EQ(codeparrot.n_embd, large.n_embd);
     EXPECT_EQ(codeparrot.n_layer, large.n_layer);
     EXPECT_EQ(codeparrot.n_head, large.n_head);
@@ -73,6 +76,69 @@ TEST(Registry, NearestNameCountsLettersAddedLostAndReplaced) {
 TEST(Registry, NamesAreMatchedWhole) {
     for (const char* wrong : {"", "gpt", "gpt2-", "GPT2", "gpt2-large "})
         EXPECT_THROW(find_model(wrong), UsageError) << '\'' << wrong << '\'';
+}
+
+std::string refusal(const std::function<void()>& call) {
+    try {
+        call();
+    } catch (const UsageError& error) {
+        return error.what();
+    }
+    return "accepted";
+}
+
+TEST(Registry, EveryModelIsOfAFamilyThatBuildsIt) {
+    std::size_t models = 0;
+    for (const ModelFamily& family : model_families()) {
+        EXPECT_FALSE(family.what.empty()) << family.name;
+        models += family.built_in().size();
+    }
+    EXPECT_EQ(builtin_models().size(), models);
+    for (const ModelSpec& spec : builtin_models()) {
+        EXPECT_EQ(&find_model(spec.name), &spec);
+        EXPECT_THAT(spec.description, testing::StartsWith(spec.name + ": "));
+    }
+}
+
+TEST(Registry, AxesThatAreLeftOutHaveTheirUsualValue) {
+    const ModelSpec& large = find_model("gpt2-large");
+    const Model usual = large.build({});
+    EXPECT_EQ(usual.tensors[usual.inputs.at(0)].shape, (std::vector<std::int64_t>{1, 1024}));
+    EXPECT_EQ(usual.ops.size(), make_gpt2(gpt2_config("gpt2-large"), 1, 1024, AttentionKind::fused).ops.size());
+    const Model asked = large.build({.counts = {{"batch", 3}, {"seq", 5}}, .words = {{"attention", "unfused"}}});
+    EXPECT_EQ(asked.tensors[asked.inputs.at(0)].shape, (std::vector<std::int64_t>{3, 5}));
+    EXPECT_GT(asked.ops.size(), usual.ops.size()) << "unfused attention is four ops";
+}
+
+TEST(Registry, WhatAModelHasNotIsRefusedByName) {
+    const auto of = [](ModelPoint point) { return refusal([&] { find_model("gpt2-large").build(point); }); };
+    EXPECT_EQ(of({.counts = {{"seq", 2048}}}), "seq 2048 is over gpt2-large's n_ctx 1024");
+    EXPECT_EQ(of({.counts = {{"seq", 0}}}), "seq 0 must be at least 1");
+    EXPECT_EQ(of({.counts = {{"batch", -3}}}), "batch -3 must be at least 1");
+    EXPECT_EQ(of({.counts = {{"resolution", 224}}}), "gpt2-large has no resolution; it has batch, seq, attention");
+    EXPECT_EQ(of({.words = {{"pooling", "max"}}}), "gpt2-large has no pooling; it has batch, seq, attention");
+    EXPECT_EQ(of({.words = {{"attention", "flash"}}}),
+              "attention 'flash' of gpt2-large: must be one of fused, unfused");
+}
+
+TEST(Registry, AConfigurationsTypeSaysOfWhichFamilyItIs) {
+    const std::string keys = R"("n_embd": 8, "n_layer": 1, "n_head": 2, "vocab_size": 10, "n_positions": 16)";
+    for (const std::string& text : {"{" + keys + "}", R"({"model_type": "gpt2", )" + keys + "}"}) {
+        const ModelSpec read = read_model(text, "models/mine.json");
+        EXPECT_EQ(read.name, "mine");
+        EXPECT_EQ(read.axis("seq")->most, 16);
+        EXPECT_EQ(read.axis("resolution"), nullptr);
+    }
+    EXPECT_EQ(refusal([&] { read_model(R"({"model_type": "llama", )" + keys + "}", "models/mine.json"); }),
+              "models/mine.json: model_type 'llama' is not supported; it must be 'gpt2'");
+}
+
+TEST(Registry, DescriptionsTellConfigurationsApart) {
+    Gpt2Config config{.name = "mine", .n_embd = 8, .n_layer = 1, .n_head = 2};
+    const std::string before = gpt2_spec(config).description;
+    EXPECT_EQ(gpt2_spec(config).description, before);
+    config.scale_attn_weights = false;
+    EXPECT_NE(gpt2_spec(config).description, before);
 }
 
 }  // namespace

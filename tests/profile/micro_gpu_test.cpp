@@ -14,6 +14,9 @@
 #include "bench/plan/data/random.h"
 #include "bench/plan/providers/cuda/cudnn_library.h"
 #include "kbench/error.h"
+#include "kernels/check.h"
+#include "models/ops/list.h"
+#include "models/problem.h"
 
 namespace kbench {
 namespace {
@@ -53,18 +56,19 @@ class GpuMicro : public testing::Test {
         return {seconds * 1e6, figures};
     }
 
-    /// Median microseconds of a call of `kind` by `provider`: 100 launches between two events, for as long as kbench
+    /// Median microseconds of a call of `step` by `provider`: 100 launches between two events, for as long as kbench
     /// measures, so that both meet the clocks that the work itself leads to. In a stream, and as one CUDA graph.
     struct Loop {
         double stream_us, graph_us;
     };
-    Loop loop(const StepKind& kind, std::string_view provider) {
+    Loop loop(const Step& step, std::string_view provider) {
         constexpr int launches = 100;
-        const auto found = std::ranges::find(providers_, provider, [](const auto& p) { return p->name(); });
-        const std::unique_ptr<Computation> computation = (*found)->make(kind, Precision::fp16);
+        const auto found =
+            std::ranges::find(providers_, provider, [](const auto& p) { return std::string_view(p->name); });
+        const std::unique_ptr<Computation> computation = (*found)->make(step, Precision::fp16);
         std::vector<DeviceBuffer> memory;
         std::vector<void*> pointers;
-        for (const Operand& operand : operands(kind, Precision::fp16)) {
+        for (const Operand& operand : operands(step, Precision::fp16)) {
             const auto bytes = static_cast<std::size_t>(operand.bytes());
             std::vector<std::byte> contents(bytes);
             fill_normal(1, operand.name, 0.03, operand.type, contents.data(), operand.allocated_rows * operand.stride);
@@ -100,11 +104,11 @@ class GpuMicro : public testing::Test {
     /// kbench's time lies within 2 % of what loops of events say before and after it: between kernels of a graph, and
     /// of a stream, different times pass, so the graph's loop is the one to agree with.
     void expect_agreement(const std::string& op, const std::string& shape, const std::string& provider,
-                          const StepKind& kind) {
+                          const Step& step) {
         session_.emplace(options_, *device_, *profiler_, providers_, result_, options_.sampler.time_budget_s);
-        const Loop before = loop(kind, provider);
+        const Loop before = loop(step, provider);
         const Measured ours = measure(op, shape, provider, CacheState::hot);
-        const Loop after = loop(kind, provider);
+        const Loop after = loop(step, provider);
         fmt::print("{} {} fp16: kbench {:.2f} us; event loops: graph {:.2f} and {:.2f}, stream {:.2f} and {:.2f}\n", op,
                    shape, ours.us, before.graph_us, after.graph_us, before.stream_us, after.stream_us);
         EXPECT_GT(ours.us, 0.98 * std::min(before.graph_us, after.graph_us));
@@ -120,13 +124,12 @@ class GpuMicro : public testing::Test {
 };
 
 TEST_F(GpuMicro, AGemmTakesWhatALoopOfEventsSays) {
-    const Gemm gemm{4096, 5120, 1280};
-    expect_agreement("gemm", "m4096n5120k1280", "cublaslt", GemmStep{gemm, gemm.n});
+    expect_agreement("gemm", "m4096n5120k1280", "cublaslt", Step::of(Gemm{4096, 5120, 1280}));
 }
 
 TEST_F(GpuMicro, AResidualAdditionTakesWhatALoopOfEventsSays) {
     // 300 MB, far more than L2: three arrays read and written at DRAM's speed, hot or cold.
-    expect_agreement("residual", "r16384w3072", "native", ResidualAdd{16384, 3072});
+    expect_agreement("residual", "r16384w3072", "native", Step::of(ResidualAdd{16384, 3072}));
 }
 
 TEST_F(GpuMicro, ColdOperandsComeFromDramAndHotOnesDoNot) {
@@ -162,7 +165,7 @@ TEST_F(GpuMicro, EveryOpOfAModelRunsOnEveryProviderThatTakesIt) {
     for (const AskedProblem& asked : model_problems("gpt2", batches, seqs))
         EXPECT_TRUE(ops.contains(asked.op)) << asked.op;
     std::vector<std::string> names;
-    for (const auto& provider : providers_) names.emplace_back(provider->name());
+    for (const auto& provider : providers_) names.push_back(provider->name);
     const CacheState hot[] = {CacheState::hot};
     const std::vector<MicroCase> cases = make_cases(problems, providers_, names, all_precisions, hot);
     int done = 0;
@@ -181,9 +184,9 @@ TEST_F(GpuMicro, EveryOpOfAModelRunsOnEveryProviderThatTakesIt) {
     EXPECT_GT(done, 100);
     for (const auto& provider : providers_) {
 #ifdef KBENCH_HAVE_CUDNN
-        if (provider->name() == "cudnn" && !cudnn_unavailable().empty()) continue;
+        if (provider->name == "cudnn" && !cudnn_unavailable().empty()) continue;
 #endif
-        EXPECT_TRUE(computing.contains(std::string(provider->name()))) << provider->name();
+        EXPECT_TRUE(computing.contains(provider->name)) << provider->name;
     }
 }
 

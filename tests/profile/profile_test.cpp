@@ -10,12 +10,15 @@
 #include "analysis/explain/executed.h"
 #include "analysis/machine/kernel_occupancy.h"
 #include "bench/measure/forward.h"
-#include "bench/plan/data/tokens.h"
+#include "bench/plan/data/inputs.h"
 #include "bench/plan/device_support.h"
 #include "bench/plan/fuse.h"
 #include "bench/plan/plan.h"
 #include "kbench/error.h"
 #include "kbench/statistics.h"
+#include "models/cost.h"
+#include "models/gpt2.h"
+#include "models/ops/list.h"
 #include "models/registry.h"
 #include "tests/bench/temporary_directory.h"
 
@@ -24,22 +27,13 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Computes products in tf32 whatever it is asked for, and says nothing.
-class Liar final : public Provider {
-  public:
-    explicit Liar(std::unique_ptr<Provider> honest) : honest_(std::move(honest)) {}
-    std::string_view name() const override { return honest_->name(); }
-    std::string unsupported(const StepKind& kind, Precision precision) const override {
-        return honest_->unsupported(kind, precision);
-    }
-    std::unique_ptr<Computation> make(const StepKind& kind, Precision) override {
-        return honest_->make(kind, Precision::tf32);
-    }
-    std::int64_t workspace_limit() const override { return honest_->workspace_limit(); }
-
-  private:
-    std::unique_ptr<Provider> honest_;
-};
+/// `honest`, but it computes in tf32 whatever it is asked for, and says nothing.
+std::unique_ptr<Provider> liar(const Provider& honest) {
+    auto provider = std::make_unique<Provider>(honest);
+    for (ProviderOp& row : provider->ops)
+        row.make = [make = row.make](const Step& step, Precision) { return make(step, Precision::tf32); };
+    return provider;
+}
 
 /// One forward of gpt2 at its full length, with the kernels and counters that a run would record.
 class Profile : public testing::Test {
@@ -60,22 +54,23 @@ class Profile : public testing::Test {
     }
 
     void plan(Precision precision, AttentionKind attention = AttentionKind::fused) {
-        model_ = make_gpt2(find_model("gpt2"), 1, 1024, attention);
+        model_ = make_gpt2(gpt2_config("gpt2"), 1, 1024, attention);
         forward_.reset();
         plan_.emplace(model_, precision,
                       assign_steps(model_, precision, providers_, {}, column_multiple(*device_, precision)));
         RandomWeights weights(1);
         plan_->allocate(*device_, weights);
-        plan_->set_tokens(random_tokens(1, 1, 1024, model_.vocab));
+        for (const TensorId id : model_.inputs)
+            plan_->set_input(id, input_bytes(model_.tensors[id], plan_->operand(id), "", 1));
         forward_.emplace(*plan_, *device_, *profiler_);
         steps_.clear();
         for (const PlannedStep& planned : plan_->steps()) {
             StepResult& step = steps_.emplace_back();
-            step.op = op_name(planned.step.kind);
-            step.shape = shape_text(planned.step.kind);
+            step.op = op_name(planned.step);
+            step.shape = shape_text(planned.step);
             step.precision = precision;
-            step.matrix_flops = matrix_flops(planned.step.kind);
-            step.cost = step_cost(model_, planned.step.ops, precision);
+            step.matrix_flops = matrix_flops(planned.step);
+            step.cost = step_cost(model_, planned.ops, precision);
         }
     }
 
@@ -97,7 +92,7 @@ class Profile : public testing::Test {
     static inline std::unique_ptr<Device> device_;
     static inline std::unique_ptr<Profiler> profiler_;
     TemporaryDirectory directory_;
-    std::vector<std::unique_ptr<Provider>> providers_;
+    Providers providers_;
     Model model_;
     std::optional<Plan> plan_;
     std::optional<Forward> forward_;
@@ -150,7 +145,8 @@ TEST_F(Profile, GemmsExecuteTheirOperationsAndNoOthers) {
             const StepResult& step = steps_[s];
             SCOPED_TRACE(testing::Message() << step.op << " " << step.shape << " " << name(precision));
             EXPECT_EQ(executed_mismatch(step).value_or(""), "");
-            const auto* gemm = std::get_if<GemmStep>(&plan_->steps()[s].step.kind);
+            const Step& planned = plan_->steps()[s].step;
+            const auto* gemm = planned.head_op().get_if<Gemm>();
             if (gemm == nullptr) continue;
             ++gemms;
             const bool plain = precision == Precision::fp32;
@@ -159,7 +155,8 @@ TEST_F(Profile, GemmsExecuteTheirOperationsAndNoOthers) {
             exact += executed == step.matrix_flops;
             EXPECT_GE(executed, step.matrix_flops);
             // Plain cores also scale the sums with FFMA and add up what a split of k left.
-            EXPECT_LE(executed, (plain ? 1.03 : 1.0) * largest_with_whole_tiles(gemm->gemm, gemm->padded_n));
+            EXPECT_LE(executed, (plain ? 1.03 : 1.0) *
+                                    largest_with_whole_tiles(*gemm, std::max(gemm->n, planned.padded_columns)));
         }
         RecordProperty(fmt::format("exact_{}", name(precision)), fmt::format("{} of {}", exact, gemms));
     }
@@ -194,7 +191,7 @@ TEST_F(Profile, CountersOfAKernelAreOfItsOwnTimeAndNoMore) {
 
 TEST_F(Profile, ATf32ProductAskedForAsFp32IsFoundOut) {
     for (std::unique_ptr<Provider>& provider : providers_)
-        if (provider->name() == "cublaslt") provider = std::make_unique<Liar>(std::move(provider));
+        if (provider->name == "cublaslt") provider = liar(*provider);
     plan(Precision::fp32);
     COUNT_OR_SKIP({"core"});
     for (const StepResult& step : steps_) {

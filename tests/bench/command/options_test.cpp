@@ -22,7 +22,8 @@ std::string refusal(const std::vector<std::string>& arguments) {
 
 TEST(Options, DefaultsAreTheCheckpointsPrecisionAndBatchOne) {
     const RunRequest r = parse_run({"--model", "gpt2-large", "--seq", "1024"}).request;
-    EXPECT_EQ(r.run.config.n_layer, 36);
+    EXPECT_EQ(r.run.model.name, "gpt2-large");
+    EXPECT_THAT(r.run.model.description, HasSubstr("n_layer 36,"));
     const AxisValues& point = r.run.points().at(0).axes;
     EXPECT_EQ(point.text("precision"), "fp32");
     EXPECT_EQ(point.count("batch"), 1);
@@ -93,6 +94,26 @@ TEST(Options, ProvidersAreChosenByOp) {
     EXPECT_EQ(r.run.providers.at("attention"), "native");
 }
 
+TEST(Options, InputsAndOutputsHaveTheirFilesByName) {
+    const RunRequest r =
+        parse_run({"--model", "gpt2", "--input", "tokens=t.npy", "--dump-output", "logits=a=b.npy"}).request;
+    EXPECT_EQ(r.run.inputs, (FilesByName{{"tokens", "t.npy"}}));
+    EXPECT_EQ(r.run.dumps, (FilesByName{{"logits", "a=b.npy"}}));
+    const RunRequest shorter = parse_run({"--model", "gpt2", "--tokens", "t.npy", "--dump-logits", "x.npy"}).request;
+    EXPECT_EQ(shorter.run.inputs, r.run.inputs);
+    EXPECT_EQ(shorter.run.dumps, (FilesByName{{"logits", "x.npy"}}));
+    for (const char* option : {"--input", "--dump-output"})
+        for (const char* wrong : {"tokens", "=t.npy", "tokens="})
+            EXPECT_EQ(refusal({"--model", "gpt2", option, wrong}),
+                      std::string(option) + " '" + wrong + "': must be name=file");
+}
+
+TEST(Options, AttentionIsAWordOfTheModel) {
+    const RunOptions run = parse_run({"--model", "gpt2", "--attention", "unfused"}).request.run;
+    EXPECT_EQ(run.points().at(0).axes.text("attention"), "unfused");
+    EXPECT_THAT(refusal({"--model", "gpt2", "--attention", "flash"}), HasSubstr("fused, unfused"));
+}
+
 TEST(Options, WrongValuesSayWhatWouldBeRight) {
     EXPECT_THAT(refusal({"--model", "gpt2", "--batch", "0"}),
                 HasSubstr("--batch '0': must be max or a whole number of at least 1"));
@@ -108,7 +129,8 @@ TEST(Options, WrongValuesSayWhatWouldBeRight) {
     EXPECT_THAT(refusal({"--model", "gpt2", "--config", "x.json"}), HasSubstr("exclude each other"));
     EXPECT_THAT(refusal({"--config", "/nowhere/config.json"}), HasSubstr("cannot be read"));
     EXPECT_THAT(refusal({"--model", "gpt2", "--sequence", "8"}), HasSubstr("--sequence"));
-    EXPECT_THAT(refusal({"--model", "gpt2", "--batch", "1,2", "--dump-logits", "x.npy"}), HasSubstr("one point"));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--batch", "1,2", "--dump-logits", "x.npy"}),
+                HasSubstr("--dump-output holds one point, the sweep has 2"));
 }
 
 TEST(Options, HelpNamesEveryOption) {

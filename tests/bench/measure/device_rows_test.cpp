@@ -21,7 +21,7 @@ constexpr std::int64_t rows = 10, columns = 3, stride = 4, row_bytes = stride * 
 std::vector<std::pair<std::int64_t, std::int64_t>> slabs(Device& device, std::int64_t most_bytes) {
     std::vector<double> matrix(rows * stride);
     std::iota(matrix.begin(), matrix.end(), 0.0);
-    const Operand operand{"out", OperandUse::output, DataType::fp64, rows, columns, stride, rows};
+    const Operand operand{"out", OperandUse::output, DataType::fp64, rows, columns, stride, rows, {}};
     std::vector<std::pair<std::int64_t, std::int64_t>> visited;
     visit_rows(
         device, matrix.data(), operand,

@@ -23,17 +23,15 @@ std::vector<std::string> parts(Point& point, const std::function<void(Wants&)>& 
     const RunOptions options = small_run({});
     const Model model = make_gpt2(small_config(), 2, 33, AttentionKind::fused);
     const auto providers = make_providers(BackendKind::cpu, {});
-    point.batch = 2;
-    point.seq = 33;
+    point.set("batch", 2);
+    point.set("seq", 33);
     Plan plan = plan_point(model, assign_steps(model, Precision::fp32, providers, {}, 1), cpu(), point, {});
     RandomWeights weights(1);
     std::vector<std::string> order, warnings;
     Wants wants{.options = options,
                 .weights = weights,
-                .tokens = random_tokens(1, 2, 33, model.vocab),
                 .verified = {},
                 .sample = {},
-                .dump_logits = {},
                 .at = [&](const std::string& part) {
                     const std::string first = part.substr(0, part.find(' '));
                     if (order.empty() || order.back() != first) order.push_back(first);

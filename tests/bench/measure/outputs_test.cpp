@@ -1,5 +1,5 @@
 // Differences between forwards are seen to the bit, and padding is nobody's business.
-#include "bench/measure/logits.h"
+#include "bench/measure/outputs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <cstring>
 #include <limits>
 
-#include "bench/plan/data/tokens.h"
+#include "bench/plan/data/inputs.h"
 #include "bench/plan/data/weights.h"
 #include "bench/plan/device_support.h"
 #include "tests/bench/small_run.h"
@@ -18,19 +18,20 @@ namespace {
 
 constexpr std::int64_t rows = 5, columns = 7, stride = 8;
 
-Logits make(void (*change)(float* values) = nullptr) {
+OutputRows make(void (*change)(float* values) = nullptr) {
     std::vector<float> values(static_cast<std::size_t>(rows * stride));
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = 0.25f * static_cast<float>(i);
     if (change != nullptr) change(values.data());
     std::vector<std::byte> bytes(values.size() * sizeof(float));
     std::memcpy(bytes.data(), values.data(), bytes.size());
-    return {Operand{"out", OperandUse::output, DataType::fp32, rows, columns, stride, rows}, std::move(bytes)};
+    return {"logits", Operand{"out", OperandUse::output, DataType::fp32, rows, columns, stride, rows, {}},
+            std::move(bytes)};
 }
 
-TEST(Logits, EqualForwardsDoNotDiffer) { EXPECT_EQ(make().difference(make()), ""); }
+TEST(OutputRows, EqualForwardsDoNotDiffer) { EXPECT_EQ(make().difference(make()), ""); }
 
-TEST(Logits, NamesHowManyDifferByHowMuchAndWhereFirst) {
-    const Logits other = make([](float* values) {
+TEST(OutputRows, NamesHowManyDifferByHowMuchAndWhereFirst) {
+    const OutputRows other = make([](float* values) {
         values[2 * stride + 3] += 0.5f;
         values[4 * stride + 6] -= 2.0f;
     });
@@ -38,16 +39,16 @@ TEST(Logits, NamesHowManyDifferByHowMuchAndWhereFirst) {
               "2 of 35 logits differ between forwards of the same input, by up to 2, first at row 2");
 }
 
-TEST(Logits, PaddingMayDiffer) {
+TEST(OutputRows, PaddingMayDiffer) {
     EXPECT_EQ(make().difference(make([](float* values) { values[columns] = 99; })), "");
 }
 
-TEST(Logits, SayWhichRowsWereCompared) {
-    const Operand every_tenth{"out", OperandUse::output, DataType::fp32, 3, 1, 1, 3};
+TEST(OutputRows, SayWhichRowsWereCompared) {
+    const Operand every_tenth{"out", OperandUse::output, DataType::fp32, 3, 1, 1, 3, {}};
     const auto of = [&](std::array<float, 3> values) {
         std::vector<std::byte> bytes(sizeof values);
         std::memcpy(bytes.data(), values.data(), bytes.size());
-        return Logits(every_tenth, std::move(bytes), 10);
+        return OutputRows("logits", every_tenth, std::move(bytes), 10);
     };
     EXPECT_EQ(of({1, 2, 3}).difference(of({1, 2, 4})),
               "1 of 3 logits (one row of 10 was compared) differ between forwards of the same input, by up to 1, first "
@@ -55,9 +56,9 @@ TEST(Logits, SayWhichRowsWereCompared) {
 }
 
 /// A small GPT-2's plan after a forward, on a device whose memory the host cannot see.
-class LogitsOnDevice : public testing::Test {
+class OutputsOnDevice : public testing::Test {
   protected:
-    LogitsOnDevice() {
+    OutputsOnDevice() {
         device_.apart = true;
         model_ = std::make_unique<Model>(make_gpt2(small_config(), 2, 33, AttentionKind::fused));
         plan_.emplace(
@@ -65,33 +66,35 @@ class LogitsOnDevice : public testing::Test {
             assign_steps(*model_, Precision::fp32, providers_, {}, column_multiple(device_, Precision::fp32)));
         RandomWeights weights(1);
         plan_->allocate(device_, weights);
-        plan_->set_tokens(random_tokens(1, 2, 33, model_->vocab));
+        for (const TensorId id : model_->inputs)
+            plan_->set_input(id, input_bytes(model_->tensors[id], plan_->operand(id), "", 1));
         for (std::size_t step = 0; step < plan_->steps().size(); ++step) plan_->run_step(step, nullptr);
     }
+    TensorId logits() const { return model_->outputs.at(0); }
     float* element(std::int64_t row, std::int64_t column) {
-        return static_cast<float*>(plan_->logits()) + row * plan_->logits_operand().stride + column;
+        return static_cast<float*>(plan_->address(logits())) + row * plan_->operand(logits()).stride + column;
     }
 
     OtherDevice device_;
-    std::vector<std::unique_ptr<Provider>> providers_ = make_providers(BackendKind::cpu, {});
+    Providers providers_ = make_providers(BackendKind::cpu, {});
     std::unique_ptr<Model> model_;
     std::optional<Plan> plan_;
 };
 
-TEST_F(LogitsOnDevice, AreCountedInEveryRow) {
-    EXPECT_EQ(count_not_finite_logits(*plan_, device_), 0);
+TEST_F(OutputsOnDevice, AreCountedInEveryRow) {
+    EXPECT_EQ(count_not_finite(*plan_, logits(), device_), 0);
     *element(65, 516) = std::numeric_limits<float>::infinity();
     *element(0, 0) = std::numeric_limits<float>::quiet_NaN();
-    EXPECT_EQ(count_not_finite_logits(*plan_, device_), 2);
+    EXPECT_EQ(count_not_finite(*plan_, logits(), device_), 2);
 }
 
-TEST_F(LogitsOnDevice, AreKeptInEvenlySpacedRowsWhereAllAreTooMany) {
-    const Operand& all = plan_->logits_operand();
+TEST_F(OutputsOnDevice, AreKeptInEvenlySpacedRowsWhereAllAreTooMany) {
+    const Operand& all = plan_->operand(logits());
     ASSERT_EQ(all.rows, 66);
     const std::int64_t row_bytes = all.stride * 4;
-    const Logits whole = Logits::download(*plan_, device_, all.bytes());
+    const OutputRows whole = OutputRows::download(*plan_, logits(), device_, all.bytes());
     EXPECT_EQ(whole.count(), 66 * all.columns);
-    const Logits some = Logits::download(*plan_, device_, 30 * row_bytes);  // every third row
+    const OutputRows some = OutputRows::download(*plan_, logits(), device_, 30 * row_bytes);  // every third row
     EXPECT_EQ(some.operand().rows, 22);
     for (std::int64_t row = 0; row < 22; ++row)
         EXPECT_EQ(std::memcmp(static_cast<const std::byte*>(some.data()) + row * row_bytes, element(3 * row, 0),
@@ -99,9 +102,9 @@ TEST_F(LogitsOnDevice, AreKeptInEvenlySpacedRowsWhereAllAreTooMany) {
                   0)
             << row;
     *element(4, 1) += 1;  // not among the rows
-    EXPECT_EQ(some.difference(Logits::download(*plan_, device_, 30 * row_bytes)), "");
+    EXPECT_EQ(some.difference(OutputRows::download(*plan_, logits(), device_, 30 * row_bytes)), "");
     *element(6, 1) += 1;
-    EXPECT_THAT(some.difference(Logits::download(*plan_, device_, 30 * row_bytes)),
+    EXPECT_THAT(some.difference(OutputRows::download(*plan_, logits(), device_, 30 * row_bytes)),
                 testing::HasSubstr("first at row 6"));
 }
 

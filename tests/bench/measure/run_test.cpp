@@ -15,11 +15,12 @@
 
 #include "analysis/result/result_json.h"
 #include "bench/measure/verify.h"
-#include "bench/plan/data/tokens.h"
+#include "bench/plan/data/inputs.h"
 #include "bench/plan/device_support.h"
 #include "bench/plan/plan.h"
 #include "cpu/reference/reference.h"
 #include "kbench/error.h"
+#include "models/ops/list.h"
 #include "tests/bench/small_run.h"
 #include "tests/bench/temporary_directory.h"
 
@@ -35,10 +36,11 @@ std::vector<float> logits(AttentionKind attention, Precision precision, const Pr
     Plan plan(model, precision, assign_steps(model, precision, providers, choice, 1));
     RandomWeights weights(5);
     plan.allocate(cpu(), weights);
-    plan.set_tokens(random_tokens(5, 2, 33, model.vocab));
+    for (const TensorId id : model.inputs) plan.set_input(id, input_bytes(model.tensors[id], plan.operand(id), "", 5));
     for (std::size_t s = 0; s < plan.steps().size(); ++s) plan.run_step(s, nullptr);
-    const Operand& operand = plan.logits_operand();
-    const reference::View view{plan.logits(), operand.type, operand.rows, operand.columns, operand.stride};
+    const TensorId output = model.outputs.at(0);
+    const Operand& operand = plan.operand(output);
+    const reference::View view{plan.address(output), operand.type, operand.rows, operand.columns, operand.stride};
     std::vector<float> values;
     for (std::int64_t r = 0; r < view.rows; ++r)
         for (std::int64_t c = 0; c < view.columns; ++c) values.push_back(static_cast<float>(view(r, c)));
@@ -120,9 +122,9 @@ TEST(Run, TheReferenceComputesOnlyWhatItIsAskedFor) {
     const Model model = make_gpt2(small_config(), 1, 8, AttentionKind::fused);
     const auto providers = make_providers(BackendKind::cpu, {});
     for (const AssignedStep& s : assign_steps(model, Precision::fp64, providers, {}, 1))
-        EXPECT_NE(s.provider->name(), "reference") << shape_text(s.step.kind);
+        EXPECT_NE(s.provider->name, "reference") << shape_text(s.step);
     for (const AssignedStep& s : assign_steps(model, Precision::fp64, providers, {{"layernorm", "reference"}}, 1))
-        EXPECT_EQ(s.provider->name() == "reference", op_name(s.step.kind) == "layernorm");
+        EXPECT_EQ(s.provider->name == "reference", op_name(s.step) == "layernorm");
 }
 
 TEST(Run, SweepsGoOnPastWhatTheMachineCannotDo) {
@@ -219,13 +221,13 @@ TEST(LargestBatch, IsTheLastThatFits) {
 class PlantedLie final : public Computation {
   public:
     enum class Kind { one_wrong_element, unwritten_row, rounded_inputs };
-    PlantedLie(Kind kind, GemmStep step) : kind_(kind), step_(step) {}
+    PlantedLie(Kind kind, Gemm op) : kind_(kind), op_(op) {}
     std::string implementation() const override { return "lie"; }
     void run(std::span<void* const> pointers, void*, void*) const override {
         const auto* x = static_cast<const float*>(pointers[0]);
         const auto* w = static_cast<const float*>(pointers[1]);
         auto* out = static_cast<float*>(pointers[2]);
-        const auto& [m, n, k, transposed] = step_.gemm;
+        const auto& [m, n, k, transposed] = op_;
         const auto rounded = [this](float value) {
             if (kind_ != Kind::rounded_inputs) return value;
             std::uint32_t bits = 0;
@@ -246,15 +248,15 @@ class PlantedLie final : public Computation {
 
   private:
     Kind kind_;
-    GemmStep step_;
+    Gemm op_;
 };
 
 std::string verdict(PlantedLie::Kind kind) {
-    const GemmStep step{Gemm{40, 48, 256}, 48};
-    const StepKind as_kind = step;
-    const PlantedLie lie(kind, step);
+    const Gemm op{40, 48, 256};
+    const Step step = Step::of(op);
+    const PlantedLie lie(kind, op);
     try {
-        verify_step({&as_kind, &lie, "liar", "h.0.attn.c_attn"}, Precision::fp32, cpu(), 1);
+        verify_step({&step, &lie, "liar", "h.0.attn.c_attn"}, Precision::fp32, cpu(), 1);
     } catch (const MeasurementError& error) {
         EXPECT_EQ(error.code(), ExitCode::failed);
         return error.what();

@@ -131,14 +131,24 @@ TEST(Memory, OfADeviceIsNotAllForPlans) {
     EXPECT_EQ(plannable_bytes(device), std::int64_t{768} << 20);
 }
 
-TEST(Memory, OfACpuAlsoHoldsTheLogitsOfTwoForwards) {
-    MemoryPlan memory;
+TEST(Memory, OfACpuAlsoHoldsTheOutputsOfTwoForwards) {
+    const Model model{.name = "one output",
+                      .tensors = {{.name = "logits", .role = Role::logits, .shape = {1, 25}}},
+                      .ops = {},
+                      .inputs = {},
+                      .outputs = {0}};
+    Layout layout;
+    layout.places.resize(1);
+    Operand& output = layout.places[0].operand;
+    output = {"out", OperandUse::output, DataType::fp32, 1, 25, 25, 1, {}};  // 100 bytes
+    MemoryPlan& memory = layout.memory;
     memory.bytes[static_cast<std::size_t>(Role::weights)] = 1000;
     memory.bytes[static_cast<std::size_t>(Role::logits)] = 100;
-    EXPECT_EQ(needed_bytes(memory, cpu()), 1300);
+    EXPECT_EQ(needed_bytes(model, layout, cpu()), 1300);
     constexpr std::int64_t gib = std::int64_t{1} << 30;
     memory.bytes[static_cast<std::size_t>(Role::logits)] = 50 * gib;
-    EXPECT_EQ(needed_bytes(memory, cpu()), 1000 + 52 * gib) << "rows of 1 GiB each";
+    output = {"out", OperandUse::output, DataType::fp32, 50, gib / 4, gib / 4, 50, {}};
+    EXPECT_EQ(needed_bytes(model, layout, cpu()), 1000 + 52 * gib) << "rows of 1 GiB each";
 }
 
 /// Memory of 274 MB, of which 256 MiB are reserved: the small model fits with a batch of some tens.
@@ -326,7 +336,12 @@ TEST_F(Resume, NamesWhatDiffers) {
     EXPECT_THAT(with([&] { options_.providers = {{"gemm", "reference"}}; }), HasSubstr("gemm=reference in this run"));
     EXPECT_THAT(with([&] { options_.counters.sets = {}; }), HasSubstr("option counters is core in"));
     EXPECT_THAT(with([&] { options_.sampler.time_budget_s = 0.06; }), HasSubstr("option time_budget_s is 0.05 in"));
-    EXPECT_THAT(with([&] { options_.config.n_inner = 100; }), HasSubstr("option model is small:"));
+    EXPECT_THAT(with([&] {
+                    Gpt2Config config = small_config();
+                    config.n_inner = 100;
+                    options_.model = gpt2_spec(config);
+                }),
+                HasSubstr("option model is small:"));
     EXPECT_THAT(with([&] { environment_.git_revision = "abc1234"; }), HasSubstr("revision is not there in"));
     EXPECT_THAT(with([&] { environment_.host.cpu = "another"; }), HasSubstr("CPU is not there in"));
     EXPECT_THAT(with([&] { environment_.gpu.emplace().uuid = "GPU-1"; }), HasSubstr("GPU's UUID is not there in"));

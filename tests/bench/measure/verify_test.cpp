@@ -11,6 +11,8 @@
 #include "bench/measure/device_rows.h"
 #include "bench/plan/provider.h"
 #include "kbench/error.h"
+#include "kbench/kernel.h"
+#include "models/ops/list.h"
 #include "tests/bench/small_run.h"
 #include "tests/bench/temporary_directory.h"
 
@@ -19,13 +21,13 @@ namespace {
 
 class VerifyStep : public testing::Test {
   protected:
-    VerifiedStep verify(const StepKind& kind, const Computation& computation, Precision precision) {
-        return verify_step({&kind, &computation, "test", "layer"}, precision, *device_, 1);
+    VerifiedStep verify(const Step& step, const Computation& computation, Precision precision) {
+        return verify_step({&step, &computation, "test", "layer"}, precision, *device_, 1);
     }
-    /// `kind` as kbench's own CPU kernels compute it.
-    static std::unique_ptr<Computation> native(const StepKind& kind, Precision precision) {
+    /// `step` as kbench's own CPU kernels compute it.
+    static std::unique_ptr<Computation> native(const Step& step, Precision precision) {
         for (const auto& provider : make_providers(BackendKind::cpu, {}))
-            if (provider->name() == "native") return provider->make(kind, precision);
+            if (provider->name == "native") return provider->make(step, precision);
         return nullptr;
     }
 
@@ -34,9 +36,9 @@ class VerifyStep : public testing::Test {
 
 TEST_F(VerifyStep, MaskedScoresAreMinusInfinityAndNothingElse) {
     const AttentionShape shape{1, 2, 8, 16};
-    const StepKind kind = ScaleMask{shape, 0.25, false};
+    const Step step = Step::of(ScaleMask{shape, 0.25, false});
     for (const Precision precision : {Precision::fp32, Precision::fp64, Precision::bf16}) {
-        const VerifiedStep verified = verify(kind, *native(kind, precision), precision);
+        const VerifiedStep verified = verify(step, *native(step, precision), precision);
         EXPECT_EQ(verified.elements_checked, 2 * 8 * 8) << name(precision);
     }
     const auto finite = make_computation("finite", [](OperandCursor in, void*, void*) {
@@ -45,7 +47,7 @@ TEST_F(VerifyStep, MaskedScoresAreMinusInfinityAndNothingElse) {
             for (int column = 0; column < 8; ++column)
                 scores[row * 8 + column] = column > row % 8 ? -1e30f : 0.25f * scores[row * 8 + column];
     });
-    EXPECT_THAT(error_line<MeasurementError>([&] { verify(kind, *finite, Precision::fp32); }),
+    EXPECT_THAT(error_line<MeasurementError>([&] { verify(step, *finite, Precision::fp32); }),
                 testing::HasSubstr("the reference says -inf"));
 }
 
@@ -82,10 +84,10 @@ TEST_F(VerifyStep, OutputsOfADeviceAreSeenWhole) {
     device.apart = true;
     // 68 MB of output, so more than a slab.
     constexpr std::int64_t rows = 17'000, width = 1'000;
-    const StepKind kind = ResidualAdd{rows, width};
+    const Step step = Step::of(ResidualAdd{rows, width});
     const auto verdict = [&](float last_element) {
         const auto computation = sum_with(last_element, rows * width);
-        return verify_step({&kind, computation.get(), "test", "layer"}, Precision::fp32, device, 1);
+        return verify_step({&step, computation.get(), "test", "layer"}, Precision::fp32, device, 1);
     };
     EXPECT_GT(verdict(0).elements_checked, 4000);
     EXPECT_LE(device.largest_download, static_cast<std::size_t>(slab_bytes));
@@ -94,22 +96,66 @@ TEST_F(VerifyStep, OutputsOfADeviceAreSeenWhole) {
 }
 
 TEST_F(VerifyStep, FurtherRoundingsWidenTheBound) {
-    const StepKind kind = Softmax{4, 16, false};
-    const double bound_of_one = verify(kind, *softmax_off_by(0, 1), Precision::fp64).bound_there;
+    const Step step = Step::of(Softmax{4, 16, false});
+    const double bound_of_one = verify(step, *softmax_off_by(0, 1), Precision::fp64).bound_there;
     ASSERT_GT(bound_of_one, 0);
     // The first error that one rounding does not allow, to within a rounding of its own.
     double units = 1;
     while (true) {
         try {
-            verify(kind, *softmax_off_by(units, 1), Precision::fp64);
+            verify(step, *softmax_off_by(units, 1), Precision::fp64);
         } catch (const MeasurementError&) {
             break;
         }
         ++units;
         ASSERT_LT(units, 1000) << "no error is too large";
     }
-    EXPECT_NO_THROW(verify(kind, *softmax_off_by(units, 3), Precision::fp64));
-    EXPECT_THROW(verify(kind, *softmax_off_by(units + 4, 3), Precision::fp64), MeasurementError);
+    EXPECT_NO_THROW(verify(step, *softmax_off_by(units, 3), Precision::fp64));
+    EXPECT_THROW(verify(step, *softmax_off_by(units + 4, 3), Precision::fp64), MeasurementError);
+}
+
+/// A copy whose reference is said to be dear and shared by four columns: only some elements are asked for.
+struct DearCopy {
+    static constexpr std::string_view kind = "dear_copy", what = "a copy", example = "r4w6";
+    static constexpr Direction directions[] = {Direction::fwd};
+    std::int64_t rows, width;
+    bool operator==(const DearCopy&) const = default;
+    static DearCopy parse(ShapeText& shape) { return {shape.size('r'), shape.size('w')}; }
+    std::string text() const { return shape_text({{'r', rows}, {'w', width}}); }
+    std::vector<OperandSpec> operands(Direction) const { return {input("x", rows, width), output("out", rows, width)}; }
+    Work work(Direction) const { return {}; }
+    static RoofUnit unit(Direction) { return RoofUnit::plain; }
+};
+
+TEST_F(VerifyStep, GroupsOfElementsEndWithTheirRow) {
+    static const bool registered =
+        register_op<DearCopy>({.expected =
+                                   [](const DearCopy&, reference::Question q) {
+                                       const reference::View x = q.next();
+                                       std::vector<reference::Expected> values;
+                                       for (const auto& [row, column] : q.elements)
+                                           values.push_back({x(row, column), std::abs(x(row, column)), 1});
+                                       return values;
+                                   },
+                               .cost =
+                                   [](const DearCopy&) {
+                                       return reference::ElementCost{1e9, 4};
+                                   }});
+    ASSERT_TRUE(registered);
+    for (const std::int64_t width : {3, 4, 6}) {
+        const Step step = Step::of(DearCopy{5, width});
+        const auto copy = [width](float added_to_the_last) {
+            return make_computation("copy", [=](OperandCursor in, void*, void*) {
+                const auto* x = in.next<const float>();
+                auto* out = in.next<float>();
+                std::copy_n(x, 5 * width, out);
+                out[5 * width - 1] += added_to_the_last;
+            });
+        };
+        EXPECT_EQ(verify(step, *copy(0), Precision::fp32).elements_checked, 5 * width);
+        EXPECT_THAT(error_line<MeasurementError>([&] { verify(step, *copy(1), Precision::fp32); }),
+                    testing::HasSubstr("out[4, " + std::to_string(width - 1) + "] is"));
+    }
 }
 
 }  // namespace

@@ -12,8 +12,11 @@
 #include "bench/command/micro_options.h"
 #include "bench/micro/columns.h"
 #include "bench/micro/reporters.h"
-#include "bench/plan/user_kernel.h"
+#include "bench/plan/provider.h"
 #include "kbench/error.h"
+#include "kbench/kernel.h"
+#include "models/ops/list.h"
+#include "models/problem.h"
 #include "tests/analysis/golden.h"
 #include "tests/bench/refusal.h"
 
@@ -46,7 +49,8 @@ const bool wrong_is_registered = register_kernel<ResidualAdd>({
     .what = "adds the wrong array",
     .precisions = {Precision::fp32},
     .run =
-        [](const ResidualAdd& add, Precision, OperandCursor operands, void*, void*) {
+        [](const ResidualAdd& add, const KernelCall& call) {
+            OperandCursor operands = call.operands;
             const auto* x = operands.next<const float>();
             operands.next();
             auto* out = operands.next<float>();

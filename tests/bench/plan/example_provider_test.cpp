@@ -5,7 +5,9 @@
 #include "bench/device/device.h"
 #include "bench/measure/verify.h"
 #include "bench/plan/fuse.h"
+#include "bench/plan/provider.h"
 #include "models/gpt2.h"
+#include "models/ops/list.h"
 
 namespace kbench {
 
@@ -22,10 +24,10 @@ TEST(ExampleProvider, ComputesTheEmbeddingOfAModelRightly) {
     const Model model = make_gpt2(config, 2, 9, AttentionKind::fused);
     for (const Precision precision : {Precision::fp32, Precision::fp64}) {
         const auto steps = assign_steps(model, precision, providers, {{"embedding", "openmp"}}, 1);
-        ASSERT_EQ(steps.front().provider->name(), "openmp");
-        const StepKind& kind = steps.front().step.kind;
-        const auto computation = steps.front().provider->make(kind, precision);
-        const VerifiedStep verified = verify_step({&kind, computation.get(), "openmp", ""}, precision, *device, 1);
+        ASSERT_EQ(steps.front().provider->name, "openmp");
+        const Step& step = steps.front().step;
+        const auto computation = steps.front().provider->make(step, precision);
+        const VerifiedStep verified = verify_step({&step, computation.get(), "openmp", ""}, precision, *device, 1);
         EXPECT_EQ(verified.implementation, "openmp::embedding");
         EXPECT_EQ(verified.elements_checked, 18 * 72);
     }
@@ -33,9 +35,10 @@ TEST(ExampleProvider, ComputesTheEmbeddingOfAModelRightly) {
 
 TEST(ExampleProvider, RefusesWhatItHasNot) {
     const auto provider = make_openmp({});
-    EXPECT_EQ(provider->unsupported(Softmax{8, 8, false}, Precision::fp32), "has no softmax");
-    EXPECT_EQ(provider->unsupported(Embedding{8, 8, 8, 8, 8}, Precision::fp16), "computes fp32 and fp64");
-    EXPECT_EQ(provider->unsupported(Embedding{8, 8, 8, 8, 8}, Precision::fp64), "");
+    const Embedding op{8, 8, 8, 8, 8};
+    EXPECT_EQ(provider->unsupported(Step::of(Softmax{8, 8, false}), Precision::fp32), "has no softmax");
+    EXPECT_EQ(provider->unsupported(Step::of(op), Precision::fp16), "has no embedding in fp16");
+    EXPECT_EQ(provider->unsupported(Step::of(op), Precision::fp64), "");
 }
 
 }  // namespace

@@ -6,25 +6,28 @@
 
 #include "kbench/error.h"
 #include "models/gpt2.h"
+#include "models/ops/list.h"
+#include "models/ops/table.h"
+#include "models/problem.h"
 
 namespace kbench {
 namespace {
 
 using testing::HasSubstr;
 
-/// A provider that takes what a function says, and computes nothing.
-class Picky final : public Provider {
-  public:
-    Picky(std::string name, std::function<std::string(const StepKind&)> unsupported)
-        : name_(std::move(name)), unsupported_(std::move(unsupported)) {}
-    std::string_view name() const override { return name_; }
-    std::string unsupported(const StepKind& kind, Precision) const override { return unsupported_(kind); }
-    std::unique_ptr<Computation> make(const StepKind&, Precision) override { return nullptr; }
+using Refusal = std::function<std::string(const Step&)>;
 
-  private:
-    std::string name_;
-    std::function<std::string(const StepKind&)> unsupported_;
-};
+/// A provider of every op kind that takes what a function says, and computes nothing.
+std::unique_ptr<Provider> picky(std::string name, const Refusal& why_not) {
+    Provider provider{.name = std::move(name), .ops = {}};
+    for (const OpKind* kind : op_kinds())
+        provider.ops.push_back({.kind = kind,
+                                .directions = {kind->directions.begin(), kind->directions.end()},
+                                .absorbs_anything = true,
+                                .why_not = [why_not](const Step& step, Precision) { return why_not(step); },
+                                .make = [](const Step&, Precision) { return nullptr; }});
+    return std::make_unique<Provider>(std::move(provider));
+}
 
 Model small_model(AttentionKind attention = AttentionKind::fused) {
     Gpt2Config config{"tiny", 64, 2, 4};
@@ -32,29 +35,35 @@ Model small_model(AttentionKind attention = AttentionKind::fused) {
     return make_gpt2(config, 2, 8, attention);
 }
 
-std::vector<std::unique_ptr<Provider>> one(std::function<std::string(const StepKind&)> unsupported) {
-    std::vector<std::unique_ptr<Provider>> list;
-    list.push_back(std::make_unique<Picky>("picky", std::move(unsupported)));
+Providers one(const Refusal& why_not) {
+    Providers list;
+    list.push_back(picky("picky", why_not));
     return list;
+}
+
+std::string takes_all(const Step&) { return ""; }
+std::string no_residual_in_gemms(const Step& step) {
+    return step.head_op().is<Gemm>() && step.absorbs<ResidualAdd>() ? "no residual" : "";
 }
 
 std::vector<std::string> kinds(const std::vector<AssignedStep>& steps) {
     std::vector<std::string> list;
-    for (const AssignedStep& s : steps)
-        list.push_back(std::string(op_name(s.step.kind)) + " " + shape_text(s.step.kind));
+    for (const AssignedStep& s : steps) list.push_back(std::string(op_name(s.step)) + " " + shape_text(s.step));
     return list;
 }
 
 void expect_all_ops_once(const Model& model, const std::vector<AssignedStep>& steps) {
     std::size_t next = 0;
     for (const AssignedStep& s : steps) {
-        ASSERT_EQ(s.step.tensors.size(), operands(s.step.kind, Precision::fp32).size());
-        for (const std::size_t op : s.step.ops) EXPECT_EQ(op, next++);
-        const std::vector<Operand> list = operands(s.step.kind, Precision::fp32);
+        const std::vector<Operand> list = operands(s.step, Precision::fp32);
+        ASSERT_EQ(s.tensors.size(), list.size());
+        for (const std::size_t op : s.ops) EXPECT_EQ(op, next++);
         for (std::size_t i = 0; i < list.size(); ++i) {
-            const Tensor& tensor = model.tensors[s.step.tensors[i]];
-            EXPECT_EQ(tensor.rows, list[i].rows) << tensor.name << " as " << list[i].name;
-            EXPECT_EQ(tensor.columns, list[i].columns) << tensor.name << " as " << list[i].name;
+            const Tensor& tensor = model.tensors[s.tensors[i]];
+            EXPECT_EQ(tensor.elements(), list[i].rows * list[i].columns) << tensor.name << " as " << list[i].name;
+            if (tensor.element == ElementType::int32) continue;  // [batch, seq] to people, one list to the op
+            EXPECT_EQ(tensor.rows(), list[i].rows) << tensor.name << " as " << list[i].name;
+            EXPECT_EQ(tensor.columns(), list[i].columns) << tensor.name << " as " << list[i].name;
         }
     }
     EXPECT_EQ(next, model.ops.size());
@@ -62,10 +71,7 @@ void expect_all_ops_once(const Model& model, const std::vector<AssignedStep>& st
 
 TEST(Fuse, TakesTheLongestPatternThatAProviderTakes) {
     const Model model = small_model();
-    const auto providers = one([](const StepKind& kind) {
-        const auto* gemm = std::get_if<GemmStep>(&kind);
-        return gemm != nullptr && gemm->residual ? "no residual" : "";
-    });
+    const auto providers = one(no_residual_in_gemms);
     const auto steps = assign_steps(model, Precision::fp32, providers, {}, 64);
     expect_all_ops_once(model, steps);
     EXPECT_EQ(kinds(steps),
@@ -79,18 +85,18 @@ TEST(Fuse, TakesTheLongestPatternThatAProviderTakes) {
 
 TEST(Fuse, PutsTheResidualIntoTheGemmWhereAProviderTakesIt) {
     const Model model = small_model();
-    const auto steps = assign_steps(model, Precision::fp32, one([](const StepKind&) { return ""; }), {}, 1);
+    const auto steps = assign_steps(model, Precision::fp32, one(takes_all), {}, 1);
     expect_all_ops_once(model, steps);
-    EXPECT_EQ(shape_text(steps[4].step.kind), "m16n64k64+bias+residual");
-    EXPECT_EQ(shape_text(steps[5].step.kind), "r16w64");
-    EXPECT_EQ(shape_text(steps.back().step.kind), "m16n100k64t") << "no padding to multiples of one";
+    EXPECT_EQ(shape_text(steps[4].step), "m16n64k64+bias+residual");
+    EXPECT_EQ(shape_text(steps[5].step), "r16w64");
+    EXPECT_EQ(shape_text(steps.back().step), "m16n100k64t") << "no padding to multiples of one";
 }
 
 TEST(Fuse, WithoutEpiloguesTheBiasGoesToWhatFollows) {
     const Model model = small_model();
-    const auto steps = assign_steps(model, Precision::fp64, one([](const StepKind& kind) {
-                                        const auto* gemm = std::get_if<GemmStep>(&kind);
-                                        return gemm != nullptr && (gemm->bias || gemm->gelu) ? "no epilogue" : "";
+    const auto steps = assign_steps(model, Precision::fp64, one([](const Step& step) {
+                                        const bool epilogue = step.absorbs<BiasAdd>() || step.absorbs<Gelu>();
+                                        return step.head_op().is<Gemm>() && epilogue ? "no epilogue" : "";
                                     }),
                                     {}, 64);
     expect_all_ops_once(model, steps);
@@ -102,34 +108,29 @@ TEST(Fuse, WithoutEpiloguesTheBiasGoesToWhatFollows) {
 
 TEST(Fuse, KeepsTheSumOnlyWhereSomethingReadsItLater) {
     const Model model = small_model();
-    const auto steps = assign_steps(model, Precision::fp32, one([](const StepKind& kind) {
-                                        const auto* gemm = std::get_if<GemmStep>(&kind);
-                                        return gemm != nullptr && gemm->residual ? "no residual" : "";
-                                    }),
-                                    {}, 64);
-    EXPECT_TRUE(std::get<NormStep>(steps[5].step.kind).keep_sum);
-    EXPECT_FALSE(std::get<NormStep>(steps[15].step.kind).keep_sum) << "nothing follows ln_f but the head";
+    const auto steps = assign_steps(model, Precision::fp32, one(no_residual_in_gemms), {}, 64);
+    EXPECT_TRUE(steps[5].step.keeps_intermediates());
+    EXPECT_FALSE(steps[15].step.keeps_intermediates()) << "nothing follows ln_f but the head";
 }
 
 TEST(Fuse, UnfusedAttentionIsFourSteps) {
     const Model model = small_model(AttentionKind::unfused);
-    const auto steps = assign_steps(model, Precision::fp16, one([](const StepKind&) { return ""; }), {}, 64);
+    const auto steps = assign_steps(model, Precision::fp16, one(takes_all), {}, 64);
     std::size_t next = 0;
-    for (const AssignedStep& s : steps) next += s.step.ops.size();
+    for (const AssignedStep& s : steps) next += s.ops.size();
     EXPECT_EQ(next, model.ops.size());
-    EXPECT_EQ(op_name(steps[3].step.kind), "attention_scores");
-    EXPECT_EQ(op_name(steps[4].step.kind), "scale_mask");
-    EXPECT_EQ(op_name(steps[5].step.kind), "softmax");
-    EXPECT_EQ(op_name(steps[6].step.kind), "attention_context");
+    EXPECT_EQ(op_name(steps[3].step), "attention_scores");
+    EXPECT_EQ(op_name(steps[4].step), "scale_mask");
+    EXPECT_EQ(op_name(steps[5].step), "softmax");
+    EXPECT_EQ(op_name(steps[6].step), "attention_context");
 }
 
 TEST(Fuse, ReportsEveryProvidersReasonWhenNoneTakesAnOp) {
     const Model model = small_model();
     try {
-        assign_steps(model, Precision::fp16, one([](const StepKind& kind) {
-                         return std::holds_alternative<Attention>(kind) ? "no fp16 here" : "";
-                     }),
-                     {}, 64);
+        assign_steps(model, Precision::fp16,
+                     one([](const Step& step) { return step.head_op().is<Attention>() ? "no fp16 here" : ""; }), {},
+                     64);
         FAIL() << "attention has no provider";
     } catch (const Unsupported& refusal) {
         EXPECT_THAT(refusal.what(), HasSubstr("attention of h.0.attn in fp16"));
@@ -139,14 +140,87 @@ TEST(Fuse, ReportsEveryProvidersReasonWhenNoneTakesAnOp) {
 
 TEST(Fuse, ChosenProvidersAreUsedOrRefusedByName) {
     const Model model = small_model();
-    auto providers = one([](const StepKind&) { return ""; });
-    providers.push_back(std::make_unique<Picky>("other", [](const StepKind&) { return ""; }));
+    auto providers = one(takes_all);
+    providers.push_back(picky("other", takes_all));
     for (const AssignedStep& s : assign_steps(model, Precision::fp32, providers, {{"gemm", "other"}}, 64))
-        EXPECT_EQ(s.provider->name(), op_name(s.step.kind) == "gemm" ? "other" : "picky");
+        EXPECT_EQ(s.provider->name, op_name(s.step) == "gemm" ? "other" : "picky");
     for (const AssignedStep& s : assign_steps(model, Precision::fp32, providers, {{"*", "other"}}, 64))
-        EXPECT_EQ(s.provider->name(), "other");
+        EXPECT_EQ(s.provider->name, "other");
     EXPECT_THROW(assign_steps(model, Precision::fp32, providers, {{"gemm", "nobody"}}, 64), UsageError);
     EXPECT_THROW(assign_steps(model, Precision::fp32, providers, {{"gem", "other"}}, 64), UsageError);
+}
+
+/// Rows of 4 by 6 through `ops`, one behind the other, each with further inputs of its own.
+class Chain {
+  public:
+    Chain() { last_ = tensor("input"); }
+    /// `carried_at`: the place at which the op reads what the one before it made.
+    Chain& then(const Op& op, std::size_t carried_at = 0) {
+        OpNode node{op, std::to_string(model_.ops.size()), {}, {}};
+        for (const OperandSpec& spec : op.operands(Direction::fwd))
+            if (spec.use == OperandUse::input || spec.use == OperandUse::weight)
+                node.inputs.push_back(node.inputs.size() == carried_at ? last_ : tensor(std::string(spec.name)));
+        last_ = tensor("out");
+        node.outputs = {last_};
+        model_.ops.push_back(std::move(node));
+        return *this;
+    }
+    /// What was made last is wanted besides by whoever runs the model.
+    Chain& wanted() {
+        model_.outputs.push_back(last_);
+        return *this;
+    }
+    std::vector<std::string> steps() const {
+        return kinds(assign_steps(model_, Precision::fp32, one(takes_all), {}, 1));
+    }
+    const Model& model() const { return model_; }
+
+  private:
+    TensorId tensor(const std::string& name) {
+        model_.tensors.push_back({.name = name + std::to_string(model_.tensors.size()), .shape = {4, 6}});
+        return model_.tensors.size() - 1;
+    }
+
+    Model model_;
+    TensorId last_ = 0;
+};
+
+using testing::ElementsAre;
+
+TEST(Fuse, AnOpInFrontOfTheHeadMayKeepItsResultOnlyWhereTheHeadTakesIt) {
+    const Op bias = BiasAdd{4, 6}, residual = ResidualAdd{4, 6}, norm = LayerNorm{4, 6};
+    EXPECT_THAT(Chain().then(bias).then(residual).then(norm).steps(), ElementsAre("layernorm r4w6+bias+residual"));
+    const Chain sum = Chain().then(bias).then(residual).wanted().then(norm);
+    EXPECT_THAT(sum.steps(), ElementsAre("layernorm r4w6+bias+residual"));
+    const auto steps = assign_steps(sum.model(), Precision::fp32, one(takes_all), {}, 1);
+    EXPECT_THAT(steps.at(0).step.kept, ElementsAre(1u));
+    const Chain biased = Chain().then(bias).wanted().then(residual).then(norm);
+    EXPECT_THAT(biased.steps(), ElementsAre("bias r4w6", "layernorm r4w6+residual"))
+        << "providers leave one sum behind, that of all";
+}
+
+TEST(Fuse, WhatIsMadeBehindTheHeadHasNoOtherReaders) {
+    const Op gemm = Gemm{4, 6, 6}, bias = BiasAdd{4, 6}, gelu = Gelu{4, 6};
+    EXPECT_THAT(Chain().then(gemm).then(bias).then(gelu).wanted().steps(), ElementsAre("gemm m4n6k6+bias+gelu"));
+    EXPECT_THAT(Chain().then(gemm).then(bias).wanted().then(gelu).steps(),
+                ElementsAre("gemm m4n6k6+bias", "gelu r4w6"));
+    EXPECT_THAT(Chain().then(gemm).wanted().then(bias).then(gelu).steps(),
+                ElementsAre("gemm m4n6k6", "gelu r4w6+bias"));
+}
+
+TEST(Fuse, AnOpConsumesInItsFirstPlace) {
+    const Op residual = ResidualAdd{4, 6}, norm = LayerNorm{4, 6};
+    EXPECT_THAT(Chain().then(residual).then(norm).steps(), ElementsAre("layernorm r4w6+residual"));
+    EXPECT_THAT(Chain().then(residual).then(norm, 1).steps(), ElementsAre("residual r4w6", "layernorm r4w6"))
+        << "as its weight";
+}
+
+TEST(Fuse, OnlyHeadsThatSaySoArePadded) {
+    EXPECT_EQ(padded_columns(Gemm{2, 100, 3, true}, Direction::fwd, 64), 128);
+    EXPECT_EQ(padded_columns(Gemm{2, 128, 3, true}, Direction::fwd, 64), 0) << "as many as there are";
+    EXPECT_EQ(padded_columns(Gemm{2, 100, 3, true}, Direction::fwd, 1), 0);
+    EXPECT_EQ(padded_columns(Gemm{2, 100, 3}, Direction::fwd, 64), 0) << "a weight of k rows has no room for them";
+    EXPECT_EQ(padded_columns(Gelu{2, 100}, Direction::fwd, 64), 0);
 }
 
 }  // namespace

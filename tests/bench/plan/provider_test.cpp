@@ -1,17 +1,147 @@
-// The table of CUDA providers: who computes what when nobody asks for anyone. Needs no device.
-#ifdef KBENCH_HAVE_CUDA
+// Who computes what, and why not: the one function that decides, and the tables of the built-in providers.
 #include "bench/plan/provider.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <vector>
 
 #include "bench/plan/fuse.h"
+#include "kbench/error.h"
 #include "models/gpt2.h"
+#include "models/ops/list.h"
+#include "models/problem.h"
+#include "tests/bench/temporary_directory.h"
 
 namespace kbench {
 namespace {
+
+using testing::HasSubstr;
+
+/// A computation that says which row it is of.
+std::unique_ptr<Computation> named(std::string name) {
+    return make_computation(std::move(name), [](OperandCursor, void*, void*) {});
+}
+
+/// Layer norm up to width 64, in fp32 and fp64, with a residual; GEMM with an epilogue in fp16 and without in fp64.
+Provider sample() {
+    const auto too_wide = [](const LayerNorm& op, const Step&, Precision) {
+        return op.width > 64 ? "width over 64" : "";
+    };
+    return {.name = "sample",
+            .ops = {Computes<LayerNorm>{.precisions = {Precision::fp32, Precision::fp64},
+                                        .absorbs = {{"residual"}},
+                                        .why_not = too_wide,
+                                        .make = [](const LayerNorm&, const Step&, Precision) { return named("norm"); }},
+                    Computes<Gemm>{.precisions = {Precision::fp16},
+                                   .absorbs = {{"bias"}, {"bias", "gelu"}},
+                                   .make = [](const Gemm&, const Step&, Precision) { return named("half gemm"); }},
+                    Computes<Gemm>{.precisions = {Precision::fp64},
+                                   .make = [](const Gemm&, const Step&, Precision) { return named("double gemm"); }}}};
+}
+
+std::string refusal(const Provider& provider, const Step& step, Precision precision) {
+    const std::string why = provider.unsupported(step, precision);
+    if (!why.empty()) {
+        EXPECT_EQ(error_line<Unsupported>([&] { provider.make(step, precision); }), why) << "nothing is made either";
+    }
+    return why;
+}
+
+TEST(Provider, RefusesByTheNearestOfWhatItsRowsSay) {
+    const Provider provider = sample();
+    EXPECT_EQ(refusal(provider, parse_problem("softmax", "r8w8"), Precision::fp32), "has no softmax");
+    EXPECT_EQ(refusal(provider, Step::of(LayerNorm{8, 64}, Direction::bwd), Precision::fp32),
+              "has no layernorm in direction bwd");
+    EXPECT_EQ(refusal(provider, parse_problem("layernorm", "r8w64"), Precision::fp16), "has no layernorm in fp16");
+    EXPECT_EQ(refusal(provider, parse_problem("layernorm", "r8w64+bias+residual"), Precision::fp32),
+              "its layernorm takes no bias+residual in fp32");
+    EXPECT_EQ(refusal(provider, parse_problem("layernorm", "r8w72"), Precision::fp32), "width over 64");
+    EXPECT_EQ(refusal(provider, parse_problem("layernorm", "r8w72+residual"), Precision::fp32), "width over 64");
+    EXPECT_EQ(refusal(provider, parse_problem("layernorm", "r8w72"), Precision::fp16), "has no layernorm in fp16")
+        << "what a row says itself comes last";
+    for (const char* shape : {"r8w64", "r8w64+residual"})
+        EXPECT_EQ(refusal(provider, parse_problem("layernorm", shape), Precision::fp64), "") << shape;
+}
+
+TEST(Provider, OfSeveralRowsTheOneThatComesNearestSpeaks) {
+    Provider provider = sample();
+    for (int order = 0; order < 2; ++order) {
+        EXPECT_EQ(refusal(provider, parse_problem("gemm", "m8n8k8+bias"), Precision::fp16), "");
+        EXPECT_EQ(refusal(provider, parse_problem("gemm", "m8n8k8+bias"), Precision::fp64),
+                  "its gemm takes no bias in fp64");
+        EXPECT_EQ(refusal(provider, parse_problem("gemm", "m8n8k8+bias+residual"), Precision::fp16),
+                  "its gemm takes no bias+residual in fp16");
+        EXPECT_EQ(refusal(provider, parse_problem("gemm", "m8n8k8"), Precision::bf16), "has no gemm in bf16");
+        EXPECT_EQ(refusal(provider, Step::of(Gemm{8, 8, 8}, Direction::wgrad), Precision::fp64),
+                  "has no gemm in direction wgrad");
+        std::ranges::reverse(provider.ops);
+    }
+    const Step gemm = parse_problem("gemm", "m8n8k8");
+    EXPECT_EQ(provider.make(gemm, Precision::fp16)->implementation(), "half gemm");
+    EXPECT_EQ(provider.make(gemm, Precision::fp64)->implementation(), "double gemm");
+}
+
+TEST(Provider, WhatItLacksAltogetherIsSaidOfTheKindsThatItHas) {
+    Provider provider = sample();
+    provider.lacks = [](Precision precision) { return precision == Precision::fp16 ? "this chip has no fp16" : ""; };
+    EXPECT_EQ(refusal(provider, parse_problem("gemm", "m8n8k8"), Precision::fp16), "this chip has no fp16");
+    EXPECT_EQ(refusal(provider, parse_problem("softmax", "r8w8"), Precision::fp16), "has no softmax");
+    EXPECT_EQ(refusal(provider, parse_problem("gemm", "m8n8k8"), Precision::fp64), "");
+}
+
+TEST(Provider, ARowThatAbsorbsAnythingStillHasItsSay) {
+    Provider provider{.name = "sample", .ops = {}};
+    provider.ops.push_back(
+        {.kind = &op_kind<LayerNorm>(),
+         .absorbs_anything = true,
+         .why_not = [](const Step& step, Precision) { return step.keeps_intermediates() ? "keeps no sum" : ""; },
+         .make = [](const Step&, Precision) { return named("norm"); }});
+    Step step = parse_problem("layernorm", "r8w64+bias+residual");
+    EXPECT_EQ(refusal(provider, step, Precision::bf16), "");
+    step.kept = {1};
+    EXPECT_EQ(refusal(provider, step, Precision::bf16), "keeps no sum");
+}
+
+TEST(CpuProviders, RefuseTheDgradOfAGemmInsteadOfComputingItsForward) {
+    const Step dgrad = Step::of(Gemm{8, 8, 8}, Direction::dgrad);
+    int with_gemm = 0;
+    for (const auto& provider : make_providers(BackendKind::cpu, {}))
+        for (const Precision precision : all_precisions) {
+            const std::string why = refusal(*provider, dgrad, precision);
+            EXPECT_FALSE(why.empty()) << provider->name << " " << name(precision);
+            if (!provider->unsupported(Step::of(Gemm{8, 8, 8}), precision).empty()) continue;
+            EXPECT_EQ(why, "has no gemm in direction dgrad") << provider->name << " " << name(precision);
+            ++with_gemm;
+        }
+    EXPECT_GE(with_gemm, 3) << "onednn, blas and reference compute fp32, fp64 or both";
+}
+
+TEST(CpuProviders, SayWhatTheyDoNotTake) {
+    const auto providers = make_providers(BackendKind::cpu, {});
+    const auto why = [&](std::string_view provider, const Step& step, Precision precision) {
+        const auto found =
+            std::ranges::find(providers, provider, [](const auto& p) { return std::string_view(p->name); });
+        return refusal(**found, step, precision);
+    };
+    EXPECT_EQ(why("blas", parse_problem("gemm", "m8n8k8"), Precision::fp16), "CBLAS has no fp16");
+    EXPECT_EQ(why("blas", parse_problem("gemm", "m8n8k8+bias"), Precision::fp64), "its gemm takes no bias in fp64");
+    EXPECT_EQ(why("blas", parse_problem("residual", "r8w8"), Precision::fp64), "has no residual");
+    EXPECT_EQ(why("native", parse_problem("layernorm", "r8w8+bias+residual"), Precision::fp32),
+              "its layernorm takes no bias+residual in fp32");
+    EXPECT_EQ(why("native", parse_problem("softmax", "r8w8"), Precision::tf32), "tf32 is a format of GPU tensor cores");
+    EXPECT_EQ(why("onednn", parse_problem("layernorm", "r8w8+residual"), Precision::fp32),
+              "its layernorm takes no residual in fp32");
+    Step padded = parse_problem("gemm", "m8n7k8t+bias");
+    padded.padded_columns = 8;
+    EXPECT_EQ(why("onednn", padded, Precision::fp32), "no epilogue on padded columns");
+    padded.ops.pop_back();
+    EXPECT_EQ(why("onednn", padded, Precision::fp32), "");
+    EXPECT_EQ(why("blas", padded, Precision::fp64), "no padded columns");
+}
+
+#ifdef KBENCH_HAVE_CUDA
 
 Model small_model(AttentionKind attention) {
     Gpt2Config config{"tiny", 64, 2, 4};
@@ -25,11 +155,10 @@ TEST(CudaProviders, ModelsRunTheirProductsOnCublasLtUnlessAskedOtherwise) {
         for (const Precision precision : all_precisions) {
             const Model model = small_model(attention);
             for (const AssignedStep& s : assign_steps(model, precision, providers, {}, 64)) {
-                const bool product = std::holds_alternative<GemmStep>(s.step.kind) ||
-                                     std::holds_alternative<AttentionScores>(s.step.kind) ||
-                                     std::holds_alternative<AttentionContext>(s.step.kind);
-                EXPECT_EQ(s.provider->name(), product ? "cublaslt" : "native")
-                    << name(precision) << " " << op_name(s.step.kind) << " " << shape_text(s.step.kind);
+                const Op& op = s.step.head_op();
+                const bool product = op.is<Gemm>() || op.is<AttentionScores>() || op.is<AttentionContext>();
+                EXPECT_EQ(s.provider->name, product ? "cublaslt" : "native")
+                    << name(precision) << " " << op_name(s.step) << " " << shape_text(s.step);
             }
         }
 }
@@ -39,30 +168,28 @@ TEST(CudaProviders, NativeComputesPlainProductsAndLeavesTheirEpiloguesToOthers) 
     const Model model = small_model(AttentionKind::fused);
     for (const Precision precision : all_precisions)
         for (const AssignedStep& s : assign_steps(model, precision, providers, {{"*", "native"}}, 64)) {
-            EXPECT_EQ(s.provider->name(), "native");
-            const auto* gemm = std::get_if<GemmStep>(&s.step.kind);
-            EXPECT_FALSE(gemm != nullptr && (gemm->bias || gemm->gelu || gemm->residual)) << shape_text(s.step.kind);
+            EXPECT_EQ(s.provider->name, "native");
+            EXPECT_FALSE(s.step.head_op().is<Gemm>() && s.step.ops.size() > 1) << shape_text(s.step);
         }
 }
 
 TEST(CudaProviders, RungsOfTheGemmLadderComputeOnlyWhatTheyAreAskedFor) {
     int rungs = 0;
     for (const auto& provider : make_providers(BackendKind::cuda, {})) {
-        const bool rung = provider->name().starts_with("native_");
-        EXPECT_EQ(provider->on_request_only(), rung || provider->name() == "cudnn") << provider->name();
+        const bool rung = provider->name.starts_with("native_");
+        EXPECT_EQ(provider->on_request_only, rung || provider->name == "cudnn") << provider->name;
         if (!rung) continue;
         ++rungs;
-        const GemmStep plain{{64, 64, 64, false}, 64};
-        GemmStep with_bias = plain;
-        with_bias.bias = true;
-        EXPECT_EQ(provider->unsupported(with_bias, Precision::fp16), "its GEMM has no epilogue");
+        const Step plain = parse_problem("gemm", "m64n64k64"), with_bias = parse_problem("gemm", "m64n64k64+bias");
+        EXPECT_EQ(provider->unsupported(with_bias, Precision::fp16), "its gemm takes no bias in fp16");
         EXPECT_EQ(provider->unsupported(plain, Precision::fp16), "");
-        EXPECT_EQ(provider->unsupported(plain, Precision::tf32).empty(), provider->name() == "native_mma");
-        EXPECT_EQ(provider->unsupported(plain, Precision::fp32).empty(), provider->name() != "native_mma");
+        EXPECT_EQ(provider->unsupported(plain, Precision::tf32).empty(), provider->name == "native_mma");
+        EXPECT_EQ(provider->unsupported(plain, Precision::fp32).empty(), provider->name != "native_mma");
     }
     EXPECT_EQ(rungs, 5);
 }
 
+#endif
+
 }  // namespace
 }  // namespace kbench
-#endif

@@ -22,7 +22,10 @@ std::vector<float> normal(std::uint64_t seed, std::string_view stream, std::int6
 }
 
 Tensor matrix(std::int64_t rows, std::int64_t columns) {
-    return {"h.0.mlp.c_fc.weight", Role::weights, rows, columns, false, false, {Initialisation::Kind::normal, 0.02}};
+    return {.name = "h.0.mlp.c_fc.weight",
+            .role = Role::weights,
+            .shape = {rows, columns},
+            .contents = Contents::normal(0.02)};
 }
 
 // Known answers from the Random123 distribution of Salmon et al., kat_vectors.
@@ -134,7 +137,7 @@ TEST(FillRandom, RowsAreTheSameWhateverTheirStride) {
             ASSERT_EQ(padded[r * stride + c], c < columns ? packed[r * columns + c] : -7.0f) << r << ' ' << c;
 }
 
-TEST(FillRandom, FollowsTheTensorsInitialisation) {
+TEST(FillRandom, FollowsTheTensorsContents) {
     Tensor tensor = matrix(1000, 100);
     std::vector<float> values(100'000);
     fill_random(tensor, 5, DataType::fp32, values.data(), 100);
@@ -142,11 +145,11 @@ TEST(FillRandom, FollowsTheTensorsInitialisation) {
     for (const double value : values) squares += value * value;
     EXPECT_NEAR(std::sqrt(squares / 1e5), 0.02, 0.0003);
 
-    tensor.init = {Initialisation::Kind::ones};
+    tensor.contents = {Contents::Kind::ones};
     std::vector<std::uint16_t> halves(100'000, 7);
     fill_random(tensor, 5, DataType::fp16, halves.data(), 100);
     EXPECT_EQ(halves, std::vector<std::uint16_t>(100'000, 0x3c00));
-    tensor.init = {Initialisation::Kind::zeros};
+    tensor.contents = {Contents::Kind::zeros};
     fill_random(tensor, 5, DataType::fp16, halves.data(), 100);
     EXPECT_EQ(halves, std::vector<std::uint16_t>(100'000, 0));
 }

@@ -27,7 +27,8 @@ std::string bytes_of(std::initializer_list<Value> values) {
 }
 
 Tensor weight(const std::string& name, std::int64_t rows, std::int64_t columns, bool is_vector = false) {
-    return {name, Role::weights, rows, columns, is_vector, false, {}};
+    return {
+        .name = name, .role = Role::weights, .shape = is_vector ? std::vector{columns} : std::vector{rows, columns}};
 }
 
 Model model_of(std::vector<Tensor> tensors) {
@@ -88,7 +89,8 @@ TEST_F(SafetensorsFile, AcceptsThePrefixAndIgnoresWhatTheModelLacks) {
             "lm_head.weight":{"dtype":"F32","shape":[1,1],"data_offsets":[13,17]}})",
         bytes_of<float>({5, 6}) + std::string(9, '\0')));
     SafetensorsWeights weights(path);
-    weights.check(model_of({weight("h.0.ln_1.weight", 1, 2, true), {"x", Role::activations, 9, 9}}));
+    weights.check(
+        model_of({weight("h.0.ln_1.weight", 1, 2, true), {.name = "x", .role = Role::activations, .shape = {9, 9}}}));
     std::vector<float> values(2);
     weights.read(weight("h.0.ln_1.weight", 1, 2, true), DataType::fp32, values.data(), 2);
     EXPECT_THAT(values, ElementsAre(5, 6));
@@ -172,7 +174,7 @@ TEST_F(SafetensorsFile, RefusesWhatIsNotAFile) {
 
 TEST(RandomWeights, AreThoseOfTheSeedAndTheTensorsName) {
     Tensor tensor = weight("wte.weight", 3, 5);
-    tensor.init = {Initialisation::Kind::normal, 0.02};
+    tensor.contents = Contents::normal(0.02);
     std::vector<float> actual(15), expected(15);
     RandomWeights(9).read(tensor, DataType::fp32, actual.data(), 5);
     fill_normal(9, "wte.weight", 0.02, DataType::fp32, expected.data(), 15);

@@ -1,0 +1,137 @@
+// Operands, names and padding of steps, alone and fused.
+#include "kbench/step.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "models/ops/list.h"
+#include "models/problem.h"
+
+namespace kbench {
+namespace {
+
+using testing::ElementsAre;
+
+std::vector<std::string> names(const Step& step) {
+    std::vector<std::string> list;
+    for (const Operand& operand : operands(step, Precision::fp32)) list.push_back(operand.name);
+    return list;
+}
+
+const Operand& find(const std::vector<Operand>& list, std::string_view name) {
+    for (const Operand& operand : list)
+        if (operand.name == name) return operand;
+    throw std::out_of_range("no operand " + std::string(name));
+}
+
+TEST(StepOperands, OfAnOpAloneAreTheOps) {
+    EXPECT_THAT(names(parse_problem("gemm", "m3n5k7")), ElementsAre("x", "w", "out"));
+    EXPECT_THAT(names(parse_problem("layernorm", "r3w5")), ElementsAre("x", "weight", "bias", "out"));
+    EXPECT_THAT(names(parse_problem("embedding", "r3w5v7")), ElementsAre("tokens", "wte", "wpe", "out"));
+    EXPECT_THAT(names(parse_problem("scale_mask", "b1h2s3d4")), ElementsAre("scores")) << "in place";
+}
+
+TEST(StepOperands, StandOpByOpWithoutWhatIsMadeWithin) {
+    EXPECT_THAT(names(parse_problem("gemm", "m3n5k7+bias")), ElementsAre("x", "w", "bias", "out"));
+    EXPECT_THAT(names(parse_problem("gemm", "m3n5k7+bias+gelu")), ElementsAre("x", "w", "bias", "out"));
+    EXPECT_THAT(names(parse_problem("gemm", "m3n5k7+bias+residual")), ElementsAre("x", "w", "bias", "residual", "out"));
+    EXPECT_THAT(names(parse_problem("gemm", "m3n5k7+residual")), ElementsAre("x", "w", "residual", "out"));
+    EXPECT_THAT(names(parse_problem("gelu", "r3w5+bias")), ElementsAre("x", "bias", "out"));
+    EXPECT_THAT(names(parse_problem("layernorm", "r3w5+residual")),
+                ElementsAre("x", "residual", "weight", "bias", "out"));
+}
+
+TEST(StepOperands, ABiasInFrontOfALayerNormIsNotTheNormsOwn) {
+    EXPECT_THAT(names(parse_problem("layernorm", "r3w5+bias+residual")),
+                ElementsAre("x", "pre_bias", "residual", "weight", "bias", "out"));
+}
+
+TEST(StepOperands, WhatOthersReadTooIsLeftBehindInFrontOfTheResult) {
+    Step step = parse_problem("layernorm", "r3w5+bias+residual");
+    step.kept = {1};
+    EXPECT_TRUE(step.keeps_intermediates());
+    const std::vector<Operand> list = operands(step, Precision::fp16);
+    EXPECT_THAT(names(step), ElementsAre("x", "pre_bias", "residual", "weight", "bias", "sum", "out"));
+    const Operand& sum = find(list, "sum");
+    EXPECT_EQ(sum.use, OperandUse::output);
+    EXPECT_EQ(std::pair(sum.rows, sum.columns), std::pair(std::int64_t{3}, std::int64_t{5}));
+    EXPECT_EQ(sum.type, DataType::fp16);
+}
+
+TEST(StepOperands, HaveTypesAndShapesOfTheirOp) {
+    const std::vector<Operand> embedding = operands(parse_problem("embedding", "r12w4v9s6"), Precision::fp16);
+    EXPECT_EQ(embedding[0].type, DataType::int32);
+    EXPECT_EQ(embedding[0].contents, Contents::below(9));
+    EXPECT_EQ(embedding[1].use, OperandUse::weight);
+    EXPECT_EQ(embedding[1].bytes(), 2 * 9 * 4);
+    const std::vector<Operand> scores = operands(parse_problem("attention_scores", "b1h2s3d4+upcast"), Precision::fp16);
+    EXPECT_EQ(scores[0].type, DataType::fp16);
+    EXPECT_EQ(scores[1].type, DataType::fp32);
+    EXPECT_EQ(scores[1].bytes(), 4 * 2 * 3 * 3);
+    EXPECT_EQ(find(operands(parse_problem("gemm", "m3n5k7+bias"), Precision::fp64), "bias").bytes(), 8 * 5);
+}
+
+TEST(StepOperands, PaddedColumnsLieInTheResultAndAreRowsOfZerosInTheWeight) {
+    Step step = parse_problem("gemm", "m3n5k7t");
+    step.padded_columns = 8;
+    const std::vector<Operand> list = operands(step, Precision::fp32);
+    EXPECT_EQ(list[0].stride, 7);
+    EXPECT_EQ(list[1].rows, 5);
+    EXPECT_EQ(list[1].allocated_rows, 8);
+    EXPECT_EQ(list[2].columns, 5);
+    EXPECT_EQ(list[2].stride, 8);
+    EXPECT_EQ(list[2].allocated_rows, 3);
+    EXPECT_EQ(list[2].bytes(), 4 * 3 * 8);
+    EXPECT_EQ(shape_text(step), "m3n5k7t+pad3");
+    EXPECT_EQ(padding_flops(step), 2.0 * 3 * 3 * 7);
+    EXPECT_EQ(matrix_flops(step), 2.0 * 3 * 8 * 7);
+}
+
+TEST(Step, TextNamesTheHeadAndWhatItAbsorbs) {
+    for (const auto& [op, shape] : {std::pair("gemm", "m3n5k7t+bias+residual"),
+                                    {"layernorm", "r3w5+bias+residual"},
+                                    {"gelu", "r3w5+bias"},
+                                    {"attention_scores", "b1h2s3d4+upcast"}}) {
+        const Step step = parse_problem(op, shape);
+        EXPECT_EQ(op_name(step), op);
+        EXPECT_EQ(shape_text(step), shape);
+        EXPECT_EQ(padding_flops(step), 0);
+    }
+    EXPECT_EQ(matrix_flops(parse_problem("gemm", "m3n5k7+bias+gelu")), 2.0 * 3 * 5 * 7);
+    EXPECT_EQ(matrix_flops(parse_problem("layernorm", "r3w5")), 0);
+}
+
+TEST(Step, AbsorbsWhatStandsAroundItsHead) {
+    const Step norm = parse_problem("layernorm", "r3w5+residual");
+    EXPECT_EQ(norm.head, 1u);
+    EXPECT_EQ(norm.as<LayerNorm>(), (LayerNorm{3, 5}));
+    EXPECT_TRUE(norm.absorbs<ResidualAdd>());
+    EXPECT_TRUE(norm.absorbs("residual"));
+    EXPECT_FALSE(norm.absorbs<BiasAdd>());
+    EXPECT_FALSE(norm.absorbs<LayerNorm>()) << "the head absorbs, and is not absorbed";
+}
+
+TEST(Step, IsAnotherInAnotherDirectionOrWithAnotherSumKept) {
+    const Step norm = parse_problem("layernorm", "r3w5+residual");
+    Step kept = norm, backward = norm, padded = norm;
+    kept.kept = {0};
+    backward.direction = Direction::bwd;
+    padded.padded_columns = 8;
+    EXPECT_EQ(norm, parse_problem("layernorm", "r3w5+residual"));
+    for (const Step& other : {kept, backward, padded}) EXPECT_NE(norm, other);
+}
+
+TEST(OperandCursor, SkipsWhatIsNotThere) {
+    std::array<int, 3> values{1, 2, 3};
+    const std::array<void*, 3> pointers{&values[0], &values[1], &values[2]};
+    OperandCursor in(pointers);
+    EXPECT_EQ(*in.next<int>(), 1);
+    EXPECT_EQ(in.next_if(false), nullptr);
+    EXPECT_EQ(in.next_if(true), &values[1]);
+    EXPECT_EQ(in.next(), &values[2]);
+}
+
+}  // namespace
+}  // namespace kbench
