@@ -23,7 +23,7 @@ std::string refusal(const std::vector<std::string>& arguments) {
 TEST(Options, DefaultsAreTheCheckpointsPrecisionAndBatchOne) {
     const RunRequest r = parse_run({"--model", "gpt2-large", "--seq", "1024"}).request;
     EXPECT_EQ(r.run.config.n_layer, 36);
-    const AxisValues& point = r.run.points().at(0).axes;
+    const AxisValues point = r.run.points().at(0).axes;
     EXPECT_EQ(point.text("precision"), "fp32");
     EXPECT_EQ(point.count("batch"), 1);
     EXPECT_EQ(point.count("seq"), 1024);
