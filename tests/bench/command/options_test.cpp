@@ -70,8 +70,8 @@ TEST(Options, ZippedListsAreOfOneLength) {
     EXPECT_EQ(r.run.points().size(), 2u);
     EXPECT_THAT(refusal({"--model", "gpt2", "--batch", "1,4,8", "--seq", "512,128", "--zip", "batch,seq"}),
                 HasSubstr("--seq has 2 values and --batch 3"));
-    EXPECT_THAT(refusal({"--model", "gpt2", "--zip", "batch"}), HasSubstr("two or three of seq, batch, precision"));
-    EXPECT_THAT(refusal({"--model", "gpt2", "--zip", "batch,heads"}), HasSubstr("one of seq, batch, precision"));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--zip", "batch"}), HasSubstr("--zip 'batch': must be two or "));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--zip", "batch,heads"}), HasSubstr("one of seq, batch, "));
 }
 
 TEST(Options, ASweepIsResumedOrListedWhereItsDirectoryIsNamed) {
