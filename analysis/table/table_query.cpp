@@ -114,6 +114,20 @@ void add_counters(const Result& result, std::vector<CountedMetric>& counters) {
                 counters.push_back(metric);
 }
 
+/// Whether any point of the files has a value for a column of `point_columns`; the others mean nothing for them.
+bool means_something(const Column& column, std::span<const ResultFile> files) {
+    const auto any_point = [&](auto&& holds) {
+        return std::ranges::any_of(
+            files, [&](const ResultFile& file) { return std::ranges::any_of(file.result.points, holds); });
+    };
+    const auto axis = std::ranges::find(axes(), column.name, &Axis::column);
+    if (axis != axes().end())
+        return any_point([&](const Point& point) { return point.axes.find(axis->name) != nullptr; });
+    if (column.name != "tokens_per_s") return true;
+    return any_point([](const Point& point) { return point.end_to_end && point.end_to_end->tokens_per_s; }) ||
+           !any_point([](const Point& point) { return point.end_to_end.has_value(); });
+}
+
 }  // namespace
 
 std::span<const TableLevel> table_levels() {
@@ -185,6 +199,8 @@ QueriedTable query_table(std::span<const ResultFile> files, const TableQuery& qu
     std::vector<CountedMetric> counters;
     for (const ResultFile& file : files) add_counters(file.result, counters);
     table.columns = find_columns(query.columns.empty() ? query.level->default_columns : query.columns, counters);
+    if (query.columns.empty())
+        std::erase_if(table.columns, [&](const Column& column) { return !means_something(column, files); });
     for (const ResultFile& file : files) {
         const std::size_t points = file.result.points.size();
         if (query.point && *query.point >= points)

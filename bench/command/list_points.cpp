@@ -40,7 +40,8 @@ std::vector<std::string> point_commands(const RunRequest& request) {
     for (const PointSpec& point : request.run.points()) {
         std::string command = common;
         for (const Axis* axis : sweep_axes())
-            if (const AxisValue* value = point.axes.find(axis->name))
+            if (const AxisValue* value = point.axes.find(axis->name);
+                value && (axis->always_told || !point.axes.is_usual(*axis)))
                 command += fmt::format(" --{} {}", axis->name, asked_text(*axis, *value));
         if (request.run.repeats > 1)
             command += fmt::format(" --repeat {} --only-repeat {}", request.run.repeats, *point.axes.count("repeat"));

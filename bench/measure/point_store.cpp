@@ -21,11 +21,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// What holds for the whole run is compared with its options.
 bool is_point_of(const PointSpec& spec, const Result& one) {
     if (one.points.size() != 1) return false;
     const Point& point = one.points.front();
     return std::ranges::all_of(axes(), [&](const Axis& axis) {
         const AxisValue *asked = spec.axes.find(axis.name), *found = point.axes.find(axis.name);
+        if (axis.order == 0) return true;
         if (axis.takes_max && point.batch_is_max) return asked && *asked == AxisValue(max_batch);
         return asked == nullptr || (found && *found == *asked);
     });

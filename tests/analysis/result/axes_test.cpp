@@ -219,6 +219,21 @@ TEST(AnOp, IsShownWithoutAWordOfSequences) {
     EXPECT_THAT(write_terminal(result, 100), says_nothing_of_sequences) << "nor the table of all points";
 }
 
+TEST(AnOp, HasNoColumnOfSequencesUnlessItIsAskedFor) {
+    const ResultFile file{"result.json", of_one_op()};
+    TableQuery query;
+    query.level = &find_level("point");
+    const auto names = [&] {
+        std::vector<std::string> list;
+        for (const Column& column : query_table({&file, 1}, query).columns) list.push_back(column.name);
+        return list;
+    };
+    EXPECT_THAT(names(), AllOf(Contains("precision"), Contains("latency_ms"), Not(Contains("seq_len")),
+                               Not(Contains("batch")), Not(Contains("repeat")), Not(Contains("tokens_per_s"))));
+    query.columns = {"seq_len"};
+    EXPECT_THAT(names(), Contains("seq_len"));
+}
+
 TEST(AnOp, LeavesSequencesOutOfTheReportsData) {
     const Result result = of_one_op();
     const std::vector<Explanation> explanations{explain(result, result.points[0])};

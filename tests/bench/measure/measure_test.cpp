@@ -28,14 +28,11 @@ std::vector<std::string> parts(Point& point, const std::function<void(Wants&)>& 
     Plan plan = plan_point(model, assign_steps(model, Precision::fp32, providers, {}, 1), cpu(), point, {});
     RandomWeights weights(1);
     std::vector<std::string> order, warnings;
-    Wants wants{.options = options,
-                .weights = weights,
-                .verified = {},
-                .sample = {},
-                .at = [&](const std::string& part) {
-                    const std::string first = part.substr(0, part.find(' '));
-                    if (order.empty() || order.back() != first) order.push_back(first);
-                }};
+    Wants wants{
+        .options = options, .weights = weights, .verified = {}, .sample = {}, .at = [&](const std::string& part) {
+            const std::string first = part.substr(0, part.find(' '));
+            if (order.empty() || order.back() != first) order.push_back(first);
+        }};
     change(wants);
     measure(plan, cpu(), cpu_profiler(), wants, point, warnings);
     EXPECT_THAT(warnings, IsEmpty());

@@ -166,8 +166,7 @@ TEST(UserOp, ItsBackwardIsAnotherStepThatOnlyWhoHasItComputes) {
     const auto device = make_cpu_device();
     const auto computation = reference->make(backward, Precision::fp64);
     EXPECT_EQ(
-        verify_step({&backward, computation.get(), "reference", ""}, Precision::fp64, *device, 1).elements_checked,
-        24);
+        verify_step({&backward, computation.get(), "reference", ""}, Precision::fp64, *device, 1).elements_checked, 24);
     EXPECT_THROW(parse_problem("clamp", "r4w6+bias", Direction::bwd), UsageError)
         << "a bias has no backward to go along";
 }
