@@ -85,8 +85,8 @@ ModelSpec read_model(const std::string& text, const std::string& path) {
     const std::string type = keys.text_or("model_type", std::string(families[0].name));
     const auto* family = std::ranges::find(families, type, &ModelFamily::name);
     if (family == std::end(families))
-        keys.fail(fmt::format("model_type '{}' is not supported; it must be {}'{}'", type,
-                              std::size(families) > 1 ? "one of " : "", listed(families, &ModelFamily::name)));
+        keys.fail(fmt::format("model_type '{}' is not supported; must be one of {}", type,
+                              listed(families, &ModelFamily::name)));
     return family->read(text, path);
 }
 

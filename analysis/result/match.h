@@ -23,7 +23,7 @@ const Axis* first_difference(const Point& a, const Point& b);
 /// What a comparison records of a point: all but where it ran, and repeats from the second on.
 std::vector<std::pair<const Axis*, AxisValue>> told_axes(const Point& point);
 
-/// "gpt2-large fp32 batch 1 seq 1024", with the attention, the direction and the repeat where not usual.
+/// "NAME fp32 batch 1 seq 1024", with the attention, the direction and the repeat where not usual.
 std::string match_title(const Point& point);
 
 /// What tells these points apart: "fp16 batch 1" where all are of one model and length; nothing for one alone.

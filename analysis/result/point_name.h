@@ -7,18 +7,18 @@
 
 namespace kbench {
 
-/// "gpt2-large, batch 1, seq 1024, fp16, cuda", and what is not usual, such as the direction, the attention and, from
+/// "NAME, batch 1, seq 1024, fp16, cuda", and what is not usual, such as the direction, the attention and, from
 /// the second on, the number of a repeat; "(max)" after a batch that was asked for so.
 std::string point_name(const Point& point);
 
-/// The same with what holds for all points of a run, usual or not: "gpt2-large fwd, batch 1, ..., attention fused".
+/// The same with what holds for all points of a run, usual or not: "NAME fwd, batch 1, ..., attention fused".
 std::string point_heading(const Point& point);
 
-/// "gpt2-large batch 1 seq 1024 fp16": what was run, where all else is known. The second has the backend, too.
+/// "NAME batch 1 seq 1024 fp16": what was run, where all else is known. The second has the backend, too.
 std::string short_name(const Point& point);
 std::string placed_name(const Point& point);
 
-/// "gpt2-large at batch 1, sequence length 1024, fp16".
+/// "NAME at batch 1, sequence length 1024, fp16".
 std::string sentence_name(const Point& point);
 
 }  // namespace kbench

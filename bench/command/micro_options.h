@@ -39,8 +39,8 @@ struct ParsedMicro {
 /// Parses `arguments` (without the command's name). Throws UsageError.
 ParsedMicro parse_micro(const std::vector<std::string>& arguments);
 
-/// The problems that a request names: shapes, a file, a model's or a suite's; else GPT-2 large's at sequence length
-/// 1024. `ops` picks among them. Throws UsageError.
+/// The problems that a request names: shapes, a file, a model's or a suite's; else the usual model's at its usual
+/// sequence length. `ops` picks among them. Throws UsageError.
 std::vector<AskedProblem> asked_problems(const MicroRequest& request);
 
 }  // namespace kbench

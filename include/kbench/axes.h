@@ -49,7 +49,7 @@ struct Axis {
     bool sweeps = false;              ///< the option takes a list
     bool takes_max = false;           ///< and "max", the most that fit into memory: the value 0
     bool always_told = false;         ///< in titles and tables; the others only where they are not usual
-    bool beside_model = false;        ///< a point's name has the bare word after the model: "gpt2 bwd"
+    bool beside_model = false;        ///< a point's name has the bare word after the model's: "NAME bwd"
     bool of_model = false;            ///< a point has it where its model says so
     bool needed = false;              ///< a file's point without it is refused
     int since = 1;                    ///< version of the schema; points of older files have its usual value

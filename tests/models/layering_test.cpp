@@ -24,12 +24,18 @@ struct Folder {
 };
 
 const std::vector<Folder> folders{
-    {"models", {"models"}, false},
-    {"analysis", {"models", "analysis"}, false},
-    {"kernels", {"models", "analysis", "kernels"}, true},
-    {"cpu", {"models", "analysis", "cpu"}, true},
-    {"bench", {"models", "analysis", "kernels", "cpu", "bench"}, true},
+    {"kbench", {"kbench"}, false},  // include/kbench, which is all that an installed kbench has
+    {"models", {"kbench", "models"}, false},
+    {"analysis", {"kbench", "models", "analysis"}, false},
+    {"kernels", {"kbench", "models", "analysis", "kernels"}, true},
+    {"cpu", {"kbench", "models", "analysis", "cpu"}, true},
+    {"bench", {"kbench", "models", "analysis", "kernels", "cpu", "bench"}, true},
 };
+
+/// Where a folder stands, and a header that is included by its name in it, from the root.
+std::string from_root(const std::string& path) {
+    return path == "kbench" || path.starts_with("kbench/") ? "include/" + path : path;
+}
 
 /// A folder whose rooms stand in an order of their own; files outside of them may include all.
 struct House {
@@ -115,6 +121,8 @@ bool is_of_plan_or_model(const std::string& header) {
     const std::vector<std::string> parts = parts_of(header);
     if (parts.size() < 2) return false;
     if (parts[0] == "models") return parts[1] != "base";
+    static const std::set<std::string> of_steps{"op.h", "step.h", "provider.h", "kernel.h", "reference.h"};
+    if (parts[0] == "kbench") return of_steps.contains(parts[1]);
     return parts[0] == "bench" && parts.size() > 2 && parts[1] != "device" && parts[1] != "profile";
 }
 
@@ -144,7 +152,7 @@ std::vector<std::string> in(const std::string& name, const std::string& text) {
 }
 
 std::optional<std::string> read_source(const std::string& path) {
-    std::ifstream file(std::filesystem::path(KBENCH_SOURCE_DIR) / path);
+    std::ifstream file(std::filesystem::path(KBENCH_SOURCE_DIR) / from_root(path));
     if (!file) return std::nullopt;
     return std::string{std::istreambuf_iterator<char>(file), {}};
 }
@@ -163,7 +171,7 @@ std::vector<std::string> sources(const std::string& below) {
 
 TEST(Layering, NoFolderIncludesOneToItsRight) {
     for (const Folder& f : folders)
-        for (const std::string& path : sources(f.name))
+        for (const std::string& path : sources(from_root(f.name)))
             for (const std::string& line : violations(f, path, read_source(path).value())) ADD_FAILURE() << line;
 }
 
@@ -186,6 +194,7 @@ TEST(LayeringScanner, ReportsEachStepToTheRightWithItsLine) {
     EXPECT_EQ(
         in("analysis", "#include \"kernels/check.h\"\n#include \"cpu/blas.h\"\n#include \"bench/plan/plan.h\"").size(),
         3u);
+    EXPECT_EQ(in("kbench", "#include \"models/ops/gemm.h\"\n#include \"analysis/result/result.h\"").size(), 2u);
     EXPECT_EQ(in("cpu", "#include \"bench/plan/plan.h\"").size(), 1u);
     EXPECT_EQ(in("kernels", "#include \"bench/plan/plan.h\"").size(), 1u);
 }
@@ -199,7 +208,7 @@ TEST(LayeringScanner, ReportsDeviceHeadersInModelsAndAnalysis) {
     for (const char* header : {"cuda.h", "cuda_runtime.h", "cuda_fp16.h", "cublas_v2.h", "cublasLt.h", "cupti.h",
                                "cupti_range_profiler.h", "nvml.h", "cudnn.h", "dnnl.hpp", "oneapi/dnnl/dnnl.hpp",
                                "cblas.h", "cub/cub.cuh", "cooperative_groups/reduce.h"})
-        for (const char* name : {"models", "analysis"})
+        for (const char* name : {"kbench", "models", "analysis"})
             EXPECT_EQ(in(name, "#include <" + std::string(header) + ">").size(), 1u) << name << " " << header;
     EXPECT_TRUE(in("kernels", "#include <cuda_runtime.h>").empty());
     EXPECT_TRUE(in("cpu", "#include <dnnl.hpp>").empty());
@@ -254,6 +263,8 @@ TEST(LayeringScanner, FindsAModelBehindOtherHeaders) {
     const std::map<std::string, std::string> planted{
         {"bench/profile/direct.h", "#include \"models/cost.h\"\n#include \"bench/plan/step.h\""},
         {"bench/profile/far.h", "#include <vector>\n#include \"analysis/result/near.h\""},
+        {"bench/profile/installed.h", "#include \"kbench/result.h\""},
+        {"kbench/result.h", "#include \"kbench/op.h\""},
         {"analysis/result/near.h", "#include \"bench/profile/far.h\"\n#include \"models/model.h\""},
         {"bench/profile/right.h", "#include \"kbench/error.h\"\n#include \"bench/device/device.h\""},
         {"bench/device/device.h", "#include <cuda_runtime.h>"},
@@ -268,6 +279,8 @@ TEST(LayeringScanner, FindsAModelBehindOtherHeaders) {
     EXPECT_THAT(
         ways_to_models("bench/profile/far.h", read),
         testing::ElementsAre("bench/profile/far.h includes analysis/result/near.h, which includes models/model.h"));
+    EXPECT_THAT(ways_to_models("bench/profile/installed.h", read),
+                testing::ElementsAre("bench/profile/installed.h includes kbench/result.h, which includes kbench/op.h"));
     EXPECT_TRUE(ways_to_models("bench/profile/right.h", read).empty());
 }
 

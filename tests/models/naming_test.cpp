@@ -22,8 +22,8 @@ bool may_name(const std::string& path, const std::string& line) {
     if (path.starts_with("models/gpt2") || path.starts_with("models/mlp") || path == "models/registry.cpp") return true;
     // Help is text of a command's options.
     const bool is_text = line.find('"') != std::string::npos && line.find("#include") == std::string::npos;
-    return path.starts_with("bench/command/") &&
-           (path.find("options") != std::string::npos || path.ends_with("main.cpp")) && is_text;
+    if (path == "bench/main.cpp") return is_text;
+    return path.starts_with("bench/command/") && path.find("options") != std::string::npos && is_text;
 }
 
 std::vector<std::string> lines_that_name_a_model(const std::string& path, const std::string& text) {

@@ -23,12 +23,14 @@ TEST(Registry, PublishedModelsHaveTheirCheckpointsParameterCounts) {
     EXPECT_EQ(parameters("gpt2-xl"), 1'557'611'200);
 }
 
-TEST(Registry, ListsModelsFromSmallestToLargest) {
-    std::int64_t previous = 0;
-    for (const ModelSpec& model : builtin_models()) {
-        const std::int64_t count = parameters(model.name);
-        EXPECT_GT(count, previous) << model.name;
-        previous = count;
+TEST(Registry, ListsTheModelsOfAFamilyFromSmallestToLargest) {
+    for (const ModelFamily& family : model_families()) {
+        std::int64_t previous = 0;
+        for (const ModelSpec& model : family.built_in()) {
+            const std::int64_t count = model.build({}).parameter_count();
+            EXPECT_GT(count, previous) << model.name;
+            previous = count;
+        }
     }
 }
 
@@ -50,9 +52,10 @@ TEST(Registry, UnknownNameIsAnsweredWithTheNearestAndAllOthers) {
         find_model("gpt2-lrage");
         FAIL() << "no error";
     } catch (const UsageError& error) {
-        EXPECT_STREQ(error.what(),
-                     "unknown model 'gpt2-lrage'; did you mean 'gpt2-large'? "
-                     "(gpt2, gpt2-medium, gpt2-large-codeparrot, gpt2-large, gpt2-xl)");
+        EXPECT_THAT(error.what(),
+                    testing::StartsWith("unknown model 'gpt2-lrage'; did you mean 'gpt2-large'? (gpt2, "));
+        for (const ModelSpec& model : builtin_models())
+            EXPECT_THAT(error.what(), testing::ContainsRegex("[(, ]" + model.name + "[,)]"));
         EXPECT_EQ(error.code(), ExitCode::usage);
     }
 }
@@ -129,8 +132,8 @@ TEST(Registry, AConfigurationsTypeSaysOfWhichFamilyItIs) {
         EXPECT_EQ(read.axis("seq")->most, 16);
         EXPECT_EQ(read.axis("resolution"), nullptr);
     }
-    EXPECT_EQ(refusal([&] { read_model(R"({"model_type": "llama", )" + keys + "}", "models/mine.json"); }),
-              "models/mine.json: model_type 'llama' is not supported; it must be 'gpt2'");
+    EXPECT_THAT(refusal([&] { read_model(R"({"model_type": "llama", )" + keys + "}", "models/mine.json"); }),
+                testing::StartsWith("models/mine.json: model_type 'llama' is not supported; must be one of gpt2"));
 }
 
 TEST(Registry, DescriptionsTellConfigurationsApart) {

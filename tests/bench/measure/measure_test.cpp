@@ -41,7 +41,7 @@ std::vector<std::string> parts(Point& point, const std::function<void(Wants&)>& 
 
 TEST(Measure, VerifiesBeforeItTimesAndTimesBeforeItCounts) {
     Point point;
-    EXPECT_THAT(parts(point, [](Wants&) {}), ElementsAre("verify", "weights", "prepare", "measure", "steps", "logits",
+    EXPECT_THAT(parts(point, [](Wants&) {}), ElementsAre("verify", "weights", "prepare", "measure", "steps", "outputs",
                                                          "kernels", "marginal", "counters"));
     EXPECT_FALSE(point.verification.steps.empty());
     EXPECT_TRUE(point.end_to_end);
