@@ -43,11 +43,11 @@ void sample_end_to_end(const PartContext& at, Forward& forward) {
         row.timing(end_to_end) = std::move(sampled.timing);
     }
     const double seconds = end_to_end.latency.summary_ms.median * 1e-3;
-    // One amount for each sequence and one for each token, where the point has them.
+    // Sequences and tokens are what a model with a sequence length has; of others their FLOP/s tell.
     const std::optional<std::int64_t> batch = at.point.axes.count("batch"), seq = at.point.seq();
     const auto sequences = static_cast<double>(batch.value_or(0));
     const double tokens = sequences * static_cast<double>(seq.value_or(0));
-    if (batch) end_to_end.sequences_per_s = sequences / seconds;
+    if (batch && seq) end_to_end.sequences_per_s = sequences / seconds;
     if (batch && seq) end_to_end.tokens_per_s = *end_to_end.sequences_per_s * static_cast<double>(*seq);
     // The device is busy all through the sampling, so mean power times latency is one forward's energy.
     const Conditions& c = at.point.conditions;
@@ -56,7 +56,7 @@ void sample_end_to_end(const PartContext& at, Forward& forward) {
     const auto energy_per = [&](double amount) {
         return power_w ? Quantity::derived(*power_w * seconds / amount) : Quantity::unavailable(c.power_w.reason);
     };
-    if (batch) end_to_end.energy_per_sequence_j = energy_per(sequences);
+    if (batch && seq) end_to_end.energy_per_sequence_j = energy_per(sequences);
     if (batch && seq) end_to_end.energy_per_token_j = energy_per(tokens);
     at.point.end_to_end = std::move(end_to_end);
 }
