@@ -9,12 +9,14 @@
 #include "models/base/config_keys.h"
 #include "models/base/nearest.h"
 #include "models/gpt2.h"
+#include "models/mlp.h"
 
 namespace kbench {
 namespace {
 
 constexpr ModelFamily families[] = {
     {"gpt2", "GPT-2 (Radford et al., 2019): a decoder-only transformer", gpt2_models, read_gpt2},
+    {"mlp", "a multi-layer perceptron: dense layers with bias and GELU", mlp_models, read_mlp},
 };
 
 /// `names` as "a, b, c".
