@@ -19,7 +19,9 @@ BUILD = pathlib.Path()
 SHAPE = "r1000w1280"
 # An off-by-one: the last element of a row is missing from its sum.
 BUGS = {"my_layernorm.cpp": ("column < width; ++column) sum +=", "column < width - 1; ++column) sum +="),
-        "my_layernorm.cu": ("column < width; column += warp) sum +=", "column < width - 1; column += warp) sum +=")}
+        "my_layernorm.cu": ("column < width; column += warp) sum +=", "column < width - 1; column += warp) sum +="),
+        # A sign: the gate is not silu.
+        "swiglu.cpp": ("x / (1 + std::exp(-x)) * up", "x / (1 + std::exp(x)) * up")}
 
 
 def run(*command: str | pathlib.Path, **more) -> subprocess.CompletedProcess:
@@ -141,9 +143,47 @@ class Installed(unittest.TestCase):
 
     def test_it_is_listed(self) -> None:
         listed = self.kbench("right", "list", "providers").stdout
-        self.assertRegex(listed, r"(?m)^cpu +mine +layer norm in plain C\+\+$")
+        self.assertRegex(listed, r"(?m)^cpu +mine +layer norm and SwiGLU in plain C\+\+$")
         if self.has_cuda():
-            self.assertRegex(listed, r"(?m)^cuda +mine +layer norm, one warp a row$")
+            self.assertRegex(listed, r"(?m)^cuda +mine +layer norm and SwiGLU, plain CUDA$")
+        self.assertRegex(self.kbench("right", "list", "ops").stdout, r"(?m)^swiglu +r4096w11008 +SwiGLU's gate")
+
+    def check_own_op(self, backend: str, name: str) -> subprocess.CompletedProcess:
+        done = self.kbench(name, "micro", "--op", "swiglu", "--shape", "r100w1000", "--provider", "mine", "--precision", "fp32",
+                           "--cache", "hot", "--backend", backend, "--ceilings", "none", "--time-budget", "0.1",
+                           "--benchmark_format=json", "--out", f"swiglu-{name}-{backend}")
+        if done.returncode == 3:
+            self.skipTest(done.stderr.strip())
+        return done
+
+    def test_an_op_kind_of_ones_own_is_verified_timed_and_costed(self) -> None:
+        for backend in ("cpu", "cuda") if self.has_cuda() else ("cpu",):
+            with self.subTest(backend=backend):
+                done = self.check_own_op(backend, "right")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                point = json.loads((self.folder / f"swiglu-right-{backend}/result.json").read_text())["points"][0]
+                self.assertEqual(point["steps"][0]["op"], "swiglu")
+                self.assertEqual(point["steps"][0]["cost"]["flops"], 5 * 100 * 1000)
+                self.assertEqual(sum(point["steps"][0]["cost"]["bytes_read"].values()), 4 * 100 * 2000)
+                self.assertEqual(point["verification"]["steps"][0]["elements_checked"], 100 * 1000)
+                self.assertGreater(json.loads(done.stdout)["benchmarks"][0]["real_time"], 0)
+
+    def test_a_wrong_kernel_for_it_is_refused_too(self) -> None:
+        self.plant_bugs()
+        done = self.check_own_op("cpu", "wrong")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("verification failed: swiglu r100w1000", done.stderr)
+
+    def test_results_are_read_through_the_public_header_alone(self) -> None:
+        source = self.folder / "reader.cpp"
+        source.write_text('#include <kbench/error.h>\n#include <kbench/result.h>\n#include <cstdio>\n'
+                          "double median(const char* path) {\n"
+                          "    return kbench::read_result(path).result.points.at(0).end_to_end->latency.summary_ms.median;\n}\n")
+        entry = next(e for e in json.loads((self.folder / "right/build/compile_commands.json").read_text())
+                     if e["file"].endswith(".cpp"))
+        command = entry["command"].replace(entry["file"], str(source)).replace(" -c ", " -fsyntax-only ")
+        done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, cwd=entry["directory"])
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def has_cuda(self) -> bool:
         text = (self.prefix_package() / "kbench-config.cmake").read_text()
@@ -165,10 +205,16 @@ class Installed(unittest.TestCase):
             self.assertNotIn(str(ROOT), file.read_text(), file.name)
 
     def test_every_installed_header_compiles_with_the_exported_folders(self) -> None:
-        root = self.prefix / "include/kbench"
+        root = self.prefix / "include"
         headers = sorted(str(path.relative_to(root)) for path in root.rglob("*.h"))
-        headers = [header for header in headers if not header.startswith(("kernels/", "bench/cuda/"))]  # they want CUDA's
-        self.assertIn("bench/plan/user_kernel.h", headers)
+        self.assertIn("kbench/kernel.h", headers)
+        self.assertIn("kbench/result.h", headers)
+        self.assertIn("kbench/ops/gemm.h", headers)
+        self.assertEqual([header for header in headers if not header.startswith("kbench/")], [])
+        for name in headers:
+            for line in (root / name).read_text().splitlines():
+                if match := re.match(r'\s*#\s*include\s*"([^"]+)"', line):
+                    self.assertTrue((root / match[1]).exists(), f"{name} includes {match[1]}, which is not installed")
         entry = next(e for e in json.loads((self.folder / "right/build/compile_commands.json").read_text())
                      if e["file"].endswith(".cpp"))
         source = self.folder / "headers.cpp"
