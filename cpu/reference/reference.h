@@ -18,6 +18,7 @@ std::vector<Expected> embedding(const Embedding&, View tokens, View wte, View wp
 std::vector<Expected> layer_norm(const LayerNorm&, View x, View pre_bias, View residual, View weight, View bias,
                                  std::span<const Element>);
 std::vector<Expected> layer_norm_sum(const LayerNorm&, View x, View pre_bias, View residual, std::span<const Element>);
+std::vector<Expected> rms_norm(const RmsNorm&, View x, View weight, std::span<const Element>);
 /// epilogue: + bias, then GELU, then + residual, each optional.
 std::vector<Expected> gemm(const Gemm&, View x, View w, View bias, bool gelu, View residual, std::span<const Element>);
 std::vector<Expected> bias_gelu(View x, View bias, bool gelu, std::span<const Element>);
@@ -35,6 +36,8 @@ std::vector<Expected> expected(const Embedding&, Question);
 ElementCost cost(const Embedding&);
 std::vector<Expected> expected(const LayerNorm&, Question);
 ElementCost cost(const LayerNorm&);
+std::vector<Expected> expected(const RmsNorm&, Question);
+ElementCost cost(const RmsNorm&);
 std::vector<Expected> expected(const Gemm&, Question);
 ElementCost cost(const Gemm&);
 std::vector<Expected> expected(const BiasAdd&, Question);

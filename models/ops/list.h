@@ -10,6 +10,7 @@
 #include "models/ops/gemm.h"
 #include "models/ops/layernorm.h"
 #include "models/ops/residual.h"
+#include "models/ops/rmsnorm.h"
 #include "models/ops/scale_mask.h"
 #include "models/ops/softmax.h"
 
@@ -21,6 +22,7 @@ struct OpList {};
 /// In the order in which tables show them.
 using BuiltInOps = OpList<Embedding,        //
                           LayerNorm,        //
+                          RmsNorm,          //
                           Gemm,             //
                           BiasAdd,          //
                           Gelu,             //

@@ -148,6 +148,7 @@ TEST(OpKinds, OperandsHaveTheElementsOfTheirShape) {
         {"embedding",
          {"r12w4v9s6", {{"tokens", input, 12}, {"wte", weight, 36}, {"wpe", weight, 24}, {"out", output, 48}}}},
         {"layernorm", {"r3w5", {{"x", input, 15}, {"weight", weight, 5}, {"bias", weight, 5}, {"out", output, 15}}}},
+        {"rmsnorm", {"r3w5", {{"x", input, 15}, {"weight", weight, 5}, {"out", output, 15}}}},
         {"gemm", {"m3n5k7", {{"x", input, 21}, {"w", weight, 35}, {"out", output, 15}}}},
         {"bias", {"r3w5", {{"x", input, 15}, {"bias", weight, 5}, {"out", output, 15}}}},
         {"gelu", {"r3w5", {{"x", input, 15}, {"out", output, 15}}}},

@@ -34,6 +34,7 @@ constexpr Written written[] = {
     {"layernorm", "r1024w1280"},
     {"layernorm", "r1024w1280+residual"},
     {"layernorm", "r1024w1280+bias+residual"},
+    {"rmsnorm", "r1024w4096"},
     {"bias", "r1024w3840"},
     {"gelu", "r1024w5120"},
     {"gelu", "r1024w5120+bias"},

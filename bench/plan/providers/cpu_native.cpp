@@ -3,6 +3,7 @@
 #include "cpu/native/elementwise.h"
 #include "cpu/native/embedding.h"
 #include "cpu/native/layernorm.h"
+#include "cpu/native/rmsnorm.h"
 #include "cpu/native/softmax.h"
 #include "models/ops/list.h"
 
@@ -32,6 +33,12 @@ void layer_norm(const LayerNorm& op, const Step& step, Precision precision, Oper
     const void* bias = in.next();
     void* sum = in.next_if(step.keeps_intermediates());
     cpu::layer_norm(storage_type(precision), op, x, residual, weight, bias, sum, in.next());
+}
+
+void rms_norm(const RmsNorm& op, const Step&, Precision precision, OperandCursor in) {
+    const void* x = in.next();
+    const void* weight = in.next();
+    cpu::rms_norm(storage_type(precision), op, x, weight, in.next());
 }
 
 void bias_add(const BiasAdd& op, const Step&, Precision precision, OperandCursor in) {
@@ -67,9 +74,10 @@ std::unique_ptr<Provider> make_cpu_native(const ProviderContext&) {
     return std::make_unique<Provider>(Provider{
         .name = "native",
         .ops = {row<Embedding>("cpu::embedding", embedding),
-                row<LayerNorm>("cpu::layer_norm", layer_norm, {{"residual"}}), row<BiasAdd>("cpu::bias_gelu", bias_add),
-                row<Gelu>("cpu::bias_gelu", gelu, {{"bias"}}), row<ResidualAdd>("cpu::residual_add", residual_add),
-                row<ScaleMask>("cpu::scale_mask", scale_mask), row<Softmax>("cpu::softmax", softmax)},
+                row<LayerNorm>("cpu::layer_norm", layer_norm, {{"residual"}}), row<RmsNorm>("cpu::rms_norm", rms_norm),
+                row<BiasAdd>("cpu::bias_gelu", bias_add), row<Gelu>("cpu::bias_gelu", gelu, {{"bias"}}),
+                row<ResidualAdd>("cpu::residual_add", residual_add), row<ScaleMask>("cpu::scale_mask", scale_mask),
+                row<Softmax>("cpu::softmax", softmax)},
         .lacks = no_tf32});
 }
 

@@ -8,6 +8,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/embedding.h"
 #include "kernels/layernorm.h"
+#include "kernels/rmsnorm.h"
 #include "kernels/softmax.h"
 #include "models/ops/list.h"
 
@@ -49,6 +50,18 @@ std::string too_wide(const LayerNorm& op, const Step&, Precision) {
     return op.width <= cuda::layer_norm_max_width
                ? ""
                : fmt::format("width {} is over its limit of {}", op.width, cuda::layer_norm_max_width);
+}
+
+void rms_norm(const RmsNorm& op, const Step&, Precision precision, OperandCursor in, cudaStream_t stream) {
+    const void* x = in.next();
+    const void* weight = in.next();
+    cuda::rms_norm_forward(storage_type(precision), x, weight, in.next(), op.rows, op.width, op.epsilon, stream);
+}
+
+std::string rms_too_wide(const RmsNorm& op, const Step&, Precision) {
+    return op.width <= cuda::rms_norm_max_width
+               ? ""
+               : fmt::format("width {} is over its limit of {}", op.width, cuda::rms_norm_max_width);
 }
 
 void bias_add(const BiasAdd& op, const Step&, Precision precision, OperandCursor in, cudaStream_t stream) {
@@ -110,8 +123,9 @@ std::unique_ptr<Provider> make_cuda_native(const ProviderContext&) {
         Provider{.name = "native",
                  .ops = {row<Embedding>("embedding", embedding),
                          row<LayerNorm>("layer_norm", layer_norm, {{"residual"}, {"bias", "residual"}}, too_wide),
-                         ladder_gemm(cuda::top_rung), row<BiasAdd>("bias_add", bias_add),
-                         row<Gelu>("bias_gelu", gelu, {{"bias"}}), row<ResidualAdd>("residual_add", residual_add),
+                         row<RmsNorm>("rms_norm", rms_norm, {}, rms_too_wide), ladder_gemm(cuda::top_rung),
+                         row<BiasAdd>("bias_add", bias_add), row<Gelu>("bias_gelu", gelu, {{"bias"}}),
+                         row<ResidualAdd>("residual_add", residual_add),
                          Computes<Attention>{.why_not = no_such_attention, .make = attention},
                          row<ScaleMask>("scale_mask", scale_mask), row<Softmax>("softmax", softmax)}});
 }

@@ -1,0 +1,20 @@
+// RMS norm on the CPU, for every stored type. Arithmetic in fp32 (fp64 for fp64); shapes as in models/ops/;
+// nothing allocates.
+#pragma once
+
+#include <cstdint>
+
+#include "kbench/precision.h"
+#include "models/ops/rmsnorm.h"
+
+namespace kbench::cpu {
+
+/// out = x * rstd * weight over each row; x and out are not the same memory. An output larger than the last-level
+/// caches is written past them.
+void rms_norm(DataType type, const RmsNorm& op, const void* x, const void* weight, void* out);
+
+/// The same; an output of more than `stream_above_bytes` is written past the caches. For tests of both ways.
+void rms_norm(DataType type, const RmsNorm& op, const void* x, const void* weight, void* out,
+              std::int64_t stream_above_bytes);
+
+}  // namespace kbench::cpu
