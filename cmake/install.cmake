@@ -32,6 +32,9 @@ if(position EQUAL 0)
     install(DIRECTORY .deps/onednn/share/doc/onednn/ DESTINATION ${licence_folder}/onednn)
     file(RELATIVE_PATH from_program /${CMAKE_INSTALL_BINDIR} /${private_folder}/onednn/lib)
     list(APPEND rpath $ORIGIN/${from_program})
+    # The build's program is one folder below its root, as the installed one is: the same way leads there.
+    file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/${private_folder})
+    file(CREATE_LINK ${CMAKE_SOURCE_DIR}/.deps/onednn ${CMAKE_BINARY_DIR}/${private_folder}/onednn SYMBOLIC)
     file(RELATIVE_PATH kbench_onednn_from_config /${package_folder} /${private_folder}/onednn/lib/cmake/dnnl)
 else()
     list(APPEND rpath $<TARGET_FILE_DIR:DNNL::dnnl>)
@@ -40,9 +43,9 @@ if(KBENCH_HAVE_CUDA)
     list(APPEND rpath $<TARGET_FILE_DIR:CUDA::cublas> $<TARGET_FILE_DIR:CUDA::cupti>)
 endif()
 list(APPEND rpath ${openblas_LIBRARY_DIRS})
-# Where the build's list is the shorter one, CMake fills it up with ":" until the other fits in its place, and the loader
-# takes an empty entry for the current directory: so the build's list has all of the other's entries too.
-set_target_properties(kbench PROPERTIES INSTALL_RPATH "${rpath}" BUILD_RPATH "${rpath}")
+# Built with the list that is installed: a list that CMake exchanges at installation ends in ":", and the loader takes
+# an empty entry for the current directory.
+set_target_properties(kbench PROPERTIES INSTALL_RPATH "${rpath}" BUILD_WITH_INSTALL_RPATH ON)
 
 install(EXPORT kbench-targets NAMESPACE kbench:: DESTINATION ${package_folder})
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/kbench-config.cmake.in ${CMAKE_BINARY_DIR}/package/kbench-config.cmake
