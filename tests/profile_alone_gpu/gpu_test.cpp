@@ -1,5 +1,6 @@
 // The profiler as a library of its own, on a GPU: two kernels of a program that knows nothing else of kbench are
 // recorded and counted. This program links kbench_profile alone.
+#include <cuda_runtime.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -58,6 +59,31 @@ TEST_F(ProfileAlone, RecordsTwoKernels) {
     }
     EXPECT_GT(kernels.by_range[1][0].time_us, 2 * kernels.by_range[0][0].time_us);
     EXPECT_LT(kernels.run.kernels_ms, 2 * alone_ms);
+}
+
+/// A fill of memory is a node of the graph and no kernel: behind one, kernels still belong to their own range.
+TEST_F(ProfileAlone, RecordsKernelsBehindAFill) {
+    const auto fill = [out = out_.data(), stream = static_cast<cudaStream_t>(device_->stream())](int times) {
+        for (int i = 0; i < times; ++i) ASSERT_EQ(cudaMemsetAsync(out, i, sizeof(float), stream), cudaSuccess);
+    };
+    for (const std::size_t filled : {0u, 1u}) {
+        std::vector<WorkRange> ranges = ranges_;
+        ranges[filled].enqueue = [=, kernel = ranges_[filled].enqueue] {
+            fill(2);
+            kernel();
+        };
+        profiler_->watch(ranges);
+        const std::unique_ptr<DeviceGraph> graph = device_->capture([&] {
+            for (const WorkRange& range : ranges) enqueue(range);
+        });
+        const RangeKernels kernels = profiler_->record_kernels(*graph, 3, 0.01);
+        ASSERT_EQ(kernels.by_range.size(), 2u) << filled;
+        for (const std::vector<KernelResult>& range : kernels.by_range) {
+            ASSERT_FALSE(range.empty()) << filled;
+            EXPECT_THAT(range.back().name, HasSubstr("fma")) << filled;
+        }
+        EXPECT_GT(kernels.by_range[1].back().time_us, 2 * kernels.by_range[0].back().time_us) << filled;
+    }
 }
 
 TEST_F(ProfileAlone, CountsTwoKernels) {

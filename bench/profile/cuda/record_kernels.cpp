@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "bench/profile/cuda/activity.h"
 #include "kbench/error.h"
@@ -31,29 +32,42 @@ Records last_launch(Records records, int launches) {
     return records;
 }
 
-/// The records of one launch of the graph, by range: nodes of the graph are numbered as they were captured. A node that
-/// fills memory may run as a kernel, and a range may have more of them than it launched.
-std::vector<Records> by_range(Records records, const std::vector<CapturedWork>& work) {
-    std::size_t nodes = 0;
-    std::vector<std::size_t> range_of_node;
-    for (std::size_t r = 0; r < work.size(); ++r) {
-        nodes += work[r].nodes;
-        range_of_node.resize(nodes, r);
-    }
-    const std::uint64_t first = std::ranges::min(records, {}, &KernelRecord::graph_node).graph_node;
+/// `records` by range, where the first is of node `begin` of the graph; nothing where a range would lack a kernel or a
+/// record would lie behind the last node.
+std::optional<std::vector<Records>> by_range_from(std::size_t begin, const Records& records,
+                                                  const std::vector<CapturedWork>& work,
+                                                  const std::vector<std::size_t>& range_of_node) {
     std::vector<Records> ranges(work.size());
-    for (KernelRecord& record : records) {
-        const std::uint64_t node = record.graph_node - first;
-        if (record.graph_node == 0 || node >= nodes)
-            throw DeviceError(fmt::format("CUPTI gave kernel {} the graph node {}, {} after the first of {} nodes",
-                                          record.launch.short_name, record.graph_node, node, nodes));
-        ranges[range_of_node[node]].push_back(std::move(record));
+    for (const KernelRecord& record : records) {
+        const std::uint64_t node = record.graph_node - records.front().graph_node + begin;
+        if (node >= range_of_node.size()) return std::nullopt;
+        ranges[range_of_node[node]].push_back(record);
     }
     for (std::size_t r = 0; r < ranges.size(); ++r)
-        if (ranges[r].size() < work[r].launches.size())
-            throw DeviceError(fmt::format("CUPTI recorded {} kernels of step {}, which launches {}", ranges[r].size(),
-                                          r, work[r].launches.size()));
+        if (ranges[r].size() < work[r].launches.size()) return std::nullopt;
     return ranges;
+}
+
+/// The records of one launch of the graph, by range: nodes of the graph are numbered as they were captured. A node that
+/// fills memory has a record where it runs as a kernel, and else none: a range may have more records than it launched
+/// kernels, and the graph may begin with nodes that have none.
+std::vector<Records> by_range(Records records, const std::vector<CapturedWork>& work) {
+    std::vector<std::size_t> range_of_node;
+    std::size_t before = 0;  // nodes ahead of the first that is a kernel for certain, at the most
+    bool ahead = true;
+    for (std::size_t r = 0; r < work.size(); ++r) {
+        range_of_node.resize(range_of_node.size() + work[r].nodes, r);
+        if (ahead) before += work[r].nodes - work[r].launches.size();
+        ahead = ahead && work[r].launches.empty();
+    }
+    std::ranges::sort(records, {}, &KernelRecord::graph_node);
+    for (std::size_t begin = 0; begin <= before; ++begin)
+        if (auto ranges = by_range_from(begin, records, work, range_of_node)) {
+            for (Records& range : *ranges) std::ranges::sort(range, {}, &KernelRecord::start_ns);
+            return *std::move(ranges);
+        }
+    throw DeviceError(fmt::format("CUPTI's {} records of kernels do not fit the {} nodes of the {} steps",
+                                  records.size(), range_of_node.size(), work.size()));
 }
 
 /// The kernels of one range as the median of all runs: of their times and of the gaps before them.
