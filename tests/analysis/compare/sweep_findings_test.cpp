@@ -56,6 +56,16 @@ TEST(SweepFindings, PrecisionsThatRanTheSameKernels) {
     EXPECT_THAT(sweep_findings(points), IsEmpty()) << "one step that differs is enough";
 }
 
+TEST(SweepFindings, NothingIsSaidOfAGpuWhoseKernelsWereNotRecorded) {
+    std::vector<Point> points{gpu(Precision::fp16, 1), gpu(Precision::bf16, 1)};
+    for (Point& point : points)
+        for (StepResult& step : point.steps) {
+            step.kernels.clear();
+            step.implementation = "algo 66";
+        }
+    EXPECT_THAT(sweep_findings(points), IsEmpty());
+}
+
 TEST(SweepFindings, PrecisionsThatRanTheSameImplementationsOnACpu) {
     EXPECT_THAT(sweep_findings(std::vector{cpu(Precision::fp16, 1, "brgemm"), cpu(Precision::fp32, 1, "brgemm")}),
                 ElementsAre(HasSubstr("fp16 and fp32 executed the same")));
