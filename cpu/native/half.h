@@ -1,6 +1,6 @@
-// fp16 to fp32 and back a chunk at a time, in the CPU's own conversion instructions where it has them: written as
-// arithmetic on bits they cost an RMS norm more than its memory does (6 GB/s a core where fp32 reaches 25). Internal to
-// cpu/native/.
+// Passes over stored 16-bit elements, in the conversion instructions of AVX-512 and AVX512_BF16 where the CPU has both:
+// widened and rounded by arithmetic on their bits, or through a buffer of floats, elements cost an RMS norm more than
+// its memory does. Internal to cpu/native/.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,14 @@
 
 namespace kbench::cpu {
 
-/// Exact; `to` may be anywhere.
-void halves_to_floats(const Float16* from, float* to, std::int64_t count);
-/// Rounds to nearest, ties to even.
-void floats_to_halves(const float* from, Float16* to, std::int64_t count);
+/// The sum of x[c]^2 for c in [0, count), in fp32.
+float sum_of_squares(std::int64_t count, const Float16* x);
+/// The instructions take subnormal elements for zero.
+float sum_of_squares(std::int64_t count, const BFloat16* x);
+
+/// out[c] = x[c] * factor * weight[c] in fp32, rounded to nearest, ties to even.
+void scale(std::int64_t count, const Float16* x, float factor, const Float16* weight, Float16* out);
+/// The instructions round subnormal results to zero.
+void scale(std::int64_t count, const BFloat16* x, float factor, const BFloat16* weight, BFloat16* out);
 
 }  // namespace kbench::cpu
