@@ -40,7 +40,9 @@ constexpr double issues_per_cycle = 4;  // one for each of an SM's four schedule
 /// their products do.
 bool is_matrix_product(const StepResult& step) {
     const OpKind* kind = find_op_kind(step.op);
-    return kind != nullptr ? kind->unit(step.direction) == RoofUnit::matrix : step.matrix_flops > 0;
+    // A result may be of another kbench, or of a user's kind: what is not known here, what it computed with says.
+    if (kind == nullptr || !kind->has(step.direction)) return step.matrix_flops > 0;
+    return kind->unit(step.direction) == RoofUnit::matrix;
 }
 
 Line line_of(const Demand& demand) {

@@ -117,6 +117,20 @@ TEST(LedgerLines, WhatComputesInFp32IsComparedWithFp32) {
     expect_lines(ledger_of(result).steps[0].lines, {{Line::compute, 50}, {Line::extra_work, 10}, {Line::waiting, 40}});
 }
 
+TEST(LedgerLines, WhatThisKbenchDoesNotKnowIsComparedWithTheUnitThatItRanOn) {
+    Result result = known::result_of({{.op = "gemm", .compute = 0.05}});
+    StepResult& step = result.points[0].steps[0];
+    for (const auto& [op, direction] : {std::pair{"unheard_of", Direction::fwd}, {"layernorm", Direction::dgrad}}) {
+        SCOPED_TRACE(op);
+        step.op = op;
+        step.direction = direction;
+        step.matrix_flops = step.cost.flops;
+        expect_lines(ledger_of(result).steps[0].lines, {{Line::compute, 5}, {Line::waiting, 95}});
+        step.matrix_flops = 0;
+        expect_lines(ledger_of(result).steps[0].lines, {{Line::compute, 50}, {Line::waiting, 50}});
+    }
+}
+
 TEST(LedgerLines, SmsWithoutAWarpAreIdleBeyondStartingAndEnding) {
     // 30 of 100 us inactive, 1 of them an empty kernel's.
     expect_lines(lines_of({.dram = 0.5, .active = 0.7}),
