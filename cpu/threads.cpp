@@ -40,10 +40,22 @@ std::string first_line(const std::string& path) {
 
 std::string cpu_directory(int cpu) { return "/sys/devices/system/cpu/cpu" + std::to_string(cpu); }
 
+/// With OMP_PROC_BIND or OMP_PLACES the OpenMP library has bound the main thread to one place before main began. Its
+/// mask is then a part of what the process may use, and the places are the whole.
+void add_places(CpuMask& mask) {
+    for (int place = 0; place < omp_get_num_places(); ++place) {
+        std::vector<int> cpus(static_cast<std::size_t>(omp_get_place_num_procs(place)));
+        omp_get_place_proc_ids(place, cpus.data());
+        for (const int cpu : cpus)
+            if (cpu >= 0 && cpu < CpuMask::cpus) mask.add(cpu);
+    }
+}
+
 std::vector<int> allowed_cpus() {
     CpuMask mask;
     std::vector<int> cpus;
     if (sched_getaffinity(0, CpuMask::bytes(), mask.get()) != 0) return {0};
+    add_places(mask);
     for (int cpu = 0; cpu < CpuMask::cpus; ++cpu)
         if (mask.has(cpu)) cpus.push_back(cpu);
     return cpus;

@@ -5,6 +5,10 @@
 #include <omp.h>
 #include <sched.h>
 
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
 namespace kbench::cpu {
 namespace {
 
@@ -39,6 +43,29 @@ TEST_F(Threads, PhysicalCoresAreInOrderAndNoMoreThanTheMaskAllows) {
     EXPECT_THAT(cores, testing::WhenSorted(testing::ElementsAreArray(cores)));
     allow({cores.back()});
     EXPECT_THAT(physical_cores(), testing::ElementsAre(cores.back()));
+}
+
+/// The statement runs in a new process of this program, which the OpenMP library starts with these variables.
+TEST(BoundThreads, AMainThreadThatOpenMPHasBoundLeavesEveryCore) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    const char* counted = "KBENCH_TEST_CORES";
+    setenv(counted, std::to_string(physical_cores().size()).c_str(), 0);  // the new process keeps the first one's
+    for (const char* variable : {"OMP_PROC_BIND=close", "OMP_PROC_BIND=spread", "OMP_PLACES=cores"}) {
+        SCOPED_TRACE(variable);
+        const std::string text = variable, name = text.substr(0, text.find('='));
+        setenv(name.c_str(), text.substr(name.size() + 1).c_str(), 1);
+        EXPECT_EXIT(
+            {
+                cpu_set_t mask;
+                sched_getaffinity(0, sizeof(mask), &mask);
+                const std::string cores = std::to_string(physical_cores().size());
+                fprintf(stderr, "%s cores, main bound to %d CPUs\n", cores.c_str(), CPU_COUNT(&mask));
+                std::exit(cores == std::getenv(counted) ? 0 : 1);
+            },
+            testing::ExitedWithCode(0), "");
+        unsetenv(name.c_str());
+    }
+    unsetenv(counted);
 }
 
 TEST_F(Threads, PinnedThreadsRunOnTheirCores) {
