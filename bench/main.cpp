@@ -20,7 +20,7 @@ namespace kbench {
 
 std::span<const Command> commands() {
     static constexpr Command table[] = {
-        {"run", "run a model: verify, time, write result.json and steps.csv (the default command)", run_command},
+        {"run", "run a model: verify, time, write result.json and reports (the default command)", run_command},
         {"micro",
          "single ops by provider, precision and shape, on Google Benchmark: verified, timed, set against roofs",
          micro_command},

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <stdexcept>
+#include <utility>
 
 #include "analysis/result/point_name.h"
 #include "models/base/format.h"
@@ -118,6 +120,16 @@ Explanation explain(const Result& result, const Point& point) {
                           second_sentence(ledger, explanation.verdicts.model, explanation.attribution),
                           third_sentence(ledger, explanation.verdicts.model)};
     return explanation;
+}
+
+ExplainedResult::ExplainedResult(const Result& result) : result_(&result) {
+    for (const Point& point : result.points) explanations_.push_back(explain(result, point));
+}
+
+ExplainedResult::ExplainedResult(const Result& result, std::vector<Explanation> points)
+    : result_(&result), explanations_(std::move(points)) {
+    if (explanations_.size() != result.points.size())
+        throw std::invalid_argument("a report needs an explanation a point");
 }
 
 }  // namespace kbench

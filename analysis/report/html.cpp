@@ -1,9 +1,9 @@
 // The page is assembled from its template; see html.h.
 #include "analysis/report/html.h"
 
+#include <span>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
 #include "analysis/report/writers.h"
 
@@ -75,15 +75,9 @@ std::string script_json(const nlohmann::ordered_json& data) {
     return escaped;
 }
 
-std::string write_html(const Result& result) {
-    std::vector<Explanation> explanations;
-    for (const Point& point : result.points) explanations.push_back(explain(result, point));
-    return write_html(result, explanations);
-}
-
-std::string write_html(const Result& result, std::span<const Explanation> explanations) {
-    const std::string title = escape_html(title_of(result));
-    const std::string data = script_json(report_data(result, explanations));
+std::string write_html(const ExplainedResult& explained) {
+    const std::string title = escape_html(title_of(explained.result()));
+    const std::string data = script_json(report_data(explained));
     const std::pair<std::string_view, std::string_view> parts[] = {
         {"title", title},
         {"data", data},

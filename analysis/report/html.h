@@ -2,7 +2,6 @@
 // the binary (analysis/report/page/, cmake/embed_report.cmake), and the result's figures as one block of JSON.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -13,12 +12,8 @@
 
 namespace kbench {
 
-/// The page. `explanations`: one for each of the result's points, in order; those of `write_html(const Result&)`
-/// (writers.h) are explain()'s.
-std::string write_html(const Result& result, std::span<const Explanation> explanations);
-
 /// All that the page shows, as the scripts read it. Numbers have six significant digits; what is not finite is null.
-nlohmann::ordered_json report_data(const Result& result, std::span<const Explanation> explanations);
+nlohmann::ordered_json report_data(const ExplainedResult& explained);
 
 /// JSON for a <script> element: no character in it can end the element or open another.
 std::string script_json(const nlohmann::ordered_json& data);

@@ -1,87 +1,22 @@
-// The report's data: the environment, the ceilings, and of each point its key figures, conditions and timeline.
+// The report's data: the sections of the document, and what its charts, its heat map and its tables of steps show.
 #include <fmt/format.h>
 
 #include <array>
 #include <cmath>
 #include <cstdlib>
-#include <stdexcept>
 #include <utility>
 
 #include "analysis/explain/breakdown.h"
 #include "analysis/explain/point_roofs.h"
-#include "analysis/machine/machine.h"
 #include "analysis/report/html.h"
 #include "analysis/report/html_parts.h"
+#include "analysis/report/render/render.h"
+#include "analysis/report/sections/sections.h"
 #include "analysis/result/point_name.h"
 #include "models/base/format.h"
 
 namespace kbench {
 namespace {
-
-/// A figure as the page shows it: a label, text, where it is from and a remark.
-ReportJson figure(std::string_view label, std::string value, Origin origin, std::string note = {}) {
-    return {{"label", label}, {"value", std::move(value)}, {"origin", name(origin)}, {"note", std::move(note)}};
-}
-
-template <class Format>
-ReportJson figure(std::string_view label, const Quantity& quantity, Format format) {
-    if (!quantity.value)
-        return figure(label, "–", Origin::unavailable,
-                      quantity.reason.empty() ? "no reason recorded" : quantity.reason);
-    return figure(label, format(*quantity.value), quantity.origin, quantity.reason);
-}
-
-/// One figure in a unit of time that suits it, with its interval.
-std::string time_text(const Summary& ms) {
-    const TimeUnit unit = time_unit(ms.median);
-    return fmt::format("{} {}", significant(ms.median * unit.per_ms, 4), unit.name);
-}
-
-std::string interval_text(const Summary& ms) {
-    const TimeUnit unit = time_unit(ms.median);
-    if (!ms.has_interval()) return fmt::format("median of {}, too few for an interval", ms.n);
-    return fmt::format("median of {}, 95 % interval {} to {} {}", ms.n, significant(ms.ci_low * unit.per_ms, 4),
-                       significant(ms.ci_high * unit.per_ms, 4), unit.name);
-}
-
-ReportJson figures_data(const Point& point) {
-    ReportJson list = ReportJson::array();
-    if (!point.end_to_end) return list;
-    const EndToEnd& times = *point.end_to_end;
-    const Summary& latency = times.latency.summary_ms;
-    const bool gpu = point.backend() == "cuda";
-    const double seconds = latency.median * 1e-3;
-    list.push_back(figure(gpu ? "latency, CUDA graph" : "latency", time_text(latency), Origin::measured,
-                          interval_text(latency) + (times.converged ? "" : "; the time budget ended first")));
-    if (times.stream)
-        list.push_back(figure("latency, stream launches", time_text(times.stream->summary_ms), Origin::measured,
-                              interval_text(times.stream->summary_ms)));
-    const std::string sequences =
-        times.sequences_per_s ? significant(*times.sequences_per_s, 4) + " sequences/s" : std::string();
-    if (times.tokens_per_s)
-        list.push_back(
-            figure("throughput", significant(*times.tokens_per_s, 4) + " tokens/s", Origin::measured, sequences));
-    else if (times.sequences_per_s)
-        list.push_back(figure("throughput", sequences, Origin::measured));
-    if (seconds > 0) {
-        list.push_back(figure("useful work", format_flop_per_s(point.cost.flops / seconds), Origin::derived,
-                              format_flop(point.cost.flops) + " of the cost model over the latency"));
-        list.push_back(figure("compulsory traffic", format_bytes_per_s(point.cost.bytes() / seconds), Origin::derived,
-                              format_bytes(point.cost.bytes()) + " of the cost model over the latency"));
-    }
-    if (times.energy_per_sequence_j)
-        list.push_back(figure("energy a sequence", *times.energy_per_sequence_j, format_joules));
-    list.push_back(figure("memory planned", format_bytes(static_cast<double>(point.memory.total())), Origin::derived));
-    const auto with = [](std::string_view unit) {
-        return [unit](double value) { return fmt::format("{} {}", significant(value), unit); };
-    };
-    const Conditions& state = point.conditions;
-    list.push_back(figure(gpu ? "SM clock" : "core clock", state.sm_clock_mhz, with("MHz")));
-    if (gpu) list.push_back(figure("memory clock", state.memory_clock_mhz, with("MHz")));
-    list.push_back(figure("power", state.power_w, with("W")));
-    list.push_back(figure("temperature", state.temperature_c, with("°C")));
-    return list;
-}
 
 ReportJson optional_number(const std::optional<double>& value) { return value ? report_number(*value) : ReportJson(); }
 
@@ -97,9 +32,7 @@ ReportJson conditions_data(const Point& point) {
     return {{"at_s", std::move(at)},
             {"clock_mhz", std::move(clock)},
             {"power_w", std::move(power)},
-            {"temperature_c", std::move(temperature)},
-            {"throttle_reasons", point.conditions.throttle_reasons},
-            {"throttled_samples", point.conditions.throttled_samples}};
+            {"temperature_c", std::move(temperature)}};
 }
 
 /// What the charts need of each step.
@@ -174,17 +107,6 @@ ReportJson sweep_data(const ResultFile& file, std::size_t index, const Point& po
     return data;
 }
 
-ReportJson verification_data(const Point& point) {
-    if (!point.verification.enabled)
-        return {{"text", "not verified: --no-verify"}, {"origin", name(Origin::unavailable)}};
-    double worst = 0;
-    for (const VerifiedStep& step : point.verification.steps) worst = std::max(worst, step.error_over_bound);
-    return {{"text", fmt::format("{} distinct steps within their error bounds before anything was timed; the largest "
-                                 "error is {} of its bound",
-                                 point.verification.steps.size(), significant(worst, 2))},
-            {"origin", name(Origin::measured)}};
-}
-
 ReportJson axes_data(const Point& point) {
     ReportJson data = ReportJson::object();
     for (const Axis& axis : axes())
@@ -215,9 +137,10 @@ ReportJson point_data(const ResultFile& file, std::size_t index, const Point& po
         {"status", name(point.status)},
         {"reason", point.reason},
         {"answer", explanation.answer},
-        {"figures", figures_data(point)},
+        {"figures", section_data(figures_section(point, explanation, Depth::full))},
         {"sweep", sweep_data(file, index, point, explanation)},
-        {"verification", verification_data(point)},
+        {"checks", section_data(checks_section(point, Depth::full))},
+        {"state", section_data(conditions_section(point, Depth::full))},
         {"conditions", conditions_data(point)},
         {"activity_unavailable", point.activity.unavailable},
         {"counters_unavailable", point.counters.unavailable},
@@ -232,69 +155,6 @@ ReportJson point_data(const ResultFile& file, std::size_t index, const Point& po
     };
     data.update(tables_data(file, index, point, explanation));
     return data;
-}
-
-ReportJson ceilings_data(const CeilingRun& run) {
-    ReportJson rows = ReportJson::array();
-    for (const Ceiling& ceiling : run.ceilings) {
-        ReportJson row = {{"name", ceiling.name},
-                          {"unit", ""},
-                          {"what", "not a ceiling that this kbench knows"},
-                          {"value", optional_number(ceiling.value.value)},
-                          {"origin", name(ceiling.value.origin)},
-                          {"reason", ceiling.value.reason},
-                          {"low", report_number(ceiling.low)},
-                          {"high", report_number(ceiling.high)},
-                          {"clock_mhz", ceiling.clock_mhz > 0 ? report_number(ceiling.clock_mhz) : ReportJson()},
-                          {"datasheet", optional_number(ceiling.datasheet.value)},
-                          {"datasheet_reason", ceiling.datasheet.reason}};
-        for (const CeilingKind& kind : ceiling_kinds())
-            if (kind.name == ceiling.name) row["unit"] = kind.unit, row["what"] = kind.what;
-        rows.push_back(std::move(row));
-    }
-    const bool silent = rows.empty() && run.unavailable.empty();
-    return {{"rows", std::move(rows)},
-            {"unavailable", silent ? "the result holds no measured ceilings" : run.unavailable},
-            {"device", run.device},
-            {"driver", run.driver},
-            {"measured_at", run.measured_at}};
-}
-
-ReportJson environment_data(const Environment& environment) {
-    ReportJson rows = ReportJson::array();
-    const auto add = [&rows](std::string_view label, const std::string& text) {
-        if (!text.empty()) rows.push_back({label, text});
-    };
-    const auto bytes = [](std::int64_t amount) { return format_bytes(static_cast<double>(amount)); };
-    add("command", environment.command_line);
-    add("started", environment.started_at);
-    add("kbench", fmt::format("{} {}, {}, {}", environment.kbench_version, environment.git_revision,
-                              environment.build_type, environment.compiler));
-    if (environment.gpu) {
-        const GpuInfo& gpu = *environment.gpu;
-        const auto limit = [](const Quantity& quantity, std::string_view unit) {
-            return quantity.value ? fmt::format("{} {}", significant(*quantity.value), unit) : std::string("unknown");
-        };
-        add("GPU", fmt::format("{}, sm_{}{}, {} SMs, memory {}, L2 {}", gpu.name, gpu.compute_capability_major,
-                               gpu.compute_capability_minor, gpu.multiprocessors, bytes(gpu.memory_bytes),
-                               bytes(gpu.l2_bytes)));
-        add("GPU limits", fmt::format("SM clock {}, memory clock {}, power {}", limit(gpu.max_sm_clock_mhz, "MHz"),
-                                      limit(gpu.max_memory_clock_mhz, "MHz"), limit(gpu.power_limit_w, "W")));
-        add("driver", fmt::format("{}, CUDA runtime {}", gpu.driver, gpu.cuda_runtime));
-    }
-    const HostInfo& host = environment.host;
-    add("CPU", fmt::format("{}, sockets {}, cores {}, logical CPUs {}, threads {}{}", host.cpu, host.sockets,
-                           host.physical_cores, host.logical_cpus, host.threads, host.pinned ? " pinned" : ""));
-    add("CPU memory", fmt::format("L1d {}, L2 {}, L3 {}, memory {}", bytes(host.l1d_bytes), bytes(host.l2_bytes),
-                                  bytes(host.l3_bytes), bytes(host.memory_bytes)));
-    add("instruction sets", fmt::format("{}", fmt::join(host.isa, " ")));
-    add("governor", host.governor);
-    add("system", host.os + (host.kernel.empty() ? "" : ", " + host.kernel));
-    std::string libraries;
-    for (const auto& [library, version] : environment.libraries)
-        libraries += fmt::format("{}{} {}", libraries.empty() ? "" : ", ", library, version);
-    add("libraries", libraries);
-    return rows;
 }
 
 ReportJson lines_data() {
@@ -315,26 +175,27 @@ ReportJson rules_data() {
 
 }  // namespace
 
+ReportJson section_data(const Section& section) { return section.empty() ? ReportJson() : render_json(section); }
+
 ReportJson report_number(double value) {
     if (!std::isfinite(value)) return nullptr;
     return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr);
 }
 
-nlohmann::ordered_json report_data(const Result& result, std::span<const Explanation> explanations) {
-    if (explanations.size() != result.points.size())
-        throw std::invalid_argument("a report needs an explanation a point");
+nlohmann::ordered_json report_data(const ExplainedResult& explained) {
+    const Result& result = explained.result();
     const ResultFile file{{}, result};
     ReportJson points = ReportJson::array();
     for (std::size_t i = 0; i < result.points.size(); ++i)
-        points.push_back(point_data(file, i, result.points[i], explanations[i]));
+        points.push_back(point_data(file, i, result.points[i], explained.of(i)));
     return {{"schema", result_schema},
             {"lines", lines_data()},
             {"levels", level_names},
             {"rules", rules_data()},
             {"axes", curve_axes_data()},
             {"points", std::move(points)},
-            {"ceilings", ceilings_data(result.ceilings)},
-            {"environment", environment_data(result.environment)},
+            {"ceilings", section_data(ceilings_section(result.ceilings))},
+            {"environment", section_data(environment_section(result.environment))},
             {"kbench", result.environment.kbench_version},
             {"warnings", result.warnings}};
 }

@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "analysis/report/html_parts.h"
+#include "analysis/report/render/render.h"
+#include "analysis/report/sections/sections.h"
 
 namespace kbench {
 namespace {
@@ -34,21 +36,6 @@ ReportJson demands_data(const std::vector<Demand>& demands) {
     return list;
 }
 
-ReportJson marginal_data(const std::vector<MarginalCheck>& checks) {
-    ReportJson list = ReportJson::array();
-    for (const MarginalCheck& check : checks)
-        list.push_back({{"op", check.op},
-                        {"ledger_ms",
-                         {report_number(check.ledger_low_ms), report_number(check.ledger_ms),
-                          report_number(check.ledger_high_ms)}},
-                        {"marginal_ms",
-                         {report_number(check.marginal_low_ms), report_number(check.marginal_ms),
-                          report_number(check.marginal_high_ms)}},
-                        {"agrees", check.agrees},
-                        {"finding", check.finding}});
-    return list;
-}
-
 ReportJson roofs_data(const std::vector<Roof>& roofs) {
     ReportJson list = ReportJson::array();
     for (const Roof& roof : roofs)
@@ -72,26 +59,19 @@ ReportJson points_data(const std::vector<RooflinePoint>& points, const std::map<
     return list;
 }
 
-/// The hypotheses of a step stay out: they say again what its evidence says.
-ReportJson verdict_data(const Verdict& verdict, bool with_hypotheses) {
-    ReportJson data = {{"subject", verdict.subject},
-                       {"bound", name(verdict.bound)},
-                       {"rule", verdict.rule},
-                       {"level", verdict.level},
-                       {"evidence", verdict.evidence},
-                       {"margin", report_number(verdict.margin)},
-                       {"overturned_by", verdict.overturned_by}};
-    if (!with_hypotheses) return data;
-    data["hypotheses"] = ReportJson::array();
-    for (const Hypothesis& hypothesis : verdict.hypotheses)
-        data["hypotheses"].push_back(
-            {{"bound", name(hypothesis.bound)}, {"finding", name(hypothesis.finding)}, {"why", hypothesis.why}});
-    return data;
+ReportJson verdict_data(const Verdict& verdict) {
+    return {{"subject", verdict.subject},
+            {"bound", name(verdict.bound)},
+            {"rule", verdict.rule},
+            {"level", verdict.level},
+            {"evidence", verdict.evidence},
+            {"margin", report_number(verdict.margin)},
+            {"overturned_by", verdict.overturned_by}};
 }
 
 ReportJson verdict_list(const std::vector<Verdict>& verdicts) {
     ReportJson list = ReportJson::array();
-    for (const Verdict& verdict : verdicts) list.push_back(verdict_data(verdict, false));
+    for (const Verdict& verdict : verdicts) list.push_back(verdict_data(verdict));
     return list;
 }
 
@@ -115,7 +95,7 @@ ReportJson ledger_data(const Point& point, const Ledger& ledger) {
             {"by_layer", groups_data(ledger.by_layer)},
             {"by_op", groups_data(ledger.by_op)},
             {"steps", std::move(steps)},
-            {"marginal", marginal_data(ledger.marginal)}};
+            {"marginal", section_data(marginal_section(ledger))}};
 }
 
 ReportJson roofline_data(const Point& point, const Roofline& roofline) {
@@ -146,25 +126,17 @@ ReportJson attribution_data(const Attribution& attribution) {
                           {"compulsory_bytes", report_number(layer.compulsory_bytes)},
                           {"measured_bytes", report_number(layer.measured_bytes)},
                           {"l2_bytes", report_number(layer.l2_bytes)},
-                          {"excess_ms", report_number(layer.excess_ms)},
-                          {"finding", layer.finding}});
+                          {"excess_ms", report_number(layer.excess_ms)}});
     return {{"unavailable", attribution.unavailable},
             {"counted", attribution.counted},
             {"roles", std::move(roles)},
-            {"excess_bytes", report_number(attribution.excess_bytes)},
-            {"kept_bytes", report_number(attribution.kept_bytes)},
-            {"excess_ms", report_number(attribution.excess_ms)},
-            {"kept_ms", report_number(attribution.kept_ms)},
             {"levels", std::move(levels_list)},
             {"layers", std::move(layers)},
-            {"dram_binding_share", report_number(attribution.dram_binding_share)},
-            {"activation_ms", report_number(attribution.activation_ms)}};
+            {"section", section_data(attribution_section(attribution))}};
 }
 
 ReportJson verdicts_data(const Verdicts& verdicts) {
-    return {{"model", verdict_data(verdicts.model, true)},
-            {"layers", verdict_list(verdicts.layers)},
-            {"steps", verdict_list(verdicts.steps)}};
+    return {{"section", section_data(verdict_section(verdicts))}, {"steps", verdict_list(verdicts.steps)}};
 }
 
 }  // namespace kbench

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/explain/explain.h"
+#include "analysis/report/document.h"
 #include "analysis/table/table_query.h"
 #include "kbench/result.h"
 
@@ -13,6 +14,9 @@ using ReportJson = nlohmann::ordered_json;
 
 /// With six significant digits; null for what is not finite.
 ReportJson report_number(double value);
+
+/// null where it says nothing.
+ReportJson section_data(const Section& section);
 
 ReportJson ledger_data(const Point& point, const Ledger& ledger);
 ReportJson roofline_data(const Point& point, const Roofline& roofline);

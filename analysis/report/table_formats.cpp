@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "analysis/report/csv.h"
 #include "analysis/report/writers.h"
 #include "analysis/table/table.h"
 
@@ -58,6 +57,23 @@ std::string write_json(const QueriedTable& table) {
         text += (text.size() == 1 ? "\n  " : ",\n  ") + object.dump(-1, ' ', false, Json::error_handler_t::replace);
     }
     return text + (table.rows.empty() ? "]\n" : "\n]\n");
+}
+
+/// RFC 4180: quoted only where it asks for that. Lines end in a bare line feed, which its readers take and cut and awk
+/// need.
+std::string csv_line(const std::vector<std::string>& cells) {
+    std::string line;
+    for (const std::string& cell : cells) {
+        if (&cell != &cells.front()) line += ',';
+        if (cell.find_first_of(",\"\r\n") == std::string::npos) {
+            line += cell;
+            continue;
+        }
+        line += '"';
+        for (const char c : cell) line += c == '"' ? std::string("\"\"") : std::string(1, c);
+        line += '"';
+    }
+    return line + '\n';
 }
 
 std::string write_csv(const QueriedTable& table) {

@@ -141,11 +141,10 @@ std::string times_of(const Point& point, const Timeline& timeline) {
                        why.empty() ? "" : ": ", why);
 }
 
-Json add_point(TraceEvents& events, const Result& result, const Point& point) {
+Json add_point(TraceEvents& events, const Point& point, const Explanation& explanation) {
     const std::string name = point_name(point);
     if (point.steps.empty()) return {{"point", name}, {"status", kbench::name(point.status)}, {"reason", point.reason}};
     const Timeline timeline = make_timeline(point);
-    const Explanation explanation = explain(result, point);
     const int forward = events.process(name);
     add_slices(events, forward, point, timeline, explanation.verdicts);
     add_copies(events, forward, point, timeline);
@@ -159,7 +158,8 @@ Json add_point(TraceEvents& events, const Result& result, const Point& point) {
 
 }  // namespace
 
-std::string write_trace(const Result& result) {
+std::string write_trace(const ExplainedResult& explained) {
+    const Result& result = explained.result();
     TraceEvents events;
     const Environment& environment = result.environment;
     Json told = {{"kbench", environment.kbench_version},
@@ -169,7 +169,8 @@ std::string write_trace(const Result& result) {
                  {"device", environment.gpu ? environment.gpu->name : environment.host.cpu},
                  {"conditions", "in their own time, from the start of the timing run"},
                  {"points", Json::array()}};
-    for (const Point& point : result.points) told["points"].push_back(add_point(events, result, point));
+    for (std::size_t i = 0; i < result.points.size(); ++i)
+        told["points"].push_back(add_point(events, result.points[i], explained.of(i)));
     return events.text(told);
 }
 

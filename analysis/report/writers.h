@@ -1,4 +1,4 @@
-// The writers: pure functions from a result to text. They measure nothing and know no device.
+// The writers: pure functions from a result and its explanation to text. They measure nothing and know no device.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "analysis/compare/compare.h"
+#include "analysis/explain/explain.h"
 #include "analysis/table/table_query.h"
 #include "kbench/result.h"
 
@@ -15,24 +16,18 @@ namespace kbench {
 
 /// The summary for a terminal: environment, one block a point (performance, memory, verification, conditions), the sums
 /// by op kind and by layer group, skips and warnings. `width`: columns of the terminal.
-std::string write_terminal(const Result& result, int width);
-
-/// steps.csv: one row a step of every point, a header, RFC 4180 quoting; numbers with full precision.
-std::string write_steps_csv(const Result& result);
-
-/// kernels.csv: likewise one row a kernel, with its launch, its recorded time and its occupancy.
-std::string write_kernels_csv(const Result& result);
+std::string write_terminal(const ExplainedResult& explained, int width);
 
 /// report.md, for pull requests (GitHub's Markdown): the answer, then what it rests on, point by point; of a sweep a
 /// table of all points first. Names and reasons stay text, whatever they hold.
-std::string write_markdown(const Result& result);
+std::string write_markdown(const ExplainedResult& explained);
 
 /// trace.json: Chrome's trace event format, for Perfetto and chrome://tracing. A process a point, in which one forward
 /// is laid out by its medians on the tracks layer, step, kernel and copies, with counter tracks; beside it a process
 /// with the conditions of the timing run. What a track lacks is told under otherData.
-std::string write_trace(const Result& result);
+std::string write_trace(const ExplainedResult& explained);
 /// report.html: one file that needs no network, see html.h.
-std::string write_html(const Result& result);
+std::string write_html(const ExplainedResult& explained);
 
 /// How `kbench table` writes: `space` is aligned for people, the others are for documents and programs.
 enum class TableFormat { space, markdown, json, csv };

@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "analysis/result/gzip.h"
 #include "analysis/result/result_fields.h"
 #include "kbench/error.h"
 
@@ -400,7 +401,7 @@ std::string to_text(const Result& result) {
 }
 
 Result parse_result(const std::string& text, const std::string& path) {
-    Json json = parse_json(text, path);
+    Json json = parse_json(is_gzip(text) ? gunzip(text, path) : text, path);
     const int version = schema_version(json, path);
     json.erase("schema");
     return Reader(path, version).read<Result>(json, Path{});

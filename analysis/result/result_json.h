@@ -16,7 +16,8 @@ nlohmann::ordered_json to_json(const Result& result);
 /// The text of result.json: to_json, indented, with what is short (a step, a summary, a list of samples) on one line.
 std::string to_text(const Result& result);
 
-/// Throws UsageError, one line: not JSON, a foreign or newer schema, a missing or wrong field (with its path).
+/// `text` is JSON, or JSON that gzip compressed. Throws UsageError, one line: neither, a foreign or newer schema, a
+/// missing or wrong field (with its path).
 Result parse_result(const std::string& text, const std::string& path);
 
 /// The ceilings alone, as they stand in result.json; for files that remember them.

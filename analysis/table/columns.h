@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "analysis/explain/explain.h"
 #include "analysis/table/table.h"
 #include "kbench/result.h"
 
@@ -36,6 +38,8 @@ struct TableRow {
     const KernelResult* kernel = nullptr;  ///< the row is this kernel of its one step
     std::size_t kernel_number = 0;         ///< within the step
     const Result* result = nullptr;        ///< that the point is of, for its ceilings; null: none are known
+    /// Of the whole point, shared by its rows; null: there is none.
+    std::shared_ptr<const LazyExplanation> explanation;
 };
 
 /// Why a cell holds no value: it is not known, or the row's steps differ in it.

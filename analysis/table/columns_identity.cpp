@@ -110,10 +110,11 @@ const Point* whole_point(const TableRow& row) {
     return row.kernel == nullptr && row.steps.size() == row.point->steps.size() ? row.point : nullptr;
 }
 
-std::optional<Ledger> whole_ledger(const TableRow& row) {
+/// Null in rows of a part of a point, and where nothing was timed.
+const Explanation* whole_explanation(const TableRow& row) {
     const Point* point = whole_point(row);
-    if (point == nullptr || !point->end_to_end || row.result == nullptr) return std::nullopt;
-    return make_ledger(*point, Roofs(*row.result));
+    if (point == nullptr || !point->end_to_end || row.explanation == nullptr) return nullptr;
+    return &row.explanation->get();
 }
 
 /// A figure of the point's latency.
@@ -148,19 +149,19 @@ void add_sweep_columns(std::vector<Column>& list) {
                           "share of the point's latency that the binding roofs of its steps demand; na in rows of a "
                           "part of a point, and without ceilings",
                           1, [](const TableRow& row) -> std::optional<double> {
-                              const std::optional<Ledger> ledger = whole_ledger(row);
-                              const std::optional<double> share = ledger ? roof_share(*ledger) : std::nullopt;
+                              const Explanation* whole = whole_explanation(row);
+                              const std::optional<double> share = whole ? roof_share(whole->ledger) : std::nullopt;
                               return share ? std::optional(100 * *share) : std::nullopt;
                           }));
     list.push_back(of_row("binding_roof", Align::left, "the roof that demands most of that", [](const TableRow& row) {
-        const std::optional<Ledger> ledger = whole_ledger(row);
-        return text_or_na(ledger ? binding_roof(*ledger) : "");
+        const Explanation* whole = whole_explanation(row);
+        return text_or_na(whole ? binding_roof(whole->ledger) : "");
     }));
     list.push_back(
         of_row("verdict", Align::left, "what binds the point; na in rows of a part of it", [](const TableRow& row) {
-            const std::optional<Ledger> ledger = whole_ledger(row);
-            if (!ledger || !ledger->unavailable.empty()) return Value(NoValue::na);
-            return text_or_na(verdict_text(judge(*ledger, Roofs(*row.result)).model));
+            const Explanation* whole = whole_explanation(row);
+            if (whole == nullptr || !whole->ledger.unavailable.empty()) return Value(NoValue::na);
+            return text_or_na(verdict_text(whole->verdicts.model));
         }));
 }
 

@@ -39,11 +39,21 @@ void append_kernel_rows(std::string_view file, const Result& result, std::size_t
                         std::vector<TableRow>& rows) {
     const Point& point = result.points[point_index];
     const double time_us = kernels_time_us(point);
+    const auto explanation = std::make_shared<LazyExplanation>(result, point);
     std::int64_t ops = 0;
     for (const StepResult& step : point.steps) {
         for (std::size_t i = 0; i < step.kernels.size(); ++i)
-            rows.push_back(
-                {file, rows.size(), point_index, &point, {{&step, ops}}, false, time_us, &step.kernels[i], i, &result});
+            rows.push_back({file,
+                            rows.size(),
+                            point_index,
+                            &point,
+                            {{&step, ops}},
+                            false,
+                            time_us,
+                            &step.kernels[i],
+                            i,
+                            &result,
+                            explanation});
         ops += forward_ops(step);
     }
 }
@@ -53,8 +63,10 @@ void append_rows(std::string_view file, const Result& result, std::size_t point_
     if (query.level->rows_are_kernels) return append_kernel_rows(file, result, point_index, rows);
     const Point& point = result.points[point_index];
     const std::optional<double> time_us = total_time_us(point);
+    const auto explanation = std::make_shared<LazyExplanation>(result, point);
     const auto new_row = [&]() -> TableRow& {
-        rows.push_back({file, rows.size(), point_index, &point, {}, query.fold, time_us, nullptr, 0, &result});
+        rows.push_back(
+            {file, rows.size(), point_index, &point, {}, query.fold, time_us, nullptr, 0, &result, explanation});
         return rows.back();
     };
     if (point.steps.empty() && query.level->keeps_empty_points) new_row();
@@ -87,14 +99,6 @@ void sort_rows(std::vector<TableRow>& rows, const Column& column, std::optional<
     }
     std::ranges::stable_sort(keyed, [&](const auto& a, const auto& b) { return before(a.first, b.first, descending); });
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = std::move(keyed[i].second);
-}
-
-std::vector<TableRow> all_rows(const Result& result, std::string_view level) {
-    TableQuery query;
-    query.level = &find_level(level);
-    std::vector<TableRow> rows;
-    for (std::size_t i = 0; i < result.points.size(); ++i) append_rows({}, result, i, query, rows);
-    return rows;
 }
 
 /// The axes on which the points of a result may differ, and what came of each.
@@ -132,7 +136,7 @@ bool means_something(const Column& column, std::span<const ResultFile> files) {
 
 std::span<const TableLevel> table_levels() {
     using Key = std::optional<std::string>;
-    static const std::vector<TableLevel> levels = {
+    static const std::vector<TableLevel> table = {
         {.name = "kernel",
          .what = "one kernel: its own time and launch, all else its step's; counters where it is its step's only one",
          .default_columns = {"idx", "dir", "sub", "mod", "op", "kernel", "params", "sil"},
@@ -157,7 +161,7 @@ std::span<const TableLevel> table_levels() {
          .key = [](const StepResult&, bool) { return Key(""); },
          .keeps_empty_points = true},
     };
-    return levels;
+    return table;
 }
 
 const TableLevel& find_level(std::string_view wanted) {
@@ -220,9 +224,5 @@ std::vector<CountedMetric> counters_of(const Result& result) {
     add_counters(result, counters);
     return counters;
 }
-
-std::vector<TableRow> step_rows(const Result& result) { return all_rows(result, "step"); }
-
-std::vector<TableRow> kernel_rows(const Result& result) { return all_rows(result, "kernel"); }
 
 }  // namespace kbench

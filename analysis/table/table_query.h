@@ -64,10 +64,4 @@ QueriedTable query_table(std::span<const ResultFile> files, const TableQuery& qu
 /// The counters of a result's points, each once; of a name with two units the first.
 std::vector<CountedMetric> counters_of(const Result& result);
 
-/// One row for each step of the result's points, in order.
-std::vector<TableRow> step_rows(const Result& result);
-
-/// One row for each kernel of the result's points, in order.
-std::vector<TableRow> kernel_rows(const Result& result);
-
 }  // namespace kbench

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/explain/explain.h"
 #include "bench/device/device.h"
 #include "kbench/result.h"
 
@@ -40,11 +41,11 @@ int doctor_command(const std::vector<std::string>& arguments, const std::string&
 /// A report that is a file: its word in --format, its name, who writes it.
 struct ReportFormat {
     std::string_view name, file;
-    std::string (*write)(const Result& result);
+    std::string (*write)(const ExplainedResult& explained);
 };
 std::span<const ReportFormat> report_formats();
 /// All of them, in `directory`.
-void write_reports(const std::filesystem::path& directory, const Result& result);
+void write_reports(const std::filesystem::path& directory, const ExplainedResult& explained);
 
 /// The devices of the backend called auto, cuda or cpu; at least one. `remark`: why auto did not take a GPU, when it
 /// did not. Throws DeviceError.

@@ -104,7 +104,9 @@ std::vector<std::string> run_names(const std::vector<std::string>& paths) {
     for (const std::string& text : paths) {
         const std::filesystem::path path = std::filesystem::absolute(text).lexically_normal();
         const std::string directory = path.parent_path().filename().string();
-        names.push_back(path.filename() == "result.json" && !directory.empty() ? directory : path.stem().string());
+        const bool is_compressed = path.extension() == ".gz";
+        const std::filesystem::path plain = is_compressed ? path.stem() : path.filename();
+        names.push_back(plain == "result.json" && !directory.empty() ? directory : plain.stem().string());
     }
     const std::vector<std::string> short_names = names;
     for (std::size_t i = 0; i < names.size(); ++i)

@@ -26,10 +26,10 @@ int merge_command(const std::vector<std::string>& arguments, const std::string&)
     for (const std::string& finding : sweep_findings(merged.points))
         if (std::ranges::find(merged.warnings, finding) == merged.warnings.end()) merged.warnings.push_back(finding);
     const std::filesystem::path out = prepare_directory(parsed.request.out, "merge");
-    write_result_files(out, merged);
+    write_result(out, merged, parsed.request.compress);
     write_reports(out, merged);
-    fmt::print(stderr, "joined {} results: {} points in {}/result.json\n", files.size(), merged.points.size(),
-               out.string());
+    fmt::print(stderr, "joined {} results: {} points in {}\n", files.size(), merged.points.size(),
+               result_file_in(out).string());
     return 0;
 }
 

@@ -5,8 +5,10 @@ namespace kbench {
 namespace {
 
 const OptionOf<MergeRequest> table[] = {
-    {"--out", "DIR", "", "where the joined result.json, its tables and reports go; made if it is not there",
+    {"--out", "DIR", "", "where the joined result.json and its reports go; made if it is not there",
      [](MergeRequest& r, const std::string& text) { r.out = text; }},
+    {"--compress", "", "", "write result.json.gz, a tenth of the size; every command reads it like result.json",
+     [](MergeRequest& r, const std::string&) { r.compress = true; }},
 };
 
 }  // namespace

@@ -12,6 +12,7 @@ namespace kbench {
 struct MergeRequest {
     std::vector<std::string> files;  ///< or directories
     std::string out;
+    bool compress = false;  ///< result.json.gz
 };
 std::span<const OptionOf<MergeRequest>> merge_options();
 

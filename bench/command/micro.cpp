@@ -70,20 +70,20 @@ int micro_command(const std::vector<std::string>& arguments, const std::string& 
     const std::string first_wrong = run_benchmarks(session, cases, parsed.benchmark_arguments,
                                                    request.run.counters.metrics, context_of(result.environment), [&] {
                                                        if (Clock::now() - saved < std::chrono::seconds(5)) return;
-                                                       write_result_files(request.out, result);
+                                                       write_result(request.out, result, request.compress);
                                                        saved = Clock::now();
                                                    });
-    write_result_files(request.out, result);  // before roofs are measured for a minute, perhaps
+    write_result(request.out, result, request.compress);  // before roofs are measured for a minute, perhaps
     const int stopped = StopSignals::asked();
     if (stopped == 0 && mend_low_ceilings(ceilings, request.ceilings, ceiling_file(cache), result)) {
-        write_result_files(request.out, result);
+        write_result(request.out, result, request.compress);
         fmt::print(stderr,
                    "kbench: a step beat its roof, so roofs were measured again: shares of them are too high above, and "
                    "right in the result (`kbench table {}`)\n",
                    request.out.string());
     }
     for (const std::string& warning : result.warnings) fmt::print(stderr, "kbench: {}\n", warning);
-    fmt::print(stderr, "wrote {0}/result.json and steps.csv\n", request.out.string());
+    fmt::print(stderr, "wrote {}\n", result_file_in(request.out).string());
     if (stopped != 0) {
         fmt::print(stderr, "kbench: stopped by SIG{} after {} of {} benchmarks\n", sigabbrev_np(stopped),
                    result.points.size(), cases.size());

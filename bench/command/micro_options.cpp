@@ -75,8 +75,10 @@ const OptionOf<Request> table[] = {
      [](Request& r, const std::string& text) {
          r.run.seed = number<std::uint64_t>("--seed", text, 0, "a whole number");
      }},
-    {"--out", "DIR", "kbench-runs/<time>-micro", "where result.json and steps.csv go",
+    {"--out", "DIR", "kbench-runs/<time>-micro", "where result.json goes",
      [](Request& r, const std::string& text) { r.out = text; }},
+    {"--compress", "", "", "write result.json.gz, a tenth of the size; every command reads it like result.json",
+     [](MicroRequest& r, const std::string&) { r.compress = true; }},
     {"--no-verify", "", "", "skip the check against the reference; recorded in the result",
      [](Request& r, const std::string&) { r.run.verify = false; }},
     {"--retune", "", "", "measure GEMM algorithms again instead of using the remembered ones",

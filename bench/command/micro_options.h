@@ -20,6 +20,7 @@ struct MicroRequest {
     std::vector<CacheState> caches{CacheState::cold, CacheState::hot};
     CeilingRequest ceilings;
     std::filesystem::path out;
+    bool compress = false;  ///< result.json.gz
     PointOptions run;
     double device_s = 0.05;  ///< of runs that are timed, at the least
     bool retune = false;

@@ -106,16 +106,18 @@ const Option table[] = {
      [](RunRequest& r, const std::string& text) {
          r.run.seed = number<std::uint64_t>("--seed", text, 0, "a whole number");
      }},
-    {"--out", "DIR", "kbench-runs/<time>-<model>", "where result.json and steps.csv go",
+    {"--out", "DIR", "kbench-runs/<time>-<model>", "where result.json and the reports go",
      [](RunRequest& r, const std::string& text) { r.run.out = text; }},
+    {"--compress", "", "", "write result.json.gz, a tenth of the size; every command reads it like result.json",
+     [](RunRequest& r, const std::string&) { r.run.compress = true; }},
     {"--resume", "", "",
      "go on with the sweep in --out after a crash or a kill: measure only what is not finished there",
      [](RunRequest& r, const std::string&) { r.resume = true; }},
     {"--list-points", "", "", "measure nothing; print a command for each point, to be run anywhere (docs/sweeps.md)",
      [](RunRequest& r, const std::string&) { r.list_points = true; }},
-    {"--format", "F", "text", "what goes to stdout: text, json (result.json) or csv (steps.csv)",
+    {"--format", "F", "text", "what goes to stdout: text or json (result.json)",
      [](RunRequest& r, const std::string& text) {
-         r.format = word("--format", text, {"text", "json", "csv"});
+         r.format = word("--format", text, {"text", "json"});
      }},
     {"--time-budget", "SECONDS", "10", "sampling of a point ends after this, converged or not",
      [](RunRequest& r, const std::string& text) {
@@ -218,7 +220,7 @@ std::string options_markdown() {
 ParsedRun parse_run(const std::vector<std::string>& arguments) {
     ParsedRun parsed;
     constexpr CommandText command{
-        "kbench run", "Runs a model, verifies every kind of step, times it and writes result.json and steps.csv."};
+        "kbench run", "Runs a model, verifies every kind of step, times it and writes result.json and reports."};
     std::vector<BoundOption> options = bind_options<RunRequest>(run_options(), parsed.request);
     for (BoundOption& option : options)
         option.set = [set = std::move(option.set), name = std::string(option.name),

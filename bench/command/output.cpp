@@ -8,6 +8,7 @@
 #include <chrono>
 
 #include "bench/measure/point_store.h"
+#include "bench/measure/result_files.h"
 #include "kbench/error.h"
 
 namespace kbench {
@@ -37,10 +38,9 @@ std::filesystem::path prepare_directory(const std::filesystem::path& asked, cons
     if (access(path.c_str(), W_OK) != 0)
         throw UsageError(fmt::format("--out {}: the directory cannot be written", path.string()));
     const bool has_points = holds_points(path);
-    if (std::filesystem::exists(path / "result.json") && !(resume && has_points))
-        throw UsageError(
-            fmt::format("--out {}: holds a result.json already{}; choose another directory or move it away",
-                        path.string(), resume ? " and no points to go on from" : ""));
+    if (!result_file_in(path).empty() && !(resume && has_points))
+        throw UsageError(fmt::format("--out {}: holds a result already{}; choose another directory or move it away",
+                                     path.string(), resume ? " and no points to go on from" : ""));
     if (has_points && !resume)
         throw UsageError(
             fmt::format("--out {}: holds finished points of a sweep already; --resume goes on with it, or "

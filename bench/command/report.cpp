@@ -73,9 +73,9 @@ std::span<const ReportFormat> report_formats() {
     return table;
 }
 
-void write_reports(const fs::path& directory, const Result& result) {
+void write_reports(const fs::path& directory, const ExplainedResult& explained) {
     for (const ReportFormat& format : report_formats())
-        write_file_atomically(directory / format.file, format.write(result));
+        write_file_atomically(directory / format.file, format.write(explained));
 }
 
 int report_command(const std::vector<std::string>& arguments, const std::string&) {
@@ -96,9 +96,10 @@ int report_command(const std::vector<std::string>& arguments, const std::string&
         return 0;
     }
     const fs::path directory = report_directory(request.out, file.path);
+    const ExplainedResult explained(file.result);
     for (const ReportFormat& format : report_formats()) {
         if (request.format != "all" && request.format != format.name) continue;
-        write_file_atomically(directory / format.file, format.write(file.result));
+        write_file_atomically(directory / format.file, format.write(explained));
         fmt::print(stderr, "wrote {}\n", (directory / format.file).string());
     }
     return 0;

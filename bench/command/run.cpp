@@ -1,4 +1,4 @@
-// kbench run: from the command line to result.json, steps.csv and the summary.
+// kbench run: from the command line to result.json, the reports and the summary.
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -21,6 +21,7 @@
 #include "bench/measure/measure.h"
 #include "bench/measure/point_store.h"
 #include "bench/measure/recorded_options.h"
+#include "bench/measure/result_files.h"
 #include "kbench/error.h"
 
 namespace kbench {
@@ -29,18 +30,16 @@ namespace {
 namespace fs = std::filesystem;
 
 void print(const Result& result, const RunRequest& request) {
+    const ExplainedResult explained(result);
     std::string text;
     if (request.format == "json")
         text = to_text(result);
-    else if (request.format == "csv")
-        text = write_steps_csv(result);
     else
-        text = write_terminal(result, static_cast<int>(terminal_width().value_or(100)));
+        text = write_terminal(explained, static_cast<int>(terminal_width().value_or(100)));
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fflush(stdout);
-    write_reports(request.run.out, result);
-    fmt::print(stderr, "wrote {0}/result.json, report.html, report.md, trace.json and steps.csv\n",
-               request.run.out.string());
+    write_reports(request.run.out, explained);
+    fmt::print(stderr, "wrote {}, report.html, report.md and trace.json\n", result_file_in(request.run.out).string());
 }
 
 }  // namespace
@@ -57,7 +56,8 @@ FinishedPoints finished_points(const RunRequest& request, const Device& device, 
     mine.options = recorded_options(request.run, device);
     const std::vector<PointSpec> specs = request.run.points();
     FinishedPoints finished = store.finished(specs, mine, result.warnings);
-    if (finished.size() < specs.size()) fs::remove(request.run.out / "result.json");
+    if (const fs::path whole = result_file_in(request.run.out); finished.size() < specs.size() && !whole.empty())
+        fs::remove(whole);
     fmt::print(stderr, "kbench: {} of {} points are finished in {}\n", finished.size(), specs.size(),
                request.run.out.string());
     return finished;
@@ -151,7 +151,7 @@ int run_command(const std::vector<std::string>& arguments, const std::string& co
     const SweepEnd end = run_points(request.run, device, *profiler, result, progress, store, std::move(finished));
     if (!end.early() &&
         mend_low_ceilings(ceilings, request.ceilings, ceiling_file(request.run.cache_directory), result))
-        write_file_atomically(request.run.out / "result.json", to_text(result));
+        write_result(request.run.out, result, request.run.compress);
     if (!result.points.empty()) print(result, request);
     return exit_code(result, end, request.run.counters);
 }

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <utility>
 
-#include "analysis/report/writers.h"
+#include "analysis/result/gzip.h"
 #include "analysis/result/merge.h"
 #include "analysis/result/result_json.h"
 #include "kbench/error.h"
@@ -18,11 +18,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view plain_name = "result.json", compressed_name = "result.json.gz";
+
 /// Appends the files of results at or below `directory`. A result.json speaks for its directory and its points; what
 /// was measured below it in directories of their own belongs to it no more.
 void collect(const fs::path& directory, std::vector<fs::path>& files) {
-    if (fs::exists(directory / "result.json")) {
-        files.push_back(directory / "result.json");
+    if (const fs::path file = result_file_in(directory); !file.empty()) {
+        files.push_back(file);
         return;
     }
     const std::vector<fs::path> points = point_files(directory / points_folder);
@@ -37,12 +39,22 @@ void collect(const fs::path& directory, std::vector<fs::path>& files) {
 
 }  // namespace
 
+fs::path result_file_in(const fs::path& directory) {
+    const fs::path plain = directory / plain_name, compressed = directory / compressed_name;
+    const bool has_plain = fs::exists(plain), has_compressed = fs::exists(compressed);
+    if (has_plain && has_compressed)
+        throw UsageError(fmt::format("{}: holds both {} and {}; name the one to read, or move one away",
+                                     directory.string(), plain_name, compressed_name));
+    if (has_plain) return plain;
+    return has_compressed ? compressed : fs::path();
+}
+
 ResultFile read_result_file(const fs::path& path) {
     std::ifstream file(path, std::ios::binary);
     std::stringstream text;
     if (!file || !(text << file.rdbuf()))
-        throw UsageError(
-            fmt::format("{}: cannot be read; name a result.json or the directory that holds one", path.string()));
+        throw UsageError(fmt::format(
+            "{}: cannot be read; name a result.json, plain or .gz, or the directory that holds one", path.string()));
     return {path.string(), parse_result(text.str(), path.string())};
 }
 
@@ -78,12 +90,12 @@ ResultFile read_result(const std::string& name) {
     return {(fs::path(name) / "result.json").string(), merge_results(files)};
 }
 
-void write_result_files(const fs::path& directory, const Result& result) {
-    write_file_atomically(directory / "result.json", to_text(result));
-    write_file_atomically(directory / "steps.csv", write_steps_csv(result));
-    const auto has_kernels = [](const Point& point) { return point.activity.runs > 0; };
-    if (std::ranges::any_of(result.points, has_kernels))
-        write_file_atomically(directory / "kernels.csv", write_kernels_csv(result));
+void write_result(const fs::path& directory, const Result& result, bool compressed) {
+    const std::string text = to_text(result);
+    if (compressed)
+        write_file_atomically(directory / compressed_name, gzip(text));
+    else
+        write_file_atomically(directory / plain_name, text);
 }
 
 }  // namespace kbench

@@ -1,4 +1,4 @@
-// Results in directories: reading one or all of them, and the files that every result becomes.
+// Results in directories: reading one or all of them, and writing one.
 #pragma once
 
 #include <filesystem>
@@ -13,17 +13,20 @@ namespace kbench {
 /// The folder of a sweep's directory in which its finished points lie.
 inline constexpr std::string_view points_folder = "points";
 
-/// Throws UsageError, one line: cannot be read, or is no result.
+/// The directory's result.json or result.json.gz; empty where it has none. Throws UsageError where it has both.
+std::filesystem::path result_file_in(const std::filesystem::path& directory);
+
+/// Decompressed where it is gzip's. Throws UsageError, one line: cannot be read, or is no result.
 ResultFile read_result_file(const std::filesystem::path& path);
 
 /// The points' files in a points folder by name, without what is temporary; none when there is no such folder.
 std::vector<std::filesystem::path> point_files(const std::filesystem::path& folder);
 
-/// The results called `name`: a file; a directory's result.json; without one, its finished points and the results of
-/// all directories in it, by name. Throws UsageError when there is none.
+/// The results called `name`: a file; a directory's result.json or result.json.gz; without one, its finished points and
+/// the results of all directories in it, by name. Throws UsageError when there is none.
 std::vector<ResultFile> read_results(const std::string& name);
 
-/// result.json, steps.csv and, where kernels were recorded, kernels.csv in `directory`, each by rename.
-void write_result_files(const std::filesystem::path& directory, const Result& result);
+/// result.json in `directory`, or result.json.gz, by rename.
+void write_result(const std::filesystem::path& directory, const Result& result, bool compressed);
 
 }  // namespace kbench

@@ -293,7 +293,7 @@ SweepEnd run_points(const RunOptions& options, Device& device, Profiler& profile
     progress.clear();
     for (const std::string& finding : sweep_findings(result.points)) add_once(result.warnings, finding);
     if (end.early()) result.warnings.push_back(described(end, result.points.size(), specs.size()));
-    if (!result.points.empty()) write_result_files(options.out, result);
+    if (!result.points.empty()) write_result(options.out, result, options.compress);
     return end;
 }
 

@@ -26,6 +26,7 @@ struct RunOptions : PointOptions, SweepOptions {
     std::optional<std::filesystem::path> weights;
     FilesByName inputs, dumps;  ///< of the model's inputs and outputs
     std::filesystem::path out;
+    bool compress = false;  ///< result.json.gz
     bool retune = false;
     std::filesystem::path cache_directory;
 

@@ -19,11 +19,6 @@ function drawAttribution(point) {
   if (attribution.unavailable) return into.append(missing(attribution.unavailable));
   const label = attribution.counted ? 'measured by hardware counters' : 'derived from the cost model: no counters' +
     (point.counters_unavailable ? ' (' + point.counters_unavailable + ')' : '');
-  into.append(h('p', {}, `Steps for which DRAM is the longest demand take ${percent(attribution.dram_binding_share)} of the end-to-end time. `,
-    `Activations and scores cost ${significant(attribution.activation_ms)} ms of DRAM time, the most that fusing can save.`));
-  if (attribution.counted)
-    into.append(h('p', {}, `Read or written beyond the compulsory bytes: ${bytesText(attribution.excess_bytes)}, ${significant(attribution.excess_ms)} ms of DRAM time; `,
-      `kept from DRAM by caches: ${bytesText(attribution.kept_bytes)}, ${significant(attribution.kept_ms)} ms.`));
   const side = into.appendChild(h('div', { class: 'side' })), roles = attribution.roles, levels = attribution.levels;
   if (roles.length)
     barPair(side, 'DRAM bytes by role, GB', 'compulsory ones are derived; the others are ' + label, roles.map((role) => role.role), 'GB',
@@ -34,8 +29,7 @@ function drawAttribution(point) {
   if (levels.length)
     barPair(side, 'Time by level of memory, ms', 'bytes over the level’s bandwidth, derived', levels.map((level) => level.level), 'ms',
       [['all bytes', levels.map((level) => level.ms)], ['in steps that it binds', levels.map((level) => level.binding_ms)]]);
-  const findings = attribution.layers.filter((layer) => layer.finding);
-  if (findings.length) into.append(h('h3', {}, 'Findings'), h('ul', {}, findings.map((layer) => h('li', {}, layer.finding))));
+  into.append(...sectionParts(attribution.section));
   if (attribution.layers.length)
     into.append(h('details', {}, h('summary', {}, 'Bytes by layer'), smallTable('Bytes by layer of all blocks, ' + label,
       [['layer', 'name'], ['compulsory', 'right'], ['DRAM', 'right'], ['L2', 'right'], ['beyond compulsory, ms', 'right']],

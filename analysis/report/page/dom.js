@@ -59,6 +59,27 @@ function smallTable(caption, columns, rows) {
         h(i === 0 ? 'th' : 'td', { scope: i === 0 ? 'row' : null, class: columns[i][1] }, cell))))))));
 }
 
+/** Where a figure is from, in a word, and the rest of what is said of it. */
+function originParts(text) {
+  const at = text.search(/[:,]/);
+  return at < 0 ? [origin(text)] : [origin(text.slice(0, at)), h('small', {}, text.slice(at + 1).trim())];
+}
+
+const blocks = {
+  paragraph: (block) => (block.tone === 'missing' ? missing(block.text.replace(/^Unavailable: /, '')) : h('p', { class: block.tone === 'warning' ? 'warning' : null }, block.text)),
+  bullets: (block) => h('ul', {}, block.items.map((item) => h('li', {}, item))),
+  facts: (block) => h('dl', { class: 'facts' }, block.facts.map((fact) => h('div', {}, h('dt', {}, fact.label),
+    h('dd', {}, h('strong', {}, fact.value || '–'), fact.origin ? originParts(fact.origin) : null)))),
+  table: (block, title) => smallTable(block.caption || title, block.columns.map((column) => [column.header, column.style]), block.rows),
+};
+
+/** A section of the document: what terminal and Markdown show too. Nothing for one that says nothing. */
+function sectionParts(section) {
+  if (!section) return [];
+  return [...section.blocks.map((block) => blocks[block.kind](block, section.title)),
+    ...section.sections.flatMap((below) => [h('h3', {}, below.title), ...sectionParts(below)])];
+}
+
 /** A choice among few: buttons of which one is pressed. `onChoose` gets the value. */
 function choice(label, options, chosen, onChoose) {
   const group = h('div', { class: 'group', role: 'group', 'aria-label': label }, h('span', {}, label));

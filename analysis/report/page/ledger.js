@@ -40,11 +40,7 @@ function drawLedger(point) {
 }
 
 function drawMarginal(point) {
-  const into = body('marginal'), checks = point.ledger.marginal;
-  if (!checks.length) return into.append(missing('marginal costs were not measured for this point'));
-  into.append(note('Each op kind’s steps run twice in one CUDA graph, less the plain graph next to it: what they cost, by no profiler. It is set beside the ledger’s share.'));
-  const interval = ([low, middle, high]) => `${significant(middle)} [${significant(low)}, ${significant(high)}]`;
-  into.append(smallTable('Ledger and marginal cost, ms with 95 % intervals', [['op'], ['ledger', 'right'], ['marginal', 'right'], ['agree'], ['finding', 'wide']],
-    checks.map((check) => [check.op, interval(check.ledger_ms), interval(check.marginal_ms),
-      h('span', { class: check.agrees ? null : 'bad' }, check.agrees ? 'yes' : 'no'), check.finding])));
+  const into = body('marginal');
+  if (!point.ledger.marginal) return into.append(missing('marginal costs were not measured for this point'));
+  into.append(...sectionParts(point.ledger.marginal));
 }

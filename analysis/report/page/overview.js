@@ -14,34 +14,16 @@ function drawAnswer(point) {
 
 function drawFigures(point) {
   const into = body('figures');
-  if (!point.figures.length) return into.append(missing(point.reason || 'the point has no times'));
-  into.append(h('dl', { class: 'facts' }, point.figures.map((figure) => h('div', {}, h('dt', {}, figure.label),
-    h('dd', {}, h('strong', {}, figure.value), origin(figure.origin), figure.note ? h('small', {}, figure.note) : null)))));
-  into.append(note('Every figure says where it is from: measured; derived from the cost model; estimated; or unavailable, with the reason.'));
+  if (!point.figures) return into.append(missing(point.reason || 'the point has no times'));
+  into.append(...sectionParts(point.figures), note('Every figure says where it is from: measured; derived from the cost model; estimated; or unavailable, with the reason.'));
 }
 
-function drawCeilings() {
-  const into = body('ceilings'), run = report.ceilings;
-  if (!run.rows.length) return into.append(missing(run.unavailable));
-  if (run.unavailable) into.append(missing(run.unavailable));
-  const rows = run.rows.map((row) => {
-    const share = row.value !== null && row.datasheet ? percent(row.value / row.datasheet) : 'na';
-    return [row.name, row.value === null ? 'na' : significant(row.value, 4),
-      row.value === null ? row.reason : `${significant(row.low, 4)} to ${significant(row.high, 4)}`, row.unit, origin(row.origin),
-      row.datasheet === null ? 'na' : significant(row.datasheet, 4), share, row.clock_mhz === null ? 'na' : significant(row.clock_mhz, 4), row.what];
-  });
-  into.append(smallTable('Roofs measured here, beside what the maker states', [['ceiling'], ['value', 'right'], ['interval', 'right'], ['unit'],
-    ['origin'], ['datasheet', 'right'], ['share of it', 'right'], ['clock MHz', 'right'], ['what it is', 'wide']], rows));
-  into.append(note([run.device, run.driver && 'driver ' + run.driver, run.measured_at && 'measured ' + run.measured_at].filter(Boolean).join(', ')));
-}
+function drawCeilings() { body('ceilings').append(...sectionParts(report.ceilings)); }
 
 function drawConditions(into, point) {
   const state = point.conditions;
   const readings = [['SM or core clock, MHz', state.clock_mhz], ['power, W', state.power_w], ['temperature, °C', state.temperature_c]];
   const present = readings.filter(([, values]) => values.some((value) => value !== null));
-  if (state.throttle_reasons.length)
-    into.append(h('p', {}, `Clocks were held back during the samples by: ${state.throttle_reasons.join(', ')}.`));
-  if (state.throttled_samples) into.append(h('p', {}, `${state.throttled_samples} throttled samples were discarded and repeated.`));
   if (!present.length) return into.append(h('h3', {}, 'Clock and power during the samples'), missing('the result holds no readings over time'));
   const side = into.appendChild(h('div', { class: 'side' }));
   for (const [title, values] of present)
@@ -53,8 +35,9 @@ function drawConditions(into, point) {
 
 function drawEnvironment(point) {
   const into = body('environment');
-  into.append(smallTable('What this ran on', [['what'], ['value', 'wide']], report.environment));
-  into.append(h('p', {}, 'Verification: ' + point.verification.text + ' ', origin(point.verification.origin)));
+  into.append(...sectionParts(report.environment));
+  if (point.checks) into.append(h('h3', {}, point.checks.title), ...sectionParts(point.checks));
+  if (point.state) into.append(h('h3', {}, point.state.title), ...sectionParts(point.state));
   drawConditions(into, point);
 }
 

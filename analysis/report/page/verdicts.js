@@ -2,13 +2,6 @@
 
 const boundText = (verdict) => verdict.bound + (verdict.level ? ` (${verdict.level})` : '');
 
-function verdictText(verdict) {
-  return h('div', { class: 'verdict' }, h('p', {}, h('strong', {}, verdict.subject + ': ' + boundText(verdict))),
-    verdict.evidence.length ? h('ul', {}, verdict.evidence.map((line) => h('li', {}, line))) : null,
-    h('p', { class: 'note' }, [verdict.rule && `Rule ${verdict.rule}, ${percent(verdict.margin)} beyond its threshold.`,
-      verdict.overturned_by && `Overturned by: ${verdict.overturned_by}`].filter(Boolean).join(' ')));
-}
-
 function verdictRows(verdicts) {
   return verdicts.map((verdict) => [verdict.subject, boundText(verdict), verdict.rule, percent(verdict.margin), verdict.evidence.join('; '), verdict.overturned_by]);
 }
@@ -18,10 +11,7 @@ const verdictColumns = [['subject', 'name'], ['verdict'], ['rule'], ['margin', '
 function drawVerdicts(point) {
   const into = body('verdicts'), verdicts = point.verdicts;
   if (point.ledger.unavailable) return into.append(missing(point.ledger.unavailable));
-  into.append(verdictText(verdicts.model));
-  if (verdicts.model.hypotheses.length)
-    into.append(smallTable('Hypotheses about the model', [['hypothesis', 'name'], ['finding'], ['why', 'wide']], verdicts.model.hypotheses.map((tested) => [tested.bound, tested.finding, tested.why])));
-  if (verdicts.layers.length) into.append(smallTable('By layer of all blocks', verdictColumns, verdictRows(verdicts.layers)));
+  into.append(...sectionParts(verdicts.section));
   if (!verdicts.steps.length) return;
   const count = new Map();
   for (const verdict of verdicts.steps) count.set(verdict.bound, (count.get(verdict.bound) || 0) + 1);

@@ -316,7 +316,7 @@ TEST(CompareWriters, TopLimitsTheRowsAndSaysHowManyAreLeft) {
 }
 
 NamedResult recorded(const std::string& name) {
-    const std::string path = std::string(KBENCH_SOURCE_DIR) + "/results/h200-2026-11-21/" + name + "/result.json";
+    const std::string path = std::string(KBENCH_SOURCE_DIR) + "/results/h200-2026-11-21/" + name + "/result.json.gz";
     return {name, path, parse_result(read_file(path), path)};
 }
 

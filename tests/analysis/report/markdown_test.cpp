@@ -91,7 +91,7 @@ TEST(Markdown, UnavailableFiguresSayWhy) {
 }
 
 TEST(Markdown, OfACommittedResultSaysWhetherEachLedgerCloses) {
-    const std::string path = KBENCH_SOURCE_DIR "/results/h200-2026-11-21/executed/result.json";
+    const std::string path = KBENCH_SOURCE_DIR "/results/h200-2026-11-21/executed/result.json.gz";
     const Result result = parse_result(read_file(path), path);
     const std::string text = write_markdown(result);
     expect_whole_tables(text);

@@ -272,7 +272,7 @@ TEST(Trace, BlocksEndAtTheFirstNumber) {
 }
 
 TEST(Trace, OfACommittedResultNestsAndAddsUpToTheRecordedForwards) {
-    const std::string path = KBENCH_SOURCE_DIR "/results/h200-2026-11-21/executed/result.json";
+    const std::string path = KBENCH_SOURCE_DIR "/results/h200-2026-11-21/executed/result.json.gz";
     const Result result = parse_result(read_file(path), path);
     const Trace trace = parse(write_trace(result));
     for (const auto& [id, track] : trace.tracks) EXPECT_EQ(misnested(track), "") << track.process << track.name;

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "analysis/result/gzip.h"
 #include "kbench/result.h"
 #include "tests/bench/temporary_directory.h"
 
@@ -67,7 +68,7 @@ TEST_F(Cli, RunsASweepAndWritesFilesThatKeepTheSchema) {
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr("throughput"));
     EXPECT_THAT(outcome.out, HasSubstr("tf32 is a GPU tensor-core format")) << "skips are shown";
-    EXPECT_THAT(read(run + "/steps.csv"), HasSubstr("h.1.attn.c_attn"));
+    EXPECT_THAT(kbench("table " + run + " --by step --format csv").out, HasSubstr("h.1.attn.c_attn"));
     EXPECT_TRUE(std::filesystem::exists(run + "/report.html"));
     if (shell("python3 -c 'import jsonschema'").exit_code != 0) GTEST_SKIP() << "python3 has no jsonschema";
     const Outcome check = shell(std::string(KBENCH_SOURCE_DIR) + "/scripts/validate-result " + run + "/result.json");
@@ -78,8 +79,9 @@ TEST_F(Cli, CommittedResultsKeepTheSchemaOrAreReadAsOlder) {
     std::string current, older;
     const std::filesystem::path results = std::filesystem::path(KBENCH_SOURCE_DIR) / "results";
     for (const auto& entry : std::filesystem::recursive_directory_iterator(results))
-        if (entry.path().filename() == "result.json") {
-            const bool is_current = read(entry.path()).find('"' + std::string(result_schema) + '"') < 100;
+        if (entry.path().filename() == "result.json.gz") {
+            const std::string text = gunzip(read(entry.path()), entry.path());
+            const bool is_current = text.find('"' + std::string(result_schema) + '"') < 100;
             (is_current ? current : older) += " " + entry.path().string();
         }
     ASSERT_FALSE((current + older).empty());
@@ -93,14 +95,35 @@ TEST_F(Cli, CommittedResultsKeepTheSchemaOrAreReadAsOlder) {
     EXPECT_EQ(check.exit_code, 0) << check.out << check.err;
 }
 
-TEST_F(Cli, JsonAndCsvGoToStdoutAlone) {
+TEST_F(Cli, JsonGoesToStdoutAlone) {
     const Outcome json =
         kbench("--config " + tiny() + " --backend cpu --quick --format json --out " + (directory_ / "a").string());
     EXPECT_TRUE(json.out.starts_with("{\n  \"schema\": \"kbench.result/5\"")) << json.out.substr(0, 80);
-    const Outcome csv =
-        kbench("--config " + tiny() + " --backend cpu --quick --format csv --out " + (directory_ / "b").string());
-    EXPECT_TRUE(csv.out.starts_with("point,")) << csv.out.substr(0, 80);
-    EXPECT_EQ(csv.out, read(directory_ / "b/steps.csv"));
+}
+
+TEST_F(Cli, ACompressedResultIsTheSameToEveryCommand) {
+    const std::string plain = (directory_ / "plain").string(), small = (directory_ / "small").string();
+    EXPECT_EQ(kbench("--config " + tiny() + " --backend cpu --quick --out " + plain).exit_code, 0);
+    EXPECT_EQ(kbench("merge " + plain + " --compress --out " + small).exit_code, 0);
+    EXPECT_FALSE(std::filesystem::exists(small + "/result.json"));
+    EXPECT_EQ(gunzip(read(small + "/result.json.gz"), small), read(plain + "/result.json"));
+    EXPECT_LT(std::filesystem::file_size(small + "/result.json.gz"),
+              std::filesystem::file_size(plain + "/result.json") / 2);
+    for (const std::string command : {"table --by step --csv ", "report --format text "}) {
+        const Outcome expected = kbench(command + plain + "/result.json");
+        EXPECT_EQ(expected.exit_code, 0) << expected.err;
+        for (const std::string& name : {plain, small, small + "/result.json.gz"})
+            EXPECT_EQ(kbench(command + name).out, expected.out) << command << name;
+    }
+    for (const std::string& name : {plain, small, small + "/result.json.gz"})
+        EXPECT_EQ(kbench("compare " + name + " " + plain + "/result.json --name a,b").exit_code, 0) << name;
+    std::filesystem::copy(plain + "/result.json", small + "/result.json");
+    expect_refusal("table " + small, "holds both result.json and result.json.gz");
+    std::filesystem::remove(small + "/result.json");
+    const std::string bytes = read(small + "/result.json.gz");
+    expect_refusal("table " + directory_.write("cut.json.gz", bytes.substr(0, bytes.size() / 2)).string(),
+                   "cut.json.gz: its gzip data are cut off");
+    expect_refusal("--config " + tiny() + " --backend cpu --quick --out " + small, "holds a result already");
 }
 
 TEST_F(Cli, MistakesGetOneLineAndExitTwo) {
@@ -303,7 +326,7 @@ TEST_F(Cli, MachinesAreListedWithTheirSources) {
 TEST_F(Cli, ATableOfACommittedResultNeedsNothingButTheFile) {
     const std::string recorded = std::string(KBENCH_SOURCE_DIR) + "/results/h200-2026-11-21/gpu";
     const Outcome layers =
-        kbench("table " + recorded + "/result.json --by layer --fold --point 0 -c steps,layer,tc --csv");
+        kbench("table " + recorded + "/result.json.gz --by layer --fold --point 0 -c steps,layer,tc --csv");
     EXPECT_EQ(layers.exit_code, 0) << layers.err;
     EXPECT_TRUE(layers.out.starts_with("steps,layer,tc\n1,wte+wpe,0\n36,h.*.ln_1,0\n36,h.*.attn.c_attn,1\n"))
         << layers.out;
@@ -327,19 +350,21 @@ TEST_F(Cli, ATableSaysWhichPointsHaveNoSteps) {
 }
 
 TEST_F(Cli, ATablesMistakesGetOneLineAndExitTwo) {
-    const std::string recorded = std::string(KBENCH_SOURCE_DIR) + "/results/h200-2026-11-21/gpu/result.json";
+    const std::string recorded = std::string(KBENCH_SOURCE_DIR) + "/results/h200-2026-11-21/gpu/result.json.gz";
     expect_refusal("table", "no RESULT");
     expect_refusal("table /nowhere/result.json", "/nowhere/result.json: cannot be read");
     expect_refusal("table " + recorded + " -c op,tme_us", "no column 'tme_us'; nearest: time_us");
     expect_refusal("table " + recorded + " --point 10", "has points 0 to 9");
     expect_refusal("table " + recorded + " -w 20", "these columns need at least");
-    expect_refusal("table " + directory_.write("cut.json", read(recorded).substr(0, 4000)).string(), "not JSON");
+    expect_refusal("table " + directory_.write("cut.json", gunzip(read(recorded), recorded).substr(0, 4000)).string(),
+                   "not JSON");
     expect_refusal("table " + directory_.write("foreign.json", "{\"a\": 1}").string(), "not a kbench result");
 }
 
 TEST_F(Cli, ComparesTheRecordedGpuWithItsHost) {
     const std::string recorded = std::string(KBENCH_SOURCE_DIR) + "/results/h200-2026-11-21/";
-    const Outcome both = kbench("compare " + recorded + "gpu " + recorded + "cpu/result.json --price gpu=3.5,cpu=0.8");
+    const Outcome both =
+        kbench("compare " + recorded + "gpu " + recorded + "cpu/result.json.gz --price gpu=3.5,cpu=0.8");
     EXPECT_EQ(both.exit_code, 0) << both.err;
     EXPECT_THAT(both.out, HasSubstr("End to end: gpt2-large batch 1 seq 1024"));
     EXPECT_THAT(both.out, HasSubstr("$/1M sequences"));

@@ -115,7 +115,6 @@ TEST(Run, RecordsVerifiedTimedStepsThatCoverTheModel) {
     text << file.rdbuf();
     const Result read = parse_result(text.str(), "result.json");
     EXPECT_EQ(to_json(read), to_json(result));
-    EXPECT_TRUE(std::filesystem::exists(directory / "steps.csv"));
 }
 
 TEST(Run, TheReferenceComputesOnlyWhatItIsAskedFor) {

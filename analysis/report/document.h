@@ -1,0 +1,71 @@
+// What a report says, apart from how it looks: sections of paragraphs, lists, facts and tables. A section is made by
+// one file of sections/; the renderers in render/ know these blocks and no section. All text is plain: a renderer
+// escapes what would be markup to it.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "analysis/table/table.h"
+
+namespace kbench {
+
+/// How much a document says: a summary is for a terminal, the whole for a file.
+enum class Depth { summary, full };
+
+enum class Tone { plain, missing, warning };
+
+struct Paragraph {
+    std::string text;
+    Tone tone = Tone::plain;  ///< missing: why something is not there
+};
+
+struct Bullets {
+    std::vector<std::string> items;
+};
+
+/// A figure or a property under its name.
+struct Fact {
+    std::string label;
+    std::string value;   ///< empty where there is none
+    std::string origin;  ///< "measured", "estimated: why", "unavailable: why"; empty for what is no figure
+};
+
+/// Facts without a label or without both value and origin are left out.
+struct Facts {
+    std::vector<Fact> facts;
+    /// Where space is short, all of them on one line under this name.
+    std::string together = {};
+    std::string label_header = "what";  ///< of the labels, where a renderer needs one
+};
+
+/// A column whose cells are all empty is left out.
+struct Rows {
+    std::vector<TableColumn> columns;
+    std::vector<std::vector<std::string>> rows;
+    std::string caption = {};
+};
+
+using Block = std::variant<Paragraph, Bullets, Facts, Rows>;
+
+/// Left out where it holds nothing.
+struct Section {
+    std::string title;  ///< may be empty: then there is no heading
+    std::vector<Block> blocks = {};
+    std::vector<Section> sections = {};
+
+    bool empty() const;
+    void add(Block block) { blocks.push_back(std::move(block)); }
+    void add(Section section) {
+        if (!section.empty()) sections.push_back(std::move(section));
+    }
+};
+
+struct Document {
+    std::string title;
+    std::vector<Section> sections;
+};
+
+}  // namespace kbench

@@ -1,0 +1,46 @@
+// Documents as the scripts of report.html read them.
+#include <nlohmann/json.hpp>
+
+#include "analysis/report/render/render.h"
+
+namespace kbench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json json_of(const Paragraph& paragraph) {
+    constexpr const char* tones[] = {"plain", "missing", "warning"};
+    return {{"kind", "paragraph"}, {"text", paragraph.text}, {"tone", tones[static_cast<int>(paragraph.tone)]}};
+}
+
+Json json_of(const Bullets& bullets) { return {{"kind", "bullets"}, {"items", bullets.items}}; }
+
+Json json_of(const Facts& facts) {
+    Json list = Json::array();
+    for (const Fact& fact : facts.facts)
+        if (!fact.value.empty() || !fact.origin.empty())
+            list.push_back({{"label", fact.label}, {"value", fact.value}, {"origin", fact.origin}});
+    return {{"kind", "facts"}, {"facts", std::move(list)}};
+}
+
+Json json_of(const Rows& rows) {
+    Json columns = Json::array();
+    for (const TableColumn& column : rows.columns)
+        columns.push_back({{"header", column.header},
+                           {"style", column.is_name                 ? "name"
+                                     : column.align == Align::right ? "right"
+                                                                    : "wide"}});
+    return {{"kind", "table"}, {"caption", rows.caption}, {"columns", std::move(columns)}, {"rows", rows.rows}};
+}
+
+}  // namespace
+
+Json render_json(const Section& section) {
+    Json blocks = Json::array(), sections = Json::array();
+    for (const Block& block : section.blocks)
+        blocks.push_back(std::visit([](const auto& one) { return json_of(one); }, block));
+    for (const Section& below : section.sections) sections.push_back(render_json(below));
+    return {{"title", section.title}, {"blocks", std::move(blocks)}, {"sections", std::move(sections)}};
+}
+
+}  // namespace kbench

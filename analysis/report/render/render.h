@@ -1,0 +1,23 @@
+// Renderers of documents. Each is all that knows its format.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "analysis/report/document.h"
+
+namespace kbench {
+
+/// Plain text of at most `width` columns where words allow it: a section's blocks below its title, two spaces further
+/// in. Of facts those without a value, and those that are estimated, are told once for each reason, after the others.
+std::string render_terminal(const Document& document, std::size_t width);
+
+/// GitHub's Markdown.
+std::string render_markdown(const Document& document);
+
+/// Sections as the scripts of report.html read them: {title, blocks, sections}; a block has a `kind`.
+nlohmann::ordered_json render_json(const Section& section);
+
+}  // namespace kbench

@@ -1,0 +1,73 @@
+#include "analysis/explain/attribution.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/report/sections/sections.h"
+#include "models/base/format.h"
+
+namespace kbench {
+namespace {
+
+/// Milliseconds of one column, with the decimals of its largest.
+template <class List, class Value>
+auto ms_cells(const List& list, Value List::value_type::*member) {
+    double largest = 0;
+    for (const auto& row : list) largest = std::max(largest, row.*member);
+    return [decimals = decimals_for(largest)](double ms) { return fixed(ms, decimals); };
+}
+
+}  // namespace
+
+Section attribution_section(const Attribution& attribution) {
+    Section section{"Which bytes cost which milliseconds"};
+    if (!attribution.unavailable.empty()) {
+        section.add(Paragraph{fmt::format("Unavailable: {}.", attribution.unavailable), Tone::missing});
+        return section;
+    }
+    section.add(Paragraph{fmt::format("Bytes at DRAM are {}; times are bytes over DRAM's roof (derived).",
+                                      attribution.counted ? "measured by counters and attributed to roles (derived)"
+                                                          : "the cost model's (derived): DRAM was not counted")});
+    Rows roles{{{"role", Align::left},
+                {"compulsory"},
+                {"attributed"},
+                {"DRAM ms"},
+                {"of it where DRAM is the longest demand, ms"}},
+               {}};
+    const auto role_ms = ms_cells(attribution.roles, &RoleTraffic::dram_ms);
+    for (const RoleTraffic& role : attribution.roles)
+        roles.rows.push_back({std::string(name(role.role)), format_bytes(role.compulsory_bytes),
+                              format_bytes(role.attributed_bytes), role_ms(role.dram_ms), role_ms(role.exposed_ms)});
+    Rows memory{{{"level", Align::left},
+                 {"bytes"},
+                 {"ms over its roof"},
+                 {"of it where it is the longest demand, ms"},
+                 {"origin of bytes", Align::left}},
+                {},
+                "By level of memory:"};
+    const auto level_ms = ms_cells(attribution.levels, &LevelTraffic::ms);
+    for (const LevelTraffic& level : attribution.levels)
+        memory.rows.push_back({std::string(name(level.level)), format_bytes(level.bytes), level_ms(level.ms),
+                               level_ms(level.binding_ms), std::string(name(level.origin))});
+    section.add(std::move(roles));
+    section.add(std::move(memory));
+    Bullets findings;
+    findings.items.push_back(
+        fmt::format("Steps in which DRAM is the longest demand take {:.1f} % of the end-to-end time.",
+                    100 * attribution.dram_binding_share));
+    if (attribution.counted)
+        findings.items.push_back(
+            fmt::format("Beyond the compulsory bytes {} moved ({} ms); caches kept {} ({} ms) from DRAM.",
+                        format_bytes(attribution.excess_bytes), significant(attribution.excess_ms),
+                        format_bytes(attribution.kept_bytes), significant(attribution.kept_ms)));
+    findings.items.push_back(
+        fmt::format("Activations and scores take {} ms of DRAM time: the most that fusing can save.",
+                    significant(attribution.activation_ms)));
+    for (const LayerTraffic& layer : attribution.layers)
+        if (!layer.finding.empty()) findings.items.push_back(layer.finding);
+    section.add(std::move(findings));
+    return section;
+}
+
+}  // namespace kbench

@@ -1,0 +1,73 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "analysis/report/sections/sections.h"
+#include "models/base/format.h"
+
+namespace kbench {
+namespace {
+
+struct Condition {
+    std::string_view name, unit;
+    Quantity Conditions::*mean;
+    std::optional<double> ConditionReading::*reading;
+    bool gpu_only = false;
+};
+constexpr Condition all_conditions[] = {
+    {"SM clock", "MHz", &Conditions::sm_clock_mhz, &ConditionReading::sm_clock_mhz},
+    {"memory clock", "MHz", &Conditions::memory_clock_mhz, &ConditionReading::memory_clock_mhz, true},
+    {"power", "W", &Conditions::power_w, &ConditionReading::power_w},
+    {"temperature", "C", &Conditions::temperature_c, &ConditionReading::temperature_c},
+};
+
+std::string range_of(const Conditions& conditions, std::optional<double> ConditionReading::*member) {
+    std::optional<double> low, high;
+    for (const ConditionReading& reading : conditions.readings) {
+        if (!(reading.*member)) continue;
+        low = std::min(low.value_or(*(reading.*member)), *(reading.*member));
+        high = std::max(high.value_or(*(reading.*member)), *(reading.*member));
+    }
+    return low ? fmt::format("{} to {}", significant(*low), significant(*high)) : std::string();
+}
+
+}  // namespace
+
+Section conditions_section(const Point& point, Depth depth) {
+    const Conditions& conditions = point.conditions;
+    const bool gpu = point.backend() == "cuda";
+    Section section{"Conditions of the timing run"};
+    if (!point.end_to_end) return section;
+    Rows rows{{{"condition", Align::left}, {"mean"}, {"range"}, {"origin", Align::left}}, {}};
+    Facts facts{{}, "conditions"};
+    for (const Condition& condition : all_conditions) {
+        if (condition.gpu_only && !gpu) continue;
+        const std::string_view name = !gpu && condition.name == "SM clock" ? "clock" : condition.name;
+        Fact one = fact(name, conditions.*condition.mean, [&condition](double value) {
+            return fmt::format("{} {}", significant(value, 3), condition.unit);
+        });
+        rows.rows.push_back({one.label, one.value.empty() ? "unavailable" : one.value,
+                             range_of(conditions, condition.reading), one.origin});
+        facts.facts.push_back(std::move(one));
+    }
+    const std::string reasons = conditions.throttle_reasons.empty()
+                                    ? std::string("none seen")
+                                    : fmt::format("{}", fmt::join(conditions.throttle_reasons, ", "));
+    if (depth == Depth::full) {
+        section.add(std::move(rows));
+        section.add(Paragraph{
+            fmt::format("Throttling: {}; {} throttled samples were repeated.", reasons, conditions.throttled_samples)});
+        return section;
+    }
+    std::ranges::move(energy_facts(*point.end_to_end), std::back_inserter(facts.facts));
+    facts.facts.push_back({"throttling", reasons, ""});
+    if (conditions.throttled_samples > 0)
+        facts.facts.push_back({std::to_string(conditions.throttled_samples), "throttled samples repeated", ""});
+    facts.facts.push_back(fact("energy while sampling", conditions.energy_j, format_joules));
+    section.add(std::move(facts));
+    return section;
+}
+
+}  // namespace kbench

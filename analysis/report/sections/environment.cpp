@@ -1,0 +1,69 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <iterator>
+
+#include "analysis/report/sections/sections.h"
+#include "models/base/format.h"
+
+namespace kbench {
+namespace {
+
+/// "a, b, c" of what is not empty.
+std::string joined(const std::vector<std::string>& parts) {
+    std::string text;
+    for (const std::string& part : parts)
+        if (!part.empty()) text += (text.empty() ? "" : ", ") + part;
+    return text;
+}
+
+std::string sized(std::string_view name, std::int64_t bytes) {
+    return bytes > 0 ? fmt::format("{} {}", name, format_bytes(static_cast<double>(bytes))) : std::string();
+}
+
+std::string gpu_text(const GpuInfo& gpu) {
+    const auto limit = [](const Quantity& quantity, std::string_view what, std::string_view unit) {
+        return quantity.value ? fmt::format("{} {} {}", what, significant(*quantity.value), unit) : std::string();
+    };
+    return joined({gpu.name, fmt::format("sm_{}{}", gpu.compute_capability_major, gpu.compute_capability_minor),
+                   fmt::format("{} SMs", gpu.multiprocessors), sized("memory", gpu.memory_bytes),
+                   sized("L2", gpu.l2_bytes), limit(gpu.max_sm_clock_mhz, "SM clock up to", "MHz"),
+                   limit(gpu.max_memory_clock_mhz, "memory clock up to", "MHz"),
+                   limit(gpu.power_limit_w, "power limit", "W")});
+}
+
+std::string host_text(const HostInfo& host) {
+    return joined(
+        {host.cpu, host.sockets > 0 ? fmt::format("{} socket{}", host.sockets, host.sockets == 1 ? "" : "s") : "",
+         fmt::format("{} cores", host.physical_cores),
+         host.threads > 0 ? fmt::format("{} threads {}", host.threads, host.pinned ? "pinned" : "not pinned") : "",
+         sized("L1d", host.l1d_bytes), sized("L2", host.l2_bytes), sized("L3", host.l3_bytes),
+         sized("memory", host.memory_bytes), fmt::format("{}", fmt::join(host.isa, " ")),
+         host.governor.empty() ? "" : "governor " + host.governor});
+}
+
+}  // namespace
+
+Section environment_section(const Environment& environment) {
+    std::vector<std::string> libraries;
+    for (const auto& [library, version] : environment.libraries)
+        libraries.push_back(fmt::format("{} {}", library, version));
+    Facts facts;
+    const auto add = [&facts](std::string_view label, std::string value) {
+        facts.facts.push_back({std::string(label), std::move(value), ""});
+    };
+    add("kbench",
+        joined({environment.kbench_version, environment.git_revision, environment.build_type, environment.compiler}));
+    add("started", environment.started_at);
+    add("command", environment.command_line);
+    if (environment.gpu) {
+        add("GPU", gpu_text(*environment.gpu));
+        add("driver", joined({environment.gpu->driver, "CUDA runtime " + environment.gpu->cuda_runtime}));
+    }
+    add("CPU", host_text(environment.host));
+    add("system", joined({environment.host.os, environment.host.kernel}));
+    add("libraries", joined(libraries));
+    return {"Environment", {std::move(facts)}};
+}
+
+}  // namespace kbench

@@ -1,0 +1,147 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "analysis/report/sections/sections.h"
+#include "models/base/format.h"
+
+namespace kbench {
+namespace {
+
+/// A kind of time taken end to end. The terminal's table has little room for its name.
+struct TimeKind {
+    std::string_view short_name, name;
+    const std::optional<Timing> EndToEnd::*timing;
+};
+constexpr TimeKind time_kinds[] = {
+    {"stream", "latency (stream launches)", &EndToEnd::stream},
+    {"enqueue", "host's time to launch", &EndToEnd::enqueue},
+    {"H2D", "inputs to the device", &EndToEnd::host_to_device},
+    {"D2H", "outputs to the host", &EndToEnd::device_to_host},
+};
+
+/// In a unit that suits the median.
+class Shown {
+  public:
+    explicit Shown(const Summary& ms)
+        : unit_(time_unit(ms.median)), decimals_(decimals_for(ms.median * unit_.per_ms, time_digits)) {}
+    std::string operator()(double value_ms) const { return fixed(value_ms * unit_.per_ms, decimals_); }
+    std::string_view unit() const { return unit_.name; }
+
+  private:
+    TimeUnit unit_;
+    int decimals_;
+};
+
+Fact fact_of(std::string_view name, const Timing& timing) {
+    const Summary& ms = timing.summary_ms;
+    const Shown show(ms);
+    const std::string interval =
+        ms.has_interval() ? fmt::format(", 95 % interval {} to {}", show(ms.ci_low), show(ms.ci_high)) : "";
+    return {std::string(name), fmt::format("{} {}{}", show(ms.median), show.unit(), interval),
+            fmt::format("measured, median of {}{}", ms.n, ms.has_interval() ? "" : ", too few for an interval")};
+}
+
+Rows latency_rows(const Point& point) {
+    Rows rows{{{"latency", Align::left},
+               {"unit", Align::left},
+               {"median"},
+               {"95 % CI"},
+               {"min"},
+               {"mean", Align::right, 2},
+               {"p90", Align::right, 3},
+               {"p95", Align::right, 4},
+               {"p99", Align::right, 1},
+               {"max"},
+               {"n"}},
+              {}};
+    const auto add = [&rows](std::string_view name, const Timing& timing) {
+        const Summary& ms = timing.summary_ms;
+        const Shown show(ms);
+        rows.rows.push_back({std::string(name), std::string(show.unit()), show(ms.median),
+                             ms.has_interval() ? fmt::format("[{}, {}]", show(ms.ci_low), show(ms.ci_high)) : "-",
+                             show(ms.min), show(ms.mean), show(ms.p90), show(ms.p95), show(ms.p99), show(ms.max),
+                             std::to_string(ms.n)});
+    };
+    const EndToEnd& times = *point.end_to_end;
+    add(point.backend() == "cuda" ? "CUDA graph" : "forward", times.latency);
+    for (const TimeKind& kind : time_kinds)
+        if (const auto& timing = times.*kind.timing) add(kind.short_name, *timing);
+    return rows;
+}
+
+std::string not_converged(const EndToEnd& times) {
+    if (times.converged) return {};
+    const double ci = times.latency.summary_ms.relative_ci();
+    const std::string reached = std::isfinite(ci) ? fmt::format("the median's interval was still +-{:.2f} %", 100 * ci)
+                                                  : std::string("too few samples for an interval");
+    return fmt::format("Not converged: {} when the time budget ended.", reached);
+}
+
+std::string planned(const MemoryPlan& memory, Depth depth) {
+    if (memory.total() == 0) return {};
+    const std::string total = format_bytes(static_cast<double>(memory.total()));
+    if (depth == Depth::full) return total;
+    std::vector<std::string> roles;
+    for (std::size_t role = 0; role < role_count; ++role)
+        if (memory.bytes[role] > 0)
+            roles.push_back(
+                fmt::format("{} {}", role_names[role], format_bytes(static_cast<double>(memory.bytes[role]))));
+    return fmt::format("{}: {}", total, fmt::join(roles, ", "));
+}
+
+}  // namespace
+
+std::vector<Fact> energy_facts(const EndToEnd& times) {
+    std::vector<Fact> facts;
+    if (times.energy_per_sequence_j)
+        facts.push_back(fact("energy per sequence", *times.energy_per_sequence_j, format_joules));
+    if (times.energy_per_token_j) facts.push_back(fact("energy per token", *times.energy_per_token_j, format_joules));
+    return facts;
+}
+
+Section figures_section(const Point& point, const Explanation& explanation, Depth depth) {
+    Section section{"Key figures"};
+    if (!point.end_to_end) return section;
+    const EndToEnd& times = *point.end_to_end;
+    Facts facts{{}, "", "figure"};
+    const auto add = [&facts](std::string_view label, std::string value, std::string_view origin) {
+        if (!value.empty()) facts.facts.push_back({std::string(label), std::move(value), std::string(origin)});
+    };
+    if (depth == Depth::full) {
+        facts.facts.push_back(fact_of(point.backend() == "cuda" ? "latency (CUDA graph)" : "latency", times.latency));
+        for (const TimeKind& kind : time_kinds)
+            if (const auto& timing = times.*kind.timing) facts.facts.push_back(fact_of(kind.name, *timing));
+    } else {
+        section.add(latency_rows(point));
+        section.add(Paragraph{not_converged(times)});
+    }
+    std::vector<std::string> rates;
+    if (times.sequences_per_s) rates.push_back(significant(*times.sequences_per_s, 4) + " sequences/s");
+    if (times.tokens_per_s) rates.push_back(significant(*times.tokens_per_s, 4) + " tokens/s");
+    add("throughput", fmt::format("{}", fmt::join(rates, ", ")), "derived: at the median");
+    const double seconds = times.latency.summary_ms.median * 1e-3;
+    const auto rated = [seconds](const std::string& amount, const std::string& rate) {
+        return seconds > 0 ? fmt::format("{}, {}", amount, rate) : amount;
+    };
+    add("useful work", rated(format_flop(point.cost.flops), format_flop_per_s(point.cost.flops / seconds)),
+        "derived: cost model");
+    if (point.padding_flops > 0) add("padding", format_flop(point.padding_flops), "derived: plan");
+    add(depth == Depth::full ? "compulsory traffic" : "traffic",
+        rated(format_bytes(point.cost.bytes()), format_bytes_per_s(point.cost.bytes() / seconds)),
+        "derived: cost model");
+    for (const LevelTraffic& level : explanation.attribution.levels)
+        if (level.origin != Origin::derived && depth == Depth::full)
+            add(fmt::format("{} traffic", name(level.level)),
+                rated(format_bytes(level.bytes), format_bytes_per_s(level.bytes / seconds)), name(level.origin));
+    add(depth == Depth::full ? "memory planned" : "memory", planned(point.memory, depth), "derived: plan");
+    if (depth == Depth::full) std::ranges::move(energy_facts(times), std::back_inserter(facts.facts));
+    section.add(std::move(facts));
+    if (depth == Depth::full) section.add(Paragraph{not_converged(times)});
+    return section;
+}
+
+}  // namespace kbench

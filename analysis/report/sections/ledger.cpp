@@ -1,0 +1,136 @@
+#include "analysis/explain/ledger.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/report/sections/sections.h"
+#include "models/base/format.h"
+
+namespace kbench {
+namespace {
+
+std::string share_cell(double part, double whole) { return whole > 0 ? fixed(100 * part / whole, 1) : std::string(); }
+
+/// What a line's figure rests on.
+std::string_view origin_of(Line line) {
+    switch (line) {
+        case Line::idle_sms:
+        case Line::launch:
+        case Line::dependency:
+        case Line::drift: return "measured";
+        case Line::recording: return "estimated: calibrated on chains of kernels";
+        case Line::waiting:
+        case Line::rest:
+        case Line::residual: return "derived: what is left";
+        default: return "derived: work over a roof";
+    }
+}
+
+/// The line of `lines` with the most time among those from `first` to `last`.
+Line largest(const Lines& lines, Line first, Line last) {
+    Line most = first;
+    for (auto i = static_cast<std::size_t>(first); i <= static_cast<std::size_t>(last); ++i)
+        if (lines[line_at(i)] > lines[most]) most = line_at(i);
+    return most;
+}
+
+std::string line_cell(const Lines& lines, Line line, int decimals) {
+    return lines[line] > 0 ? fmt::format("{} {}", info(line).name, fixed(lines[line] * 1e-3, decimals)) : std::string();
+}
+
+Rows group_rows(const std::vector<LedgerGroup>& groups, std::string_view what, double whole_us, int decimals) {
+    Rows rows{{{.header = std::string(what), .align = Align::left, .is_name = true},
+               {"steps"},
+               {"ms"},
+               {"share %"},
+               {"roofs demand ms"},
+               {"longest demand, ms", Align::left},
+               {"largest loss, ms", Align::left}},
+              {}};
+    for (const LedgerGroup& group : groups)
+        rows.rows.push_back(
+            {group.name, std::to_string(group.steps), fixed(group.time_us * 1e-3, decimals),
+             share_cell(group.time_us, whole_us), fixed(group.lines.demand_us() * 1e-3, decimals),
+             line_cell(group.lines, largest(group.lines, Line::compute, Line::l1), decimals),
+             line_cell(group.lines, largest(group.lines, Line::extra_work, Line::dependency), decimals)});
+    return rows;
+}
+
+/// The unit of the column is that of the end-to-end time, so that all lines add up by eye.
+Rows line_rows(const Ledger& ledger, Depth depth) {
+    const TimeUnit unit = time_unit(ledger.end_to_end_us * 1e-3);
+    const double per_us = unit.per_ms * 1e-3;
+    const int decimals = decimals_for(ledger.end_to_end_us * per_us, time_digits);
+    Rows rows{{{"ledger", Align::left}, {std::string(unit.name)}, {"share %"}, {"what", Align::left, 1, true}}, {}};
+    if (depth == Depth::full) rows.columns.push_back({"origin", Align::left});
+    const auto add = [&](std::string_view name, double us, std::string_view what, std::string_view origin) {
+        std::vector<std::string> cells{std::string(name), fixed(us * per_us, decimals),
+                                       share_cell(us, ledger.end_to_end_us), std::string(what)};
+        if (depth == Depth::full) cells.emplace_back(origin);
+        rows.rows.push_back(std::move(cells));
+    };
+    for (std::size_t i = 0; i < line_count; ++i) {
+        const Line line = line_at(i);
+        if (ledger.total[line] != 0 || line == Line::residual)
+            add(info(line).name, ledger.total[line], info(line).what, origin_of(line));
+    }
+    add("end to end", ledger.end_to_end_us, "median, without a profiler", "measured");
+    return rows;
+}
+
+}  // namespace
+
+Section ledger_section(const Ledger& ledger, Depth depth) {
+    Section section{"Ledger"};
+    if (!ledger.unavailable.empty()) {
+        if (depth == Depth::full)
+            section.add(Paragraph{fmt::format("Unavailable: {}.", ledger.unavailable), Tone::missing});
+        return section;
+    }
+    if (ledger.end_to_end_us <= 0) return section;
+    section.add(line_rows(ledger, depth));
+    if (depth == Depth::summary) return section;
+    const int decimals = decimals_for(ledger.end_to_end_us * 1e-3, time_digits);
+    section.add(Paragraph{fmt::format(
+        "The lines add up to the end-to-end median of {} ms. The residual, which nothing explains, is {} ms, "
+        "{:.2f} % of it: the ledger {} within {:.0f} %.",
+        fixed(ledger.end_to_end_us * 1e-3, decimals), fixed(ledger.total[Line::residual] * 1e-3, decimals),
+        100 * ledger.residual_share(), ledger.closes() ? "closes" : "does NOT close", 100 * closing_tolerance)});
+    if (!ledger.roofs_unavailable.empty())
+        section.add(Paragraph{fmt::format("No roof demands anything: {}.", ledger.roofs_unavailable), Tone::missing});
+    section.add(
+        Section{"By layer (* is every block)", {group_rows(ledger.by_layer, "layer", ledger.end_to_end_us, decimals)}});
+    section.add(Section{"By op kind", {group_rows(ledger.by_op, "op", ledger.end_to_end_us, decimals)}});
+    return section;
+}
+
+Section marginal_section(const Ledger& ledger) {
+    Section section{"Marginal cost"};
+    if (ledger.marginal.empty()) return section;
+    section.add(
+        Paragraph{"What the steps of an op kind add when they run twice, measured without a profiler, beside their "
+                  "share of the ledger (derived from recorded kernels)."});
+    Rows rows{{{.header = "op", .align = Align::left, .is_name = true},
+               {"ledger ms"},
+               {"its interval"},
+               {"marginal ms"},
+               {"95 % interval"},
+               {"agree", Align::left},
+               {"finding", Align::left}},
+              {}};
+    for (const MarginalCheck& check : ledger.marginal) {
+        const int decimals = decimals_for(std::max(check.ledger_ms, check.marginal_ms), time_digits);
+        const auto interval = [decimals](double low, double high) {
+            return fmt::format("{} to {}", fixed(low, decimals), fixed(high, decimals));
+        };
+        rows.rows.push_back({check.op, fixed(check.ledger_ms, decimals),
+                             interval(check.ledger_low_ms, check.ledger_high_ms), fixed(check.marginal_ms, decimals),
+                             interval(check.marginal_low_ms, check.marginal_high_ms), check.agrees ? "yes" : "NO",
+                             check.finding});
+    }
+    section.add(std::move(rows));
+    return section;
+}
+
+}  // namespace kbench

@@ -1,0 +1,86 @@
+// One row for each point of a sweep.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/explain/point_roofs.h"
+#include "analysis/report/sections/sections.h"
+#include "analysis/result/point_name.h"
+#include "models/base/format.h"
+
+namespace kbench {
+namespace {
+
+std::string text_on(const Point& point, const Axis& axis) {
+    const AxisValue* value = point.axes.find(axis.name);
+    return value ? text_of(*value) : std::string();
+}
+
+/// The axes on which the points differ: a column that has the same value in every row says nothing.
+std::vector<const Axis*> shown_axes(const std::vector<Point>& points) {
+    std::vector<const Axis*> shown;
+    for (const Axis* axis : axes_in_tables()) {
+        const auto differs = [&](const Point& point) {
+            return text_on(point, *axis) != text_on(points.front(), *axis);
+        };
+        const bool is_told = axis->always_told && axis != &axis_named("model");  // the title names the only model
+        if (is_told || std::ranges::any_of(points, differs)) shown.push_back(axis);
+    }
+    return shown;
+}
+
+}  // namespace
+
+Section points_section(const ExplainedResult& explained, Depth depth) {
+    const std::vector<Point>& points = explained.points();
+    Section section{"All points"};
+    if (points.empty()) return section;
+    const auto is_first = [&](const Point& point) { return point.model() == points.front().model(); };
+    if (std::ranges::all_of(points, is_first)) section.title += " of " + points.front().model();
+    const bool is_full = depth == Depth::full;
+    const std::vector<const Axis*> axes = shown_axes(points);
+    Rows rows;
+    for (const Axis* axis : axes)
+        rows.columns.push_back({std::string(axis->name), axis->kind == AxisKind::count ? Align::right : Align::left});
+    const TableColumn figures[] = {
+        {"median ms"}, {"95 % interval", Align::right, 1}, {"tokens/s"}, {"TFLOP/s"}, {"J/sequence", Align::right, 2}};
+    rows.columns.insert(rows.columns.end(), std::begin(figures), std::end(figures));
+    if (is_full)
+        for (const TableColumn& column : {TableColumn{"roofs demand %"}, {"residual %"}, {"verdict", Align::left}})
+            rows.columns.push_back(column);
+    rows.columns.push_back({"status", Align::left, 0, true});
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        const Point& point = points[i];
+        std::vector<std::string> cells;
+        for (const Axis* axis : axes) cells.push_back(text_on(point, *axis));
+        if (point.end_to_end) {
+            const EndToEnd& times = *point.end_to_end;
+            const Summary& ms = times.latency.summary_ms;
+            const int decimals = decimals_for(ms.median, time_digits);
+            const std::optional<double> energy = value_of(times.energy_per_sequence_j);
+            cells.push_back(fixed(ms.median, decimals));
+            cells.push_back(ms.has_interval()
+                                ? fmt::format("[{}, {}]", fixed(ms.ci_low, decimals), fixed(ms.ci_high, decimals))
+                                : "");
+            cells.push_back(times.tokens_per_s ? significant(*times.tokens_per_s) : "");
+            cells.push_back(ms.median > 0 ? significant(point.cost.flops / ms.median * 1e-9) : "");
+            cells.push_back(energy ? significant(*energy) : "");
+            if (is_full) {
+                const Ledger& ledger = explained.of(i).ledger;
+                const bool known = ledger.roofs_unavailable.empty() && ledger.end_to_end_us > 0;
+                cells.push_back(known ? fixed(100 * ledger.total.demand_us() / ledger.end_to_end_us, 1) : "");
+                cells.push_back(fixed(100 * ledger.residual_share(), 2));
+                cells.emplace_back(name(explained.of(i).verdicts.model.bound));
+            }
+        }
+        cells.resize(rows.columns.size() - 1);
+        const std::string reason = is_full && !point.reason.empty() ? ": " + point.reason : "";
+        cells.push_back(std::string(name(point.status)) + reason);
+        rows.rows.push_back(std::move(cells));
+    }
+    if (is_full) section.add(Paragraph{"Times are measured; TFLOP/s (useful work), demand and residual are derived."});
+    section.add(std::move(rows));
+    return section;
+}
+
+}  // namespace kbench

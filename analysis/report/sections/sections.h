@@ -1,0 +1,61 @@
+// The sections of a report, each made by one file of this folder. `depth` says how much of it: a summary leaves out
+// columns, rows and sentences, and never changes a figure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/explain/explain.h"
+#include "analysis/report/document.h"
+#include "kbench/result.h"
+
+namespace kbench {
+
+/// Why it takes this long: the answer in sentences.
+Section answer_section(const Explanation& explanation);
+/// Latency, rates, work, memory and energy, each with its origin.
+Section figures_section(const Point& point, const Explanation& explanation, Depth depth);
+/// The machine's state during the timing run.
+Section conditions_section(const Point& point, Depth depth);
+/// What was verified, recorded and counted, or why not, and how long each phase took.
+Section checks_section(const Point& point, Depth depth);
+/// Lines and their sum, and how far it is from the end-to-end time; in full also by layer and op kind.
+Section ledger_section(const Ledger& ledger, Depth depth);
+/// The ledger checked by forwards in which the steps of an op kind run twice.
+Section marginal_section(const Ledger& ledger);
+Section attribution_section(const Attribution& attribution);
+Section verdict_section(const Verdicts& verdicts);
+/// The steps by op kind and provider, and their sum beside the end-to-end time.
+Section ops_section(const Point& point);
+/// The slowest layers, the same layer of all blocks as one.
+Section layers_section(const Point& point);
+/// What the hardware did in each layer: launch and occupancy, in a summary traffic and pipes of the slowest.
+Section hardware_section(const Point& point, Depth depth);
+
+/// One row for each point of a sweep.
+Section points_section(const ExplainedResult& explained, Depth depth);
+Section warnings_section(const Result& result);
+Section ceilings_section(const CeilingRun& run);
+Section environment_section(const Environment& environment);
+
+/// The whole report, and what a terminal shows of it.
+Document report_of(const ExplainedResult& explained);
+Document summary_of(const ExplainedResult& explained);
+
+// What several of them need.
+
+inline constexpr int time_digits = 4;  ///< a median is known to about 0.5 %, differences worth seeing are smaller
+
+/// "derived", or with a reason "unavailable: no counter".
+std::string origin_text(const Quantity& quantity);
+/// A figure, or why there is none.
+template <class Format>
+Fact fact(std::string_view label, const Quantity& quantity, const Format& format) {
+    return {std::string(label), quantity.value ? format(*quantity.value) : std::string(), origin_text(quantity)};
+}
+std::vector<Fact> energy_facts(const EndToEnd& times);
+/// With that many decimals.
+std::string fixed(double value, int decimals);
+
+}  // namespace kbench
