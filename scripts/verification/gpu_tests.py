@@ -4,14 +4,13 @@ An entry's status is `passed`, `failed`, or `unavailable` when the tool is missi
 pass.
 """
 
-import os
 import pathlib
 import re
 import shutil
 import tempfile
 from typing import Any
 
-from verification.process import Finished, run
+from verification.process import Finished, find_cuda_tool, run
 
 LIMIT_S = 1800
 
@@ -51,14 +50,8 @@ def ctest(build: pathlib.Path, log: pathlib.Path) -> dict[str, Any]:
     return _entry("ctest", done, log, ran, problem, "every test skipped: no GPU" if ran == 0 and not problem else "")
 
 
-def _find_sanitizer() -> str | None:
-    homes = [os.environ.get("CUDA_HOME", ""), "/usr/local/cuda"]
-    path = os.pathsep.join([os.environ.get("PATH", ""), *(f"{home}/bin" for home in homes if home)])
-    return shutil.which("compute-sanitizer", path=path)
-
-
 def _under_sanitizer(name: str, tool: str, options: list[str], command: list[str], log: pathlib.Path) -> dict[str, Any]:
-    program = _find_sanitizer()
+    program = find_cuda_tool("compute-sanitizer")
     if program is None:
         return _not_run(name, "no compute-sanitizer on PATH, in $CUDA_HOME/bin or /usr/local/cuda/bin")
     done = run([program, "--tool", tool, "--error-exitcode", "9", *options, *command], LIMIT_S)

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from verification import markdown
 from verification.process import FAILED, MISSING, Stop
 
 DURATION = "gpu__time_duration.sum"
@@ -361,15 +362,14 @@ TITLES = ["op", "kernel", *(column[0] for column in COLUMNS), "launch"]
 
 
 def table(rows: list[dict[str, Any]]) -> list[str]:
-    lines = ["| " + " | ".join(TITLES) + " |", "|" + "---|" * len(TITLES)]
+    lines = []
     for row in rows:
         checks = row["checks"]
         name = row["kernel"] if len(row["kernel"]) <= 60 else row["kernel"][:59] + "…"
         cells = [f"{row['layer']} {row['op']}", name]
         cells += [cell(checks.get(quantity), *form) for _, quantity, *form in COLUMNS]
-        cells.append(launch_cell(checks))
-        lines.append("| " + " | ".join(text.replace("|", "\\|") for text in cells) + " |")
-    return lines
+        lines.append([*cells, launch_cell(checks)])
+    return markdown.table(TITLES, lines)
 
 
 def problem(output: str, last_line: str) -> Stop:

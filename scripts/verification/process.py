@@ -1,15 +1,19 @@
-"""Running kbench and other programs from the scripts: one error type, exit codes, and what a run wrote."""
+"""What scripts that run kbench and other programs have in common: options, one error type, exit codes, and what a run
+wrote."""
 
+import argparse
 import json
 import math
 import os
 import pathlib
 import shlex
+import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -23,6 +27,15 @@ class Stop(Exception):
     def __init__(self, code: int, line: str):
         super().__init__(line)
         self.code = code
+
+
+def exit_with(main: Callable[[], int]) -> NoReturn:
+    """Ends the script with what `main` returns."""
+    try:
+        sys.exit(main())
+    except Stop as stop:
+        print(f"{pathlib.Path(sys.argv[0]).name}: {stop}", file=sys.stderr)
+        sys.exit(stop.code)
 
 
 @dataclass(frozen=True)
@@ -41,8 +54,14 @@ class Finished:
         lines = (self.stderr.strip() or self.stdout.strip()).splitlines()
         return lines[-1] if lines else f"exit code {self.exit_code} without a word"
 
+    def check(self, prefix: str = "", code: int | None = None) -> None:
+        """Stop where the program failed: with `code`, or with the program's own where kbench's says what is wrong."""
+        if self.exit_code != DONE:
+            own = self.exit_code if self.exit_code in (BAD_USAGE, MISSING) else FAILED
+            raise Stop(own if code is None else code, prefix + self.last_line)
 
-def run(command: list[str], limit_s: float, environment: dict[str, str] | None = None) -> Finished:
+
+def run(command: list[str], limit_s: float | None = None, environment: dict[str, str] | None = None) -> Finished:
     start = time.monotonic()
     try:
         done = subprocess.run(
@@ -62,6 +81,20 @@ def run(command: list[str], limit_s: float, environment: dict[str, str] | None =
     except OSError as error:
         raise Stop(MISSING, f"cannot run {command[0]}: {error.strerror}") from error
     return Finished(command, done.returncode, time.monotonic() - start, done.stdout, done.stderr)
+
+
+def find_cuda_tool(name: str) -> str | None:
+    """On PATH, then in $CUDA_HOME/bin and /usr/local/cuda/bin."""
+    homes = [os.environ.get("CUDA_HOME"), "/usr/local/cuda"]
+    path = os.pathsep.join([os.environ.get("PATH", ""), *(f"{home}/bin" for home in homes if home)])
+    return shutil.which(name, path=path)
+
+
+def argument_parser(description: str | None) -> argparse.ArgumentParser:
+    """With the option that every script has."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kbench", metavar="PATH", help="the program to run [./kbench of this checkout]")
+    return parser
 
 
 def find_kbench(asked: str | None) -> str:

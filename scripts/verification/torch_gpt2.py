@@ -7,121 +7,47 @@ Takes a request as JSON in its one argument; writes one JSON object a line: firs
 import functools
 import json
 import os
-import statistics
-import subprocess
 import sys
 import time
-from collections.abc import Callable
 from typing import Any
 
 import torch
 import transformers
 
-from verification import gpt2
-from verification.transformers_gpt2 import DTYPES, set_fp32_matmul, versions
+from verification import gpt2, process, pytorch
+from verification.sampler import Run, Sampler, SmClock, graph_of, one_by_one
+from verification.transformers_gpt2 import versions
 
-Forward = Callable[[], Any]
-WARM_UP_CALLS = 3
+WARM_UP_S = 1.0  # as `kbench run`
 
 
 def emit(**line: Any) -> None:
     print(json.dumps(line), flush=True)
 
 
-def event_ms(forward: Forward) -> float:
-    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    begin.record()
-    forward()
-    end.record()
-    end.synchronize()
-    return begin.elapsed_time(end)
-
-
-def clock_ms(forward: Forward) -> float:
-    begin = time.perf_counter()
-    forward()
-    return (time.perf_counter() - begin) * 1e3
-
-
-def sample(forward: Forward, time_ms: Callable[[Forward], float], request: dict[str, Any]) -> list[float]:
-    """At least `min_runs` samples and `seconds` of them, unless that takes longer than `limit_s`."""
+def time_way(way: str, model: torch.nn.Module, tokens: torch.Tensor, sampler: Sampler) -> dict[str, Any]:
     begin = time.monotonic()
-    for _ in range(WARM_UP_CALLS):
-        forward()
-        if time.monotonic() - begin > request["limit_s"] / 4:
-            break
-    samples: list[float] = []
-    while len(samples) < request["min_runs"] or sum(samples) < request["seconds"] * 1e3:
-        samples.append(time_ms(forward))
-        if time.monotonic() - begin > request["limit_s"]:
-            break
-    return samples
+    if way == "compile":
+        model = torch.compile(model, mode="reduce-overhead", dynamic=False)
+    runs = [Run(functools.partial(model, tokens, use_cache=False))]
+    if way == "compile":
+        runs[0]()
+    launch = graph_of(torch, runs) if way == "graph" else one_by_one(runs)
+    prepare_s = time.monotonic() - begin
+    samples = sampler.gpu(torch, SmClock(torch), launch) if tokens.is_cuda else sampler.cpu(runs)
+    return {
+        "prepare_s": prepare_s,
+        "median_ms": samples.median_s * 1e3,
+        "samples_ms": [seconds * 1e3 for seconds in samples.seconds],
+        "sm_clock_mhz": samples.sm_clock_mhz,
+    }
 
 
-def graphed(forward: Forward) -> Forward:
-    """The forward as a CUDA graph; warmed up on a side stream, as capture wants it."""
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(WARM_UP_CALLS):
-            forward()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        forward()
-    return graph.replay
-
-
-def gpu_state() -> dict[str, str] | None:
-    """Clocks and power right after the samples: whether both sides ran under the same conditions."""
-    fields = "clocks.sm,clocks.mem,power.draw,temperature.gpu"
-    try:
-        done = subprocess.run(
-            ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader", "-i", "0"],
-            capture_output=True,
-            text=True,
-            timeout=10,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    values = done.stdout.strip().split(", ")
-    return dict(zip(fields.split(","), values, strict=True)) if done.returncode == 0 and len(values) == 4 else None
-
-
-def time_point(model: torch.nn.Module, batch: int, precision: str, request: dict[str, Any]) -> None:
-    device = request["device"]
-    tokens = torch.randint(0, model.config.vocab_size, (batch, request["seq"]), device=device)
-
-    def eager() -> Any:
-        return model(tokens, use_cache=False)
-
-    for way in request["ways"]:
-        figure: dict[str, Any] = {"precision": precision, "batch": batch, "way": way}
-        try:
-            begin = time.monotonic()
-            forward: Forward = eager
-            if way == "graph":
-                forward = graphed(eager)
-            elif way == "compile":
-                compiled = torch.compile(model, mode="reduce-overhead", dynamic=False)
-                forward = functools.partial(compiled, tokens, use_cache=False)
-                forward()
-            figure["prepare_s"] = time.monotonic() - begin
-            samples = sample(forward, event_ms if device == "cuda" else clock_ms, request)
-            figure |= {"median_ms": statistics.median(samples), "samples_ms": samples}
-            figure["gpu"] = gpu_state() if device == "cuda" else None
-        except (RuntimeError, NotImplementedError) as error:  # out of memory, or no such kernel: the next may go well
-            figure["error"] = str(error).splitlines()[0][:300]
-        emit(**figure)
-        del forward
-
-
-def main() -> None:
+def main() -> int:
     request = json.loads(sys.argv[1])
     transformers.logging.set_verbosity_error()
     device = request["device"]
-    if device == "cuda" and not torch.cuda.is_available():
-        sys.exit("torch finds no GPU")
+    pytorch.find(device)
     if device == "cpu":
         torch.set_num_threads(request["threads"])
     emit(
@@ -133,18 +59,27 @@ def main() -> None:
     config = transformers.GPT2Config(**gpt2.CONFIGS[request["model"]])
     config._attn_implementation = "sdpa"
     torch.manual_seed(0)
+    sampler = Sampler(request["seconds"], WARM_UP_S, request["min_runs"], request["limit_s"])
     with torch.inference_mode():
         for precision in request["precisions"]:
-            set_fp32_matmul(precision)
+            dtype = pytorch.set_precision(torch, precision)
             torch.compiler.reset()  # a compiled forward does not notice that tf32 was switched
             with torch.device(device):
-                model = transformers.GPT2LMHeadModel(config).to(DTYPES[precision]).eval()
+                model = transformers.GPT2LMHeadModel(config).to(dtype).eval()
             for batch in request["batches"]:
-                time_point(model, batch, precision, request)
+                tokens = torch.randint(0, model.config.vocab_size, (batch, request["seq"]), device=device)
+                for way in request["ways"]:
+                    figure: dict[str, Any] = {"precision": precision, "batch": batch, "way": way}
+                    try:
+                        figure |= time_way(way, model, tokens, sampler)
+                    except (RuntimeError, NotImplementedError) as error:  # out of memory, or no such kernel: go on
+                        figure["error"] = str(error).splitlines()[0][:300]
+                    emit(**figure)
             del model
             if device == "cuda":
                 torch.cuda.empty_cache()
+    return process.DONE
 
 
 if __name__ == "__main__":
-    main()
+    process.exit_with(main)

@@ -8,20 +8,7 @@ import numpy as np
 import torch
 import transformers
 
-DTYPES = {
-    "fp16": torch.float16,
-    "bf16": torch.bfloat16,
-    "tf32": torch.float32,
-    "fp32": torch.float32,
-    "fp64": torch.float64,
-}
-
-
-def set_fp32_matmul(precision: str) -> None:
-    """Whether fp32 products may use tf32 tensor cores, said in both of the places that torch looks at."""
-    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
-    torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
-
+from verification import pytorch
 
 class TransformersGpt2:
     """A checkpoint on a device; modules are made as they are asked for, one precision at a time."""
@@ -58,12 +45,12 @@ class TransformersGpt2:
 
         SDPA knows no upcasting, so a model that asks for it is always eager.
         """
-        set_fp32_matmul(precision)
+        dtype = pytorch.set_precision(torch, precision)
         sdpa = attention == "fused" and not self._config["reorder_and_upcast_attn"]
         key = (precision, "sdpa" if sdpa else "eager")
         if key != self._key:
             self._peer = None
-            self._peer = copy.deepcopy(self._load(key[1])).to(DTYPES[precision])
+            self._peer = copy.deepcopy(self._load(key[1])).to(dtype)
             self._key = key
         return self._logits(self._peer, tokens)
 

@@ -2,7 +2,6 @@
 find, what a row says of both, and how it ends where either is missing. Needs neither PyTorch nor a GPU.
 """
 
-import contextlib
 import importlib.machinery
 import importlib.util
 import math
@@ -13,11 +12,11 @@ import sys
 import tempfile
 import types
 import unittest
-from collections.abc import Iterator
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts/peer-micro"
 sys.dont_write_bytecode = True
+sys.path.insert(0, str(ROOT / "scripts"))
 
 # Tensors have no contents. As malloc does, the allocator hands out the block of that size which was freed last.
 TORCH = '''
@@ -59,6 +58,7 @@ cuda = types.SimpleNamespace(is_available=lambda: False)
 backends = types.SimpleNamespace(cuda=types.SimpleNamespace(matmul=types.SimpleNamespace()))
 no_grad = contextlib.nullcontext
 def get_num_threads(): return 3
+def set_float32_matmul_precision(name): pass
 '''
 
 NAME = "layernorm/{}/fp32/fwd/r2w3/hot"
@@ -76,6 +76,7 @@ def load() -> types.ModuleType:
     loader = importlib.machinery.SourceFileLoader("peer_micro", str(SCRIPT))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader("peer_micro", loader))
     loader.exec_module(module)
+    module.WARM_UP_S = 0
     return module
 
 
@@ -130,59 +131,6 @@ class Memory(unittest.TestCase):
                 calls = self.calls(shape + "/hot", 1000).calls
                 self.assertGreaterEqual(len(calls), 6)
                 self.assertEqual(len({(*inputs, out) for inputs, out in calls}), 1)
-
-
-class Gpu(unittest.TestCase):
-    """On a GPU that takes 50 us a call, and a clock that falls by 10 MHz each time it is read."""
-
-    def setUp(self) -> None:
-        self.calls, self.now_s, self.captured = 0, 0.0, 0
-        self.torch = types.SimpleNamespace(
-            cuda=types.SimpleNamespace(Event=self.event, CUDAGraph=self.graph, graph=self.capture,
-                                       synchronize=lambda: None)
-        )
-        self.module = load()
-        self.module.time = types.SimpleNamespace(perf_counter=lambda: self.now_s)
-        self.clock = types.SimpleNamespace(mhz=lambda clocks=iter(range(1980, 0, -10)): next(clocks))
-
-    def call(self) -> None:
-        self.calls += 1
-        self.now_s += 50e-6
-
-    def graph(self) -> types.SimpleNamespace:
-        return types.SimpleNamespace(replay=lambda: [self.call() for _ in range(self.captured)])
-
-    @contextlib.contextmanager
-    def capture(self, _: types.SimpleNamespace) -> Iterator[None]:
-        before, now_s = self.calls, self.now_s
-        yield
-        self.captured, self.now_s = self.calls - before, now_s
-
-    def event(self, enable_timing: bool) -> types.SimpleNamespace:
-        self.assertTrue(enable_timing)
-        event = types.SimpleNamespace()
-        event.record = lambda: setattr(event, "at_s", self.now_s)
-        event.elapsed_time = lambda later: (later.at_s - event.at_s) * 1e3
-        return event
-
-    def test_samples_are_seconds_of_a_call_after_as_long_a_warm_up_as_kbenchs(self) -> None:
-        runs = [self.module.Run(self.call) for _ in range(3)]
-        samples, mhz = self.module.gpu_samples(self.torch, self.clock, runs, 0.15)
-        self.assertEqual(self.captured, 6, "two rounds of three calls take 0.2 ms")
-        for sample in samples:
-            self.assertAlmostEqual(sample, 50e-6)
-        # Seven launches at a time, of which the first and what comes after the last event are no sample.
-        at_once_s, readings = 7 * 6 * 50e-6, len(samples) / 5
-        self.assertAlmostEqual(readings, 0.15 / at_once_s, delta=1)
-        readings_of_warm_up = math.ceil(0.1 / at_once_s)
-        self.assertAlmostEqual(mhz, 1980 - 10 * (readings_of_warm_up + (readings - 1) / 2), delta=10)
-
-    def test_a_clock_that_nobody_tells_is_not_a_number(self) -> None:
-        self.module.ctypes = types.SimpleNamespace(CDLL=self.no_library, c_void_p=int, c_uint=int)
-        self.assertTrue(math.isnan(self.module.SmClock(self.torch).mhz()))
-
-    def no_library(self, name: str) -> None:
-        raise OSError(f"{name}: cannot open shared object file")
 
 
 class Table(unittest.TestCase):
