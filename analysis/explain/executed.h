@@ -1,6 +1,6 @@
 // What a step executed, from its hardware counters: operations of tensor cores by their inputs' type, FLOPs on plain
 // cores by precision, and whether that is what was asked for. Kernels' names are not looked at: they promise, counters
-// tell. Counters and their units: bench/profile/metrics/*.txt.
+// tell. Counters and their units: bench/profile/metrics.txt.
 #pragma once
 
 #include <optional>

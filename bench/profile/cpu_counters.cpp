@@ -26,7 +26,6 @@ constexpr HostMetric host_metrics[] = {
     {"core_clock", "MHz", "cycles / time of the threads on their cores", core_clock_mhz},
     {"dram_read_bytes", "byte", "", [](const HostCounts& c) { return c.dram_read_bytes; }},
     {"dram_write_bytes", "byte", "", [](const HostCounts& c) { return c.dram_write_bytes; }},
-    {"dram_total_bytes", "byte", "", [](const HostCounts& c) { return c.dram_bytes; }},
 };
 
 /// One metric over all ranges: values where there are any, else the first range's reason.

@@ -10,8 +10,7 @@
 namespace kbench {
 
 /// Counts each of `ranges` in one run of all. Metrics: cycles, instructions, ipc, core_clock, dram_read_bytes,
-/// dram_write_bytes and, where reads and writes cannot be told apart, dram_total_bytes. A metric that this machine
-/// lacks is unavailable with the reason.
+/// dram_write_bytes. A metric that this machine lacks is unavailable with the reason.
 RangeCounters count_on_cpu(PerfSystem& perf, std::span<const WorkRange> ranges);
 
 /// Throws UsageError for sets and metrics that a CPU does not have: there is the set core, and full is the same.

@@ -1,4 +1,4 @@
-// The parser of metric files, and the table that says which chip reads which file.
+// The parser of the metric file, and its rows as each chip has them.
 #include "bench/profile/metric_sets.h"
 
 #include <fmt/format.h>
@@ -13,21 +13,20 @@
 namespace kbench {
 namespace {
 
-/// Chips whose counters have the same names share a file; cuptiProfilerHostGetBaseMetrics tells. The older ones (before
-/// sm_80) and those without DRAM of their own (GA10B, GB10B, GB20B) have none.
-struct Chip {
-    std::string_view name, file;
-};
-constexpr Chip chips[] = {
-    {"GA100", "ga100.txt"}, {"GA102", "ga102.txt"}, {"GA103", "ga102.txt"}, {"GA104", "ga102.txt"},
-    {"GA106", "ga102.txt"}, {"GA107", "ga102.txt"}, {"AD102", "ad102.txt"}, {"AD103", "ad102.txt"},
-    {"AD104", "ad102.txt"}, {"AD106", "ad102.txt"}, {"AD107", "ad102.txt"}, {"GH100", "gh100.txt"},
-    {"GB100", "gb100.txt"}, {"GB102", "gb100.txt"}, {"GB110", "gb110.txt"}, {"GB202", "gb202.txt"},
-    {"GB203", "gb202.txt"}, {"GB205", "gb202.txt"}, {"GB206", "gb202.txt"}, {"GB207", "gb202.txt"},
-};
-
 constexpr std::string_view blanks = " \t\r";
 constexpr std::string_view format = "set metric unit COUNTER [+ COUNTER...] # what";
+
+/// A metric, and what it is on the families that differ, by their first chip.
+struct Row {
+    std::size_t line;
+    Metric metric;
+    std::map<std::string, Metric> on{};
+
+    const Metric& of(const std::string& family) const {
+        const auto differs = on.find(family);
+        return differs == on.end() ? metric : differs->second;
+    }
+};
 
 std::string_view trim(std::string_view text) {
     const std::size_t first = text.find_first_not_of(blanks);
@@ -43,8 +42,10 @@ std::string_view next_word(std::string_view& text) {
     return word;
 }
 
-/// Fills what follows the unit. Throws the bare complaint.
+/// Replaces the counters of `metric`, or the reason why it has none. Throws the bare complaint.
 void parse_counters(std::string_view text, Metric& metric) {
+    metric.counters.clear();
+    metric.unavailable.clear();
     text = trim(text);
     if (text.starts_with('-')) {
         metric.unavailable = trim(text.substr(1));
@@ -58,7 +59,7 @@ void parse_counters(std::string_view text, Metric& metric) {
         const std::string_view plus = next_word(text);
         another = plus == "+";
         if (!another && !plus.empty())
-            throw UsageError(fmt::format("'{}' where ' + ' or ' # what' should follow '{}'", plus, counter));
+            throw UsageError(fmt::format("'{}' where ' + ' should follow '{}'", plus, counter));
     }
 }
 
@@ -76,44 +77,114 @@ Metric parse_line(std::string_view line) {
     return metric;
 }
 
-/// A name must mean one thing in the whole file, and a set must stand together, so that it can be handed out as it is.
-void check_against(std::span<const Metric> earlier, const Metric& metric) {
-    const bool set_begun = std::ranges::find(earlier, metric.set, &Metric::set) != earlier.end();
-    if (set_begun && earlier.back().set != metric.set)
+UsageError unknown(std::string_view kind, std::string_view name, std::span<const std::string> names) {
+    return UsageError(
+        fmt::format("unknown {} '{}'; nearest: {}", kind, name, fmt::join(nearest_names(name, names), ", ")));
+}
+
+/// The line behind "chips".
+std::vector<std::string> parse_chips(std::string_view names, std::span<const std::string> known) {
+    std::vector<std::string> chips;
+    names = names.substr(0, names.find('#'));
+    for (std::string_view name = next_word(names); !name.empty(); name = next_word(names)) {
+        if (std::ranges::find(known, name) != known.end() || std::ranges::find(chips, name) != chips.end())
+            throw UsageError(fmt::format("chip '{}' is named already", name));
+        chips.emplace_back(name);
+    }
+    if (chips.empty()) throw UsageError("'chips' without a chip; a line is 'chips CHIP [CHIP...] # products'");
+    return chips;
+}
+
+/// A line that begins with @. `families` are their first chips.
+void parse_difference(std::string_view line, std::span<const std::string> families, Row& row) {
+    if (line.find('#') != line.npos) throw UsageError("a '#' behind '@CHIP'; what the metric is stands in its row");
+    std::string_view names = next_word(line).substr(1);
+    Metric metric = row.metric;
+    parse_counters(line, metric);
+    if (metric.counters == row.metric.counters && metric.unavailable == row.metric.unavailable)
+        throw UsageError(fmt::format("this is what the row of '{}' says for every chip", metric.name));
+    for (bool another = true; another;) {
+        const std::size_t comma = names.find(',');
+        const std::string name(names.substr(0, comma));
+        if (std::ranges::find(families, name) == families.end()) throw unknown("family of chips", name, families);
+        if (!row.on.emplace(name, metric).second)
+            throw UsageError(fmt::format("'{}' has its '{}' already", name, metric.name));
+        another = comma != names.npos;
+        if (another) names.remove_prefix(comma + 1);
+    }
+}
+
+/// Does `work`, whose complaints are about a line.
+template <class Work>
+void at_line(std::string_view source, std::size_t line, Work work) {
+    try {
+        work();
+    } catch (const UsageError& error) {
+        throw UsageError(fmt::format("{}:{}: {}", source, line, error.what()));
+    }
+}
+
+const MetricTable& embedded() {
+    static const MetricTable table = MetricTable::parse(metric_files().front().text, metric_files().front().name);
+    return table;
+}
+
+}  // namespace
+
+MetricTable MetricTable::parse(std::string_view text, std::string_view source) {
+    MetricTable table;
+    std::vector<std::string> families;
+    std::vector<Row> rows;
+    const auto read = [&](std::string_view line, std::size_t number) {
+        std::string_view rest = line;
+        if (next_word(rest) == "chips") {
+            table.families_.push_back({parse_chips(rest, table.chips()), {}});
+            families.push_back(table.families_.back().chips.front());
+        } else if (!line.starts_with('@')) {
+            rows.push_back({number, parse_line(line)});
+        } else if (!rows.empty()) {
+            parse_difference(line, families, rows.back());
+        } else {
+            throw UsageError("'@' without a metric above it");
+        }
+    };
+    for (std::size_t number = 1; !text.empty(); ++number) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        const std::string_view line = trim(text.substr(0, end));
+        text.remove_prefix(std::min(end + 1, text.size()));
+        if (!line.empty() && !line.starts_with('#')) at_line(source, number, [&] { read(line, number); });
+    }
+    for (Family& family : table.families_)
+        for (const Row& row : rows) at_line(source, row.line, [&] { family.sets.add(row.of(family.chips.front())); });
+    return table;
+}
+
+std::vector<std::string> MetricTable::chips() const {
+    std::vector<std::string> names;
+    for (const Family& family : families_) names.insert(names.end(), family.chips.begin(), family.chips.end());
+    return names;
+}
+
+const MetricSets& MetricTable::of(std::string_view chip) const {
+    for (const Family& family : families_)
+        if (std::ranges::find(family.chips, chip) != family.chips.end()) return family.sets;
+    throw unknown("chip", chip, chips());
+}
+
+// A name must mean one thing on a chip, and a set must stand together, so that it can be handed out as it is.
+void MetricSets::add(Metric metric) {
+    const bool set_begun = std::ranges::find(metrics_, metric.set, &Metric::set) != metrics_.end();
+    if (set_begun && metrics_.back().set != metric.set)
         throw UsageError(
-            fmt::format("set '{}' goes on after set '{}'; keep its lines together", metric.set, earlier.back().set));
-    for (const Metric& other : earlier) {
+            fmt::format("set '{}' goes on after set '{}'; keep its lines together", metric.set, metrics_.back().set));
+    for (const Metric& other : metrics_) {
         if (other.name != metric.name) continue;
         if (other.set == metric.set)
             throw UsageError(fmt::format("set '{}' has metric '{}' already", metric.set, metric.name));
         if (other.unit != metric.unit || other.counters != metric.counters || other.unavailable != metric.unavailable)
             throw UsageError(fmt::format("'{}' must be what it is in set '{}'", metric.name, other.set));
     }
-}
-
-UsageError unknown(std::string_view kind, std::string_view name, std::span<const std::string> names) {
-    return UsageError(
-        fmt::format("unknown {} '{}'; nearest: {}", kind, name, fmt::join(nearest_names(name, names), ", ")));
-}
-
-}  // namespace
-
-MetricSets MetricSets::parse(std::string_view text, std::string_view source) {
-    MetricSets sets;
-    for (std::size_t number = 1; !text.empty(); ++number) {
-        const std::size_t end = std::min(text.find('\n'), text.size());
-        const std::string_view line = trim(text.substr(0, end));
-        text.remove_prefix(std::min(end + 1, text.size()));
-        if (line.empty() || line.starts_with('#')) continue;
-        try {
-            Metric metric = parse_line(line);
-            check_against(sets.metrics_, metric);
-            sets.metrics_.push_back(std::move(metric));
-        } catch (const UsageError& error) {
-            throw UsageError(fmt::format("{}:{}: {}", source, number, error.what()));
-        }
-    }
-    return sets;
+    metrics_.push_back(std::move(metric));
 }
 
 std::vector<std::string> MetricSets::sets() const {
@@ -147,21 +218,7 @@ std::vector<std::string> counters_of(std::span<const Metric> metrics) {
     return counters;
 }
 
-std::vector<std::string> metric_chips() {
-    std::vector<std::string> names;
-    for (const Chip& chip : chips) names.emplace_back(chip.name);
-    return names;
-}
-
-const MetricSets& metric_sets(std::string_view chip) {
-    static const std::map<std::string_view, MetricSets> parsed = [] {
-        std::map<std::string_view, MetricSets> all;
-        for (const MetricFile& file : metric_files()) all.emplace(file.name, MetricSets::parse(file.text, file.name));
-        return all;
-    }();
-    const auto row = std::ranges::find(chips, chip, &Chip::name);
-    if (row == std::end(chips)) throw unknown("chip", chip, metric_chips());
-    return parsed.at(row->file);
-}
+std::vector<std::string> metric_chips() { return embedded().chips(); }
+const MetricSets& metric_sets(std::string_view chip) { return embedded().of(chip); }
 
 }  // namespace kbench

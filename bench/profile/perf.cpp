@@ -77,10 +77,10 @@ HostCounts HostCounters::stop() {
     if (traffic_)
         traffic = traffic_->stop();
     else
-        traffic.read = traffic.write = traffic.both = Quantity::unavailable(std::string(no_traffic));
+        traffic.read = traffic.write = Quantity::unavailable(std::string(no_traffic));
+    counts.dram_bytes = total(traffic.read, traffic.write);
     counts.dram_read_bytes = std::move(traffic.read);
     counts.dram_write_bytes = std::move(traffic.write);
-    counts.dram_bytes = std::move(traffic.both);
     return counts;
 }
 

@@ -1,5 +1,5 @@
-// Hardware counters of the host through perf_event_open(2) and resctrl: memory traffic from the best source that this
-// machine offers, cycles and instructions of this process. What is missing is unavailable with its reason, never zero.
+// Hardware counters of the host through perf_event_open(2): memory traffic from the best source that this machine
+// offers, cycles and instructions of this process. What is missing is unavailable with its reason, never zero.
 #pragma once
 
 #include <cstdint>
@@ -69,8 +69,8 @@ class LinuxPerfSystem final : public PerfSystem {
 /// Counts of one interval. A count that was scaled up because its counter was shared (time_enabled / time_running) is
 /// `estimated` and says so.
 struct HostCounts {
-    /// Bytes between the last-level cache and DRAM. Memory controllers count the whole machine, resctrl counts this
-    /// process's monitoring group without a direction, cache misses are a lower bound of this process's reads.
+    /// Bytes between the last-level cache and DRAM. Memory controllers count the whole machine, cache misses are a
+    /// lower bound of this process's reads and say nothing of writes.
     Quantity dram_read_bytes, dram_write_bytes, dram_bytes;
     /// Of all threads of this process, in user mode.
     Quantity cycles, instructions;
@@ -89,12 +89,10 @@ class TrafficCounter;
 
 /// Memory traffic and core counters of the host between start() and stop(). Sources of traffic, the first that opens:
 ///   1. uncore_imc*: read and write CAS commands of Intel's memory controllers,
-///   2. amd_umc*, else amd_df: the same of AMD's memory controllers or data fabric,
-///   3. resctrl: Memory Bandwidth Monitoring, mbm_total_bytes,
-///   4. last-level-cache misses times 64 B.
+///   2. last-level-cache misses times 64 B.
 /// Where none does, the caller falls back to its cost model. Sources: perf_event_open(2), and in the Linux source
-/// Documentation/ABI/testing/sysfs-bus-event_source-devices-events and -format, Documentation/arch/x86/resctrl.rst (in
-/// newer ones Documentation/filesystems/resctrl.rst), Documentation/admin-guide/perf-security.rst.
+/// Documentation/ABI/testing/sysfs-bus-event_source-devices-events and -format, and
+/// Documentation/admin-guide/perf-security.rst.
 class HostCounters {
   public:
     /// Call it when all threads exist (after the first OpenMP region): threads that run now and the threads that they

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <system_error>
 
 #include "bench/profile/perf_text.h"
@@ -28,6 +29,12 @@ std::string refusal(PerfSystem& system, int error, const Scope& scope) {
         "perf_event_open is refused ({}) although perf_event_paranoid is {}: a container's seccomp filter? fix: give "
         "it CAP_PERFMON",
         error_text(error), setting);
+}
+
+/// Counters may wrap, which unsigned subtraction undoes; none where one went back.
+std::optional<double> difference(std::uint64_t before, std::uint64_t after) {
+    const std::uint64_t rise = after - before;
+    return rise >> 63 == 0 ? std::optional(static_cast<double>(rise)) : std::nullopt;
 }
 
 }  // namespace
@@ -60,11 +67,6 @@ std::string open_failure(PerfSystem& system, int error, const Scope& scope, std:
         case EMFILE: return "too many open files for one counter a thread; fix: raise ulimit -n";
         default: return fmt::format("perf_event_open: {}", error_text(error));
     }
-}
-
-std::optional<double> difference(std::uint64_t before, std::uint64_t after) {
-    const std::uint64_t rise = after - before;
-    return rise >> 63 == 0 ? std::optional(static_cast<double>(rise)) : std::nullopt;
 }
 
 void EventSum::start() {

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -63,9 +62,6 @@ class PerfFd {
     PerfSystem* system_;
     int fd_;
 };
-
-/// Counters may wrap, which unsigned subtraction undoes; none where one went back.
-std::optional<double> difference(std::uint64_t before, std::uint64_t after);
 
 /// What the events of a sum count, as far as it decides which readings can be true.
 struct EventRules {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -40,24 +41,16 @@ Attempt failed(int progress, std::string why_not) { return {nullptr, progress, s
 class ControllerTraffic final : public TrafficCounter {
   public:
     EventSum read{{"DRAM reads", false, true}}, write{{"DRAM writes", false, true}};
-    EventSum both{{"DRAM reads and writes", false, true}};  ///< where the hardware does not tell them apart
     std::string label;
 
     std::string source() const override {
-        return fmt::format("{}: {} counters, the whole machine", label, read.size() + write.size() + both.size());
+        return fmt::format("{}: {} counters, the whole machine", label, read.size() + write.size());
     }
     void start() override {
-        for (EventSum* sum : {&read, &write, &both}) sum->start();
+        read.start();
+        write.start();
     }
-    Traffic stop() override {
-        if (!both.empty()) {
-            const Quantity unknown = Quantity::unavailable(label + " counts reads and writes together");
-            return {unknown, unknown, both.stop()};
-        }
-        Traffic traffic{read.stop(), write.stop(), {}};
-        traffic.both = total(traffic.read, traffic.write);
-        return traffic;
-    }
+    Traffic stop() override { return {read.stop(), write.stop()}; }
 };
 
 /// An event of a memory controller by its name in sysfs or, where the kernel has no name for it, by its encoding.
@@ -65,12 +58,10 @@ struct MemoryEvent {
     EventSum ControllerTraffic::*sum;
     std::string_view name;
     std::string_view encoding = {};  ///< as sysfs would write it
-    unsigned copies = 1;             ///< the same event of so many channels, 0x40 apart
-    bool between_packages = false;   ///< nothing to count where there is only one package
 };
-constexpr auto reads = &ControllerTraffic::read, writes = &ControllerTraffic::write, both = &ControllerTraffic::both;
+constexpr auto reads = &ControllerTraffic::read, writes = &ControllerTraffic::write;
 
-/// CAS commands of every memory controller: names of the driver arch/x86/events/intel/uncore_{snb,snbep}.c.
+/// CAS commands of each of Intel's memory controllers: names of the driver arch/x86/events/intel/uncore_{snb,snbep}.c.
 constexpr MemoryEvent cas_events[] = {{reads, "cas_count_read"}, {writes, "cas_count_write"}};
 constexpr MemoryEvent cas_by_scheduler_events[] = {{reads, "cas_count_read_sch0"},
                                                    {reads, "cas_count_read_sch1"},
@@ -83,19 +74,6 @@ constexpr MemoryEvent free_running_events[] = {{reads, "read"}, {writes, "write"
 /// tools/perf/pmu-events/arch/x86/sapphirerapids in the Linux source.
 constexpr MemoryEvent sapphire_rapids_events[] = {{reads, "UNC_M_CAS_COUNT.RD", "event=0x05,umask=0xcf"},
                                                   {writes, "UNC_M_CAS_COUNT.WR", "event=0x05,umask=0xf0"}};
-/// AMD's have no names in sysfs: encodings of tools/perf/pmu-events/arch/x86/amdzen{1,4,5} in the Linux source.
-constexpr MemoryEvent umc_events[] = {{reads, "umc_cas_cmd.rd", "event=0x0a,rdwrmask=0x1"},
-                                      {writes, "umc_cas_cmd.wr", "event=0x0a,rdwrmask=0x2"}};
-constexpr MemoryEvent zen5_df_events[] = {
-    {reads, "local_or_remote_socket_read_data_beats_dram", "event=0x1f,umask=0xffe", 12},
-    {writes, "local_or_remote_socket_write_data_beats_dram", "event=0x1f,umask=0xfff", 12}};
-constexpr MemoryEvent zen4_df_events[] = {
-    {reads, "local_processor_read_data_beats_cs", "event=0x1f,umask=0x7fe", 12},
-    {reads, "remote_processor_read_data_beats_cs", "event=0x1f,umask=0xbfe", 12, true},
-    {writes, "local_processor_write_data_beats_cs", "event=0x1f,umask=0x7ff", 12},
-    {writes, "remote_processor_write_data_beats_cs", "event=0x1f,umask=0xbff", 12, true}};
-constexpr MemoryEvent zen1_df_events[] = {{both, "dram_channel_data_controller", "event=0x07,umask=0x38", 8}};
-
 /// Events of one kind of PMU; `family` and `models` (CPUID) where an encoding holds for those CPUs only.
 struct MemoryPmu {
     std::string_view pmu;
@@ -110,18 +88,12 @@ struct MemoryPmu {
     }
 };
 
-/// Zen 4's umask has more bits than Zen 3's, which is of the same family and therefore comes behind it.
-constexpr MemoryPmu intel_pmus[] = {{"uncore_imc", cas_events},
-                                    {"uncore_imc", cas_by_scheduler_events},
-                                    {"uncore_imc", client_events},
-                                    {"uncore_imc", sapphire_rapids_events, 6, {143, 207}},
-                                    {"uncore_imc_free_running", free_running_events},
-                                    {"uncore_imc_free_running", client_free_running_events}};
-constexpr MemoryPmu amd_pmus[] = {{"amd_umc", umc_events},
-                                  {"amd_df", zen5_df_events, 26},
-                                  {"amd_df", zen4_df_events, 25},
-                                  {"amd_df", zen1_df_events, 25},
-                                  {"amd_df", zen1_df_events, 23}};
+constexpr MemoryPmu memory_pmus[] = {{"uncore_imc", cas_events},
+                                     {"uncore_imc", cas_by_scheduler_events},
+                                     {"uncore_imc", client_events},
+                                     {"uncore_imc", sapphire_rapids_events, 6, {143, 207}},
+                                     {"uncore_imc_free_running", free_running_events},
+                                     {"uncore_imc_free_running", client_free_running_events}};
 
 /// PMUs whose name is `name`, or `name`, "_" and a number.
 std::vector<fs::path> numbered_pmus(PerfSystem& system, std::string_view name) {
@@ -143,8 +115,7 @@ bool deposit(std::uint64_t value, const std::vector<Range>& ranges, std::uint64_
 }
 
 /// Sets one term ("umask=0x0f") as the PMU's format directory lays it out ("config:8-15").
-bool encode_term(PerfSystem& system, const fs::path& pmu, std::string_view term, std::uint64_t extra,
-                 PerfEventSpec& spec) {
+bool encode_term(PerfSystem& system, const fs::path& pmu, std::string_view term, PerfEventSpec& spec) {
     const std::size_t equals = term.find('=');
     const std::string name(term.substr(0, equals));
     const auto value = equals == term.npos ? std::optional<std::uint64_t>(1) : parse_integer(term.substr(equals + 1));
@@ -156,22 +127,21 @@ bool encode_term(PerfSystem& system, const fs::path& pmu, std::string_view term,
                             : field == "config1" ? &spec.config1
                             : field == "config2" ? &spec.config2
                                                  : nullptr;
-    return value && ranges && target != nullptr && deposit(*value + (name == "event" ? extra : 0), *ranges, *target);
+    return value && ranges && target != nullptr && deposit(*value, *ranges, *target);
 }
 
-/// `extra` is added to the event code. None where the PMU cannot have such an event.
-std::optional<PerfEventSpec> encode(PerfSystem& system, const fs::path& pmu, std::string_view event,
-                                    std::uint64_t extra) {
+/// None where the PMU cannot have such an event.
+std::optional<PerfEventSpec> encode(PerfSystem& system, const fs::path& pmu, std::string_view event) {
     PerfEventSpec spec;
     const auto type = parse_integer(system.text(pmu / "type").value_or(""));
     if (!type) return std::nullopt;
     spec.type = static_cast<std::uint32_t>(*type);
     for (const std::string_view term : split(event, ','))
-        if (!encode_term(system, pmu, trim(term), extra, spec)) return std::nullopt;
+        if (!encode_term(system, pmu, trim(term), spec)) return std::nullopt;
     return spec;
 }
 
-/// Bytes of one count by the files NAME.scale and NAME.unit; a count without them is one command or beat of 64 B.
+/// Bytes of one count by the files NAME.scale and NAME.unit; a count without them is one command of 64 B.
 std::optional<double> bytes_per_count(PerfSystem& system, const fs::path& event) {
     constexpr std::pair<std::string_view, double> units[] = {
         {"Bytes", 1}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}};
@@ -187,7 +157,7 @@ std::optional<double> bytes_per_count(PerfSystem& system, const fs::path& event)
 /// How far an attempt at a memory controller came.
 enum Progress { no_pmu, no_event, not_opened };
 
-/// Opens one event on one PMU, for each package and channel. The returned attempt has the reason if it failed.
+/// Opens one event on one PMU, for each package. The returned attempt has the reason if it failed.
 Attempt open_memory_event(PerfSystem& system, const fs::path& pmu, const MemoryEvent& event, EventSum& sum) {
     const fs::path file = pmu / "events" / event.name;
     const std::string name = fmt::format("{}/{}", pmu.filename().string(), event.name);
@@ -197,15 +167,12 @@ Attempt open_memory_event(PerfSystem& system, const fs::path& pmu, const MemoryE
     if (!bytes) return failed(not_opened, name + " is in no known unit of bytes");
     const std::vector<int> cpus = parse_cpus(system.text(pmu / "cpumask").value_or(""));
     if (cpus.empty()) return failed(not_opened, pmu.filename().string() + " has no cpumask");
-    if (event.between_packages && cpus.size() == 1) return {};
-    for (unsigned copy = 0; copy < event.copies; ++copy) {
-        const auto spec = encode(system, pmu, named ? *named : event.encoding, std::uint64_t{0x40} * copy);
-        if (!spec) return failed(no_event, name + " cannot be encoded for this PMU");
-        for (const int cpu : cpus) {
-            const int fd = system.open(*spec, -1, cpu);
-            if (fd < 0) return failed(not_opened, open_failure(system, -fd, whole_machine, name + " does not open"));
-            sum.add(PerfFd(system, fd), *bytes);
-        }
+    const auto spec = encode(system, pmu, named ? *named : event.encoding);
+    if (!spec) return failed(no_event, name + " cannot be encoded for this PMU");
+    for (const int cpu : cpus) {
+        const int fd = system.open(*spec, -1, cpu);
+        if (fd < 0) return failed(not_opened, open_failure(system, -fd, whole_machine, name + " does not open"));
+        sum.add(PerfFd(system, fd), *bytes);
     }
     return {};
 }
@@ -213,9 +180,7 @@ Attempt open_memory_event(PerfSystem& system, const fs::path& pmu, const MemoryE
 /// All events on all PMUs of one row: a part of them would count a part of the traffic.
 Attempt open_memory_pmu(PerfSystem& system, const MemoryPmu& row) {
     const std::vector<fs::path> found = numbered_pmus(system, row.pmu);
-    if (found.empty())
-        return failed(no_pmu,
-                      fmt::format("no {} in {} (other hardware, or a virtual machine?)", row.pmu, pmus.string()));
+    if (found.empty()) return failed(no_pmu, fmt::format("no {} in {} (virtual machine?)", row.pmu, pmus.string()));
     auto traffic = std::make_unique<ControllerTraffic>();
     traffic->label = row.pmu;
     for (const MemoryEvent& event : row.events) {
@@ -228,105 +193,18 @@ Attempt open_memory_pmu(PerfSystem& system, const MemoryPmu& row) {
     return {std::move(traffic), 0, {}};
 }
 
-Attempt first_of(PerfSystem& system, std::span<const MemoryPmu> rows) {
+Attempt open_controllers(PerfSystem& system) {
     const Cpu cpu = read_cpu(system);
-    Attempt best = failed(-1, "no event is known for this CPU");
-    for (const MemoryPmu& row : rows) {
+    if (cpu.vendor != "GenuineIntel")
+        return failed(no_pmu, "this CPU's memory counters are not supported: kbench knows those of Intel only");
+    Attempt best = failed(-1, "");
+    for (const MemoryPmu& row : memory_pmus) {
         if (!row.fits(cpu)) continue;
         Attempt attempt = open_memory_pmu(system, row);
         if (attempt.counter) return attempt;
         if (attempt.progress > best.progress) best = std::move(attempt);
     }
     return best;
-}
-
-Attempt open_intel(PerfSystem& system) { return first_of(system, intel_pmus); }
-Attempt open_amd(PerfSystem& system) { return first_of(system, amd_pmus); }
-
-/// Memory Bandwidth Monitoring: bytes that a group of tasks moved between an L3 and memory, by L3.
-class ResctrlTraffic final : public TrafficCounter {
-  public:
-    ResctrlTraffic(PerfSystem& system, std::vector<fs::path> files, std::string group)
-        : system_(&system), files_(std::move(files)), group_(std::move(group)) {}
-
-    std::string source() const override {
-        return fmt::format("resctrl mbm_total_bytes: reads and writes together, of the tasks in {}", group_);
-    }
-    void start() override { before_ = values(); }
-    Traffic stop() override {
-        const Quantity unknown = Quantity::unavailable("resctrl counts reads and writes together");
-        return {unknown, unknown, bytes()};
-    }
-
-    /// Empty when all files can be read; else which cannot, and what it says instead ("Unavailable", "Unassigned").
-    std::string trouble() {
-        for (const fs::path& file : files_) {
-            const auto text = system_->text(file);
-            if (!text) return file.string() + " cannot be read";
-            if (!parse_integer(*text)) return fmt::format("{} says \"{}\"", file.string(), *text);
-        }
-        return {};
-    }
-
-  private:
-    std::vector<std::uint64_t> values() {
-        std::vector<std::uint64_t> values;
-        for (const fs::path& file : files_)
-            if (const auto value = parse_integer(system_->text(file).value_or(""))) values.push_back(*value);
-        return values;
-    }
-
-    Quantity bytes() {
-        const std::vector<std::uint64_t> now = values();
-        if (before_.empty()) return Quantity::unavailable("resctrl: no value at start()");
-        if (now.size() != files_.size()) return Quantity::unavailable("resctrl: " + trouble());
-        if (before_.size() != files_.size()) return Quantity::unavailable("resctrl: a value was missing at start()");
-        double sum = 0;
-        for (std::size_t i = 0; i < now.size(); ++i) {
-            const auto rise = difference(before_[i], now[i]);
-            if (!rise) return Quantity::unavailable("resctrl: " + files_[i].string() + " went back");
-            sum += *rise;
-        }
-        // The counters move in steps of some KiB: no step within the interval is not the same as no traffic.
-        if (sum == 0) return Quantity::unavailable("resctrl: the interval is too short for its counters to move");
-        return Quantity::measured(sum);
-    }
-
-    PerfSystem* system_;
-    std::vector<fs::path> files_;
-    std::string group_;
-    std::vector<std::uint64_t> before_;
-};
-
-/// The directory of this process's monitoring group: its tasks are counted there and nowhere else but in the group
-/// above. /proc/self/cpu_resctrl_groups has a line "res:" with the one and a line "mon:" with the other.
-fs::path resctrl_group(PerfSystem& system) {
-    fs::path group = "/sys/fs/resctrl";
-    const std::string text = system.text("/proc/self/cpu_resctrl_groups").value_or("");
-    for (const std::string_view line : split(text, '\n')) {
-        const std::string_view name = trim(line.substr(std::min<std::size_t>(4, line.size())));
-        if (name.empty() || name == "/") continue;
-        if (line.starts_with("res:")) group /= name.starts_with('/') ? name.substr(1) : name;
-        if (line.starts_with("mon:")) group = group / "mon_groups" / name;
-    }
-    return group;
-}
-
-Attempt open_resctrl(PerfSystem& system) {
-    if (!system.exists("/sys/fs/resctrl")) return failed(0, "this CPU or kernel has none");
-    if (system.entries("/sys/fs/resctrl").empty())
-        return failed(0, "not mounted; fix: mount -t resctrl resctrl /sys/fs/resctrl");
-    const fs::path group = resctrl_group(system), data = group / "mon_data";
-    std::vector<fs::path> files;
-    for (const std::string& domain : system.entries(data))
-        if (const fs::path file = data / domain / "mbm_total_bytes";
-            domain.starts_with("mon_L3_") && system.exists(file))
-            files.push_back(file);
-    if (files.empty())
-        return failed(0, "no mbm_total_bytes in " + data.string() + ": this CPU does not monitor bandwidth");
-    auto traffic = std::make_unique<ResctrlTraffic>(system, std::move(files), group.string());
-    if (std::string trouble = traffic->trouble(); !trouble.empty()) return failed(0, std::move(trouble));
-    return {std::move(traffic), 0, {}};
 }
 
 /// Lines that this process's cores fetched past the last-level cache.
@@ -346,23 +224,25 @@ class MissTraffic final : public TrafficCounter {
             bytes.origin = Origin::estimated;
             bytes.reason = "last-level-cache misses times 64 B: a lower bound, without prefetches" + scaled;
         }
-        return {bytes, unknown, unknown};
+        return {bytes, unknown};
     }
 };
 
 /// Generic "cache misses" are the last level's on Intel only (Intel SDM volume 3B, Architectural Performance
-/// Monitoring, event 2EH/41H): AMD's count L2, Arm's L1.
+/// Monitoring, event 2EH/41H): AMD's count L2, Arm's L1. What the kernel calls last level is L2 on AMD's CPUs before
+/// Zen, and nothing since (arch/x86/events/amd/core.c in the Linux source).
 std::vector<PerfEventSpec> miss_events(const Cpu& cpu) {
     std::vector<PerfEventSpec> events;
     if (cpu.vendor == "GenuineIntel") events.push_back({PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES});
-    events.push_back({PERF_TYPE_HW_CACHE, PERF_COUNT_HW_CACHE_LL | (PERF_COUNT_HW_CACHE_OP_READ << 8) |
-                                              (PERF_COUNT_HW_CACHE_RESULT_MISS << 16)});
+    if (cpu.vendor != "AuthenticAMD")
+        events.push_back({PERF_TYPE_HW_CACHE, PERF_COUNT_HW_CACHE_LL | (PERF_COUNT_HW_CACHE_OP_READ << 8) |
+                                                  (PERF_COUNT_HW_CACHE_RESULT_MISS << 16)});
     return events;
 }
 
 Attempt open_misses(PerfSystem& system) {
     if (hybrid(system)) return failed(0, std::string(is_hybrid));
-    int error = 0;
+    int error = ENOENT;
     for (const PerfEventSpec& event : miss_events(read_cpu(system))) {
         auto traffic = std::make_unique<MissTraffic>();
         error = open_threads(system, event, cache_line_bytes, traffic->read);
@@ -375,10 +255,7 @@ struct Rung {
     std::string_view name;
     Attempt (*open)(PerfSystem&);
 };
-constexpr Rung ladder[] = {{"uncore_imc", open_intel},
-                           {"amd_umc, amd_df", open_amd},
-                           {"resctrl", open_resctrl},
-                           {"last-level-cache misses", open_misses}};
+constexpr Rung ladder[] = {{"memory controllers", open_controllers}, {"last-level-cache misses", open_misses}};
 
 }  // namespace
 

@@ -13,7 +13,7 @@ namespace kbench {
 
 /// Between the last-level cache and DRAM, in bytes.
 struct Traffic {
-    Quantity read, write, both;
+    Quantity read, write;
 };
 
 class TrafficCounter {
@@ -32,6 +32,6 @@ std::unique_ptr<TrafficCounter> open_traffic(PerfSystem& system, std::vector<std
 
 /// Why traffic is unavailable where none opens.
 inline constexpr std::string_view no_traffic =
-    "no counter of memory traffic here: neither a memory controller's, nor resctrl, nor last-level-cache misses";
+    "no counter of memory traffic here: neither a memory controller's nor last-level-cache misses";
 
 }  // namespace kbench

@@ -1,4 +1,4 @@
-// CUPTI's own word on the metric files: that every counter they name exists, and how many passes each set takes.
+// CUPTI's own word on the metric file: that every counter it names exists, and how many passes each set takes.
 // CUPTI answers for any chip without a GPU, so this runs wherever the CUDA side is built.
 #include "bench/profile/cuda/cupti_host.h"
 
@@ -23,7 +23,7 @@ class EveryChip : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Cupti, EveryChip, testing::ValuesIn(metric_chips()),
                          [](const auto& chip) { return chip.param; });
 
-TEST_P(EveryChip, HasEveryCounterThatItsFileNames) {
+TEST_P(EveryChip, HasEveryCounterThatTheFileNames) {
     const cuda::CuptiHost host(GetParam());
     for (const std::string& counter : counters_of(metric_sets(GetParam()).metrics()))
         EXPECT_TRUE(host.has(counter)) << counter;
@@ -74,9 +74,9 @@ TEST(CuptiHost, DoesNotHaveWhatOtherChipsHave) {
     EXPECT_FALSE(hopper.has(""));
 }
 
-/// A `-` in a file must be true: where a chip lacks a metric, none of the counters that the other chips read it from
+/// A `-` in the file must be true: where a chip lacks a metric, none of the counters that the other chips read it from
 /// may exist.
-TEST(CuptiHost, LacksWhatTheFilesSayItLacks) {
+TEST(CuptiHost, LacksWhatTheFileSaysItLacks) {
     std::map<std::string, std::set<std::string>> counters;  // by metric, of all chips
     for (const std::string& chip : metric_chips())
         for (const Metric& metric : metric_sets(chip).metrics())

@@ -16,13 +16,14 @@ using testing::HasSubstr;
 using testing::Pair;
 
 const MetricSets& sets() {
-    static const MetricSets parsed = MetricSets::parse(
+    static const MetricTable parsed = MetricTable::parse(
+        "chips A\n"
         "core dram_read byte dram__bytes_read.sum # read\n"
         "core newer op - a newer chip's # none here\n"
         "tensor flow inst a__x.sum + b__y.sum # two\n"
         "tensor dram_read byte dram__bytes_read.sum # read\n",
         "test");
-    return parsed;
+    return parsed.of("A");
 }
 
 std::vector<std::string> names(const CounterRequest& request) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "kbench/error.h"
+#include "tests/bench/profile/fake_perf_system.h"
 
 namespace kbench {
 namespace {
@@ -76,6 +77,19 @@ TEST(CpuCounters, WithoutHardwareTrafficIsTheLeastAndSaysSo) {
     EXPECT_THAT(find(counters, "dram_read_bytes").reason, HasSubstr("no hardware counter of memory traffic"));
     EXPECT_EQ(find(counters, "cycles").origin, Origin::unavailable);
     EXPECT_FALSE(find(counters, "cycles").reason.empty());
+}
+
+TEST(CpuCounters, OnACpuWhoseMemoryCountersAreNotSupportedTrafficIsEstimated) {
+    FakeSystem amd;
+    amd.make_amd();
+    const RangeCounters counters = count_on_cpu(amd, two_ranges());
+    for (const char* name : {"dram_read_bytes", "dram_write_bytes"}) {
+        EXPECT_EQ(find(counters, name).origin, Origin::estimated);
+        EXPECT_THAT(find(counters, name).source, HasSubstr("cost model"));
+        EXPECT_THAT(find(counters, name).reason, HasSubstr("this CPU's memory counters are not supported"));
+    }
+    EXPECT_EQ(counters.by_range[0].at("dram_read_bytes"), 1064);
+    EXPECT_EQ(counters.by_range[0].at("dram_write_bytes"), 64);
 }
 
 TEST(CpuCounters, CoreCountersAreMeasured) {

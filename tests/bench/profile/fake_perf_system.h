@@ -21,7 +21,8 @@ namespace kbench {
 inline constexpr std::uint64_t ms = 1'000'000;  // in ns
 inline const std::string pmus = "/sys/bus/event_source/devices/";
 
-/// A machine that is made of files and of a rule for each perf_event_open.
+/// A machine that is made of files and of a rule for each perf_event_open. An Intel CPU without memory controllers at
+/// first.
 class FakeSystem final : public PerfSystem {
   public:
     struct Event {
@@ -37,6 +38,8 @@ class FakeSystem final : public PerfSystem {
     std::function<int(int)> refuse_thread = [](int) { return 0; };
     std::vector<int> thread_ids{100, 101};
     std::vector<Event> events;
+
+    FakeSystem() { set_cpu("GenuineIntel", 6, 106); }
 
     int open(const PerfEventSpec& spec, int pid, int cpu) override {
         if (const int error = refuse(spec)) return -error;
@@ -93,22 +96,12 @@ class FakeSystem final : public PerfSystem {
                                  "\ncpu family\t: " + std::to_string(family) + "\nmodel\t\t: " + std::to_string(model) +
                                  "\nmodel name\t: Some CPU\n\nprocessor\t: 1";
     }
-    void add_umc() {
+    /// An AMD CPU with counters of memory that kbench does not read.
+    void make_amd() {
+        set_cpu("AuthenticAMD", 25, 1);
         add_pmu("amd_umc_0", 30, "0");
-        files.erase(pmus + "amd_umc_0/format/umask");
-        files[pmus + "amd_umc_0/format/rdwrmask"] = "config:8-9";
-    }
-    void add_df(int family, const std::string& event_bits, const std::string& umask_bits, const std::string& cpumask) {
-        set_cpu("AuthenticAMD", family, 1);
-        add_pmu("amd_df", 31, cpumask);
-        files[pmus + "amd_df/format/event"] = event_bits;
-        files[pmus + "amd_df/format/umask"] = umask_bits;
-    }
-    void add_resctrl(const std::string& group = "/sys/fs/resctrl") {
-        files["/sys/fs/resctrl/tasks"] = "";
-        files[group + "/mon_data/mon_L3_00/mbm_total_bytes"] = "1000";
-        files[group + "/mon_data/mon_L3_01/mbm_total_bytes"] = "5000";
-        files[group + "/mon_data/mon_L3_01/llc_occupancy"] = "7";
+        add_pmu("amd_df", 31, "0");
+        files["/sys/fs/resctrl/mon_data/mon_L3_00/mbm_total_bytes"] = "1000";
     }
 
     /// Lets the events of this config count on; every other event of the same scope sees only time pass.

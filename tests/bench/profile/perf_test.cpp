@@ -49,10 +49,9 @@ TEST(HostCountersLadder, AVirtualMachineWithNothingSaysSoOnEveryRung) {
     system.refuse = [](const PerfEventSpec&) { return ENOENT; };
     HostCounters counters = HostCounters::open(system);
     EXPECT_EQ(counters.traffic_source(), "");
-    EXPECT_THAT(counters.why_not(),
-                ElementsAre(HasSubstr("uncore_imc: no uncore_imc in"), HasSubstr("amd_umc, amd_df: no amd_umc in"),
-                            "resctrl: this CPU or kernel has none", HasSubstr("last-level-cache misses: no event"),
-                            "core counters: this machine exposes no core PMU (virtual machine?)"));
+    EXPECT_THAT(counters.why_not(), ElementsAre(HasSubstr("memory controllers: no uncore_imc in"),
+                                                HasSubstr("last-level-cache misses: no event"),
+                                                "core counters: this machine exposes no core PMU (virtual machine?)"));
     for (const std::string& line : counters.why_not()) EXPECT_THAT(line, Not(HasSubstr("\n")));
     counters.start();
     const HostCounts counts = counters.stop();
@@ -118,7 +117,7 @@ TEST(LinuxPerfSystemEvents, ThatCannotBeGiveAnErrno) {
 TEST(HostCountersHere, CountOrSayWhyNot) {
     LinuxPerfSystem system;
     HostCounters counters = HostCounters::open(system);
-    EXPECT_EQ(counters.traffic_source().empty(), counters.why_not().size() >= 4);
+    EXPECT_TRUE(!counters.traffic_source().empty() || counters.why_not().size() >= 2);
     counters.start();
     spin();
     const HostCounts counts = counters.stop();
