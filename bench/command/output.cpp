@@ -38,9 +38,10 @@ std::filesystem::path prepare_directory(const std::filesystem::path& asked, cons
     if (access(path.c_str(), W_OK) != 0)
         throw UsageError(fmt::format("--out {}: the directory cannot be written", path.string()));
     const bool has_points = holds_points(path);
-    if (!result_file_in(path).empty() && !(resume && has_points))
-        throw UsageError(fmt::format("--out {}: holds a result already{}; choose another directory or move it away",
-                                     path.string(), resume ? " and no points to go on from" : ""));
+    if (const std::filesystem::path file = result_file_in(path); !file.empty() && !(resume && has_points))
+        throw UsageError(fmt::format("--out {}: holds a {} already{}; choose another directory or move it away",
+                                     path.string(), file.filename().string(),
+                                     resume ? " and no points to go on from" : ""));
     if (has_points && !resume)
         throw UsageError(
             fmt::format("--out {}: holds finished points of a sweep already; --resume goes on with it, or "

@@ -68,7 +68,7 @@ TEST_F(Cli, RunsASweepAndWritesFilesThatKeepTheSchema) {
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr("throughput"));
     EXPECT_THAT(outcome.out, HasSubstr("tf32 is a GPU tensor-core format")) << "skips are shown";
-    EXPECT_THAT(kbench("table " + run + " --by step --format csv").out, HasSubstr("h.1.attn.c_attn"));
+    EXPECT_THAT(kbench("table " + run + " --by step -c layer --format csv").out, HasSubstr("h.1.attn.c_attn"));
     EXPECT_TRUE(std::filesystem::exists(run + "/report.html"));
     if (shell("python3 -c 'import jsonschema'").exit_code != 0) GTEST_SKIP() << "python3 has no jsonschema";
     const Outcome check = shell(std::string(KBENCH_SOURCE_DIR) + "/scripts/validate-result " + run + "/result.json");
@@ -123,7 +123,7 @@ TEST_F(Cli, ACompressedResultIsTheSameToEveryCommand) {
     const std::string bytes = read(small + "/result.json.gz");
     expect_refusal("table " + directory_.write("cut.json.gz", bytes.substr(0, bytes.size() / 2)).string(),
                    "cut.json.gz: its gzip data are cut off");
-    expect_refusal("--config " + tiny() + " --backend cpu --quick --out " + small, "holds a result already");
+    expect_refusal("--config " + tiny() + " --backend cpu --quick --out " + small, "holds a result.json.gz already");
 }
 
 TEST_F(Cli, MistakesGetOneLineAndExitTwo) {
