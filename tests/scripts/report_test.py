@@ -365,7 +365,7 @@ class Report(unittest.TestCase):
         choose = lambda i: Select(b.find_element(By.CSS_SELECTOR, "#answer select")).select_by_index(i)  # noqa: E731
         cpu = next(i for i, point in enumerate(points) if point["backend"] == "cpu" and point["status"] == "done")
         choose(cpu)
-        self.assertIn(NO_COUNTERS, b.find_element(By.ID, "figures").text)
+        self.assertIn(NO_COUNTERS, b.find_element(By.ID, "environment").text)
         for section in ("marginal", "heat", "timeline", "table"):
             self.assertIn("unavailable", b.find_element(By.ID, section).text, section)
         skipped = next(i for i, point in enumerate(points) if point["status"] == "skipped")

@@ -68,8 +68,11 @@ function originParts(text) {
 const blocks = {
   paragraph: (block) => (block.tone === 'missing' ? missing(block.text.replace(/^Unavailable: /, '')) : h('p', { class: block.tone === 'warning' ? 'warning' : null }, block.text)),
   bullets: (block) => h('ul', {}, block.items.map((item) => h('li', {}, item))),
-  facts: (block) => h('dl', { class: 'facts' }, block.facts.map((fact) => h('div', {}, h('dt', {}, fact.label),
-    h('dd', {}, h('strong', {}, fact.value || '–'), fact.origin ? originParts(fact.origin) : null)))),
+  // Figures are cards, each with its origin; properties are rows.
+  facts: (block, title) => (block.facts.some((fact) => fact.origin)
+    ? h('dl', { class: 'facts' }, block.facts.map((fact) => h('div', {}, h('dt', {}, fact.label),
+      h('dd', {}, h('strong', {}, fact.value || '–'), fact.origin ? originParts(fact.origin) : null))))
+    : smallTable(title, [['what'], ['value', 'wide']], block.facts.map((fact) => [fact.label, fact.value]))),
   table: (block, title) => smallTable(block.caption || title, block.columns.map((column) => [column.header, column.style]), block.rows),
 };
 

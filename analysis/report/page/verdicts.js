@@ -2,6 +2,13 @@
 
 const boundText = (verdict) => verdict.bound + (verdict.level ? ` (${verdict.level})` : '');
 
+function verdictText(verdict) {
+  return h('div', { class: 'verdict' }, h('p', {}, h('strong', {}, verdict.subject + ': ' + boundText(verdict))),
+    verdict.evidence.length ? h('ul', {}, verdict.evidence.map((line) => h('li', {}, line))) : null,
+    h('p', { class: 'note' }, [verdict.rule && `Rule ${verdict.rule}, ${percent(verdict.margin)} beyond its threshold.`,
+      verdict.overturned_by && `Overturned by: ${verdict.overturned_by}`].filter(Boolean).join(' ')));
+}
+
 function verdictRows(verdicts) {
   return verdicts.map((verdict) => [verdict.subject, boundText(verdict), verdict.rule, percent(verdict.margin), verdict.evidence.join('; '), verdict.overturned_by]);
 }
