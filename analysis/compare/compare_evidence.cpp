@@ -15,9 +15,7 @@ constexpr double majority = 0.5;
 /// Smaller shares of time are not worth a word.
 constexpr double least_share = 0.01;
 
-std::string percent(double share) {
-    return share > 0 && share < 0.005 ? "under 1 %" : fmt::format("{:.0f} %", 100 * share);
-}
+std::string small_percent(double share) { return share > 0 && share < 0.005 ? "under 1 %" : percent(share); }
 
 std::string times_text(const Interval& ratio) {
     return fmt::format("{} times as long [{}, {}]", significant(ratio.value), significant(ratio.low),
@@ -102,7 +100,8 @@ std::string step_text(const PointComparison& point, const std::string& b) {
     for (const FitWords& row : fit_words) {
         const auto i = static_cast<std::size_t>(row.fit);
         if (std::max(point.a_fit[i], point.b_fit[i]) >= least_share)
-            parts.push_back(fmt::format("{} and {} {}", percent(point.a_fit[i]), percent(point.b_fit[i]), row.words));
+            parts.push_back(
+                fmt::format("{} and {} {}", small_percent(point.a_fit[i]), small_percent(point.b_fit[i]), row.words));
     }
     return fmt::format("Of the steps' time on A and on {}, {}.", b, fmt::join(parts, "; "));
 }
@@ -115,7 +114,7 @@ std::string bounds_text(const GroupSide& side) {
             shares.emplace_back(side.bound_share(bound), bound);
     std::ranges::sort(shares, std::greater{});
     std::vector<std::string> parts;
-    for (const auto& [share, bound] : shares) parts.push_back(fmt::format("{} {}", percent(share), name(bound)));
+    for (const auto& [share, bound] : shares) parts.push_back(fmt::format("{} {}", small_percent(share), name(bound)));
     return fmt::format("{}", fmt::join(parts, ", "));
 }
 
@@ -131,9 +130,9 @@ std::string bandwidth_bound_rows(const PointComparison& point, const std::string
     for (const GroupComparison& group : point.groups) {
         std::vector<std::string> where;
         if (group.a.bound() == Bound::bandwidth)
-            where.push_back(fmt::format("A {}", percent(group.a.time_us.value / point.a_all.time_us.value)));
+            where.push_back(fmt::format("A {}", small_percent(group.a.time_us.value / point.a_all.time_us.value)));
         if (group.b.bound() == Bound::bandwidth)
-            where.push_back(fmt::format("{} {}", b, percent(group.b.time_us.value / point.b_all.time_us.value)));
+            where.push_back(fmt::format("{} {}", b, small_percent(group.b.time_us.value / point.b_all.time_us.value)));
         if (!where.empty()) names.push_back(fmt::format("{} ({})", group.name, fmt::join(where, ", ")));
     }
     if (names.empty())

@@ -13,8 +13,6 @@
 namespace kbench {
 namespace {
 
-std::string percent(double share) { return fmt::format("{:.0f} %", share * 100); }
-
 /// How long it takes, and whether the account of it closes.
 std::string first_sentence(const Point& point, const Ledger& ledger) {
     const TimeUnit unit = time_unit(ledger.end_to_end_us * 1e-3);

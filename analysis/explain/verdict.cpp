@@ -14,8 +14,6 @@
 namespace kbench {
 namespace {
 
-std::string percent(double share) { return fmt::format("{:.0f} %", share * 100); }
-
 std::string level_of(const StepLedger& entry, const Rule& rule) {
     if (rule.shown.id == "issue-slots") return std::string(issue_slots);
     for (const Demand& demand : entry.demands) {

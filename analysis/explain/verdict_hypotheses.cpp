@@ -4,11 +4,10 @@
 #include <limits>
 
 #include "analysis/explain/verdict_rules.h"
+#include "models/base/format.h"
 
 namespace kbench {
 namespace {
-
-std::string percent(double share) { return fmt::format("{:.0f} %", share * 100); }
 
 /// By how much a figure falls short may be unknown: the word that says so, and the most that it can be.
 struct Reach {

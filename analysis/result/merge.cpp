@@ -65,11 +65,6 @@ auto key_of(const Point& p) {
     return std::tuple(std::move(place), p.seed, p.weights);
 }
 
-void add_once(std::vector<std::string>& list, const std::vector<std::string>& more) {
-    for (const std::string& text : more)
-        if (std::ranges::find(list, text) == list.end()) list.push_back(text);
-}
-
 /// The point's data as they are written, for comparison.
 nlohmann::json data_of(const Point& point) {
     Result one;
@@ -78,6 +73,11 @@ nlohmann::json data_of(const Point& point) {
 }
 
 }  // namespace
+
+void add_once(std::vector<std::string>& list, std::span<const std::string> more) {
+    for (const std::string& text : more)
+        if (std::ranges::find(list, text) == list.end()) list.push_back(text);
+}
 
 std::string difference(const Result& a, const Result& b, SameDevice device, const std::string& here,
                        const std::string& there) {

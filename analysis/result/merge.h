@@ -1,6 +1,7 @@
 // Results joined into one: which may be, and what keeps them apart.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ enum class SameDevice { kind, card };
 /// `there` name the results.
 std::string difference(const Result& a, const Result& b, SameDevice device, const std::string& here,
                        const std::string& there);
+
+/// Appends those of `more` that `list` does not hold: of warnings each is there once.
+void add_once(std::vector<std::string>& list, std::span<const std::string> more);
 
 /// One result of all points, by repeat, sequence length, batch and precision. A point that occurs several times with
 /// the same data is there once; warnings are kept, each once; environment and ceilings are those of the first. Throws

@@ -1,7 +1,6 @@
 // kbench merge: results of points that were run apart become one.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
@@ -23,8 +22,7 @@ int merge_command(const std::vector<std::string>& arguments, const std::string&)
     for (const std::string& name : parsed.request.files)
         for (ResultFile& file : read_results(name)) files.push_back(std::move(file));
     Result merged = merge_results(files);
-    for (const std::string& finding : sweep_findings(merged.points))
-        if (std::ranges::find(merged.warnings, finding) == merged.warnings.end()) merged.warnings.push_back(finding);
+    add_once(merged.warnings, sweep_findings(merged.points));
     const std::filesystem::path out = prepare_directory(parsed.request.out, "merge");
     write_result(out, merged, parsed.request.compress);
     write_reports(out, merged);

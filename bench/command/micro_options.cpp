@@ -107,7 +107,7 @@ std::string read_file(const std::string& path) {
 }
 
 AskedProblem problem_of(const std::string& op, const std::string& shape) {
-    return {op, shape, parse_problem(op, shape), {}};
+    return {op, shape, parse_problem(op, shape)};
 }
 
 std::vector<AskedProblem> attention_problems(const Request& request) {

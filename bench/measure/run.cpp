@@ -9,6 +9,7 @@
 #include <new>
 
 #include "analysis/compare/sweep_findings.h"
+#include "analysis/result/merge.h"
 #include "analysis/result/point_name.h"
 #include "bench/measure/measure.h"
 #include "bench/measure/planning.h"
@@ -28,10 +29,6 @@ constexpr double max_batch_step = 0.95;
 
 /// A signal asked for an end: the point under way is dropped.
 struct Stopped {};
-
-void add_once(std::vector<std::string>& warnings, const std::string& text) {
-    if (std::ranges::find(warnings, text) == warnings.end()) warnings.push_back(text);
-}
 
 /// Whether the device still does the least that can be asked. After some errors a CUDA context does nothing any more.
 bool answers(Device& device) {
@@ -96,7 +93,7 @@ class Sweep {
         }
         for (const auto& provider : providers_)
             for (const std::string& warning : (provider->warnings ? provider->warnings() : std::vector<std::string>()))
-                add_once(warnings, warning);
+                add_once(warnings, {&warning, 1});
         return lost;
     }
 
@@ -269,7 +266,7 @@ SweepEnd run_points(const RunOptions& options, Device& device, Profiler& profile
     SweepEnd end;
     for (std::size_t i = 0; i < specs.size() && !end.early(); ++i) {
         if (const auto done = finished.find(specs[i].name()); done != finished.end()) {
-            for (const std::string& warning : done->second.warnings) add_once(result.warnings, warning);
+            add_once(result.warnings, done->second.warnings);
             result.points.push_back(std::move(done->second.points.front()));
             continue;
         }
@@ -286,12 +283,12 @@ SweepEnd run_points(const RunOptions& options, Device& device, Profiler& profile
             throw;
         }
         store.save(specs[i], one);
-        for (const std::string& warning : one.warnings) add_once(result.warnings, warning);
+        add_once(result.warnings, one.warnings);
         result.points.push_back(std::move(one.points.front()));
         if (StopSignals::asked() != 0 && i + 1 < specs.size()) end.signal = StopSignals::asked();
     }
     progress.clear();
-    for (const std::string& finding : sweep_findings(result.points)) add_once(result.warnings, finding);
+    add_once(result.warnings, sweep_findings(result.points));
     if (end.early()) result.warnings.push_back(described(end, result.points.size(), specs.size()));
     if (!result.points.empty()) write_result(options.out, result, options.compress);
     return end;

@@ -14,7 +14,7 @@
 namespace kbench {
 namespace {
 
-AskedProblem asked(const Step& problem) { return {std::string(op_name(problem)), shape_text(problem), problem, {}}; }
+AskedProblem asked(const Step& problem) { return {std::string(op_name(problem)), shape_text(problem), problem}; }
 
 /// Whether `provider` computes the problem in some precision.
 bool computes(const Step& problem, const Provider& provider) {
@@ -53,24 +53,20 @@ std::vector<AskedProblem> parse_problems(std::string_view text, std::string_view
         ++number;
         line.resize(std::min(line.size(), line.find('#')));
         AskedProblem problem;
-        if (const std::size_t mark = line.find('!'); mark != std::string::npos) {
-            problem.reason = line.substr(std::min(line.size(), line.find_first_not_of(" \t", mark + 1)));
-            line.resize(mark);
-        }
         std::istringstream words(line);
         std::string more;
         words >> problem.op >> problem.shape >> more;
-        if (problem.op.empty() && problem.reason.empty()) continue;
+        if (problem.op.empty()) continue;
         const auto refuse = [&](const std::string& why) {
             throw UsageError(fmt::format("{} line {}: {}", source, number, why));
         };
         if (problem.shape.empty() || !more.empty())
             refuse(fmt::format("'{}': must be an op and a shape, such as gemm m1024n3840k1280", line));
-        if (problem.reason.empty() || find_op_kind(problem.op) != nullptr) try {
-                problem.problem = parse_problem(problem.op, problem.shape);
-            } catch (const UsageError& error) {
-                refuse(error.what());
-            }
+        try {
+            problem.problem = parse_problem(problem.op, problem.shape);
+        } catch (const UsageError& error) {
+            refuse(error.what());
+        }
         problems.push_back(std::move(problem));
     }
     if (problems.empty()) throw UsageError(fmt::format("{}: holds no problem", source));

@@ -23,8 +23,7 @@ constexpr std::string_view name(CacheState state) { return cache_state_names[sta
 /// A problem as it was asked for: by a shape, a file, a model or a suite.
 struct AskedProblem {
     std::string op, shape;
-    std::optional<Step> problem;  ///< nothing where kbench has no such op
-    std::string reason;           ///< why it cannot be run whoever computes it; empty when it can
+    std::optional<Step> problem;  ///< always there once it was read
 };
 
 struct MicroCase {
@@ -37,7 +36,7 @@ struct MicroCase {
     std::string name() const;
 };
 
-/// Problems of text, one a line: op, shape, behind "!" why it cannot be run; "#" begins a comment. `source` names the
+/// Problems of text, one a line: op, shape; "#" begins a comment. `source` names the
 /// text in errors. Throws UsageError with the line's number.
 std::vector<AskedProblem> parse_problems(std::string_view text, std::string_view source);
 

@@ -220,7 +220,6 @@ void MicroSession::begin_point(const MicroCase& micro) {
 }
 
 RunShape MicroSession::plan(const MicroCase& micro) {
-    if (!micro.asked.reason.empty()) throw Unsupported(micro.asked.reason);
     if (const std::string why = unsupported(device_, micro.precision); !why.empty()) throw Unsupported(why);
     const Step& problem = *micro.asked.problem;
     const auto assign = [&](const Model& model) {

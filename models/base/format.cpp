@@ -70,4 +70,6 @@ std::string one_line(std::string_view text) {
     return line;
 }
 
+std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
+
 }  // namespace kbench

@@ -23,6 +23,9 @@ std::string format_bytes_per_s(double bytes_per_s);
 std::string format_joules(double joules);
 std::string format_seconds(double seconds);
 
+/// A share without decimals: percent(0.374) is "37 %".
+std::string percent(double share);
+
 /// A unit of time and how many of it a millisecond has.
 struct TimeUnit {
     std::string_view name;

@@ -51,7 +51,7 @@ class GpuMicro : public testing::Test {
     Measured measure(const std::string& op, const std::string& shape, const std::string& provider, CacheState cache) {
         double seconds = 0;
         const MicroFigures figures =
-            session_->measure({{op, shape, parse_problem(op, shape), {}}, provider, Precision::fp16, cache},
+            session_->measure({{op, shape, parse_problem(op, shape)}, provider, Precision::fp16, cache},
                               [&] { seconds = session_->sample(session_->planned_samples(1)); });
         return {seconds * 1e6, figures};
     }
@@ -158,7 +158,7 @@ TEST_F(GpuMicro, EveryOpOfAModelRunsOnEveryProviderThatTakesIt) {
     std::vector<AskedProblem> problems;
     std::set<std::string> ops;
     for (const auto& [op, shape] : shapes) {
-        problems.push_back({op, shape, parse_problem(op, shape), {}});
+        problems.push_back({op, shape, parse_problem(op, shape)});
         ops.insert(op);
     }
     const std::int64_t batches[] = {1}, seqs[] = {128};
@@ -204,9 +204,9 @@ TEST_F(GpuMicro, CudnnComputesShapesThatNoModelHas) {
     for (const auto& [op, shape] : problems)
         for (const Precision precision : all_precisions) {
             try {
-                session_->measure(
-                    {{op, shape, parse_problem(op, shape), {}}, "cudnn", precision, CacheState::hot},
-                    [&] { EXPECT_GT(session_->sample(session_->planned_samples(1)), 0) << op << " " << shape; });
+                session_->measure({{op, shape, parse_problem(op, shape)}, "cudnn", precision, CacheState::hot}, [&] {
+                    EXPECT_GT(session_->sample(session_->planned_samples(1)), 0) << op << " " << shape;
+                });
                 ++done;
             } catch (const Unsupported& reason) {
                 EXPECT_THAT(reason.what(), testing::StartsWith("its ")) << "refused by cuDNN, not by the provider";

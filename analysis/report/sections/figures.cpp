@@ -39,10 +39,11 @@ class Shown {
 Fact fact_of(std::string_view name, const Timing& timing) {
     const Summary& ms = timing.summary_ms;
     const Shown show(ms);
-    const std::string interval =
-        ms.has_interval() ? fmt::format(", 95 % interval {} to {}", show(ms.ci_low), show(ms.ci_high)) : "";
-    return {std::string(name), fmt::format("{} {}{}", show(ms.median), show.unit(), interval),
-            fmt::format("measured, median of {}{}", ms.n, ms.has_interval() ? "" : ", too few for an interval")};
+    const std::string interval = ms.has_interval()
+                                     ? fmt::format("95 % interval {} to {}", show(ms.ci_low), show(ms.ci_high))
+                                     : std::string("too few for an interval");
+    return {std::string(name), fmt::format("{} {}", show(ms.median), show.unit()),
+            fmt::format("measured, median of {}, {}", ms.n, interval)};
 }
 
 Rows latency_rows(const Point& point) {

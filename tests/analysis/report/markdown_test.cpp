@@ -62,7 +62,8 @@ TEST(Markdown, ShowsNoIntervalOfTooFewSamples) {
         sweep.points.push_back(sweep.points[0]);
         return write_markdown(sweep);
     };
-    constexpr std::string_view figure = " ms, 95 % interval ", column = "| median ms | 95 % interval |";
+    constexpr std::string_view figure = "measured, median of 6, 95 % interval ",
+                               column = "| median ms | 95 % interval |";
     EXPECT_THAT(with_samples(6), AllOf(HasSubstr(figure), HasSubstr(column)));
     EXPECT_THAT(with_samples(5), AllOf(Not(HasSubstr(figure)), Not(HasSubstr(column)), HasSubstr("median of 5")));
 }

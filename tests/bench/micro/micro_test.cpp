@@ -29,9 +29,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-AskedProblem problem(const std::string& op, const std::string& shape) {
-    return {op, shape, parse_problem(op, shape), {}};
-}
+AskedProblem problem(const std::string& op, const std::string& shape) { return {op, shape, parse_problem(op, shape)}; }
 
 std::vector<std::string> names_of(std::span<const MicroCase> cases) {
     std::vector<std::string> names;
@@ -107,16 +105,12 @@ TEST(MicroCases, AreFilteredByTheNamesThatAreShown) {
     EXPECT_THAT(refusal_of([&] { filtered("("); }), HasSubstr("no regular expression"));
 }
 
-TEST(MicroProblems, ComeFromAFileWithReasonsAndComments) {
-    const auto problems =
-        parse_problems("# shapes\n\ngemm m1n2k3  # small\nlayernorm r4w5 ! too small\nlstm h1b2 ! none yet\n", "file");
-    ASSERT_EQ(problems.size(), 3u);
+TEST(MicroProblems, ComeFromAFileWithComments) {
+    const auto problems = parse_problems("# shapes\n\ngemm m1n2k3  # small\nlayernorm r4w5\n", "file");
+    ASSERT_EQ(problems.size(), 2u);
     EXPECT_EQ(problems[0].op, "gemm");
-    EXPECT_EQ(problems[0].reason, "");
+    EXPECT_EQ(problems[1].shape, "r4w5");
     EXPECT_TRUE(problems[1].problem);
-    EXPECT_EQ(problems[1].reason, "too small");
-    EXPECT_FALSE(problems[2].problem);
-    EXPECT_EQ(problems[2].reason, "none yet");
     EXPECT_THAT(refusal_of([] { parse_problems("gemm m1n2k3\ngemm m1n2\n", "file"); }),
                 HasSubstr("file line 2: shape 'm1n2'"));
     EXPECT_THAT(refusal_of([] { parse_problems("gemm\n", "file"); }), HasSubstr("file line 1"));
@@ -124,21 +118,10 @@ TEST(MicroProblems, ComeFromAFileWithReasonsAndComments) {
     EXPECT_THAT(refusal_of([] { parse_problems("# nothing\n", "file"); }), HasSubstr("holds no problem"));
 }
 
-TEST(MicroProblems, OfDeepBenchAreAllThere) {
+TEST(MicroProblems, OfDeepBenchAreItsGemms) {
     const auto problems = suite_problems("deepbench");
-    EXPECT_EQ(problems.size(), 303u);
-    std::map<std::string, int> ops;
-    int transposed = 0, runnable = 0;
-    for (const AskedProblem& p : problems) {
-        ++ops[p.op];
-        runnable += p.reason.empty();
-        transposed += p.op == "gemm" && !p.reason.empty();
-        EXPECT_TRUE(!p.reason.empty() || p.op == "gemm") << p.op;
-    }
-    EXPECT_EQ(ops["gemm"], runnable + transposed);
-    EXPECT_EQ(transposed, 10) << "problems with B transposed";
-    EXPECT_GT(ops["conv"], 80);
-    EXPECT_EQ(ops["lstm"], 22);
+    EXPECT_EQ(problems.size(), 149u);
+    for (const AskedProblem& p : problems) EXPECT_TRUE(p.op == "gemm" && p.problem) << p.op << " " << p.shape;
     EXPECT_THAT(refusal_of([] { suite_problems("mlperf"); }), HasSubstr("must be one of deepbench"));
 }
 
@@ -426,15 +409,11 @@ TEST_F(Session, AWrongKernelIsNeverTimed) {
 TEST_F(Session, WhatAProviderCannotDoIsAPointWithItsReason) {
     EXPECT_THROW(measure(micro("gemm", "m8n8k8", "blas", Precision::bf16), 3), Unsupported);
     EXPECT_THROW(measure(micro("gemm", "m8n8k8+bias+gelu", "blas"), 3), Unsupported) << "it fuses nothing";
-    EXPECT_THROW(
-        measure({{"lstm", "h1b1t1", std::nullopt, "no kernel yet"}, "onednn", Precision::fp32, CacheState::hot}, 3),
-        Unsupported);
-    ASSERT_EQ(result_.points.size(), 3u);
+    ASSERT_EQ(result_.points.size(), 2u);
     for (const Point& point : result_.points) {
         EXPECT_EQ(point.status, PointStatus::skipped);
         EXPECT_THAT(point.reason, Not(IsEmpty()));
     }
-    EXPECT_EQ(result_.points[2].reason, "no kernel yet");
 }
 
 TEST_F(Session, AnotherRepetitionAddsToThePoint) {
