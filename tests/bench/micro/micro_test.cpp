@@ -120,7 +120,7 @@ TEST(MicroProblems, ComeFromAFileWithComments) {
 
 TEST(MicroProblems, OfDeepBenchAreItsGemms) {
     const auto problems = suite_problems("deepbench");
-    EXPECT_EQ(problems.size(), 149u);
+    EXPECT_EQ(problems.size(), 150u);
     for (const AskedProblem& p : problems) EXPECT_TRUE(p.op == "gemm" && p.problem) << p.op << " " << p.shape;
     EXPECT_THAT(refusal_of([] { suite_problems("mlperf"); }), HasSubstr("must be one of deepbench"));
 }
