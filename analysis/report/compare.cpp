@@ -1,10 +1,11 @@
-// `kbench compare` for people: text for a terminal and Markdown for documents, from the same tables.
+// `kbench compare` for people: a document for a terminal or as Markdown.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "analysis/report/render/render.h"
 #include "analysis/report/writers.h"
-#include "analysis/table/table.h"
 #include "models/base/format.h"
 
 namespace kbench {
@@ -13,32 +14,22 @@ namespace {
 constexpr double us_per_ms = 1e3;
 constexpr int time_digits = 4;
 
-/// Puts headings, tables and sentences one below the other in either format.
+/// Puts headings, tables and sentences one below the other, as sections side by side.
 class Page {
   public:
-    Page(CompareFormat format, std::size_t width) : markdown_(format == CompareFormat::markdown), width_(width) {}
-
-    void heading(int depth, const std::string& title) {
-        if (!text_.empty() && !text_.ends_with("\n\n")) text_ += '\n';
-        text_ += markdown_ ? fmt::format("{} {}\n\n", std::string(static_cast<std::size_t>(depth), '#'),
-                                         escape_markdown(title))
-                           : one_line(title) + '\n';
-    }
-    void table(const Table& table) { text_ += markdown_ ? table.markdown() + '\n' : table.text(2, width_); }
+    void heading(std::string title) { sections_.push_back({std::move(title)}); }
+    void table(Rows rows) { sections_.back().add(std::move(rows)); }
     /// A sentence under a word.
-    void item(const std::string& about, const std::string& text) {
-        text_ += markdown_ ? fmt::format("* **{}**: {}\n", escape_markdown(about), escape_markdown(text))
-                           : wrap(fmt::format("  {:<10}  ", about), one_line(text), width_);
+    void item(std::string about, std::string text) {
+        std::vector<Block>& blocks = sections_.back().blocks;
+        if (blocks.empty() || !std::holds_alternative<Facts>(blocks.back())) blocks.push_back(Facts{});
+        std::get<Facts>(blocks.back()).facts.push_back({std::move(about), std::move(text), ""});
     }
-    void note(const std::string& text) {
-        text_ += markdown_ ? fmt::format("{}\n", escape_markdown(text)) : wrap("  ", one_line(text), width_);
-    }
-    std::string text() && { return std::move(text_); }
+    void note(std::string text) { sections_.back().add(Paragraph{std::move(text)}); }
+    std::vector<Section> sections() && { return std::move(sections_); }
 
   private:
-    bool markdown_;
-    std::size_t width_;
-    std::string text_;
+    std::vector<Section> sections_;
 };
 
 /// All three with the decimals of the value.
@@ -67,18 +58,19 @@ std::string device_of(const NamedResult& run) {
 }
 
 void write_runs(Page& page, const Comparison& comparison) {
-    page.heading(1, "kbench compare: ratios are the later run's time over A's, with 95 % intervals");
-    Table table({{"", Align::left},
-                 {"name", Align::left},
-                 {"device", Align::left, 0, true},
-                 {"measured", Align::left, 1},
-                 {"file", Align::left, 0, true}});
+    page.heading("Ratios are the later run's time over A's, with 95 % intervals");
+    Rows table{{{"", Align::left},
+                {"name", Align::left},
+                {"device", Align::left, 0, true},
+                {"measured", Align::left, 1},
+                {"file", Align::left, 0, true}},
+               {}};
     for (std::size_t r = 0; r < comparison.runs.size(); ++r) {
         const NamedResult& run = *comparison.runs[r];
-        table.add_row(
+        table.rows.push_back(
             {run_letter(r), run.name, device_of(run), run.result.environment.started_at.substr(0, 10), run.path});
     }
-    page.table(table);
+    page.table(std::move(table));
 }
 
 std::string change_cell(const std::optional<Change>& change) { return change ? std::string(name(*change)) : ""; }
@@ -119,54 +111,57 @@ std::string verdict_cell(const std::optional<Verdict>& verdict) {
 void write_summary(Page& page, const PairComparison& pair, const std::string& b) {
     constexpr std::string_view naive_words[] = {"bandwidth", "FLOP/s", "no evidence: either", "neither", ""};
     const std::vector<std::string> titles = titles_of(pair);
-    Table table({{"point", Align::left, 0, true},
-                 {b + "/A"},
-                 {"DRAM A/" + b},
-                 {"FLOP/s A/" + b},
-                 {"times follow", Align::left},
-                 {"A's ledger", Align::left},
-                 {b + "'s ledger", Align::left}});
+    Rows table{{{"point", Align::left, 0, true},
+                {b + "/A"},
+                {"DRAM A/" + b},
+                {"FLOP/s A/" + b},
+                {"times follow", Align::left},
+                {"A's ledger", Align::left},
+                {b + "'s ledger", Align::left}},
+               {}};
     bool is_known = false;
     for (std::size_t p = 0; p < pair.points.size(); ++p) {
         const PointComparison& point = pair.points[p];
         is_known |= point.a_verdict || point.b_verdict;
         const auto ratio = [](std::optional<double> value) { return value ? significant(*value) : std::string(); };
-        table.add_row(
+        table.rows.push_back(
             {titles[p], ratio_cell(point.ratio), ratio(point.naive.bandwidth), ratio(point.naive.flops),
              point.same_roofs ? "the same roofs" : std::string(naive_words[static_cast<std::size_t>(point.naive.fit)]),
              verdict_cell(point.a_verdict), verdict_cell(point.b_verdict)});
     }
     if (!is_known || pair.points.size() < 2) return;
-    page.heading(2, "Is it bandwidth? Roofs, what the whole follows, and the ledgers");
-    page.table(table);
+    page.heading("Is it bandwidth? Roofs, what the whole follows, and the ledgers");
+    page.table(std::move(table));
 }
 
 void write_end_to_end(Page& page, const PairComparison& pair, const std::string& b) {
     const std::vector<std::string> titles = titles_of(pair);
-    page.heading(2, fmt::format("End to end{}", common_title(pair)));
-    Table table({{"point", Align::left, 0, true},
-                 {"A ms"},
-                 {b + " ms"},
-                 {b + "/A"},
-                 {"interval"},
-                 {"A TFLOP/s"},
-                 {b + " TFLOP/s"},
-                 {"A GB/s", Align::right, 1},
-                 {b + " GB/s", Align::right, 1},
-                 {"change", Align::left}});
+    page.heading(fmt::format("End to end{}", common_title(pair)));
+    Rows table{{{"point", Align::left, 0, true},
+                {"A ms"},
+                {b + " ms"},
+                {b + "/A"},
+                {"interval"},
+                {"A TFLOP/s"},
+                {b + " TFLOP/s"},
+                {"A GB/s", Align::right, 1},
+                {b + " GB/s", Align::right, 1},
+                {"change", Align::left}},
+               {}};
     const auto per_ms = [](double amount, const Interval& ms, double unit) {
         return amount > 0 && ms.value > 0 ? significant(amount / ms.value * unit) : std::string();
     };
     for (std::size_t p = 0; p < pair.points.size(); ++p) {
         const PointComparison& point = pair.points[p];
         const int digits = ratio_digits(point.ratio);
-        table.add_row({titles[p], significant(point.a_ms.value, time_digits),
-                       significant(point.b_ms.value, time_digits), ratio_cell(point.ratio, digits),
-                       interval_cell(point.ratio, digits), per_ms(point.a->cost.flops, point.a_ms, 1e-9),
-                       per_ms(point.b->cost.flops, point.b_ms, 1e-9), per_ms(point.a_all.dram_bytes, point.a_ms, 1e-6),
-                       per_ms(point.b_all.dram_bytes, point.b_ms, 1e-6), change_cell(point.change)});
+        table.rows.push_back({titles[p], significant(point.a_ms.value, time_digits),
+                              significant(point.b_ms.value, time_digits), ratio_cell(point.ratio, digits),
+                              interval_cell(point.ratio, digits), per_ms(point.a->cost.flops, point.a_ms, 1e-9),
+                              per_ms(point.b->cost.flops, point.b_ms, 1e-9),
+                              per_ms(point.a_all.dram_bytes, point.a_ms, 1e-6),
+                              per_ms(point.b_all.dram_bytes, point.b_ms, 1e-6), change_cell(point.change)});
     }
-    page.table(table);
+    page.table(std::move(table));
     if (!pair.left_out.empty())
         page.note(fmt::format("left out, as only one of the two measured them: {}{}", pair.left_out.size(),
                               pair.left_out.size() == 1 ? " point (" + pair.left_out.front() + ")" : " points"));
@@ -180,17 +175,17 @@ std::string roof_cell(const std::optional<Roof>& roof, bool bytes) {
 
 void write_roofs(Page& page, const PointComparison& point, const std::string& b) {
     if (!point.a_roofs.unavailable.empty() && !point.b_roofs.unavailable.empty()) return;
-    Table table({{"roof", Align::left}, {"A"}, {b}, {"A/" + b}});
+    Rows table{{{"roof", Align::left}, {"A"}, {b}, {"A/" + b}}, {}};
     const auto add = [&](std::string what, const std::optional<Roof>& mine, const std::optional<Roof>& theirs,
                          bool bytes) {
-        table.add_row({std::move(what), roof_cell(mine, bytes), roof_cell(theirs, bytes),
-                       mine && theirs ? significant(mine->per_s / theirs->per_s) : ""});
+        table.rows.push_back({std::move(what), roof_cell(mine, bytes), roof_cell(theirs, bytes),
+                              mine && theirs ? significant(mine->per_s / theirs->per_s) : ""});
     };
     const std::string precision(name(point.a->precision()));
     add("DRAM", point.a_roofs.bandwidth, point.b_roofs.bandwidth, true);
     add(precision + " matrix products", point.a_roofs.matrix, point.b_roofs.matrix, false);
     add(precision + " everything else", point.a_roofs.plain, point.b_roofs.plain, false);
-    page.table(table);
+    page.table(std::move(table));
 }
 
 /// "compute 94 %"
@@ -208,51 +203,53 @@ std::string steps_cell(const GroupSide& a, const GroupSide& b) {
 }
 
 void write_times(Page& page, const PointComparison& point, const std::string& b, std::size_t top) {
-    Table table({{"steps", Align::left, 0, true},
-                 {"n", Align::right, 1},
-                 {"A ms"},
-                 {b + " ms"},
-                 {b + "/A"},
-                 {"interval"},
-                 {"follows", Align::left},
-                 {"A's ledger", Align::left},
-                 {b + "'s ledger", Align::left}});
+    Rows table{{{"steps", Align::left, 0, true},
+                {"n", Align::right, 1},
+                {"A ms"},
+                {b + " ms"},
+                {b + "/A"},
+                {"interval"},
+                {"follows", Align::left},
+                {"A's ledger", Align::left},
+                {b + "'s ledger", Align::left}},
+               {}};
 
     for (std::size_t g = 0; g < std::min(top, point.groups.size()); ++g) {
         const GroupComparison& group = point.groups[g];
-        table.add_row({group.name, steps_cell(group.a, group.b), significant(group.a.time_us.value / us_per_ms),
-                       significant(group.b.time_us.value / us_per_ms), ratio_cell(group.ratio),
-                       interval_cell(group.ratio),
-                       group.test.fit == Fit::untested ? "" : std::string(name(group.test.fit)), bound_cell(group.a),
-                       bound_cell(group.b)});
+        table.rows.push_back({group.name, steps_cell(group.a, group.b), significant(group.a.time_us.value / us_per_ms),
+                              significant(group.b.time_us.value / us_per_ms), ratio_cell(group.ratio),
+                              interval_cell(group.ratio),
+                              group.test.fit == Fit::untested ? "" : std::string(name(group.test.fit)),
+                              bound_cell(group.a), bound_cell(group.b)});
     }
     const int digits = ratio_digits(point.steps_ratio);
-    table.add_row({"all steps", steps_cell(point.a_all, point.b_all),
-                   significant(point.a_all.time_us.value / us_per_ms),
-                   significant(point.b_all.time_us.value / us_per_ms), ratio_cell(point.steps_ratio, digits),
-                   interval_cell(point.steps_ratio, digits), "", bound_cell(point.a_all), bound_cell(point.b_all)});
-    page.table(table);
+    table.rows.push_back(
+        {"all steps", steps_cell(point.a_all, point.b_all), significant(point.a_all.time_us.value / us_per_ms),
+         significant(point.b_all.time_us.value / us_per_ms), ratio_cell(point.steps_ratio, digits),
+         interval_cell(point.steps_ratio, digits), "", bound_cell(point.a_all), bound_cell(point.b_all)});
+    page.table(std::move(table));
 }
 
 void write_rates(Page& page, const PointComparison& point, const std::string& b, std::size_t top) {
-    Table table({{"steps", Align::left, 0, true},
-                 {"A TFLOP/s"},
-                 {b + " TFLOP/s"},
-                 {"A/" + b},
-                 {"interval"},
-                 {"A GB/s"},
-                 {b + " GB/s"},
-                 {"A/" + b},
-                 {"interval"}});
+    Rows table{{{"steps", Align::left, 0, true},
+                {"A TFLOP/s"},
+                {b + " TFLOP/s"},
+                {"A/" + b},
+                {"interval"},
+                {"A GB/s"},
+                {b + " GB/s"},
+                {"A/" + b},
+                {"interval"}},
+               {}};
     for (std::size_t g = 0; g < std::min(top, point.groups.size()); ++g) {
         const GroupComparison& group = point.groups[g];
         const Interval flops = quotient(group.a.tflop_per_s(), group.b.tflop_per_s());
         const Interval bytes = quotient(group.a.dram_gb_per_s(), group.b.dram_gb_per_s());
-        table.add_row({group.name, rate_cell(group.a.tflop_per_s()), rate_cell(group.b.tflop_per_s()),
-                       ratio_cell(flops), interval_cell(flops), rate_cell(group.a.dram_gb_per_s()),
-                       rate_cell(group.b.dram_gb_per_s()), ratio_cell(bytes), interval_cell(bytes)});
+        table.rows.push_back({group.name, rate_cell(group.a.tflop_per_s()), rate_cell(group.b.tflop_per_s()),
+                              ratio_cell(flops), interval_cell(flops), rate_cell(group.a.dram_gb_per_s()),
+                              rate_cell(group.b.dram_gb_per_s()), ratio_cell(bytes), interval_cell(bytes)});
     }
-    page.table(table);
+    page.table(std::move(table));
 }
 
 std::string bytes_origin(const GroupSide& side) {
@@ -268,30 +265,30 @@ void write_steps(Page& page, const PointComparison& point, const Comparison& com
         return;
     }
     const std::string_view by = compare_by_names[static_cast<std::size_t>(comparison.options.by)];
-    page.heading(3, fmt::format("{}: time by {}, the largest difference first", point.title, by));
+    page.heading(fmt::format("{}: time by {}, the largest difference first", point.title, by));
     write_times(page, point, b, top);
     if (point.groups.size() > top) page.note(fmt::format("rows left out: {} (--top)", point.groups.size() - top));
     if (point.a_unmatched_us > 0 || point.b_unmatched_us > 0)
         page.note(fmt::format("without a counterpart: steps with {} ms of A's time and {} ms of {}'s",
                               significant(point.a_unmatched_us / us_per_ms),
                               significant(point.b_unmatched_us / us_per_ms), b));
-    page.heading(3, fmt::format("{}: useful FLOP/s and DRAM bandwidth by {}", point.title, by));
+    page.heading(fmt::format("{}: useful FLOP/s and DRAM bandwidth by {}", point.title, by));
     write_rates(page, point, b, top);
     page.note(fmt::format("bytes: of A {}; of {} {}", bytes_origin(point.a_all), b, bytes_origin(point.b_all)));
 }
 
 void write_values(Page& page, const Comparison& comparison) {
-    page.heading(2,
-                 comparison.options.prices.empty() ? "What it takes, fastest first" : "What it costs, cheapest first");
-    Table table({{"point", Align::left, 0, true},
-                 {"run", Align::left},
-                 {"ms"},
-                 {"sequences/s"},
-                 {"$/1M sequences"},
-                 {"interval"},
-                 {"$/1M tokens"},
-                 {"ms x GB/s, GB", Align::right, 1},
-                 {"J/sequence"}});
+    page.heading(comparison.options.prices.empty() ? "What it takes, fastest first" : "What it costs, cheapest first");
+    Rows table{{{"point", Align::left, 0, true},
+                {"run", Align::left},
+                {"ms"},
+                {"sequences/s"},
+                {"$/1M sequences"},
+                {"interval"},
+                {"$/1M tokens"},
+                {"ms x GB/s, GB", Align::right, 1},
+                {"J/sequence"}},
+               {}};
     std::vector<const Point*> points;
     for (const ValueTable& values : comparison.values) points.push_back(values.point);
     const std::vector<std::string> titles = points.empty() ? std::vector<std::string>{} : short_titles(points);
@@ -299,15 +296,16 @@ void write_values(Page& page, const Comparison& comparison) {
         for (const ValueRow& row : comparison.values[t].rows) {
             const auto& sequences = row.dollars_per_million_sequences;
             const std::optional<double> energy = value_of(row.energy_per_sequence_j);
-            table.add_row({titles[t], fmt::format("{} {}", run_letter(row.run), comparison.runs[row.run]->name),
-                           significant(row.latency_ms.value, time_digits),
-                           row.sequences_per_s ? significant(*row.sequences_per_s) : "",
-                           sequences ? significant(sequences->value) : "", sequences ? bracket(*sequences) : "",
-                           row.dollars_per_million_tokens ? significant(row.dollars_per_million_tokens->value) : "",
-                           row.latency_bandwidth_gb ? significant(*row.latency_bandwidth_gb) : "",
-                           energy ? significant(*energy) : ""});
+            table.rows.push_back(
+                {titles[t], fmt::format("{} {}", run_letter(row.run), comparison.runs[row.run]->name),
+                 significant(row.latency_ms.value, time_digits),
+                 row.sequences_per_s ? significant(*row.sequences_per_s) : "",
+                 sequences ? significant(sequences->value) : "", sequences ? bracket(*sequences) : "",
+                 row.dollars_per_million_tokens ? significant(row.dollars_per_million_tokens->value) : "",
+                 row.latency_bandwidth_gb ? significant(*row.latency_bandwidth_gb) : "",
+                 energy ? significant(*energy) : ""});
         }
-    page.table(table);
+    page.table(std::move(table));
 }
 
 std::string change_text(const PointComparison& point, double limit) {
@@ -326,17 +324,16 @@ std::string change_text(const PointComparison& point, double limit) {
 
 void write_pair(Page& page, const Comparison& comparison, const PairComparison& pair, std::size_t top) {
     const std::string b = run_letter(pair.b);
-    if (comparison.pairs.size() > 1)
-        page.heading(1, fmt::format("{} ({}) against A", b, comparison.runs[pair.b]->name));
+    if (comparison.pairs.size() > 1) page.heading(fmt::format("{} ({}) against A", b, comparison.runs[pair.b]->name));
     write_end_to_end(page, pair, b);
     write_summary(page, pair, b);
     if (comparison.options.fail_above) {
-        page.heading(2, fmt::format("Change in latency, limit {:g} %", 100 * *comparison.options.fail_above));
+        page.heading(fmt::format("Change in latency, limit {:g} %", 100 * *comparison.options.fail_above));
         for (const PointComparison& point : pair.points)
             page.item(point.title, change_text(point, *comparison.options.fail_above));
     }
     for (const PointComparison& point : pair.points) {
-        page.heading(2, fmt::format("{}: is it bandwidth?", point.title));
+        page.heading(fmt::format("{}: is it bandwidth?", point.title));
         write_roofs(page, point, b);
         for (const Evidence& evidence : point.evidence) page.item(evidence.about, evidence.text);
         write_steps(page, point, comparison, b, top);
@@ -346,11 +343,12 @@ void write_pair(Page& page, const Comparison& comparison, const PairComparison& 
 }  // namespace
 
 std::string write_comparison(const Comparison& comparison, CompareFormat format, std::size_t top, std::size_t width) {
-    Page page(format, width);
+    Page page;
     write_runs(page, comparison);
     for (const PairComparison& pair : comparison.pairs) write_pair(page, comparison, pair, top);
     write_values(page, comparison);
-    return std::move(page).text();
+    const Document document{"kbench compare", std::move(page).sections()};
+    return format == CompareFormat::markdown ? render_markdown(document) : render_terminal(document, width);
 }
 
 }  // namespace kbench

@@ -1,4 +1,4 @@
-// The text of what-if, for terminals and as Markdown, from the same sentences and tables.
+// The section of what-if.
 #include "analysis/report/what_if.h"
 
 #include <fmt/format.h>
@@ -6,47 +6,42 @@
 #include <cmath>
 
 #include "analysis/result/point_name.h"
-#include "analysis/table/table.h"
 #include "models/base/format.h"
 
 namespace kbench {
 namespace {
 
-struct Section {
-    std::string title;
-    const std::vector<WhatIfGroup>& groups;
-    bool by_ceiling;
-};
-
-std::vector<Section> sections(const WhatIf& answer) {
-    return {{"binding roof there", answer.by_ceiling, true},
-            {"op kind", answer.by_op, false},
-            {"layer", answer.by_layer, false}};
-}
-
 std::string shown_ceiling(const std::string& ceiling) { return ceiling.empty() ? "none" : ceiling; }
 
-Table table_of(const Section& section) {
-    std::vector<TableColumn> columns = {
-        {section.title, Align::left, 0, true}, {"steps"}, {"here ms"}, {"expected ms"}, {"low"}, {"high"}, {"ratio"}};
-    if (!section.by_ceiling) columns.insert(columns.end(), {{"roof there", Align::left}, {"share"}});
-    Table table(std::move(columns));
-    for (const WhatIfGroup& group : section.groups) {
+Rows rows_of(std::string_view title, const std::vector<WhatIfGroup>& groups, bool by_ceiling) {
+    Rows rows{{{.header = std::string(title), .align = Align::left, .shortens = true, .is_name = !by_ceiling},
+               {"steps"},
+               {"here ms"},
+               {"expected ms"},
+               {"low"},
+               {"high"},
+               {"ratio"}},
+              {}};
+    if (!by_ceiling) {
+        rows.columns.push_back({"roof there", Align::left});
+        rows.columns.push_back({"share"});
+    }
+    for (const WhatIfGroup& group : groups) {
         std::vector<std::string> row = {
-            section.by_ceiling ? shown_ceiling(group.name) : one_line(group.name),
+            by_ceiling ? shown_ceiling(group.name) : group.name,
             fmt::to_string(group.steps),
             significant(group.here_ms),
             significant(group.there_ms.value),
             significant(group.there_ms.low),
             significant(group.there_ms.high),
             group.here_ms > 0 ? significant(group.there_ms.value / group.here_ms) : std::string("-")};
-        if (!section.by_ceiling) {
+        if (!by_ceiling) {
             row.push_back(shown_ceiling(group.ceiling_there));
-            row.push_back(fmt::format("{:.0f} %", group.ceiling_there_share * 100));
+            row.push_back(percent(group.ceiling_there_share));
         }
-        table.add_row(std::move(row));
+        rows.rows.push_back(std::move(row));
     }
-    return table;
+    return rows;
 }
 
 std::string milliseconds(double ms) {
@@ -55,7 +50,7 @@ std::string milliseconds(double ms) {
 }
 
 std::string question(const WhatIf& answer) {
-    return one_line(fmt::format("{}: {} instead of {}", sentence_name(*answer.point), answer.target, answer.source));
+    return fmt::format("{}: {} instead of {}", sentence_name(*answer.point), answer.target, answer.source);
 }
 
 std::string headline(const WhatIf& answer) {
@@ -68,8 +63,7 @@ std::string headline(const WhatIf& answer) {
 }
 
 std::string check_text(const WhatIfCheck& check) {
-    if (!check.unavailable.empty())
-        return one_line(fmt::format("Not compared with a measurement: {}.", check.unavailable));
+    if (!check.unavailable.empty()) return fmt::format("Not compared with a measurement: {}.", check.unavailable);
     return fmt::format("Measured there: {}; the expectation is {:.1f} % {}, the measurement {} the interval.",
                        milliseconds(check.measured_ms), std::abs(check.error) * 100,
                        check.error < 0 ? "too short" : "too long", check.inside ? "inside" : "outside");
@@ -77,27 +71,19 @@ std::string check_text(const WhatIfCheck& check) {
 
 }  // namespace
 
-std::string write_what_if(const WhatIf& answer, std::size_t width, const WhatIfCheck* check) {
-    std::string text = fmt::format("what if: {}\n", question(answer));
-    if (!answer.unavailable.empty()) return text + wrap("  unavailable: ", one_line(answer.unavailable), width);
-    text += wrap("  ", headline(answer), width);
-    if (check != nullptr) text += wrap("  ", check_text(*check), width);
-    for (const Section& section : sections(answer)) text += "\n" + table_of(section).text(2, width);
-    text += "\n  assumptions\n";
-    for (const std::string& assumption : answer.assumptions) text += wrap("    - ", one_line(assumption), width);
-    return text;
-}
-
-std::string write_what_if_markdown(const WhatIf& answer, const WhatIfCheck* check) {
-    std::string text = fmt::format("### What if: {}\n\n", escape_markdown(question(answer)));
-    if (!answer.unavailable.empty())
-        return text + fmt::format("Unavailable: {}.\n", escape_markdown(answer.unavailable));
-    text += escape_markdown(headline(answer)) + '\n';
-    if (check != nullptr) text += '\n' + escape_markdown(check_text(*check)) + '\n';
-    for (const Section& section : sections(answer)) text += '\n' + table_of(section).markdown();
-    text += "\nAssumptions:\n\n";
-    for (const std::string& assumption : answer.assumptions) text += fmt::format("- {}\n", escape_markdown(assumption));
-    return text;
+Section what_if_section(const WhatIf& answer, const WhatIfCheck* check) {
+    Section section{"What if: " + question(answer)};
+    if (!answer.unavailable.empty()) {
+        section.add(Paragraph{fmt::format("Unavailable: {}.", answer.unavailable), Tone::missing});
+        return section;
+    }
+    section.add(Paragraph{headline(answer)});
+    if (check != nullptr) section.add(Paragraph{check_text(*check)});
+    section.add(rows_of("binding roof there", answer.by_ceiling, true));
+    section.add(Section{"By op kind", {rows_of("op kind", answer.by_op, false)}});
+    section.add(Section{"By layer", {rows_of("layer", answer.by_layer, false)}});
+    section.add(Section{"Assumptions", {Bullets{answer.assumptions}}});
+    return section;
 }
 
 }  // namespace kbench

@@ -116,30 +116,6 @@ std::string markdown_line(const std::vector<std::string>& cells) {
     return text + '\n';
 }
 
-std::string Table::markdown() const {
-    const std::vector<std::size_t> column_widths = widths();
-    const auto line = [&](auto&& cell_of) {
-        std::vector<std::string> cells;
-        for (std::size_t i = 0; i < columns_.size(); ++i)
-            if (column_widths[i] > 0) cells.push_back(cell_of(i));
-        return markdown_line(cells);
-    };
-    std::string result = line([&](std::size_t i) { return escape_markdown(columns_[i].header); });
-    result += line([&](std::size_t i) { return std::string(columns_[i].align == Align::right ? "--:" : ":--"); });
-    for (const auto& row : rows_) result += line([&](std::size_t i) { return escape_markdown(row[i]); });
-    return result;
-}
-
-std::string escape_markdown(std::string_view text) {
-    std::string result;
-    for (const char c : one_line(text)) {
-        const bool begins_link = c == '(' && result.ends_with(']');
-        if (begins_link || std::string_view("\\*`<").find(c) != std::string_view::npos) result += '\\';
-        result += c;
-    }
-    return result;
-}
-
 std::string shorten(const std::string& text, std::size_t width) {
     if (display_width(text) <= width) return text;
     const std::size_t kept = width - 2;

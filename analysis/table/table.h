@@ -30,10 +30,6 @@ class Table {
     /// Lines that start with `indent` spaces and have at most `width` characters where the columns allow it.
     std::string text(std::size_t indent, std::size_t width) const;
 
-    /// As a table of Markdown, whole: nothing is dropped or shortened; characters that Markdown or HTML would take as
-    /// their own are escaped.
-    std::string markdown() const;
-
     /// The width below which no line can go without dropping columns.
     std::size_t narrowest() const;
 
@@ -44,9 +40,6 @@ class Table {
     std::vector<TableColumn> columns_;
     std::vector<std::vector<std::string>> rows_;
 };
-
-/// `text` as Markdown shows it literally, on one line; of a table's cell markdown_line does the rest.
-std::string escape_markdown(std::string_view text);
 
 /// A row of a table in Markdown, with every | in a cell escaped.
 std::string markdown_line(const std::vector<std::string>& cells);

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "analysis/compare/what_if.h"
+#include "analysis/report/render/render.h"
 #include "analysis/report/what_if.h"
 #include "analysis/report/writers.h"
 #include "analysis/result/match.h"
@@ -49,16 +50,15 @@ std::string expectations(const Result& result, const std::string& target) {
     const WhatIfMachine source = what_if_machine(result);
     const WhatIfMachine there = is_result ? what_if_machine(other.result) : what_if_machine(machine_at(target));
     const Roofs roofs(result);
-    std::string text;
+    Document document{"What if", {}};
     for (const Point& point : result.points) {
         const WhatIf answer = what_if(point, make_ledger(point, roofs), source, there);
         const Point* measured = same_point(other.result, point);
         std::optional<WhatIfCheck> check;
         if (measured != nullptr) check = check_what_if(answer, *measured);
-        if (!text.empty()) text += '\n';
-        text += write_what_if(answer, terminal_width().value_or(100), check ? &*check : nullptr);
+        document.sections.push_back(what_if_section(answer, check ? &*check : nullptr));
     }
-    return text;
+    return render_terminal(document, terminal_width().value_or(100));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/report/render/render.h"
 #include "analysis/report/what_if.h"
 #include "tests/analysis/example_result.h"
 #include "tests/analysis/golden.h"
@@ -279,18 +280,20 @@ TEST_F(WhatIfTest, TheTextSaysWhatIsExpectedAndWhatItRestsOn) {
     ask(what_if_machine(machine("a100-sxm4-80gb")));
     Point other = point_;
     const WhatIfCheck check = check_what_if(answer_, other);
-    expect_golden("what_if.txt", write_what_if(answer_, 100, &check));
-    expect_golden("what_if.md", write_what_if_markdown(answer_, &check));
+    const Document document{"What if", {what_if_section(answer_, &check)}};
+    expect_golden("what_if.txt", render_terminal(document, 100));
+    expect_golden("what_if.md", render_markdown(document));
 }
 
 TEST_F(WhatIfTest, TheTextOfWhatIsUnavailableIsTheReason) {
     add_compute();
     point_.set("model", "<b>\nx");
     ask(measured("x", {}));
-    EXPECT_EQ(write_what_if(answer_, 200),
-              "what if: <b> x at batch 1, sequence length 128, fp16: x instead of here\n"
-              "  unavailable: x has no roofs: the result has no ceilings\n");
-    EXPECT_THAT(write_what_if_markdown(answer_), Not(HasSubstr(" <b>")));
+    const Document document{"What if", {what_if_section(answer_)}};
+    EXPECT_EQ(render_terminal(document, 200),
+              "What if: <b> x at batch 1, sequence length 128, fp16: x instead of here\n"
+              "  Unavailable: x has no roofs: the result has no ceilings.\n");
+    EXPECT_THAT(render_markdown(document), Not(HasSubstr(" <b>")));
 }
 
 }  // namespace
