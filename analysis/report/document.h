@@ -19,7 +19,7 @@ enum class Tone { plain, missing, warning };
 
 struct Paragraph {
     std::string text;
-    Tone tone = Tone::plain;  ///< missing: why something is not there
+    Tone tone = Tone::plain;  ///< missing: the text is why something is not there, without a full stop
 };
 
 struct Bullets {
@@ -33,7 +33,7 @@ struct Fact {
     std::string origin;  ///< "measured", "estimated: why", "unavailable: why"; empty for what is no figure
 };
 
-/// Facts without a label or without both value and origin are left out.
+/// Facts with neither value nor origin are left out.
 struct Facts {
     std::vector<Fact> facts;
     /// Where space is short, all of them on one line under this name.

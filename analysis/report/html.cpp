@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "analysis/report/sections/sections.h"
 #include "analysis/report/writers.h"
 
 // The bounds of what cmake/embed_report.cmake embeds.
@@ -19,14 +20,6 @@ namespace kbench {
 namespace {
 
 std::string_view between(const char* begin, const char* end) { return {begin, static_cast<std::size_t>(end - begin)}; }
-
-std::string title_of(const Result& result) {
-    std::string title = "kbench";
-    if (!result.points.empty()) title = result.points.front().model() + ": where the time goes";
-    const bool on_gpu = result.environment.gpu && !result.points.empty() && result.points.front().backend() == "cuda";
-    const std::string& device = on_gpu ? result.environment.gpu->name : result.environment.host.cpu;
-    return device.empty() ? title : title + ", " + device;
-}
 
 /// Replaces each {{name}} of the template once; what is put in is not searched.
 std::string fill(std::string_view page, std::span<const std::pair<std::string_view, std::string_view>> parts) {
@@ -76,7 +69,7 @@ std::string script_json(const nlohmann::ordered_json& data) {
 }
 
 std::string write_html(const ExplainedResult& explained) {
-    const std::string title = escape_html(title_of(explained.result()));
+    const std::string title = escape_html(report_title(explained.result()));
     const std::string data = script_json(report_data(explained));
     const std::pair<std::string_view, std::string_view> parts[] = {
         {"title", title},

@@ -74,7 +74,7 @@ std::string check_text(const WhatIfCheck& check) {
 Section what_if_section(const WhatIf& answer, const WhatIfCheck* check) {
     Section section{"What if: " + question(answer)};
     if (!answer.unavailable.empty()) {
-        section.add(Paragraph{fmt::format("Unavailable: {}.", answer.unavailable), Tone::missing});
+        section.add(Paragraph{answer.unavailable, Tone::missing});
         return section;
     }
     section.add(Paragraph{headline(answer)});

@@ -401,7 +401,7 @@ std::string to_text(const Result& result) {
 }
 
 Result parse_result(const std::string& text, const std::string& path) {
-    Json json = parse_json(is_gzip(text) ? gunzip(text, path) : text, path);
+    Json json = is_gzip(text) ? parse_json(gunzip(text, path), path) : parse_json(text, path);
     const int version = schema_version(json, path);
     json.erase("schema");
     return Reader(path, version).read<Result>(json, Path{});

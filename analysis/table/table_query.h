@@ -1,4 +1,4 @@
-// Which rows and columns of results a table shows: grouping, order and choice. How it is written: write/writers.h.
+// Which rows and columns of results a table shows: grouping, order and choice. How it is written: report/writers.h.
 #pragma once
 
 #include <cstddef>

@@ -92,10 +92,8 @@ ResultFile read_result(const std::string& name) {
 
 void write_result(const fs::path& directory, const Result& result, bool compressed) {
     const std::string text = to_text(result);
-    if (compressed)
-        write_file_atomically(directory / compressed_name, gzip(text));
-    else
-        write_file_atomically(directory / plain_name, text);
+    write_file_atomically(directory / (compressed ? compressed_name : plain_name), compressed ? gzip(text) : text);
+    fs::remove(directory / (compressed ? plain_name : compressed_name));  // of a run that is resumed, say
 }
 
 }  // namespace kbench

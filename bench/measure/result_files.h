@@ -26,7 +26,7 @@ std::vector<std::filesystem::path> point_files(const std::filesystem::path& fold
 /// the results of all directories in it, by name. Throws UsageError when there is none.
 std::vector<ResultFile> read_results(const std::string& name);
 
-/// result.json in `directory`, or result.json.gz, by rename.
+/// result.json in `directory`, or result.json.gz, by rename; the other of the two is there no more.
 void write_result(const std::filesystem::path& directory, const Result& result, bool compressed);
 
 }  // namespace kbench

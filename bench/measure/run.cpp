@@ -92,8 +92,7 @@ class Sweep {
             fails(error.what());
         }
         for (const auto& provider : providers_)
-            for (const std::string& warning : (provider->warnings ? provider->warnings() : std::vector<std::string>()))
-                add_once(warnings, {&warning, 1});
+            if (provider->warnings) add_once(warnings, provider->warnings());
         return lost;
     }
 

@@ -100,7 +100,7 @@ std::vector<AskedProblem> model_problems(std::string_view model, std::span<const
             for (const ModelPoint& one : with_words(spec, point)) add(one);
         }
     std::ranges::stable_sort(problems, {},
-                             [](const AskedProblem& p) { return index_of(p.problem->ops.front().kind()); });
+                             [](const AskedProblem& p) { return index_of(p.problem.ops.front().kind()); });
     return problems;
 }
 
@@ -119,7 +119,7 @@ std::vector<MicroCase> make_cases(std::span<const AskedProblem> problems, const 
             const bool asked_for = std::ranges::find(names, provider->name) != names.end();
             if (!names.empty() && !asked_for) continue;
             if (names.empty() && provider->on_request_only) continue;
-            if (names.empty() && problem.problem && !computes(*problem.problem, *provider)) continue;
+            if (names.empty() && !computes(problem.problem, *provider)) continue;
             for (const Precision precision : precisions)
                 for (const CacheState cache : caches)
                     cases.push_back({problem, std::string(provider->name), precision, cache});

@@ -23,7 +23,7 @@ constexpr std::string_view name(CacheState state) { return cache_state_names[sta
 /// A problem as it was asked for: by a shape, a file, a model or a suite.
 struct AskedProblem {
     std::string op, shape;
-    std::optional<Step> problem;  ///< always there once it was read
+    Step problem;
 };
 
 struct MicroCase {
@@ -31,7 +31,7 @@ struct MicroCase {
     std::string provider;
     Precision precision;
     CacheState cache;
-    Direction direction() const { return asked.problem ? asked.problem->direction : Direction::fwd; }
+    Direction direction() const { return asked.problem.direction; }
     /// "gemm/cublaslt/fp16/fwd/m1024n3840k1280/cold"
     std::string name() const;
 };

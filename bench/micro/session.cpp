@@ -221,7 +221,7 @@ void MicroSession::begin_point(const MicroCase& micro) {
 
 RunShape MicroSession::plan(const MicroCase& micro) {
     if (const std::string why = unsupported(device_, micro.precision); !why.empty()) throw Unsupported(why);
-    const Step& problem = *micro.asked.problem;
+    const Step& problem = micro.asked.problem;
     const auto assign = [&](const Model& model) {
         return assign_problem(model, problem.ops.size(), micro.provider, micro.precision, providers_,
                               column_multiple(device_, micro.precision));

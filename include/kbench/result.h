@@ -188,8 +188,8 @@ struct ResultFile {
     Result result;
 };
 
-/// The result called `name`: a result.json of this or an older schema, or a directory with one; of a directory with
-/// several, their points joined as `kbench merge` would. Throws UsageError (error.h), one line.
+/// The result called `name`: a result.json of this or an older schema, a result.json.gz, or a directory with one; of a
+/// directory with several, their points joined as `kbench merge` would. Throws UsageError (error.h), one line.
 ResultFile read_result(const std::string& name);
 
 }  // namespace kbench

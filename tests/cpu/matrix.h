@@ -15,6 +15,13 @@
 
 namespace kbench::test {
 
+/// Rows that an op of one stored type is tested with.
+struct Case {
+    DataType type;
+    std::int64_t rows, width;
+};
+inline void PrintTo(const Case& c, std::ostream* out) { *out << name(c.type) << " " << c.rows << "x" << c.width; }
+
 /// A dense row-major matrix of any stored type.
 struct Matrix {
     DataType type;

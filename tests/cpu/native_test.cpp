@@ -14,18 +14,13 @@
 namespace kbench::cpu {
 namespace {
 
+using test::Case;
 using test::elements;
 using test::expect_agrees;
 using test::Matrix;
 using test::precision_of;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-struct Case {
-    DataType type;
-    std::int64_t rows, width;
-};
-void PrintTo(const Case& c, std::ostream* out) { *out << name(c.type) << " " << c.rows << "x" << c.width; }
 
 class Native : public testing::TestWithParam<Case> {
   protected:

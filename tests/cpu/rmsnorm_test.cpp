@@ -9,6 +9,7 @@
 namespace kbench::cpu {
 namespace {
 
+using test::Case;
 using test::elements;
 using test::expect_agrees;
 using test::Matrix;
@@ -16,12 +17,6 @@ using test::precision_of;
 using test::Workspace;
 
 constexpr double epsilon = 1e-5;
-
-struct Case {
-    DataType type;
-    std::int64_t rows, width;
-};
-void PrintTo(const Case& c, std::ostream* out) { *out << name(c.type) << " " << c.rows << "x" << c.width; }
 
 class RmsNorm : public testing::TestWithParam<Case> {
   protected:

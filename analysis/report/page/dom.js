@@ -66,7 +66,7 @@ function originParts(text) {
 }
 
 const blocks = {
-  paragraph: (block) => (block.tone === 'missing' ? missing(block.text.replace(/^Unavailable: /, '')) : h('p', { class: block.tone === 'warning' ? 'warning' : null }, block.text)),
+  paragraph: (block) => (block.tone === 'missing' ? missing(block.text) : h('p', { class: block.tone === 'warning' ? 'warning' : null }, block.text)),
   bullets: (block) => h('ul', {}, block.items.map((item) => h('li', {}, item))),
   // Figures are cards, each with its origin; properties are rows.
   facts: (block, title) => (block.facts.some((fact) => fact.origin)

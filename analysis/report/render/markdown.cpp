@@ -6,7 +6,9 @@ namespace kbench {
 namespace {
 
 std::string text_of(const Paragraph& paragraph) {
-    return paragraph.text.empty() ? std::string() : markdown_text(paragraph.text) + "\n\n";
+    if (paragraph.text.empty()) return {};
+    const std::string text = markdown_text(paragraph.text);
+    return (paragraph.tone == Tone::missing ? "Unavailable: " + text + "." : text) + "\n\n";
 }
 
 /// In a cell no hyphen begins a list.

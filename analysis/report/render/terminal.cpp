@@ -40,8 +40,11 @@ class Terminal {
 
     void add(const Paragraph& paragraph) {
         if (paragraph.text.empty()) return;
-        const std::string_view mark = paragraph.tone == Tone::warning ? "warning: " : "";
-        text_ += wrap(fmt::format("{}{}", indent(), mark), one_line(paragraph.text), width_);
+        if (paragraph.tone == Tone::missing)
+            text_ += wrap(indent(), one_line(fmt::format("Unavailable: {}.", paragraph.text)), width_);
+        else
+            text_ +=
+                wrap(indent() + (paragraph.tone == Tone::warning ? "warning: " : ""), one_line(paragraph.text), width_);
     }
 
     void add(const Bullets& bullets) {

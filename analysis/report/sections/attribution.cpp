@@ -23,7 +23,7 @@ auto ms_cells(const List& list, Value List::value_type::*member) {
 Section attribution_section(const Attribution& attribution) {
     Section section{"Which bytes cost which milliseconds"};
     if (!attribution.unavailable.empty()) {
-        section.add(Paragraph{fmt::format("Unavailable: {}.", attribution.unavailable), Tone::missing});
+        section.add(Paragraph{attribution.unavailable, Tone::missing});
         return section;
     }
     section.add(Paragraph{fmt::format("Bytes at DRAM are {}; times are bytes over DRAM's roof (derived).",

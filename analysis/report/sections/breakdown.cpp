@@ -71,7 +71,7 @@ Section ops_section(const Point& point) {
     if (point.steps.empty()) return section;
     const Breakdown breakdown = by_op_kind(point);
     if (breakdown.groups.empty()) {
-        section.add(Paragraph{"The steps were not timed.", Tone::missing});
+        section.add(Paragraph{"the steps were not timed", Tone::missing});
         return section;
     }
     const int decimals = decimals_for(breakdown.time_us / us_per_ms, time_digits);

@@ -32,9 +32,7 @@ Bullets sources(const CeilingRun& run) {
 Section ceilings_section(const CeilingRun& run) {
     Section section{"Ceilings"};
     if (run.ceilings.empty()) {
-        section.add(Paragraph{
-            fmt::format("Unavailable: {}.", run.unavailable.empty() ? "the result has none" : run.unavailable),
-            Tone::missing});
+        section.add(Paragraph{run.unavailable.empty() ? "the result has none" : run.unavailable, Tone::missing});
         return section;
     }
     section.add(Paragraph{

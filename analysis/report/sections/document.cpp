@@ -10,19 +10,6 @@
 namespace kbench {
 namespace {
 
-std::string title_of(const Result& result) {
-    std::vector<std::string> models;
-    for (const Point& point : result.points)
-        if (std::ranges::find(models, point.model()) == models.end()) models.push_back(point.model());
-    std::string names;
-    for (const std::string& model : models) names += (names.empty() ? "" : ", ") + model;
-    const Environment& environment = result.environment;
-    const auto on_gpu = [](const Point& point) { return point.backend() == "cuda"; };
-    const bool is_gpu = environment.gpu && std::ranges::any_of(result.points, on_gpu);
-    return fmt::format("{} on {}", names.empty() ? "kbench" : names,
-                       is_gpu ? environment.gpu->name : environment.host.cpu);
-}
-
 Section closing_section() {
     return {"",
             {Paragraph{"Every figure is measured, derived (arithmetic on measured figures or on the cost model), "
@@ -74,6 +61,19 @@ Section point_summary(const Point& point, const Explanation& explanation) {
 
 }  // namespace
 
+std::string report_title(const Result& result) {
+    std::vector<std::string> models;
+    for (const Point& point : result.points)
+        if (std::ranges::find(models, point.model()) == models.end()) models.push_back(point.model());
+    std::string names;
+    for (const std::string& model : models) names += (names.empty() ? "" : ", ") + model;
+    const Environment& environment = result.environment;
+    const auto on_gpu = [](const Point& point) { return point.backend() == "cuda"; };
+    const bool is_gpu = environment.gpu && std::ranges::any_of(result.points, on_gpu);
+    return fmt::format("{} on {}", names.empty() ? "kbench" : names,
+                       is_gpu ? environment.gpu->name : environment.host.cpu);
+}
+
 std::string origin_text(const Quantity& quantity) {
     if (!quantity.reason.empty()) return fmt::format("{}: {}", name(quantity.origin), quantity.reason);
     return quantity.value ? std::string(name(quantity.origin)) : "unavailable: no reason recorded";
@@ -83,7 +83,7 @@ std::string fixed(double value, int decimals) { return fmt::format("{:.{}f}", va
 
 Document report_of(const ExplainedResult& explained) {
     const Result& result = explained.result();
-    Document document{title_of(result), {}};
+    Document document{report_title(result), {}};
     const bool is_sweep = result.points.size() > 1;
     if (is_sweep) document.sections.push_back(points_section(explained, Depth::full));
     for (std::size_t i = 0; i < result.points.size(); ++i) {
@@ -101,7 +101,7 @@ Document report_of(const ExplainedResult& explained) {
 
 Document summary_of(const ExplainedResult& explained) {
     const Result& result = explained.result();
-    Document document{title_of(result), {environment_section(result.environment)}};
+    Document document{report_title(result), {environment_section(result.environment)}};
     document.sections.front().title.clear();
     for (std::size_t i = 0; i < result.points.size(); ++i)
         document.sections.push_back(point_summary(result.points[i], explained.of(i)));

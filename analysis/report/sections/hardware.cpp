@@ -80,8 +80,7 @@ Section hardware_section(const Point& point, Depth depth) {
     section.add(std::move(rows));
     const auto has_achieved = [](const StepResult& step) { return counter(step, "achieved_occupancy").has_value(); };
     if (!is_summary && std::ranges::none_of(point.steps, has_achieved))
-        section.add(
-            Paragraph{"Achieved occupancy: unavailable: the counter achieved_occupancy was not read.", Tone::missing});
+        section.add(Paragraph{"Achieved occupancy: unavailable: the counter achieved_occupancy was not read."});
     return section;
 }
 

@@ -84,8 +84,7 @@ Rows line_rows(const Ledger& ledger, Depth depth) {
 Section ledger_section(const Ledger& ledger, Depth depth) {
     Section section{"Ledger"};
     if (!ledger.unavailable.empty()) {
-        if (depth == Depth::full)
-            section.add(Paragraph{fmt::format("Unavailable: {}.", ledger.unavailable), Tone::missing});
+        if (depth == Depth::full) section.add(Paragraph{ledger.unavailable, Tone::missing});
         return section;
     }
     if (ledger.end_to_end_us <= 0) return section;
@@ -98,7 +97,7 @@ Section ledger_section(const Ledger& ledger, Depth depth) {
         fixed(ledger.end_to_end_us * 1e-3, decimals), fixed(ledger.total[Line::residual] * 1e-3, decimals),
         100 * ledger.residual_share(), ledger.closes() ? "closes" : "does NOT close", 100 * closing_tolerance)});
     if (!ledger.roofs_unavailable.empty())
-        section.add(Paragraph{fmt::format("No roof demands anything: {}.", ledger.roofs_unavailable), Tone::missing});
+        section.add(Paragraph{fmt::format("No roof demands anything: {}.", ledger.roofs_unavailable)});
     section.add(
         Section{"By layer (* is every block)", {group_rows(ledger.by_layer, "layer", ledger.end_to_end_us, decimals)}});
     section.add(Section{"By op kind", {group_rows(ledger.by_op, "op", ledger.end_to_end_us, decimals)}});

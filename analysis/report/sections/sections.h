@@ -39,6 +39,8 @@ Section warnings_section(const Result& result);
 Section ceilings_section(const CeilingRun& run);
 Section environment_section(const Environment& environment);
 
+/// The models and where they ran: "A, B on NVIDIA H200".
+std::string report_title(const Result& result);
 /// The whole report, and what a terminal shows of it.
 Document report_of(const ExplainedResult& explained);
 Document summary_of(const ExplainedResult& explained);

@@ -72,6 +72,29 @@ TEST(TableQuery, MarkdownMatchesTheGoldenFile) { expect_golden("table.md", golde
 
 TEST(TableQuery, JsonMatchesTheGoldenFile) { expect_golden("table.json", golden_text(TableFormat::json)); }
 
+TEST(TableQuery, CsvQuotesWhatTheFormatReserves) {
+    Result result = example::short_result();
+    result.points.resize(1);
+    result.points[0].steps.resize(1);
+    result.points[0].steps[0].implementation = "tile \"128x128\", stages 4\nline two\r";
+    TableQuery query = by("step");
+    query.columns = {"implementation", "op"};
+    const std::vector<ResultFile> one = files(result);
+    EXPECT_EQ(write_table(query_table(one, query), TableFormat::csv),
+              "implementation,op\n\"tile \"\"128x128\"\", stages 4\nline two\r\",embedding\n");
+}
+
+TEST(TableQuery, CsvKeepsFullPrecision) {
+    Result result = example::short_result();
+    result.points.resize(1);
+    result.points[0].steps.resize(1);
+    result.points[0].steps[0].time_us->median = 0.1 + 0.2;
+    TableQuery query = by("step");
+    query.columns = {"event_us"};
+    const std::vector<ResultFile> one = files(result);
+    EXPECT_EQ(write_table(query_table(one, query), TableFormat::csv), "event_us\n0.30000000000000004\n");
+}
+
 TEST(TableQuery, CsvMatchesTheGoldenFile) { expect_golden("table.csv", golden_text(TableFormat::csv)); }
 
 TEST(TableQuery, ARowIsAStepUnlessAskedOtherwise) {

@@ -106,6 +106,12 @@ TEST_F(Cli, ACompressedResultIsTheSameToEveryCommand) {
     EXPECT_EQ(kbench("--config " + tiny() + " --backend cpu --quick --out " + plain).exit_code, 0);
     EXPECT_EQ(kbench("merge " + plain + " --compress --out " + small).exit_code, 0);
     EXPECT_FALSE(std::filesystem::exists(small + "/result.json"));
+    const std::string resumed = (directory_ / "resumed").string(),
+                      options = tiny() + " --backend cpu --quick --out " + resumed;
+    EXPECT_EQ(kbench("--config " + options).exit_code, 0);
+    EXPECT_EQ(kbench("--config " + options + " --resume --compress").exit_code, 0);
+    EXPECT_FALSE(std::filesystem::exists(resumed + "/result.json")) << "one result a directory";
+    EXPECT_EQ(kbench("table " + resumed).exit_code, 0);
     EXPECT_EQ(gunzip(read(small + "/result.json.gz"), small), read(plain + "/result.json"));
     EXPECT_LT(std::filesystem::file_size(small + "/result.json.gz"),
               std::filesystem::file_size(plain + "/result.json") / 2);

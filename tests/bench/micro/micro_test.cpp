@@ -110,7 +110,7 @@ TEST(MicroProblems, ComeFromAFileWithComments) {
     ASSERT_EQ(problems.size(), 2u);
     EXPECT_EQ(problems[0].op, "gemm");
     EXPECT_EQ(problems[1].shape, "r4w5");
-    EXPECT_TRUE(problems[1].problem);
+    EXPECT_EQ(problems[1].problem, parse_problem("layernorm", "r4w5"));
     EXPECT_THAT(refusal_of([] { parse_problems("gemm m1n2k3\ngemm m1n2\n", "file"); }),
                 HasSubstr("file line 2: shape 'm1n2'"));
     EXPECT_THAT(refusal_of([] { parse_problems("gemm\n", "file"); }), HasSubstr("file line 1"));
@@ -121,7 +121,7 @@ TEST(MicroProblems, ComeFromAFileWithComments) {
 TEST(MicroProblems, OfDeepBenchAreItsGemms) {
     const auto problems = suite_problems("deepbench");
     EXPECT_EQ(problems.size(), 150u);
-    for (const AskedProblem& p : problems) EXPECT_TRUE(p.op == "gemm" && p.problem) << p.op << " " << p.shape;
+    for (const AskedProblem& p : problems) EXPECT_TRUE(p.problem.head_op().is<Gemm>()) << p.op << " " << p.shape;
     EXPECT_THAT(refusal_of([] { suite_problems("mlperf"); }), HasSubstr("must be one of deepbench"));
 }
 
