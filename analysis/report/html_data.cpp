@@ -160,8 +160,7 @@ ReportJson point_data(const ResultFile& file, std::size_t index, const Point& po
 ReportJson lines_data() {
     ReportJson lines = ReportJson::array();
     for (std::size_t i = 0; i < line_count; ++i) {
-        const LineInfo& line = info(line_at(i));
-        lines.push_back({{"name", line.name}, {"what", line.what}});
+        lines.push_back({{"name", info(line_at(i)).name}});
     }
     return lines;
 }
@@ -194,6 +193,7 @@ nlohmann::ordered_json report_data(const ExplainedResult& explained) {
             {"rules", rules_data()},
             {"axes", curve_axes_data()},
             {"points", std::move(points)},
+            {"all_points", section_data(points_section(explained, Depth::full))},
             {"ceilings", section_data(ceilings_section(result.ceilings))},
             {"environment", section_data(environment_section(result.environment))},
             {"kbench", result.environment.kbench_version},

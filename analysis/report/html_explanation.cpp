@@ -86,11 +86,9 @@ ReportJson ledger_data(const Point& point, const Ledger& ledger) {
                          {"lines", lines_data(step.lines)},
                          {"demands", demands_data(step.demands)}});
     return {{"unavailable", ledger.unavailable},
+            {"section", section_data(ledger_section(ledger, Depth::full))},
             {"roofs_unavailable", ledger.roofs_unavailable},
             {"end_to_end_us", report_number(ledger.end_to_end_us)},
-            {"residual_share", report_number(ledger.unavailable.empty() ? ledger.residual_share() : 0)},
-            {"closes", ledger.unavailable.empty() && ledger.closes()},
-            {"tolerance", closing_tolerance},
             {"total", lines_data(ledger.total)},
             {"by_layer", groups_data(ledger.by_layer)},
             {"by_op", groups_data(ledger.by_op)},
@@ -108,7 +106,7 @@ ReportJson roofline_data(const Point& point, const Roofline& roofline) {
 }
 
 ReportJson attribution_data(const Attribution& attribution) {
-    ReportJson roles = ReportJson::array(), levels_list = roles, layers = roles;
+    ReportJson roles = ReportJson::array(), levels_list = roles;
     for (const RoleTraffic& role : attribution.roles)
         roles.push_back({{"role", name(role.role)},
                          {"compulsory_bytes", report_number(role.compulsory_bytes)},
@@ -121,17 +119,10 @@ ReportJson attribution_data(const Attribution& attribution) {
                                {"ms", report_number(level.ms)},
                                {"binding_ms", report_number(level.binding_ms)},
                                {"origin", name(level.origin)}});
-    for (const LayerTraffic& layer : attribution.layers)
-        layers.push_back({{"layer", layer.layer},
-                          {"compulsory_bytes", report_number(layer.compulsory_bytes)},
-                          {"measured_bytes", report_number(layer.measured_bytes)},
-                          {"l2_bytes", report_number(layer.l2_bytes)},
-                          {"excess_ms", report_number(layer.excess_ms)}});
     return {{"unavailable", attribution.unavailable},
             {"counted", attribution.counted},
             {"roles", std::move(roles)},
             {"levels", std::move(levels_list)},
-            {"layers", std::move(layers)},
             {"section", section_data(attribution_section(attribution))}};
 }
 

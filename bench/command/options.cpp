@@ -64,6 +64,15 @@ void name_file(std::string_view option, const std::string& text, FilesByName& fi
     files[text.substr(0, equals)] = text.substr(equals + 1);
 }
 
+void set_shard(SweepOptions& sweep, const std::string& text) {
+    const std::size_t slash = text.find('/');
+    if (slash == std::string::npos) throw UsageError(fmt::format("--shard '{}': must be I/N, such as 2/8", text));
+    sweep.shard = number("--shard", text.substr(0, slash), 1, "I/N, such as 2/8");
+    sweep.shards = number("--shard", text.substr(slash + 1), 1, "I/N, such as 2/8");
+    if (sweep.shard > sweep.shards)
+        throw UsageError(fmt::format("--shard {}: there is no part {} of {}", text, sweep.shard, sweep.shards));
+}
+
 const Option table[] = {
     {"--model", "NAME", "", "the model to run (`kbench list models`)",
      [](RunRequest& r, const std::string& text) { r.model = text; }},
@@ -74,10 +83,9 @@ const Option table[] = {
      [](RunRequest& r, const std::string& text) { r.run.zip = zipped_axes(text); }},
     {"--repeat", "N", "1", "go through all points N times; each repeat is a point of its own",
      [](RunRequest& r, const std::string& text) { r.run.repeats = number("--repeat", text, 1, "a whole number"); }},
-    {"--only-repeat", "K", "all", "of the repeats only this one, from 1, as --list-points writes it",
-     [](RunRequest& r, const std::string& text) {
-         r.run.only_repeat = number("--only-repeat", text, 1, "a whole number");
-     }},
+    {"--shard", "I/N", "1/1",
+     "of the points only this part, such as 2/8: one command each for N machines (docs/sweeps.md)",
+     [](RunRequest& r, const std::string& text) { set_shard(r.run, text); }},
     {"--backend", "WHERE", "auto", "auto (the GPU if there is one), cuda or cpu",
      [](RunRequest& r, const std::string& text) {
          r.backend = word("--backend", text, {"auto", "cuda", "cpu"});
@@ -113,8 +121,8 @@ const Option table[] = {
     {"--resume", "", "",
      "go on with the sweep in --out after a crash or a kill: measure only what is not finished there",
      [](RunRequest& r, const std::string&) { r.resume = true; }},
-    {"--list-points", "", "", "measure nothing; print a command for each point, to be run anywhere (docs/sweeps.md)",
-     [](RunRequest& r, const std::string&) { r.list_points = true; }},
+    {"--dry-run", "", "", "measure nothing: print the points that would be measured, one a line",
+     [](RunRequest& r, const std::string&) { r.dry_run = true; }},
     {"--format", "F", "text", "what goes to stdout: text or json (result.json)",
      [](RunRequest& r, const std::string& text) {
          r.format = word("--format", text, {"text", "json"});
@@ -174,12 +182,7 @@ void resolve(RunRequest& request) {
     request.run.model = request.model.empty() ? read_model(read_text(request.config_file), request.config_file)
                                               : find_model(request.model);
     refuse_beyond_model(request.run);
-    if (request.run.only_repeat > request.run.repeats)
-        throw UsageError(
-            fmt::format("--only-repeat {}: there are {} (--repeat)", request.run.only_repeat, request.run.repeats));
-    for (const auto& [flag, given] : {std::pair{"--resume", request.resume}, {"--list-points", request.list_points}})
-        if (given && request.run.out.empty())
-            throw UsageError(fmt::format("{}: name the sweep's directory with --out", flag));
+    if (request.resume && request.run.out.empty()) throw UsageError("--resume: name the sweep's directory with --out");
     const std::size_t points = request.run.points().size();
     if (!request.run.dumps.empty() && points > 1)
         throw UsageError(fmt::format("--dump-output holds one point, the sweep has {}: give one {}", points,
@@ -221,13 +224,7 @@ ParsedRun parse_run(const std::vector<std::string>& arguments) {
     ParsedRun parsed;
     constexpr CommandText command{
         "kbench run", "Runs a model, verifies every kind of step, times it and writes result.json and reports."};
-    std::vector<BoundOption> options = bind_options<RunRequest>(run_options(), parsed.request);
-    for (BoundOption& option : options)
-        option.set = [set = std::move(option.set), name = std::string(option.name),
-                      &given = parsed.request.given](const std::string& text) {
-            set(text);
-            given.push_back({name, text});
-        };
+    const std::vector<BoundOption> options = bind_options<RunRequest>(run_options(), parsed.request);
     parsed.help = parse_arguments(command, options, nullptr, arguments);
     if (parsed.help.empty()) resolve(parsed.request);
     return parsed;

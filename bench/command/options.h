@@ -12,18 +12,12 @@
 
 namespace kbench {
 
-/// An option of the command line and its value's text, empty for a flag.
-struct GivenOption {
-    std::string name, text;
-};
-
 /// What the command line asked for, beyond what a run needs.
 struct RunRequest {
     std::string model, config_file, backend = "auto", format = "text";
     bool quick = false;
     bool time_budget_given = false;
-    bool resume = false, list_points = false;
-    std::vector<GivenOption> given;  ///< every option, in the order in which they took effect
+    bool resume = false, dry_run = false;
     CeilingRequest ceilings;
     RunOptions run;
 };

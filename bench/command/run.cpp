@@ -13,7 +13,6 @@
 #include "analysis/result/point_name.h"
 #include "analysis/result/result_json.h"
 #include "bench/command/command.h"
-#include "bench/command/list_points.h"
 #include "bench/command/options.h"
 #include "bench/command/output.h"
 #include "bench/measure/ceilings.h"
@@ -122,8 +121,8 @@ int run_command(const std::vector<std::string>& arguments, const std::string& co
         return 0;
     }
     RunRequest& request = parsed.request;
-    if (request.list_points) {
-        for (const std::string& command : point_commands(request)) fmt::print("{}\n", command);
+    if (request.dry_run) {
+        for (const PointSpec& point : request.run.points()) fmt::print("{}\n", point.name());
         return 0;
     }
     request.run.cache_directory = cache_directory();

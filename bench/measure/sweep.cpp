@@ -42,6 +42,15 @@ std::vector<AxisGroup> group_axes(const SweepOptions& sweep, const AxisValues& o
     return groups;
 }
 
+/// The points of shard `i` of `n`, from 1.
+std::vector<PointSpec> shard_of(const std::vector<PointSpec>& points, std::size_t i, std::size_t n) {
+    if (n > points.size()) throw UsageError(fmt::format("--shard {}/{}: the sweep has {} points", i, n, points.size()));
+    std::vector<PointSpec> mine;
+    for (std::size_t k = 0; k < points.size(); ++k)
+        if ((k + k / n) % n == i - 1) mine.push_back(points[k]);
+    return mine;
+}
+
 }  // namespace
 
 std::string PointSpec::name() const {
@@ -75,7 +84,6 @@ std::vector<PointSpec> sweep_points(const SweepOptions& sweep, const AxisValues&
                                               [](std::size_t n, const AxisGroup& group) { return n * group.size(); });
     std::vector<PointSpec> points;
     for (int repeat = 1; repeat <= sweep.repeats; ++repeat) {
-        if (sweep.only_repeat != 0 && repeat != sweep.only_repeat) continue;
         for (std::size_t i = 0; i < round; ++i) {
             PointSpec& point = points.emplace_back();
             point.axes.set("repeat", repeat);
@@ -91,7 +99,7 @@ std::vector<PointSpec> sweep_points(const SweepOptions& sweep, const AxisValues&
         if (!names.insert(point.name()).second)
             throw UsageError(
                 fmt::format("the point {} is asked for twice; --repeat N measures all points N times", point.name()));
-    return points;
+    return shard_of(points, static_cast<std::size_t>(sweep.shard), static_cast<std::size_t>(sweep.shards));
 }
 
 }  // namespace kbench

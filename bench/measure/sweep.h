@@ -20,7 +20,7 @@ struct SweepOptions {
     std::map<std::string, std::vector<AxisValue>, std::less<>> values;
     std::vector<std::string> zip;  ///< axes whose lists go in step instead of every value with every other
     int repeats = 1;               ///< how often the whole list is gone through
-    int only_repeat = 0;           ///< this one of them, from 1; 0: all
+    int shard = 1, shards = 1;     ///< which part of the points, from 1, of how many
 };
 
 /// One point to measure.
@@ -38,8 +38,10 @@ std::vector<AxisValue> asked_values(const Axis& axis, const SweepOptions& sweep,
 
 /// All points in the order in which they are measured: repeat by repeat, then through the axes in their order, the last
 /// the fastest. Neighbours in time so differ in precision first, and what drifts in time (heat, clocks, other users)
-/// meets all kinds and all repeats alike. `of_model`: the axes that only some models have, with the model's own values.
-/// Throws UsageError when zipped lists differ in length, a point stands there twice, or the model has no such axis.
+/// meets all kinds and all repeats alike. Of several shards each point is in one: they are dealt out one by one, each
+/// round beginning a shard later, so that no shard has one precision alone. `of_model`: the axes that only some models
+/// have, with the model's own values. Throws UsageError when zipped lists differ in length, a point stands there twice,
+/// the model has no such axis, or there are more shards than points.
 std::vector<PointSpec> sweep_points(const SweepOptions& sweep, const AxisValues& of_model);
 
 }  // namespace kbench

@@ -1,5 +1,5 @@
-"""The points of a sweep, run as independent commands the two ways that docs/sweeps.md shows, give the points of the serial
-sweep: through GNU parallel, and through the Slurm array script with its array's index set by hand.
+"""The shards of a sweep, run the two ways that docs/sweeps.md shows, give the points of the serial sweep: through GNU
+parallel, and through the Slurm array script with its array's index set by hand.
 
 sweep_scale_out_test.py KBENCH parallel|slurm; skips (77) without GNU parallel.
 """
@@ -35,12 +35,15 @@ def points_of(folder: pathlib.Path) -> list[tuple]:
 
 
 def documented() -> tuple[str, str]:
-    """The line for GNU parallel and the Slurm script, as docs/sweeps.md has them."""
+    """The line for GNU parallel and the Slurm script, as docs/sweeps.md has them, but for the sweep's own options."""
     text = (ROOT / "docs/sweeps.md").read_text()
-    lines = re.findall(r"^    (parallel .*< points\.txt)$", text, re.MULTILINE)
+    lines = re.findall(r"^    (parallel .*)$", text, re.MULTILINE)
     scripts = re.findall(r"^```bash\n(#!/bin/bash\n#SBATCH .*?)^```$", text, re.MULTILINE | re.DOTALL)
     assert len(lines) == len(scripts) == 1, "docs/sweeps.md has one line for GNU parallel and one script for Slurm"
-    return lines[0], scripts[0]
+    own = r"kbench run .*?(?=(\\\s+)?--shard)"
+    for part in (lines[0], scripts[0]):
+        assert len(re.findall(own, part, re.DOTALL)) == 1, part
+    return tuple(re.sub(own, shlex.join(["kbench", *SWEEP]) + " ", part, flags=re.DOTALL) for part in (lines[0], scripts[0]))
 
 
 class Scratch:
@@ -58,16 +61,17 @@ class Scratch:
         assert done.returncode == exit_code, f"{command}: exit code {done.returncode}, not {exit_code}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 
-    def list_points(self) -> list[str]:
+    def serial(self) -> list[str]:
+        """Runs the whole sweep at once; the names of its points in their order."""
         sweep = shlex.join(["kbench", *SWEEP])
+        names = self.shell(f"{sweep} --dry-run").splitlines()
+        assert not (self.folder / "kbench-runs").exists(), "--dry-run measures nothing"
+        assert len(set(names)) == 8, names
         self.shell(f"{sweep} --out serial")
-        commands = self.shell(f"{sweep} --out sweep --list-points").splitlines()
-        assert len(set(commands)) == 8, commands
-        (self.folder / "points.txt").write_text("\n".join(commands) + "\n")
-        return commands
+        return names
 
     def compare(self) -> None:
-        self.shell("kbench merge --out sweep sweep/points.d")
+        self.shell("kbench merge --out sweep sweep.d")
         apart, serial = points_of(self.folder / "sweep"), points_of(self.folder / "serial")
         assert len(serial) == len(set(serial)) == 8, serial
         assert sum(point[8] == "skipped" for point in serial) == SKIPPED, serial
@@ -75,9 +79,9 @@ class Scratch:
 
 
 def through_parallel(scratch: Scratch) -> None:
-    scratch.list_points()
+    scratch.serial()
     line, _ = documented()
-    scratch.shell(line, exit_code=SKIPPED)  # parallel counts commands that fail: a point that cannot be measured alone
+    scratch.shell(line, exit_code=SKIPPED)  # parallel counts commands that fail: a shard of which nothing can be measured
     log = (scratch.folder / "sweep.log").read_text().splitlines()
     exit_codes = sorted(row.split("\t")[6] for row in log[1:])
     assert exit_codes == ["0"] * (8 - SKIPPED) + [str(NOTHING_MEASURED)] * SKIPPED, exit_codes
@@ -85,20 +89,23 @@ def through_parallel(scratch: Scratch) -> None:
 
 
 def through_slurm(scratch: Scratch) -> None:
-    commands = scratch.list_points()
+    names = scratch.serial()
     _, script = documented()
     (scratch.folder / "sweep.sbatch").write_text(script)
     scratch.shell("bash -n sweep.sbatch")
-    for index, command in enumerate(commands, 1):
-        expected = NOTHING_MEASURED if "tf32" in command else 0
-        scratch.shell("bash sweep.sbatch", exit_code=expected, SLURM_ARRAY_TASK_ID=str(index))
-        done = sorted(path.name for path in (scratch.folder / "sweep/points.d").iterdir())
-        assert len(done) == index, f"task {index} ran another point: {done}"
-    first = next((scratch.folder / "sweep/points.d").glob("*fp32/points/*.json"))
+
+    def task(index: int, exit_code: int) -> None:
+        scratch.shell("bash sweep.sbatch", exit_code, SLURM_ARRAY_TASK_ID=str(index), SLURM_ARRAY_TASK_COUNT="8")
+
+    for index, name in enumerate(names, 1):
+        task(index, NOTHING_MEASURED if "tf32" in name else 0)
+        done = [path.stem for path in (scratch.folder / f"sweep.d/{index}/points").glob("*.json")]
+        assert done == [name], f"task {index} ran {done}, not {name}"
+    first = scratch.folder / f"sweep.d/1/points/{names[0]}.json"
     before = first.read_bytes()
-    scratch.shell("bash sweep.sbatch", SLURM_ARRAY_TASK_ID=str(1 + next(i for i, c in enumerate(commands) if first.stem in c)))
+    task(1, 0)
     assert first.read_bytes() == before, "a task that is requeued measures a finished point again"
-    scratch.shell("bash sweep.sbatch", exit_code=2, SLURM_ARRAY_TASK_ID="9")
+    task(9, 2)
     scratch.shell("bash sweep.sbatch", exit_code=1)
     scratch.compare()
 
@@ -110,7 +117,7 @@ def main() -> None:
         sys.exit(77)
     with tempfile.TemporaryDirectory() as folder:
         {"parallel": through_parallel, "slurm": through_slurm}[way](Scratch(kbench, pathlib.Path(folder)))
-    print(f"points through {way} equal those of the serial sweep")
+    print(f"shards through {way} give the points of the serial sweep")
 
 
 if __name__ == "__main__":

@@ -30,9 +30,4 @@ function drawAttribution(point) {
     barPair(side, 'Time by level of memory, ms', 'bytes over the level’s bandwidth, derived', levels.map((level) => level.level), 'ms',
       [['all bytes', levels.map((level) => level.ms)], ['in steps that it binds', levels.map((level) => level.binding_ms)]]);
   into.append(...sectionParts(attribution.section));
-  if (attribution.layers.length)
-    into.append(h('details', {}, h('summary', {}, 'Bytes by layer'), smallTable('Bytes by layer of all blocks, ' + label,
-      [['layer', 'name'], ['compulsory', 'right'], ['DRAM', 'right'], ['L2', 'right'], ['beyond compulsory, ms', 'right']],
-      attribution.layers.map((layer) => [layer.layer, bytesText(layer.compulsory_bytes), bytesText(layer.measured_bytes),
-        layer.l2_bytes ? bytesText(layer.l2_bytes) : 'na', significant(layer.excess_ms)]))));
 }

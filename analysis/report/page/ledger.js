@@ -17,26 +17,27 @@ function ledgerChart(into, title, detail, groups, rowHeight) {
         ticktext: groups.map((group) => shortened(group.name, isNarrow() ? 16 : 32) + ' ') }) }) }));
 }
 
-function lineRows(ledger) {
-  return report.lines.map((line, i) => [line, i, ledger.total[i]]).filter(([, , us]) => us !== 0)
-    .map(([line, i, us]) => [h('span', { class: 'line' }, swatch(lineColor(i)), line.name), significant(us / 1e3), percent(us / ledger.end_to_end_us), line.what]);
+/** The document's section; its lines get the colours of the bars. */
+function ledgerParts(section) {
+  const parts = sectionParts(section);
+  for (const name of parts.flatMap((part) => [...part.querySelectorAll('tbody th')])) {
+    const line = report.lines.findIndex((line) => line.name === name.textContent);
+    if (line >= 0) name.replaceChildren(h('span', { class: 'line' }, swatch(lineColor(line)), name.textContent));
+  }
+  return parts;
 }
 
 function drawLedger(point) {
   const into = body('ledger'), ledger = point.ledger;
   if (ledger.unavailable) return into.append(missing(ledger.unavailable));
-  if (ledger.roofs_unavailable) into.append(missing('The demand of the roofs: ' + ledger.roofs_unavailable));
   const model = { name: 'model', steps: ledger.steps.length, time_us: ledger.end_to_end_us, lines: ledger.total };
   ledgerChart(into, 'The whole model, ms', 'Demand of the roofs (blue), losses above it (warm), time between kernels (green), corrections (grey).', [model], 70);
-  const table = into.appendChild(h('div'));
-  const drawTable = () => table.replaceChildren(smallTable('Lines of the ledger', [['line'], ['ms', 'right'], ['share', 'right'], ['what it is', 'what']], lineRows(ledger)));
-  drawTable();
-  themed.push(drawTable);
-  into.append(h('p', { class: ledger.closes ? null : 'warning' }, ledger.closes
-    ? `The account closes: the residual is ${percent(ledger.residual_share)} of the end-to-end time of ${timeText(ledger.end_to_end_us)}.`
-    : `The account does not close: the residual is ${percent(ledger.residual_share)} of the end-to-end time, more than ${percent(ledger.tolerance)}.`));
+  const text = into.appendChild(h('div'));
   ledgerChart(into, 'By op kind, ms', 'Without the corrections for recording, drift and residual, which are the model’s alone.', ledger.by_op, 30);
   ledgerChart(into, 'By layer of all blocks, ms', '* stands for the number of the block.', ledger.by_layer, 30);
+  const drawText = () => text.replaceChildren(...ledgerParts(ledger.section));
+  drawText();
+  themed.push(drawText);
 }
 
 function drawMarginal(point) {

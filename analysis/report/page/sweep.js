@@ -93,12 +93,5 @@ function drawSweep() {
     into.append(curves);
     draw();
   }
-  const said = (key) => !done.length || done.some((point) => point.sweep[key] !== undefined);
-  const columns = [['point', 'name', (point) => point.name], ['repeat', 'right', (point) => String(point.axes.repeat ?? 1)], ['status', '', (point) => point.status],
-    ['ms', 'right', (point) => significant(point.sweep.ms, 4)], said('tokens_per_s') && ['tokens/s', 'right', (point) => significant(point.sweep.tokens_per_s ?? null, 4)],
-    ['TFLOP/s', 'right', (point) => significant(point.sweep.tflop_per_s)], ['of the roofs %', 'right', (point) => significant(point.sweep.roof_share)],
-    ['roof', '', (point) => point.sweep.binding_roof || 'na'], said('energy_j') && ['J a sequence', 'right', (point) => significant(point.sweep.energy_j ?? null)],
-    ['reason', 'wide', (point) => point.reason]].filter(Boolean);
-  into.append(smallTable('All points', columns.map(([title, kind]) => (kind ? [title, kind] : [title])),
-    report.points.map((point) => columns.map(([, , cell]) => cell(point)))));
+  into.append(...sectionParts(report.all_points));
 }

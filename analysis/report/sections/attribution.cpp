@@ -67,6 +67,19 @@ Section attribution_section(const Attribution& attribution) {
     for (const LayerTraffic& layer : attribution.layers)
         if (!layer.finding.empty()) findings.items.push_back(layer.finding);
     section.add(std::move(findings));
+    Rows layers{{{.header = "layer", .align = Align::left, .is_name = true},
+                 {"compulsory"},
+                 {"DRAM"},
+                 {"L2"},
+                 {"beyond compulsory, ms"}},
+                {}};
+    const auto excess_ms = ms_cells(attribution.layers, &LayerTraffic::excess_ms);
+    for (const LayerTraffic& layer : attribution.layers)
+        layers.rows.push_back({layer.layer, format_bytes(layer.compulsory_bytes),
+                               attribution.counted ? format_bytes(layer.measured_bytes) : "",
+                               layer.l2_bytes > 0 ? format_bytes(layer.l2_bytes) : "",
+                               attribution.counted ? excess_ms(layer.excess_ms) : ""});
+    if (!layers.rows.empty()) section.add(Section{"Bytes by layer (* is every block)", {std::move(layers)}});
     return section;
 }
 

@@ -50,7 +50,7 @@ StepResult step(double time_us, double flops, double bytes) {
     result.shape = "m2n3k4";
     result.precision = Precision::fp16;
     result.cost.flops = flops;
-    example::at(result.cost.bytes_read, Role::weights) = bytes;
+    result.cost.bytes_read[static_cast<std::size_t>(Role::weights)] = bytes;
     result.time_us = summarise(std::vector<double>(7, time_us));
     return result;
 }

@@ -220,21 +220,23 @@ TEST_F(Cli, InterruptedMicrobenchmarksLeaveWhatWasMeasured) {
               "model,status\nresidual/native/fp32/fwd/r64w64/hot,done\n");
 }
 
-TEST_F(Cli, PointsRunApartAreJoinedAgain) {
-    const std::string out = (directory_ / "it's a sweep").string();
+TEST_F(Cli, ShardsRunApartAreJoinedAgain) {
+    const std::string out = (directory_ / "it's a sweep").string(), apart = out + ".d";
     const std::string sweep = "--config " + tiny() + " --backend cpu --seq 8,16 --batch 1,2 --quick --counters none";
-    const Outcome list = kbench("run " + sweep + " --list-points --out \"" + out + "\"");
+    const Outcome list = kbench("run " + sweep + " --shard 2/2 --dry-run --out \"" + apart + "\"");
     ASSERT_EQ(list.exit_code, 0) << list.err;
-    EXPECT_EQ(std::count(list.out.begin(), list.out.end(), '\n'), 4) << list.out;
-    EXPECT_FALSE(std::filesystem::exists(out)) << "nothing is measured";
-    const Outcome all = shell("(kbench() { KBENCH_CACHE_DIR=. " KBENCH_BINARY " \"$@\"; }\n" + list.out + ")");
-    ASSERT_EQ(all.exit_code, 0) << all.err;
-    const Outcome merge = kbench("merge --out \"" + out + "\" \"" + out + "/points.d\"");
+    EXPECT_EQ(list.out, "seq8-batch2-fp32\nseq16-batch1-fp32\n");
+    EXPECT_FALSE(std::filesystem::exists(apart)) << "nothing is measured";
+    for (const std::string shard : {"1", "2"}) {
+        const Outcome part = kbench("run " + sweep + " --shard " + shard + "/2 --out \"" + apart + "/" + shard + "\"");
+        ASSERT_EQ(part.exit_code, 0) << part.err;
+    }
+    const Outcome merge = kbench("merge --out \"" + out + "\" \"" + apart + "\"");
     ASSERT_EQ(merge.exit_code, 0) << merge.err;
     EXPECT_EQ(kbench("table --by point -c seq_len,batch,status --csv \"" + out + "\"").out,
               "seq_len,batch,status\n8,1,done\n8,2,done\n16,1,done\n16,2,done\n");
     EXPECT_TRUE(std::filesystem::exists(out + "/report.html"));
-    expect_refusal("merge --out \"" + out + "\" \"" + out + "/points.d\"", "holds a result.json already");
+    expect_refusal("merge --out \"" + out + "\" \"" + apart + "\"", "holds a result.json already");
 
     const std::string other = (directory_ / "other").string();
     kbench("run --config " + tiny() + " --backend cpu --seq 8 --batch 1 --quick --counters none --seed 2 --out " +

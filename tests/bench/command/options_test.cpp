@@ -75,13 +75,20 @@ TEST(Options, ZippedListsAreOfOneLength) {
     EXPECT_THAT(refusal({"--model", "gpt2", "--zip", "batch,heads"}), HasSubstr("one of seq, batch, "));
 }
 
-TEST(Options, ASweepIsResumedOrListedWhereItsDirectoryIsNamed) {
-    for (const char* flag : {"--resume", "--list-points"}) {
-        EXPECT_THAT(refusal({"--model", "gpt2", flag}), HasSubstr("name the sweep's directory with --out"));
-        EXPECT_EQ(refusal({"--model", "gpt2", flag, "--out", "sweep"}), "accepted");
-    }
-    EXPECT_THAT(refusal({"--model", "gpt2", "--repeat", "2", "--only-repeat", "3"}), HasSubstr("there are 2"));
+TEST(Options, ASweepIsResumedWhereItsDirectoryIsNamed) {
+    EXPECT_THAT(refusal({"--model", "gpt2", "--resume"}), HasSubstr("name the sweep's directory with --out"));
+    EXPECT_EQ(refusal({"--model", "gpt2", "--resume", "--out", "sweep"}), "accepted");
     EXPECT_THAT(refusal({"--model", "gpt2", "--batch", "2,2"}), HasSubstr("asked for twice"));
+}
+
+TEST(Options, AShardIsAPartOfSoMany) {
+    const RunOptions run = parse_run({"--model", "gpt2", "--repeat", "3", "--shard", "2/3"}).request.run;
+    EXPECT_EQ(run.shard, 2);
+    EXPECT_EQ(run.shards, 3);
+    for (const char* text : {"", "2", "/", "2/", "/2", "0/2", "a/b", "1/2/3", "-1/2", "1.5/2"})
+        EXPECT_THAT(refusal({"--model", "gpt2", "--repeat", "3", "--shard", text}), HasSubstr("must be I/N")) << text;
+    EXPECT_THAT(refusal({"--model", "gpt2", "--repeat", "3", "--shard", "4/3"}), HasSubstr("no part 4 of 3"));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--repeat", "3", "--shard", "1/4"}), HasSubstr("has 3 points"));
 }
 
 TEST(Options, AllPrecisionsHaveAWord) {

@@ -13,6 +13,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::UnorderedElementsAreArray;
 
 AxisValues gpt2() {
     AxisValues values;
@@ -49,8 +50,29 @@ TEST(SweepPoints, RepeatsAreRoundsOfTheWholeList) {
     EXPECT_THAT(names(sweep), ElementsAre("seq1024-batch4-fp16", "seq1024-batch4-fp32", "seq1024-batch4-fp16-repeat2",
                                           "seq1024-batch4-fp32-repeat2", "seq1024-batch4-fp16-repeat3",
                                           "seq1024-batch4-fp32-repeat3"));
-    sweep.only_repeat = 2;
-    EXPECT_THAT(names(sweep), ElementsAre("seq1024-batch4-fp16-repeat2", "seq1024-batch4-fp32-repeat2"));
+}
+
+TEST(SweepPoints, EveryPointIsInOneShardAndNoShardHasOnePrecisionAlone) {
+    const std::vector<std::string> all = names(two_by_two());
+    for (const int shards : {1, 2, 3, 8}) {
+        std::vector<std::string> dealt;
+        for (int shard = 1; shard <= shards; ++shard) {
+            SweepOptions sweep = two_by_two();
+            sweep.shard = shard;
+            sweep.shards = shards;
+            const std::vector<std::string> mine = names(sweep);
+            EXPECT_GE(mine.size(), all.size() / static_cast<std::size_t>(shards));
+            EXPECT_LE(mine.size(), all.size() / static_cast<std::size_t>(shards) + 1);
+            dealt.insert(dealt.end(), mine.begin(), mine.end());
+        }
+        EXPECT_THAT(dealt, UnorderedElementsAreArray(all)) << shards << " shards";
+    }
+    SweepOptions first_of_two = two_by_two();
+    first_of_two.shards = 2;
+    EXPECT_THAT(names(first_of_two), ElementsAre("seq128-batch1-fp16", "seq128-batchmax-fp32", "seq512-batch1-fp16",
+                                                 "seq512-batchmax-fp32"));
+    first_of_two.shards = 9;
+    EXPECT_THAT(refusal_of([&] { names(first_of_two); }), HasSubstr("--shard 1/9: the sweep has 8 points"));
 }
 
 TEST(SweepPoints, ZippedListsGoInStep) {

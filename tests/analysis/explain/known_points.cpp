@@ -1,0 +1,99 @@
+// See known_points.h.
+#include "tests/analysis/explain/known_points.h"
+
+#include <utility>
+
+namespace kbench::known {
+
+Ceiling ceiling(std::string name, double value, double at_mhz) {
+    return {std::move(name), Quantity::measured(value), value, value, at_mhz, Quantity::unavailable("made up")};
+}
+
+CeilingRun gpu_roofs() {
+    CeilingRun run;
+    run.device = "a GPU of round roofs";
+    run.ceilings = {ceiling("dram_read", 1000),  ceiling("dram_copy", 900),     ceiling("l2_read", 4000),
+                    ceiling("l1_read", 10000),   ceiling("fp32_plain", 10),     ceiling("fp64_plain", 5),
+                    ceiling("fp16_tensor", 100), ceiling("graph_node", 1, 0.0), ceiling("launch", 2, 0.0)};
+    return run;
+}
+
+CeilingRun cpu_roofs() {
+    CeilingRun run;
+    run.device = "a CPU of round roofs";
+    run.ceilings = {ceiling("cpu_dram_read", 1000), ceiling("cpu_dram_triad", 900), ceiling("avx2_fp32", 5),
+                    ceiling("avx512_fp32", 10), ceiling("avx512_fp32_one_core", 20)};
+    return run;
+}
+
+CeilingRun without(CeilingRun run, std::string_view name) {
+    std::erase_if(run.ceilings, [&](const Ceiling& ceiling) { return ceiling.name == name; });
+    return run;
+}
+
+double unit_flops(const Step& step) { return step.op == "gemm" ? tensor_flops : plain_flops; }
+
+StepResult make_step(const Step& known, int index) {
+    StepResult step;
+    step.index = index;
+    step.layer = known.layer;
+    step.op = known.op;
+    step.precision = known.op == "gemm" ? Precision::fp16 : known.precision;
+    step.cost.flops = known.compute * known.us * unit_flops(known);
+    step.cost.bytes_read[static_cast<std::size_t>(Role::activations)] = known.compulsory * known.us * dram_bytes;
+    if (known.kernels == 0 && known.us > 0) {
+        step.time_us = Summary{};
+        step.time_us->mean = known.us;
+        step.time_us->median = 0.9 * known.us;  // of a step that is slow in some runs; medians do not add up
+    }
+    for (int k = 0; k < known.kernels; ++k) {
+        KernelResult& kernel = step.kernels.emplace_back();
+        kernel.time_us = known.us / known.kernels;
+        kernel.gap_us = known.gap_us;
+    }
+    if (!known.counted) return step;
+    step.counters = {{"dram_read_bytes", known.dram * known.us * dram_bytes},
+                     {"dram_write_bytes", 0},
+                     {"l2_sm_sectors", known.l2 * known.us * l2_bytes / 32},
+                     {"l1_bytes", known.l1 * known.us * l1_bytes},
+                     {"sm_cycles_active", known.active * known.us * clock_mhz},
+                     {"ipc", known.active > 0 ? known.issue / known.active * issues_per_cycle : 0}};
+    if (known.occupancy_pct) step.counters["achieved_occupancy"] = *known.occupancy_pct;
+    if (known.executed > 0)
+        step.counters["tensor_fp16_ops"] = step.cost.flops + known.executed * known.us * tensor_flops;
+    return step;
+}
+
+Result result_of(const std::vector<Step>& steps, CeilingRun roofs, double beyond_us, double run_clock_mhz) {
+    Result result;
+    result.ceilings = std::move(roofs);
+    if (result.ceilings.ceilings.empty()) result.ceilings.unavailable = "nobody measured them";
+    Point& point = result.points.emplace_back();
+    point.set("model", "made up");
+    point.set("backend", result.ceilings.device.find("CPU") == std::string::npos ? "cuda" : "cpu");
+    point.set("precision", Precision::fp32);
+    point.status = PointStatus::done;
+    double end_to_end_us = beyond_us;
+    for (const Step& step : steps) {
+        point.steps.push_back(make_step(step, static_cast<int>(point.steps.size())));
+        end_to_end_us += step.us + step.gap_us * step.kernels;
+    }
+    point.end_to_end.emplace();
+    point.end_to_end->latency.summary_ms.median = end_to_end_us * 1e-3;
+    if (run_clock_mhz > 0) point.conditions.sm_clock_mhz = Quantity::measured(run_clock_mhz);
+    return result;
+}
+
+Verdicts judged(const Result& result) {
+    const Roofs roofs(result);
+    return judge(make_ledger(result.points.front(), roofs), roofs);
+}
+
+std::string letters(const std::vector<Hypothesis>& hypotheses) {
+    std::string text;
+    for (const Hypothesis& hypothesis : hypotheses)
+        text += hypothesis.finding == Finding::confirmed ? 'C' : hypothesis.finding == Finding::rejected ? 'R' : '?';
+    return text;
+}
+
+}  // namespace kbench::known
