@@ -50,9 +50,10 @@ function timeText(us) {
   return Math.abs(us) < 1e7 ? significant(us / 1e3) + ' ms' : significant(us / 1e6) + ' s';
 }
 
-/** A table of a few rows. `columns`: header, and class of its cells; cells are nodes or text. */
-function smallTable(caption, columns, rows) {
-  return h('div', {}, h('p', { class: 'caption', 'aria-hidden': 'true' }, caption), h('div', { class: 'scroll', role: 'region', tabindex: '0', 'aria-label': caption },
+/** A table of a few rows. `columns`: header, and class of its cells; cells are nodes or text. `isTitled`: a heading above
+ * it says the same as its caption. */
+function smallTable(caption, columns, rows, isTitled = false) {
+  return h('div', {}, isTitled ? null : h('p', { class: 'caption', 'aria-hidden': 'true' }, caption), h('div', { class: 'scroll', role: 'region', tabindex: '0', 'aria-label': caption },
     h('table', { 'aria-label': caption },
       h('thead', {}, h('tr', {}, columns.map(([header, style]) => h('th', { scope: 'col', class: style }, header)))),
       h('tbody', {}, rows.map((row) => h('tr', {}, row.map((cell, i) =>
@@ -69,18 +70,19 @@ const blocks = {
   paragraph: (block) => (block.tone === 'missing' ? missing(block.text) : h('p', { class: block.tone === 'warning' ? 'warning' : null }, block.text)),
   bullets: (block) => h('ul', {}, block.items.map((item) => h('li', {}, item))),
   // Figures are cards, each with its origin; properties are rows.
-  facts: (block, title) => (block.facts.some((fact) => fact.origin)
+  facts: (block, title, isTitled) => (block.facts.some((fact) => fact.origin)
     ? h('dl', { class: 'facts' }, block.facts.map((fact) => h('div', {}, h('dt', {}, fact.label),
       h('dd', {}, h('strong', {}, fact.value || '–'), fact.origin ? originParts(fact.origin) : null))))
-    : smallTable(title, [['what'], ['value', 'wide']], block.facts.map((fact) => [fact.label, fact.value]))),
-  table: (block, title) => smallTable(block.caption || title, block.columns.map((column) => [column.header, column.style]), block.rows),
+    : smallTable(title, [['what'], ['value', 'wide']], block.facts.map((fact) => [fact.label, fact.value]), isTitled)),
+  table: (block, title, isTitled) =>
+    smallTable(block.caption || title, block.columns.map((column) => [column.header, column.style]), block.rows, isTitled && !block.caption),
 };
 
 /** A section of the document: what terminal and Markdown show too. Nothing for one that says nothing. */
-function sectionParts(section) {
+function sectionParts(section, isTitled = false) {
   if (!section) return [];
-  return [...section.blocks.map((block) => blocks[block.kind](block, section.title)),
-    ...section.sections.flatMap((below) => [h('h3', {}, below.title), ...sectionParts(below)])];
+  return [...section.blocks.map((block) => blocks[block.kind](block, section.title, isTitled)),
+    ...section.sections.flatMap((below) => [h('h3', {}, below.title), ...sectionParts(below, true)])];
 }
 
 /** A choice among few: buttons of which one is pressed. `onChoose` gets the value. */

@@ -36,8 +36,8 @@ function drawConditions(into, point) {
 function drawEnvironment(point) {
   const into = body('environment');
   into.append(...sectionParts(report.environment));
-  if (point.checks) into.append(h('h3', {}, point.checks.title), ...sectionParts(point.checks));
-  if (point.state) into.append(h('h3', {}, point.state.title), ...sectionParts(point.state));
+  if (point.checks) into.append(h('h3', {}, point.checks.title), ...sectionParts(point.checks, true));
+  if (point.state) into.append(h('h3', {}, point.state.title), ...sectionParts(point.state, true));
   drawConditions(into, point);
 }
 

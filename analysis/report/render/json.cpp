@@ -1,4 +1,5 @@
 // Documents as the scripts of report.html read them.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "analysis/report/render/render.h"
@@ -25,11 +26,15 @@ Json json_of(const Facts& facts) {
 
 Json json_of(const Rows& rows) {
     Json columns = Json::array();
-    for (const TableColumn& column : rows.columns)
+    for (std::size_t i = 0; i < rows.columns.size(); ++i) {
+        const TableColumn& column = rows.columns[i];
+        const bool is_prose = std::ranges::any_of(rows.rows, [i](const auto& row) { return row[i].size() > 24; });
         columns.push_back({{"header", column.header},
                            {"style", column.is_name                 ? "name"
                                      : column.align == Align::right ? "right"
-                                                                    : "wide"}});
+                                     : is_prose                     ? "wide"
+                                                                    : ""}});
+    }
     return {{"kind", "table"}, {"caption", rows.caption}, {"columns", std::move(columns)}, {"rows", rows.rows}};
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "analysis/report/sections/sections.h"
 #include "models/base/format.h"
@@ -14,7 +15,7 @@ namespace {
 template <class List, class Value>
 auto ms_cells(const List& list, Value List::value_type::*member) {
     double largest = 0;
-    for (const auto& row : list) largest = std::max(largest, row.*member);
+    for (const auto& row : list) largest = std::max(largest, std::abs(row.*member));
     return [decimals = decimals_for(largest)](double ms) { return fixed(ms, decimals); };
 }
 
