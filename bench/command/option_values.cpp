@@ -5,8 +5,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <fstream>
 #include <iterator>
 #include <optional>
+#include <sstream>
 
 #include "bench/command/option_table.h"
 #include "bench/measure/sweep.h"
@@ -45,6 +47,18 @@ std::vector<AxisValue> axis_values(const Axis& axis, const std::string& text) {
                              ? fmt::format("{} '': must be {} of at least 1", option, a_count)
                              : fmt::format("{} '': must be {} or all", option, fmt::join(offered, ", ")));
     return values;
+}
+
+ModelSpec model_asked_for(const std::string& model, const std::string& config_file) {
+    if (model.empty() == config_file.empty())
+        throw UsageError(model.empty() ? "--model is missing: name one of `kbench list models`, or give --config"
+                                       : "--model and --config exclude each other: give one");
+    if (!model.empty()) return find_model(model);
+    std::ifstream file(config_file, std::ios::binary);
+    if (!file) throw UsageError(fmt::format("--config {}: cannot be read", config_file));
+    std::stringstream text;
+    text << file.rdbuf();
+    return read_model(text.str(), config_file);
 }
 
 std::vector<Precision> parse_precisions(const std::string& text) {

@@ -10,6 +10,7 @@
 #include "bench/profile/counters.h"
 #include "kbench/axes.h"
 #include "kbench/precision.h"
+#include "models/registry.h"
 
 namespace kbench {
 
@@ -18,6 +19,8 @@ namespace kbench {
 std::vector<std::int64_t> whole_numbers(std::string_view option, const std::string& text);
 /// The value of an axis's option; a comma-separated list where it sweeps, and of words also all.
 std::vector<AxisValue> axis_values(const Axis& axis, const std::string& text);
+/// What --model names or --config holds; throws UsageError unless one of them is given.
+ModelSpec model_asked_for(const std::string& model, const std::string& config_file);
 /// --precision: a comma-separated list, or all.
 std::vector<Precision> parse_precisions(const std::string& text);
 /// --counters: none, core, full or sets.

@@ -6,9 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <iterator>
-#include <sstream>
 
 #include "bench/command/option_values.h"
 #include "kbench/error.h"
@@ -154,14 +152,6 @@ const Option table[] = {
 /// The axes' options stand behind those that name the model.
 constexpr std::ptrdiff_t before_axes = 2;
 
-std::string read_text(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) throw UsageError(fmt::format("--config {}: cannot be read", path));
-    std::stringstream text;
-    text << file.rdbuf();
-    return text.str();
-}
-
 /// Before anything is built: a list would fail at its last value.
 void refuse_beyond_model(const RunOptions& run) {
     for (const ModelAxis& limit : run.model.axes) {
@@ -175,12 +165,7 @@ void refuse_beyond_model(const RunOptions& run) {
 
 /// What follows from several options together.
 void resolve(RunRequest& request) {
-    if (request.model.empty() == request.config_file.empty())
-        throw UsageError(request.model.empty()
-                             ? "--model is missing: name one of `kbench list models`, or give --config"
-                             : "--model and --config exclude each other: give one");
-    request.run.model = request.model.empty() ? read_model(read_text(request.config_file), request.config_file)
-                                              : find_model(request.model);
+    request.run.model = model_asked_for(request.model, request.config_file);
     refuse_beyond_model(request.run);
     if (request.resume && request.run.out.empty()) throw UsageError("--resume: name the sweep's directory with --out");
     const std::size_t points = request.run.points().size();
@@ -192,6 +177,7 @@ void resolve(RunRequest& request) {
         request.run.sampler.warm_up_s = 0.1;
         request.run.sampler.min_time_s = 0.1;
         request.run.sampler.min_samples = 3;
+        request.run.sampler.min_independent = 10;
         if (!request.time_budget_given) request.run.sampler.time_budget_s = 1;
         request.run.step_runs = 1;
         request.run.activity_warm_up_s = 0;

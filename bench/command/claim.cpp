@@ -1,0 +1,40 @@
+// kbench claim: a published figure against physics. Nothing is measured.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "analysis/report/claim.h"
+#include "analysis/report/render/render.h"
+#include "bench/command/claim_options.h"
+#include "bench/command/command.h"
+#include "bench/command/machine_path.h"
+#include "kbench/error.h"
+
+namespace kbench {
+
+int claim_command(const std::vector<std::string>& arguments, const std::string&) {
+    const ParsedClaim parsed = parse_claim(arguments);
+    if (!parsed.help.empty()) {
+        std::fputs(parsed.help.c_str(), stdout);
+        return 0;
+    }
+    const ClaimRequest& request = parsed.request;
+    Claim claim = check_claim(request.spec.build(request.at), machine_at(request.machine), request.latency_s);
+    for (const ModelAxis& axis : request.spec.axes)
+        if (axis.is_count()) {
+            const auto asked = request.at.counts.find(axis.name);
+            claim.model +=
+                fmt::format(", {} {}", axis.name, asked == request.at.counts.end() ? axis.usual : asked->second);
+        }
+    constexpr std::size_t usual_width = 120;  // of a file
+    const std::string text = request.format == "json"
+                                 ? claim_json(claim)
+                                 : render_terminal(claim_document(claim), terminal_width().value_or(usual_width));
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return 0;
+}
+
+}  // namespace kbench
