@@ -16,6 +16,8 @@ namespace {
 
 /// Roofs this close are those of one machine, measured twice.
 constexpr double same_roofs_tolerance = 1.05;
+/// Fewer may all have met the same state of the machine.
+constexpr std::size_t fewest_samples_of_a_range = 6;
 
 /// Whether the larger of two positive values is at most `factor` times the other.
 bool within(double one, double other, double factor) { return std::max(one, other) <= factor * std::min(one, other); }
@@ -168,7 +170,12 @@ PointComparison compare_points(const Explained& a, const Explained& b, const Com
     share_fits(point, layers);
     if (a.has_verdicts()) point.a_verdict = a.verdicts.model;
     if (b.has_verdicts()) point.b_verdict = b.verdicts.model;
-    if (options.fail_above) point.change = judge_change(point.ratio, *options.fail_above);
+    const Summary &a_ms = a.point->end_to_end->latency.summary_ms, &b_ms = b.point->end_to_end->latency.summary_ms;
+    point.has_interval = a_ms.has_interval() && b_ms.has_interval();
+    if (options.fail_above)
+        point.change = std::min(a_ms.n, b_ms.n) >= fewest_samples_of_a_range
+                           ? judge_change(point.ratio, *options.fail_above)
+                           : Change::cannot_tell;
     return point;
 }
 

@@ -316,6 +316,9 @@ std::string change_text(const PointComparison& point, double limit) {
         case Change::improvement: return fmt::format("{}: an improvement", by);
         case Change::within_limit: return fmt::format("{}: within the limit of {:g} %", by, 100 * limit);
         case Change::cannot_tell:
+            if (!point.has_interval)
+                return fmt::format("{}: cannot tell, a run has too few independent samples; stated is the range of all",
+                                   by);
             return fmt::format("{}: cannot tell, the interval reaches across {:g} %; more samples would narrow it", by,
                                100 * limit);
     }

@@ -29,11 +29,19 @@ template <class Struct>
 inline constexpr std::tuple<> fields{};
 
 template <>
-inline constexpr auto fields<Summary> =
-    std::tuple{Field{"n", &Summary::n},       Field{"min", &Summary::min},       Field{"max", &Summary::max},
-               Field{"mean", &Summary::mean}, Field{"median", &Summary::median}, Field{"p25", &Summary::p25},
-               Field{"p75", &Summary::p75},   Field{"p90", &Summary::p90},       Field{"p95", &Summary::p95},
-               Field{"p99", &Summary::p99},   Field{"ci_low", &Summary::ci_low}, Field{"ci_high", &Summary::ci_high}};
+inline constexpr auto fields<Summary> = std::tuple{Field{"n", &Summary::n},
+                                                   Field{"min", &Summary::min},
+                                                   Field{"max", &Summary::max},
+                                                   Field{"mean", &Summary::mean},
+                                                   Field{"median", &Summary::median},
+                                                   Field{"p25", &Summary::p25},
+                                                   Field{"p75", &Summary::p75},
+                                                   Field{"p90", &Summary::p90},
+                                                   Field{"p95", &Summary::p95},
+                                                   Field{"p99", &Summary::p99},
+                                                   Field{"independent", &Summary::independent, false, 6},
+                                                   Field{"ci_low", &Summary::ci_low},
+                                                   Field{"ci_high", &Summary::ci_high}};
 
 template <>
 inline constexpr auto fields<Timing> =

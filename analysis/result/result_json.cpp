@@ -386,6 +386,21 @@ void append_text(const Json& json, const std::string& indent, std::string& text)
     text += "\n" + indent + (json.is_array() ? "]" : "}");
 }
 
+/// Before version 6 intervals took all samples as independent: they are computed again where the samples are there.
+void mend_intervals(Result& result) {
+    const auto mend = [](Timing& timing) {
+        if (!timing.samples_ms.empty()) timing.summary_ms = summarise(timing.samples_ms);
+    };
+    for (Point& point : result.points) {
+        for (MarginalCost& marginal : point.marginal) mend(marginal.difference_ms);
+        if (!point.end_to_end) continue;
+        EndToEnd& times = *point.end_to_end;
+        mend(times.latency);
+        for (auto* timing : {&times.stream, &times.enqueue, &times.host_to_device, &times.device_to_host})
+            if (*timing) mend(**timing);
+    }
+}
+
 }  // namespace
 
 Json to_json(const Result& result) {
@@ -404,7 +419,9 @@ Result parse_result(const std::string& text, const std::string& path) {
     Json json = is_gzip(text) ? parse_json(gunzip(text, path), path) : parse_json(text, path);
     const int version = schema_version(json, path);
     json.erase("schema");
-    return Reader(path, version).read<Result>(json, Path{});
+    Result result = Reader(path, version).read<Result>(json, Path{});
+    if (version < 6) mend_intervals(result);
+    return result;
 }
 
 Json ceilings_to_json(const CeilingRun& run) { return write(run, Path{}); }

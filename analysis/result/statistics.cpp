@@ -1,5 +1,4 @@
-// Order statistics; see statistics.h. Samples are few (at most some thousands), so everything is computed from one
-// sort.
+// See statistics.h. Samples are few (at most some tens of thousands), so everything is computed from one sort.
 #include "kbench/statistics.h"
 
 #include <fmt/format.h>
@@ -14,10 +13,8 @@
 namespace kbench {
 namespace {
 
-constexpr double confidence = 0.95;
-constexpr double normal_quantile = 1.959963984540054;  // of (1 + confidence) / 2
-constexpr std::size_t smallest_n_with_interval = 6;    // 1 - 2 * 2^-6 = 96.9 %, but 1 - 2 * 2^-5 = 93.8 %
-constexpr std::size_t largest_exact_n = 1000;          // 2^-n must stay a normal number
+constexpr double least_independent = 10;
+constexpr std::size_t fewest_blocks = 16, most_blocks = 64, least_block = 3;
 
 /// Type 7 of Hyndman and Fan: the value at fraction `p` of the way along the sorted samples.
 double percentile(std::span<const double> sorted, double p) {
@@ -27,26 +24,50 @@ double percentile(std::span<const double> sorted, double p) {
     return sorted[below] + (position - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
-/// The largest rank r (from 1) for which order statistics r and n + 1 - r enclose the median with the wanted
-/// confidence: 1 - 2 P(Binomial(n, 1/2) < r) >= confidence (David and Nagaraja, Order Statistics, 2003, section 7.1).
-std::size_t lower_rank(std::size_t n) {
-    const double count = static_cast<double>(n);
-    if (n > largest_exact_n)  // normal approximation with continuity correction
-        return static_cast<std::size_t>((count + 1 - normal_quantile * std::sqrt(count)) / 2);
-    double probability = std::ldexp(1.0, -static_cast<int>(n));  // of exactly `rank` samples below the median
-    double below = probability;                                  // of at most `rank`
-    std::size_t rank = 0;
-    while (2 * below <= 1 - confidence) {
-        probability *= static_cast<double>(n - rank) / static_cast<double>(rank + 1);
-        ++rank;
-        below += probability;
+/// The 97.5 % quantile of Student's t (Abramowitz and Stegun, 26.7.5); within 0.1 % from 5 degrees of freedom on.
+double t_quantile(double degrees) {
+    constexpr double z = 1.959963984540054;
+    const double z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z, z9 = z7 * z * z;
+    return z + (z3 + z) / (4 * degrees) + (5 * z5 + 16 * z3 + 3 * z) / (96 * degrees * degrees) +
+           (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * std::pow(degrees, 3)) +
+           (79 * z9 + 776 * z7 + 1482 * z5 - 1920 * z3 - 945 * z) / (92160 * std::pow(degrees, 4));
+}
+
+/// What the median's position is known to.
+struct MedianSpread {
+    double independent;  ///< samples
+    double half_width;   ///< of the 95 % interval, as a share of the samples
+};
+
+MedianSpread spread_of(std::span<const double> samples, double median) {
+    const std::size_t n = samples.size();
+    const std::size_t blocks = std::min(n, std::clamp(n / least_block, fewest_blocks, most_blocks));
+    std::vector<double> below(blocks);  // share of a block's samples below the median
+    for (std::size_t block = 0; block < blocks; ++block) {
+        const auto part = samples.subspan(block * n / blocks, (block + 1) * n / blocks - block * n / blocks);
+        for (const double sample : part) below[block] += sample < median ? 1 : sample == median ? 0.5 : 0;
+        below[block] /= static_cast<double>(part.size());
     }
-    return rank;
+    const double count = static_cast<double>(blocks);
+    const double mean = std::accumulate(below.begin(), below.end(), 0.0) / count;
+    double squares = 0, neighbours = 0;
+    for (std::size_t block = 0; block < blocks; ++block) {
+        squares += (below[block] - mean) * (below[block] - mean);
+        if (block > 0) neighbours += (below[block] - mean) * (below[block - 1] - mean);
+    }
+    const double seen = squares > 0 ? neighbours / squares : 0;
+    // An estimated correlation is too low by (1 + 3 r) / blocks (Kendall, Biometrika 41, 1954).
+    const double correlation = std::clamp(seen + (1 + 3 * seen) / count, 0.0, 0.97);
+    const double inflation = (1 + correlation) / (1 - correlation);
+    const double of_independent = 0.25 / static_cast<double>(n);  // the variance of the share, were all independent
+    const double variance = std::max(of_independent, squares / std::max(count - 1, 1.0) / count * inflation);
+    const double degrees = std::max((count - 1) / inflation, 3.0);
+    return {0.25 / variance, t_quantile(degrees) * std::sqrt(variance)};
 }
 
 }  // namespace
 
-bool Summary::has_interval() const { return n >= smallest_n_with_interval; }
+bool Summary::has_interval() const { return independent >= least_independent; }
 
 double Summary::relative_ci() const {
     if (!has_interval()) return std::numeric_limits<double>::infinity();
@@ -64,20 +85,22 @@ Summary summarise(std::span<const double> samples) {
     std::vector<double> sorted(samples.begin(), samples.end());
     std::sort(sorted.begin(), sorted.end());
     const std::size_t n = sorted.size();
-    const bool has_interval = n >= smallest_n_with_interval;
-    const std::size_t rank = has_interval ? lower_rank(n) : 1;
+    const double median = percentile(sorted, 0.50);
+    const MedianSpread spread = spread_of(samples, median);
+    const bool has_interval = spread.independent >= least_independent && spread.half_width < 0.5;
     return {.n = n,
             .min = sorted.front(),
             .max = sorted.back(),
             .mean = std::accumulate(sorted.begin(), sorted.end(), 0.0) / static_cast<double>(n),
-            .median = percentile(sorted, 0.50),
+            .median = median,
             .p25 = percentile(sorted, 0.25),
             .p75 = percentile(sorted, 0.75),
             .p90 = percentile(sorted, 0.90),
             .p95 = percentile(sorted, 0.95),
             .p99 = percentile(sorted, 0.99),
-            .ci_low = sorted[rank - 1],
-            .ci_high = sorted[n - rank]};
+            .independent = has_interval ? spread.independent : std::min(spread.independent, least_independent - 1),
+            .ci_low = has_interval ? percentile(sorted, 0.5 - spread.half_width) : sorted.front(),
+            .ci_high = has_interval ? percentile(sorted, 0.5 + spread.half_width) : sorted.back()};
 }
 
 }  // namespace kbench

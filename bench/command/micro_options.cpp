@@ -185,7 +185,7 @@ ParsedMicro parse_micro(const std::vector<std::string>& arguments) {
     MicroRequest& request = parsed.request;
     request.run.sampler.warm_up_s = 0.1;
     request.run.sampler.time_budget_s = 1;
-    request.run.sampler.min_samples = 10;
+    request.run.sampler.min_samples = 30;
     request.run.activity_runs = 3;
     request.run.activity_warm_up_s = 0;
     // A table, as figures are to be compared; and what Google Benchmark asks for, device_s has given. Options that are

@@ -67,6 +67,7 @@ std::map<std::string, std::string> recorded_options(const RunOptions& options, c
         {"warm_up_s", fmt::format("{}", sampler.warm_up_s)},
         {"min_time_s", fmt::format("{}", sampler.min_time_s)},
         {"min_samples", fmt::format("{}", sampler.min_samples)},
+        {"min_independent", fmt::format("{}", sampler.min_independent)},
         {"max_samples", fmt::format("{}", sampler.max_samples)},
         {"target_relative_ci", fmt::format("{}", sampler.target_relative_ci)},
         {"step_runs", fmt::format("{}", options.step_runs)},

@@ -27,10 +27,11 @@ Sampled sample(const std::function<std::vector<double>()>& chunk, const SamplerO
         auto& into = before || throttled() ? discarded : kept;
         into.insert(into.end(), times.begin(), times.end());
         const double elapsed = seconds_since(start);
-        // Sorting all samples after every chunk would cost more than a small model's chunk: look when 5 % are new.
         if (kept.size() >= next_look && elapsed >= options.min_time_s) {
-            if (summarise(kept).relative_ci() <= options.target_relative_ci) break;
-            next_look = kept.size() + kept.size() / 20 + 1;
+            const Summary known = summarise(kept);
+            if (known.relative_ci() <= options.target_relative_ci && known.independent >= options.min_independent)
+                break;
+            next_look = kept.size() + kept.size() / 2 + 1;
         }
         // Short of the minimum go on past the budget, but not for ever.
         const double patience = kept.size() < options.min_samples && discarded.empty() ? 3 : 1;

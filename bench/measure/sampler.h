@@ -1,4 +1,5 @@
-// Samples until the median is known well enough: one rule for every measurement.
+// Samples until the median is known well enough: one rule for every measurement. Whoever stops when an interval happens
+// to be narrow stops too early too often; looks are few, and ask for many independent samples.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@ struct SamplerOptions {
     double warm_up_s = 1.0;             ///< run untimed for at least this long, and at least once
     double min_time_s = 1.0;  ///< sample for at least this long, so that power and clocks are read often enough
     std::size_t min_samples = 20;
+    double min_independent = 50;  ///< fewer do not show how much neighbouring samples resemble each other
     std::size_t max_samples = 20000;
 };
 

@@ -15,7 +15,10 @@ constexpr MicroColumn table[] = {
          return 100 * *f.roof_share;
      }},
     {"ci%", "%", "half the width of the median's 95 % interval over the median",
-     [](const MicroFigures& f) -> std::optional<double> { return 100 * f.relative_ci; }},
+     [](const MicroFigures& f) -> std::optional<double> {
+         if (!f.relative_ci) return std::nullopt;
+         return 100 * *f.relative_ci;
+     }},
     {"MHz", "10^6/s",
      "clock of a GPU's SMs or the CPU's cores while timing, mean of the samples: below the maximum where power or "
      "temperature limit it",

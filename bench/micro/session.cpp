@@ -97,7 +97,7 @@ MicroFigures micro_figures(const Point& point, const Summary& time, const Roofs&
     MicroFigures figures;
     figures.tflop_per_s = step.cost.flops / time.median * 1e-9;
     figures.gb_per_s = step.cost.bytes() / time.median * 1e-6;
-    figures.relative_ci = time.relative_ci();
+    if (time.has_interval()) figures.relative_ci = time.relative_ci();
     figures.clock_mhz = point.conditions.sm_clock_mhz.value;
     const Origin dram = dram_origin(point);
     for (const Demand& demand : demands_of(step, roofs, dram)) {
@@ -309,18 +309,19 @@ void MicroSession::take_pilot() {
     pilot.min_time_s = 0;
     pilot.time_budget_s = options_.sampler.time_budget_s / 10;
     const Sampled sampled = kbench::sample([this] { return chunk(); }, pilot, [] { return false; });
-    pilot_samples_ = sampled.timing.samples_ms.size();
-    pilot_relative_ci_ = sampled.timing.summary_ms.relative_ci();
-    sample_device_s_ = sampled.timing.summary_ms.median * 1e-3 * static_cast<double>(runs_a_sample_);
+    const Summary& ms = sampled.timing.summary_ms;
+    pilot_spread_ = ms.median > 0 ? (ms.p75 - ms.p25) / ms.median : 0;
+    sample_device_s_ = ms.median * 1e-3 * static_cast<double>(runs_a_sample_);
 }
 
 std::size_t MicroSession::planned_samples(std::size_t runs) {
     if (runs > 1) return (runs + runs_a_sample_ - 1) / runs_a_sample_;
     if (const auto known = planned_.find(point().model()); known != planned_.end()) return known->second;
     const SamplerOptions& s = options_.sampler;
-    // The interval of a median narrows with the root of the number of samples.
-    const double narrower = pilot_relative_ci_ / s.target_relative_ci;
-    const double for_interval = static_cast<double>(pilot_samples_) * narrower * narrower;
+    // Of normal samples the median's interval is 1.96 x 1.25 deviations over the root of their number, and the
+    // quartiles are 1.35 deviations apart.
+    const double narrower = 1.96 * 1.25 / 1.35 * pilot_spread_ / s.target_relative_ci;
+    const double for_interval = narrower * narrower;
     const double in_budget = s.time_budget_s / std::max(1e-9, sample_wall_s_);
     const double for_device = 1.1 * device_s_ / std::max(1e-12, sample_device_s_);
     double wanted = std::clamp(for_interval, static_cast<double>(s.min_samples), static_cast<double>(s.max_samples));

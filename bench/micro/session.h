@@ -36,7 +36,7 @@ struct MicroFigures {
     std::string roof;
     /// Per run, from hardware counters; nothing where they were not read.
     std::optional<double> achieved_occupancy_pct, dram_bytes, executed_flops;
-    double relative_ci = 0;  ///< half-width of the median's 95 % interval over the median
+    std::optional<double> relative_ci;  ///< half-width of the median's 95 % interval over the median, where it has one
     /// Mean while timing, of a GPU's SMs or the CPU's cores; nothing where it cannot be read.
     std::optional<double> clock_mhz;
 };
@@ -116,10 +116,9 @@ class MicroSession {
     Forward* forward_ = nullptr;  ///< of the current one, from its first sample on
     Timing before_;               ///< samples of the current point's earlier repetitions
     std::size_t runs_a_sample_ = 1;
-    std::map<std::string, std::size_t> planned_;  ///< samples, by benchmark
-    double sample_wall_s_ = 0, sample_device_s_ = 0, pilot_relative_ci_ = 0;
-    std::size_t pilot_samples_ = 0;
-    Summary last_ms_;  ///< of the last samples of the current one
+    std::map<std::string, std::size_t> planned_;                         ///< samples, by benchmark
+    double sample_wall_s_ = 0, sample_device_s_ = 0, pilot_spread_ = 0;  // between quartiles, over the median
+    Summary last_ms_;                                                    ///< of the last samples of the current one
 };
 
 }  // namespace kbench

@@ -24,7 +24,7 @@ namespace kbench {
 /// a forward takes without records beside the recorded ones; version 4 the options of the run, the repeats of a point
 /// and whether its batch was chosen as the largest that fits. Older files are read as having none of it. Since version
 /// 5 a point has only those axes and throughputs that mean something for it.
-inline constexpr std::string_view result_schema = "kbench.result/5";
+inline constexpr std::string_view result_schema = "kbench.result/6";
 
 struct HostInfo {
     std::string cpu;  ///< model name

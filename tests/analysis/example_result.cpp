@@ -312,9 +312,9 @@ Result short_result() {
         if (point.steps.size() > 4) point.steps.resize(4);
         if (!point.end_to_end) continue;
         EndToEnd& times = *point.end_to_end;
-        times.latency = timing(times.latency.summary_ms.median, 6);
+        times.latency = timing(times.latency.summary_ms.median, 12);
         for (auto* extra : {&times.stream, &times.enqueue, &times.host_to_device, &times.device_to_host})
-            if (*extra) *extra = timing((*extra)->summary_ms.median, 6);
+            if (*extra) *extra = timing((*extra)->summary_ms.median, 12);
     }
     return few;
 }

@@ -39,8 +39,10 @@ std::string kernels_text(const Point& point) {
         return point.backend() == "cuda" && !activity.unavailable.empty() ? "unavailable: " + activity.unavailable : "";
     std::size_t kernels = 0;
     for (const StepResult& step : point.steps) kernels += step.kernels.size();
-    std::string text = fmt::format("{} recorded in {} forwards: {:.4g} ms and gaps of {:.2g} ms", kernels,
-                                   activity.runs, activity.kernels_ms, activity.gaps_ms);
+    const TimeUnit unit = time_unit(activity.kernels_ms);
+    std::string text = fmt::format("{} recorded in {} forwards: {} {unit} and gaps of {} {unit}", kernels,
+                                   activity.runs, significant(activity.kernels_ms * unit.per_ms, time_digits),
+                                   significant(activity.gaps_ms * unit.per_ms, 2), fmt::arg("unit", unit.name));
     if (activity.inflation.empty()) return text;
     const RecordInflation& shortest = activity.inflation.front();
     return text + fmt::format("; recording makes a kernel of {:.1f} us look like {:.1f} us and take {:.1f} us",

@@ -40,10 +40,11 @@ Fact fact_of(std::string_view name, const Timing& timing) {
     const Summary& ms = timing.summary_ms;
     const Shown show(ms);
     const std::string interval = ms.has_interval()
-                                     ? fmt::format("95 % interval {} to {}", show(ms.ci_low), show(ms.ci_high))
-                                     : std::string("too few for an interval");
+                                     ? fmt::format(", 95 % interval {} to {}", show(ms.ci_low), show(ms.ci_high))
+                                     : std::string(": too few for an interval");
     return {std::string(name), fmt::format("{} {}", show(ms.median), show.unit()),
-            fmt::format("measured, median of {}, {}", ms.n, interval)};
+            fmt::format("measured, median of {} samples, {:.0f} independent{}; mean {}", ms.n, ms.independent, interval,
+                        show(ms.mean))};
 }
 
 Rows latency_rows(const Point& point) {
@@ -57,7 +58,8 @@ Rows latency_rows(const Point& point) {
                {"p95", Align::right, 4},
                {"p99", Align::right, 1},
                {"max"},
-               {"n"}},
+               {"n"},
+               {"independent", Align::right, 2}},
               {}};
     const auto add = [&rows](std::string_view name, const Timing& timing) {
         const Summary& ms = timing.summary_ms;
@@ -65,7 +67,7 @@ Rows latency_rows(const Point& point) {
         rows.rows.push_back({std::string(name), std::string(show.unit()), show(ms.median),
                              ms.has_interval() ? fmt::format("[{}, {}]", show(ms.ci_low), show(ms.ci_high)) : "-",
                              show(ms.min), show(ms.mean), show(ms.p90), show(ms.p95), show(ms.p99), show(ms.max),
-                             std::to_string(ms.n)});
+                             std::to_string(ms.n), fmt::format("{:.0f}", ms.independent)});
     };
     const EndToEnd& times = *point.end_to_end;
     add(point.backend() == "cuda" ? "CUDA graph" : "forward", times.latency);
@@ -77,8 +79,10 @@ Rows latency_rows(const Point& point) {
 std::string not_converged(const EndToEnd& times) {
     if (times.converged) return {};
     const double ci = times.latency.summary_ms.relative_ci();
-    const std::string reached = std::isfinite(ci) ? fmt::format("the median's interval was still +-{:.2f} %", 100 * ci)
-                                                  : std::string("too few samples for an interval");
+    const std::string reached = std::isfinite(ci)
+                                    ? fmt::format("the median's interval was still +-{:.2f} %", 100 * ci)
+                                    : fmt::format("{:.0f} independent samples are too few for an interval",
+                                                  times.latency.summary_ms.independent);
     return fmt::format("Not converged: {} when the time budget ended.", reached);
 }
 

@@ -9,6 +9,7 @@ namespace kbench::compare_example {
 static Summary summary(double median, double low, double high) {
     Summary result;
     result.n = 11;
+    result.independent = 11;
     result.median = result.mean = result.p25 = result.p75 = median;
     result.min = result.ci_low = low;
     result.max = result.ci_high = high;

@@ -233,7 +233,15 @@ TEST(Compare, RegressionsAreOneLineEach) {
     const Comparison comparison = compare(runs, options);
     EXPECT_THAT(comparison.regressions,
                 ElementsAre("gpt2 fp32 batch 2 seq 100: slow takes 10.0 % longer [7.7, 12.3], more than 3 %"));
-    runs[1].result.points[0].end_to_end->latency.summary_ms.ci_low = 0.9;
+    Summary& later = runs[1].result.points[0].end_to_end->latency.summary_ms;
+    later.n = 1;
+    EXPECT_EQ(compare(runs, options).pairs[0].points[0].change, Change::cannot_tell) << "one sample is no evidence";
+    later.n = 11;
+    later.independent = 5;
+    later.ci_low = 0.9;
+    EXPECT_THAT(write_comparison(compare(runs, options), CompareFormat::text, 10, 200),
+                HasSubstr("cannot tell, a run has too few independent samples"));
+    later.independent = 11;
     const Comparison wide = compare(runs, options);
     EXPECT_THAT(wide.regressions, IsEmpty());
     EXPECT_EQ(wide.pairs[0].points[0].change, Change::cannot_tell);

@@ -161,9 +161,9 @@ TEST(Html, LoadsNothing) {
 TEST(Html, ShowsNoIntervalOfTooFewSamples) {
     Result result = example::profiled_result();
     result.points.resize(1);
-    result.points[0].end_to_end->latency = example::timing(40, 5);
-    EXPECT_EQ(count(write_html(result), "median of 5, too few for an interval"), 1u);
-    result.points[0].end_to_end->latency = example::timing(40, 6);
+    result.points[0].end_to_end->latency = example::timing(40, 9);
+    EXPECT_EQ(count(write_html(result), "too few for an interval"), 1u);
+    result.points[0].end_to_end->latency = example::timing(40, 12);
     EXPECT_EQ(count(write_html(result), "too few for an interval"), 0u);
 }
 

@@ -62,10 +62,10 @@ TEST(Markdown, ShowsNoIntervalOfTooFewSamples) {
         sweep.points.push_back(sweep.points[0]);
         return write_markdown(sweep);
     };
-    constexpr std::string_view figure = "measured, median of 6, 95 % interval ",
+    constexpr std::string_view figure = "measured, median of 12 samples, 11 independent, 95 % interval ",
                                column = "| median ms | 95 % interval |";
-    EXPECT_THAT(with_samples(6), AllOf(HasSubstr(figure), HasSubstr(column)));
-    EXPECT_THAT(with_samples(5), AllOf(Not(HasSubstr(figure)), Not(HasSubstr(column)), HasSubstr("median of 5")));
+    EXPECT_THAT(with_samples(12), AllOf(HasSubstr(figure), HasSubstr(column)));
+    EXPECT_THAT(with_samples(9), AllOf(Not(HasSubstr(figure)), Not(HasSubstr(column)), HasSubstr("median of 9")));
 }
 
 TEST(Markdown, TablesAreWhole) {

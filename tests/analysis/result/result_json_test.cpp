@@ -142,7 +142,7 @@ TEST(ParseResult, NamesTheFieldThatIsWrong) {
 }
 
 TEST(ParseResult, NamesTheFieldThatIsUnknownOrMissing) {
-    EXPECT_EQ(parse_error_with("/points/0/btach", 1), "old.json: points[0].btach: not a field of kbench.result/5");
+    EXPECT_EQ(parse_error_with("/points/0/btach", 1), "old.json: points[0].btach: not a field of kbench.result/6");
     Json json = to_json(example::short_result());
     json["points"][1]["cost"].erase("flops");
     EXPECT_EQ(parse_error(json.dump()), "old.json: points[1].cost.flops: expected a value, found nothing");
@@ -168,12 +168,12 @@ TEST(ParseResult, TakesAnOlderVersionWithoutWhatIsNew) {
 TEST(ParseResult, TellsForeignFilesFromNewerOnes) {
     EXPECT_EQ(parse_error("{}", "x.json"), "x.json: not a kbench result (no \"schema\")");
     EXPECT_EQ(parse_error("[1]", "x.json"), "x.json: not a kbench result (no \"schema\")");
-    EXPECT_EQ(parse_error(R"({"schema": "kbench.result/6"})", "x.json"),
-              "x.json: schema kbench.result/6 is newer than kbench.result/5; use a newer kbench");
+    EXPECT_EQ(parse_error(R"({"schema": "kbench.result/7"})", "x.json"),
+              "x.json: schema kbench.result/7 is newer than kbench.result/6; use a newer kbench");
     EXPECT_EQ(parse_error(R"({"schema": "pytest/9"})", "x.json"),
-              "x.json: not a kbench result (\"schema\" is a string, not \"kbench.result/5\")");
+              "x.json: not a kbench result (\"schema\" is a string, not \"kbench.result/6\")");
     EXPECT_EQ(parse_error(R"({"schema": 1})", "x.json"),
-              "x.json: not a kbench result (\"schema\" is 1, not \"kbench.result/5\")");
+              "x.json: not a kbench result (\"schema\" is 1, not \"kbench.result/6\")");
 }
 
 TEST(ParseResult, RefusesWhatIsNotJson) {

@@ -70,7 +70,7 @@ TEST_F(ReportCommand, RefusesWhatIsNoResultInOneLine) {
     EXPECT_NE(refusal("PK\x03\x04 a zip file"), "accepted");
     EXPECT_NE(refusal(std::string(1'000'000, '[')), "accepted");
     std::string newer = example_;
-    newer.replace(newer.find("kbench.result/5"), 15, "kbench.result/9");
+    newer.replace(newer.find("kbench.result/6"), 15, "kbench.result/9");
     EXPECT_THAT(refusal(newer), HasSubstr("kbench.result/9"));
     std::string wrong = example_;
     wrong.replace(wrong.find("\"points\": ["), 11, "\"points\": [7,");
