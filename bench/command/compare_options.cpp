@@ -4,9 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <set>
+
+#include "bench/command/option_values.h"
 
 namespace kbench {
 namespace {
@@ -14,14 +15,6 @@ namespace {
 template <class Enum>
 Enum choice(std::string_view option, const std::string& text, std::span<const std::string_view> names) {
     return static_cast<Enum>(std::ranges::find(names, word(option, text, names)) - names.begin());
-}
-
-/// A finite number that is not negative, all of `text`.
-std::optional<double> plain_number(std::string_view text) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value) || value < 0) return {};
-    return value;
 }
 
 /// "h200=3.5,xeon=0.8": a name may hold an =, a price cannot.
@@ -39,14 +32,6 @@ void set_prices(CompareRequest& request, const std::string& text) {
     if (request.options.prices.empty()) throw UsageError("--price '': must be NAME=DOLLARS_PER_HOUR,...");
 }
 
-void set_limit(CompareRequest& request, const std::string& text) {
-    const bool is_percent = text.ends_with('%');
-    const auto value = plain_number(std::string_view(text).substr(0, text.size() - (is_percent ? 1 : 0)));
-    if (!value || (!is_percent && *value >= 1))
-        throw UsageError(fmt::format("--fail-above '{}': must be a share such as 3% or 0.03", text));
-    request.options.fail_above = is_percent ? *value / 100 : *value;
-}
-
 const OptionOf<CompareRequest> table[] = {
     {"--by", "LEVEL", "layer", "what a row of the steps is: layer (of all blocks), op or step",
      [](CompareRequest& r, const std::string& text) {
@@ -61,7 +46,7 @@ const OptionOf<CompareRequest> table[] = {
     {"--price", "NAME=DOLLARS,...", "", "dollars an hour by a result's name: what a million sequences and tokens cost",
      set_prices},
     {"--fail-above", "SHARE", "", "such as 3% or 0.03: exit code 1 when a run is slower than A by more, for certain",
-     set_limit},
+     [](CompareRequest& r, const std::string& text) { r.options.fail_above = parse_share("--fail-above", text); }},
     {"--format", "F", "text", "text, markdown or json; json has every figure in full precision",
      [](CompareRequest& r, const std::string& text) {
          r.format = choice<CompareFormat>("--format", text, compare_format_names);

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -47,6 +48,21 @@ std::vector<AxisValue> axis_values(const Axis& axis, const std::string& text) {
                              ? fmt::format("{} '': must be {} of at least 1", option, a_count)
                              : fmt::format("{} '': must be {} or all", option, fmt::join(offered, ", ")));
     return values;
+}
+
+std::optional<double> plain_number(std::string_view text) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value) || value < 0) return {};
+    return value;
+}
+
+double parse_share(std::string_view option, const std::string& text) {
+    const bool is_percent = text.ends_with('%');
+    const auto value = plain_number(std::string_view(text).substr(0, text.size() - (is_percent ? 1 : 0)));
+    if (!value || (!is_percent && *value >= 1))
+        throw UsageError(fmt::format("{} '{}': must be a share such as 3% or 0.03", option, text));
+    return is_percent ? *value / 100 : *value;
 }
 
 ModelSpec model_asked_for(const std::string& model, const std::string& config_file) {

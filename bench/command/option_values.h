@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,10 @@ namespace kbench {
 std::vector<std::int64_t> whole_numbers(std::string_view option, const std::string& text);
 /// The value of an axis's option; a comma-separated list where it sweeps, and of words also all.
 std::vector<AxisValue> axis_values(const Axis& axis, const std::string& text);
+/// A finite number that is not negative, all of `text`; nothing for anything else.
+std::optional<double> plain_number(std::string_view text);
+/// "3%" or "0.03".
+double parse_share(std::string_view option, const std::string& text);
 /// What --model names or --config holds; throws UsageError unless one of them is given.
 ModelSpec model_asked_for(const std::string& model, const std::string& config_file);
 /// --precision: a comma-separated list, or all.

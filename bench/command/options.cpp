@@ -130,6 +130,10 @@ const Option table[] = {
          r.run.sampler.time_budget_s = number<double>("--time-budget", text, 0.01, "a number of seconds");
          r.time_budget_given = true;
      }},
+    {"--interval", "SHARE", "0.5%", "sampling ends when half the median's 95 % interval is within this",
+     [](RunRequest& r, const std::string& text) {
+         r.run.sampler.target_relative_ci = parse_share("--interval", text);
+     }},
     {"--counters", "SET,...", "core",
      "hardware counters to read: none, core, full (every set) or sets of `kbench list metrics`",
      [](RunRequest& r, const std::string& text) { set_counters(r.run.counters, text); }},
