@@ -5,14 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "analysis/explain/impossible.h"
 #include "analysis/machine/machine.h"
 #include "kbench/precision.h"
 #include "models/model.h"
 
 namespace kbench {
-
-/// A demand over this share of the time cannot be: clocks and datasheets are that exact.
-inline constexpr double impossible_share = 1.05;
 
 /// What one precision needs at the least.
 struct ClaimFloor {

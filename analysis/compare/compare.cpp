@@ -9,6 +9,8 @@
 
 #include "analysis/explain/breakdown.h"
 #include "analysis/explain/executed.h"
+#include "analysis/explain/impossible.h"
+#include "analysis/result/merge.h"
 #include "kbench/error.h"
 
 namespace kbench {
@@ -36,6 +38,7 @@ struct Explained {
     PointRoofs roofs;
     Ledger ledger;
     Verdicts verdicts;
+    std::vector<std::string> impossible;
     std::map<const StepResult*, std::size_t> index;  ///< into the ledger's steps
     Origin dram_origin = Origin::measured;           ///< of the steps' counters
 
@@ -44,6 +47,8 @@ struct Explained {
         roofs = {all.bandwidth(Level::dram), all.matrix(of.precision()), all.plain(of.precision()), all.unavailable()};
         ledger = make_ledger(of, all);
         verdicts = judge(ledger, all);
+        impossible = impossible_figures(result, of, ledger, all);
+        if (!impossible.empty()) verdicts = withheld(std::move(verdicts), "impossible figures");
         for (std::size_t i = 0; i < ledger.steps.size(); ++i) index[ledger.steps[i].step] = i;
         dram_origin = kbench::dram_origin(of);
     }
@@ -172,8 +177,10 @@ PointComparison compare_points(const Explained& a, const Explained& b, const Com
     if (b.has_verdicts()) point.b_verdict = b.verdicts.model;
     const Summary &a_ms = a.point->end_to_end->latency.summary_ms, &b_ms = b.point->end_to_end->latency.summary_ms;
     point.has_interval = a_ms.has_interval() && b_ms.has_interval();
+    point.impossible = a.impossible;
+    add_once(point.impossible, b.impossible);
     if (options.fail_above)
-        point.change = std::min(a_ms.n, b_ms.n) >= fewest_samples_of_a_range
+        point.change = std::min(a_ms.n, b_ms.n) >= fewest_samples_of_a_range && point.impossible.empty()
                            ? judge_change(point.ratio, *options.fail_above)
                            : Change::cannot_tell;
     return point;
@@ -194,7 +201,8 @@ PairComparison compare_pair(std::span<const NamedResult> runs, std::size_t b, co
     for (const auto& [mine, theirs] : match_points(runs[0], runs[b])) {
         const Explained first(*mine, runs[0].result), later(*theirs, runs[b].result);
         pair.points.push_back(compare_points(first, later, options));
-        pair.points.back().evidence = evidence_of(pair.points.back(), run_letter(b));
+        if (pair.points.back().impossible.empty())
+            pair.points.back().evidence = evidence_of(pair.points.back(), run_letter(b));
         of_a.push_back(mine);
         of_b.push_back(theirs);
     }

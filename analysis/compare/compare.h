@@ -105,7 +105,8 @@ struct PointComparison {
     std::array<double, fit_count> a_fit{}, b_fit{};  ///< share of the matched steps' time by fit, judged by layer
     double a_unmatched_us = 0, b_unmatched_us = 0;   ///< steps whose ops the other plan does not have
     std::optional<Verdict> a_verdict, b_verdict;     ///< of the model, where there are roofs
-    std::vector<Evidence> evidence;                  ///< is it bandwidth?
+    std::vector<std::string> impossible;  ///< figures of either side that cannot be: then nothing is concluded
+    std::vector<Evidence> evidence;       ///< is it bandwidth?
     std::optional<Change> change;  ///< with fail_above; `cannot_tell`, too, where a side has fewer than 6 samples
     bool has_interval = false;     ///< of both medians; else a_ms or b_ms has the range of all samples instead
 };

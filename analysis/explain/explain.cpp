@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "analysis/explain/impossible.h"
 #include "analysis/result/point_name.h"
 #include "models/base/format.h"
 
@@ -110,6 +111,14 @@ Explanation explain(const Result& result, const Point& point) {
     explanation.roofline = make_roofline(ledger, roofs);
     explanation.attribution = attribute_bandwidth(ledger, roofs);
     explanation.verdicts = judge(ledger, roofs);
+    explanation.impossible = impossible_figures(result, point, ledger, roofs);
+    if (!explanation.impossible.empty()) {
+        for (const std::string& figure : explanation.impossible)
+            explanation.answer.push_back(fmt::format("impossible: {}.", figure));
+        explanation.answer.push_back("No conclusion is drawn from figures of which one is wrong.");
+        explanation.verdicts = withheld(std::move(explanation.verdicts), "impossible figures");
+        return explanation;
+    }
     if (!ledger.unavailable.empty()) {
         explanation.answer = {fmt::format("{}: {}.", short_name(point), ledger.unavailable)};
         return explanation;
@@ -122,6 +131,10 @@ Explanation explain(const Result& result, const Point& point) {
 
 ExplainedResult::ExplainedResult(const Result& result) : result_(&result) {
     for (const Point& point : result.points) explanations_.push_back(explain(result, point));
+}
+
+bool ExplainedResult::is_possible() const {
+    return std::ranges::all_of(explanations_, [](const Explanation& one) { return one.impossible.empty(); });
 }
 
 ExplainedResult::ExplainedResult(const Result& result, std::vector<Explanation> points)

@@ -18,7 +18,8 @@ struct Explanation {
     Roofline roofline;
     Attribution attribution;
     Verdicts verdicts;
-    std::vector<std::string> answer;  ///< three sentences: how long, what binds it, what would change it
+    std::vector<std::string> impossible;  ///< figures that cannot be; where there are any, no verdict says anything
+    std::vector<std::string> answer;      ///< three sentences: how long, what binds it, what would change it; or those
 };
 
 /// `point` must be one of `result`'s and outlive the explanation. A point that was not timed has an explanation whose
@@ -51,6 +52,7 @@ class ExplainedResult {
     const Result& result() const { return *result_; }
     const std::vector<Point>& points() const { return result_->points; }
     const Explanation& of(std::size_t point) const { return explanations_[point]; }
+    bool is_possible() const;
 
   private:
     const Result* result_;

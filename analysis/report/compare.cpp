@@ -316,6 +316,7 @@ std::string change_text(const PointComparison& point, double limit) {
         case Change::improvement: return fmt::format("{}: an improvement", by);
         case Change::within_limit: return fmt::format("{}: within the limit of {:g} %", by, 100 * limit);
         case Change::cannot_tell:
+            if (!point.impossible.empty()) return fmt::format("{}: cannot tell from figures that cannot be", by);
             if (!point.has_interval)
                 return fmt::format("{}: cannot tell, a run has too few independent samples; stated is the range of all",
                                    by);
@@ -337,6 +338,7 @@ void write_pair(Page& page, const Comparison& comparison, const PairComparison& 
     }
     for (const PointComparison& point : pair.points) {
         page.heading(fmt::format("{}: is it bandwidth?", point.title));
+        for (const std::string& figure : point.impossible) page.item("impossible", figure);
         write_roofs(page, point, b);
         for (const Evidence& evidence : point.evidence) page.item(evidence.about, evidence.text);
         write_steps(page, point, comparison, b, top);

@@ -1,6 +1,7 @@
 // kbench compare: results that were measured before, side by side.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "bench/command/command.h"
@@ -39,12 +40,14 @@ int compare_command(const std::vector<std::string>& arguments, const std::string
     const std::vector<std::string> names = request.names.empty() ? run_names(paths) : request.names;
     for (std::size_t i = 0; i < runs.size(); ++i) runs[i].name = names[i];
 
+    int exit_code = 0;
+    for (const NamedResult& run : runs) exit_code = std::max(exit_code, tell_impossible(run.result, run.path));
     const Comparison comparison = compare(runs, request.options);
     const std::string text = written(comparison, request);
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fflush(stdout);
     for (const std::string& line : comparison.regressions) fmt::print(stderr, "kbench: regression: {}\n", line);
-    return static_cast<int>(comparison.regressions.empty() ? ExitCode::success : ExitCode::failed);
+    return comparison.regressions.empty() ? exit_code : static_cast<int>(ExitCode::failed);
 }
 
 }  // namespace kbench

@@ -28,7 +28,7 @@ int merge_command(const std::vector<std::string>& arguments, const std::string&)
     write_reports(out, merged);
     fmt::print(stderr, "joined {} results: {} points in {}\n", files.size(), merged.points.size(),
                result_file_in(out).string());
-    return 0;
+    return tell_impossible(merged, result_file_in(out).string());
 }
 
 }  // namespace kbench

@@ -125,7 +125,7 @@ const Option table[] = {
      [](RunRequest& r, const std::string& text) {
          r.format = word("--format", text, {"text", "json"});
      }},
-    {"--time-budget", "SECONDS", "10", "sampling of a point ends after this, converged or not",
+    {"--time-budget", "SECONDS", "8", "sampling of a point ends after this, converged or not",
      [](RunRequest& r, const std::string& text) {
          r.run.sampler.time_budget_s = number<double>("--time-budget", text, 0.01, "a number of seconds");
          r.time_budget_given = true;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "analysis/compare/what_if.h"
+#include "analysis/explain/impossible.h"
 #include "analysis/report/render/render.h"
 #include "analysis/report/what_if.h"
 #include "analysis/report/writers.h"
@@ -78,6 +79,12 @@ void write_reports(const fs::path& directory, const ExplainedResult& explained) 
         write_file_atomically(directory / format.file, format.write(explained));
 }
 
+int tell_impossible(const Result& result, const std::string& path) {
+    const std::vector<std::string> figures = impossible_figures(result);
+    for (const std::string& figure : figures) fmt::print(stderr, "kbench: impossible: {}: {}\n", path, figure);
+    return static_cast<int>(figures.empty() ? ExitCode::success : ExitCode::failed);
+}
+
 int report_command(const std::vector<std::string>& arguments, const std::string&) {
     const ParsedReport parsed = parse_report(arguments);
     if (!parsed.help.empty()) {
@@ -87,13 +94,14 @@ int report_command(const std::vector<std::string>& arguments, const std::string&
     const ReportRequest& request = parsed.request;
     const ResultFile file = read_result(request.file);
     if (!request.what_if.empty()) {
+        if (const int failed = tell_impossible(file.result, file.path)) return failed;
         std::fputs(expectations(file.result, request.what_if).c_str(), stdout);
         return 0;
     }
     if (request.format == "text") {
         const std::string text = write_terminal(file.result, static_cast<int>(terminal_width().value_or(100)));
         std::fwrite(text.data(), 1, text.size(), stdout);
-        return 0;
+        return tell_impossible(file.result, file.path);
     }
     const fs::path directory = report_directory(request.out, file.path);
     const ExplainedResult explained(file.result);
@@ -102,7 +110,7 @@ int report_command(const std::vector<std::string>& arguments, const std::string&
         write_file_atomically(directory / format.file, format.write(explained));
         fmt::print(stderr, "wrote {}\n", (directory / format.file).string());
     }
-    return 0;
+    return tell_impossible(file.result, file.path);
 }
 
 }  // namespace kbench

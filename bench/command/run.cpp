@@ -152,7 +152,8 @@ int run_command(const std::vector<std::string>& arguments, const std::string& co
         mend_low_ceilings(ceilings, request.ceilings, ceiling_file(request.run.cache_directory), result))
         write_result(request.run.out, result, request.run.compress);
     if (!result.points.empty()) print(result, request);
-    return exit_code(result, end, request.run.counters);
+    const int code = exit_code(result, end, request.run.counters);
+    return code != 0 ? code : tell_impossible(result, result_file_in(request.run.out).string());
 }
 
 }  // namespace kbench

@@ -56,6 +56,8 @@ int table_command(const std::vector<std::string>& arguments, const std::string&)
     for (const std::string& name : request.files)
         for (ResultFile& file : read_results(name)) files.push_back(std::move(file));
     if (!request.level_given && all_recorded(files)) request.query.level = &find_level("kernel");
+    int exit_code = 0;
+    for (const ResultFile& file : files) exit_code = std::max(exit_code, tell_impossible(file.result, file.path));
     const QueriedTable table = query_table(files, request.query);
     if (request.width && narrowest_table(table) > *request.width)
         throw UsageError(fmt::format("-w {}: these columns need at least {}; widen it or leave some out with -c",
@@ -64,7 +66,7 @@ int table_command(const std::vector<std::string>& arguments, const std::string&)
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fflush(stdout);
     report_absent_points(files, request.query);
-    return 0;
+    return exit_code;
 }
 
 }  // namespace kbench

@@ -50,7 +50,8 @@ Section point_summary(const Point& point, const Explanation& explanation) {
     for (const Section& part : parts)
         for (const Block& block : part.blocks) section.add(block);
     Section why = answer_section(explanation);
-    if (!explanation.ledger.unavailable.empty() || explanation.ledger.end_to_end_us <= 0) why = {};
+    const bool has_ledger = explanation.ledger.unavailable.empty() && explanation.ledger.end_to_end_us > 0;
+    if (!has_ledger && explanation.impossible.empty()) why = {};
     for (Block& block : ledger_section(explanation.ledger, Depth::summary).blocks) why.add(std::move(block));
     section.add(std::move(why));
     section.add(ops_section(point));

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "analysis/result/gzip.h"
@@ -251,6 +252,25 @@ TEST_F(Cli, ShardsRunApartAreJoinedAgain) {
     const std::string empty = (directory_ / "empty").string();
     std::filesystem::create_directory(empty);
     expect_refusal("merge --out x " + empty, "holds no result.json and no finished points");
+}
+
+TEST_F(Cli, ImpossibleFiguresAreSaidFirstWithExitOne) {
+    const std::string out = (directory_ / "planted").string();
+    ASSERT_EQ(kbench("--config " + tiny() + " --backend cpu --quick --ceilings none --out " + out).exit_code, 0);
+    nlohmann::ordered_json json = nlohmann::ordered_json::parse(read(out + "/result.json"));
+    json["points"][0]["end_to_end"]["latency"]["summary_ms"]["median"] = -1.0;
+    const std::string planted = directory_.write("planted.json", json.dump()).string();
+    const std::string into = " --out " + (directory_ / "drawn").string();
+    for (const std::string& command :
+         {"report " + planted + into, "report --format text " + planted, "table " + planted,
+          "compare " + planted + " " + out, "merge " + planted + into}) {
+        const Outcome outcome = kbench(command);
+        EXPECT_EQ(outcome.exit_code, 1) << command;
+        EXPECT_THAT(outcome.err, HasSubstr("impossible: ")) << command;
+        EXPECT_THAT(outcome.err, HasSubstr("the median latency is -1 ms")) << command;
+    }
+    EXPECT_TRUE(std::filesystem::exists(directory_ / "drawn/result.json")) << "merge writes all the same";
+    EXPECT_EQ(kbench("report --format text " + out).exit_code, 0);
 }
 
 TEST_F(Cli, ADirectoryOfResultsIsADataset) {

@@ -1,0 +1,154 @@
+// See impossible.h.
+#include "analysis/explain/impossible.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/explain/executed.h"
+#include "analysis/machine/machine.h"
+#include "analysis/result/merge.h"
+#include "analysis/result/point_name.h"
+#include "kbench/error.h"
+
+namespace kbench {
+namespace {
+
+using Findings = std::vector<std::string>;
+
+/// An SM has four schedulers, which issue one instruction a cycle each (CUDA C++ Programming Guide, Architecture, from
+/// compute capability 5.0 on). A little above is the counters' own noise.
+constexpr double most_ipc = 4.05;
+/// A card of another maker's clock or memory may be this much above the datasheet.
+constexpr double datasheet_tolerance = 1.15;
+
+/// The longest of a step's demands that no cache can have spared: FLOPs, and bytes that were counted.
+double certain_us(const StepLedger& step) {
+    double us = 0;
+    for (const Demand& demand : step.demands)
+        if (!demand.level || demand.origin == Origin::measured) us = std::max(us, demand.us);
+    return us;
+}
+
+std::string placed(const StepResult& step) { return fmt::format("step {} ({}, {})", step.index, step.layer, step.op); }
+
+void find_times(Findings& found, const Point& point) {
+    const auto add = [&](std::string_view what, double value, std::string_view unit) {
+        found.push_back(fmt::format("{} is {:.4g} {}, and no time is below or at 0", what, value, unit));
+    };
+    if (point.end_to_end) {
+        const Timing& latency = point.end_to_end->latency;
+        if (!(latency.summary_ms.median > 0)) add("the median latency", latency.summary_ms.median, "ms");
+        const auto wrong = std::ranges::find_if(latency.samples_ms, [](double ms) { return !(ms > 0); });
+        if (wrong != latency.samples_ms.end()) add("a sample of the latency", *wrong, "ms");
+    }
+    for (const StepResult& step : point.steps) {
+        if (step.time_us && !(step.time_us->median > 0)) add(placed(step), step.time_us->median, "us");
+        for (const KernelResult& kernel : step.kernels)
+            if (!(kernel.time_us > 0)) add("a kernel of " + placed(step), kernel.time_us, "us");
+        if (found.size() > 3) return;  // more would say no more
+    }
+}
+
+void find_demands(Findings& found, const Ledger& ledger) {
+    if (!ledger.unavailable.empty() || !ledger.roofs_unavailable.empty() || !(ledger.end_to_end_us > 0)) return;
+    double certain = 0;
+    for (const StepLedger& step : ledger.steps) certain += certain_us(step);
+    const double share = certain / ledger.end_to_end_us;
+    if (share > impossible_share)
+        found.push_back(
+            fmt::format("FLOPs and counted bytes need {:.0f} % of the time at their roofs; suspect, in this order, the "
+                        "precision that ran, the work that is counted, the roofs, the clock",
+                        100 * share));
+}
+
+void find_counters(Findings& found, const Point& point) {
+    for (const StepResult& step : point.steps) {
+        if (const auto ipc = counter(step, "ipc"); ipc && *ipc > most_ipc)
+            found.push_back(
+                fmt::format("{} issues {:.2f} instructions a cycle, and an SM has 4 schedulers; suspect the "
+                            "counters",
+                            placed(step), *ipc));
+        const auto active = counter(step, "sm_cycles_active"), elapsed = counter(step, "sm_cycles_elapsed");
+        if (active && elapsed && *active > impossible_share * *elapsed)
+            found.push_back(fmt::format("the SMs are active for {:.0f} % of the cycles of {}; suspect the counters",
+                                        100 * *active / *elapsed, placed(step)));
+        if (found.size() > 3) return;
+    }
+}
+
+void find_roofs(Findings& found, const Roofs& roofs) {
+    for (std::size_t i = 0; i + 1 < std::size(levels); ++i) {
+        const auto slower = roofs.bandwidth(levels[i]), faster = roofs.bandwidth(levels[i + 1]);
+        if (slower && faster && slower->per_s > impossible_share * faster->per_s)
+            found.push_back(
+                fmt::format("the roof of {}, {:.0f} GB/s, is below that of {}, {:.0f} GB/s; suspect the roofs",
+                            name(levels[i + 1]), faster->per_s * 1e-9, name(levels[i]), slower->per_s * 1e-9));
+    }
+}
+
+/// Roofs that were measured, beside what the maker of the device of that name states.
+void find_device(Findings& found, const Result& result, const Point& point) {
+    if (point.backend() != "cuda" || !result.environment.gpu) return;
+    const MachineFile* machine = machine_of(result.environment, "cuda");
+    if (machine == nullptr) return;
+    const GpuInfo& gpu = *result.environment.gpu;
+    if (machine->multiprocessors && gpu.multiprocessors > *machine->multiprocessors)
+        found.push_back(fmt::format("{} has {} SMs, and its datasheet states {}; suspect the device's name", gpu.name,
+                                    gpu.multiprocessors, *machine->multiprocessors));
+    for (const Ceiling& ceiling : result.ceilings.ceilings) {
+        const std::optional<double> stated = machine->roof(ceiling.name);
+        if (ceiling.value.value && stated && *ceiling.value.value > datasheet_tolerance * *stated) {
+            found.push_back(
+                fmt::format("{} reached {:.3g} for {}, {:.1f} times what its datasheet states; suspect the "
+                            "device's name, then the roof",
+                            gpu.name, *ceiling.value.value, ceiling.name, *ceiling.value.value / *stated));
+            return;
+        }
+    }
+}
+
+}  // namespace
+
+std::vector<std::string> impossible_figures(const Result& result, const Point& point, const Ledger& ledger,
+                                            const Roofs& roofs) {
+    Findings found;
+    if (point.status != PointStatus::done) return found;
+    find_times(found, point);
+    find_demands(found, ledger);
+    find_counters(found, point);
+    find_roofs(found, roofs);
+    find_device(found, result, point);
+    return found;
+}
+
+Verdicts withheld(Verdicts verdicts, const std::string& why) {
+    const auto withhold = [&](Verdict& verdict) {
+        verdict.bound = Bound::not_identifiable;
+        verdict.rule = "impossible";
+        verdict.level.clear();
+        verdict.evidence = {why};
+        verdict.margin = 0;
+        verdict.overturned_by = "figures that can be";
+        for (Hypothesis& hypothesis : verdict.hypotheses)
+            hypothesis = {hypothesis.bound, Finding::not_identifiable, why};
+    };
+    for (Verdict& verdict : verdicts.steps) withhold(verdict);
+    for (Verdict& verdict : verdicts.layers) withhold(verdict);
+    withhold(verdicts.model);
+    return verdicts;
+}
+
+std::vector<std::string> impossible_figures(const Result& result) {
+    const Roofs roofs(result);
+    Findings found;
+    for (const Point& point : result.points)
+        for (const std::string& one : impossible_figures(result, point, make_ledger(point, roofs), roofs))
+            found.push_back(result.points.size() > 1 ? fmt::format("{}: {}", point_name(point), one) : one);
+    Findings once;
+    add_once(once, found);
+    return once;
+}
+
+}  // namespace kbench

@@ -1,0 +1,29 @@
+// Figures that contradict physics or each other: from them nothing follows, but that one of them is wrong.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/explain/ledger.h"
+#include "analysis/explain/verdict.h"
+#include "kbench/result.h"
+
+namespace kbench {
+
+/// A demand over this share of the time cannot be: clocks, counters and roofs are that exact.
+inline constexpr double impossible_share = 1.05;
+
+/// One sentence each, with what may be wrong, the likeliest first. Of the point: times that are not above 0; FLOPs, or
+/// bytes that were counted, that take longer at their roof than the time there was; more instructions a cycle than an
+/// SM has schedulers; SMs active for longer than they ran. Of the machine: a roof below that of a slower level, a
+/// device whose datasheet its own roofs refute. Empty where all can be.
+std::vector<std::string> impossible_figures(const Result& result, const Point& point, const Ledger& ledger,
+                                            const Roofs& roofs);
+
+/// The same verdicts without what they say: each is not identifiable, and why.
+Verdicts withheld(Verdicts verdicts, const std::string& why);
+
+/// Those of all points, each once, with the point's name where there are several.
+std::vector<std::string> impossible_figures(const Result& result);
+
+}  // namespace kbench

@@ -1,0 +1,144 @@
+// What cannot be is found where it is planted, and nowhere else.
+#include "analysis/explain/impossible.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+
+#include "analysis/compare/compare.h"
+#include "analysis/explain/explain.h"
+#include "analysis/report/writers.h"
+#include "analysis/result/result_json.h"
+#include "tests/analysis/explain/known_points.h"
+
+namespace kbench {
+namespace {
+
+using known::Step;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+/// A product at 90 % of its roof, a copy at 80 % of DRAM's.
+Result busy() {
+    return known::result_of({Step{.op = "gemm", .us = 400, .compute = 0.9, .dram = 0.1, .compulsory = 0.1},
+                             Step{.us = 100, .dram = 0.8, .compulsory = 0.8}});
+}
+
+struct Planted {
+    std::string name;
+    std::function<void(Result&)> plant;
+    std::string found;
+};
+
+class Impossible : public testing::TestWithParam<Planted> {};
+
+TEST_P(Impossible, IsSaidFirstAndNothingIsConcluded) {
+    Result result = busy();
+    ASSERT_THAT(impossible_figures(result), IsEmpty());
+    GetParam().plant(result);
+    EXPECT_THAT(impossible_figures(result), testing::Contains(HasSubstr(GetParam().found)));
+    const ExplainedResult explained(result);
+    EXPECT_FALSE(explained.is_possible());
+    const Explanation& explanation = explained.of(0);
+    EXPECT_THAT(explanation.answer.front(), AllOf(HasSubstr("impossible: "), HasSubstr(GetParam().found)));
+    EXPECT_EQ(explanation.verdicts.model.bound, Bound::not_identifiable);
+    for (const Verdict& step : explanation.verdicts.steps) EXPECT_EQ(step.bound, Bound::not_identifiable);
+    for (const Hypothesis& hypothesis : explanation.verdicts.model.hypotheses)
+        EXPECT_EQ(hypothesis.finding, Finding::not_identifiable);
+    for (const std::string& text : {write_terminal(explained, 200), write_markdown(explained), write_html(explained)}) {
+        EXPECT_THAT(text, HasSubstr("impossible: "));
+        EXPECT_THAT(text, Not(HasSubstr("It is compute-bound")));
+        EXPECT_THAT(text, Not(HasSubstr("does not bind it")));
+    }
+}
+
+void scale_roof(Result& result, std::string_view name, double factor) {
+    for (Ceiling& ceiling : result.ceilings.ceilings)
+        if (ceiling.name == name) ceiling.value = Quantity::measured(*ceiling.value.value * factor);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Plants, Impossible,
+    testing::Values(
+        Planted{"TimeZero", [](Result& r) { r.points[0].end_to_end->latency.summary_ms.median = 0; },
+                "the median latency is 0 ms"},
+        Planted{"TimeNegative", [](Result& r) { r.points[0].end_to_end->latency.summary_ms.median = -1.5; },
+                "the median latency is -1.5 ms"},
+        Planted{"SampleNegative",
+                [](Result& r) {
+                    r.points[0].end_to_end->latency.samples_ms = {1, -2};
+                },
+                "a sample of the latency is -2 ms"},
+        Planted{"KernelNegative", [](Result& r) { r.points[0].steps[0].kernels[0].time_us = -3; }, "is -3 us"},
+        Planted{"AnotherPrecision", [](Result& r) { r.points[0].steps[0].precision = Precision::fp32; },
+                "suspect, in this order, the precision that ran, the work that is counted, the roofs, the clock"},
+        Planted{"ARoofTenthAsHigh",
+                [](Result& r) {
+                    scale_roof(r, "dram_read", 0.1);
+                    scale_roof(r, "dram_copy", 0.1);
+                },
+                "of the time at their roofs"},
+        Planted{"HalfTheTime", [](Result& r) { r.points[0].end_to_end->latency.summary_ms.median *= 0.5; },
+                "of the time at their roofs"},
+        Planted{"TooManyInstructions", [](Result& r) { r.points[0].steps[1].counters["ipc"] = 9; },
+                "issues 9.00 instructions a cycle"},
+        Planted{"ActiveForLongerThanItRan",
+                [](Result& r) {
+                    auto& counters = r.points[0].steps[0].counters;
+                    counters["sm_cycles_elapsed"] = counters["sm_cycles_active"] / 1.6;
+                },
+                "active for 160 % of the cycles"},
+        Planted{"L2BelowDram", [](Result& r) { scale_roof(r, "l2_read", 0.1); }, "the roof of L2, 400 GB/s, is below"},
+        Planted{"AnotherDevice",
+                [](Result& r) {
+                    r.environment.gpu.emplace();
+                    r.environment.gpu->name = "NVIDIA L4";
+                },
+                "suspect the device's name"}),
+    [](const auto& instance) { return instance.param.name; });
+
+TEST(ImpossibleFigures, BytesThatWereNotCountedMayHaveBeenSpared) {
+    Result result = known::result_of({Step{.us = 100, .compulsory = 3, .counted = false}});
+    EXPECT_THAT(impossible_figures(result), IsEmpty()) << "a cache may have kept them";
+}
+
+TEST(ImpossibleFigures, AComparisonConcludesNothing) {
+    std::vector<NamedResult> runs{{"a", "a.json", busy()}, {"b", "b.json", busy()}};
+    for (NamedResult& run : runs) run.result.points[0].end_to_end->latency.summary_ms.n = 20;
+    Summary& slower = runs[1].result.points[0].end_to_end->latency.summary_ms;
+    slower.median = slower.ci_low = slower.ci_high = 2 * slower.median;
+    Summary& first = runs[0].result.points[0].end_to_end->latency.summary_ms;
+    first.ci_low = first.ci_high = first.median;
+    CompareOptions options;
+    options.fail_above = 0.03;
+    EXPECT_EQ(compare(runs, options).pairs[0].points[0].change, Change::regression);
+    runs[0].result.points[0].steps[0].precision = Precision::fp32;
+    const Comparison comparison = compare(runs, options);
+    EXPECT_EQ(comparison.pairs[0].points[0].change, Change::cannot_tell);
+    EXPECT_THAT(comparison.pairs[0].points[0].evidence, IsEmpty());
+    EXPECT_THAT(comparison.regressions, IsEmpty());
+    EXPECT_THAT(write_comparison(comparison, CompareFormat::text, 10, 200), HasSubstr("impossible"));
+}
+
+/// No false alarm: everything that was measured and committed can be.
+TEST(ImpossibleFigures, CommittedResultsHaveNone) {
+    namespace fs = std::filesystem;
+    int files = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(std::string(KBENCH_SOURCE_DIR) + "/results")) {
+        if (!entry.path().filename().string().starts_with("result.json")) continue;
+        std::ifstream file(entry.path(), std::ios::binary);
+        const std::string text{std::istreambuf_iterator<char>(file), {}};
+        EXPECT_THAT(impossible_figures(parse_result(text, entry.path().string())), IsEmpty()) << entry.path();
+        ++files;
+    }
+    EXPECT_GE(files, 10);
+}
+
+}  // namespace
+}  // namespace kbench
