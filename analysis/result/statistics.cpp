@@ -15,6 +15,7 @@ namespace {
 
 constexpr double least_independent = 10;
 constexpr std::size_t fewest_blocks = 16, most_blocks = 64, least_block = 3;
+constexpr double most_correlation = 0.4;  // of neighbouring blocks, where longer ones can be had
 
 /// Type 7 of Hyndman and Fan: the value at fraction `p` of the way along the sorted samples.
 double percentile(std::span<const double> sorted, double p) {
@@ -39,30 +40,40 @@ struct MedianSpread {
     double half_width;   ///< of the 95 % interval, as a share of the samples
 };
 
+/// The share of samples below the median in each of so many blocks of equal length.
+std::vector<double> shares_below(std::span<const double> samples, double median, std::size_t blocks) {
+    std::vector<double> below(blocks);
+    for (std::size_t block = 0; block < blocks; ++block) {
+        const std::size_t begin = block * samples.size() / blocks, end = (block + 1) * samples.size() / blocks;
+        for (const double sample : samples.subspan(begin, end - begin))
+            below[block] += sample < median ? 1 : sample == median ? 0.5 : 0;
+        below[block] /= static_cast<double>(end - begin);
+    }
+    return below;
+}
+
+/// Half as many blocks, each twice as long, while neighbours still resemble each other much.
 MedianSpread spread_of(std::span<const double> samples, double median) {
     const std::size_t n = samples.size();
-    const std::size_t blocks = std::min(n, std::clamp(n / least_block, fewest_blocks, most_blocks));
-    std::vector<double> below(blocks);  // share of a block's samples below the median
-    for (std::size_t block = 0; block < blocks; ++block) {
-        const auto part = samples.subspan(block * n / blocks, (block + 1) * n / blocks - block * n / blocks);
-        for (const double sample : part) below[block] += sample < median ? 1 : sample == median ? 0.5 : 0;
-        below[block] /= static_cast<double>(part.size());
+    for (std::size_t blocks = std::min(n, std::clamp(n / least_block, fewest_blocks, most_blocks));; blocks /= 2) {
+        const std::vector<double> below = shares_below(samples, median, blocks);
+        const double count = static_cast<double>(blocks);
+        const double mean = std::accumulate(below.begin(), below.end(), 0.0) / count;
+        double squares = 0, neighbours = 0;
+        for (std::size_t block = 0; block < blocks; ++block) {
+            squares += (below[block] - mean) * (below[block] - mean);
+            if (block > 0) neighbours += (below[block] - mean) * (below[block - 1] - mean);
+        }
+        const double seen = squares > 0 ? neighbours / squares : 0;
+        // An estimated correlation is too low by (1 + 3 r) / blocks (Kendall, Biometrika 41, 1954).
+        const double correlation = std::clamp(seen + (1 + 3 * seen) / count, 0.0, 0.97);
+        if (correlation > most_correlation && blocks / 2 >= fewest_blocks) continue;
+        const double inflation = (1 + correlation) / (1 - correlation);
+        const double of_independent = 0.25 / static_cast<double>(n);  // the variance of the share, were all independent
+        const double variance = std::max(of_independent, squares / std::max(count - 1, 1.0) / count * inflation);
+        const double degrees = std::max((count - 1) / inflation, 3.0);
+        return {0.25 / variance, t_quantile(degrees) * std::sqrt(variance)};
     }
-    const double count = static_cast<double>(blocks);
-    const double mean = std::accumulate(below.begin(), below.end(), 0.0) / count;
-    double squares = 0, neighbours = 0;
-    for (std::size_t block = 0; block < blocks; ++block) {
-        squares += (below[block] - mean) * (below[block] - mean);
-        if (block > 0) neighbours += (below[block] - mean) * (below[block - 1] - mean);
-    }
-    const double seen = squares > 0 ? neighbours / squares : 0;
-    // An estimated correlation is too low by (1 + 3 r) / blocks (Kendall, Biometrika 41, 1954).
-    const double correlation = std::clamp(seen + (1 + 3 * seen) / count, 0.0, 0.97);
-    const double inflation = (1 + correlation) / (1 - correlation);
-    const double of_independent = 0.25 / static_cast<double>(n);  // the variance of the share, were all independent
-    const double variance = std::max(of_independent, squares / std::max(count - 1, 1.0) / count * inflation);
-    const double degrees = std::max((count - 1) / inflation, 3.0);
-    return {0.25 / variance, t_quantile(degrees) * std::sqrt(variance)};
 }
 
 }  // namespace

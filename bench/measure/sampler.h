@@ -12,11 +12,11 @@ namespace kbench {
 
 struct SamplerOptions {
     double target_relative_ci = 0.005;  ///< half-width of the median's 95 % interval, relative to the median
-    double time_budget_s = 10;          ///< wall time after which sampling ends whatever the interval
+    double time_budget_s = 8;           ///< wall time after which sampling ends whatever the interval
     double warm_up_s = 1.0;             ///< run untimed for at least this long, and at least once
     double min_time_s = 1.0;  ///< sample for at least this long, so that power and clocks are read often enough
     std::size_t min_samples = 20;
-    double min_independent = 50;  ///< fewer do not show how much neighbouring samples resemble each other
+    double min_independent = 60;  ///< fewer do not show how much neighbouring samples resemble each other
     std::size_t max_samples = 20000;
 };
 

@@ -31,7 +31,7 @@ constexpr double gpu_launch_us = 200;
 constexpr std::size_t counted_runs = 8;
 
 /// With fewer the median has no 95 % interval.
-constexpr double fewest_samples = 6;
+constexpr double fewest_samples = 12;
 
 /// Sets have the contents of the first: what differs between them is where they lie.
 class SameInEverySet final : public WeightSource {

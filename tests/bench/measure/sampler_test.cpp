@@ -25,7 +25,7 @@ const auto never = [] { return false; };
 TEST(Sampler, StopsSoonWhenSamplesAgree) {
     int calls = 0;
     const Sampled s = sample([&] { return ++calls, std::vector<double>{2.0}; }, quick(), never);
-    EXPECT_EQ(s.timing.samples_ms.size(), 71u) << "looked at 20, 31, 47 and 71: fewer than 50 show too little";
+    EXPECT_EQ(s.timing.samples_ms.size(), 71u) << "looked at 20, 31, 47 and 71: fewer than 60 show too little";
     EXPECT_EQ(calls, 72) << "and one run to warm up";
     EXPECT_TRUE(s.converged);
     EXPECT_EQ(s.timing.summary_ms.median, 2.0);
