@@ -1,0 +1,80 @@
+"""run-to-run on a program that writes results of planted medians and intervals. Needs no GPU."""
+
+import gzip
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# Medians spread by 0.2 %; $INTERVAL is the half-width that it claims; the run of number $FAILS fails.
+PROGRAM = """\
+    #!{python}
+    import json, os, pathlib, random, sys
+    count = pathlib.Path(__file__).with_name("count")
+    number = int(count.read_text()) + 1 if count.exists() else 1
+    count.write_text(str(number))
+    if number == int(os.environ.get("FAILS", 0)):
+        sys.exit(print("kbench: the device is lost", file=sys.stderr) or 3)
+    half = float(os.environ["INTERVAL"])
+    median = 4 * random.Random(number).gauss(1, 0.002)
+    latency = dict(samples_ms=[median] * 3, summary_ms=dict(median=median, mean=median, ci_low=median * (1 - half),
+                                                            ci_high=median * (1 + half), independent=60))
+    point = dict(status="done", end_to_end=dict(latency=latency), conditions=dict(sm_clock_mhz=dict(value=1700), power_w=dict(value=690)))
+    out = pathlib.Path(sys.argv[sys.argv.index("--out") + 1])
+    (out / "result.json").write_text(json.dumps(dict(environment=dict(started_at="now"), points=[point])))
+"""
+
+
+class RunToRun(unittest.TestCase):
+    def setUp(self) -> None:
+        self.scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(self.scratch.cleanup)
+        self.folder = pathlib.Path(self.scratch.name)
+        self.program = self.folder / "kbench"
+        self.program.write_text(textwrap.dedent(PROGRAM).format(python=sys.executable))
+        self.program.chmod(0o755)
+        self.out = self.folder / "runs.json.gz"
+
+    def script(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
+        return subprocess.run([sys.executable, str(ROOT / "scripts/run-to-run"), *arguments], capture_output=True, text=True,
+                              env={"PATH": "/usr/bin:/bin"} | environment, timeout=100)
+
+    def runs(self, count: int, **environment: str) -> subprocess.CompletedProcess:
+        return self.script("--kbench", str(self.program), "--runs", str(count), "--out", str(self.out), "--", "--model", "x",
+                           **environment)
+
+    def shares(self, text: str) -> list[float]:
+        return [float(share) for share in re.findall(r"\(([0-9.]+) %\)", text)]
+
+    def test_intervals_that_are_too_narrow_do_not_meet(self) -> None:
+        narrow = self.runs(24, INTERVAL="0.0003")
+        self.assertEqual(narrow.returncode, 0, narrow.stderr)
+        own, difference = self.shares(narrow.stdout)
+        self.assertLess(own, 30)
+        self.assertTrue(88 <= difference <= 100, narrow.stdout)
+        again = self.script("--read", str(self.out))
+        self.assertTrue(narrow.stdout.endswith(again.stdout), "a file says what its runs said")
+        (self.folder / "count").unlink()
+        wide = self.runs(24, INTERVAL="0.004")
+        self.assertGreater(self.shares(wide.stdout)[0], 90)
+
+    def test_a_run_that_fails_ends_it_and_what_was_measured_stays(self) -> None:
+        failed = self.runs(10, INTERVAL="0.001", FAILS="8")
+        self.assertEqual(failed.returncode, 3)
+        self.assertIn("the device is lost", failed.stderr)
+        self.assertEqual(len(json.loads(gzip.decompress(self.out.read_bytes()))["runs"]), 7)
+
+    def test_bad_usage_is_one_line(self) -> None:
+        for arguments in ([], ["--runs", "3", "--out", str(self.out), "--", "--model", "x"], ["--read", str(self.program)]):
+            bad = self.script(*arguments)
+            self.assertEqual((bad.returncode, bad.stderr.count("\n")), (2, 1), bad.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
