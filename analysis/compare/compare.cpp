@@ -153,6 +153,9 @@ PointComparison compare_points(const Explained& a, const Explained& b, const Com
     point.b_roofs = b.roofs;
     point.naive = test_ratio(point.ratio, ratio_of(a.roofs.bandwidth, b.roofs.bandwidth),
                              ratio_of(a.roofs.matrix, b.roofs.matrix));
+    point.impossible = a.impossible;
+    add_once(point.impossible, b.impossible);
+    if (!point.impossible.empty()) point.naive.fit = Fit::untested;
     point.same_roofs = point.naive.bandwidth && point.naive.flops &&
                        within(*point.naive.bandwidth, 1, same_roofs_tolerance) &&
                        within(*point.naive.flops, 1, same_roofs_tolerance);
@@ -168,7 +171,7 @@ PointComparison compare_points(const Explained& a, const Explained& b, const Com
     }
     point.groups = sum_groups(matches, options.by, a, b);
     std::vector<GroupComparison> layers = sum_groups(matches, CompareBy::layer, a, b);
-    if (!point.same_roofs) {
+    if (!point.same_roofs && point.impossible.empty()) {
         test_groups(point.groups, point.naive.bandwidth);
         test_groups(layers, point.naive.bandwidth);
     }
@@ -177,8 +180,6 @@ PointComparison compare_points(const Explained& a, const Explained& b, const Com
     if (b.has_verdicts()) point.b_verdict = b.verdicts.model;
     const Summary &a_ms = a.point->end_to_end->latency.summary_ms, &b_ms = b.point->end_to_end->latency.summary_ms;
     point.has_interval = a_ms.has_interval() && b_ms.has_interval();
-    point.impossible = a.impossible;
-    add_once(point.impossible, b.impossible);
     if (options.fail_above)
         point.change = std::min(a_ms.n, b_ms.n) >= fewest_samples_of_a_range && point.impossible.empty()
                            ? judge_change(point.ratio, *options.fail_above)

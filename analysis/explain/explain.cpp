@@ -133,10 +133,6 @@ ExplainedResult::ExplainedResult(const Result& result) : result_(&result) {
     for (const Point& point : result.points) explanations_.push_back(explain(result, point));
 }
 
-bool ExplainedResult::is_possible() const {
-    return std::ranges::all_of(explanations_, [](const Explanation& one) { return one.impossible.empty(); });
-}
-
 ExplainedResult::ExplainedResult(const Result& result, std::vector<Explanation> points)
     : result_(&result), explanations_(std::move(points)) {
     if (explanations_.size() != result.points.size())

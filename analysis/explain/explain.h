@@ -52,7 +52,6 @@ class ExplainedResult {
     const Result& result() const { return *result_; }
     const std::vector<Point>& points() const { return result_->points; }
     const Explanation& of(std::size_t point) const { return explanations_[point]; }
-    bool is_possible() const;
 
   private:
     const Result* result_;

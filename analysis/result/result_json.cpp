@@ -391,11 +391,15 @@ void mend_intervals(Result& result) {
     const auto mend = [](Timing& timing) {
         if (!timing.samples_ms.empty()) timing.summary_ms = summarise(timing.samples_ms);
     };
+    double target = 0.005;  // of versions that did not record it
+    if (const auto found = result.options.find("target_relative_ci"); found != result.options.end())
+        std::from_chars(found->second.data(), found->second.data() + found->second.size(), target);
     for (Point& point : result.points) {
         for (MarginalCost& marginal : point.marginal) mend(marginal.difference_ms);
         if (!point.end_to_end) continue;
         EndToEnd& times = *point.end_to_end;
         mend(times.latency);
+        times.converged = times.converged && times.latency.summary_ms.relative_ci() <= target;
         for (auto* timing : {&times.stream, &times.enqueue, &times.host_to_device, &times.device_to_host})
             if (*timing) mend(**timing);
     }

@@ -41,11 +41,10 @@ void add_time_columns(std::vector<Column>& list) {
     list.push_back(statistic("time_p25_us", "p25 us", "25th percentile; na for several steps", &Summary::p25));
     list.push_back(statistic("time_p75_us", "p75 us", "75th percentile; na for several steps", &Summary::p75));
     list.push_back(statistic("ci_low_us", "CI low us",
-                             "lower end of the median's 95 % interval, the least sample of fewer than 6; na for "
-                             "several steps",
+                             "lower end of the median's 95 % interval, the least sample where fewer than ten are "
+                             "independent; na for several steps",
                              &Summary::ci_low));
-    list.push_back(statistic("ci_high_us", "CI high us",
-                             "its upper end, the largest sample of fewer than 6; na for several steps",
+    list.push_back(statistic("ci_high_us", "CI high us", "its upper end, else the largest sample; na for several steps",
                              &Summary::ci_high));
     list.push_back(of_row("n", Align::right, "samples behind the time", [](const TableRow& row) {
         if (row.kernel != nullptr)

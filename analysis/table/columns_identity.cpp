@@ -128,11 +128,12 @@ Column latency_figure(std::string column, std::string header, std::string what, 
 
 void add_sweep_columns(std::vector<Column>& list) {
     list.push_back(latency_figure("latency_ms", "latency ms", "the point's time end to end, median", &Summary::median));
-    list.push_back(latency_figure("latency_low_ms", "CI low ms",
-                                  "lower end of the median's 95 % interval; the least sample of fewer than 6",
-                                  &Summary::ci_low));
-    list.push_back(latency_figure("latency_high_ms", "CI high ms", "its upper end; the largest sample of fewer than 6",
-                                  &Summary::ci_high));
+    list.push_back(
+        latency_figure("latency_low_ms", "CI low ms",
+                       "lower end of the median's 95 % interval; the least sample where fewer than ten are independent",
+                       &Summary::ci_low));
+    list.push_back(
+        latency_figure("latency_high_ms", "CI high ms", "its upper end; else the largest sample", &Summary::ci_high));
     list.push_back(figure("tokens_per_s", "tokens/s", "1/s", "the point's throughput at the median latency", 0,
                           [](const TableRow& row) -> std::optional<double> {
                               if (!row.point->end_to_end) return std::nullopt;

@@ -2,9 +2,6 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <fstream>
-#include <map>
-#include <sstream>
 
 #include "analysis/report/claim.h"
 #include "analysis/report/render/render.h"
@@ -29,6 +26,7 @@ int claim_command(const std::vector<std::string>& arguments, const std::string&)
             claim.model +=
                 fmt::format(", {} {}", axis.name, asked == request.at.counts.end() ? axis.usual : asked->second);
         }
+    for (const auto& [axis, word] : request.at.words) claim.model += fmt::format(", {} {}", axis, word);
     constexpr std::size_t usual_width = 120;  // of a file
     const std::string text = request.format == "json"
                                  ? claim_json(claim)

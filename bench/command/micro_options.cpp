@@ -67,7 +67,7 @@ const OptionOf<Request> table[] = {
      [](Request& r, const std::string& text) { set_counters(r.run.counters, text); }},
     {"--ceilings", "WHICH", "auto", "the machine's roofs: auto (remembered, else measured), measure or none",
      [](Request& r, const std::string& text) { r.ceilings.policy = parse_ceiling_policy(text); }},
-    {"--time-budget", "SECONDS", "1", "for the samples of a benchmark, converged or not; twelve are taken in any case",
+    {"--time-budget", "SECONDS", "1", "for the samples of a benchmark, converged or not; twenty are taken in any case",
      [](Request& r, const std::string& text) {
          r.run.sampler.time_budget_s = number<double>("--time-budget", text, 0.001, "a number of seconds");
      }},

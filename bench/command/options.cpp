@@ -119,7 +119,7 @@ const Option table[] = {
     {"--resume", "", "",
      "go on with the sweep in --out after a crash or a kill: measure only what is not finished there",
      [](RunRequest& r, const std::string&) { r.resume = true; }},
-    {"--dry-run", "", "", "measure nothing: print the points that would be measured, one a line",
+    {"--dry-run", "", "", "measure nothing: print the points of the sweep, or of the shard, one a line",
      [](RunRequest& r, const std::string&) { r.dry_run = true; }},
     {"--format", "F", "text", "what goes to stdout: text or json (result.json)",
      [](RunRequest& r, const std::string& text) {

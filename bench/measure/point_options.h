@@ -10,7 +10,7 @@ namespace kbench {
 
 struct PointOptions {
     SamplerOptions sampler;
-    int step_runs = 11;     ///< instrumented runs for per-step times; medians are reported
+    int step_runs = 21;     ///< instrumented runs for per-step times; medians are reported
     int activity_runs = 9;  ///< forwards in which every kernel is recorded; medians are reported
     double activity_warm_up_s = 1;
     double marginal_s = 3;  ///< time for the marginal costs of all op kinds; 0: none

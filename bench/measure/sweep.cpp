@@ -42,12 +42,14 @@ std::vector<AxisGroup> group_axes(const SweepOptions& sweep, const AxisValues& o
     return groups;
 }
 
-/// The points of shard `i` of `n`, from 1.
-std::vector<PointSpec> shard_of(const std::vector<PointSpec>& points, std::size_t i, std::size_t n) {
+/// The points of shard `i` of `n`, from 1, where every `fastest` points the axis that changes fastest begins anew: the
+/// deal moves on by one whenever it would meet the same values of that axis again.
+std::vector<PointSpec> shard_of(const std::vector<PointSpec>& points, std::size_t i, std::size_t n,
+                                std::size_t fastest) {
     if (n > points.size()) throw UsageError(fmt::format("--shard {}/{}: the sweep has {} points", i, n, points.size()));
     std::vector<PointSpec> mine;
     for (std::size_t k = 0; k < points.size(); ++k)
-        if ((k + k / n) % n == i - 1) mine.push_back(points[k]);
+        if ((k + k / std::lcm(n, fastest)) % n == i - 1) mine.push_back(points[k]);
     return mine;
 }
 
@@ -99,7 +101,10 @@ std::vector<PointSpec> sweep_points(const SweepOptions& sweep, const AxisValues&
         if (!names.insert(point.name()).second)
             throw UsageError(
                 fmt::format("the point {} is asked for twice; --repeat N measures all points N times", point.name()));
-    return shard_of(points, static_cast<std::size_t>(sweep.shard), static_cast<std::size_t>(sweep.shards));
+    std::size_t fastest = 1;  // of the last group that varies
+    for (const AxisGroup& group : groups)
+        if (group.size() > 1) fastest = group.size();
+    return shard_of(points, static_cast<std::size_t>(sweep.shard), static_cast<std::size_t>(sweep.shards), fastest);
 }
 
 }  // namespace kbench

@@ -30,8 +30,8 @@ constexpr double gpu_launch_us = 200;
 /// Enough to average the counters of; more only take time.
 constexpr std::size_t counted_runs = 8;
 
-/// With fewer the median has no 95 % interval.
-constexpr double fewest_samples = 12;
+/// With fewer the median seldom has a 95 % interval.
+constexpr double fewest_samples = 20;
 
 /// Sets have the contents of the first: what differs between them is where they lie.
 class SameInEverySet final : public WeightSource {

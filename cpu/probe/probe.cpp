@@ -27,7 +27,7 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// Fewer give no interval of the median; more than `most_runs` narrow it no further.
+/// Fewer show too little of the spread; more than `most_runs` show no more of it.
 constexpr int fewest_runs = 7, most_runs = 51;
 
 /// Runs `rate`, which gives one run's rate in the ceiling's unit, for about `seconds`. The core's clock is read between

@@ -23,7 +23,8 @@ namespace kbench {
 /// Version 2 added kernels, counters and matrix_flops; version 3 ceilings, marginal costs, condition readings and what
 /// a forward takes without records beside the recorded ones; version 4 the options of the run, the repeats of a point
 /// and whether its batch was chosen as the largest that fits. Older files are read as having none of it. Since version
-/// 5 a point has only those axes and throughputs that mean something for it.
+/// 5 a point has only those axes and throughputs that mean something for it. Version 6 says how many samples are
+/// independent; the intervals of older files are computed again from their samples.
 inline constexpr std::string_view result_schema = "kbench.result/6";
 
 struct HostInfo {

@@ -69,6 +69,11 @@ class RunToRun(unittest.TestCase):
         self.assertEqual(failed.returncode, 3)
         self.assertIn("the device is lost", failed.stderr)
         self.assertEqual(len(json.loads(gzip.decompress(self.out.read_bytes()))["runs"]), 7)
+        whole = self.out.read_bytes()
+        for bad in (whole, whole[:-20], whole[:40] + b"x" + whole[41:]):
+            self.out.write_bytes(bad)
+            short = self.script("--read", str(self.out))
+            self.assertEqual((short.returncode, short.stderr.count("\n")), (2, 1), short.stderr)
 
     def test_bad_usage_is_one_line(self) -> None:
         for arguments in ([], ["--runs", "3", "--out", str(self.out), "--", "--model", "x"], ["--read", str(self.program)]):

@@ -44,7 +44,6 @@ TEST_P(Impossible, IsSaidFirstAndNothingIsConcluded) {
     GetParam().plant(result);
     EXPECT_THAT(impossible_figures(result), testing::Contains(HasSubstr(GetParam().found)));
     const ExplainedResult explained(result);
-    EXPECT_FALSE(explained.is_possible());
     const Explanation& explanation = explained.of(0);
     EXPECT_THAT(explanation.answer.front(), AllOf(HasSubstr("impossible: "), HasSubstr(GetParam().found)));
     EXPECT_EQ(explanation.verdicts.model.bound, Bound::not_identifiable);
@@ -122,6 +121,8 @@ TEST(ImpossibleFigures, AComparisonConcludesNothing) {
     const Comparison comparison = compare(runs, options);
     EXPECT_EQ(comparison.pairs[0].points[0].change, Change::cannot_tell);
     EXPECT_THAT(comparison.pairs[0].points[0].evidence, IsEmpty());
+    EXPECT_EQ(comparison.pairs[0].points[0].naive.fit, Fit::untested);
+    for (const GroupComparison& group : comparison.pairs[0].points[0].groups) EXPECT_EQ(group.test.fit, Fit::untested);
     EXPECT_THAT(comparison.regressions, IsEmpty());
     EXPECT_THAT(write_comparison(comparison, CompareFormat::text, 10, 200), HasSubstr("impossible"));
 }

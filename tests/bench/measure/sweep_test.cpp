@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "tests/bench/refusal.h"
 
@@ -53,19 +54,30 @@ TEST(SweepPoints, RepeatsAreRoundsOfTheWholeList) {
 }
 
 TEST(SweepPoints, EveryPointIsInOneShardAndNoShardHasOnePrecisionAlone) {
-    const std::vector<std::string> all = names(two_by_two());
-    for (const int shards : {1, 2, 3, 8}) {
-        std::vector<std::string> dealt;
-        for (int shard = 1; shard <= shards; ++shard) {
-            SweepOptions sweep = two_by_two();
-            sweep.shard = shard;
-            sweep.shards = shards;
-            const std::vector<std::string> mine = names(sweep);
-            EXPECT_GE(mine.size(), all.size() / static_cast<std::size_t>(shards));
-            EXPECT_LE(mine.size(), all.size() / static_cast<std::size_t>(shards) + 1);
-            dealt.insert(dealt.end(), mine.begin(), mine.end());
+    SweepOptions three = two_by_two();
+    three.values["precision"] = {"fp16", "fp32", "bf16"};
+    for (const SweepOptions& sweep : {two_by_two(), three}) {
+        const std::vector<std::string> all = names(sweep);
+        for (std::size_t shards = 1; shards <= all.size(); ++shards) {
+            std::vector<std::string> dealt;
+            for (std::size_t shard = 1; shard <= shards; ++shard) {
+                SweepOptions part = sweep;
+                part.shard = static_cast<int>(shard);
+                part.shards = static_cast<int>(shards);
+                const std::vector<PointSpec> mine = sweep_points(part, gpt2());
+                EXPECT_GE(mine.size() + 1, (all.size() + shards - 1) / shards) << shard << "/" << shards;
+                EXPECT_LE(mine.size(), (all.size() + shards - 1) / shards + 1) << shard << "/" << shards;
+                std::set<std::string> precisions;
+                for (const PointSpec& point : mine) {
+                    precisions.insert(point.axes.text("precision"));
+                    dealt.push_back(point.name());
+                }
+                if (mine.size() > 1) {
+                    EXPECT_GT(precisions.size(), 1u) << shard << "/" << shards;
+                }
+            }
+            EXPECT_THAT(dealt, UnorderedElementsAreArray(all)) << shards << " shards";
         }
-        EXPECT_THAT(dealt, UnorderedElementsAreArray(all)) << shards << " shards";
     }
     SweepOptions first_of_two = two_by_two();
     first_of_two.shards = 2;
