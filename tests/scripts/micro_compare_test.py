@@ -59,7 +59,7 @@ def check_rows(content):
         bytes_moved = 3 * 64 * 64 * (4 if precision == "fp32" else 8)
         expected = bytes_moved / (row["real_time"] * 1e-6) * 1e-9
         assert abs(row["GB/s"] / expected - 1) < 1e-6, (row, expected)
-        assert row["ci%"] >= 0
+        assert row.get("ci%", 0) >= 0  # none where too few of the samples are independent
     refused = rows["residual/native/tf32/fwd/r64w64/hot"]
     assert refused["error_occurred"] and "tensor-core" in refused["error_message"], refused
     assert "kbench" in content["context"] and "cpu" in content["context"], content["context"]
