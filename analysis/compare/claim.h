@@ -1,7 +1,6 @@
 // A published figure against physics: how long a model must take at the least on a machine, whatever the program.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -133,6 +133,12 @@ ExplainedResult::ExplainedResult(const Result& result) : result_(&result) {
     for (const Point& point : result.points) explanations_.push_back(explain(result, point));
 }
 
+std::vector<std::string> ExplainedResult::impossible() const {
+    std::vector<std::vector<std::string>> of_points;
+    for (const Explanation& one : explanations_) of_points.push_back(one.impossible);
+    return each_once(result_->points, of_points);
+}
+
 ExplainedResult::ExplainedResult(const Result& result, std::vector<Explanation> points)
     : result_(&result), explanations_(std::move(points)) {
     if (explanations_.size() != result.points.size())

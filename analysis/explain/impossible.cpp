@@ -8,9 +8,7 @@
 
 #include "analysis/explain/executed.h"
 #include "analysis/machine/machine.h"
-#include "analysis/result/merge.h"
 #include "analysis/result/point_name.h"
-#include "kbench/error.h"
 
 namespace kbench {
 namespace {
@@ -140,15 +138,27 @@ Verdicts withheld(Verdicts verdicts, const std::string& why) {
     return verdicts;
 }
 
+std::vector<std::string> each_once(std::span<const Point> points,
+                                   const std::vector<std::vector<std::string>>& of_points) {
+    const auto has = [](const Findings& list, const std::string& one) {
+        return std::ranges::find(list, one) != list.end();
+    };
+    Findings told;
+    for (std::size_t i = 0; i < points.size(); ++i)
+        for (const std::string& one : of_points[i]) {
+            const auto in = std::ranges::count_if(of_points, [&](const Findings& list) { return has(list, one); });
+            std::string text = points.size() > 1 && in == 1 ? fmt::format("{}: {}", point_name(points[i]), one) : one;
+            if (!has(told, text)) told.push_back(std::move(text));
+        }
+    return told;
+}
+
 std::vector<std::string> impossible_figures(const Result& result) {
     const Roofs roofs(result);
-    Findings found;
+    std::vector<Findings> of_points;
     for (const Point& point : result.points)
-        for (const std::string& one : impossible_figures(result, point, make_ledger(point, roofs), roofs))
-            found.push_back(result.points.size() > 1 ? fmt::format("{}: {}", point_name(point), one) : one);
-    Findings once;
-    add_once(once, found);
-    return once;
+        of_points.push_back(impossible_figures(result, point, make_ledger(point, roofs), roofs));
+    return each_once(result.points, of_points);
 }
 
 }  // namespace kbench

@@ -1,6 +1,7 @@
 // Figures that contradict physics or each other: from them nothing follows, but that one of them is wrong.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,10 @@ std::vector<std::string> impossible_figures(const Result& result, const Point& p
 /// The same verdicts without what they say: each is not identifiable, and why.
 Verdicts withheld(Verdicts verdicts, const std::string& why);
 
-/// Those of all points, each once, with the point's name where there are several.
+/// What `of_points` has of each of `points`, each once: with its point's name where it is one point's of several.
+std::vector<std::string> each_once(std::span<const Point> points,
+                                   const std::vector<std::vector<std::string>>& of_points);
+/// Those of all points.
 std::vector<std::string> impossible_figures(const Result& result);
 
 }  // namespace kbench

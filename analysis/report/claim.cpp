@@ -16,10 +16,10 @@ std::string_view verdict(const Claim& claim, const ClaimFloor& floor) {
     return claim.is_possible(floor) ? "possible" : "impossible";
 }
 
-std::string names_of(const Claim& claim, bool possible) {
+std::string impossible_in(const Claim& claim) {
     std::vector<std::string_view> names;
     for (const ClaimFloor& floor : claim.floors)
-        if (claim.is_possible(floor) == possible) names.push_back(name(floor.precision));
+        if (!claim.is_possible(floor)) names.push_back(name(floor.precision));
     return fmt::format("{}", fmt::join(names, ", "));
 }
 
@@ -46,7 +46,7 @@ Document claim_document(const Claim& claim) {
                               "and outputs once, at {}.",
                               claim.model, format_seconds(claim.latency_s), claim.machine, format_flop(claim.flops),
                               format_flop_per_s(claim.flop_per_s()), format_bytes_per_s(claim.bytes_per_s))});
-    if (const std::string not_so = names_of(claim, false); !not_so.empty())
+    if (const std::string not_so = impossible_in(claim); !not_so.empty())
         section.add(Paragraph{fmt::format("Impossible in {}.", not_so)});
     if (!claim.is_possible(of(claim, Precision::fp32)) && claim.is_possible(of(claim, Precision::tf32)))
         section.add(

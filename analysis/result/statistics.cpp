@@ -98,6 +98,7 @@ Summary summarise(std::span<const double> samples) {
     const std::size_t n = sorted.size();
     const double median = percentile(sorted, 0.50);
     const MedianSpread spread = spread_of(samples, median);
+    // So few degrees of freedom that nothing is excluded count as too few samples, whatever their number.
     const bool has_interval = spread.independent >= least_independent && spread.half_width < 0.5;
     return {.n = n,
             .min = sorted.front(),

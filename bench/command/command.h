@@ -52,8 +52,9 @@ void write_reports(const std::filesystem::path& directory, const ExplainedResult
 /// did not. Throws DeviceError.
 DeviceList choose_devices(const std::string& wanted, std::string& remark);
 
-/// Says on stderr what cannot be in a result, a line each; the exit code: 1 where there is anything, else 0.
-int tell_impossible(const Result& result, const std::string& path);
+/// Says on stderr what cannot be in the result at `path`, a line each; the exit code: 1 where there is anything, else
+/// 0.
+int tell_impossible(std::span<const std::string> figures, const std::string& path);
 
 /// Columns of the terminal, if standard output is one.
 std::optional<std::size_t> terminal_width();

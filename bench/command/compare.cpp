@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "analysis/explain/impossible.h"
 #include "bench/command/command.h"
 #include "bench/command/compare_options.h"
 #include "bench/measure/result_files.h"
@@ -41,7 +42,8 @@ int compare_command(const std::vector<std::string>& arguments, const std::string
     for (std::size_t i = 0; i < runs.size(); ++i) runs[i].name = names[i];
 
     int exit_code = 0;
-    for (const NamedResult& run : runs) exit_code = std::max(exit_code, tell_impossible(run.result, run.path));
+    for (const NamedResult& run : runs)
+        exit_code = std::max(exit_code, tell_impossible(impossible_figures(run.result), run.path));
     const Comparison comparison = compare(runs, request.options);
     const std::string text = written(comparison, request);
     std::fwrite(text.data(), 1, text.size(), stdout);

@@ -25,10 +25,11 @@ int merge_command(const std::vector<std::string>& arguments, const std::string&)
     add_once(merged.warnings, sweep_findings(merged.points));
     const std::filesystem::path out = prepare_directory(parsed.request.out, "merge");
     write_result(out, merged, parsed.request.compress);
-    write_reports(out, merged);
+    const ExplainedResult explained(merged);
+    write_reports(out, explained);
     fmt::print(stderr, "joined {} results: {} points in {}\n", files.size(), merged.points.size(),
                result_file_in(out).string());
-    return tell_impossible(merged, result_file_in(out).string());
+    return tell_impossible(explained.impossible(), result_file_in(out).string());
 }
 
 }  // namespace kbench

@@ -79,8 +79,7 @@ void write_reports(const fs::path& directory, const ExplainedResult& explained) 
         write_file_atomically(directory / format.file, format.write(explained));
 }
 
-int tell_impossible(const Result& result, const std::string& path) {
-    const std::vector<std::string> figures = impossible_figures(result);
+int tell_impossible(std::span<const std::string> figures, const std::string& path) {
     for (const std::string& figure : figures) fmt::print(stderr, "kbench: impossible: {}: {}\n", path, figure);
     return static_cast<int>(figures.empty() ? ExitCode::success : ExitCode::failed);
 }
@@ -94,23 +93,24 @@ int report_command(const std::vector<std::string>& arguments, const std::string&
     const ReportRequest& request = parsed.request;
     const ResultFile file = read_result(request.file);
     if (!request.what_if.empty()) {
-        if (const int failed = tell_impossible(file.result, file.path)) return failed;
+        if (const int failed = tell_impossible(impossible_figures(file.result), file.path)) return failed;
         std::fputs(expectations(file.result, request.what_if).c_str(), stdout);
         return 0;
     }
+    const ExplainedResult explained(file.result);
+    const int exit_code = tell_impossible(explained.impossible(), file.path);
     if (request.format == "text") {
-        const std::string text = write_terminal(file.result, static_cast<int>(terminal_width().value_or(100)));
+        const std::string text = write_terminal(explained, static_cast<int>(terminal_width().value_or(100)));
         std::fwrite(text.data(), 1, text.size(), stdout);
-        return tell_impossible(file.result, file.path);
+        return exit_code;
     }
     const fs::path directory = report_directory(request.out, file.path);
-    const ExplainedResult explained(file.result);
     for (const ReportFormat& format : report_formats()) {
         if (request.format != "all" && request.format != format.name) continue;
         write_file_atomically(directory / format.file, format.write(explained));
         fmt::print(stderr, "wrote {}\n", (directory / format.file).string());
     }
-    return tell_impossible(file.result, file.path);
+    return exit_code;
 }
 
 }  // namespace kbench

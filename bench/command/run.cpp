@@ -28,11 +28,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void print(const Result& result, const RunRequest& request) {
-    const ExplainedResult explained(result);
+void print(const ExplainedResult& explained, const RunRequest& request) {
     std::string text;
     if (request.format == "json")
-        text = to_text(result);
+        text = to_text(explained.result());
     else
         text = write_terminal(explained, static_cast<int>(terminal_width().value_or(100)));
     std::fwrite(text.data(), 1, text.size(), stdout);
@@ -151,9 +150,12 @@ int run_command(const std::vector<std::string>& arguments, const std::string& co
     if (!end.early() &&
         mend_low_ceilings(ceilings, request.ceilings, ceiling_file(request.run.cache_directory), result))
         write_result(request.run.out, result, request.run.compress);
-    if (!result.points.empty()) print(result, request);
+    if (result.points.empty()) return exit_code(result, end, request.run.counters);
+    const ExplainedResult explained(result);
+    const int impossible = tell_impossible(explained.impossible(), result_file_in(request.run.out).string());
+    print(explained, request);
     const int code = exit_code(result, end, request.run.counters);
-    return code != 0 ? code : tell_impossible(result, result_file_in(request.run.out).string());
+    return code != 0 ? code : impossible;
 }
 
 }  // namespace kbench

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "analysis/explain/impossible.h"
 #include "bench/command/command.h"
 #include "bench/command/table_options.h"
 #include "bench/measure/result_files.h"
@@ -57,7 +58,8 @@ int table_command(const std::vector<std::string>& arguments, const std::string&)
         for (ResultFile& file : read_results(name)) files.push_back(std::move(file));
     if (!request.level_given && all_recorded(files)) request.query.level = &find_level("kernel");
     int exit_code = 0;
-    for (const ResultFile& file : files) exit_code = std::max(exit_code, tell_impossible(file.result, file.path));
+    for (const ResultFile& file : files)
+        exit_code = std::max(exit_code, tell_impossible(impossible_figures(file.result), file.path));
     const QueriedTable table = query_table(files, request.query);
     if (request.width && narrowest_table(table) > *request.width)
         throw UsageError(fmt::format("-w {}: these columns need at least {}; widen it or leave some out with -c",

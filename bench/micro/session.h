@@ -117,7 +117,7 @@ class MicroSession {
     Timing before_;               ///< samples of the current point's earlier repetitions
     std::size_t runs_a_sample_ = 1;
     std::map<std::string, std::size_t> planned_;                         ///< samples, by benchmark
-    double sample_wall_s_ = 0, sample_device_s_ = 0, pilot_spread_ = 0;  // between quartiles, over the median
+    double sample_wall_s_ = 0, sample_device_s_ = 0, pilot_spread_ = 0;  ///< between quartiles, over the median
     Summary last_ms_;                                                    ///< of the last samples of the current one
 };
 

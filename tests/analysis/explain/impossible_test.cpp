@@ -127,6 +127,18 @@ TEST(ImpossibleFigures, AComparisonConcludesNothing) {
     EXPECT_THAT(write_comparison(comparison, CompareFormat::text, 10, 200), HasSubstr("impossible"));
 }
 
+TEST(ImpossibleFigures, WhatAllPointsHaveIsSaidOnce) {
+    Result result = busy();
+    result.points.push_back(result.points[0]);
+    result.points[1].set("batch", 7);
+    scale_roof(result, "l2_read", 0.1);
+    result.points[1].end_to_end->latency.samples_ms = {-1};
+    const std::vector<std::string> told = impossible_figures(result);
+    EXPECT_EQ(std::ranges::count_if(told, [](const auto& one) { return one.starts_with("the roof of L2"); }), 1);
+    EXPECT_THAT(told, testing::Contains(AllOf(HasSubstr("batch 7"), HasSubstr("a sample of the latency is -1 ms"))));
+    EXPECT_EQ(ExplainedResult(result).impossible(), told);
+}
+
 /// No false alarm: everything that was measured and committed can be.
 TEST(ImpossibleFigures, CommittedResultsHaveNone) {
     namespace fs = std::filesystem;
