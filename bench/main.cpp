@@ -27,6 +27,7 @@ std::span<const Command> commands() {
         {"table", "rows and columns of a result, to choose, group, sort and export; measures nothing", table_command},
         {"compare", "results side by side: ratios, is it bandwidth, cost, regressions; measures nothing",
          compare_command},
+        {"ab", "two commands, programs or options in turn: which is faster, for certain", ab_command},
         {"claim", "a published time against what its machine can do; measures nothing", claim_command},
         {"merge", "results of points that were run apart, joined into one; measures nothing", merge_command},
         {"report", "report.html and other reports of a result, drawn again; measures nothing", report_command},

@@ -120,7 +120,12 @@ Explanation explain(const Result& result, const Point& point) {
         return explanation;
     }
     if (!ledger.unavailable.empty()) {
-        explanation.answer = {fmt::format("{}: {}.", short_name(point), ledger.unavailable)};
+        const double ms = ledger.end_to_end_us * 1e-3;
+        const TimeUnit unit = time_unit(ms);
+        explanation.answer = {ms > 0 ? fmt::format("{} takes {} {} on this {}. Why cannot be said: {}.",
+                                                   sentence_name(point), significant(ms * unit.per_ms), unit.name,
+                                                   point.backend() == "cuda" ? "GPU" : "CPU", ledger.unavailable)
+                                     : fmt::format("{}: {}.", short_name(point), ledger.unavailable)};
         return explanation;
     }
     explanation.answer = {first_sentence(point, ledger),

@@ -319,6 +319,8 @@ Ledger make_ledger(const Point& point, const Roofs& roofs) {
         return ledger;
     }
     ledger.roofs_unavailable = roofs.unavailable();
+    if (std::ranges::none_of(point.steps, [](const StepResult& step) { return own_time_us(step) > 0; }))
+        ledger.unavailable = "its steps were not timed";
     ledger.end_to_end_us = point.end_to_end->latency.summary_ms.median * 1e3;
     const Inflation inflation(point.activity);
     const double run_clock_mhz = point.conditions.sm_clock_mhz.value.value_or(0);

@@ -8,6 +8,7 @@
 #include <limits>
 #include <numeric>
 
+#include "analysis/result/student_t.h"
 #include "kbench/error.h"
 
 namespace kbench {
@@ -23,15 +24,6 @@ double percentile(std::span<const double> sorted, double p) {
     const auto below = static_cast<std::size_t>(position);
     const std::size_t above = std::min(below + 1, sorted.size() - 1);
     return sorted[below] + (position - static_cast<double>(below)) * (sorted[above] - sorted[below]);
-}
-
-/// The 97.5 % quantile of Student's t (Abramowitz and Stegun, 26.7.5); within 0.1 % from 5 degrees of freedom on.
-double t_quantile(double degrees) {
-    constexpr double z = 1.959963984540054;
-    const double z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z, z9 = z7 * z * z;
-    return z + (z3 + z) / (4 * degrees) + (5 * z5 + 16 * z3 + 3 * z) / (96 * degrees * degrees) +
-           (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * std::pow(degrees, 3)) +
-           (79 * z9 + 776 * z7 + 1482 * z5 - 1920 * z3 - 945 * z) / (92160 * std::pow(degrees, 4));
 }
 
 /// What the median's position is known to.
@@ -72,7 +64,7 @@ MedianSpread spread_of(std::span<const double> samples, double median) {
         const double of_independent = 0.25 / static_cast<double>(n);  // the variance of the share, were all independent
         const double variance = std::max(of_independent, squares / std::max(count - 1, 1.0) / count * inflation);
         const double degrees = std::max((count - 1) / inflation, 3.0);
-        return {0.25 / variance, t_quantile(degrees) * std::sqrt(variance)};
+        return {0.25 / variance, student_t(normal_975, degrees) * std::sqrt(variance)};
     }
 }
 

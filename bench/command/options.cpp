@@ -145,6 +145,8 @@ const Option table[] = {
     {"--ceilings", "WHICH", "auto",
      "the machine's roofs: auto (remembered ones, measured where there are none), measure or none",
      [](RunRequest& r, const std::string& text) { r.ceilings.policy = parse_ceiling_policy(text); }},
+    {"--latency-only", "", "", "the end-to-end time and nothing that explains it: no steps, kernels, counters or roofs",
+     [](RunRequest& r, const std::string&) { r.latency_only = true; }},
     {"--quick", "", "", "few samples: a first look in little time",
      [](RunRequest& r, const std::string&) { r.quick = true; }},
     {"--no-verify", "", "", "skip the check against the reference; recorded in the result",
@@ -176,6 +178,14 @@ void resolve(RunRequest& request) {
     if (!request.run.dumps.empty() && points > 1)
         throw UsageError(fmt::format("--dump-output holds one point, the sweep has {}: give one {}", points,
                                      listed(sweep_names(), "and")));
+    if (request.latency_only) {
+        if (request.run.counters.required)
+            throw UsageError("--latency-only: reads no counters; leave out one of it and --counters or --metrics");
+        request.run.counters.sets.clear();
+        request.ceilings.policy = CeilingPolicy::none;
+        request.run.step_runs = request.run.activity_runs = 0;
+        request.run.marginal_s = 0;
+    }
     if (request.quick) {
         request.ceilings.seconds = 2;
         request.run.sampler.warm_up_s = 0.1;
@@ -183,7 +193,7 @@ void resolve(RunRequest& request) {
         request.run.sampler.min_samples = 3;
         request.run.sampler.min_independent = 10;
         if (!request.time_budget_given) request.run.sampler.time_budget_s = 1;
-        request.run.step_runs = 1;
+        request.run.step_runs = std::min(1, request.run.step_runs);
         request.run.activity_warm_up_s = 0;
         request.run.marginal_s = 0;
         request.run.output_repeats = 1;

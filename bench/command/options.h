@@ -15,7 +15,7 @@ namespace kbench {
 /// What the command line asked for, beyond what a run needs.
 struct RunRequest {
     std::string model, config_file, backend = "auto", format = "text";
-    bool quick = false;
+    bool quick = false, latency_only = false;
     bool time_budget_given = false;
     bool resume = false, dry_run = false;
     CeilingRequest ceilings;

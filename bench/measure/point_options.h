@@ -10,8 +10,8 @@ namespace kbench {
 
 struct PointOptions {
     SamplerOptions sampler;
-    int step_runs = 21;     ///< instrumented runs for per-step times; medians are reported
-    int activity_runs = 9;  ///< forwards in which every kernel is recorded; medians are reported
+    int step_runs = 21;     ///< instrumented runs for per-step times; medians are reported; 0: no times of steps
+    int activity_runs = 9;  ///< forwards in which every kernel is recorded; medians are reported; 0: none
     double activity_warm_up_s = 1;
     double marginal_s = 3;  ///< time for the marginal costs of all op kinds; 0: none
     CounterRequest counters;

@@ -18,6 +18,10 @@ void PartContext::warn(std::string_view text) const {
 }
 
 void record_kernels(const PartContext& at, Forward& forward) {
+    if (at.options().activity_runs == 0) {
+        at.point.activity.unavailable = "not asked for (--latency-only)";
+        return;
+    }
     at.begin("kernels");
     const PhaseTimer timer(at.point, "kernels");
     try {

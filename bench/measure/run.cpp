@@ -180,6 +180,9 @@ class Sweep {
                           .inputs = options_.inputs,
                           .verified = {},
                           .sample = {},
+                          .steps = options_.step_runs > 0,
+                          .outputs = options_.verify || options_.step_runs > 0,
+                          .marginal = options_.marginal_s > 0,
                           .dumps = options_.dumps,
                           .at = at};
         kbench::measure(plan, device_, profiler_, wants, point, warnings);

@@ -138,7 +138,7 @@ TEST_F(Cli, MistakesGetOneLineAndExitTwo) {
     expect_refusal("--model gpt2 --batch 0", "must be max or a whole number of at least 1");
     expect_refusal("--model gpt2 --seq 2000", "n_ctx 1024");
     expect_refusal("--model gpt2 --frobnicate", "--frobnicate");
-    expect_refusal("frobnicate", "one of run, micro, table, compare, claim, merge, report, ceilings, list, doctor");
+    expect_refusal("frobnicate", "one of run, micro, table, compare, ab, claim, merge, report, ceilings, list, doctor");
     expect_refusal("list providers --op", "--ops");
     directory_.write("taken/result.json", "{}");
     expect_refusal("micro --op residual --shape r8w8 --backend cpu --out " + (directory_ / "taken").string(),

@@ -1,0 +1,92 @@
+// See ab.h.
+#include "analysis/compare/ab.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/result/student_t.h"
+#include "kbench/error.h"
+
+namespace kbench {
+namespace {
+
+double median_of(std::span<const AbPair> pairs, double AbPair::*side) {
+    std::vector<double> times;
+    for (const AbPair& pair : pairs) times.push_back(pair.*side);
+    return summarise(times).median;
+}
+
+std::vector<const Point*> done_points(const NamedResult& run) {
+    std::vector<const Point*> done;
+    for (const Point& point : run.result.points)
+        if (point.status == PointStatus::done && point.end_to_end) done.push_back(&point);
+    return done;
+}
+
+double latency_ms(const NamedResult& run, const Point& point) {
+    const double ms = point.end_to_end->latency.summary_ms.median;
+    if (!(ms > 0)) throw MeasurementError(fmt::format("{}: a latency of {} ms", run.path, ms));
+    return ms;
+}
+
+}  // namespace
+
+std::size_t next_ab_look(std::size_t pairs) { return pairs < fewest_ab_pairs ? fewest_ab_pairs : pairs + pairs / 2; }
+
+std::optional<Interval> paired_ratio(std::span<const AbPair> pairs) {
+    if (pairs.size() < fewest_ab_pairs) return std::nullopt;
+    const auto count = static_cast<double>(pairs.size());
+    std::vector<double> logs;
+    double mean = 0, squares = 0;
+    for (const AbPair& pair : pairs) {
+        if (!(pair.a_ms > 0 && pair.b_ms > 0)) return std::nullopt;
+        mean += logs.emplace_back(std::log(pair.b_ms / pair.a_ms)) / count;
+    }
+    for (const double one : logs) squares += (one - mean) * (one - mean);
+    const double half = student_t(normal_9875, count - 1) * std::sqrt(squares / (count - 1) / count);
+    return Interval{std::exp(mean), std::exp(mean - half), std::exp(mean + half)};
+}
+
+double half_width(const Interval& ratio) {
+    return std::max(ratio.high - ratio.value, ratio.value - ratio.low) / ratio.value;
+}
+
+AbVerdict AbPoint::verdict(double target) const {
+    const std::optional<Interval> known = ratio();
+    if (!known) return AbVerdict::cannot_tell;
+    if (known->low > 1) return AbVerdict::slower;
+    if (known->high < 1) return AbVerdict::faster;
+    return half_width(*known) <= target ? AbVerdict::no_difference : AbVerdict::cannot_tell;
+}
+
+double AbPoint::a_ms() const { return median_of(pairs, &AbPair::a_ms); }
+double AbPoint::b_ms() const { return median_of(pairs, &AbPair::b_ms); }
+
+bool AbComparison::is_known() const {
+    return !points.empty() && std::ranges::all_of(points, [this](const AbPoint& point) {
+        const std::optional<Interval> ratio = point.ratio();
+        return ratio && half_width(*ratio) <= target;
+    });
+}
+
+std::vector<const AbPoint*> AbComparison::regressions() const {
+    std::vector<const AbPoint*> found;
+    for (const AbPoint& point : points)
+        if (const auto ratio = point.ratio(); fail_above && ratio && ratio->low > 1 + *fail_above)
+            found.push_back(&point);
+    return found;
+}
+
+std::vector<std::pair<std::string, AbPair>> ab_times(const NamedResult& a, const NamedResult& b) {
+    const auto of_a = done_points(a), of_b = done_points(b);
+    if (of_a.size() == 1 && of_b.size() == 1)
+        return {{"", {latency_ms(a, *of_a.front()), latency_ms(b, *of_b.front())}}};
+    std::vector<std::pair<std::string, AbPair>> times;
+    for (const auto& [mine, theirs] : match_points(a, b))
+        times.push_back({match_title(*mine), {latency_ms(a, *mine), latency_ms(b, *theirs)}});
+    return times;
+}
+
+}  // namespace kbench

@@ -1,0 +1,80 @@
+// Two sides run in turn: by how much one takes longer, from pairs of runs next to each other in time. What differs from
+// run to run is in every pair, what drifts slowly is in neither.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "analysis/result/interval.h"
+#include "analysis/result/match.h"
+
+namespace kbench {
+
+/// Medians of two runs, one of each side.
+struct AbPair {
+    double a_ms = 0, b_ms = 0;
+};
+
+/// Fewer pairs say too little of how much pairs differ.
+inline constexpr std::size_t fewest_ab_pairs = 6;
+/// After how many pairs to look next, having looked at so many: an interval that is looked at after each run and
+/// believed once it is narrow is narrow by chance.
+std::size_t next_ab_look(std::size_t pairs);
+
+/// The side of run `run`, from 0: A B B A A B B A, so that what drifts evenly adds as much to the one as to the other.
+constexpr char ab_side(std::size_t run) { return run % 4 == 0 || run % 4 == 3 ? 'A' : 'B'; }
+
+/// B's time over A's: the mean of the logarithms of the pairs' ratios with its interval by Student's t. That is 97.5 %
+/// of one look, for at least 95 % of several. None of fewer than fewest_ab_pairs, or where a time is not positive.
+std::optional<Interval> paired_ratio(std::span<const AbPair> pairs);
+
+/// Half its width, in both directions the larger: 0.004 is 0.4 %.
+double half_width(const Interval& ratio);
+
+enum class AbVerdict { slower, faster, no_difference, cannot_tell };
+inline constexpr std::string_view ab_verdict_names[] = {"slower", "faster", "no difference", "cannot tell"};
+constexpr std::string_view name(AbVerdict verdict) { return ab_verdict_names[static_cast<int>(verdict)]; }
+
+/// What both sides measured of one point.
+struct AbPoint {
+    std::string title;  ///< empty where there is one point
+    std::vector<AbPair> pairs;
+
+    std::optional<Interval> ratio() const { return paired_ratio(pairs); }
+    /// B beside A. No difference: the ratio's interval contains 1 and is within `target` of its middle.
+    AbVerdict verdict(double target) const;
+    double a_ms() const;  ///< median of its runs
+    double b_ms() const;
+};
+
+struct AbSide {
+    std::string name;              ///< "A" or "B"
+    std::string command;           ///< as it was run, without what kbench ab adds
+    std::string revision, device;  ///< of its first run
+};
+
+struct AbComparison {
+    AbSide a, b;
+    double target = 0.005;  ///< wanted half_width of every ratio
+    std::optional<double> fail_above;
+    std::string started_at;
+    std::string ended;  ///< why: "every interval is narrow enough", "the budget of 300 s is spent", ...
+    bool verified = false;
+    std::vector<AbPoint> points;
+
+    /// Whether every ratio is known well enough.
+    bool is_known() const;
+    /// Points by which B takes longer than A by more than fail_above, for certain.
+    std::vector<const AbPoint*> regressions() const;
+};
+
+/// The end-to-end times of two results, by point: those that match; of one point each, that one, whatever it computes.
+/// Throws UsageError where nothing matches, MeasurementError where a point has no time.
+std::vector<std::pair<std::string, AbPair>> ab_times(const NamedResult& a, const NamedResult& b);
+
+}  // namespace kbench

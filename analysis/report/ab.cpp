@@ -1,0 +1,110 @@
+// See ab.h.
+#include "analysis/report/ab.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "models/base/format.h"
+
+namespace kbench {
+namespace {
+
+double percent_of(double ratio) { return 100 * (ratio - 1); }
+
+/// The largest change, either way, that the interval does not exclude.
+double not_excluded(const Interval& ratio) { return std::max(ratio.high - 1, 1 - ratio.low); }
+
+std::string sides(const AbSide& side) {
+    std::string text = fmt::format("{}: {}", side.name, one_line(side.command));
+    if (!side.revision.empty()) text += fmt::format(" (revision {}, {})", side.revision, side.device);
+    return text;
+}
+
+}  // namespace
+
+std::string ab_sentence(const AbPoint& point, double target) {
+    const std::optional<Interval> ratio = point.ratio();
+    if (!ratio)
+        return fmt::format("Cannot tell: {} {}, fewer than {} say too little.", point.pairs.size(),
+                           point.pairs.size() == 1 ? "pair" : "pairs", fewest_ab_pairs);
+    const std::string interval = fmt::format("[{:+.2f} %, {:+.2f} %]", percent_of(ratio->low), percent_of(ratio->high));
+    switch (point.verdict(target)) {
+        case AbVerdict::slower:
+            return fmt::format("B takes {:.2f} % longer than A {}.", percent_of(ratio->value), interval);
+        case AbVerdict::faster:
+            return fmt::format("B takes {:.2f} % less time than A {}.", -percent_of(ratio->value), interval);
+        case AbVerdict::no_difference:
+            return fmt::format("No difference found {}: one of more than {:.2f} % is excluded.", interval,
+                               100 * not_excluded(*ratio));
+        case AbVerdict::cannot_tell: break;
+    }
+    return fmt::format(
+        "Cannot tell {}: up to {:.2f} % either way is possible; more time (--budget) or longer runs "
+        "(--time-budget behind --) narrow it.",
+        interval, 100 * not_excluded(*ratio));
+}
+
+Document ab_document(const AbComparison& comparison) {
+    Section section{""};
+    section.add(Bullets{{sides(comparison.a), sides(comparison.b)}});
+    if (comparison.points.empty())
+        section.add(Paragraph{fmt::format("Cannot tell: no pair was measured; {}.", comparison.ended)});
+    for (const AbPoint& point : comparison.points)
+        section.add(Paragraph{fmt::format("{}{}{}", point.title, point.title.empty() ? "" : ": ",
+                                          ab_sentence(point, comparison.target))});
+    for (const AbPoint* point : comparison.regressions())
+        section.add(Paragraph{fmt::format("{}{}all of it beyond {:g} %: a regression.", point->title,
+                                          point->title.empty() ? "" : ": ", 100 * *comparison.fail_above),
+                              Tone::warning});
+    Rows rows{{{"point", Align::left}, {"pairs"}, {"A ms"}, {"B ms"}, {"B/A"}, {"from"}, {"to"}, {"B is", Align::left}},
+              {}};
+    for (const AbPoint& point : comparison.points) {
+        const std::optional<Interval> ratio = point.ratio();
+        const auto cell = [&](double Interval::*end) { return ratio ? fmt::format("{:.4f}", (*ratio).*end) : ""; };
+        rows.rows.push_back({point.title, std::to_string(point.pairs.size()), significant(point.a_ms(), 4),
+                             significant(point.b_ms(), 4), cell(&Interval::value), cell(&Interval::low),
+                             cell(&Interval::high), std::string(name(point.verdict(comparison.target)))});
+    }
+    section.add(std::move(rows));
+    section.add(Paragraph{fmt::format(
+        "Each pair is one run of A and one of B next to each other, each a process of its own, in the order A B B A; "
+        "the interval (95 %) is that of the pairs' mean ratio, so it holds what differs from run to run on this "
+        "machine. Another machine of the same kind may differ by more. {} Ended: {}.",
+        comparison.verified ? "One run of each was verified first and not counted." : "No run was verified.",
+        comparison.ended)});
+    return {"A and B in turn", {std::move(section)}};
+}
+
+std::string ab_json(const AbComparison& comparison) {
+    using Json = nlohmann::ordered_json;
+    const auto side = [](const AbSide& of) {
+        return Json{{"command", of.command}, {"revision", of.revision}, {"device", of.device}};
+    };
+    Json points = Json::array();
+    for (const AbPoint& point : comparison.points) {
+        Json pairs = Json::array();
+        for (const AbPair& pair : point.pairs) pairs.push_back({{"a_ms", pair.a_ms}, {"b_ms", pair.b_ms}});
+        const std::optional<Interval> ratio = point.ratio();
+        points.push_back({{"point", point.title},
+                          {"ratio", ratio ? Json(ratio->value) : Json()},
+                          {"ratio_low", ratio ? Json(ratio->low) : Json()},
+                          {"ratio_high", ratio ? Json(ratio->high) : Json()},
+                          {"verdict", name(point.verdict(comparison.target))},
+                          {"pairs", std::move(pairs)}});
+    }
+    const Json document{{"schema", "kbench.ab/1"},
+                        {"started_at", comparison.started_at},
+                        {"a", side(comparison.a)},
+                        {"b", side(comparison.b)},
+                        {"interval", comparison.target},
+                        {"fail_above", comparison.fail_above ? Json(*comparison.fail_above) : Json()},
+                        {"verified", comparison.verified},
+                        {"ended", comparison.ended},
+                        {"regressions", comparison.regressions().size()},
+                        {"points", std::move(points)}};
+    return document.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace kbench

@@ -1,0 +1,189 @@
+// kbench ab: two sides in turn, each run a process of its own.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <map>
+
+#include "analysis/compare/ab.h"
+#include "analysis/report/ab.h"
+#include "analysis/report/render/render.h"
+#include "analysis/result/result_json.h"
+#include "bench/command/ab_options.h"
+#include "bench/command/child.h"
+#include "bench/command/command.h"
+#include "bench/command/output.h"
+#include "bench/measure/environment.h"
+#include "bench/measure/result_files.h"
+#include "bench/measure/stop_signal.h"
+#include "kbench/error.h"
+
+namespace kbench {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+/// Ends the runs; what was measured stays.
+struct SideFailed : MeasurementError {
+    using MeasurementError::MeasurementError;
+};
+
+class AbRuns {
+  public:
+    AbRuns(const AbRequest& request, AbComparison& comparison) : request_(request), comparison_(comparison) {}
+
+    /// One run of each, with every step checked against the reference.
+    void verify() {
+        if (request_.a_command.has("--no-verify") || request_.b_command.has("--no-verify")) return;
+        for (const char side : {'A', 'B'}) describe(side, run(side, true));
+        comparison_.verified = true;
+        fmt::print(stderr, "A and B are verified\n");
+    }
+
+    /// Returns why it ended.
+    std::string take_pairs() {
+        const auto start = Clock::now();
+        std::size_t next_look = next_ab_look(0);
+        for (std::size_t pairs = 0;;) {
+            if (StopSignals::asked() != 0) return fmt::format("signal {} asked for it", StopSignals::asked());
+            if (std::chrono::duration<double>(Clock::now() - start).count() > request_.budget_s)
+                return fmt::format("the budget of {:g} s is spent", request_.budget_s);
+            take_pair(pairs++);
+            write_file_atomically(request_.out / "ab.json", ab_json(comparison_));
+            if (pairs < next_look) continue;
+            if (comparison_.is_known()) return fmt::format("every interval is within {:g} %", 100 * comparison_.target);
+            next_look = next_ab_look(pairs);
+        }
+    }
+
+  private:
+    void take_pair(std::size_t pair) {
+        const char first = ab_side(2 * pair), second = ab_side(2 * pair + 1);
+        NamedResult one = run(first, false);
+        NamedResult other = run(second, false);
+        if (first == 'B') std::swap(one, other);
+        if (comparison_.a.device.empty()) {
+            describe('A', one);
+            describe('B', other);
+        }
+        std::string line;
+        for (const auto& [title, times] : ab_times(one, other)) {
+            auto point = std::ranges::find(comparison_.points, title, &AbPoint::title);
+            if (point == comparison_.points.end()) point = comparison_.points.insert(point, AbPoint{title, {}});
+            point->pairs.push_back(times);
+            line += fmt::format("{}{}{}A {:.5g} ms, B {:.5g} ms", line.empty() ? "" : "; ", title,
+                                title.empty() ? "" : ": ", times.a_ms, times.b_ms);
+        }
+        fmt::print(stderr, "pair {}: {}\n", pair + 1, line);
+    }
+
+    void describe(char side, const NamedResult& run) {
+        AbSide& of = side == 'A' ? comparison_.a : comparison_.b;
+        const Environment& e = run.result.environment;
+        of.revision = e.git_revision;
+        of.device = e.gpu ? e.gpu->name : e.host.cpu;
+    }
+
+    /// An older program may not have the option that leaves out what explains a time.
+    bool times_alone(const AbCommand& command) {
+        if (!command.is_run()) return false;
+        if (command.program.empty()) return true;
+        const auto known = times_alone_.find(command.program);
+        if (known != times_alone_.end()) return known->second;
+        const fs::path log = request_.out / "probe.log";
+        const Finished probe = run_child(command.program, {"run", "--latency-only", "--help"}, log);
+        fs::remove(log);
+        return times_alone_[command.program] = probe.exit_code == 0;
+    }
+
+    NamedResult run(char side, bool verifying) {
+        const AbCommand& command = side == 'A' ? request_.a_command : request_.b_command;
+        const fs::path directory = request_.out / fmt::format("run-{:03}-{}", ++runs_, side);
+        std::vector<std::string> arguments = command.arguments;
+        const auto add = [&](std::string_view option, std::string_view value) {
+            if (command.has(option)) return;
+            arguments.emplace_back(option);
+            if (!value.empty()) arguments.emplace_back(value);
+        };
+        if (times_alone(command)) {
+            add("--latency-only", "");
+        } else {
+            add("--counters", "none");
+            add("--ceilings", "none");
+        }
+        if (verifying && command.is_run()) add("--quick", "");
+        if (!verifying) {
+            add("--no-verify", "");
+            if (command.is_run()) add("--time-budget", "3");
+        }
+        arguments.insert(arguments.end(), {"--compress", "--out", directory.string()});
+        fs::create_directories(directory);
+        const fs::path log = directory / "log.txt";
+        const Finished finished =
+            run_child(command.program.empty() ? "/proc/self/exe" : command.program, arguments, log);
+        const std::string said = finished.last_line.empty() ? "without a word" : finished.last_line;
+        if (StopSignals::asked() != 0) throw SideFailed(fmt::format("signal {} asked for it", StopSignals::asked()));
+        if (finished.exit_code == static_cast<int>(ExitCode::usage) && comparison_.points.empty())
+            throw UsageError(fmt::format("{}: {}", side, said));
+        if (finished.exit_code != 0)
+            throw SideFailed(fmt::format("{} failed with exit code {}: {}", side, finished.exit_code, said));
+        for (const fs::directory_entry& file : fs::directory_iterator(directory))
+            if (file.path().filename() != "result.json.gz") fs::remove_all(file.path());
+        const fs::path file = result_file_in(directory);
+        return {std::string(1, side), file.string(), read_result_file(file).result};
+    }
+
+    const AbRequest& request_;
+    AbComparison& comparison_;
+    int runs_ = 0;
+    std::map<std::string, bool> times_alone_;  ///< by program
+};
+
+void print(const AbComparison& comparison, const std::string& format) {
+    constexpr std::size_t usual_width = 120;  // of a file
+    const std::string text = format == "json"
+                                 ? ab_json(comparison)
+                                 : render_terminal(ab_document(comparison), terminal_width().value_or(usual_width));
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+}
+
+}  // namespace
+
+int ab_command(const std::vector<std::string>& arguments, const std::string&) {
+    ParsedAb parsed = parse_ab(arguments);
+    if (!parsed.help.empty()) {
+        std::fputs(parsed.help.c_str(), stdout);
+        return 0;
+    }
+    AbRequest& request = parsed.request;
+    request.out = prepare_directory(request.out, "ab");
+    if (fs::exists(request.out / "ab.json"))
+        throw UsageError(fmt::format("--out {}: holds an ab.json already; choose another directory or move it away",
+                                     request.out.string()));
+    AbComparison comparison;
+    comparison.a = {"A", request.a_command.text(), {}, {}};
+    comparison.b = {"B", request.b_command.text(), {}, {}};
+    comparison.target = request.target;
+    comparison.fail_above = request.fail_above;
+    comparison.started_at = utc_now();
+    const StopSignals signals;
+    AbRuns runs(request, comparison);
+    std::string failed;
+    try {
+        runs.verify();
+        comparison.ended = runs.take_pairs();
+    } catch (const MeasurementError& error) {
+        comparison.ended = failed = error.what();
+    }
+    write_file_atomically(request.out / "ab.json", ab_json(comparison));
+    print(comparison, request.format);
+    fmt::print(stderr, "wrote {}\n", (request.out / "ab.json").string());
+    if (StopSignals::asked() != 0) return 128 + StopSignals::asked();
+    if (!failed.empty()) throw MeasurementError(failed);
+    return static_cast<int>(comparison.regressions().empty() ? ExitCode::success : ExitCode::failed);
+}
+
+}  // namespace kbench

@@ -1,0 +1,130 @@
+// The table of options of `kbench ab`.
+#include "bench/command/ab_options.h"
+
+#include <fmt/format.h>
+#include <wordexp.h>
+
+#include <algorithm>
+
+#include "bench/command/micro_options.h"
+#include "bench/command/option_values.h"
+#include "bench/command/options.h"
+#include "kbench/error.h"
+
+namespace kbench {
+namespace {
+
+const OptionOf<AbRequest> table[] = {
+    {"--a", "WORDS", "this kbench", "what A has of its own: a program, options, or both, as one quoted text",
+     [](AbRequest& r, const std::string& text) { r.a = text; }},
+    {"--b", "WORDS", "", "what B has of its own; '' runs the same as A, which shows what this machine can tell apart",
+     [](AbRequest& r, const std::string& text) {
+         r.b = text;
+         r.b_given = true;
+     }},
+    {"--interval", "SHARE", "0.5%", "runs end when the 95 % interval of B/A is within this of its middle",
+     [](AbRequest& r, const std::string& text) { r.target = parse_share("--interval", text); }},
+    {"--budget", "SECONDS", "300", "no pair begins after so long, known or not",
+     [](AbRequest& r, const std::string& text) {
+         r.budget_s = number<double>("--budget", text, 1, "a number of seconds");
+     }},
+    {"--fail-above", "SHARE", "", "such as 2% or 0.02: exit code 1 when B takes longer than A by more, for certain",
+     [](AbRequest& r, const std::string& text) { r.fail_above = parse_share("--fail-above", text); }},
+    {"--out", "DIR", "kbench-runs/<time>-ab", "where ab.json and the result of every run go",
+     [](AbRequest& r, const std::string& text) { r.out = text; }},
+    {"--format", "F", "text", "text or json, which has every pair in full precision",
+     [](AbRequest& r, const std::string& text) {
+         r.format = word("--format", text, {"text", "json"});
+     }},
+};
+
+/// As a shell reads them, without running anything.
+std::vector<std::string> words_of(std::string_view option, const std::string& text) {
+    wordexp_t words{};
+    const int error = wordexp(text.c_str(), &words, WRDE_NOCMD | WRDE_UNDEF);
+    std::vector<std::string> list;
+    if (error == 0) list.assign(words.we_wordv, words.we_wordv + words.we_wordc);
+    if (error == 0 || error == WRDE_NOSPACE) wordfree(&words);
+    if (error != 0)
+        throw UsageError(
+            fmt::format("{} '{}': must be words as in a shell, quotes in pairs, no commands", option, text));
+    return list;
+}
+
+bool is_command(const std::string& word) { return word == "run" || word == "micro"; }
+
+AbCommand command_of(std::string_view option, const std::string& own, const std::vector<std::string>& common) {
+    AbCommand command;
+    std::vector<std::string> words = words_of(option, own);
+    if (!words.empty() && !words.front().starts_with("-") && !is_command(words.front())) {
+        command.program = words.front();
+        words.erase(words.begin());
+    }
+    std::vector<std::string> all = common;
+    if (!words.empty() && is_command(words.front())) {
+        if (!all.empty() && is_command(all.front()) && all.front() != words.front())
+            throw UsageError(fmt::format("{} '{}': behind -- stands {}", option, own, all.front()));
+        if (all.empty() || !is_command(all.front())) all.insert(all.begin(), words.front());
+        words.erase(words.begin());
+    }
+    if (all.empty() || !is_command(all.front())) all.insert(all.begin(), "run");
+    all.insert(all.end(), words.begin(), words.end());
+    command.arguments = std::move(all);
+    return command;
+}
+
+/// A mistake is found before anything is measured; another program finds its own in its first run.
+void check(std::string_view option, const AbCommand& command) {
+    for (const std::string_view given : {"--out", "--resume", "--dry-run", "--format", "--help", "-h"})
+        if (command.has(given))
+            throw UsageError(
+                fmt::format("{}: {} is not for a side of kbench ab, which keeps the runs itself", option, given));
+    if (!command.program.empty()) return;
+    const std::vector<std::string> options(command.arguments.begin() + 1, command.arguments.end());
+    if (command.is_run())
+        parse_run(options);
+    else
+        parse_micro(options);
+}
+
+}  // namespace
+
+bool AbCommand::has(std::string_view option) const {
+    return std::ranges::any_of(arguments, [&](const std::string& word) {
+        return word == option || (word.starts_with(option) && word[option.size()] == '=');
+    });
+}
+
+std::string AbCommand::text() const {
+    std::string line = program.empty() ? "kbench" : program;
+    for (const std::string& word : arguments) {
+        const bool is_plain = !word.empty() && word.find_first_of(" '\"\\$*?|&;<>(){}") == std::string::npos;
+        line += is_plain ? " " + word : fmt::format(" '{}'", word);
+    }
+    return line;
+}
+
+std::span<const OptionOf<AbRequest>> ab_options() { return table; }
+
+std::string ab_options_markdown() { return markdown_of(ab_options()); }
+
+ParsedAb parse_ab(const std::vector<std::string>& arguments) {
+    ParsedAb parsed;
+    AbRequest& request = parsed.request;
+    constexpr CommandText command{"kbench ab",
+                                  "Runs two sides in turn and says which is faster: kbench ab --b WORDS -- OPTIONS of "
+                                  "`kbench run` or `kbench micro` that both have."};
+    const auto dashes = std::ranges::find(arguments, "--");
+    parsed.help = parse_options(command, ab_options(), request, {arguments.begin(), dashes});
+    if (!parsed.help.empty()) return parsed;
+    if (!request.b_given)
+        throw UsageError("--b is missing: name what B has of its own, such as --b '--provider gemm=native'");
+    const std::vector<std::string> common(dashes == arguments.end() ? dashes : dashes + 1, arguments.end());
+    request.a_command = command_of("--a", request.a, common);
+    request.b_command = command_of("--b", request.b, common);
+    check("--a", request.a_command);
+    check("--b", request.b_command);
+    return parsed;
+}
+
+}  // namespace kbench

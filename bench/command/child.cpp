@@ -1,0 +1,77 @@
+// See child.h.
+#include "bench/command/child.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <thread>
+
+#include "bench/measure/stop_signal.h"
+#include "kbench/error.h"
+#include "models/base/format.h"
+
+namespace kbench {
+namespace {
+
+class FileActions {
+  public:
+    FileActions() { posix_spawn_file_actions_init(&actions_); }
+    ~FileActions() { posix_spawn_file_actions_destroy(&actions_); }
+    FileActions(const FileActions&) = delete;
+    FileActions& operator=(const FileActions&) = delete;
+    posix_spawn_file_actions_t* get() { return &actions_; }
+
+  private:
+    posix_spawn_file_actions_t actions_;
+};
+
+std::string last_line_of(const std::filesystem::path& file) {
+    std::ifstream in(file);
+    std::string line, last;
+    while (std::getline(in, line))
+        if (!line.empty()) last = line;
+    return one_line(last);
+}
+
+int wait_for(pid_t child) {
+    int status = 0;
+    bool passed_on = false;
+    while (waitpid(child, &status, WNOHANG) == 0) {
+        if (const int signal = StopSignals::asked(); signal != 0 && !passed_on) {
+            kill(child, signal);
+            passed_on = true;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+}  // namespace
+
+Finished run_child(const std::string& program, const std::vector<std::string>& arguments,
+                   const std::filesystem::path& log) {
+    std::vector<std::string> words{program};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    std::vector<char*> pointers;
+    for (std::string& word : words) pointers.push_back(word.data());
+    pointers.push_back(nullptr);
+    FileActions actions;
+    posix_spawn_file_actions_addopen(actions.get(), STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(actions.get(), STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addopen(actions.get(), STDERR_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    pid_t child = 0;
+    if (const int error = posix_spawnp(&child, program.c_str(), actions.get(), nullptr, pointers.data(), environ))
+        throw UsageError(fmt::format("{}: {}", program, std::strerror(error)));
+    Finished finished{.exit_code = wait_for(child), .last_line = {}};
+    finished.last_line = last_line_of(log);
+    return finished;
+}
+
+}  // namespace kbench

@@ -1,0 +1,20 @@
+// A program run to its end.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace kbench {
+
+struct Finished {
+    int exit_code = 0;      ///< 128 and its number where a signal ended it
+    std::string last_line;  ///< of what it wrote, empty where it wrote nothing
+};
+
+/// Runs `program`, found as a shell finds it, with what it writes going to `log`. A stop that this process is asked for
+/// (StopSignals) is passed on. Throws UsageError when it cannot be started.
+Finished run_child(const std::string& program, const std::vector<std::string>& arguments,
+                   const std::filesystem::path& log);
+
+}  // namespace kbench

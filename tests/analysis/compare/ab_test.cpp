@@ -1,0 +1,169 @@
+// Pairs of runs in turn: what they find, and what they must not find.
+#include "analysis/compare/ab.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "analysis/report/ab.h"
+#include "analysis/result/gzip.h"
+#include "analysis/result/student_t.h"
+#include "kbench/error.h"
+#include "tests/analysis/example_result.h"
+
+namespace kbench {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(StudentT, IsTheTableOfTextbooks) {
+    EXPECT_NEAR(student_t(normal_975, 5), 2.571, 0.003);
+    EXPECT_NEAR(student_t(normal_975, 30), 2.042, 0.001);
+    EXPECT_NEAR(student_t(normal_9875, 5), 3.163, 0.01);
+    EXPECT_NEAR(student_t(normal_9875, 1e9), normal_9875, 1e-6);
+}
+
+TEST(Ab, RunsGoABBA) {
+    std::string order;
+    for (std::size_t run = 0; run < 8; ++run) order += ab_side(run);
+    EXPECT_EQ(order, "ABBAABBA");
+}
+
+TEST(Ab, AnEvenDriftIsNoDifference) {
+    // Each run takes 1 % longer than the one before it: all of B's are later half of the time.
+    AbPoint point;
+    double ms = 1;
+    for (std::size_t pair = 0; pair < 8; ++pair) {
+        AbPair times;
+        for (const std::size_t run : {2 * pair, 2 * pair + 1})
+            (ab_side(run) == 'A' ? times.a_ms : times.b_ms) = ms *= 1.01;
+        point.pairs.push_back(times);
+    }
+    EXPECT_NEAR(point.ratio()->value, 1, 1e-12);
+}
+
+TEST(Ab, FewPairsHaveNoInterval) {
+    AbPoint point{"", std::vector<AbPair>(fewest_ab_pairs - 1, AbPair{1, 2})};
+    EXPECT_FALSE(point.ratio());
+    EXPECT_EQ(point.verdict(0.005), AbVerdict::cannot_tell);
+    EXPECT_THAT(ab_sentence(point, 0.005), HasSubstr("5 pairs, fewer than 6"));
+    point.pairs.push_back({1, 2});
+    EXPECT_EQ(point.verdict(0.005), AbVerdict::slower);
+    point.pairs.back().a_ms = 0;
+    EXPECT_FALSE(point.ratio()) << "a time that cannot be";
+}
+
+TEST(Ab, VerdictsFollowTheInterval) {
+    const auto point_of = [](double ratio, double spread) {
+        AbPoint point;
+        for (const double sign : {1, -1, 1, -1, 1, -1, 1, -1}) point.pairs.push_back({1, ratio * (1 + sign * spread)});
+        return point;
+    };
+    EXPECT_EQ(point_of(1.02, 0.002).verdict(0.005), AbVerdict::slower);
+    EXPECT_EQ(point_of(0.98, 0.002).verdict(0.005), AbVerdict::faster);
+    EXPECT_EQ(point_of(1.001, 0.002).verdict(0.005), AbVerdict::no_difference);
+    EXPECT_EQ(point_of(1.001, 0.02).verdict(0.005), AbVerdict::cannot_tell);
+    EXPECT_THAT(ab_sentence(point_of(1.02, 0.002), 0.005),
+                HasSubstr("B takes 2.00 % longer than A [+1.78 %, +2.22 %]"));
+    EXPECT_THAT(ab_sentence(point_of(1.001, 0.02), 0.005), HasSubstr("--budget"));
+    AbComparison comparison;
+    comparison.points = {point_of(1.02, 0.002)};
+    EXPECT_TRUE(comparison.regressions().empty()) << "nobody asked";
+    comparison.fail_above = 0.01;
+    EXPECT_EQ(comparison.regressions().size(), 1u);
+    comparison.fail_above = 0.02;
+    EXPECT_TRUE(comparison.regressions().empty()) << "not for certain";
+    EXPECT_TRUE(comparison.is_known());
+    comparison.points.push_back(point_of(1.02, 0.02));
+    EXPECT_FALSE(comparison.is_known()) << "every point is to be known";
+}
+
+TEST(Ab, OnePointEachIsAPairWhateverItComputes) {
+    NamedResult a{"A", "a.json", example::result()}, b{"B", "b.json", example::result()};
+    a.result.points.resize(1);
+    b.result.points.resize(1);
+    b.result.points[0].set("batch", 7);
+    EXPECT_EQ(ab_times(a, b).size(), 1u);
+    EXPECT_EQ(ab_times(a, b)[0].first, "");
+    b.result.points.push_back(a.result.points[0]);
+    ASSERT_EQ(ab_times(a, b).size(), 1u) << "of several the one that matches";
+    EXPECT_NE(ab_times(a, b)[0].first, "");
+    b.result.points.back().end_to_end->latency.summary_ms.median = 0;
+    EXPECT_THROW(ab_times(a, b), MeasurementError);
+}
+
+/// Series of one command run again and again on an H200, and runs drawn from them: one of the series, of it blocks of a
+/// second each. So a run has what differs from run to run and within one.
+class Series {
+  public:
+    Series() {
+        std::ifstream file(std::string(KBENCH_SOURCE_DIR) + "/results/h200-2026-11-22/run-to-run.json.gz",
+                           std::ios::binary);
+        const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+        const nlohmann::json document = nlohmann::json::parse(gunzip(bytes, "run-to-run.json.gz"));
+        for (const auto& run : document.at("runs")) runs_.push_back(run.at("samples_ms").get<std::vector<double>>());
+    }
+
+    double median_ms(double seconds, std::mt19937_64& random) const {
+        constexpr double block_s = 1;
+        const std::vector<double>& series = runs_[random() % runs_.size()];
+        std::vector<double> drawn;
+        for (double left_s = seconds; left_s > 0; left_s -= block_s) {
+            double block = std::min(left_s, block_s) * 1e3;
+            for (std::size_t at = random() % series.size(); block > 0; at = (at + 1) % series.size()) {
+                drawn.push_back(series[at]);
+                block -= series[at];
+            }
+        }
+        std::ranges::nth_element(drawn, drawn.begin() + static_cast<std::ptrdiff_t>(drawn.size() / 2));
+        return drawn[drawn.size() / 2];
+    }
+
+  private:
+    std::vector<std::vector<double>> runs_;
+};
+
+/// As kbench ab does it: pairs until the interval is narrow enough, looked at now and then.
+AbPoint trial(const Series& series, double planted, std::mt19937_64& random) {
+    constexpr double run_s = 3;
+    constexpr std::size_t most_pairs = 40;
+    AbComparison comparison;
+    comparison.points.resize(1);
+    std::vector<AbPair>& pairs = comparison.points[0].pairs;
+    for (std::size_t look = next_ab_look(0); look <= most_pairs; look = next_ab_look(look)) {
+        while (pairs.size() < look)
+            pairs.push_back({series.median_ms(run_s, random), planted * series.median_ms(run_s, random)});
+        if (comparison.is_known()) break;
+    }
+    return comparison.points[0];
+}
+
+TEST(Ab, FindsTwoPercentAndNothingWhereThereIsNothing) {
+    const Series series;
+    std::mt19937_64 random(1);
+    constexpr int trials = 1000;
+    int found = 0, false_alarms = 0;
+    double pairs = 0;
+    for (int i = 0; i < trials; ++i) {
+        found += trial(series, 1.02, random).verdict(0.005) == AbVerdict::slower;
+        const AbPoint nothing = trial(series, 1, random);
+        const AbVerdict verdict = nothing.verdict(0.005);
+        false_alarms += verdict == AbVerdict::slower || verdict == AbVerdict::faster;
+        pairs += static_cast<double>(nothing.pairs.size()) / trials;
+    }
+    RecordProperty("found_of_1000", found);
+    RecordProperty("false_alarms_of_1000", false_alarms);
+    RecordProperty("mean_pairs", std::to_string(pairs));
+    EXPECT_GE(found, 950);
+    EXPECT_LE(false_alarms, 50);
+    EXPECT_GE(false_alarms, 3) << "an interval that never errs is wider than it says";
+}
+
+}  // namespace
+}  // namespace kbench

@@ -1,0 +1,68 @@
+// The command line of `kbench ab`.
+#include "bench/command/ab_options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "tests/bench/refusal.h"
+
+namespace kbench {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string refusal(std::vector<std::string> arguments) {
+    return refusal_of([&] { parse_ab(arguments); });
+}
+
+AbRequest parsed(std::vector<std::string> arguments) { return parse_ab(arguments).request; }
+
+TEST(AbOptions, ASideIsAProgramOptionsOrBoth) {
+    const AbRequest options = parsed({"--b", "--provider gemm=native", "--", "--model", "mlp"});
+    EXPECT_EQ(options.a_command.program, "");
+    EXPECT_THAT(options.a_command.arguments, ElementsAre("run", "--model", "mlp"));
+    EXPECT_THAT(options.b_command.arguments, ElementsAre("run", "--model", "mlp", "--provider", "gemm=native"));
+    EXPECT_EQ(options.b_command.text(), "kbench run --model mlp --provider gemm=native");
+
+    const AbRequest programs = parsed({"--a", "old/kbench", "--b", "new/kbench run --batch 2", "--", "--model", "mlp"});
+    EXPECT_EQ(programs.a_command.text(), "old/kbench run --model mlp");
+    EXPECT_EQ(programs.b_command.text(), "new/kbench run --model mlp --batch 2");
+
+    const AbRequest micro = parsed({"--b", "", "--", "micro", "--op", "gemm", "--shape", "m64n64k64"});
+    EXPECT_EQ(micro.a_command.text(), micro.b_command.text());
+    EXPECT_FALSE(micro.b_command.is_run());
+    EXPECT_EQ(parsed({"--b", "micro --op gemm", "--a", "micro"}).a_command.text(), "kbench micro");
+}
+
+TEST(AbOptions, WordsAreAShells) {
+    EXPECT_THAT(parsed({"--b", "other '--of what' \"a b\"", "--", "--model", "mlp"}).b_command.arguments,
+                ElementsAre("run", "--model", "mlp", "--of what", "a b"));
+    for (const char* text : {"'open", "$(date)", "a | b"})
+        EXPECT_THAT(refusal({"--b", text, "--", "--model", "mlp"}), HasSubstr("words as in a shell")) << text;
+}
+
+TEST(AbOptions, MistakesAreFoundBeforeAnythingRuns) {
+    EXPECT_THAT(refusal({"--", "--model", "mlp"}), HasSubstr("--b is missing"));
+    EXPECT_THAT(refusal({"--b", "--batch 2", "--", "--model", "mpl"}), HasSubstr("mpl"));
+    EXPECT_THAT(refusal({"--b", "--bacht 2", "--", "--model", "mlp"}), HasSubstr("--bacht"));
+    EXPECT_THAT(refusal({"--b", "run", "--", "micro", "--op", "gemm"}), HasSubstr("behind -- stands micro"));
+    EXPECT_THAT(refusal({"--b", "", "--interval", "wide", "--", "--model", "mlp"}), HasSubstr("--interval"));
+    EXPECT_THAT(refusal({"--b", "", "--budget", "nan", "--", "--model", "mlp"}), HasSubstr("--budget"));
+    for (const char* text : {"--out x", "--out=x", "--resume", "--format json", "--help"})
+        EXPECT_THAT(refusal({"--b", text, "--", "--model", "mlp"}), HasSubstr("keeps the runs itself")) << text;
+}
+
+TEST(AbOptions, TheReferenceInDocsIsTheTable) {
+    std::ifstream file(std::string(KBENCH_SOURCE_DIR) + "/docs/ab.md");
+    std::stringstream text;
+    text << file.rdbuf();
+    EXPECT_THAT(text.str(), HasSubstr(ab_options_markdown())) << "the table in docs/ab.md must be:\n"
+                                                              << ab_options_markdown();
+}
+
+}  // namespace
+}  // namespace kbench
