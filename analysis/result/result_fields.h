@@ -16,7 +16,8 @@ struct Field {
     Member Struct::*member;
     bool null_if_not_finite = false;  ///< elsewhere a number that is not finite is an error
     int since = 1;                    ///< version of the schema; files of older versions need not have it
-    int optional_since = 0;           ///< from this version on it is not written where there is no value; 0: always is
+    int optional_since =
+        0;  ///< from this version on not written where there is no value or none in a list; 0: always is
 };
 
 /// The axes of a point: those after the list before this one, up to `last`; all the rest where that is empty.
@@ -100,6 +101,11 @@ inline constexpr auto fields<ConditionReading> =
                Field{"power_w", &ConditionReading::power_w}, Field{"temperature_c", &ConditionReading::temperature_c}};
 
 template <>
+inline constexpr auto fields<ConditionBlock> = std::tuple{
+    Field{"until_s", &ConditionBlock::until_s}, Field{"median_ms", &ConditionBlock::median_ms},
+    Field{"sm_clock_mhz", &ConditionBlock::sm_clock_mhz, false, 6, 6}, Field{"readings", &ConditionBlock::readings}};
+
+template <>
 inline constexpr auto fields<MarginalCost> =
     std::tuple{Field{"op", &MarginalCost::op}, Field{"steps", &MarginalCost::steps},
                Field{"difference_ms", &MarginalCost::difference_ms}};
@@ -123,7 +129,8 @@ inline constexpr auto fields<Conditions> = std::tuple{Field{"sm_clock_mhz", &Con
                                                       Field{"energy_j", &Conditions::energy_j},
                                                       Field{"throttle_reasons", &Conditions::throttle_reasons},
                                                       Field{"throttled_samples", &Conditions::throttled_samples},
-                                                      Field{"readings", &Conditions::readings, false, 3}};
+                                                      Field{"readings", &Conditions::readings, false, 3},
+                                                      Field{"blocks", &Conditions::blocks, false, 6, 6}};
 
 template <>
 inline constexpr auto fields<KernelResult> =

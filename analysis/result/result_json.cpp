@@ -93,8 +93,7 @@ Json write(const T& value, const Path& path, bool null_if_not_finite = false) {
                             [&](const auto& plain) { return write(plain, path.field(axis.name)); }, *on_axis);
             } else {
                 Json written = write(value.*field.member, path.field(field.name), field.null_if_not_finite);
-                if (field.optional_since == 0 || !written.is_null())
-                    object[std::string(field.name)] = std::move(written);
+                if (field.optional_since == 0 || !written.empty()) object[std::string(field.name)] = std::move(written);
             }
         };
         std::apply([&](const auto&... field) { (write_field(field), ...); }, fields<T>);

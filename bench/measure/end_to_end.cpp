@@ -1,9 +1,9 @@
 // The samples of whole forwards, and the figures that follow from them.
 #include <algorithm>
-#include <chrono>
 
 #include <fmt/format.h>
 
+#include "bench/measure/conditions.h"
 #include "bench/measure/parts.h"
 #include "bench/measure/progress.h"
 #include "bench/measure/sampler.h"
@@ -11,14 +11,12 @@
 
 namespace kbench {
 
-using Clock = std::chrono::steady_clock;
-
 void sample_end_to_end(const PartContext& at, Forward& forward) {
     at.begin("measure");
     const PhaseTimer timer(at.point, "measure");
     const std::vector<Measurement> measurements = forward.measurements();
     EndToEnd end_to_end;
-    double sampling_seconds = 0;
+    double busy_share = 1;
     for (std::size_t i = 0; i < measurements.size(); ++i) {
         const MeasurementRow& row = row_of(measurements[i].kind);
         at.begin(fmt::format("measure {}", row.name));
@@ -32,13 +30,16 @@ void sample_end_to_end(const PartContext& at, Forward& forward) {
         ConditionSampler conditions(at.profiler.machine_state());
         conditions.start();
         const auto throttled = [&conditions] { return discards_sample(conditions.throttle_mask_now()); };
-        const auto start = Clock::now();
-        Sampled sampled = sample(measurements[i].chunk, sampler, throttled);
+        Conditions window;
+        const WindowCalls calls{[&] { conditions.begin_window(); }, [&] { window = conditions.stop(); }};
+        Sampled sampled = sample(measurements[i].chunk, sampler, throttled, calls);
         if (i == 0) {
-            sampling_seconds = std::chrono::duration<double>(Clock::now() - start).count();
-            at.point.conditions = conditions.stop();
+            at.point.conditions = std::move(window);
             at.point.conditions.throttled_samples = sampled.throttled;
+            at.point.conditions.blocks =
+                condition_blocks(sampled.timing.samples_ms, sampled.ended_s, at.point.conditions.readings);
             end_to_end.converged = sampled.converged;
+            busy_share = sampled.timed_share * measurements[i].runs_per_sample;
         }
         row.timing(end_to_end) = std::move(sampled.timing);
     }
@@ -49,13 +50,7 @@ void sample_end_to_end(const PartContext& at, Forward& forward) {
     const double tokens = sequences * static_cast<double>(seq.value_or(0));
     if (batch && seq) end_to_end.sequences_per_s = sequences / seconds;
     if (batch && seq) end_to_end.tokens_per_s = *end_to_end.sequences_per_s * static_cast<double>(*seq);
-    // The device is busy all through the sampling, so mean power times latency is one forward's energy.
-    const Conditions& c = at.point.conditions;
-    std::optional<double> power_w = c.power_w.value;
-    if (!power_w && c.energy_j.value) power_w = *c.energy_j.value / sampling_seconds;
-    const auto energy_per = [&](double amount) {
-        return power_w ? Quantity::derived(*power_w * seconds / amount) : Quantity::unavailable(c.power_w.reason);
-    };
+    const auto energy_per = [&](double amount) { return energy_of(at.point.conditions, seconds / amount, busy_share); };
     if (batch && seq) end_to_end.energy_per_sequence_j = energy_per(sequences);
     if (batch && seq) end_to_end.energy_per_token_j = energy_per(tokens);
     at.point.end_to_end = std::move(end_to_end);

@@ -26,6 +26,9 @@ double ms_since(Clock::time_point start) {
 /// Events one after another before the first step: what a mark itself takes.
 constexpr std::size_t empty_intervals = 9;
 
+/// Enqueued at once; the first is dropped.
+constexpr std::size_t runs_of_chunk = 6;
+
 template <std::optional<Timing> EndToEnd::*member>
 Timing& secondary(EndToEnd& result) {
     std::optional<Timing>& timing = result.*member;
@@ -95,7 +98,9 @@ Forward::Forward(const Plan& plan, Device& device, Profiler& profiler)
 
 std::vector<Measurement> Forward::measurements() {
     const MeasurementKind kind = device_.is_gpu() ? MeasurementKind::graph : MeasurementKind::forward;
-    std::vector<Measurement> all{{kind, [this] { return chunk(); }}};
+    const double runs_per_sample =
+        one_at_a_time_ ? 1 : static_cast<double>(runs_of_chunk) / static_cast<double>(runs_of_chunk - 1);
+    std::vector<Measurement> all{{kind, [this] { return chunk(); }, runs_per_sample}};
 #ifdef KBENCH_HAVE_CUDA
     if (!device_.is_gpu()) return all;
     // The first is wanted of every plan, the copies of a model's alone: their buffers come with their first chunk.
@@ -152,7 +157,7 @@ void Forward::need_chunk_events(std::size_t count) {
 /// Runs `enqueue` several times with an event before, between and after, so that all but the first, which does not
 /// count, find the GPU busy and the CPU's own time stays out of the measurement. Or just `once`.
 std::vector<double> Forward::timed_chunk(bool once, const std::function<void()>& enqueue) {
-    const std::size_t runs = once ? 1 : 6, first = once ? 0 : 1;
+    const std::size_t runs = once ? 1 : runs_of_chunk, first = once ? 0 : 1;
     need_chunk_events(runs + 1);
     for (std::size_t r = 0; r < runs; ++r) {
         chunk_events_[r]->record();

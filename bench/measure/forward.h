@@ -31,6 +31,7 @@ const MeasurementRow& row_of(MeasurementKind kind);
 struct Measurement {
     MeasurementKind kind;
     std::function<std::vector<double>()> chunk;
+    double runs_per_sample = 1;  ///< more where not every run of a chunk becomes a sample
 };
 
 /// One time for each step, less what the marks themselves take: the time of an interval with nothing in it.

@@ -22,14 +22,22 @@ struct SamplerOptions {
 
 struct Sampled {
     Timing timing;
+    /// When each sample ended, seconds since the window began; the runs of a chunk are taken as of one length.
+    std::vector<double> ended_s;
+    double timed_share = 0;  ///< of the window: the sum of all samples, discarded ones too, over its length
     bool converged = false;
     int throttled = 0;  ///< samples discarded because the device throttled while they were taken
+};
+
+/// Called around the window: when the warm-up is over, before the first sample; and as soon as the last one has ended.
+struct WindowCalls {
+    std::function<void()> begin = [] {}, end = [] {};
 };
 
 /// `chunk` runs the work once or more and returns one time in milliseconds for each run. `throttled` is asked before
 /// and after each chunk: a chunk during which it says yes is discarded and repeated, until the time budget ends; when
 /// no sample at all was kept by then, the throttled ones are kept and `converged` is false.
 Sampled sample(const std::function<std::vector<double>()>& chunk, const SamplerOptions& options,
-               const std::function<bool()>& throttled);
+               const std::function<bool()>& throttled, const WindowCalls& window = {});
 
 }  // namespace kbench

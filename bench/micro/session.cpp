@@ -196,9 +196,10 @@ Sampled MicroSession::take(const SamplerOptions& sampler) {
     const PhaseTimer timer(current_point(), "measure");
     ConditionSampler conditions(profiler_.machine_state());
     conditions.start();
-    Sampled sampled = kbench::sample([this] { return chunk(); }, sampler,
-                                     [&conditions] { return discards_sample(conditions.throttle_mask_now()); });
-    current_point().conditions = conditions.stop();
+    const auto throttled = [&conditions] { return discards_sample(conditions.throttle_mask_now()); };
+    Sampled sampled =
+        kbench::sample([this] { return chunk(); }, sampler, throttled,
+                       {[&] { conditions.begin_window(); }, [&] { current_point().conditions = conditions.stop(); }});
     current_point().conditions.throttled_samples = sampled.throttled;
     return sampled;
 }

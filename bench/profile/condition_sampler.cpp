@@ -1,16 +1,22 @@
-// The readings at start() and stop() bound the energy counter's window; they lie outside the work, so the means use
-// them only where the work was shorter than one period.
+// The readings at the window's ends lie outside the work: the means use them only where the work was shorter than one
+// period.
 #include "bench/profile/condition_sampler.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
 namespace kbench {
 namespace {
 
-constexpr int min_energy_steps = 20;
+/// Of the time from one step of the energy counter to another, when either may have happened.
+constexpr double most_late = 0.05;
+
+double seconds_between(std::chrono::steady_clock::time_point from, std::chrono::steady_clock::time_point to) {
+    return std::chrono::duration<double>(to - from).count();
+}
 
 }  // namespace
 
@@ -54,14 +60,10 @@ void ConditionSampler::join() {
     thread_.join();
 }
 
-/// Also notes its throttle reasons. Called without the lock: a reading takes milliseconds on some drivers.
+/// Called without the lock: a reading takes milliseconds on some drivers.
 std::optional<MachineReading> ConditionSampler::read() {
     try {
-        MachineReading reading = machine_.read();
-        const std::lock_guard lock(mutex_);
-        seen_ |= reading.throttle_mask;
-        since_call_ |= reading.throttle_mask;
-        return reading;
+        return machine_.read();
     } catch (const std::exception& error) {
         const std::lock_guard lock(mutex_);
         failure_ = error.what();
@@ -72,36 +74,84 @@ std::optional<MachineReading> ConditionSampler::read() {
 void ConditionSampler::start() {
     if (thread_.joinable()) return;
     stopping_ = false;
+    last_counted_.reset();
+    begin();
+    thread_ = std::thread([this] { run(); });
+}
+
+void ConditionSampler::begin_window() {
+    if (thread_.joinable()) begin();
+}
+
+void ConditionSampler::begin() {
+    {
+        const std::lock_guard lock(mutex_);
+        failure_.clear();
+    }
+    const Clock::time_point at = Clock::now();
+    std::optional<MachineReading> first = read();
+    const std::lock_guard lock(mutex_);
     means_ = {};
     readings_.clear();
-    seen_ = since_call_ = 0;
-    failure_.clear();
-    first_ = read();
-    started_ = Clock::now();
-    if (first_) keep(*first_, 0);
-    thread_ = std::thread([this] { run(); });
+    from_.reset();
+    to_.reset();
+    no_counter_.clear();
+    began_ = Clock::now();
+    seen_ = since_call_ = first ? first->throttle_mask : 0;
+    first_ = std::move(first);
+    if (!first_) return;
+    keep(*first_, began_);
+    note_energy(*first_, at);
 }
 
 void ConditionSampler::run() {
     std::unique_lock lock(mutex_);
     while (!wake_.wait_for(lock, machine_.period(), [this] { return stopping_; })) {
         lock.unlock();
+        const Clock::time_point at = Clock::now();
         const std::optional<MachineReading> reading = read();
-        const double at_s = seconds();
         lock.lock();
-        if (!reading) continue;
+        if (!reading || at < began_) continue;  // a new window began meanwhile
+        seen_ |= reading->throttle_mask;
+        since_call_ |= reading->throttle_mask;
         means_.add(*reading);
-        keep(*reading, at_s);
+        keep(*reading, at);
+        note_energy(*reading, at);
     }
 }
 
-double ConditionSampler::seconds() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
-
 /// A reading without a figure says nothing at its moment either; the means carry the reason.
-void ConditionSampler::keep(const MachineReading& reading, double at_s) {
-    const ConditionReading kept{at_s, reading.sm_clock_mhz.value, reading.memory_clock_mhz.value, reading.power_w.value,
-                                reading.temperature_c.value};
+void ConditionSampler::keep(const MachineReading& reading, Clock::time_point at) {
+    const ConditionReading kept{seconds_between(began_, at), reading.sm_clock_mhz.value, reading.memory_clock_mhz.value,
+                                reading.power_w.value, reading.temperature_c.value};
     if (kept.sm_clock_mhz || kept.memory_clock_mhz || kept.power_w || kept.temperature_c) readings_.push_back(kept);
+}
+
+/// A counter that moves less often than it is read tells the time only when it moves.
+void ConditionSampler::note_energy(const MachineReading& reading, Clock::time_point at) {
+    if (!reading.energy_j.value) {
+        no_counter_ = reading.energy_j.reason;
+        return;
+    }
+    const bool coarse = machine_.energy_resolution() > machine_.period();
+    const bool moved = last_counted_ && *reading.energy_j.value != last_counted_->joules;
+    double late_s = std::chrono::duration<double>(machine_.energy_resolution()).count();
+    if (moved) late_s = std::min(late_s, seconds_between(last_counted_->at, at));
+    last_counted_ = {*reading.energy_j.value, at, late_s};
+    if (coarse && !moved) return;
+    (from_ ? to_ : from_) = last_counted_;
+}
+
+Quantity ConditionSampler::counted_power() const {
+    const double step_s = std::chrono::duration<double>(machine_.energy_resolution()).count();
+    const std::string too_coarse = fmt::format("the energy counter moves only every {:.3g} s", step_s);
+    if (!from_ || !to_)
+        return Quantity::unavailable(!no_counter_.empty() ? no_counter_ : !failure_.empty() ? failure_ : too_coarse);
+    const double joules = to_->joules - from_->joules, seconds = seconds_between(from_->at, to_->at);
+    if (joules <= 0) return Quantity::unavailable(fmt::format("the energy counter moved by {} J", joules));
+    if (std::max(from_->late_s, to_->late_s) > most_late * seconds) return Quantity::unavailable(too_coarse);
+    return {joules / seconds, Origin::derived,
+            fmt::format("{:.4g} J by the energy counter in {:.3g} s", joules, seconds)};
 }
 
 Conditions ConditionSampler::stop() {
@@ -112,10 +162,16 @@ Conditions ConditionSampler::stop() {
             conditions.energy_j = none;
         return conditions;
     }
+    const double seconds = seconds_between(began_, Clock::now());
     join();
+    const Clock::time_point at = Clock::now();
     const std::optional<MachineReading> last = read();
-    const double seconds = this->seconds();
-    if (last) keep(*last, seconds);
+    if (last) {
+        seen_ |= last->throttle_mask;
+        since_call_ |= last->throttle_mask;
+        keep(*last, at);
+        note_energy(*last, at);
+    }
     conditions.readings = thinned(std::move(readings_), most_readings);
 
     const auto mean = [&](Mean Means::*field, Quantity MachineReading::*end) {
@@ -126,36 +182,24 @@ Conditions ConditionSampler::stop() {
         if (result.count == 0 && result.why.empty()) result.why = failure_;
         return result;
     };
-    const Mean power_w = mean(&Means::power_w, &MachineReading::power_w);
     conditions.sm_clock_mhz = mean(&Means::sm_clock_mhz, &MachineReading::sm_clock_mhz).quantity();
     conditions.memory_clock_mhz = mean(&Means::memory_clock_mhz, &MachineReading::memory_clock_mhz).quantity();
     conditions.temperature_c = mean(&Means::temperature_c, &MachineReading::temperature_c).quantity();
-    conditions.energy_j = energy(last, power_w, seconds);
-    conditions.power_w = power_w.quantity();
-    if (!conditions.power_w.value && conditions.energy_j.value && seconds > 0)
-        conditions.power_w = Quantity::derived(*conditions.energy_j.value / seconds);
+    conditions.power_w = counted_power();
+    if (conditions.power_w.value) {
+        conditions.energy_j = Quantity::derived(*conditions.power_w.value * seconds);
+    } else {
+        const std::string why = std::move(conditions.power_w.reason);
+        const Mean power_w = mean(&Means::power_w, &MachineReading::power_w);
+        conditions.power_w = power_w.quantity();
+        conditions.energy_j = Quantity::unavailable(why);
+        if (power_w.count > 0)
+            conditions.energy_j = {
+                power_w.sum / power_w.count * seconds, Origin::estimated,
+                fmt::format("mean of {} power readings times {:.3g} s; {}", power_w.count, seconds, why)};
+    }
     conditions.throttle_reasons = throttle_names(seen_);
     return conditions;
-}
-
-Quantity ConditionSampler::energy(const std::optional<MachineReading>& last, const Mean& power_w,
-                                  double seconds) const {
-    std::string why = failure_;
-    if (first_ && last) {
-        if (first_->energy_j.value && last->energy_j.value) {
-            const double joules = *last->energy_j.value - *first_->energy_j.value;
-            const double step_s = std::chrono::duration<double>(machine_.energy_resolution()).count();
-            const bool fine = seconds >= min_energy_steps * step_s;
-            if (fine && joules > 0) return Quantity::measured(joules);
-            why = fine ? fmt::format("the energy counter moved by {} J", joules)
-                       : fmt::format("the energy counter moves only every {:.3g} s", step_s);
-        } else {
-            why = first_->energy_j.value ? last->energy_j.reason : first_->energy_j.reason;
-        }
-    }
-    if (power_w.count == 0) return Quantity::unavailable(why);
-    return {power_w.sum / power_w.count * seconds, Origin::estimated,
-            fmt::format("mean of {} power readings times {:.3g} s; {}", power_w.count, seconds, why)};
 }
 
 std::uint64_t ConditionSampler::throttle_mask_now() {

@@ -30,18 +30,25 @@ class ConditionSampler {
     ConditionSampler(const ConditionSampler&) = delete;
     ConditionSampler& operator=(const ConditionSampler&) = delete;
 
-    /// Takes a reading, then one every machine.period() on a thread. Does nothing while it is already running.
+    /// Takes a reading, with which a window begins, then one every machine.period() on a thread. Does nothing while it
+    /// is already running.
     void start();
 
-    /// Ends the thread, takes a last reading and gives the means since start(), and every reading that told something,
-    /// those at start() and here among them; of more than most_readings, as many as that, evenly spread. Energy is the
-    /// counter's difference, or an estimate from the mean power where there is no counter, it did not move, or the time
-    /// since start() is less than 20 of its steps: so a counted energy is right within 5 %. Never throws for a machine
-    /// that cannot be read: the figures are then unavailable with the reason. `throttled_samples` is the caller's to
-    /// count.
+    /// Begins the window anew, with a reading: what was read before, of a warm-up, does not count. Does nothing while
+    /// it is not running.
+    void begin_window();
+
+    /// Ends the thread and the window, takes a last reading and gives the means of the window, and every reading that
+    /// told something, those at its begin and here among them; of more than most_readings, as many as that, evenly
+    /// spread. Never throws for a machine that cannot be read: the figures are then unavailable with the reason.
+    /// `throttled_samples` is the caller's to count.
+    ///
+    /// Power is the energy counter's, from one of its steps to another, and energy that power times the window. When a
+    /// step happened is known to the time between two readings; where that is more than 5 % of the time from step to
+    /// step, or there is no counter, power is the mean of its readings and energy an estimate.
     Conditions stop();
 
-    /// The reasons in force now and at every reading since the last call; see discards_sample().
+    /// The reasons in force now and at every reading of the window since the last call; see discards_sample().
     std::uint64_t throttle_mask_now();
 
   private:
@@ -60,11 +67,18 @@ class ConditionSampler {
         void add(const MachineReading& reading);
     };
 
+    /// What the energy counter stood at.
+    struct Counted {
+        double joules = 0;
+        Clock::time_point at;
+        double late_s = 0;  ///< for so long, at most, it may have stood there before
+    };
     std::optional<MachineReading> read();
+    void begin();
     void run();
-    void keep(const MachineReading& reading, double at_s);
-    double seconds() const;
-    Quantity energy(const std::optional<MachineReading>& last, const Mean& power_w, double seconds) const;
+    void keep(const MachineReading& reading, Clock::time_point at);
+    void note_energy(const MachineReading& reading, Clock::time_point at);
+    Quantity counted_power() const;  ///< or why the energy counter cannot tell
     void join();
 
     MachineState& machine_;
@@ -75,10 +89,13 @@ class ConditionSampler {
     Means means_;
     std::vector<ConditionReading> readings_;
     std::optional<MachineReading> first_;
-    Clock::time_point started_;
-    std::uint64_t seen_ = 0;        ///< reasons since start()
-    std::uint64_t since_call_ = 0;  ///< reasons since the last throttle_mask_now()
-    std::string failure_;           ///< text of the last reading that threw
+    std::optional<Counted> last_counted_;  ///< in this window or before
+    std::optional<Counted> from_, to_;     ///< of the window, at steps of the counter
+    std::string no_counter_;               ///< why the last reading did not tell the energy
+    Clock::time_point began_;              ///< the window
+    std::uint64_t seen_ = 0;               ///< reasons in the window
+    std::uint64_t since_call_ = 0;         ///< reasons since the last throttle_mask_now()
+    std::string failure_;                  ///< text of the last reading that threw
 };
 
 }  // namespace kbench

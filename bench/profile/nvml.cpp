@@ -106,7 +106,8 @@ Quantity Nvml::get(const char* name, NvmlApi::Return (*function)(NvmlApi::Device
 }
 
 /// nvmlDeviceGetPowerUsage gives the mean of the last second on Ampere and later, longer than many of our samplings;
-/// the field is the power at this moment, where the driver has it.
+/// the field is the power at this moment, where the driver has it. Without the field a reading in the first second of a
+/// window is of the same work only where the warm-up took a second, too.
 Quantity Nvml::power_w() const {
     if (unavailable_.empty() && api_.DeviceGetFieldValues != nullptr) {
         NvmlApi::FieldValue field{};

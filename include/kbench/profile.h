@@ -22,16 +22,30 @@ struct GpuInfo {
 
 /// The machine's state at one moment of the sampling; what could not be read is missing.
 struct ConditionReading {
-    double at_s = 0;  ///< since the sampling began
+    double at_s = 0;  ///< since the first sample began
     std::optional<double> sm_clock_mhz, memory_clock_mhz, power_w, temperature_c;
 };
 
-/// The machine's state around the samples. Each is the mean over the sampling unless it says otherwise.
+/// Samples that were taken one after another, and the clock meanwhile.
+struct ConditionBlock {
+    double until_s = 0;  ///< when the last of them ended, since the first sample of all began
+    double median_ms = 0;
+    std::optional<double> sm_clock_mhz;  ///< mean of the readings from the block before to until_s
+    int readings = 0;                    ///< of the clock
+};
+
+/// The machine's state from the first sample's begin to the last one's end. Each is the mean unless it says otherwise.
 struct Conditions {
-    Quantity sm_clock_mhz, memory_clock_mhz, power_w, temperature_c, energy_j;
-    std::vector<std::string> throttle_reasons;  ///< seen during the samples that were kept
+    Quantity sm_clock_mhz, memory_clock_mhz;
+    Quantity power_w;  ///< derived from the energy counter; measured, by power readings, where that cannot tell
+    Quantity temperature_c;
+    Quantity energy_j;                          ///< of all that time; estimated where no energy counter can tell
+    std::vector<std::string> throttle_reasons;  ///< seen meanwhile
     int throttled_samples = 0;                  ///< discarded and repeated
     std::vector<ConditionReading> readings;     ///< in order of time
+    /// The samples that were kept, in blocks of as many each, in order of time. None where no clock was read, too few
+    /// samples were taken, in microbenchmarks, and in files that did not record it.
+    std::vector<ConditionBlock> blocks;
 };
 
 /// A launch of a device function, as its activity record shows it.

@@ -190,12 +190,13 @@ Point gpu_point(std::int64_t batch, const Machine& machine, double median_ms) {
     times.energy_per_token_j = Quantity::measured(0.0019043);
     point.conditions = {.sm_clock_mhz = Quantity::measured(1755),
                         .memory_clock_mhz = Quantity::measured(3201),
-                        .power_w = Quantity::measured(512.4),
+                        .power_w = {512.4, Origin::derived, "234.1 J by the energy counter in 0.457 s"},
                         .temperature_c = Quantity::measured(41),
-                        .energy_j = Quantity::measured(234.1),
+                        .energy_j = Quantity::derived(234.1),
                         .throttle_reasons = {"sw_power_cap"},
                         .throttled_samples = 3,
-                        .readings = {}};
+                        .readings = {},
+                        .blocks = {}};
     return point;
 }
 
@@ -279,6 +280,7 @@ void add_profile(Point& point) {
     point.activity = {"", 5, 4.1, 3.95, 3.68, 0.018, {{1.72, 1.73, 2.38}}};
     point.marginal = {{"gemm", 145, timing(2.7, 15)}, {"attention", 36, timing(0.7, 15)}};
     point.conditions.readings = {{0.02, 1980, 3201, 640, 41}, {0.04, 1755, 3201, 698, std::nullopt}};
+    point.conditions.blocks = {{0.03, 4.125, 1980, 1}, {0.06, 4.25, 1755, 1}, {0.09, 4.1875, std::nullopt, 0}};
     point.counters = {{"core"}, "", "GH100", 1, 1.28, {}};
     point.counters.metrics = {
         {"tensor_active", "%", "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", Origin::measured, ""},

@@ -53,6 +53,7 @@ class OtherProfiler final : public Profiler {
   public:
     std::function<RangeCounters(std::size_t ranges)> count_ranges;
     std::function<void()> before_watch;  ///< at the end of each preparation; may throw
+    MachineState* state = nullptr;       ///< instead of the CPU's
 
     void watch(std::vector<WorkRange> ranges) override {
         if (before_watch) before_watch();
@@ -67,7 +68,7 @@ class OtherProfiler final : public Profiler {
         return count_ranges ? count_ranges(ranges_) : cpu_profiler().count(request);
     }
     std::vector<std::pair<std::string, Quantity>> probe_counters() override { return {}; }
-    MachineState& machine_state() override { return cpu_profiler().machine_state(); }
+    MachineState& machine_state() override { return state ? *state : cpu_profiler().machine_state(); }
 
   private:
     std::size_t ranges_ = 0;

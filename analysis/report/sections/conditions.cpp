@@ -2,7 +2,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
+#include <numeric>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "analysis/report/sections/sections.h"
 #include "models/base/format.h"
@@ -33,6 +38,43 @@ std::string range_of(const Conditions& conditions, std::optional<double> Conditi
     return low ? fmt::format("{} to {}", significant(*low), significant(*high)) : std::string();
 }
 
+/// Of unrelated pairs, 16 of them, one in 20 has a correlation of more than this, up or down (Student's t, 14 degrees
+/// of freedom).
+constexpr double no_chance = 0.5;
+
+/// Whether the clock moved from block to block of the samples, and the times with it.
+std::string clock_of_blocks(const Conditions& conditions, std::string_view clock) {
+    std::vector<double> mhz, ms;
+    for (const ConditionBlock& block : conditions.blocks) {
+        if (!block.sm_clock_mhz) continue;
+        mhz.push_back(*block.sm_clock_mhz);
+        ms.push_back(block.median_ms);
+    }
+    if (mhz.empty()) return {};
+    const auto range = [](const std::vector<double>& values) {
+        const auto [low, high] = std::ranges::minmax(values);
+        const std::string from = significant(low, 4), to = significant(high, 4);
+        return from == to ? from : fmt::format("{} to {}", from, to);
+    };
+    std::string text =
+        fmt::format("In {} blocks of the samples, in order of time, the {} was {} MHz and the median {} ms", mhz.size(),
+                    clock, range(mhz), range(ms));
+    const auto mean = [](const std::vector<double>& values) {
+        return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+    };
+    const double mean_mhz = mean(mhz), mean_ms = mean(ms);
+    double both = 0, of_mhz = 0, of_ms = 0;
+    for (std::size_t i = 0; i < mhz.size(); ++i) {
+        both += (mhz[i] - mean_mhz) * (ms[i] - mean_ms);
+        of_mhz += std::pow(mhz[i] - mean_mhz, 2);
+        of_ms += std::pow(ms[i] - mean_ms, 2);
+    }
+    if (mhz.size() < 16 || of_mhz <= 0 || of_ms <= 0) return text + ".";
+    const double correlation = both / std::sqrt(of_mhz * of_ms);
+    return fmt::format("{}; their correlation is {:.2f}{}.", text, correlation,
+                       correlation < -no_chance ? ": samples took longer at a lower clock" : "");
+}
+
 }  // namespace
 
 Section conditions_section(const Point& point, Depth depth) {
@@ -59,6 +101,7 @@ Section conditions_section(const Point& point, Depth depth) {
         section.add(std::move(rows));
         section.add(Paragraph{
             fmt::format("Throttling: {}; {} throttled samples were repeated.", reasons, conditions.throttled_samples)});
+        section.add(Paragraph{clock_of_blocks(conditions, gpu ? "SM clock" : "clock")});
         return section;
     }
     std::ranges::move(energy_facts(*point.end_to_end), std::back_inserter(facts.facts));

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <optional>
 #include <set>
 
 #include "bench/measure/planning.h"
@@ -19,8 +21,8 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 /// A small GPT-2 measured on the CPU; `change` what is wanted of it. The parts in the order in which they began.
-std::vector<std::string> parts(Point& point, const std::function<void(Wants&)>& change) {
-    const RunOptions options = small_run({});
+std::vector<std::string> parts(Point& point, const std::function<void(Wants&)>& change,
+                               Profiler& profiler = cpu_profiler(), const RunOptions& options = small_run({})) {
     const Model model = make_gpt2(small_config(), 2, 33, AttentionKind::fused);
     const auto providers = make_providers(BackendKind::cpu, {});
     point.set("batch", 2);
@@ -34,7 +36,7 @@ std::vector<std::string> parts(Point& point, const std::function<void(Wants&)>& 
             if (order.empty() || order.back() != first) order.push_back(first);
         }};
     change(wants);
-    measure(plan, cpu(), cpu_profiler(), wants, point, warnings);
+    measure(plan, cpu(), profiler, wants, point, warnings);
     EXPECT_THAT(warnings, IsEmpty());
     return order;
 }
@@ -63,6 +65,59 @@ TEST(Measure, LeavesOutWhatIsNotWantedAndLetsOthersSample) {
     EXPECT_EQ(samples.size(), 1u);
     EXPECT_FALSE(point.end_to_end);
     EXPECT_THAT(point.marginal, IsEmpty());
+}
+
+/// A machine that draws little and runs slowly for its first 0.1 s, and throttles then.
+class WarmingMachine final : public MachineState {
+  public:
+    MachineReading read() override {
+        const double now_s = seconds();
+        MachineReading reading;
+        reading.sm_clock_mhz = Quantity::measured(cold() ? 800 : 1700);
+        reading.power_w = Quantity::measured(cold() ? 100 : 650);
+        reading.energy_j = Quantity::measured(cold() ? 100 * now_s : 10 + 700 * (now_s - 0.1));
+        reading.throttle_mask = cold() ? 0x20 : 0;
+        return reading;
+    }
+    std::uint64_t throttle_mask() override { return 0; }
+    std::string throttle_unavailable() const override { return {}; }
+    std::chrono::milliseconds period() const override { return std::chrono::milliseconds(2); }
+
+  private:
+    using Clock = std::chrono::steady_clock;
+    double seconds() {
+        if (!first_) first_ = Clock::now();
+        return std::chrono::duration<double>(Clock::now() - *first_).count();
+    }
+    bool cold() { return seconds() < 0.1; }
+    std::optional<Clock::time_point> first_;
+};
+
+TEST(Measure, ConditionsAreThoseOfTheSamplesAndNotOfTheWarmUp) {
+    WarmingMachine machine;
+    OtherProfiler profiler;
+    profiler.state = &machine;
+    RunOptions options = small_run({});
+    options.sampler.warm_up_s = 0.15;
+    options.sampler.min_time_s = options.sampler.time_budget_s = 0.2;
+    options.sampler.min_samples = 40;
+    Point point;
+    parts(
+        point, [](Wants& wants) { wants.steps = wants.outputs = wants.marginal = false; }, profiler, options);
+    const Conditions& conditions = point.conditions;
+    EXPECT_EQ(conditions.sm_clock_mhz.value, 1700);
+    EXPECT_THAT(conditions.throttle_reasons, IsEmpty());
+    for (const ConditionReading& reading : conditions.readings) EXPECT_EQ(reading.power_w, 650) << reading.at_s;
+    EXPECT_NEAR(conditions.power_w.value.value(), 700, 35) << "the counter's";
+    EXPECT_NEAR(conditions.energy_j.value.value(), 700 * conditions.readings.back().at_s, 20);
+    EXPECT_LT(conditions.readings.back().at_s, 1) << "since the first sample began";
+    ASSERT_FALSE(conditions.blocks.empty());
+    for (const ConditionBlock& block : conditions.blocks) EXPECT_EQ(block.sm_clock_mhz.value_or(1700), 1700);
+    EXPECT_LE(conditions.blocks.back().until_s, conditions.readings.back().at_s);
+    const double forward_s = point.end_to_end->latency.summary_ms.median * 1e-3;
+    EXPECT_DOUBLE_EQ(point.end_to_end->energy_per_sequence_j->value.value(), *conditions.power_w.value * forward_s / 2);
+    EXPECT_DOUBLE_EQ(point.end_to_end->energy_per_token_j->value.value(),
+                     *conditions.power_w.value * forward_s / (2 * 33));
 }
 
 TEST(Measurements, HaveANameAndAPlaceEach) {

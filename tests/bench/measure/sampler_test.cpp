@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <random>
+#include <string>
 #include <thread>
 
 namespace kbench {
@@ -103,6 +105,54 @@ TEST(Sampler, KeepsThrottledSamplesWhenThereAreNoOthersButDoesNotCallThemGood) {
     EXPECT_FALSE(s.timing.samples_ms.empty());
     EXPECT_FALSE(s.converged);
     EXPECT_GT(s.throttled, 0);
+}
+
+TEST(Sampler, TheWindowBeginsAfterTheWarmUpAndEndsWithTheLastSample) {
+    SamplerOptions options = quick();
+    options.warm_up_s = 0.01;
+    std::string order;
+    const auto write = [&order](char what) {
+        if (order.empty() || order.back() != what) order += what;
+    };
+    sample(
+        [&] {
+            write('c');
+            return std::vector<double>{1.0};
+        },
+        options,
+        [&] {
+            write('t');
+            return false;
+        },
+        {[&] { write('b'); }, [&] { write('e'); }});
+    EXPECT_EQ(order.substr(0, 5), "cbtct") << "chunks of the warm-up, begin, and the first sample";
+    EXPECT_EQ(order.substr(order.size() - 3), "cte");
+    EXPECT_EQ(std::count(order.begin(), order.end(), 'b'), 1);
+    EXPECT_EQ(std::count(order.begin(), order.end(), 'e'), 1);
+}
+
+TEST(Sampler, NotesWhenEachSampleEndedAndHowMuchOfTheWindowTheyAre) {
+    SamplerOptions options = quick();
+    options.min_samples = options.max_samples = 40;
+    int chunks = 0;
+    const auto chunk = [&] {
+        ++chunks;
+        std::this_thread::sleep_for(std::chrono::milliseconds(4));
+        return std::vector<double>{1.0, 1.0};
+    };
+    // Chunks 2 to 6, the first ones behind the warm-up, are discarded.
+    const auto start = std::chrono::steady_clock::now();
+    const Sampled s = sample(chunk, options, [&] { return chunks >= 2 && chunks <= 6; });
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    ASSERT_EQ(s.ended_s.size(), s.timing.samples_ms.size());
+    EXPECT_GE(s.ended_s.front(), 0.004 * s.throttled / 2 + 0.002) << "discarded samples take their time";
+    for (std::size_t i = 2; i < s.ended_s.size(); ++i)
+        EXPECT_GE(s.ended_s[i] - s.ended_s[i - 2], 0.002) << "two samples a chunk " << i;
+    EXPECT_LE(s.ended_s.back(), seconds);
+    EXPECT_GT(s.throttled, 0);
+    const double all_s = 1e-3 * static_cast<double>(s.timing.samples_ms.size() + static_cast<std::size_t>(s.throttled));
+    EXPECT_GE(s.timed_share, all_s / seconds) << "of discarded samples, too";
+    EXPECT_LE(s.timed_share, 0.5) << "a chunk of two samples of 1 ms takes 4 ms or more";
 }
 
 TEST(Sampler, SamplesForAtLeastTheMinimumTime) {

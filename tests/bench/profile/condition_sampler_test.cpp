@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cmath>
 #include <functional>
+#include <mutex>
 #include <stdexcept>
 
 namespace kbench {
@@ -37,6 +38,10 @@ class FakeMachine : public MachineState {
     }
 };
 
+double seconds_since(std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 MachineReading healthy(double energy_j) {
     MachineReading reading;
     reading.sm_clock_mhz = Quantity::measured(1980);
@@ -52,6 +57,7 @@ TEST(ConditionSampler, GivesMeansOfTheReadingsDuringTheWork) {
     machine.reading = [](int n) {
         MachineReading reading = healthy(n);
         reading.sm_clock_mhz = Quantity::measured(n == 0 ? 0 : 1000 + 100 * (n % 2));  // idle at start()
+        reading.energy_j = Quantity::unavailable("no counter");
         return reading;
     };
     ConditionSampler sampler(machine);
@@ -119,15 +125,125 @@ TEST(ConditionReadings, AreThinnedEvenlyWithBothEnds) {
     }
 }
 
-TEST(ConditionSampler, EnergyIsTheCountersDifference) {
+TEST(ConditionSampler, PowerAndEnergyAreTheCountersAndNotTheReadings) {
     FakeMachine machine;
-    machine.reading = [](int n) { return healthy(1e6 + 10 * n); };
+    const auto epoch = std::chrono::steady_clock::now();
+    machine.reading = [epoch](int) { return healthy(1e6 + 695 * seconds_since(epoch)); };  // and 500 W by its readings
     ConditionSampler sampler(machine);
     sampler.start();
-    machine.wait_for_readings(5);
+    const auto started = std::chrono::steady_clock::now();
+    std::this_thread::sleep_for(100ms);
+    const double seconds = seconds_since(started);
     const Conditions conditions = sampler.stop();
-    EXPECT_EQ(conditions.energy_j.value, 10.0 * (machine.readings - 1));
-    EXPECT_EQ(conditions.energy_j.origin, Origin::measured);
+    EXPECT_NEAR(conditions.power_w.value.value(), 695, 35);
+    EXPECT_EQ(conditions.power_w.origin, Origin::derived);
+    EXPECT_THAT(conditions.power_w.reason, HasSubstr("energy counter"));
+    EXPECT_NEAR(conditions.energy_j.value.value(), 695 * seconds, 0.1 * 695 * seconds);
+    EXPECT_EQ(conditions.energy_j.origin, Origin::derived);
+}
+
+TEST(ConditionSampler, ACounterThatMovesSeldomIsReadFromStepToStep) {
+    FakeMachine machine;
+    machine.resolution = 100ms;
+    const auto epoch = std::chrono::steady_clock::now();
+    machine.reading = [epoch](int) { return healthy(70 * std::floor(seconds_since(epoch) / 0.1)); };
+    ConditionSampler sampler(machine);
+    sampler.start();
+    std::this_thread::sleep_until(epoch + 585ms);
+    const Conditions conditions = sampler.stop();
+    EXPECT_NEAR(conditions.power_w.value.value(), 700, 50) << "from end to end it moved by 350 J in 0.585 s: 598 W";
+    EXPECT_NEAR(conditions.energy_j.value.value(), 700 * 0.585, 35) << "of the whole window";
+}
+
+TEST(ConditionSampler, AWindowHasNothingOfTheWarmUpBeforeIt) {
+    FakeMachine machine;
+    std::atomic<bool> warm = false;
+    machine.reading = [&](int) {
+        const bool is_warm = warm;
+        if (!is_warm) std::this_thread::sleep_for(10ms);  // so that one is under way when the window begins
+        MachineReading reading = healthy(0);
+        reading.sm_clock_mhz = Quantity::measured(is_warm ? 1700 : 1000);
+        reading.memory_clock_mhz = Quantity::measured(is_warm ? 3201 : 800);
+        reading.power_w = Quantity::measured(is_warm ? 695 : 200);
+        reading.temperature_c = Quantity::measured(is_warm ? 60 : 30);
+        reading.energy_j = Quantity::unavailable("no counter");
+        reading.throttle_mask = is_warm ? 0x4 : 0x20;
+        return reading;
+    };
+    ConditionSampler sampler(machine);
+    for (const int warm_up_readings : {1, 5}) {
+        warm = false;
+        sampler.start();
+        const int before = machine.readings;
+        machine.wait_for_readings(before + warm_up_readings);
+        warm = true;
+        sampler.begin_window();
+        const auto began = std::chrono::steady_clock::now();
+        EXPECT_FALSE(discards_sample(sampler.throttle_mask_now())) << "what throttled the warm-up is over";
+        machine.wait_for_readings(machine.readings + 10);
+        const Conditions conditions = sampler.stop();
+        EXPECT_EQ(conditions.sm_clock_mhz.value, 1700);
+        EXPECT_EQ(conditions.memory_clock_mhz.value, 3201);
+        EXPECT_EQ(conditions.power_w.value, 695);
+        EXPECT_EQ(conditions.temperature_c.value, 60);
+        EXPECT_LE(conditions.energy_j.value.value(), 695 * seconds_since(began) * 1.1);
+        EXPECT_THAT(conditions.throttle_reasons, ElementsAre("sw_power_cap"));
+        ASSERT_FALSE(conditions.readings.empty());
+        EXPECT_EQ(conditions.readings.front().at_s, 0);
+        for (const ConditionReading& reading : conditions.readings) EXPECT_EQ(reading.sm_clock_mhz, 1700);
+    }
+}
+
+TEST(ConditionSampler, TheCountersPowerIsTheWindowsAlone) {
+    FakeMachine machine;
+    std::mutex mutex;
+    const auto epoch = std::chrono::steady_clock::now();
+    std::optional<double> warm_since_s;
+    machine.reading = [&](int) {
+        const std::lock_guard lock(mutex);
+        const double now_s = seconds_since(epoch);
+        return healthy(200 * now_s + (warm_since_s ? 500 * (now_s - *warm_since_s) : 0));
+    };
+    ConditionSampler sampler(machine);
+    sampler.start();
+    std::this_thread::sleep_for(100ms);
+    {
+        const std::lock_guard lock(mutex);
+        warm_since_s = seconds_since(epoch);
+    }
+    sampler.begin_window();
+    std::this_thread::sleep_for(100ms);
+    const Conditions conditions = sampler.stop();
+    EXPECT_NEAR(conditions.power_w.value.value(), 700, 35) << "200 W in the warm-up, 450 W over both";
+    EXPECT_NEAR(conditions.energy_j.value.value(), 70, 14);
+}
+
+TEST(ConditionSampler, AThrottledSampleIsStillSeenInTheWindow) {
+    FakeMachine machine;
+    std::atomic<bool> hot = false;
+    machine.reading = [&](int n) {
+        MachineReading reading = healthy(n);
+        reading.throttle_mask = hot ? 0x40 : 0;
+        return reading;
+    };
+    ConditionSampler sampler(machine);
+    sampler.start();
+    sampler.begin_window();
+    EXPECT_FALSE(discards_sample(sampler.throttle_mask_now()));
+    hot = true;
+    machine.wait_for_readings(machine.readings + 5);
+    hot = false;
+    machine.wait_for_readings(machine.readings + 2);
+    EXPECT_TRUE(discards_sample(sampler.throttle_mask_now()));
+    EXPECT_THAT(sampler.stop().throttle_reasons, ElementsAre("hw_thermal_slowdown"));
+}
+
+TEST(ConditionSampler, BeginsNoWindowUnlessItRuns) {
+    FakeMachine machine;
+    ConditionSampler sampler(machine);
+    sampler.begin_window();
+    EXPECT_EQ(machine.readings, 0);
+    EXPECT_EQ(sampler.stop().power_w.reason, "not sampled");
 }
 
 TEST(ConditionSampler, WithoutAnEnergyCounterEnergyIsAnEstimateThatSaysSo) {
@@ -252,7 +368,7 @@ TEST(ConditionSampler, OneFailedReadingDoesNotSpoilTheOthers) {
     machine.wait_for_readings(6);
     const Conditions conditions = sampler.stop();
     EXPECT_EQ(conditions.sm_clock_mhz.value, 1980);
-    EXPECT_EQ(conditions.energy_j.origin, Origin::measured);
+    EXPECT_EQ(conditions.power_w.origin, Origin::derived);
 }
 
 TEST(ConditionSampler, StopWithoutStartHasNoFigures) {
