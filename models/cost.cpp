@@ -1,4 +1,4 @@
-// The sums over ops, and the bytes that a step cannot avoid.
+// The sums over ops, and the bytes that a step cannot avoid when nothing is in a cache before it.
 #include "models/cost.h"
 
 #include <algorithm>
@@ -78,6 +78,12 @@ Cost step_cost(const Model& model, const std::vector<std::size_t>& ops, Precisio
             cost.bytes_read[static_cast<std::size_t>(tensor.role)] += bytes_of(tensor, elements(part), precision);
     }
     return cost;
+}
+
+double least_bytes(const Model& model, Precision precision) {
+    std::vector<std::size_t> all(model.ops.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    return step_cost(model, all, precision).bytes();
 }
 
 }  // namespace kbench

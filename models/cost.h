@@ -1,4 +1,4 @@
-// What ops of a model must do at the least: pure arithmetic on shapes.
+// What steps of a model, and the model, must do: pure arithmetic on shapes.
 #pragma once
 
 #include <cstddef>
@@ -15,5 +15,8 @@ double tensor_bytes(const Tensor& tensor, Precision precision);
 /// Cost of a step that computes `ops` (indices into model.ops) at once: tensors that live only between them cost no
 /// bytes, a tensor read by several of them counts once.
 Cost step_cost(const Model& model, const std::vector<std::size_t>& ops, Precision precision);
+
+/// Least bytes of the model: weights, inputs and outputs once, as if it were one step.
+double least_bytes(const Model& model, Precision precision);
 
 }  // namespace kbench

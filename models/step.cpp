@@ -19,6 +19,13 @@ bool is_made(const OperandSpec& spec) { return spec.use == OperandUse::output ||
 /// The one array that an op of a fused step hands on.
 const OperandSpec& made_by(const std::vector<OperandSpec>& specs) { return *std::ranges::find_if(specs, is_made); }
 
+double padded_column_flops(const Step& step) {
+    if (step.padded_columns == 0) return 0;
+    const auto columns = static_cast<double>(made_by(step.head_op().operands(step.direction)).columns);
+    return step.head_op().work(step.direction).matrix_flops / columns *
+           (static_cast<double>(step.padded_columns) - columns);
+}
+
 bool is_name_of_head(const Step& step, std::string_view name) {
     const std::vector<OperandSpec> specs = step.head_op().operands(step.direction);
     return std::ranges::any_of(specs, [&](const OperandSpec& spec) { return spec.name == name; });
@@ -61,20 +68,19 @@ std::string shape_text(const Step& step) {
     std::string text = step.head_op().text();
     for (std::size_t i = 0; i < step.ops.size(); ++i)
         if (i != step.head) text += fmt::format("+{}", name(step.ops[i]));
-    if (padding_flops(step) > 0)
+    if (padded_column_flops(step) > 0)
         text += fmt::format("+pad{}", step.padded_columns - made_by(step.head_op().operands(step.direction)).columns);
     return text;
 }
 
 double padding_flops(const Step& step) {
-    if (step.padded_columns == 0) return 0;
-    const auto columns = static_cast<double>(made_by(step.head_op().operands(step.direction)).columns);
-    return step.head_op().work(step.direction).matrix_flops / columns *
-           (static_cast<double>(step.padded_columns) - columns);
+    double flops = padded_column_flops(step);
+    for (const Op& op : step.ops) flops += op.work(step.direction).masked_flops;
+    return flops;
 }
 
 double matrix_flops(const Step& step) {
-    double flops = padding_flops(step);
+    double flops = padded_column_flops(step);
     for (const Op& op : step.ops) flops += op.work(step.direction).matrix_flops;
     return flops;
 }

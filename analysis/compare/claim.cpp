@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <numeric>
 #include <optional>
 
 #include "analysis/machine/ceilings.h"
@@ -38,8 +37,6 @@ Claim check_claim(const Model& model, const MachineFile& machine, double latency
         claim.flops += flops;
         if (node.op.kind().unit(node.direction) == RoofUnit::matrix) matrix_flops += flops;
     }
-    std::vector<std::size_t> all(model.ops.size());
-    std::iota(all.begin(), all.end(), std::size_t{0});
     for (const Precision precision : all_precisions) {
         ClaimFloor floor;
         floor.precision = precision;
@@ -53,7 +50,7 @@ Claim check_claim(const Model& model, const MachineFile& machine, double latency
         floor.flops_s = std::max(matrix_s, plain_s);
         floor.ceiling = longest.ceiling;
         floor.peak_flop_per_s = longest.per_s;
-        floor.least_bytes = step_cost(model, all, precision).bytes();
+        floor.least_bytes = least_bytes(model, precision);
         floor.bytes_s = floor.least_bytes / dram->per_s;
         claim.floors.push_back(std::move(floor));
     }

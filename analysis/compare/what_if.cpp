@@ -163,7 +163,7 @@ std::vector<std::string> assumptions_of(const Transfer& transfer, const WhatIfMa
     texts.push_back(
         transfer.other_cache()
             ? "How much a cache of another size keeps is not modelled: DRAM bytes are those of here, in the "
-              "high end at least the compulsory ones, none of which a cache spares."
+              "high end at least the streaming bytes: no cache spares any."
             : "L2 has the same size on both, so DRAM bytes are taken as here.");
     return texts;
 }

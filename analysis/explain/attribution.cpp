@@ -1,4 +1,4 @@
-// Counted bytes split among roles, compared with what was compulsory.
+// Counted bytes split among roles, compared with the steps' streaming bytes.
 #include "analysis/explain/attribution.h"
 
 #include <fmt/format.h>
@@ -15,14 +15,14 @@ namespace {
 
 using ByRole = std::array<double, role_count>;
 
-ByRole compulsory(const Cost& cost) {
+ByRole streaming_bytes(const Cost& cost) {
     ByRole bytes{};
     for (std::size_t role = 0; role < role_count; ++role)
         bytes[role] = cost.bytes_read[role] + cost.bytes_written[role];
     return bytes;
 }
 
-/// `counted` bytes by role: beyond the compulsory ones each role has its compulsory part and what is more stays
+/// `counted` bytes by role: beyond the streaming bytes each role has its part of them and what is more stays
 /// unassigned (the step's excess); below them weights come first, as nothing has read them since the last forward.
 ByRole attribute(const ByRole& needed, double counted) {
     double total = 0;
@@ -54,19 +54,19 @@ LayerTraffic& layer_of(std::vector<LayerTraffic>& layers, const std::string& nam
     return layers.back();
 }
 
-/// From which ratio of counted to compulsory bytes on a layer is worth a sentence.
+/// From which ratio of counted to streaming bytes on a layer is worth a sentence.
 constexpr double noteworthy_more = 1.1, noteworthy_less = 0.9;
 
 std::string finding(const LayerTraffic& layer, bool counted) {
-    if (!counted || layer.compulsory_bytes <= 0) return "";
-    const double ratio = layer.measured_bytes / layer.compulsory_bytes;
-    const std::string moved = fmt::format("{} moves {:.2f} times its compulsory bytes", layer.layer, ratio);
+    if (!counted || layer.streaming_bytes <= 0) return "";
+    const double ratio = layer.measured_bytes / layer.streaming_bytes;
+    const std::string moved = fmt::format("{} moves {:.2f} times its streaming bytes", layer.layer, ratio);
     if (ratio >= noteworthy_more)
         return fmt::format("{}: {} read again or written back, {} us of DRAM time", moved,
-                           format_bytes(layer.measured_bytes - layer.compulsory_bytes),
+                           format_bytes(layer.measured_bytes - layer.streaming_bytes),
                            significant(layer.excess_ms * 1e3));
     if (ratio <= noteworthy_less)
-        return fmt::format("{}: L2 kept {}", moved, format_bytes(layer.compulsory_bytes - layer.measured_bytes));
+        return fmt::format("{}: L2 kept {}", moved, format_bytes(layer.streaming_bytes - layer.measured_bytes));
     return "";
 }
 
@@ -87,7 +87,7 @@ Attribution attribute_bandwidth(const Ledger& ledger, const Roofs& roofs) {
     result.counted = !ledger.steps.empty();
     for (const StepLedger& entry : ledger.steps) {
         const StepResult& step = *entry.step;
-        const ByRole needed = compulsory(step.cost);
+        const ByRole needed = streaming_bytes(step.cost);
         const Demand* at_dram = demand_at(entry, Level::dram);
         const bool counted = at_dram != nullptr && at_dram->origin == Origin::measured;
         result.counted = result.counted && (counted || step.cost.bytes() == 0);
@@ -96,7 +96,7 @@ Attribution attribute_bandwidth(const Ledger& ledger, const Roofs& roofs) {
         const bool exposed = binds(entry, Level::dram);
         if (exposed) dram_bound_us += entry.time_us;
         for (std::size_t role = 0; role < role_count; ++role) {
-            roles[role].compulsory_bytes += needed[role];
+            roles[role].streaming_bytes += needed[role];
             roles[role].attributed_bytes += attributed[role];
             roles[role].dram_ms += attributed[role] * ms_per_byte;
             if (exposed) roles[role].exposed_ms += attributed[role] * ms_per_byte;
@@ -104,7 +104,7 @@ Attribution attribute_bandwidth(const Ledger& ledger, const Roofs& roofs) {
         const double excess = bytes - step.cost.bytes();
         (excess > 0 ? result.excess_bytes : result.kept_bytes) += std::abs(excess);
         LayerTraffic& layer = layer_of(result.layers, layer_group(step.layer));
-        layer.compulsory_bytes += step.cost.bytes();
+        layer.streaming_bytes += step.cost.bytes();
         layer.measured_bytes += bytes;
         layer.excess_ms += excess * ms_per_byte;
         if (const Demand* at_l2 = demand_at(entry, Level::l2)) layer.l2_bytes += at_l2->work;
@@ -121,7 +121,7 @@ Attribution attribute_bandwidth(const Ledger& ledger, const Roofs& roofs) {
     }
     for (std::size_t role = 0; role < role_count; ++role) {
         roles[role].role = static_cast<Role>(role);
-        if (roles[role].compulsory_bytes > 0) result.roles.push_back(roles[role]);
+        if (roles[role].streaming_bytes > 0) result.roles.push_back(roles[role]);
     }
     for (const LevelTraffic& level : traffic)
         if (level.bytes > 0) result.levels.push_back(level);

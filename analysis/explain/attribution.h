@@ -9,11 +9,11 @@
 namespace kbench {
 
 /// Bytes of one role at DRAM. What was counted is split among roles as docs/method.md says: weights are cold, so they
-/// come first; what is left goes to the others in proportion to their compulsory bytes.
+/// come first; what is left goes to the others in proportion to their streaming bytes.
 struct RoleTraffic {
     Role role;
-    double compulsory_bytes = 0;  ///< the cost model's
-    double attributed_bytes = 0;  ///< of those counted; without counters the compulsory ones
+    double streaming_bytes = 0;   ///< the cost model's
+    double attributed_bytes = 0;  ///< of those counted; without counters the streaming bytes
     double dram_ms = 0;           ///< attributed bytes over DRAM's bandwidth, hidden or not
     double exposed_ms = 0;        ///< the part of it in steps that DRAM binds
 };
@@ -27,20 +27,20 @@ struct LevelTraffic {
     Origin origin = Origin::measured;
 };
 
-/// A layer (of all blocks) whose measured DRAM bytes differ from the compulsory ones.
+/// A layer (of all blocks) whose measured DRAM bytes differ from the streaming bytes.
 struct LayerTraffic {
     std::string layer;
-    double compulsory_bytes = 0, measured_bytes = 0, l2_bytes = 0;
-    double excess_ms = 0;  ///< bytes beyond the compulsory ones over DRAM's bandwidth; negative: kept in caches
-    std::string finding;   ///< one sentence, such as "c_fc moves 1.4 times its compulsory bytes"; may be empty
+    double streaming_bytes = 0, measured_bytes = 0, l2_bytes = 0;
+    double excess_ms = 0;  ///< bytes beyond the streaming bytes over DRAM's bandwidth; negative: kept in caches
+    std::string finding;   ///< one sentence, such as "c_fc moves 1.4 times its streaming bytes"; may be empty
 };
 
 struct Attribution {
     std::string unavailable;
     bool counted = false;               ///< by hardware counters; else the cost model's
     std::vector<RoleTraffic> roles;     ///< those with bytes, in the order of Role
-    double excess_bytes = 0;            ///< counted beyond compulsory, over the steps where it is positive
-    double kept_bytes = 0;              ///< compulsory beyond counted: what caches kept from DRAM
+    double excess_bytes = 0;            ///< counted beyond streaming bytes, over the steps where it is positive
+    double kept_bytes = 0;              ///< streaming bytes beyond counted ones: what caches kept from DRAM
     double excess_ms = 0, kept_ms = 0;  ///< over DRAM's bandwidth
     std::vector<LevelTraffic> levels;
     std::vector<LayerTraffic> layers;  ///< most bytes first

@@ -20,7 +20,7 @@ constexpr std::array<LineInfo, line_count> line_infos{{
     {"DRAM", "bytes over DRAM's bandwidth, where that takes longest"},
     {"L2", "bytes over L2's bandwidth, where that takes longest"},
     {"L1", "bytes over L1's bandwidth, where that takes longest"},
-    {"extra work", "FLOPs executed beyond the model's: padding, tiles that overhang"},
+    {"extra work", "FLOPs beyond the model's: padding, masks, overhanging tiles"},
     {"clock", "the clock of the run is below that of the roof's measurement (power limit); negative: above it"},
     {"idle SMs", "SMs without a warp: last wave, grids smaller than the device"},
     {"instructions", "issue slots beyond what the roof's own work takes"},
@@ -89,7 +89,8 @@ std::optional<Bytes> bytes_at(const StepResult& step, Level level, Origin dram) 
 }
 
 /// FLOPs executed less the cost model's, on the unit that `matrix` names: counted where they were, else the padding
-/// that the plan knows of. Only matrix products run on tensor cores; the rest computes 16-bit data in fp32.
+/// and the masked work that the plan knows of. Only matrix products run on tensor cores; the rest computes 16-bit data
+/// in fp32.
 double extra_flops(const StepResult& step, bool matrix) {
     const Precision unit = matrix || step.precision == Precision::fp64 ? step.precision : Precision::fp32;
     const std::optional<double> executed = executed_flops(step, unit);

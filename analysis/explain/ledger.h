@@ -20,7 +20,7 @@ enum class Line {
     dram,          ///< bytes over DRAM's bandwidth
     l2,            ///< bytes over L2's bandwidth
     l1,            ///< bytes over L1's bandwidth
-    extra_work,    ///< executed beyond the cost model's FLOPs (padding, overhanging tiles), over the same roof;
+    extra_work,    ///< executed beyond the cost model's FLOPs (padding, masks, overhanging tiles), over the same roof;
                    ///< negative where a part of the model's FLOPs ran on another unit (GELU in a GEMM's epilogue)
     clock,         ///< demand of an on-chip roof at the run's clock beyond that at the clock of its measurement;
                    ///< negative where the run's clock was higher
@@ -63,7 +63,7 @@ struct Demand {
 };
 
 /// What `roofs` demand of a step, longest run_us first. `dram`: whether DRAM's bytes, where there are counters, were
-/// measured or estimated; without counters they are the compulsory ones, derived. `run_clock_mhz`: the run's clock of
+/// measured or estimated; without counters they are the streaming bytes, derived. `run_clock_mhz`: the run's clock of
 /// SMs, for run_us; 0: the roofs' own.
 std::vector<Demand> demands_of(const StepResult& step, const Roofs& roofs, Origin dram = Origin::measured,
                                double run_clock_mhz = 0);
@@ -124,7 +124,7 @@ struct RoofBreach {
 };
 inline constexpr double breach_tolerance = 0.02;
 /// The step of all points that is furthest above a roof, if any is by more than the tolerance. Bytes count only where
-/// they were counted: compulsory ones may never have left a cache.
+/// they were counted: streaming bytes may never have left a cache.
 std::optional<RoofBreach> worst_breach(const Result& result);
 
 /// The ledger of one point of a result with these roofs. `point` must outlive it.

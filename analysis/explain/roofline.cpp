@@ -17,8 +17,8 @@ struct Sum {
     std::string layer, op;
     double time_us = 0, flops = 0;
     std::array<double, std::size(levels)> bytes{};  ///< by level; 0: not known
-    double compulsory_bytes = 0;
-    bool counted = true;  ///< DRAM bytes are counted, so that the compulsory ones are a mark of their own
+    double streaming_bytes = 0;
+    bool counted = true;  ///< DRAM bytes are counted, so that the streaming bytes are a mark of their own
     double compute_us = 0;
     std::map<std::string, double> unit_us;  ///< ceiling of a unit: time that it demands
 
@@ -27,7 +27,7 @@ struct Sum {
         const StepResult& step = *entry.step;
         time_us += entry.time_us;
         flops += step.cost.flops;
-        compulsory_bytes += step.cost.bytes();
+        streaming_bytes += step.cost.bytes();
         for (const Demand& demand : entry.demands) {
             if (demand.level) {
                 bytes[static_cast<std::size_t>(*demand.level)] += demand.work;
@@ -48,7 +48,7 @@ struct Sum {
 
 void add_marks(std::vector<RooflinePoint>& marks, const std::string& name, const Sum& sum, int step,
                const Roofs& roofs) {
-    const auto add = [&](Level level, double bytes, bool compulsory) {
+    const auto add = [&](Level level, double bytes, bool streaming) {
         const std::optional<Roof> bandwidth = roofs.bandwidth(level);
         if (bytes <= 0 || sum.time_us <= 0 || sum.flops <= 0 || !bandwidth) return;
         RooflinePoint mark;
@@ -61,7 +61,7 @@ void add_marks(std::vector<RooflinePoint>& marks, const std::string& name, const
         mark.bytes = bytes;
         mark.intensity = sum.flops / bytes;
         mark.flop_per_s = sum.flops / sum.time_us * 1e6;
-        mark.compulsory = compulsory;
+        mark.streaming = streaming;
         mark.roof = sum.unit();
         mark.step = step;
         mark.roof_share = std::max(sum.compute_us, bytes / bandwidth->per_s * 1e6) / sum.time_us;
@@ -71,7 +71,7 @@ void add_marks(std::vector<RooflinePoint>& marks, const std::string& name, const
         const bool known = level != Level::dram || sum.counted;
         if (known) add(level, sum.bytes[static_cast<std::size_t>(level)], false);
     }
-    add(Level::dram, sum.compulsory_bytes, true);
+    add(Level::dram, sum.streaming_bytes, true);
 }
 
 /// Sums by name in order of appearance.

@@ -18,10 +18,10 @@ struct RooflinePoint {
     double flops = 0, bytes = 0;
     double intensity = 0;  ///< FLOPs a byte at this level
     double flop_per_s = 0;
-    bool compulsory = false;  ///< the second mark: the cost model's bytes instead of counted ones (DRAM only)
-    std::string roof;         ///< ceiling of the step's unit
-    double roof_share = 0;    ///< of min(unit, intensity * bandwidth)
-    int step = -1;            ///< index of the step; -1: a group
+    bool streaming = false;  ///< the second mark: streaming bytes instead of counted ones (DRAM only)
+    std::string roof;        ///< ceiling of the step's unit
+    double roof_share = 0;   ///< of min(unit, intensity * bandwidth)
+    int step = -1;           ///< index of the step; -1: a group
 };
 
 struct Roofline {

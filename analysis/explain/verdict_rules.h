@@ -56,7 +56,7 @@ std::vector<Hypothesis> test_hypotheses(const Facts& facts, const Rule& decided)
 
 /// A hypothesis is rejected where all its figures are under this part of their thresholds.
 inline constexpr double rejecting_part = 0.5;
-/// Bytes of the cost model are the fewest possible: so many times as many may have been moved.
+/// Streaming bytes leave out what a step reads again: so many times as many may have been moved.
 inline constexpr double uncounted_bytes_factor = 4;
 /// Steps that reject a bound must have this share of the time for the whole to reject it.
 inline constexpr double rejecting_majority = 0.80;

@@ -44,7 +44,7 @@ ReportJson roofs_data(const std::vector<Roof>& roofs) {
 }
 
 /// Arrays of numbers, since there are many; names only where the step does not give them. A row: name, layer, op,
-/// level, time us, FLOPs, bytes, FLOPs a byte, FLOP/s, compulsory, roof, share of the roof, position of the step.
+/// level, time us, FLOPs, bytes, FLOPs a byte, FLOP/s, streaming, roof, share of the roof, position of the step.
 ReportJson points_data(const std::vector<RooflinePoint>& points, const std::map<int, std::size_t>& positions = {}) {
     ReportJson list = ReportJson::array();
     for (const RooflinePoint& point : points) {
@@ -53,7 +53,7 @@ ReportJson points_data(const std::vector<RooflinePoint>& points, const std::map<
         list.push_back({is_step ? "" : point.name, is_step ? "" : point.layer, is_step ? "" : point.op,
                         static_cast<int>(point.level), report_number(point.time_us), report_number(point.flops),
                         report_number(point.bytes), report_number(point.intensity), report_number(point.flop_per_s),
-                        point.compulsory, point.roof, report_number(point.roof_share),
+                        point.streaming, point.roof, report_number(point.roof_share),
                         is_step ? ReportJson(position->second) : ReportJson()});
     }
     return list;
@@ -109,7 +109,7 @@ ReportJson attribution_data(const Attribution& attribution) {
     ReportJson roles = ReportJson::array(), levels_list = roles;
     for (const RoleTraffic& role : attribution.roles)
         roles.push_back({{"role", name(role.role)},
-                         {"compulsory_bytes", report_number(role.compulsory_bytes)},
+                         {"streaming_bytes", report_number(role.streaming_bytes)},
                          {"attributed_bytes", report_number(role.attributed_bytes)},
                          {"dram_ms", report_number(role.dram_ms)},
                          {"exposed_ms", report_number(role.exposed_ms)}});

@@ -26,8 +26,8 @@ constexpr const char* step_columns[] = {"step",
                                         "bytes",
                                         "dram_bytes",
                                         "dram_gb_per_s",
-                                        "dram_over_compulsory",
-                                        "l2_over_compulsory",
+                                        "dram_over_streaming",
+                                        "l2_over_streaming",
                                         "occ_theory",
                                         "occ_achieved",
                                         "sm_active",
@@ -174,7 +174,7 @@ ReportJson tables_data(const ResultFile& file, std::size_t point_index, const Po
 
 ReportJson heat_data(const ResultFile& file, std::size_t point_index, const Explanation& explanation) {
     static constexpr const char* names[] = {"layer",     "share", "occ_achieved",  "occ_theory",
-                                            "sm_active", "ipc",   "tensor_active", "dram_over_compulsory"};
+                                            "sm_active", "ipc",   "tensor_active", "dram_over_streaming"};
     Cells cells = queried(file, point_index, "layer", names, true);
     const ReportJson of_roof = {
         {"name", "of_roof"}, {"header", "of roof %"},

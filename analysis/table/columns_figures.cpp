@@ -192,10 +192,10 @@ void add_executed_columns(std::vector<Column>& list) {
 
 void add_memory_columns(std::vector<Column>& list) {
     list.push_back(counted(amount("dram_bytes", "B", "read from and written to DRAM, by counters", dram_bytes_of)));
-    list.push_back(counted(ratio("dram_over_compulsory", "DRAM/compulsory", "",
+    list.push_back(counted(ratio("dram_over_streaming", "DRAM/streaming", "",
                                  "dram_bytes over bytes; below 1 where caches held what a step before it left", 3, 1,
                                  dram_bytes_of, bytes_of)));
-    list.push_back(counted(ratio("l2_over_compulsory", "L2/compulsory", "", "counter l2_bytes over bytes", 3, 1,
+    list.push_back(counted(ratio("l2_over_streaming", "L2/streaming", "", "counter l2_bytes over bytes", 3, 1,
                                  counter_of("l2_bytes"), bytes_of)));
     list.push_back(counted(
         rate("dram_gb_per_s", "DRAM GB/s", "GB/s", "dram_bytes over the steps' median time", 1, 1e-3, dram_bytes_of)));

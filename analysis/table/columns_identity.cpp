@@ -75,8 +75,8 @@ void add_pyprof_columns(std::vector<Column>& list) {
                               [](const KernelResult& kernel) { return extent(kernel.grid); }));
     list.push_back(of_kernels("block", Align::right, "threads of a block, x,y,z",
                               [](const KernelResult& kernel) { return extent(kernel.block); }));
-    list.push_back(amount("flops", "FLOP", "FLOPs of the cost model, a fused multiply-add is 2", flops_of));
-    list.push_back(amount("bytes", "B", "compulsory bytes of the cost model, in and out", bytes_of));
+    list.push_back(amount("flops", "FLOP", "useful FLOPs of the cost model, a fused multiply-add is 2", flops_of));
+    list.push_back(amount("bytes", "B", "streaming bytes: each step's operands and results once", bytes_of));
 }
 
 /// A precision is its steps' own.
@@ -140,12 +140,20 @@ void add_sweep_columns(std::vector<Column>& list) {
                               return row.point->end_to_end->tokens_per_s;
                           }));
     list.push_back(figure("point_tflop_per_s", "point TFLOP/s", "TFLOP/s",
-                          "FLOPs of the cost model over the point's latency", 3,
+                          "useful FLOPs of the cost model over the point's latency", 3,
                           [](const TableRow& row) -> std::optional<double> {
                               if (!row.point->end_to_end) return std::nullopt;
                               const double ms = row.point->end_to_end->latency.summary_ms.median;
                               return ms > 0 ? std::optional(row.point->cost.flops / ms * 1e-9) : std::nullopt;
                           }));
+    list.push_back(
+        figure("least_bytes", "least bytes", "B",
+               "least bytes of the point's model: weights, inputs and outputs once; na in rows of a part of a "
+               "point, of a single op, and in files that do not have it",
+               0, [](const TableRow& row) {
+                   const Point* point = whole_point(row);
+                   return point ? point->least_bytes : std::nullopt;
+               }));
     list.push_back(figure("roof_share", "roof %", "%",
                           "share of the point's latency that the binding roofs of its steps demand; na in rows of a "
                           "part of a point, and without ceilings",
@@ -182,11 +190,12 @@ void add_step_columns(std::vector<Column>& list) {
                         [](const StepResult& step) { return step.implementation; }));
     list.push_back(
         text("shape", "shape of the op that names the step", [](const StepResult& step) { return step.shape; }));
-    list.push_back(amount("padding_flops", "FLOP", "FLOPs executed on padding, not in flops",
+    list.push_back(amount("padding_flops", "FLOP",
+                          "FLOPs executed on padding and on what a mask discards, not in flops",
                           [](const StepResult& step) { return step.padding_flops; }));
     for (std::size_t role = 0; role < role_count; ++role)
         list.push_back(amount(
-            fmt::format("bytes_{}", role_names[role]), "B", fmt::format("compulsory bytes of {}", role_names[role]),
+            fmt::format("bytes_{}", role_names[role]), "B", fmt::format("streaming bytes of {}", role_names[role]),
             [role](const StepResult& step) { return step.cost.bytes_read[role] + step.cost.bytes_written[role]; }));
 }
 

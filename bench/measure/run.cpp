@@ -18,6 +18,7 @@
 #include "bench/measure/stop_signal.h"
 #include "bench/plan/device_support.h"
 #include "kbench/error.h"
+#include "models/cost.h"
 
 namespace kbench {
 namespace {
@@ -156,6 +157,7 @@ class Sweep {
         refuse_unsupported(point);
         const Model model = model_of(point, point.batch());
         point.parameters = model.parameter_count();
+        point.least_bytes = least_bytes(model, point.precision());
         if (checkpoint_) checkpoint_->check(model);
         check_names(model, model.inputs, options_.inputs, "--input");
         check_names(model, model.outputs, options_.dumps, "--dump-output");

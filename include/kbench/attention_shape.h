@@ -24,8 +24,11 @@ struct AttentionShape {
     }
     /// (query, key) pairs with key <= query.
     double causal_pairs() const { return queries() * static_cast<double>(seq + 1) / 2; }
-    /// FLOPs of q k^T, or of p v, over all pairs.
-    double product_flops() const { return 2 * queries() * static_cast<double>(seq) * static_cast<double>(head_size); }
+    /// q k^T, or p v, as one batched product: over all pairs, of which the causal ones are useful.
+    Work product_work() const {
+        const double pair = 2 * static_cast<double>(head_size), all = queries() * static_cast<double>(seq);
+        return {causal_pairs() * pair, all * pair, (all - causal_pairs()) * pair};
+    }
 
     OperandSpec qkv() const { return input("qkv", rows(), 3 * width()); }
     OperandSpec out() const { return output("out", rows(), width()); }

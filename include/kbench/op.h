@@ -80,11 +80,12 @@ inline OperandSpec output(std::string_view name, std::int64_t rows, std::int64_t
 /// The unit whose roof bounds an op's arithmetic: tensor cores (AMX) or plain multiply-adds.
 enum class RoofUnit { plain, matrix };
 
-/// FLOPs that an op must do: an addition, a multiplication, a division, a square root, an exponential or a tanh is one.
+/// FLOPs of an op: an addition, a multiplication, a division, a square root, an exponential or a tanh is one.
 struct Work {
-    double flops = 0;
+    double flops = 0;  ///< useful ones: those that its result needs
     /// Of products that a library launches whole, 2 m n k; 0 of ops that have none, or leave tiles out.
     double matrix_flops = 0;
+    double masked_flops = 0;  ///< executed besides `flops`, for elements that a mask discards
 };
 
 /// Kinds that one call may compute along with the op that names it, in order of execution; each consumes what the one

@@ -24,7 +24,8 @@ namespace kbench {
 /// a forward takes without records beside the recorded ones; version 4 the options of the run, the repeats of a point
 /// and whether its batch was chosen as the largest that fits. Older files are read as having none of it. Since version
 /// 5 a point has only those axes and throughputs that mean something for it. Version 6 says how many samples are
-/// independent; the intervals of older files are computed again from their samples.
+/// independent; the intervals of older files are computed again from their samples. It may say a model's least bytes,
+/// and counts no masked work as useful; older files keep their costs.
 inline constexpr std::string_view result_schema = "kbench.result/6";
 
 struct HostInfo {
@@ -60,7 +61,7 @@ struct StepResult {
     Precision precision = Precision::fp32;
     Direction direction = Direction::fwd;
     Cost cost;
-    double padding_flops = 0;  ///< executed on padded rows or columns, not in cost
+    double padding_flops = 0;  ///< executed on padded columns and masked elements, not in cost
     /// FLOPs of the step's matrix products as launched, 2 m n k with padding; 0 where it has none.
     double matrix_flops = 0;
     std::optional<Summary> time_us;          ///< from the step run
@@ -146,7 +147,10 @@ struct Point {
     PointStatus status = PointStatus::skipped;
     std::string reason;  ///< why it was skipped or failed
     MemoryPlan memory;
-    Cost cost;  ///< of the whole model
+    Cost cost;  ///< sum of the steps': its bytes are the streaming bytes
+    /// Weights, inputs and outputs once; nothing for a single op, whose streaming bytes are the least, and in files
+    /// that do not have it.
+    std::optional<double> least_bytes;
     double padding_flops = 0;
     Verification verification;
     std::optional<EndToEnd> end_to_end;

@@ -64,7 +64,7 @@ std::vector<Operand> operands(const Step& step, Precision precision);
 std::string shape_text(const Step& step);
 inline std::string_view op_name(const Step& step) { return name(step.head_op()); }
 
-/// FLOPs executed on padding: beyond what the ops' cost counts.
+/// FLOPs executed on padding and on masked elements: beyond what the ops' cost counts.
 double padding_flops(const Step& step);
 
 /// FLOPs of the step's matrix products as launched, 2 m n k with padding; 0 where it has none.

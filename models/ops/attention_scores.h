@@ -27,8 +27,8 @@ struct AttentionScores {
         return {qkv, shape.scores("scores", OperandUse::output, upcast)};
     }
     static RoofUnit unit(Direction) { return RoofUnit::matrix; }
-    /// Takes no note of the mask: all of the square is computed.
-    Work work(Direction) const { return {shape.product_flops(), shape.product_flops()}; }
+    /// Knows nothing of the mask and computes the scores that it will discard too.
+    Work work(Direction) const { return shape.product_work(); }
 };
 
 }  // namespace kbench

@@ -1,4 +1,4 @@
-// FLOPs and compulsory bytes, against counts made by hand.
+// Useful FLOPs, bytes of steps and least bytes of models, against counts made by hand.
 #include "models/cost.h"
 
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 
 #include "models/gpt2.h"
 #include "models/ops/list.h"
+#include "models/problem.h"
 
 namespace kbench {
 namespace {
@@ -51,7 +52,8 @@ TEST(Flops, AreTheCountsOfEachKind) {
     EXPECT_EQ(flops(BiasAdd{.rows = 3, .width = 5}), 15);
     EXPECT_EQ(flops(Gelu{.rows = 3, .width = 5}), 135);
     EXPECT_EQ(flops(ResidualAdd{.rows = 3, .width = 5}), 15);
-    EXPECT_EQ(flops(Softmax{.rows = 3, .width = 5, .upcast = false}), 60);
+    EXPECT_EQ(flops(Softmax{.rows = 5, .width = 5, .upcast = false}), 4 * (1 + 2 + 3 + 4 + 5));
+    EXPECT_EQ(flops(Softmax{.rows = 7, .width = 5, .upcast = false}), 4 * (15 + 1 + 2)) << "two rows of the next head";
 }
 
 TEST(Flops, CausalAttentionCountsEachPairOnce) {
@@ -59,8 +61,45 @@ TEST(Flops, CausalAttentionCountsEachPairOnce) {
     const double pairs = 2 * 3 * (4 + 3 + 2 + 1), queries = 2 * 3 * 4;
     EXPECT_EQ(flops(Attention{shape, 1.0}), pairs * (4 * 5 + 4) + queries * 5);
     EXPECT_EQ(flops(ScaleMask{shape, 1.0, false}), pairs);
-    EXPECT_EQ(flops(AttentionScores{shape, false}), 2 * queries * 4 * 5);
-    EXPECT_EQ(flops(AttentionContext{shape}), 2 * queries * 4 * 5);
+    EXPECT_EQ(flops(AttentionScores{shape, false}), 2 * pairs * 5);
+    EXPECT_EQ(flops(AttentionContext{shape}), 2 * pairs * 5);
+    EXPECT_EQ(flops(Softmax{shape.score_rows(), shape.seq, false}), 4 * pairs);
+}
+
+TEST(Flops, WhatAMaskDiscardsIsExecutedAndNotUseful) {
+    const AttentionShape shape{.batch = 2, .heads = 3, .seq = 4, .head_size = 5};
+    const double masked = 2 * 3 * (0 + 1 + 2 + 3), square = 2 * 3 * 4 * 4;
+    for (const Op& product : {Op(AttentionScores{shape, false}), Op(AttentionContext{shape})}) {
+        const Work work = product.work(Direction::fwd);
+        EXPECT_EQ(work.masked_flops, 2 * masked * 5) << name(product);
+        EXPECT_EQ(work.matrix_flops, 2 * square * 5) << name(product) << ": launched whole";
+        EXPECT_EQ(work.flops + work.masked_flops, work.matrix_flops) << name(product);
+    }
+    EXPECT_EQ(Op(Softmax{shape.score_rows(), shape.seq, false}).work(Direction::fwd).masked_flops, 4 * masked);
+    EXPECT_EQ(Op(ScaleMask{shape, 1.0, false}).work(Direction::fwd).masked_flops, 0) << "it multiplies none";
+    EXPECT_EQ(Op(Attention{shape, 1.0}).work(Direction::fwd).masked_flops, 0) << "a kernel may leave them out";
+}
+
+TEST(Flops, AProductWithoutAMaskIsUsefulAsAWhole) {
+    // Of the shape of one head's scores, and yet another step than these.
+    const Op product = Gemm{.m = 4, .n = 4, .k = 5}, scores = AttentionScores{{1, 1, 4, 5}, false};
+    EXPECT_EQ(product.work(Direction::fwd).flops, 2 * 4 * 4 * 5);
+    EXPECT_EQ(product.work(Direction::fwd).masked_flops, 0);
+    EXPECT_EQ(scores.work(Direction::fwd).matrix_flops, product.work(Direction::fwd).matrix_flops);
+    EXPECT_NE(Step::of(product), Step::of(scores)) << "so neither is verified for the other";
+}
+
+TEST(Flops, OfBothProductsAreTheSameFusedAndUnfused) {
+    const auto of_attention = [](AttentionKind kind) {
+        const Model model = make_gpt2(gpt2_config("gpt2-large"), 4, 1024, kind);
+        return step_cost(model, ops_of(model, "h.0.attn"), Precision::fp16).flops;
+    };
+    const double queries = 4 * 20 * 1024, pairs = queries * 1025 / 2;
+    // Beside the products fused attention has 4 a pair and divides the output, unfused has 5 a pair.
+    const double fused = of_attention(AttentionKind::fused) - 4 * pairs - 64 * queries;
+    const double unfused = of_attention(AttentionKind::unfused) - 5 * pairs;
+    EXPECT_EQ(fused, unfused);
+    EXPECT_EQ(unfused, 2 * 2 * 64 * pairs);
 }
 
 TEST(Flops, DoNotOverflowIntegers) { EXPECT_EQ(flops(Gemm{.m = 1 << 24, .n = 1 << 24, .k = 1 << 24}), 0x1p73); }
@@ -183,6 +222,45 @@ TEST(StepCost, UpcastScoresTakeFourBytes) {
     const Cost softmax = step_cost(model, {ops[2]}, Precision::fp16);
     EXPECT_EQ(softmax.bytes_read[index(Role::scores)], 4 * square);
     EXPECT_EQ(softmax.bytes_written[index(Role::scores)], 2 * square);
+}
+
+TEST(StepCost, StepsOfUnfusedAttentionStreamTheMaskedHalfToo) {
+    const Model model = tiny(AttentionKind::unfused);
+    const auto ops = ops_of(model, "h.0.attn");
+    const double square = 2 * (2 * 3 * 4) * 4;
+    EXPECT_EQ(step_cost(model, {ops[0]}, Precision::fp16).bytes_written[index(Role::scores)], square);
+    EXPECT_EQ(role_bytes(step_cost(model, {ops[2]}, Precision::fp16), Role::scores), 2 * square);
+    EXPECT_EQ(step_cost(model, {ops[3]}, Precision::fp16).bytes_read[index(Role::scores)], square);
+}
+
+double streaming_bytes(const Model& model, Precision precision) {
+    double bytes = 0;
+    for (const std::size_t op : all_ops(model)) bytes += step_cost(model, {op}, precision).bytes();
+    return bytes;
+}
+
+TEST(LeastBytes, AreWeightsInputsAndOutputsOnce) {
+    const Model model = tiny(AttentionKind::fused);
+    double weights = 0;
+    for (const Tensor& tensor : model.tensors)
+        if (tensor.role == Role::weights && tensor.name != "wpe.weight")
+            weights += tensor_bytes(tensor, Precision::fp16);
+    const double positions = 2 * 4 * 12, tokens = 4 * 8, logits = 2 * 8 * 100;
+    EXPECT_EQ(least_bytes(model, Precision::fp16), weights + positions + tokens + logits);
+    EXPECT_EQ(least_bytes(tiny(AttentionKind::unfused), Precision::fp16), least_bytes(model, Precision::fp16))
+        << "activations and scores are not among them";
+}
+
+TEST(LeastBytes, AreFewerThanTheStreamingBytesOfSeveralSteps) {
+    const Model model = make_gpt2(gpt2_config("gpt2-large"), 1, 1024, AttentionKind::fused);
+    EXPECT_NEAR(least_bytes(model, Precision::fp16), 1.65e9, 0.01e9);
+    EXPECT_GT(streaming_bytes(model, Precision::fp16), 2 * least_bytes(model, Precision::fp16));
+}
+
+TEST(LeastBytes, OfASingleStepAreItsStreamingBytes) {
+    const Model model = make_problem_model(parse_problem("gemm", "m10n20k30"), 1, 1);
+    EXPECT_EQ(least_bytes(model, Precision::fp16), 2 * (10 * 30 + 30 * 20 + 10 * 20));
+    EXPECT_EQ(least_bytes(model, Precision::fp16), streaming_bytes(model, Precision::fp16));
 }
 
 TEST(StepCost, SumsOfStepsAddUpByRole) {

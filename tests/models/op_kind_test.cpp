@@ -90,7 +90,8 @@ TEST(OpKinds, EveryDirectionTheyListHasOperandsWorkAndAUnit) {
             const Work work = op.work(direction);
             EXPECT_GE(work.flops, 0);
             EXPECT_GE(work.matrix_flops, 0);
-            EXPECT_LE(work.matrix_flops, work.flops);
+            EXPECT_GE(work.masked_flops, 0);
+            EXPECT_LE(work.matrix_flops, work.flops + work.masked_flops);
             const RoofUnit unit = kind->unit(direction);
             EXPECT_TRUE(unit == RoofUnit::plain || unit == RoofUnit::matrix);
             EXPECT_TRUE(unit == RoofUnit::matrix || work.matrix_flops == 0) << "products run on tensor cores";

@@ -89,6 +89,18 @@ TEST(StepOperands, PaddedColumnsLieInTheResultAndAreRowsOfZerosInTheWeight) {
     EXPECT_EQ(matrix_flops(step), 2.0 * 3 * 8 * 7);
 }
 
+TEST(Step, MaskedWorkIsExecutedLikePadding) {
+    // 2 heads of 3 x 3 scores, of which 3 lie above the diagonal.
+    for (const char* product : {"attention_scores", "attention_context"}) {
+        const Step step = parse_problem(product, "b1h2s3d4");
+        EXPECT_EQ(padding_flops(step), 2 * (2 * 3) * 4) << product;
+        EXPECT_EQ(matrix_flops(step), 2 * (2 * 9) * 4) << product << ": once";
+        EXPECT_EQ(shape_text(step), "b1h2s3d4") << "no column is padded";
+    }
+    EXPECT_EQ(padding_flops(parse_problem("softmax", "r6w3")), 4 * (2 * 3));
+    EXPECT_EQ(padding_flops(parse_problem("attention", "b1h2s3d4")), 0);
+}
+
 TEST(Step, TextNamesTheHeadAndWhatItAbsorbs) {
     for (const auto& [op, shape] : {std::pair("gemm", "m3n5k7t+bias+residual"),
                                     {"layernorm", "r3w5+bias+residual"},
@@ -97,8 +109,8 @@ TEST(Step, TextNamesTheHeadAndWhatItAbsorbs) {
         const Step step = parse_problem(op, shape);
         EXPECT_EQ(op_name(step), op);
         EXPECT_EQ(shape_text(step), shape);
-        EXPECT_EQ(padding_flops(step), 0);
     }
+    EXPECT_EQ(padding_flops(parse_problem("gemm", "m3n5k7t+bias+residual")), 0);
     EXPECT_EQ(matrix_flops(parse_problem("gemm", "m3n5k7+bias+gelu")), 2.0 * 3 * 5 * 7);
     EXPECT_EQ(matrix_flops(parse_problem("layernorm", "r3w5")), 0);
 }

@@ -252,9 +252,9 @@ class Report(unittest.TestCase):
         self.assertEqual(set(b.marks()), {"DRAM", "L2", "L1", "selected"})
         b.press('#filters [data-value="L2"]')
         self.assertEqual(set(b.marks()), {"DRAM", "L1", "selected"})
-        b.press('#filters [data-value="compulsory"]')
-        self.assertIn("compulsory", b.marks())
-        self.assertEqual(b.marks()["compulsory"], b.marks()["DRAM"])
+        b.press('#filters [data-value="streaming"]')
+        self.assertIn("streaming", b.marks())
+        self.assertEqual(b.marks()["streaming"], b.marks()["DRAM"])
         b.press('#filters [data-value="ops"]')
         self.assertEqual(b.marks()["DRAM"], 3)
 

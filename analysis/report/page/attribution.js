@@ -21,8 +21,8 @@ function drawAttribution(point) {
     (point.counters_unavailable ? ' (' + point.counters_unavailable + ')' : '');
   const side = into.appendChild(h('div', { class: 'side' })), roles = attribution.roles, levels = attribution.levels;
   if (roles.length)
-    barPair(side, 'DRAM bytes by role, GB', 'compulsory ones are derived; the others are ' + label, roles.map((role) => role.role), 'GB',
-      [['compulsory', roles.map((role) => role.compulsory_bytes / 1e9)], ['attributed', roles.map((role) => role.attributed_bytes / 1e9)]]);
+    barPair(side, 'DRAM bytes by role, GB', 'streaming bytes are derived; the others are ' + label, roles.map((role) => role.role), 'GB',
+      [['streaming', roles.map((role) => role.streaming_bytes / 1e9)], ['attributed', roles.map((role) => role.attributed_bytes / 1e9)]]);
   if (roles.length)
     barPair(side, 'DRAM time by role, ms', 'bytes over DRAM’s bandwidth, derived', roles.map((role) => role.role), 'ms',
       [['hidden or not', roles.map((role) => role.dram_ms)], ['in steps that DRAM binds', roles.map((role) => role.exposed_ms)]]);

@@ -18,8 +18,8 @@ function opsOf(point) {
 
 function showPoint(index) {
   const point = report.points[index], ops = opsOf(point);
-  // Where no bytes were counted the compulsory ones are all there is.
-  const present = levelsOf(point.roofline), levels = present.filter((level) => level !== 'compulsory' || !present.includes('DRAM'));
+  // Where no bytes were counted streaming bytes are all there is.
+  const present = levelsOf(point.roofline), levels = present.filter((level) => level !== 'streaming' || !present.includes('DRAM'));
   Object.assign(state, { point: index, step: null, ops, onOps: new Set(ops), levels: new Set(levels), group: '', verdict: '', text: '', tableLevel: 'step', allRows: false });
   themed = [];
   for (const element of charts.keys()) Plotly.purge(element);

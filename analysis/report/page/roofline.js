@@ -1,21 +1,21 @@
 // The hierarchical roofline: roofs as lines, a mark for each step (or group) and level of memory, filters, and the step
 // that is selected here, in the timeline or in the table.
 
-const markLook = { DRAM: 'circle', L2: 'square', L1: 'triangle-up', compulsory: 'circle-open' };
+const markLook = { DRAM: 'circle', L2: 'square', L1: 'triangle-up', streaming: 'circle-open' };
 
 /** A mark as an object; rows are as html_explanation.cpp writes them. */
 function markOf(row, point) {
-  const [name, layer, op, level, time_us, flops, bytes, intensity, flop_per_s, compulsory, roof, share, position] = row;
+  const [name, layer, op, level, time_us, flops, bytes, intensity, flop_per_s, streaming, roof, share, position] = row;
   const step = position === null ? null : point.steps[position];
   return { name: step ? `${step.index} ${step.layer}` : name, group: step ? step.group : layer, op: step ? step.op : op, kernel: step ? step.kernel : '',
-    level: compulsory ? 'compulsory' : report.levels[level], time_us, flops, bytes, intensity, flop_per_s, roof, share, position };
+    level: streaming ? 'streaming' : report.levels[level], time_us, flops, bytes, intensity, flop_per_s, roof, share, position };
 }
 
 const passesFilter = (op, group) => (op === '' || state.onOps.has(op)) && (state.group === '' || group === '' || group === state.group);
 
 function markText(mark) {
   return [`<b>${plain(mark.name)}</b> ${plain(mark.op)}`, mark.kernel && shortened(mark.kernel, 60), `${timeText(mark.time_us)}, ${flopRate(mark.flop_per_s)}`,
-    `${mark.level === 'compulsory' ? 'compulsory bytes at DRAM' : mark.level}: ${bytesText(mark.bytes)}, ${significant(mark.intensity)} FLOP/B`,
+    `${mark.level === 'streaming' ? 'streaming bytes at DRAM' : mark.level}: ${bytesText(mark.bytes)}, ${significant(mark.intensity)} FLOP/B`,
     `roof ${plain(mark.roof)}: ${percent(mark.share)} of it`].filter(Boolean).join('<br>');
 }
 
@@ -33,7 +33,7 @@ function rooflineRange(roofline, marks) {
 }
 
 function roofTraces(roofline, range, height, width) {
-  const traces = [], annotations = [], slopes = roofline.bandwidths.filter((roof) => state.levels.has(levelOfRoof(roof.name)) || (levelOfRoof(roof.name) === 'DRAM' && state.levels.has('compulsory')));
+  const traces = [], annotations = [], slopes = roofline.bandwidths.filter((roof) => state.levels.has(levelOfRoof(roof.name)) || (levelOfRoof(roof.name) === 'DRAM' && state.levels.has('streaming')));
   const peak = Math.max(...roofline.units.map((roof) => roof.per_s)), steepest = Math.max(...roofline.bandwidths.map((roof) => roof.per_s));
   const line = (x, y, name, text) => traces.push({ x, y, mode: 'lines', name, hoverinfo: 'text', hovertext: text, line: { color: cssColor('faint'), width: 1.5 } });
   const decades = (ends) => Math.log10(ends[1] / ends[0]);
@@ -55,12 +55,12 @@ function roofTraces(roofline, range, height, width) {
 }
 
 function markTraces(marks) {
-  const longest = Math.max(...marks.map((mark) => mark.time_us), 1e-9), levels = [...report.levels, 'compulsory'];
+  const longest = Math.max(...marks.map((mark) => mark.time_us), 1e-9), levels = [...report.levels, 'streaming'];
   const traces = levels.filter((level) => state.levels.has(level)).map((level) => {
     const own = marks.filter((mark) => mark.level === level);
     return { x: own.map((mark) => mark.intensity), y: own.map((mark) => mark.flop_per_s), mode: 'markers', name: level, hoverinfo: 'text', hovertext: own.map(markText),
       customdata: own.map((mark) => mark.position), marker: { symbol: markLook[level], color: own.map((mark) => (mark.op ? opColor(mark.op) : cssColor('ink'))), opacity: 0.8,
-        size: own.map((mark) => 6 + 18 * Math.sqrt(mark.time_us / longest)), line: { width: level === 'compulsory' ? 1.5 : 1, color: level === 'compulsory' ? undefined : cssColor('paper') } } };
+        size: own.map((mark) => 6 + 18 * Math.sqrt(mark.time_us / longest)), line: { width: level === 'streaming' ? 1.5 : 1, color: level === 'streaming' ? undefined : cssColor('paper') } } };
   });
   const chosen = marks.filter((mark) => mark.position !== null && mark.position === state.step && state.levels.has(mark.level));
   traces.push({ x: chosen.map((mark) => mark.intensity), y: chosen.map((mark) => mark.flop_per_s), mode: 'markers', name: 'selected', hoverinfo: 'skip',
@@ -82,15 +82,15 @@ function rooflineFigure(point, element) {
     xaxis: logarithmic('FLOP a byte', range.x, (value) => prefixed(value, '', 'M', 1)), yaxis: logarithmic('TFLOP/s', range.y, (value) => significant(value / 1e12, 1)) }) };
 }
 
-/** Levels of memory, and compulsory bytes, for which there are marks. */
-const levelsOf = (roofline) => [...report.levels, 'compulsory'].filter((level) => roofline.steps.some((row) => (row[9] ? 'compulsory' : report.levels[row[3]]) === level));
+/** Levels of memory, and streaming bytes, for which there are marks. */
+const levelsOf = (roofline) => [...report.levels, 'streaming'].filter((level) => roofline.steps.some((row) => (row[9] ? 'streaming' : report.levels[row[3]]) === level));
 
 function drawRoofline(point) {
   const into = body('roofline'), roofline = point.roofline;
   if (roofline.unavailable) return into.append(missing(roofline.unavailable));
   const present = levelsOf(roofline);
   if (!present.length || !roofline.units.length) return into.append(missing('no step has FLOPs and bytes for which there are roofs'));
-  const signs = { DRAM: '● ', L2: '■ ', L1: '▲ ', compulsory: '○ ' };
+  const signs = { DRAM: '● ', L2: '■ ', L1: '▲ ', streaming: '○ ' };
   let drawing = null;
   const change = () => { charts.get(drawing)(); drawTableRows(); };
   const opSwitches = h('div');
@@ -106,7 +106,7 @@ function drawRoofline(point) {
   if ([...roofline.bandwidths, ...roofline.units].some((roof) => roof.origin !== 'measured'))
     into.append(h('p', { class: 'missing' }, origin('estimated'), ' roofs from the machine’s datasheet: ', report.ceilings.unavailable));
   drawing = chart(into, 'Rate of FLOPs over intensity, TFLOP/s over FLOP a byte, log scales', 'FLOPs are the cost model’s, time is measured; bytes are counted where counters are, ' +
-    'compulsory ones derived. Size: time. Hover for figures, click a step for its row.', (element) => rooflineFigure(point, element),
+    'streaming bytes derived. Size: time. Hover for figures, click a step for its row.', (element) => rooflineFigure(point, element),
   (hit) => { if (Number.isInteger(hit.customdata)) selectStep(hit.customdata); });
   drawing.id = 'roofline-chart';
   into.append(h('div', { id: 'selection', 'aria-live': 'polite' }));

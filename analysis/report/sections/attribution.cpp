@@ -31,14 +31,14 @@ Section attribution_section(const Attribution& attribution) {
                                       attribution.counted ? "measured by counters and attributed to roles (derived)"
                                                           : "the cost model's (derived): DRAM was not counted")});
     Rows roles{{{"role", Align::left},
-                {"compulsory"},
+                {"streaming"},
                 {"attributed"},
                 {"DRAM ms"},
                 {"of it where DRAM is the longest demand, ms"}},
                {}};
     const auto role_ms = ms_cells(attribution.roles, &RoleTraffic::dram_ms);
     for (const RoleTraffic& role : attribution.roles)
-        roles.rows.push_back({std::string(name(role.role)), format_bytes(role.compulsory_bytes),
+        roles.rows.push_back({std::string(name(role.role)), format_bytes(role.streaming_bytes),
                               format_bytes(role.attributed_bytes), role_ms(role.dram_ms), role_ms(role.exposed_ms)});
     Rows memory{{{"level", Align::left},
                  {"bytes"},
@@ -59,7 +59,7 @@ Section attribution_section(const Attribution& attribution) {
                     100 * attribution.dram_binding_share));
     if (attribution.counted)
         findings.items.push_back(
-            fmt::format("Beyond the compulsory bytes {} moved ({} ms); caches kept {} ({} ms) from DRAM.",
+            fmt::format("Beyond the steps' streaming bytes {} moved ({} ms); caches kept {} ({} ms) from DRAM.",
                         format_bytes(attribution.excess_bytes), significant(attribution.excess_ms),
                         format_bytes(attribution.kept_bytes), significant(attribution.kept_ms)));
     findings.items.push_back(
@@ -69,14 +69,14 @@ Section attribution_section(const Attribution& attribution) {
         if (!layer.finding.empty()) findings.items.push_back(layer.finding);
     section.add(std::move(findings));
     Rows layers{{{.header = "layer", .align = Align::left, .is_name = true},
-                 {"compulsory"},
+                 {"streaming"},
                  {"DRAM"},
                  {"L2"},
-                 {"beyond compulsory, ms"}},
+                 {"beyond streaming, ms"}},
                 {}};
     const auto excess_ms = ms_cells(attribution.layers, &LayerTraffic::excess_ms);
     for (const LayerTraffic& layer : attribution.layers)
-        layers.rows.push_back({layer.layer, format_bytes(layer.compulsory_bytes),
+        layers.rows.push_back({layer.layer, format_bytes(layer.streaming_bytes),
                                attribution.counted ? format_bytes(layer.measured_bytes) : "",
                                layer.l2_bytes > 0 ? format_bytes(layer.l2_bytes) : "",
                                attribution.counted ? excess_ms(layer.excess_ms) : ""});

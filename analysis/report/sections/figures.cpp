@@ -134,10 +134,17 @@ Section figures_section(const Point& point, const Explanation& explanation, Dept
     };
     add("useful work", rated(format_flop(point.cost.flops), format_flop_per_s(point.cost.flops / seconds)),
         "derived: cost model");
-    if (point.padding_flops > 0) add("padding", format_flop(point.padding_flops), "derived: plan");
-    add(depth == Depth::full ? "compulsory traffic" : "traffic",
-        rated(format_bytes(point.cost.bytes()), format_bytes_per_s(point.cost.bytes() / seconds)),
-        "derived: cost model");
+    if (point.padding_flops > 0) add("not useful", format_flop(point.padding_flops), "derived: padding and masks");
+    const auto traffic = [&](double bytes) { return rated(format_bytes(bytes), format_bytes_per_s(bytes / seconds)); };
+    const std::string streaming = traffic(point.cost.bytes()),
+                      least = point.least_bytes ? traffic(*point.least_bytes) : "";
+    if (depth == Depth::full) {
+        add("streaming bytes of its steps", streaming, "derived: operands and results of each step once");
+        add("least bytes of the model", least, "derived: weights, inputs and outputs once");
+    } else {
+        add("bytes", least.empty() ? "streaming " + streaming : fmt::format("streaming {}; least {}", streaming, least),
+            "derived: cost model");
+    }
     for (const LevelTraffic& level : explanation.attribution.levels)
         if (level.origin != Origin::derived && depth == Depth::full)
             add(fmt::format("{} traffic", name(level.level)),

@@ -46,7 +46,7 @@ Result one_step(double dram_mb, Step step = {}) {
     return result;
 }
 
-TEST(Attribution, BelowCompulsoryWeightsComeFirst) {
+TEST(Attribution, BelowStreamingBytesWeightsComeFirst) {
     // 65 MB: 30 of weights; of the other 35 activations have 60 of 70 parts.
     const Attributed a(one_step(65));
     EXPECT_TRUE(a.attribution.counted);
@@ -54,7 +54,7 @@ TEST(Attribution, BelowCompulsoryWeightsComeFirst) {
     EXPECT_NEAR(a.of(Role::weights).attributed_bytes, 30e6, 1);
     EXPECT_NEAR(a.of(Role::activations).attributed_bytes, 30e6, 1);
     EXPECT_NEAR(a.of(Role::scores).attributed_bytes, 5e6, 1);
-    EXPECT_NEAR(a.of(Role::activations).compulsory_bytes, 60e6, 1);
+    EXPECT_NEAR(a.of(Role::activations).streaming_bytes, 60e6, 1);
     EXPECT_NEAR(a.of(Role::activations).dram_ms, 0.030, 1e-9);
     EXPECT_NEAR(a.of(Role::activations).exposed_ms, 0.030, 1e-9);
     EXPECT_NEAR(a.attribution.kept_bytes, 35e6, 1);
@@ -80,7 +80,7 @@ TEST(Attribution, OfWeightsAloneLeavesNothingToOthers) {
     EXPECT_EQ(a.attribution.activation_ms, 0);
 }
 
-TEST(Attribution, BeyondCompulsoryIsTheStepsExcess) {
+TEST(Attribution, BeyondStreamingBytesIsTheStepsExcess) {
     const Attributed a(one_step(140));
     EXPECT_NEAR(a.of(Role::weights).attributed_bytes, 30e6, 1);
     EXPECT_NEAR(a.of(Role::activations).attributed_bytes, 60e6, 1);
@@ -133,7 +133,7 @@ TEST(Attribution, ShareOfTheTimeIsThatOfStepsThatDramBinds) {
 
 TEST(Attribution, ExcessOfOneStepDoesNotPayForWhatAnotherKept) {
     Result result =
-        known::result_of({{.us = 100, .dram = 0.5, .compulsory = 0.3}, {.us = 100, .dram = 0.1, .compulsory = 0.3}});
+        known::result_of({{.us = 100, .dram = 0.5, .streaming = 0.3}, {.us = 100, .dram = 0.1, .streaming = 0.3}});
     const Attributed a(std::move(result));
     EXPECT_NEAR(a.attribution.excess_bytes, 20e6, 1);
     EXPECT_NEAR(a.attribution.kept_bytes, 20e6, 1);
@@ -142,13 +142,13 @@ TEST(Attribution, ExcessOfOneStepDoesNotPayForWhatAnotherKept) {
 }
 
 TEST(LayerTraffic, IsSummedOverBlocksAndSortedByBytes) {
-    const Attributed a(known::result_of({{.layer = "h.0.a", .dram = 0.2, .l2 = 0.1, .compulsory = 0.1},
-                                         {.layer = "h.0.b", .dram = 0.5, .compulsory = 0.5},
-                                         {.layer = "h.1.a", .dram = 0.1, .l2 = 0.1, .compulsory = 0.1}}));
+    const Attributed a(known::result_of({{.layer = "h.0.a", .dram = 0.2, .l2 = 0.1, .streaming = 0.1},
+                                         {.layer = "h.0.b", .dram = 0.5, .streaming = 0.5},
+                                         {.layer = "h.1.a", .dram = 0.1, .l2 = 0.1, .streaming = 0.1}}));
     ASSERT_EQ(a.attribution.layers.size(), 2);
     EXPECT_EQ(a.attribution.layers[0].layer, "h.*.b");
     EXPECT_EQ(a.attribution.layers[1].layer, "h.*.a");
-    EXPECT_NEAR(a.attribution.layers[1].compulsory_bytes, 20e6, 1);
+    EXPECT_NEAR(a.attribution.layers[1].streaming_bytes, 20e6, 1);
     EXPECT_NEAR(a.attribution.layers[1].measured_bytes, 30e6, 1);
     EXPECT_NEAR(a.attribution.layers[1].l2_bytes, 80e6, 1);
     EXPECT_NEAR(a.attribution.layers[1].excess_ms, 0.010, 1e-9);
@@ -156,14 +156,14 @@ TEST(LayerTraffic, IsSummedOverBlocksAndSortedByBytes) {
 
 TEST(LayerTraffic, SaysWhatIsATenthOff) {
     const auto finding_at = [](double dram) {
-        return Attributed(known::result_of({{.layer = "c_fc", .dram = dram, .compulsory = 0.4}}))
+        return Attributed(known::result_of({{.layer = "c_fc", .dram = dram, .streaming = 0.4}}))
             .attribution.layers[0]
             .finding;
     };
     EXPECT_EQ(finding_at(0.56),
-              "c_fc moves 1.40 times its compulsory bytes: 16.0 MB read again or written back, "
+              "c_fc moves 1.40 times its streaming bytes: 16.0 MB read again or written back, "
               "16.0 us of DRAM time");
-    EXPECT_EQ(finding_at(0.20), "c_fc moves 0.50 times its compulsory bytes: L2 kept 20.0 MB");
+    EXPECT_EQ(finding_at(0.20), "c_fc moves 0.50 times its streaming bytes: L2 kept 20.0 MB");
     EXPECT_NE(finding_at(0.44), "");
     EXPECT_NE(finding_at(0.36), "");
     EXPECT_EQ(finding_at(0.437), "");
@@ -178,7 +178,7 @@ TEST(Attribution, OfAResultThatClaimsToTakeNoTimeHasNoShare) {
     EXPECT_EQ(Attributed(result).attribution.dram_binding_share, 0);
 }
 
-TEST(LayerTraffic, WithoutCompulsoryBytesHasNoRatio) {
+TEST(LayerTraffic, WithoutStreamingBytesHasNoRatio) {
     EXPECT_EQ(Attributed(known::result_of({{.dram = 0.3}})).attribution.layers[0].finding, "");
 }
 

@@ -22,7 +22,7 @@ std::vector<std::string> answer_of(const std::vector<Step>& steps, CeilingRun ro
 }
 
 TEST(Answer, SaysHowLongWhatBindsAndWhatWouldChangeIt) {
-    const std::vector<std::string> answer = answer_of({{.us = 1000, .dram = 0.8, .compulsory = 0.8}});
+    const std::vector<std::string> answer = answer_of({{.us = 1000, .dram = 0.8, .streaming = 0.8}});
     ASSERT_EQ(answer.size(), 3);
     EXPECT_EQ(answer[0],
               "made up at batch 1, sequence length 64, fp32 takes 1.00 ms on this GPU; steps, gaps and corrections add "
@@ -37,9 +37,9 @@ TEST(Answer, SaysHowLongWhatBindsAndWhatWouldChangeIt) {
 }
 
 TEST(Answer, SaysThatLittleTrafficDoesNotBind) {
-    EXPECT_THAT(answer_of({{.us = 1000, .dram = 0.29, .compulsory = 0.29}})[1],
+    EXPECT_THAT(answer_of({{.us = 1000, .dram = 0.29, .streaming = 0.29}})[1],
                 HasSubstr("takes 29 % of the time at full bandwidth, so memory bandwidth does not bind it"));
-    EXPECT_THAT(answer_of({{.us = 1000, .dram = 0.31, .compulsory = 0.31}})[1],
+    EXPECT_THAT(answer_of({{.us = 1000, .dram = 0.31, .streaming = 0.31}})[1],
                 testing::Not(HasSubstr("does not bind it")));
 }
 

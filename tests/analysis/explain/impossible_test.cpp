@@ -26,8 +26,8 @@ using testing::Not;
 
 /// A product at 90 % of its roof, a copy at 80 % of DRAM's.
 Result busy() {
-    return known::result_of({Step{.op = "gemm", .us = 400, .compute = 0.9, .dram = 0.1, .compulsory = 0.1},
-                             Step{.us = 100, .dram = 0.8, .compulsory = 0.8}});
+    return known::result_of({Step{.op = "gemm", .us = 400, .compute = 0.9, .dram = 0.1, .streaming = 0.1},
+                             Step{.us = 100, .dram = 0.8, .streaming = 0.8}});
 }
 
 struct Planted {
@@ -103,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& instance) { return instance.param.name; });
 
 TEST(ImpossibleFigures, BytesThatWereNotCountedMayHaveBeenSpared) {
-    Result result = known::result_of({Step{.us = 100, .compulsory = 3, .counted = false}});
+    Result result = known::result_of({Step{.us = 100, .streaming = 3, .counted = false}});
     EXPECT_THAT(impossible_figures(result), IsEmpty()) << "a cache may have kept them";
 }
 

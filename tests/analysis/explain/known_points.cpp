@@ -40,7 +40,7 @@ StepResult make_step(const Step& known, int index) {
     step.op = known.op;
     step.precision = known.op == "gemm" ? Precision::fp16 : known.precision;
     step.cost.flops = known.compute * known.us * unit_flops(known);
-    step.cost.bytes_read[static_cast<std::size_t>(Role::activations)] = known.compulsory * known.us * dram_bytes;
+    step.cost.bytes_read[static_cast<std::size_t>(Role::activations)] = known.streaming * known.us * dram_bytes;
     if (known.kernels == 0 && known.us > 0) {
         step.time_us = Summary{};
         step.time_us->mean = known.us;

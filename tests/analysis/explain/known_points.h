@@ -34,9 +34,9 @@ struct Step {
     int kernels = 1;     ///< 0: not recorded; the time is then the step run's
     double compute = 0;  ///< FLOPs over the roof of the unit at the roof's clock
     double dram = 0, l2 = 0, l1 = 0;
-    double compulsory = 0;  ///< the cost model's bytes over DRAM's bandwidth
-    double active = 1;      ///< SMs with a warp
-    double issue = 0;       ///< issue slots of the whole time
+    double streaming = 0;  ///< the cost model's bytes over DRAM's bandwidth
+    double active = 1;     ///< SMs with a warp
+    double issue = 0;      ///< issue slots of the whole time
     std::optional<double> occupancy_pct = 50;
     bool counted = true;
     double executed = 0;  ///< FLOPs beyond the model's, counted by tensor cores, over the roof; see `compute`

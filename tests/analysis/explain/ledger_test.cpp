@@ -149,7 +149,7 @@ TEST(LedgerLines, InstructionsAreIssueSlotsBeyondTheDemand) {
 }
 
 TEST(LedgerLines, WithoutCountersTheyAreTheRest) {
-    Result result = known::result_of({{.compute = 0.3, .compulsory = 0.4, .counted = false}});
+    Result result = known::result_of({{.compute = 0.3, .streaming = 0.4, .counted = false}});
     const Ledger ledger = ledger_of(result);
     expect_lines(ledger.steps[0].lines, {{Line::dram, 40}, {Line::rest, 60}});
     EXPECT_FALSE(ledger.steps[0].split);
@@ -159,7 +159,7 @@ TEST(LedgerLines, WithoutCountersTheyAreTheRest) {
 TEST(LedgerLines, ADemandBeyondTheTimeIsANegativeRest) {
     expect_lines(lines_of({.dram = 1.2}), {{Line::dram, 120}, {Line::rest, -20}});
     expect_lines(lines_of({.compute = 0.9}, 750), {{Line::compute, 90}, {Line::clock, 30}, {Line::rest, -20}});
-    expect_lines(lines_of({.compulsory = 1.3, .counted = false}), {{Line::dram, 130}, {Line::rest, -30}});
+    expect_lines(lines_of({.streaming = 1.3, .counted = false}), {{Line::dram, 130}, {Line::rest, -30}});
     expect_lines(lines_of({.op = "gemm", .compute = 0.9, .executed = 0.3}),
                  {{Line::compute, 90}, {Line::extra_work, 30}, {Line::rest, -20}});
 }
@@ -267,7 +267,7 @@ TEST(LedgerDemands, OfARoofWithoutAClockAreNotScaled) {
 }
 
 TEST(LedgerDemands, EstimatedBytesOfACpuStayEstimated) {
-    Result result = known::result_of({{.kernels = 0, .compulsory = 0.2, .counted = false}}, known::cpu_roofs());
+    Result result = known::result_of({{.kernels = 0, .streaming = 0.2, .counted = false}}, known::cpu_roofs());
     Point& cpu = result.points[0];
     cpu.counters.metrics = {{"dram_read_bytes", "byte", "", Origin::estimated, "the cost model"}};
     cpu.steps[0].counters = {{"dram_read_bytes", 30e6}, {"dram_write_bytes", 10e6}, {"ipc", 2}};

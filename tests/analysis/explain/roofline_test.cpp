@@ -17,20 +17,19 @@ Roofline roofline_of(const Result& result) {
     return make_roofline(make_ledger(result.points.front(), roofs), roofs);
 }
 
-const RooflinePoint& at(const std::vector<RooflinePoint>& marks, Level level, bool compulsory,
-                        const std::string& name) {
+const RooflinePoint& at(const std::vector<RooflinePoint>& marks, Level level, bool streaming, const std::string& name) {
     const auto found = std::ranges::find_if(marks, [&](const RooflinePoint& mark) {
-        return mark.level == level && mark.compulsory == compulsory && mark.name == name;
+        return mark.level == level && mark.streaming == streaming && mark.name == name;
     });
     static const RooflinePoint none;
     EXPECT_NE(found, marks.end()) << name;
     return found == marks.end() ? none : *found;
 }
 
-TEST(Roofline, HasAMarkALevelAndOneForCompulsoryBytes) {
-    // 100 us: 200 10^6 FLOPs are 20 us; 50, 40 and 30 us of DRAM, L2 and L1; 25 us of compulsory bytes.
+TEST(Roofline, HasAMarkALevelAndOneForStreamingBytes) {
+    // 100 us: 200 10^6 FLOPs are 20 us; 50, 40 and 30 us of DRAM, L2 and L1; 25 us of streaming bytes.
     const Roofline roofline = roofline_of(
-        known::result_of({{.layer = "ln_f", .compute = 0.2, .dram = 0.5, .l2 = 0.4, .l1 = 0.3, .compulsory = 0.25}}));
+        known::result_of({{.layer = "ln_f", .compute = 0.2, .dram = 0.5, .l2 = 0.4, .l1 = 0.3, .streaming = 0.25}}));
     EXPECT_EQ(roofline.unavailable, "");
     ASSERT_EQ(roofline.steps.size(), 4);
     const RooflinePoint& dram = at(roofline.steps, Level::dram, false, "0 ln_f");
@@ -93,15 +92,15 @@ TEST(Roofline, ListsTheRoofsThatItsStepsMeet) {
     EXPECT_EQ(roofline.units[1].ceiling, "fp16_tensor");
 }
 
-TEST(Roofline, WithoutCountersHasCompulsoryMarksAlone) {
+TEST(Roofline, WithoutCountersHasStreamingMarksAlone) {
     const Roofline roofline = roofline_of(
-        known::result_of({{.compute = 0.2, .compulsory = 0.4, .counted = false}, {.compute = 0.2, .dram = 0.3}}));
+        known::result_of({{.compute = 0.2, .streaming = 0.4, .counted = false}, {.compute = 0.2, .dram = 0.3}}));
     ASSERT_EQ(roofline.steps.size(), 2);
-    EXPECT_TRUE(roofline.steps[0].compulsory);
-    EXPECT_FALSE(roofline.steps[1].compulsory);
+    EXPECT_TRUE(roofline.steps[0].streaming);
+    EXPECT_FALSE(roofline.steps[1].streaming);
     // A sum in which a part was not counted has no counted mark.
     ASSERT_EQ(roofline.model.size(), 1);
-    EXPECT_TRUE(roofline.model[0].compulsory);
+    EXPECT_TRUE(roofline.model[0].streaming);
 }
 
 TEST(Roofline, LeavesOutStepsWithoutATime) {

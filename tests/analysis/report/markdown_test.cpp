@@ -68,6 +68,16 @@ TEST(Markdown, ShowsNoIntervalOfTooFewSamples) {
     EXPECT_THAT(with_samples(9), AllOf(Not(HasSubstr(figure)), Not(HasSubstr(column)), HasSubstr("median of 9")));
 }
 
+TEST(Markdown, LeastBytesStandBesideStreamingBytesWhereTheResultHasThem) {
+    Result result = one_point();
+    result.points[0].least_bytes = 1.25e9;
+    EXPECT_THAT(write_markdown(result), AllOf(HasSubstr("| streaming bytes of its steps | 4.31 GB, "),
+                                              HasSubstr("| least bytes of the model | 1.25 GB, ")));
+    result.points[0].least_bytes.reset();
+    EXPECT_THAT(write_markdown(result),
+                AllOf(HasSubstr("| streaming bytes of its steps | 4.31 GB, "), Not(HasSubstr("least bytes"))));
+}
+
 TEST(Markdown, TablesAreWhole) {
     expect_whole_tables(write_markdown(one_point()));
     expect_whole_tables(write_markdown(example::result()));

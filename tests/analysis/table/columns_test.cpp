@@ -277,8 +277,8 @@ TEST(ExecutedColumns, FollowTheCounters) {
         {"flop_count_hp", 12},
         {"cf_executed", 11},
         {"dram_bytes", 1e7},
-        {"dram_over_compulsory", 2},
-        {"l2_over_compulsory", 4},
+        {"dram_over_streaming", 2},
+        {"l2_over_streaming", 4},
         {"dram_gb_per_s", 5000},
         {"dram_read_throughput", 3000},
         {"dram_write_throughput", 2000},
@@ -297,7 +297,7 @@ TEST(ExecutedColumns, AreNaWithoutCounters) {
     const Row row({step(1, 1, 1)});
     for (const char* name :
          {"tc", "executed_flops", "executed_fp16", "executed_over_model", "mismatch", "flop_count_sp", "cf_executed",
-          "dram_bytes", "dram_over_compulsory", "l2_over_compulsory", "dram_gb_per_s", "sm_active", "ipc"})
+          "dram_bytes", "dram_over_streaming", "l2_over_streaming", "dram_gb_per_s", "sm_active", "ipc"})
         EXPECT_EQ(row.value(name), Value(NoValue::na)) << name;
 }
 
@@ -370,7 +370,7 @@ TEST(Columns, OfAWholePointSayHowItStandsToTheRoofs) {
     TableQuery query;
     query.level = &find_level("point");
     query.columns = {"latency_low_ms", "latency_ms",   "latency_high_ms", "tokens_per_s", "point_tflop_per_s",
-                     "roof_share",     "binding_roof", "verdict",         "reason"};
+                     "roof_share",     "binding_roof", "verdict",         "reason",       "least_bytes"};
     const QueriedTable table = query_table({&file, 1}, query);
     const auto cell = [&](std::size_t row, std::size_t column) {
         return table.columns[column].value(table.rows.at(row));
@@ -382,6 +382,7 @@ TEST(Columns, OfAWholePointSayHowItStandsToTheRoofs) {
     EXPECT_EQ(cell(0, 2), Value(latency.ci_high));
     EXPECT_EQ(cell(0, 3), Value(point.end_to_end->tokens_per_s.value()));
     EXPECT_DOUBLE_EQ(std::get<double>(cell(0, 4)), point.cost.flops / latency.median * 1e-9);
+    EXPECT_EQ(cell(0, 9), Value(point.least_bytes.value()));
 
     const Roofs roofs(file.result);
     const Ledger ledger = make_ledger(point, roofs);

@@ -20,6 +20,7 @@
 #include "bench/plan/plan.h"
 #include "cpu/reference/reference.h"
 #include "kbench/error.h"
+#include "models/cost.h"
 #include "models/ops/list.h"
 #include "tests/bench/small_run.h"
 #include "tests/bench/temporary_directory.h"
@@ -109,6 +110,9 @@ TEST(Run, RecordsVerifiedTimedStepsThatCoverTheModel) {
     }
     EXPECT_EQ(ops, make_gpt2(small_config(), 2, 33, AttentionKind::fused).ops.size());
     EXPECT_DOUBLE_EQ(flops, p.cost.flops);
+    EXPECT_EQ(p.least_bytes.value(),
+              least_bytes(make_gpt2(small_config(), 2, 33, AttentionKind::fused), p.precision()));
+    EXPECT_LT(*p.least_bytes, p.cost.bytes());
 
     std::ifstream file(directory / "result.json");
     std::stringstream text;
