@@ -180,11 +180,25 @@ PointComparison compare_points(const Explained& a, const Explained& b, const Com
     if (b.has_verdicts()) point.b_verdict = b.verdicts.model;
     const Summary &a_ms = a.point->end_to_end->latency.summary_ms, &b_ms = b.point->end_to_end->latency.summary_ms;
     point.has_interval = a_ms.has_interval() && b_ms.has_interval();
-    if (options.fail_above)
-        point.change = std::min(a_ms.n, b_ms.n) >= fewest_samples_of_a_range && point.impossible.empty()
-                           ? judge_change(point.ratio, *options.fail_above)
-                           : Change::cannot_tell;
     return point;
+}
+
+/// What two single runs can say of a change: their own intervals, or what runs differ by where that is more.
+void judge_point(PointComparison& point, double limit) {
+    const std::size_t samples =
+        std::min(point.a->end_to_end->latency.summary_ms.n, point.b->end_to_end->latency.summary_ms.n);
+    Interval ratio = point.ratio;
+    if (point.spread) {
+        const double least = point.spread->least_difference();
+        ratio.low = std::min(ratio.low, ratio.value * std::exp(-least));
+        ratio.high = std::max(ratio.high, ratio.value * std::exp(least));
+    }
+    point.change = samples >= fewest_samples_of_a_range && point.impossible.empty() ? judge_change(ratio, limit)
+                                                                                    : Change::cannot_tell;
+}
+
+bool is_other_card(const Environment& a, const Environment& b) {
+    return a.gpu && b.gpu && a.gpu->name == b.gpu->name && a.gpu->uuid != b.gpu->uuid;
 }
 
 /// The finished points of one run that the other did not measure.
@@ -202,6 +216,9 @@ PairComparison compare_pair(std::span<const NamedResult> runs, std::size_t b, co
     for (const auto& [mine, theirs] : match_points(runs[0], runs[b])) {
         const Explained first(*mine, runs[0].result), later(*theirs, runs[b].result);
         pair.points.push_back(compare_points(first, later, options));
+        pair.points.back().spread = run_spread(runs, runs[0], runs[b], *mine);
+        pair.points.back().other_card = is_other_card(runs[0].result.environment, runs[b].result.environment);
+        if (options.fail_above) judge_point(pair.points.back(), *options.fail_above);
         if (pair.points.back().impossible.empty())
             pair.points.back().evidence = evidence_of(pair.points.back(), run_letter(b));
         of_a.push_back(mine);

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/compare/run_spread.h"
 #include "analysis/explain/verdict.h"
 #include "analysis/machine/ceilings.h"
 #include "analysis/result/interval.h"
@@ -107,8 +108,10 @@ struct PointComparison {
     std::optional<Verdict> a_verdict, b_verdict;     ///< of the model, where there are roofs
     std::vector<std::string> impossible;  ///< figures of either side that cannot be: then nothing is concluded
     std::vector<Evidence> evidence;       ///< is it bandwidth?
-    std::optional<Change> change;  ///< with fail_above; `cannot_tell`, too, where a side has fewer than 6 samples
-    bool has_interval = false;     ///< of both medians; else a_ms or b_ms has the range of all samples instead
+    std::optional<Change> change;     ///< with fail_above; `cannot_tell`, too, where a side has fewer than 6 samples
+    std::optional<RunSpread> spread;  ///< what single runs differ by; `change` is judged with it where it is known
+    bool other_card = false;          ///< both GPUs are of one kind, but not the same one
+    bool has_interval = false;        ///< of both medians; else a_ms or b_ms has the range of all samples instead
 };
 
 /// A later run beside the first.

@@ -134,6 +134,22 @@ void write_summary(Page& page, const PairComparison& pair, const std::string& b)
     page.table(std::move(table));
 }
 
+/// Nobody takes a larger ratio for what runs differ by anyhow.
+constexpr double doubtful_ratio = 1.25;
+
+/// What single runs cannot tell, and what that is known from.
+std::string spread_note(const PointComparison& point) {
+    std::string note =
+        point.spread
+            ? fmt::format("two single runs: cannot tell below {:.2g} % ({}, deviation {:.2g} %)",
+                          100 * point.spread->least_difference(), point.spread->basis, 100 * point.spread->deviation)
+            : std::string(
+                  "two single runs: what differs from run to run is not in the intervals and not known here "
+                  "(kbench doctor --noise measures it, kbench ab compares in turn)");
+    if (point.other_card) note += "; these are two cards of one kind, which may differ by more";
+    return note;
+}
+
 void write_end_to_end(Page& page, const PairComparison& pair, const std::string& b) {
     const std::vector<std::string> titles = titles_of(pair);
     page.heading(fmt::format("End to end{}", common_title(pair)));
@@ -162,6 +178,12 @@ void write_end_to_end(Page& page, const PairComparison& pair, const std::string&
                               per_ms(point.b_all.dram_bytes, point.b_ms, 1e-6), change_cell(point.change)});
     }
     page.table(std::move(table));
+    std::vector<std::string> notes;
+    for (const PointComparison& point : pair.points)
+        if (point.ratio.value > 1 / doubtful_ratio && point.ratio.value < doubtful_ratio)
+            if (std::string note = spread_note(point); std::ranges::find(notes, note) == notes.end())
+                notes.push_back(std::move(note));
+    for (std::string& note : notes) page.note(std::move(note));
     if (!pair.left_out.empty())
         page.note(fmt::format("left out, as only one of the two measured them: {}{}", pair.left_out.size(),
                               pair.left_out.size() == 1 ? " point (" + pair.left_out.front() + ")" : " points"));
@@ -320,6 +342,9 @@ std::string change_text(const PointComparison& point, double limit) {
             if (!point.has_interval)
                 return fmt::format("{}: cannot tell, a run has too few independent samples; stated is the range of all",
                                    by);
+            if (point.spread && point.ratio.low > 1 + limit)
+                return fmt::format("{}: cannot tell, single runs differ by up to {:.2g} % with nothing changed", by,
+                                   100 * point.spread->least_difference());
             return fmt::format("{}: cannot tell, the interval reaches across {:g} %; more samples would narrow it", by,
                                100 * limit);
     }

@@ -91,6 +91,9 @@ Json json_of(const PointComparison& point, std::size_t top) {
     json.update(Json{
         {"latency_ratio", json_of(point.ratio)},
         {"change", point.change ? Json(name(*point.change)) : Json()},
+        {"cannot_tell_below", point.spread ? Json(point.spread->least_difference()) : Json()},
+        {"cannot_tell_basis", point.spread ? Json(point.spread->basis) : Json()},
+        {"other_card", point.other_card},
         {"same_roofs", point.same_roofs},
         {"naive_test", json_of(point.naive)},
         {"evidence", evidence},

@@ -84,6 +84,11 @@ inline constexpr auto fields<HostInfo> = std::tuple{Field{"cpu", &HostInfo::cpu}
                                                     Field{"kernel", &HostInfo::kernel}};
 
 template <>
+inline constexpr auto fields<RunToRun> =
+    std::tuple{Field{"deviation", &RunToRun::deviation}, Field{"runs", &RunToRun::runs},
+               Field{"command_line", &RunToRun::command_line}, Field{"measured_at", &RunToRun::measured_at}};
+
+template <>
 inline constexpr auto fields<Environment> = std::tuple{Field{"kbench_version", &Environment::kbench_version},
                                                        Field{"git_revision", &Environment::git_revision},
                                                        Field{"build_type", &Environment::build_type},
@@ -92,7 +97,8 @@ inline constexpr auto fields<Environment> = std::tuple{Field{"kbench_version", &
                                                        Field{"command_line", &Environment::command_line},
                                                        Field{"started_at", &Environment::started_at},
                                                        Field{"host", &Environment::host},
-                                                       Field{"gpu", &Environment::gpu}};
+                                                       Field{"gpu", &Environment::gpu},
+                                                       Field{"run_to_run", &Environment::run_to_run, false, 6, 6}};
 
 template <>
 inline constexpr auto fields<ConditionReading> =

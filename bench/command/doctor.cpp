@@ -3,11 +3,14 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "bench/command/command.h"
+#include "bench/command/noise.h"
 #include "bench/device/device.h"
 #include "bench/measure/environment.h"
+#include "bench/measure/noise.h"
 #include "bench/plan/device_support.h"
 #include "bench/profile/profiler.h"
 #include "kbench/error.h"
@@ -78,10 +81,19 @@ void check_gpu() {
 }  // namespace
 
 int doctor_command(const std::vector<std::string>& arguments, const std::string& command_line) {
+    if (!arguments.empty() && arguments.front() == "--noise") {
+        if (arguments.size() > 1 && arguments[1] != "--")
+            throw UsageError(
+                fmt::format("doctor --noise takes no '{}'; options of `kbench run` stand behind --", arguments[1]));
+        return measure_noise({arguments.begin() + std::min<std::ptrdiff_t>(2, std::ssize(arguments)), arguments.end()});
+    }
     if (!arguments.empty()) {
         if (arguments.front() != "--help" && arguments.front() != "-h")
             throw UsageError(fmt::format("doctor takes no '{}'", arguments.front()));
-        fmt::print("kbench doctor: what this machine has, what is missing, and what that costs\n");
+        fmt::print(
+            "kbench doctor: what this machine has, what is missing, and what that costs\n"
+            "kbench doctor --noise [-- OPTIONS of kbench run]: how much runs of one command differ here; it is "
+            "remembered, and kbench compare uses it\n");
         return 0;
     }
     fmt::print("{}\n\n", version_text());
@@ -101,6 +113,22 @@ int doctor_command(const std::vector<std::string>& arguments, const std::string&
     check_gpu();
     const std::string cache = cache_directory();
     row("cache", "ok", cache);
+    std::vector<std::string> warnings;
+    Environment here = e;
+    if (cuda_unavailable().empty()) {
+        const std::unique_ptr<Device> gpu = make_cuda_device();
+        const std::unique_ptr<Profiler> of_gpu = make_profiler(*gpu);
+        here = describe_environment(*gpu, of_gpu->machine_state(), command_line);
+    }
+    if (const std::optional<RunToRun> noise = remembered_noise(noise_file(cache), here, warnings))
+        row("run to run", "ok",
+            fmt::format("deviation {:.2g} % ({} runs of `{}`)", 100 * noise->deviation, noise->runs,
+                        noise->command_line));
+    else
+        row("run to run", "missing",
+            warnings.empty() ? "kbench doctor --noise measures it: kbench compare cannot say "
+                               "what two single runs can tell"
+                             : warnings.front());
     return 0;
 }
 

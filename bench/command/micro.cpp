@@ -10,6 +10,7 @@
 #include "bench/command/micro_options.h"
 #include "bench/command/output.h"
 #include "bench/measure/environment.h"
+#include "bench/measure/noise.h"
 #include "bench/measure/result_files.h"
 #include "bench/measure/stop_signal.h"
 #include "bench/micro/benchmarks.h"
@@ -48,6 +49,8 @@ int micro_command(const std::vector<std::string>& arguments, const std::string& 
 
     Result result;
     result.environment = describe_environment(device, profiler->machine_state(), command_line);
+    result.environment.run_to_run =
+        remembered_noise(noise_file(cache_directory()), result.environment, result.warnings);
     add_run_warnings(result, device, remark, request.run.verify);
     Providers providers = make_providers(device.kind(), ProviderContext{cache / "cublaslt.json", request.retune});
     // Cases first: a mistake in them should cost no measurement.

@@ -18,6 +18,7 @@
 #include "bench/measure/ceilings.h"
 #include "bench/measure/environment.h"
 #include "bench/measure/measure.h"
+#include "bench/measure/noise.h"
 #include "bench/measure/point_store.h"
 #include "bench/measure/recorded_options.h"
 #include "bench/measure/result_files.h"
@@ -135,6 +136,8 @@ int run_command(const std::vector<std::string>& arguments, const std::string& co
 
     Result result;
     result.environment = describe_environment(device, profiler->machine_state(), command_line);
+    result.environment.run_to_run =
+        remembered_noise(noise_file(request.run.cache_directory), result.environment, result.warnings);
     add_run_warnings(result, device, remark, request.run.verify);
     const CeilingSource ceilings = ceiling_source(device, profiler->machine_state());
     Progress progress;

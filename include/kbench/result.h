@@ -37,12 +37,20 @@ struct HostInfo {
     std::string governor, os, kernel;
 };
 
+/// How much the medians of one command differ from run to run on a machine, as `kbench doctor --noise` found it there.
+struct RunToRun {
+    double deviation = 0;  ///< of the medians' logarithms: 0.002 is 0.2 %
+    int runs = 0;
+    std::string command_line, measured_at;  ///< UTC, ISO 8601
+};
+
 struct Environment {
     std::string kbench_version, git_revision, build_type, compiler;
     std::map<std::string, std::string> libraries;  ///< name to version: cuda, cublaslt, onednn, blas
     std::string command_line, started_at;          ///< UTC, ISO 8601
     HostInfo host;
     std::optional<GpuInfo> gpu;
+    std::optional<RunToRun> run_to_run;  ///< where this machine remembers it
 };
 
 /// Raw samples and their summary, milliseconds.

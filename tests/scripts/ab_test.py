@@ -113,6 +113,34 @@ class Ab(unittest.TestCase):
                                  capture_output=True, text=True, timeout=100)
             self.assertEqual((bad.returncode, bad.stderr.count("\n")), (2, 1), bad.stderr)
 
+    def test_the_spread_of_runs_is_remembered_and_compare_uses_it(self) -> None:
+        environment = os.environ | {"KBENCH_CACHE_DIR": str(self.folder / "cache")}
+        model = ["--model", "mlp", "--backend", "cpu", "--precision", "fp32", "--quick", "--latency-only", "--no-verify",
+                 "--time-budget", "0.2"]
+
+        def kbench(*arguments: str) -> subprocess.CompletedProcess:
+            return subprocess.run([KBENCH, *arguments], capture_output=True, text=True, timeout=200, env=environment)
+
+        noise = kbench("doctor", "--noise", "--", *model)
+        self.assertEqual(noise.returncode, 0, noise.stderr)
+        self.assertRegex(noise.stdout, r"from run to run: .* deviation [0-9.e+-]+ %; two single runs cannot tell below")
+        for name in ("one", "two"):
+            self.assertEqual(kbench("run", *model, "--out", str(self.folder / name)).returncode, 0)
+        known = json.loads((self.folder / "two/result.json").read_text())["environment"]["run_to_run"]
+        self.assertEqual(known["runs"], 8)
+        for name, slower in (("one", 1), ("two", 1.1)):
+            path = self.folder / name / "result.json"
+            result = json.loads(path.read_text())
+            result["points"][0]["end_to_end"]["latency"]["summary_ms"] |= {"median": slower, "ci_low": slower, "ci_high": slower}
+            result["environment"]["run_to_run"]["deviation"] = 0.1
+            path.write_text(json.dumps(result))
+        compared = kbench("compare", "--fail-above", "1%", str(self.folder / "one"), str(self.folder / "two"))
+        self.assertEqual(compared.returncode, 0, compared.stderr)
+        self.assertIn("cannot tell below 33 %", " ".join(compared.stdout.split()))
+        for arguments in (["--nois"], ["--noise", "--model", "mlp"], ["--noise", "--", "--model", "mlp", "--batch", "1,2"]):
+            bad = kbench("doctor", *arguments)
+            self.assertEqual((bad.returncode, bad.stderr.count("\n")), (2, 1), bad.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

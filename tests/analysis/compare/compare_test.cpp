@@ -249,6 +249,60 @@ TEST(Compare, RegressionsAreOneLineEach) {
     EXPECT_THAT(compare(runs, {}).pairs[0].points[0].change, std::nullopt);
 }
 
+TEST(Compare, WhatSingleRunsDifferByIsNoRegression) {
+    auto runs = two_machines(1000, 10, 1.05, 1.05);
+    CompareOptions options;
+    options.fail_above = 0.01;
+    EXPECT_EQ(compare(runs, options).pairs[0].points[0].change, Change::regression);
+    EXPECT_THAT(write_comparison(compare(runs, options), CompareFormat::text, 10, 300), HasSubstr("not known here"));
+    // t of 7 degrees 2.365, so two runs differ by up to 2.365 * sqrt(2) * 2 % = 6.7 %.
+    runs[1].result.environment.run_to_run = RunToRun{0.02, 8, "kbench run --model mlp", "now"};
+    const Comparison unsure = compare(runs, options);
+    EXPECT_EQ(unsure.pairs[0].points[0].change, Change::cannot_tell);
+    EXPECT_THAT(unsure.regressions, IsEmpty());
+    EXPECT_NEAR(unsure.pairs[0].points[0].spread->least_difference(), 2.365 * std::sqrt(2) * 0.02, 1e-4);
+    const std::string text = write_comparison(unsure, CompareFormat::text, 10, 300);
+    EXPECT_THAT(text, HasSubstr("cannot tell below 6.7 % (8 runs of `kbench run --model mlp` on slow's machine"));
+    EXPECT_THAT(text, HasSubstr("differ by up to 6.7 % with nothing changed"));
+    runs[1].result.environment.run_to_run->deviation = 0.002;
+    EXPECT_EQ(compare(runs, options).pairs[0].points[0].change, Change::regression);
+    runs[0].result.environment.run_to_run = RunToRun{0.02, 8, "", ""};
+    EXPECT_EQ(compare(runs, options).pairs[0].points[0].change, Change::cannot_tell) << "the larger of the two";
+}
+
+TEST(Compare, RepeatsTellWhatRunsDifferBy) {
+    auto runs = two_machines(1000, 10, 1.05, 1.05);
+    runs[0].result.environment.command_line = "kbench run --model gpt2 --out a";
+    runs[1].result.environment.command_line = "kbench run --model gpt2 --provider gemm=native --out b";
+    EXPECT_FALSE(compare(runs, {}).pairs[0].points[0].spread);
+    for (const double slower : {1.01, 0.99, 1.02}) {
+        runs.push_back(runs[0]);
+        runs.back().result.environment.command_line = fmt::format("kbench run --model gpt2 --out a{}", slower);
+        runs.back().result.points[0].end_to_end->latency.summary_ms.median *= slower;
+    }
+    const std::optional<RunSpread> spread = compare(runs, {}).pairs[0].points[0].spread;
+    ASSERT_TRUE(spread);
+    EXPECT_EQ(spread->runs, 4);
+    EXPECT_THAT(spread->basis, HasSubstr("4 of these runs are repeats of fast"));
+    EXPECT_NEAR(spread->deviation, 0.0129, 1e-4);
+    runs.back().result.environment.git_revision = "another";
+    EXPECT_FALSE(compare(runs, {}).pairs[0].points[0].spread) << "three are too few";
+}
+
+TEST(Compare, AnotherCardOfTheSameKindIsNamed) {
+    auto runs = two_machines(1000, 10, 1.01, 1.01);
+    for (NamedResult& run : runs) {
+        GpuInfo& gpu = run.result.environment.gpu.emplace();
+        gpu.name = "G";
+        gpu.uuid = "1";
+    }
+    EXPECT_THAT(write_comparison(compare(runs, {}), CompareFormat::text, 10, 300), Not(HasSubstr("two cards")));
+    runs[1].result.environment.gpu->uuid = "2";
+    EXPECT_THAT(write_comparison(compare(runs, {}), CompareFormat::text, 10, 300), HasSubstr("two cards of one kind"));
+    runs[1].result.environment.gpu->name = "H";
+    EXPECT_THAT(write_comparison(compare(runs, {}), CompareFormat::text, 10, 300), Not(HasSubstr("two cards")));
+}
+
 TEST(Compare, PricesGiveTheCostOfAMillion) {
     auto runs = two_machines(100, 0.25, 10, 40);
     runs[0].result.points[0].end_to_end->energy_per_sequence_j = Quantity::derived(2.5);
