@@ -11,7 +11,6 @@ from verification.process import FAILED, MISSING, Stop
 
 DURATION = "gpu__time_duration.sum"
 DRAM_READ = "dram__bytes_read.sum"
-DRAM_WRITE = "dram__bytes_write.sum"
 ACHIEVED = "sm__warps_active.avg.pct_of_peak_sustained_active"
 SM_THROUGHPUT = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
 MEMORY_THROUGHPUT = "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"
@@ -24,7 +23,6 @@ BLOCK_SIZE = "launch__block_size"
 METRICS = [
     DURATION,
     DRAM_READ,
-    DRAM_WRITE,
     ACHIEVED,
     SM_THROUGHPUT,
     MEMORY_THROUGHPUT,
@@ -65,7 +63,6 @@ TOLERANCES = {
     "duration_ns": Tolerance(0.03, 500),
     "recorded_ns": Tolerance(0.03, 1000),
     "dram_read_bytes": Tolerance(0.02, 64 * 1024),
-    "dram_write_bytes": Tolerance(0.02, 64 * 1024),
     "achieved_occupancy_pct": Tolerance(absolute=1),
     "sm_throughput_pct": Tolerance(absolute=2),
     "memory_throughput_pct": Tolerance(absolute=2),
@@ -81,7 +78,6 @@ COUNTED = {
     "duration_ns": ("time", DURATION, False),  # a range around several kernels is longer than they are
     "recorded_ns": (None, DURATION, True),  # of the activity records, of each kernel
     "dram_read_bytes": ("dram_read_bytes", DRAM_READ, True),
-    "dram_write_bytes": ("dram_write_bytes", DRAM_WRITE, True),
     "achieved_occupancy_pct": ("achieved_occupancy", ACHIEVED, False),
     "sm_throughput_pct": ("sm_throughput", SM_THROUGHPUT, False),
     "memory_throughput_pct": ("memory_throughput", MEMORY_THROUGHPUT, False),
@@ -355,7 +351,6 @@ COLUMNS = [
     ("SM throughput, %", "sm_throughput_pct", 1, 1, False),
     ("memory throughput, %", "memory_throughput_pct", 1, 1, False),
     ("DRAM read, MB", "dram_read_bytes", 1e6, 3, True),
-    ("DRAM write, MB", "dram_write_bytes", 1e6, 3, True),
     ("achieved occupancy, %", "achieved_occupancy_pct", 1, 1, False),
 ]
 TITLES = ["op", "kernel", *(column[0] for column in COLUMNS), "launch"]

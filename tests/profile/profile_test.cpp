@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "analysis/explain/executed.h"
@@ -166,7 +167,7 @@ TEST_F(Profile, CountersOfAKernelAreOfItsOwnTimeAndNoMore) {
     plan(Precision::fp16);
     const RangeKernels kernels = profiler_->record_kernels(forward_->graph(), 5, 0.1);
     COUNT_OR_SKIP({"core"});
-    GpuInfo gpu;
+    GpuInfo gpu = device_->info().gpu.value();
     profiler_->machine_state().describe(gpu);
     const double max_mhz = gpu.max_sm_clock_mhz.value.value();
     std::vector<double> longer_us;
@@ -179,6 +180,15 @@ TEST_F(Profile, CountersOfAKernelAreOfItsOwnTimeAndNoMore) {
         const double counted_us = *time_ns * 1e-3, recorded_us = kernels.by_range[s][0].time_us;
         EXPECT_GT(counted_us, 0.9 * recorded_us);
         // In cycles: power may pull the clock of the counting run's longer kernels down by a quarter.
+        const double active = counter(steps_[s], "sm_cycles_active").value();
+        EXPECT_LT(active / max_mhz, 1.02 * recorded_us);
+        // A range ends some 40 to 150 us after the SMs are idle where the kernel wrote more than L2 holds, another time
+        // in every pass (docs/method.md); its counts and active cycles are the kernel's all the same.
+        const auto& written = steps_[s].cost.bytes_written;
+        if (std::accumulate(written.begin(), written.end(), 0.0) > static_cast<double>(gpu.l2_bytes)) {
+            EXPECT_GT(active / max_mhz, 0.5 * recorded_us);
+            continue;
+        }
         EXPECT_LT(*cycles / max_mhz, 1.1 * recorded_us + 3);
         longer_us.push_back(counted_us - recorded_us);
     }

@@ -98,5 +98,28 @@ TEST_F(ProfileAlone, CountsTwoKernels) {
     EXPECT_GT(counters.by_range[1].at("sass_ffma"), 5 * counters.by_range[0].at("sass_ffma"));
 }
 
+/// CUPTI numbers kernels as it meets them: one that nobody captured would give its counts to another range.
+TEST_F(ProfileAlone, WhereKernelsAreNotThoseCapturedRangesAreCountedByCall) {
+    const auto kernel = ranges_[0].enqueue;
+    auto* const stream = static_cast<cudaStream_t>(device_->stream());
+    ranges_[0].enqueue = [=] {
+        kernel();
+        cudaStreamCaptureStatus status{};
+        ASSERT_EQ(cudaStreamIsCapturing(stream, &status), cudaSuccess);
+        if (status == cudaStreamCaptureStatusNone) kernel();
+    };
+    profiler_->watch(ranges_);
+    RangeCounters counters;
+    try {
+        counters = profiler_->count({.sets = {"sass"}, .metrics = {}, .required = true});
+    } catch (const DeviceError& error) {
+        GTEST_SKIP() << error.what();
+    }
+    EXPECT_THAT(counters.warning, HasSubstr("by call"));
+    ASSERT_EQ(counters.by_range.size(), 2u);
+    // Two of 100 iterations beside one of 1000.
+    EXPECT_NEAR(counters.by_range[1].at("sass_ffma") / counters.by_range[0].at("sass_ffma"), 5, 0.5);
+}
+
 }  // namespace
 }  // namespace kbench

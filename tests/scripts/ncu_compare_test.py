@@ -74,7 +74,6 @@ def kernel(name: str, short_name: str) -> dict[str, Any]:
 def step(index: int, layer: str, op: str, kernels: list[dict[str, Any]]) -> dict[str, Any]:
     counters = {
         "dram_read_bytes": 8e6 * len(kernels),
-        "dram_write_bytes": 4e6 * len(kernels),
         "achieved_occupancy": 50.0,
         "sm_throughput": 30.0,
         "memory_throughput": 60.0,
@@ -266,10 +265,6 @@ class Deviation(Files):
     def test_dram_read(self) -> None:
         self.counter("dram_read_bytes", 8.2e6)
         self.deviates("dram_read_bytes")
-
-    def test_dram_write(self) -> None:
-        self.counter("dram_write_bytes", 3.8e6)
-        self.deviates("dram_write_bytes")
 
     def test_achieved_occupancy(self) -> None:
         self.counter("achieved_occupancy", 48.9, at=1)
