@@ -60,13 +60,14 @@ constexpr double noteworthy_more = 1.1, noteworthy_less = 0.9;
 std::string finding(const LayerTraffic& layer, bool counted) {
     if (!counted || layer.streaming_bytes <= 0) return "";
     const double ratio = layer.measured_bytes / layer.streaming_bytes;
-    const std::string moved = fmt::format("{} moves {:.2f} times its streaming bytes", layer.layer, ratio);
+    const std::string moved =
+        fmt::format("{}: while it runs {:.2f} times its streaming bytes move", layer.layer, ratio);
     if (ratio >= noteworthy_more)
-        return fmt::format("{}: {} read again or written back, {} us of DRAM time", moved,
-                           format_bytes(layer.measured_bytes - layer.streaming_bytes),
+        return fmt::format("{}; {} read again, or written back for it or for what ran before it, {} us of DRAM time",
+                           moved, format_bytes(layer.measured_bytes - layer.streaming_bytes),
                            significant(layer.excess_ms * 1e3));
     if (ratio <= noteworthy_less)
-        return fmt::format("{}: L2 kept {}", moved, format_bytes(layer.streaming_bytes - layer.measured_bytes));
+        return fmt::format("{}; L2 kept {}", moved, format_bytes(layer.streaming_bytes - layer.measured_bytes));
     return "";
 }
 

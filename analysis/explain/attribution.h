@@ -32,7 +32,8 @@ struct LayerTraffic {
     std::string layer;
     double streaming_bytes = 0, measured_bytes = 0, l2_bytes = 0;
     double excess_ms = 0;  ///< bytes beyond the streaming bytes over DRAM's bandwidth; negative: kept in caches
-    std::string finding;   ///< one sentence, such as "c_fc moves 1.4 times its streaming bytes"; may be empty
+    std::string
+        finding;  ///< one sentence, such as "c_fc: while it runs 1.4 times its streaming bytes move"; may be empty
 };
 
 struct Attribution {

@@ -191,7 +191,10 @@ void add_executed_columns(std::vector<Column>& list) {
 }
 
 void add_memory_columns(std::vector<Column>& list) {
-    list.push_back(counted(amount("dram_bytes", "B", "read from and written to DRAM, by counters", dram_bytes_of)));
+    list.push_back(counted(
+        amount("dram_bytes", "B",
+               "read from and written to DRAM while it ran, by counters; what is written may be of steps before it",
+               dram_bytes_of)));
     list.push_back(counted(ratio("dram_over_streaming", "DRAM/streaming", "",
                                  "dram_bytes over bytes; below 1 where caches held what a step before it left", 3, 1,
                                  dram_bytes_of, bytes_of)));
