@@ -21,11 +21,12 @@ constexpr double most_ipc = 4.05;
 /// A card of another maker's clock or memory may be this much above the datasheet.
 constexpr double datasheet_tolerance = 1.15;
 
-/// The longest of a step's demands that no cache can have spared: FLOPs, and bytes that were counted.
+/// The longest of a step's demands that no cache can have spared: FLOPs as executed, and bytes that were counted.
 double certain_us(const StepLedger& step) {
     double us = 0;
     for (const Demand& demand : step.demands)
-        if (!demand.level || demand.origin == Origin::measured) us = std::max(us, demand.us);
+        if (!demand.level || demand.origin == Origin::measured)
+            us = std::max(us, demand.us * (demand.level ? 1 : executed_over_useful(*step.step)));
     return us;
 }
 

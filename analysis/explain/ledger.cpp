@@ -298,6 +298,10 @@ double Ledger::residual_share() const { return end_to_end_us > 0 ? total[Line::r
 
 bool Ledger::closes() const { return unavailable.empty() && std::abs(residual_share()) <= closing_tolerance; }
 
+double executed_over_useful(const StepResult& step) {
+    return step.cost.flops > 0 ? 1 + step.padding_flops / step.cost.flops : 1;
+}
+
 std::optional<RoofBreach> worst_breach(const Result& result) {
     const Roofs roofs(result);
     std::optional<RoofBreach> worst;
@@ -306,7 +310,8 @@ std::optional<RoofBreach> worst_breach(const Result& result) {
             for (const Demand& demand : entry.demands) {
                 // Bytes that nobody counted may never have left a cache.
                 if (entry.time_us <= 0 || (demand.level && demand.origin != Origin::measured)) continue;
-                const double excess = demand.us / entry.time_us - 1;
+                const double executed = demand.level ? 1 : executed_over_useful(*entry.step);
+                const double excess = demand.us * executed / entry.time_us - 1;
                 if (excess > std::max(breach_tolerance, worst ? worst->excess : 0))
                     worst = {fmt::format("{} {}", entry.step->index, entry.step->layer), demand.roof.ceiling, excess};
             }

@@ -127,6 +127,9 @@ inline constexpr double breach_tolerance = 0.02;
 /// they were counted: streaming bytes may never have left a cache.
 std::optional<RoofBreach> worst_breach(const Result& result);
 
+/// What a step executes of its kind of FLOPs for each useful one: padding and what a mask hides take time, too.
+double executed_over_useful(const StepResult& step);
+
 /// The ledger of one point of a result with these roofs. `point` must outlive it.
 Ledger make_ledger(const Point& point, const Roofs& roofs);
 

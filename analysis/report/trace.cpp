@@ -167,7 +167,7 @@ std::string write_trace(const ExplainedResult& explained) {
                  {"command_line", environment.command_line},
                  {"started_at", environment.started_at},
                  {"device", environment.gpu ? environment.gpu->name : environment.host.cpu},
-                 {"conditions", "in their own time, from the start of the timing run"},
+                 {"conditions", "in their own time, from the begin of the first sample"},
                  {"points", Json::array()}};
     for (std::size_t i = 0; i < result.points.size(); ++i)
         told["points"].push_back(add_point(events, result.points[i], explained.of(i)));

@@ -63,6 +63,9 @@ Section environment_section(const Environment& environment) {
     add("CPU", host_text(environment.host));
     add("system", joined({environment.host.os, environment.host.kernel}));
     add("libraries", joined(libraries));
+    if (const std::optional<RunToRun>& known = environment.run_to_run)
+        add("run to run", fmt::format("medians differ by a deviation of {:.2g} % ({} runs of `{}`)",
+                                      100 * known->deviation, known->runs, known->command_line));
     return {"Environment", {std::move(facts)}};
 }
 

@@ -67,6 +67,9 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Planted{"TimeZero", [](Result& r) { r.points[0].end_to_end->latency.summary_ms.median = 0; },
                 "the median latency is 0 ms"},
+        Planted{"WorkNotUseful",
+                [](Result& r) { r.points[0].steps[0].padding_flops = r.points[0].steps[0].cost.flops; },
+                "FLOPs and counted bytes need 1"},
         Planted{"TimeNegative", [](Result& r) { r.points[0].end_to_end->latency.summary_ms.median = -1.5; },
                 "the median latency is -1.5 ms"},
         Planted{"SampleNegative",
