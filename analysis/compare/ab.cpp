@@ -12,6 +12,9 @@
 namespace kbench {
 namespace {
 
+/// How often one look at one point may err.
+constexpr double one_look = 0.025;
+
 double median_of(std::span<const AbPair> pairs, double AbPair::*side) {
     std::vector<double> times;
     for (const AbPair& pair : pairs) times.push_back(pair.*side);
@@ -35,7 +38,7 @@ double latency_ms(const NamedResult& run, const Point& point) {
 
 std::size_t next_ab_look(std::size_t pairs) { return pairs < fewest_ab_pairs ? fewest_ab_pairs : pairs + pairs / 2; }
 
-std::optional<Interval> paired_ratio(std::span<const AbPair> pairs) {
+std::optional<Interval> paired_ratio(std::span<const AbPair> pairs, std::size_t points) {
     if (pairs.size() < fewest_ab_pairs) return std::nullopt;
     const auto count = static_cast<double>(pairs.size());
     std::vector<double> logs;
@@ -45,7 +48,8 @@ std::optional<Interval> paired_ratio(std::span<const AbPair> pairs) {
         mean += logs.emplace_back(std::log(pair.b_ms / pair.a_ms)) / count;
     }
     for (const double one : logs) squares += (one - mean) * (one - mean);
-    const double half = student_t(normal_9875, count - 1) * std::sqrt(squares / (count - 1) / count);
+    const double half = student_t(normal_quantile(1 - one_look / 2 / static_cast<double>(points)), count - 1) *
+                        std::sqrt(squares / (count - 1) / count);
     return Interval{std::exp(mean), std::exp(mean - half), std::exp(mean + half)};
 }
 
@@ -81,7 +85,7 @@ std::vector<const AbPoint*> AbComparison::regressions() const {
 
 std::vector<std::pair<std::string, AbPair>> ab_times(const NamedResult& a, const NamedResult& b) {
     const auto of_a = done_points(a), of_b = done_points(b);
-    if (of_a.size() == 1 && of_b.size() == 1)
+    if (a.result.points.size() == 1 && b.result.points.size() == 1 && of_a.size() == 1 && of_b.size() == 1)
         return {{"", {latency_ms(a, *of_a.front()), latency_ms(b, *of_b.front())}}};
     std::vector<std::pair<std::string, AbPair>> times;
     for (const auto& [mine, theirs] : match_points(a, b))

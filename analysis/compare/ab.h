@@ -29,9 +29,10 @@ std::size_t next_ab_look(std::size_t pairs);
 /// The side of run `run`, from 0: A B B A A B B A, so that what drifts evenly adds as much to the one as to the other.
 constexpr char ab_side(std::size_t run) { return run % 4 == 0 || run % 4 == 3 ? 'A' : 'B'; }
 
-/// B's time over A's: the mean of the logarithms of the pairs' ratios with its interval by Student's t. That is 97.5 %
-/// of one look, for at least 95 % of several. None of fewer than fewest_ab_pairs, or where a time is not positive.
-std::optional<Interval> paired_ratio(std::span<const AbPair> pairs);
+/// B's time over A's: the mean of the logarithms of the pairs' ratios with its interval by Student's t. One look at one
+/// point errs in 2.5 %, as there are several looks; of `points` points each has its part of that. None of fewer than
+/// fewest_ab_pairs, or where a time is not positive.
+std::optional<Interval> paired_ratio(std::span<const AbPair> pairs, std::size_t points = 1);
 
 /// Half its width, in both directions the larger: 0.004 is 0.4 %.
 double half_width(const Interval& ratio);
@@ -43,9 +44,10 @@ constexpr std::string_view name(AbVerdict verdict) { return ab_verdict_names[sta
 /// What both sides measured of one point.
 struct AbPoint {
     std::string title;  ///< empty where there is one point
-    std::vector<AbPair> pairs;
+    std::vector<AbPair> pairs = {};
+    std::size_t among = 1;  ///< points that are compared
 
-    std::optional<Interval> ratio() const { return paired_ratio(pairs); }
+    std::optional<Interval> ratio() const { return paired_ratio(pairs, among); }
     /// B beside A. No difference: the ratio's interval contains 1 and is within `target` of its middle.
     AbVerdict verdict(double target) const;
     double a_ms() const;  ///< median of its runs
@@ -73,8 +75,8 @@ struct AbComparison {
     std::vector<const AbPoint*> regressions() const;
 };
 
-/// The end-to-end times of two results, by point: those that match; of one point each, that one, whatever it computes.
-/// Throws UsageError where nothing matches, MeasurementError where a point has no time.
+/// The end-to-end times of two results, by point: those that match; of results of one point, that one, whatever it
+/// computes. Throws UsageError where nothing matches, MeasurementError where a point has no time.
 std::vector<std::pair<std::string, AbPair>> ab_times(const NamedResult& a, const NamedResult& b);
 
 }  // namespace kbench

@@ -29,21 +29,34 @@ std::string command_of(const Environment& environment) {
     return text;
 }
 
+/// Whether nothing that a result tells of them differs. Uncommitted changes may be any.
 bool is_repeat(const Environment& one, const Environment& other) {
-    const auto device = [](const Environment& e) { return e.gpu ? e.gpu->uuid : e.host.cpu; };
-    return one.git_revision == other.git_revision && device(one) == device(other) &&
-           command_of(one) == command_of(other);
+    const auto program = [](const Environment& e) {
+        return std::tie(e.kbench_version, e.git_revision, e.build_type, e.compiler, e.libraries);
+    };
+    const auto machine = [](const Environment& e) {
+        return std::tuple(e.gpu ? e.gpu->uuid : "", e.gpu ? e.gpu->driver : "", e.host.cpu, e.host.threads, e.host.os,
+                          e.host.kernel);
+    };
+    return !one.git_revision.empty() && !one.git_revision.ends_with("-dirty") && program(one) == program(other) &&
+           machine(one) == machine(other) && command_of(one) == command_of(other);
 }
 
-/// The medians of `point` in all runs that repeat `run`, itself among them.
+/// The medians of `point` in all runs that repeat `run`, itself among them: of each its first.
 std::vector<double> repeats(std::span<const NamedResult> runs, const NamedResult& run, const Point& point) {
     std::vector<double> medians;
+    std::vector<std::string> started;  // one a process: its own repeats are closer together
     for (const NamedResult& other : runs) {
-        if (!is_repeat(run.result.environment, other.result.environment)) continue;
-        for (const Point& theirs : other.result.points)
-            if (theirs.end_to_end && !first_difference(point, theirs) &&
-                theirs.end_to_end->latency.summary_ms.median > 0)
-                medians.push_back(theirs.end_to_end->latency.summary_ms.median);
+        const Environment& environment = other.result.environment;
+        if (!is_repeat(run.result.environment, environment)) continue;
+        if (std::ranges::find(started, environment.started_at) != started.end()) continue;  // the same run again
+        const auto theirs = std::ranges::find_if(other.result.points, [&](const Point& candidate) {
+            return candidate.end_to_end && !first_difference(point, candidate) &&
+                   candidate.end_to_end->latency.summary_ms.median > 0;
+        });
+        if (theirs == other.result.points.end()) continue;
+        started.push_back(environment.started_at);
+        medians.push_back(theirs->end_to_end->latency.summary_ms.median);
     }
     return medians;
 }

@@ -24,8 +24,9 @@ struct RunSpread {
 /// The deviation of the logarithms of `medians_ms`, at least two of them and above 0.
 double log_deviation(std::span<const double> medians_ms);
 
-/// For `a`'s point `point` beside `b`'s: from fewest_repeats or more of `runs` that are of the same command, revision
-/// and device as `a` or `b`, else what either machine remembers, the larger of the two. Nothing where neither is known.
+/// For `a`'s point `point` beside `b`'s: from fewest_repeats or more of `runs` that are of the same command, program
+/// and machine as `a` or `b`, else what either machine remembers, the larger of the two. Nothing where neither is
+/// known.
 std::optional<RunSpread> run_spread(std::span<const NamedResult> runs, const NamedResult& a, const NamedResult& b,
                                     const Point& point);
 

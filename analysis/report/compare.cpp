@@ -342,7 +342,7 @@ std::string change_text(const PointComparison& point, double limit) {
             if (!point.has_interval)
                 return fmt::format("{}: cannot tell, a run has too few independent samples; stated is the range of all",
                                    by);
-            if (point.spread && point.ratio.low > 1 + limit)
+            if (point.spread && judge_change(point.ratio, limit) != Change::cannot_tell)
                 return fmt::format("{}: cannot tell, single runs differ by up to {:.2g} % with nothing changed", by,
                                    100 * point.spread->least_difference());
             return fmt::format("{}: cannot tell, the interval reaches across {:g} %; more samples would narrow it", by,

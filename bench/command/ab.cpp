@@ -71,8 +71,9 @@ class AbRuns {
         std::string line;
         for (const auto& [title, times] : ab_times(one, other)) {
             auto point = std::ranges::find(comparison_.points, title, &AbPoint::title);
-            if (point == comparison_.points.end()) point = comparison_.points.insert(point, AbPoint{title, {}});
+            if (point == comparison_.points.end()) point = comparison_.points.insert(point, AbPoint{.title = title});
             point->pairs.push_back(times);
+            for (AbPoint& each : comparison_.points) each.among = comparison_.points.size();
             line += fmt::format("{}{}{}A {:.5g} ms, B {:.5g} ms", line.empty() ? "" : "; ", title,
                                 title.empty() ? "" : ": ", times.a_ms, times.b_ms);
         }
@@ -88,12 +89,15 @@ class AbRuns {
 
     /// An older program may not have the option that leaves out what explains a time.
     bool times_alone(const AbCommand& command) {
-        if (!command.is_run()) return false;
+        if (!command.is_run() || command.has("--counters") || command.has("--metrics") || command.has("--ceilings"))
+            return false;
         if (command.program.empty()) return true;
         const auto known = times_alone_.find(command.program);
         if (known != times_alone_.end()) return known->second;
         const fs::path log = request_.out / "probe.log";
-        const Finished probe = run_child(command.program, {"run", "--latency-only", "--help"}, log);
+        // Its options are checked and nothing runs: a dry run of a model that every kbench has.
+        const Finished probe =
+            run_child(command.program, {"run", "--model", "gpt2", "--latency-only", "--dry-run"}, log);
         fs::remove(log);
         return times_alone_[command.program] = probe.exit_code == 0;
     }
@@ -125,13 +129,14 @@ class AbRuns {
             run_child(command.program.empty() ? "/proc/self/exe" : command.program, arguments, log);
         const std::string said = finished.last_line.empty() ? "without a word" : finished.last_line;
         if (StopSignals::asked() != 0) throw SideFailed(fmt::format("signal {} asked for it", StopSignals::asked()));
-        if (finished.exit_code == static_cast<int>(ExitCode::usage) && comparison_.points.empty())
+        if (finished.exit_code == static_cast<int>(ExitCode::usage) && runs_ <= 2)
             throw UsageError(fmt::format("{}: {}", side, said));
         if (finished.exit_code != 0)
             throw SideFailed(fmt::format("{} failed with exit code {}: {}", side, finished.exit_code, said));
         for (const fs::directory_entry& file : fs::directory_iterator(directory))
             if (file.path().filename() != "result.json.gz") fs::remove_all(file.path());
         const fs::path file = result_file_in(directory);
+        if (file.empty()) throw SideFailed(fmt::format("{} ended without a result: {}", side, said));
         return {std::string(1, side), file.string(), read_result_file(file).result};
     }
 
@@ -160,9 +165,10 @@ int ab_command(const std::vector<std::string>& arguments, const std::string&) {
     }
     AbRequest& request = parsed.request;
     request.out = prepare_directory(request.out, "ab");
-    if (fs::exists(request.out / "ab.json"))
-        throw UsageError(fmt::format("--out {}: holds an ab.json already; choose another directory or move it away",
-                                     request.out.string()));
+    for (const char* held : {"ab.json", "run-001-A"})
+        if (fs::exists(request.out / held))
+            throw UsageError(fmt::format("--out {}: holds {} already; choose another directory or move it away",
+                                         request.out.string(), held));
     AbComparison comparison;
     comparison.a = {"A", request.a_command.text(), {}, {}};
     comparison.b = {"B", request.b_command.text(), {}, {}};
@@ -175,7 +181,8 @@ int ab_command(const std::vector<std::string>& arguments, const std::string&) {
     try {
         runs.verify();
         comparison.ended = runs.take_pairs();
-    } catch (const MeasurementError& error) {
+    } catch (const Error& error) {
+        if (comparison.points.empty() && error.code() == ExitCode::usage) throw;
         comparison.ended = failed = error.what();
     }
     write_file_atomically(request.out / "ab.json", ab_json(comparison));

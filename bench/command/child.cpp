@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -43,13 +44,15 @@ std::string last_line_of(const std::filesystem::path& file) {
 int wait_for(pid_t child) {
     int status = 0;
     bool passed_on = false;
-    while (waitpid(child, &status, WNOHANG) == 0) {
+    pid_t ended = 0;
+    while ((ended = waitpid(child, &status, WNOHANG)) == 0) {
         if (const int signal = StopSignals::asked(); signal != 0 && !passed_on) {
             kill(child, signal);
             passed_on = true;
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
+    if (ended < 0) throw MeasurementError(fmt::format("how the program ended is not known: {}", std::strerror(errno)));
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 

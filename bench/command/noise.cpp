@@ -53,7 +53,8 @@ class TemporaryDirectory {
 int measure_noise(const std::vector<std::string>& options) {
     const std::vector<std::string> asked = options.empty() ? usual_options() : options;
     const ParsedRun parsed = parse_run(asked);
-    if (!parsed.help.empty() || !parsed.request.run.out.empty() || parsed.request.run.points().size() != 1)
+    if (!parsed.help.empty() || !parsed.request.run.out.empty() || parsed.request.dry_run || parsed.request.resume ||
+        parsed.request.run.points().size() != 1)
         throw UsageError("doctor --noise: behind -- stand options of `kbench run` for one point, without --out");
     std::vector<std::string> arguments{"run"};
     arguments.insert(arguments.end(), asked.begin(), asked.end());

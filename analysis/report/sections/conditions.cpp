@@ -38,9 +38,9 @@ std::string range_of(const Conditions& conditions, std::optional<double> Conditi
     return low ? fmt::format("{} to {}", significant(*low), significant(*high)) : std::string();
 }
 
-/// Of unrelated pairs, 16 of them, one in 20 has a correlation of more than this, up or down (Student's t, 14 degrees
-/// of freedom).
-constexpr double no_chance = 0.5;
+/// Correlations of less are not worth a sentence. Slow drifts of both reach it by chance, so it says no more than that
+/// they went together.
+constexpr double noteworthy_correlation = 0.5;
 
 /// Whether the clock moved from block to block of the samples, and the times with it.
 std::string clock_of_blocks(const Conditions& conditions, std::string_view clock) {
@@ -72,7 +72,7 @@ std::string clock_of_blocks(const Conditions& conditions, std::string_view clock
     if (mhz.size() < 16 || of_mhz <= 0 || of_ms <= 0) return text + ".";
     const double correlation = both / std::sqrt(of_mhz * of_ms);
     return fmt::format("{}; their correlation is {:.2f}{}.", text, correlation,
-                       correlation < -no_chance ? ": samples took longer at a lower clock" : "");
+                       correlation < -noteworthy_correlation ? ": samples took longer at a lower clock" : "");
 }
 
 }  // namespace

@@ -275,8 +275,11 @@ TEST(Compare, RepeatsTellWhatRunsDifferBy) {
     runs[0].result.environment.command_line = "kbench run --model gpt2 --out a";
     runs[1].result.environment.command_line = "kbench run --model gpt2 --provider gemm=native --out b";
     EXPECT_FALSE(compare(runs, {}).pairs[0].points[0].spread);
+    for (NamedResult& run : runs) run.result.environment.git_revision = "abc";
+    runs[0].result.environment.started_at = "at 1";
     for (const double slower : {1.01, 0.99, 1.02}) {
         runs.push_back(runs[0]);
+        runs.back().result.environment.started_at = fmt::format("at {}", slower);
         runs.back().result.environment.command_line = fmt::format("kbench run --model gpt2 --out a{}", slower);
         runs.back().result.points[0].end_to_end->latency.summary_ms.median *= slower;
     }
@@ -285,8 +288,14 @@ TEST(Compare, RepeatsTellWhatRunsDifferBy) {
     EXPECT_EQ(spread->runs, 4);
     EXPECT_THAT(spread->basis, HasSubstr("4 of these runs are repeats of fast"));
     EXPECT_NEAR(spread->deviation, 0.0129, 1e-4);
-    runs.back().result.environment.git_revision = "another";
-    EXPECT_FALSE(compare(runs, {}).pairs[0].points[0].spread) << "three are too few";
+    auto again = runs;
+    again.back().result.environment.started_at = "at 1";
+    EXPECT_FALSE(compare(again, {}).pairs[0].points[0].spread) << "one run given twice";
+    again = runs;
+    again.back().result.environment.libraries["cublaslt"] = "another";
+    EXPECT_FALSE(compare(again, {}).pairs[0].points[0].spread) << "three are too few";
+    for (NamedResult& run : runs) run.result.environment.git_revision = "abc-dirty";
+    EXPECT_FALSE(compare(runs, {}).pairs[0].points[0].spread) << "uncommitted changes may be any";
 }
 
 TEST(Compare, AnotherCardOfTheSameKindIsNamed) {
