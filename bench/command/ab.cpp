@@ -95,9 +95,9 @@ class AbRuns {
         const auto known = times_alone_.find(command.program);
         if (known != times_alone_.end()) return known->second;
         const fs::path log = request_.out / "probe.log";
-        // Its options are checked and nothing runs: a dry run of a model that every kbench has.
-        const Finished probe =
-            run_child(command.program, {"run", "--model", "gpt2", "--latency-only", "--dry-run"}, log);
+        std::vector<std::string> probed = command.arguments;  // are checked, and nothing runs
+        probed.insert(probed.end(), {"--latency-only", "--dry-run"});
+        const Finished probe = run_child(command.program, probed, log);
         fs::remove(log);
         return times_alone_[command.program] = probe.exit_code == 0;
     }

@@ -18,6 +18,7 @@
 #include "bench/measure/result_files.h"
 #include "bench/measure/stop_signal.h"
 #include "kbench/error.h"
+#include "models/registry.h"
 
 namespace kbench {
 namespace {
@@ -27,8 +28,9 @@ namespace fs = std::filesystem;
 constexpr int noise_runs = 8;
 
 std::vector<std::string> usual_options() {
-    if (cuda_unavailable().empty()) return {"--model", "gpt2", "--precision", "fp16"};
-    return {"--model", "gpt2", "--seq", "128", "--precision", "fp32", "--backend", "cpu"};
+    const std::string& smallest = builtin_models().front().name;
+    if (cuda_unavailable().empty()) return {"--model", smallest, "--precision", "fp16"};
+    return {"--model", smallest, "--precision", "fp32", "--backend", "cpu"};
 }
 
 class TemporaryDirectory {
