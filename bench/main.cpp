@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "bench/command/command.h"
-#include "bench/measure/environment.h"
+#include "bench/measure/machine/environment.h"
 #include "cpu/blas.h"
 #include "cpu/threads.h"
 #include "kbench/error.h"

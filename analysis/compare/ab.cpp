@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/compare/run_spread.h"
 #include "analysis/result/student_t.h"
 #include "kbench/error.h"
 
@@ -41,15 +42,14 @@ std::size_t next_ab_look(std::size_t pairs) { return pairs < fewest_ab_pairs ? f
 std::optional<Interval> paired_ratio(std::span<const AbPair> pairs, std::size_t points) {
     if (pairs.size() < fewest_ab_pairs) return std::nullopt;
     const auto count = static_cast<double>(pairs.size());
-    std::vector<double> logs;
-    double mean = 0, squares = 0;
+    std::vector<double> ratios;
+    double mean = 0;
     for (const AbPair& pair : pairs) {
         if (!(pair.a_ms > 0 && pair.b_ms > 0)) return std::nullopt;
-        mean += logs.emplace_back(std::log(pair.b_ms / pair.a_ms)) / count;
+        mean += std::log(ratios.emplace_back(pair.b_ms / pair.a_ms)) / count;
     }
-    for (const double one : logs) squares += (one - mean) * (one - mean);
     const double half = student_t(normal_quantile(1 - one_look / 2 / static_cast<double>(points)), count - 1) *
-                        std::sqrt(squares / (count - 1) / count);
+                        log_deviation(ratios) / std::sqrt(count);
     return Interval{std::exp(mean), std::exp(mean - half), std::exp(mean + half)};
 }
 

@@ -69,11 +69,11 @@ void take_larger(std::optional<RunSpread>& spread, RunSpread other) {
 
 double RunSpread::least_difference() const { return student_t(normal_975, runs - 1) * deviation * std::numbers::sqrt2; }
 
-double log_deviation(std::span<const double> medians_ms) {
-    const auto count = static_cast<double>(medians_ms.size());
+double log_deviation(std::span<const double> values) {
+    const auto count = static_cast<double>(values.size());
     double mean = 0, squares = 0;
-    for (const double ms : medians_ms) mean += std::log(ms) / count;
-    for (const double ms : medians_ms) squares += (std::log(ms) - mean) * (std::log(ms) - mean);
+    for (const double value : values) mean += std::log(value) / count;
+    for (const double value : values) squares += (std::log(value) - mean) * (std::log(value) - mean);
     return std::sqrt(squares / (count - 1));
 }
 

@@ -21,8 +21,8 @@ struct RunSpread {
     double least_difference() const;
 };
 
-/// The deviation of the logarithms of `medians_ms`, at least two of them and above 0.
-double log_deviation(std::span<const double> medians_ms);
+/// The deviation of the logarithms of `values`, at least two of them and above 0.
+double log_deviation(std::span<const double> values);
 
 /// For `a`'s point `point` beside `b`'s: from fewest_repeats or more of `runs` that are of the same command, program
 /// and machine as `a` or `b`, else what either machine remembers, the larger of the two. Nothing where neither is

@@ -5,8 +5,8 @@
 
 #include "bench/command/ceilings_options.h"
 #include "bench/command/command.h"
-#include "bench/measure/ceilings.h"
-#include "bench/measure/environment.h"
+#include "bench/measure/machine/ceilings.h"
+#include "bench/measure/machine/environment.h"
 #include "bench/measure/progress.h"
 #include "bench/profile/profiler.h"
 #include "kbench/error.h"

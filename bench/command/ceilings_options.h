@@ -7,7 +7,7 @@
 
 #include "analysis/report/writers.h"
 #include "bench/command/option_table.h"
-#include "bench/measure/ceilings.h"
+#include "bench/measure/machine/ceilings.h"
 
 namespace kbench {
 

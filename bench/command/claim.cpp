@@ -4,7 +4,6 @@
 #include <cstdio>
 
 #include "analysis/report/claim.h"
-#include "analysis/report/render/render.h"
 #include "bench/command/claim_options.h"
 #include "bench/command/command.h"
 #include "bench/command/machine_path.h"
@@ -27,10 +26,7 @@ int claim_command(const std::vector<std::string>& arguments, const std::string&)
                 fmt::format(", {} {}", axis.name, asked == request.at.counts.end() ? axis.usual : asked->second);
         }
     for (const auto& [axis, word] : request.at.words) claim.model += fmt::format(", {} {}", axis, word);
-    constexpr std::size_t usual_width = 120;  // of a file
-    const std::string text = request.format == "json"
-                                 ? claim_json(claim)
-                                 : render_terminal(claim_document(claim), terminal_width().value_or(usual_width));
+    const std::string text = request.format == "json" ? claim_json(claim) : for_terminal(claim_document(claim));
     std::fwrite(text.data(), 1, text.size(), stdout);
     return 0;
 }

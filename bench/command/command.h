@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analysis/explain/explain.h"
+#include "analysis/report/document.h"
 #include "bench/device/device.h"
 #include "kbench/result.h"
 
@@ -57,6 +58,8 @@ DeviceList choose_devices(const std::string& wanted, std::string& remark);
 /// 0.
 int tell_impossible(std::span<const std::string> figures, const std::string& path);
 
+/// `document` as wide as the terminal, or as 120 columns of a file.
+std::string for_terminal(const Document& document);
 /// Columns of the terminal, if standard output is one.
 std::optional<std::size_t> terminal_width();
 

@@ -7,10 +7,10 @@
 #include <cstdio>
 
 #include "bench/command/command.h"
-#include "bench/command/noise.h"
+#include "bench/command/repeated/noise.h"
 #include "bench/device/device.h"
-#include "bench/measure/environment.h"
-#include "bench/measure/noise.h"
+#include "bench/measure/machine/environment.h"
+#include "bench/measure/machine/noise.h"
 #include "bench/plan/device_support.h"
 #include "bench/profile/profiler.h"
 #include "kbench/error.h"
@@ -61,7 +61,21 @@ void check_device(Device& device, Profiler& profiler) {
     check_counters(profiler);
 }
 
-void check_gpu() {
+void check_noise(std::string_view what, const Environment& environment) {
+    std::vector<std::string> warnings;
+    const std::optional<RunToRun> noise = remembered_noise(noise_file(cache_directory()), environment, warnings);
+    if (noise)
+        row(what, "ok",
+            fmt::format("deviation {:.2g} % ({} runs of `{}`)", 100 * noise->deviation, noise->runs,
+                        noise->command_line));
+    else
+        row(what, "missing",
+            warnings.empty()
+                ? "kbench doctor --noise measures it: kbench compare cannot say what two single runs can tell"
+                : warnings.front());
+}
+
+void check_gpu(const std::string& command_line) {
     if (const std::string why = cuda_unavailable(); !why.empty()) {
         row("gpu", "missing", why + ": models run on the CPU");
         return;
@@ -75,6 +89,7 @@ void check_gpu() {
                         info.compute_capability_major, info.compute_capability_minor, info.multiprocessors,
                         static_cast<double>(info.memory_bytes) * 1e-9, info.driver));
         check_device(*device, *profiler);
+        check_noise("gpu run to run", describe_environment(*device, profiler->machine_state(), command_line));
     }
 }
 
@@ -110,25 +125,10 @@ int doctor_command(const std::vector<std::string>& arguments, const std::string&
     row("cpu pinning", pinned ? "ok" : "missing",
         pinned ? fmt::format("{} threads, one a core", cpu->info().threads) : "refused: CPU times vary more");
     check_device(*cpu, *profiler);
-    check_gpu();
+    check_noise("cpu run to run", e);
+    check_gpu(command_line);
     const std::string cache = cache_directory();
     row("cache", "ok", cache);
-    std::vector<std::string> warnings;
-    Environment here = e;
-    if (cuda_unavailable().empty()) {
-        const std::unique_ptr<Device> gpu = make_cuda_device();
-        const std::unique_ptr<Profiler> of_gpu = make_profiler(*gpu);
-        here = describe_environment(*gpu, of_gpu->machine_state(), command_line);
-    }
-    if (const std::optional<RunToRun> noise = remembered_noise(noise_file(cache), here, warnings))
-        row("run to run", "ok",
-            fmt::format("deviation {:.2g} % ({} runs of `{}`)", 100 * noise->deviation, noise->runs,
-                        noise->command_line));
-    else
-        row("run to run", "missing",
-            warnings.empty() ? "kbench doctor --noise measures it: kbench compare cannot say "
-                               "what two single runs can tell"
-                             : warnings.front());
     return 0;
 }
 

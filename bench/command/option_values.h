@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/measure/ceilings.h"
+#include "bench/measure/machine/ceilings.h"
 #include "bench/profile/counters.h"
 #include "kbench/axes.h"
 #include "kbench/precision.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bench/command/option_table.h"
-#include "bench/measure/ceilings.h"
+#include "bench/measure/machine/ceilings.h"
 #include "bench/measure/run.h"
 
 namespace kbench {

@@ -9,16 +9,17 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "analysis/report/render/render.h"
 #include "analysis/report/writers.h"
 #include "analysis/result/point_name.h"
 #include "analysis/result/result_json.h"
 #include "bench/command/command.h"
 #include "bench/command/options.h"
 #include "bench/command/output.h"
-#include "bench/measure/ceilings.h"
-#include "bench/measure/environment.h"
+#include "bench/measure/machine/ceilings.h"
+#include "bench/measure/machine/environment.h"
+#include "bench/measure/machine/noise.h"
 #include "bench/measure/measure.h"
-#include "bench/measure/noise.h"
 #include "bench/measure/point_store.h"
 #include "bench/measure/recorded_options.h"
 #include "bench/measure/result_files.h"
@@ -104,6 +105,11 @@ std::optional<std::size_t> terminal_width() {
     winsize size{};
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
     return std::nullopt;
+}
+
+std::string for_terminal(const Document& document) {
+    constexpr std::size_t of_a_file = 120;
+    return render_terminal(document, terminal_width().value_or(of_a_file));
 }
 
 std::string cache_directory() {

@@ -10,7 +10,7 @@
 
 #include "analysis/explain/explain.h"
 #include "bench/device/device.h"
-#include "bench/measure/ceilings.h"
+#include "bench/measure/machine/ceilings.h"
 #include "bench/measure/sampler.h"
 #include "bench/profile/condition_sampler.h"
 #include "bench/profile/profiler.h"

@@ -91,8 +91,8 @@ void RangeProfiler::configure() {
     size.pRangeProfilerObject = profiler_;
     size.pMetricNames = names.data();
     size.numMetrics = names.size();
-    size.maxNumOfRanges = ranges_;
-    size.maxNumRangeTreeNodes = static_cast<std::uint32_t>(ranges_);
+    size.maxNumOfRanges = room();
+    size.maxNumRangeTreeNodes = static_cast<std::uint32_t>(room());
     KBENCH_CUPTI(cuptiRangeProfilerGetCounterDataSize(&size));
     data_.resize(size.counterDataSize);
 
@@ -110,7 +110,7 @@ void RangeProfiler::configure() {
     set.pCounterDataImage = data_.data();
     set.range = range_of_ == RangeOf::kernel ? CUPTI_AutoRange : CUPTI_UserRange;
     set.replayMode = CUPTI_UserReplay;
-    set.maxRangesPerPass = ranges_;
+    set.maxRangesPerPass = room();
     set.numNestingLevels = 1;
     set.minNestingLevel = 1;
     set.passIndex = 0;
@@ -176,7 +176,8 @@ void RangeProfiler::decode() {
     info.counterDataImageSize = data_.size();
     KBENCH_CUPTI(cuptiRangeProfilerGetCounterDataInfo(&info));
     if (info.numTotalRanges != ranges_)
-        throw DeviceError(fmt::format("CUPTI counted {} ranges, not {}", info.numTotalRanges, ranges_));
+        throw DeviceError(fmt::format("CUPTI counted {}{} ranges, not {}", info.numTotalRanges,
+                                      info.numTotalRanges == room() ? " or more" : "", ranges_));
 
     index_of_range_.assign(ranges_, ranges_);
     for (std::size_t i = 0; i < ranges_; ++i) {

@@ -50,6 +50,8 @@ class RangeProfiler {
     std::vector<double> values(std::size_t range) const;
 
   private:
+    /// One range more than announced: CUPTI says nothing of ranges for which there is no room.
+    std::size_t room() const { return ranges_ + 1; }
     void configure();
     void start();
     bool stop();

@@ -1,5 +1,5 @@
 // The command line of `kbench ab`.
-#include "bench/command/ab_options.h"
+#include "bench/command/repeated/ab_options.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Ceilings are measured once for a device, its driver and clocks, and a damaged memory of them costs a warning.
-#include "bench/measure/ceilings.h"
+#include "bench/measure/machine/ceilings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // What a machine remembers of how much runs differ.
-#include "bench/measure/noise.h"
+#include "bench/measure/machine/noise.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // The table of options of `kbench ab`.
-#include "bench/command/ab_options.h"
+#include "bench/command/repeated/ab_options.h"
 
 #include <fmt/format.h>
 #include <wordexp.h>

@@ -1,5 +1,5 @@
 // The file of remembered ceilings, and when they are measured again.
-#include "bench/measure/ceilings.h"
+#include "bench/measure/machine/ceilings.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,7 +16,7 @@
 #include "analysis/machine/ceilings.h"
 #include "analysis/machine/machine.h"
 #include "analysis/result/result_json.h"
-#include "bench/measure/environment.h"
+#include "bench/measure/machine/environment.h"
 #include "bench/profile/condition_sampler.h"
 #include "cpu/probe/probe.h"
 #include "kbench/error.h"

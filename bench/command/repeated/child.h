@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "kbench/result.h"
+
 namespace kbench {
 
 struct Finished {
@@ -16,5 +18,11 @@ struct Finished {
 /// (StopSignals) is passed on. Throws UsageError when it cannot be started.
 Finished run_child(const std::string& program, const std::vector<std::string>& arguments,
                    const std::filesystem::path& log);
+
+/// The result of a kbench, this one where `program` is empty, that runs `arguments` with `directory`, made here, as its
+/// --out. Nothing else stays there; where it fails, log.txt. Errors begin with `who`: UsageError where it refuses the
+/// arguments, MeasurementError where it fails otherwise or a stop was asked for.
+Result run_for_result(const std::string& who, const std::string& program, std::vector<std::string> arguments,
+                      const std::filesystem::path& directory);
 
 }  // namespace kbench

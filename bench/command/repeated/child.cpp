@@ -1,5 +1,5 @@
 // See child.h.
-#include "bench/command/child.h"
+#include "bench/command/repeated/child.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -14,6 +14,7 @@
 #include <fstream>
 #include <thread>
 
+#include "bench/measure/result_files.h"
 #include "bench/measure/stop_signal.h"
 #include "kbench/error.h"
 #include "models/base/format.h"
@@ -75,6 +76,23 @@ Finished run_child(const std::string& program, const std::vector<std::string>& a
     Finished finished{.exit_code = wait_for(child), .last_line = {}};
     finished.last_line = last_line_of(log);
     return finished;
+}
+
+Result run_for_result(const std::string& who, const std::string& program, std::vector<std::string> arguments,
+                      const std::filesystem::path& directory) {
+    arguments.insert(arguments.end(), {"--compress", "--out", directory.string()});
+    std::filesystem::create_directories(directory);
+    const Finished finished = run_child(program.empty() ? "/proc/self/exe" : program, arguments, directory / "log.txt");
+    const std::string said = finished.last_line.empty() ? "without a word" : finished.last_line;
+    if (StopSignals::asked() != 0) throw MeasurementError(fmt::format("signal {} asked for it", StopSignals::asked()));
+    if (finished.exit_code == static_cast<int>(ExitCode::usage)) throw UsageError(fmt::format("{}: {}", who, said));
+    if (finished.exit_code != 0)
+        throw MeasurementError(fmt::format("{} failed with exit code {}: {}", who, finished.exit_code, said));
+    const std::filesystem::path file = result_file_in(directory);
+    if (file.empty()) throw MeasurementError(fmt::format("{} ended without a result: {}", who, said));
+    for (const std::filesystem::directory_entry& other : std::filesystem::directory_iterator(directory))
+        if (other.path() != file) std::filesystem::remove_all(other.path());
+    return read_result_file(file).result;
 }
 
 }  // namespace kbench

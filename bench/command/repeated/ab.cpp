@@ -8,14 +8,12 @@
 
 #include "analysis/compare/ab.h"
 #include "analysis/report/ab.h"
-#include "analysis/report/render/render.h"
 #include "analysis/result/result_json.h"
-#include "bench/command/ab_options.h"
-#include "bench/command/child.h"
 #include "bench/command/command.h"
 #include "bench/command/output.h"
-#include "bench/measure/environment.h"
-#include "bench/measure/result_files.h"
+#include "bench/command/repeated/ab_options.h"
+#include "bench/command/repeated/child.h"
+#include "bench/measure/machine/environment.h"
 #include "bench/measure/stop_signal.h"
 #include "kbench/error.h"
 
@@ -24,11 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
-
-/// Ends the runs; what was measured stays.
-struct SideFailed : MeasurementError {
-    using MeasurementError::MeasurementError;
-};
 
 class AbRuns {
   public:
@@ -73,10 +66,10 @@ class AbRuns {
             auto point = std::ranges::find(comparison_.points, title, &AbPoint::title);
             if (point == comparison_.points.end()) point = comparison_.points.insert(point, AbPoint{.title = title});
             point->pairs.push_back(times);
-            for (AbPoint& each : comparison_.points) each.among = comparison_.points.size();
             line += fmt::format("{}{}{}A {:.5g} ms, B {:.5g} ms", line.empty() ? "" : "; ", title,
                                 title.empty() ? "" : ": ", times.a_ms, times.b_ms);
         }
+        for (AbPoint& point : comparison_.points) point.among = comparison_.points.size();
         fmt::print(stderr, "pair {}: {}\n", pair + 1, line);
     }
 
@@ -122,22 +115,8 @@ class AbRuns {
             add("--no-verify", "");
             if (command.is_run()) add("--time-budget", "3");
         }
-        arguments.insert(arguments.end(), {"--compress", "--out", directory.string()});
-        fs::create_directories(directory);
-        const fs::path log = directory / "log.txt";
-        const Finished finished =
-            run_child(command.program.empty() ? "/proc/self/exe" : command.program, arguments, log);
-        const std::string said = finished.last_line.empty() ? "without a word" : finished.last_line;
-        if (StopSignals::asked() != 0) throw SideFailed(fmt::format("signal {} asked for it", StopSignals::asked()));
-        if (finished.exit_code == static_cast<int>(ExitCode::usage) && runs_ <= 2)
-            throw UsageError(fmt::format("{}: {}", side, said));
-        if (finished.exit_code != 0)
-            throw SideFailed(fmt::format("{} failed with exit code {}: {}", side, finished.exit_code, said));
-        for (const fs::directory_entry& file : fs::directory_iterator(directory))
-            if (file.path().filename() != "result.json.gz") fs::remove_all(file.path());
-        const fs::path file = result_file_in(directory);
-        if (file.empty()) throw SideFailed(fmt::format("{} ended without a result: {}", side, said));
-        return {std::string(1, side), file.string(), read_result_file(file).result};
+        const std::string who(1, side);
+        return {who, directory.string(), run_for_result(who, command.program, std::move(arguments), directory)};
     }
 
     const AbRequest& request_;
@@ -145,15 +124,6 @@ class AbRuns {
     int runs_ = 0;
     std::map<std::string, bool> times_alone_;  ///< by program
 };
-
-void print(const AbComparison& comparison, const std::string& format) {
-    constexpr std::size_t usual_width = 120;  // of a file
-    const std::string text = format == "json"
-                                 ? ab_json(comparison)
-                                 : render_terminal(ab_document(comparison), terminal_width().value_or(usual_width));
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
-}
 
 }  // namespace
 
@@ -186,7 +156,9 @@ int ab_command(const std::vector<std::string>& arguments, const std::string&) {
         comparison.ended = failed = error.what();
     }
     write_file_atomically(request.out / "ab.json", ab_json(comparison));
-    print(comparison, request.format);
+    const std::string text = request.format == "json" ? ab_json(comparison) : for_terminal(ab_document(comparison));
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
     fmt::print(stderr, "wrote {}\n", (request.out / "ab.json").string());
     if (StopSignals::asked() != 0) return 128 + StopSignals::asked();
     if (!failed.empty()) throw MeasurementError(failed);

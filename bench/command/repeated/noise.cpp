@@ -1,5 +1,5 @@
 // See noise.h.
-#include "bench/command/noise.h"
+#include "bench/command/repeated/noise.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,13 +9,13 @@
 #include <filesystem>
 
 #include "analysis/compare/run_spread.h"
-#include "bench/command/child.h"
 #include "bench/command/command.h"
 #include "bench/command/options.h"
+#include "bench/command/repeated/ab_options.h"
+#include "bench/command/repeated/child.h"
 #include "bench/device/device.h"
-#include "bench/measure/environment.h"
-#include "bench/measure/noise.h"
-#include "bench/measure/result_files.h"
+#include "bench/measure/machine/environment.h"
+#include "bench/measure/machine/noise.h"
 #include "bench/measure/stop_signal.h"
 #include "kbench/error.h"
 #include "models/registry.h"
@@ -62,26 +62,23 @@ int measure_noise(const std::vector<std::string>& options) {
     arguments.insert(arguments.end(), asked.begin(), asked.end());
     RunToRun noise{.deviation = 0, .runs = noise_runs, .command_line = {}, .measured_at = utc_now()};
     noise.command_line = fmt::format("kbench {}", fmt::join(arguments, " "));
-    const auto add = [&](const std::string& option) {
-        if (std::ranges::find(arguments, option) == arguments.end()) arguments.push_back(option);
-    };
-    add("--latency-only");
-    add("--no-verify");
-    if (!parsed.request.time_budget_given) arguments.insert(arguments.end(), {"--time-budget", "3"});
+    const AbCommand given{{}, arguments};
+    for (const char* option : {"--latency-only", "--no-verify"})
+        if (!given.has(option)) arguments.emplace_back(option);
+    if (!given.has("--time-budget")) arguments.insert(arguments.end(), {"--time-budget", "3"});
     const StopSignals signals;
     std::vector<double> medians;
     Environment environment;
     fmt::print("{} runs of `{}`, each a process of its own\n", noise_runs, noise.command_line);
     for (int run = 1; run <= noise_runs; ++run) {
         const TemporaryDirectory directory;
-        std::vector<std::string> one = arguments;
-        one.insert(one.end(), {"--out", (directory.path / "run").string()});
-        const Finished finished = run_child("/proc/self/exe", one, directory.path / "log");
-        if (StopSignals::asked() != 0) return 128 + StopSignals::asked();
-        if (finished.exit_code != 0)
-            throw MeasurementError(
-                fmt::format("run {} failed with exit code {}: {}", run, finished.exit_code, finished.last_line));
-        const Result result = read_result_file(result_file_in(directory.path / "run")).result;
+        Result result;
+        try {
+            result = run_for_result(fmt::format("run {}", run), {}, arguments, directory.path / "run");
+        } catch (const MeasurementError&) {
+            if (StopSignals::asked() != 0) return 128 + StopSignals::asked();
+            throw;
+        }
         environment = result.environment;
         medians.push_back(result.points.front().end_to_end->latency.summary_ms.median);
         if (!(medians.back() > 0))

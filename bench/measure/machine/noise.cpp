@@ -1,5 +1,5 @@
 // See noise.h.
-#include "bench/measure/noise.h"
+#include "bench/measure/machine/noise.h"
 
 #include <fmt/format.h>
 

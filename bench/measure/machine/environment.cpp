@@ -1,5 +1,5 @@
 // Reads the host, the build and the device once.
-#include "bench/measure/environment.h"
+#include "bench/measure/machine/environment.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
