@@ -1,4 +1,6 @@
 // What single steps and kinds of steps take.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -33,7 +35,17 @@ void time_steps(const PartContext& at, Forward& forward) {
         for (std::size_t s = 0; s < run.us.size(); ++s) times[s].push_back(run.us[s]);
         if (std::chrono::duration<double>(Clock::now() - start).count() > at.options().sampler.time_budget_s) break;
     }
-    for (std::size_t s = 0; s < times.size(); ++s) at.point.steps[s].time_us = summarise(times[s]);
+    std::size_t too_short = 0;
+    for (std::size_t s = 0; s < times.size(); ++s) {
+        const Summary us = summarise(times[s]);
+        if (us.median > 0)
+            at.point.steps[s].time_us = us;
+        else
+            ++too_short;
+    }
+    if (too_short > 0)
+        at.warn(fmt::format("{} of {} steps took no longer than an interval without work, {:.4g} us, and have no time",
+                            too_short, times.size(), summarise(overheads).median));
     at.point.step_overhead_us = Quantity::measured(summarise(overheads).median);
     if (!whole_ms.empty()) at.point.activity.unprofiled_ms = summarise(whole_ms).mean;  // as the steps' times add up
 }

@@ -24,6 +24,7 @@ class OtherDevice final : public Device {
     std::function<void(std::size_t bytes)> before_allocate;  ///< may throw
     std::optional<std::int64_t> all_memory;                  ///< all that there is, instead of the machine's
     bool apart = false;                                      ///< the host cannot see its memory, as a GPU's
+    std::function<std::unique_ptr<DeviceEvent>()> event;     ///< instead of the CPU's
     std::size_t largest_download = 0;
 
     const DeviceInfo& info() const override { return cpu().info(); }
@@ -42,7 +43,7 @@ class OtherDevice final : public Device {
     void* host_view(void* memory) override { return apart ? nullptr : cpu().host_view(memory); }
     void* stream() override { return nullptr; }
     void synchronize() override {}
-    std::unique_ptr<DeviceEvent> make_event() override { return cpu().make_event(); }
+    std::unique_ptr<DeviceEvent> make_event() override { return event ? event() : cpu().make_event(); }
     std::unique_ptr<DeviceGraph> capture(std::function<void()> enqueue) override {
         return cpu().capture(std::move(enqueue));
     }

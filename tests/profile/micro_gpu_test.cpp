@@ -101,18 +101,24 @@ class GpuMicro : public testing::Test {
         return {stream_us, median_us([&] { graph->launch(); })};
     }
 
-    /// kbench's time lies within 2 % of what loops of events say before and after it: between kernels of a graph, and
-    /// of a stream, different times pass, so the graph's loop is the one to agree with.
+    /// kbench's time over what loops of events before and after it say, the median of three rounds, is within 2 % of
+    /// them: one sample of a GPU at its power limit may be further away. Between kernels of a graph, and of a stream,
+    /// different times pass, so the graph's loop is the one to agree with.
     void expect_agreement(const std::string& op, const std::string& shape, const std::string& provider,
                           const Step& step) {
-        session_.emplace(options_, *device_, *profiler_, providers_, result_, options_.sampler.time_budget_s);
-        const Loop before = loop(step, provider);
-        const Measured ours = measure(op, shape, provider, CacheState::hot);
-        const Loop after = loop(step, provider);
-        fmt::print("{} {} fp16: kbench {:.2f} us; event loops: graph {:.2f} and {:.2f}, stream {:.2f} and {:.2f}\n", op,
-                   shape, ours.us, before.graph_us, after.graph_us, before.stream_us, after.stream_us);
-        EXPECT_GT(ours.us, 0.98 * std::min(before.graph_us, after.graph_us));
-        EXPECT_LT(ours.us, 1.02 * std::max(before.graph_us, after.graph_us));
+        options_.sampler.warm_up_s = 1;  // as long as the loops in a stream take before those of the graph
+        std::vector<double> ratios;
+        for (int round = 0; round < 3; ++round) {
+            session_.emplace(options_, *device_, *profiler_, providers_, result_, options_.sampler.time_budget_s);
+            const Loop before = loop(step, provider);
+            const Measured ours = measure(op, shape, provider, CacheState::hot);
+            const Loop after = loop(step, provider);
+            fmt::print("{} {} fp16: kbench {:.2f} us; event loops: graph {:.2f} and {:.2f}, stream {:.2f} and {:.2f}\n",
+                       op, shape, ours.us, before.graph_us, after.graph_us, before.stream_us, after.stream_us);
+            const auto [least, most] = std::minmax(before.graph_us, after.graph_us);
+            ratios.push_back(ours.us / std::clamp(ours.us, least, most));
+        }
+        EXPECT_NEAR(summarise(ratios).median, 1, 0.02);
     }
 
     static inline std::unique_ptr<Device> device_;

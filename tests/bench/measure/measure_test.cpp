@@ -22,12 +22,14 @@ using testing::IsEmpty;
 
 /// A small GPT-2 measured on the CPU; `change` what is wanted of it. The parts in the order in which they began.
 std::vector<std::string> parts(Point& point, const std::function<void(Wants&)>& change,
-                               Profiler& profiler = cpu_profiler(), const RunOptions& options = small_run({})) {
+                               Profiler& profiler = cpu_profiler(), const RunOptions& options = small_run({}),
+                               Device& device = cpu(),
+                               const testing::Matcher<std::vector<std::string>>& said = IsEmpty()) {
     const Model model = make_gpt2(small_config(), 2, 33, AttentionKind::fused);
     const auto providers = make_providers(BackendKind::cpu, {});
     point.set("batch", 2);
     point.set("seq", 33);
-    Plan plan = plan_point(model, assign_steps(model, Precision::fp32, providers, {}, 1), cpu(), point, {});
+    Plan plan = plan_point(model, assign_steps(model, Precision::fp32, providers, {}, 1), device, point, {});
     RandomWeights weights(1);
     std::vector<std::string> order, warnings;
     Wants wants{
@@ -36,8 +38,8 @@ std::vector<std::string> parts(Point& point, const std::function<void(Wants&)>& 
             if (order.empty() || order.back() != first) order.push_back(first);
         }};
     change(wants);
-    measure(plan, cpu(), profiler, wants, point, warnings);
-    EXPECT_THAT(warnings, IsEmpty());
+    measure(plan, device, profiler, wants, point, warnings);
+    EXPECT_THAT(warnings, said);
     return order;
 }
 
@@ -47,6 +49,34 @@ TEST(Measure, VerifiesBeforeItTimesAndTimesBeforeItCounts) {
                                                          "kernels", "marginal", "counters"));
     EXPECT_FALSE(point.verification.steps.empty());
     EXPECT_TRUE(point.end_to_end);
+}
+
+/// What a clock that runs in fixed steps says: a millisecond between the marks of `slow`, half of one after others.
+class CountedEvent final : public DeviceEvent {
+  public:
+    CountedEvent(double& now_ms, bool slow) : now_ms_(now_ms), slow_(slow) {}
+    void record() override { at_ms_ = now_ms_ += slow_ ? 1 : 0.5; }
+    double ms_since(const DeviceEvent& earlier) const override {
+        return at_ms_ - static_cast<const CountedEvent&>(earlier).at_ms_;
+    }
+
+  private:
+    double& now_ms_;
+    bool slow_;
+    double at_ms_ = 0;
+};
+
+/// Under another profiler the intervals without work may be the long ones.
+TEST(Measure, AStepThatTookNoLongerThanNothingHasNoTime) {
+    OtherDevice device;
+    double now_ms = 0;
+    int events = 0;
+    device.event = [&] { return std::make_unique<CountedEvent>(now_ms, events++ < 10); };
+    Point point;
+    parts(
+        point, [](Wants& wants) { wants.verified.emplace(); }, cpu_profiler(), small_run({}), device,
+        ElementsAre(HasSubstr("steps took no longer than an interval without work, 1000 us, and have no time")));
+    for (const StepResult& step : point.steps) EXPECT_FALSE(step.time_us) << step.layer;
 }
 
 TEST(Measure, LeavesOutWhatIsNotWantedAndLetsOthersSample) {
