@@ -108,6 +108,7 @@ Explanation explain(const Result& result, const Point& point) {
     Explanation explanation;
     explanation.ledger = make_ledger(point, roofs);
     const Ledger& ledger = explanation.ledger;
+    explanation.cycles = account_cycles(point);
     explanation.roofline = make_roofline(ledger, roofs);
     explanation.attribution = attribute_bandwidth(ledger, roofs);
     explanation.verdicts = judge(ledger, roofs);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/explain/attribution.h"
+#include "analysis/explain/cycles.h"
 #include "analysis/explain/ledger.h"
 #include "analysis/explain/roofline.h"
 #include "analysis/explain/verdict.h"
@@ -15,6 +16,7 @@ namespace kbench {
 
 struct Explanation {
     Ledger ledger;
+    CycleAccounts cycles;
     Roofline roofline;
     Attribution attribution;
     Verdicts verdicts;

@@ -38,10 +38,14 @@ TEST_P(EveryChip, CollectsCoreInOnePass) {
 TEST(CuptiPasses, AreThoseWeTellUsers) {
     using Passes = std::map<std::string, std::size_t>;
     const std::map<std::string, Passes> expected{
-        {"GA100", {{"core", 1}, {"tensor", 4}, {"sass", 1}, {"speed-of-light", 9}, {"memory", 6}, {"stalls", 6}}},
-        {"AD102", {{"core", 1}, {"tensor", 4}, {"sass", 1}, {"speed-of-light", 7}, {"memory", 6}, {"stalls", 7}}},
-        {"GH100", {{"core", 1}, {"tensor", 5}, {"sass", 1}, {"speed-of-light", 9}, {"memory", 6}, {"stalls", 7}}},
-        {"GB100", {{"core", 1}, {"tensor", 4}, {"sass", 1}, {"speed-of-light", 8}, {"memory", 6}, {"stalls", 7}}},
+        {"GA100",
+         {{"core", 1}, {"tensor", 4}, {"sass", 1}, {"speed-of-light", 9}, {"memory", 6}, {"stalls", 6}, {"pipes", 4}}},
+        {"AD102",
+         {{"core", 1}, {"tensor", 4}, {"sass", 1}, {"speed-of-light", 7}, {"memory", 6}, {"stalls", 7}, {"pipes", 3}}},
+        {"GH100",
+         {{"core", 1}, {"tensor", 5}, {"sass", 1}, {"speed-of-light", 9}, {"memory", 6}, {"stalls", 7}, {"pipes", 3}}},
+        {"GB100",
+         {{"core", 1}, {"tensor", 4}, {"sass", 1}, {"speed-of-light", 8}, {"memory", 6}, {"stalls", 7}, {"pipes", 3}}},
     };
     for (const auto& [chip, passes] : expected)
         for (const std::string& set : metric_sets(chip).sets())

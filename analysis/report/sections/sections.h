@@ -22,6 +22,8 @@ Section conditions_section(const Point& point, Depth depth);
 Section checks_section(const Point& point, Depth depth);
 /// Lines and their sum, and how far it is from the end-to-end time; in full also by layer and op kind.
 Section ledger_section(const Ledger& ledger, Depth depth);
+/// Cycles without a warp, with and without an issue, as counted; by layer.
+Section cycles_section(const CycleAccounts& accounts);
 /// The ledger checked by forwards in which the steps of an op kind run twice.
 Section marginal_section(const Ledger& ledger);
 Section attribution_section(const Attribution& attribution);

@@ -185,7 +185,7 @@ TEST(MetricFile, KnowsTheChipsThatWePromise) {
 
 TEST(MetricFile, HasTheSetsOfTheCommandLine) {
     EXPECT_THAT(metric_sets("GH100").sets(),
-                ElementsAre("core", "tensor", "sass", "speed-of-light", "memory", "stalls"));
+                ElementsAre("core", "tensor", "sass", "speed-of-light", "memory", "stalls", "pipes"));
 }
 
 TEST(MetricFile, TensorOperationsOfFp16AreAddedWhereTheChipCountsByAccumulator) {

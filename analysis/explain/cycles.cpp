@@ -1,0 +1,179 @@
+// See cycles.h.
+#include "analysis/explain/cycles.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/explain/breakdown.h"
+#include "analysis/explain/executed.h"
+#include "models/base/format.h"
+
+namespace kbench {
+namespace {
+
+constexpr double schedulers = 4;  // of an SM, since Volta
+constexpr std::string_view reason_prefix = "stall_";
+constexpr std::string_view selected = "selected", not_selected = "not_selected";
+
+double kernels_us(const StepResult& step) {
+    double us = 0;
+    for (const KernelResult& kernel : step.kernels) us += kernel.time_us;
+    return step.kernels.empty() ? step.device_us().value_or(0) : us;
+}
+
+/// Of an active cycle of a scheduler, mean.
+struct Warps {
+    double issuing = 0, resident = 0, eligible = 0;
+    std::vector<std::pair<std::string, double>> by_state;  ///< resident warps by what they wait for, or do
+
+    double in(std::string_view state) const {
+        const auto found = std::ranges::find(by_state, state, [](const auto& s) { return std::string_view(s.first); });
+        return found == by_state.end() ? 0 : found->second;
+    }
+};
+
+std::optional<Warps> warps_of(const StepResult& step) {
+    const auto issue = counter(step, "issue_active"), resident = counter(step, "warps_active"),
+               eligible = counter(step, "warps_eligible");
+    if (!issue || !resident || !eligible || *issue <= 0 || *resident <= 0) return std::nullopt;
+    Warps warps{*issue / 100, *resident, *eligible, {}};
+    for (const auto& [name, per_issue] : step.counters)
+        if (name.starts_with(reason_prefix))
+            warps.by_state.emplace_back(name.substr(reason_prefix.size()), per_issue * warps.issuing);
+    if (warps.in(selected) <= 0) return std::nullopt;
+    return warps;
+}
+
+CycleClosure closure_of(const Warps& warps) {
+    double all = 0;
+    for (const auto& [state, count] : warps.by_state) all += count;
+    const double ready = warps.in(selected) + warps.in(not_selected);
+    return {all / warps.resident - 1, warps.in(selected) / warps.issuing - 1,
+            warps.eligible > 0 ? ready / warps.eligible - 1 : 0};
+}
+
+double worst_of(const CycleClosure& closure) {
+    return std::max({std::abs(closure.stalls), std::abs(closure.selected), std::abs(closure.eligible)});
+}
+
+/// Warps wait in cycles with an issue, too. If as many are resident in both kinds of cycles, so many wait while another
+/// one issues: at most these may be taken from a reason, and at least none.
+std::vector<LostCycles> split(const Warps& warps, double not_issuing) {
+    const double lost = 1 - warps.issuing;
+    const double waiting = warps.resident - warps.eligible;
+    const double during_issue = std::max(0.0, warps.resident * warps.issuing - warps.eligible);
+    const double during_lost = warps.resident * lost;
+    std::vector<LostCycles> reasons;
+    if (waiting <= 0 || during_lost <= 0) return reasons;
+    for (const auto& [state, count] : warps.by_state) {
+        if (state == selected || state == not_selected || count <= 0) continue;
+        reasons.push_back({state, not_issuing * count / waiting,
+                           not_issuing * std::max(0.0, (count - during_issue) / during_lost),
+                           not_issuing * std::min(1.0, count / during_lost)});
+    }
+    std::ranges::stable_sort(reasons, std::greater{}, &LostCycles::share);
+    return reasons;
+}
+
+void take_worse(double& worst, double other) {
+    if (std::abs(other) > std::abs(worst)) worst = other;
+}
+
+void add(CycleGroup& group, const CycleAccount& account, double us) {
+    ++group.steps;
+    group.time_us += us;
+    group.no_warp_us += account.no_warp * us;
+    group.ends_us += account.ends.value_or(0) * us;
+    group.uneven_us += account.uneven.value_or(0) * us;
+    group.issuing_us += account.issuing * us;
+    group.not_issuing_us += account.not_issuing * us;
+    if (account.lost.empty()) group.not_split_us += account.not_issuing * us;
+    for (const LostCycles& lost : account.lost) {
+        auto known = std::ranges::find(group.lost, lost.reason, &LostCycles::reason);
+        if (known == group.lost.end()) known = group.lost.insert(known, LostCycles{lost.reason, 0, 0, 0});
+        known->share += lost.share * us;
+        known->low += lost.low * us;
+        known->high += lost.high * us;
+    }
+}
+
+}  // namespace
+
+CycleAccount account_of(const StepResult& step, double run_clock_mhz) {
+    CycleAccount account;
+    const double time_us = kernels_us(step);
+    const std::optional<double> sm_us = sm_active_us(step, run_clock_mhz),
+                                sm_cycles = counter(step, "sm_cycles_active");
+    const std::optional<double> ipc = counter(step, "ipc");
+    if (!sm_us || !ipc || *sm_cycles <= 0 || time_us <= 0) {
+        account.unavailable = time_us <= 0                       ? "the step was not timed"
+                              : !step.counters_discarded.empty() ? step.counters_discarded
+                                                                 : "active cycles and instructions were not counted";
+        return account;
+    }
+    // Schedulers of an active SM may be without a warp. Where that was not counted they count as having one.
+    const auto partitions = counter(step, "sm_active"), elapsed = counter(step, "sm_cycles_elapsed");
+    const double part = partitions && elapsed ? std::min(1.0, *partitions / 100 * *elapsed / *sm_cycles) : 1;
+    const double active = *sm_us / time_us * part;
+    const std::optional<Warps> warps = warps_of(step);
+    const double issue = warps ? warps->issuing : std::min(1.0, *ipc / schedulers / part);
+    account.no_warp = 1 - active;
+    account.issuing = active * issue;
+    account.not_issuing = active - account.issuing;
+    if (const std::optional<double> longest = counter(step, "sm_cycles_active_max")) {
+        const double longest_share = *longest / *sm_cycles * *sm_us / time_us;
+        account.ends = 1 - longest_share;
+        account.uneven = longest_share - active;
+    }
+    if (!warps) {
+        account.not_split = "what warps wait for was not counted: --counters core,stalls";
+        return account;
+    }
+    account.closure = closure_of(*warps);
+    if (worst_of(*account.closure) > closure_tolerance)
+        account.not_split =
+            fmt::format("counts that should be equal are {} apart", percent(worst_of(*account.closure)));
+    else
+        account.lost = split(*warps, account.not_issuing);
+    return account;
+}
+
+CycleAccounts account_cycles(const Point& point) {
+    CycleAccounts accounts;
+    const double clock_mhz = point.conditions.sm_clock_mhz.value.value_or(0);
+    accounts.has_ends = true;
+    accounts.total.name = "all";
+    for (const StepResult& step : point.steps) {
+        const CycleAccount& account = accounts.steps.emplace_back(account_of(step, clock_mhz));
+        const double us = kernels_us(step);
+        if (!account.unavailable.empty()) {
+            accounts.uncounted_us += us;
+            continue;
+        }
+        accounts.has_ends = accounts.has_ends && account.ends;
+        if (account.closure) {
+            take_worse(accounts.worst.stalls, account.closure->stalls);
+            take_worse(accounts.worst.selected, account.closure->selected);
+            take_worse(accounts.worst.eligible, account.closure->eligible);
+        }
+        const std::string layer = layer_group(step.layer);
+        auto group = std::ranges::find(accounts.by_layer, layer, &CycleGroup::name);
+        if (group == accounts.by_layer.end()) {
+            group = accounts.by_layer.insert(group, CycleGroup{});
+            group->name = layer;
+        }
+        add(*group, account, us);
+        add(accounts.total, account, us);
+    }
+    if (accounts.total.steps == 0)
+        accounts.unavailable = accounts.steps.empty() ? "there are no steps" : accounts.steps.front().unavailable;
+    std::ranges::stable_sort(accounts.by_layer, std::greater{}, &CycleGroup::time_us);
+    for (CycleGroup& group : accounts.by_layer)
+        std::ranges::stable_sort(group.lost, std::greater{}, &LostCycles::share);
+    std::ranges::stable_sort(accounts.total.lost, std::greater{}, &LostCycles::share);
+    return accounts;
+}
+
+}  // namespace kbench

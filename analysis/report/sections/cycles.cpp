@@ -1,0 +1,92 @@
+#include "analysis/explain/cycles.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/report/sections/sections.h"
+#include "models/base/format.h"
+
+namespace kbench {
+namespace {
+
+constexpr std::size_t most_reasons = 3;
+constexpr double noteworthy = 0.02;  ///< of the time
+
+/// "long_scoreboard 44 [38, 49], barrier 20 [11, 22]": parts of the time, percent.
+std::string reasons_cell(const CycleGroup& group) {
+    std::string text;
+    std::size_t shown = 0;
+    for (const LostCycles& lost : group.lost) {
+        if (lost.high < noteworthy * group.time_us || shown == most_reasons) continue;
+        const auto share = [&](double us) { return 100 * us / group.time_us; };
+        text += fmt::format("{}{} {:.0f} [{:.0f}, {:.0f}]", shown == 0 ? "" : ", ", lost.reason, share(lost.share),
+                            share(lost.low), share(lost.high));
+        ++shown;
+    }
+    if (group.not_split_us >= noteworthy * group.time_us)
+        text += fmt::format("{}not split {:.0f}", text.empty() ? "" : ", ", 100 * group.not_split_us / group.time_us);
+    return text;
+}
+
+Rows group_rows(const CycleAccounts& accounts) {
+    Rows rows{{{.header = "layer", .align = Align::left, .is_name = true}, {"ms"}, {"no warp %"}}, {}};
+    if (accounts.has_ends) {
+        rows.columns.push_back({"start, end %"});
+        rows.columns.push_back({"uneven %"});
+    }
+    rows.columns.push_back({"issuing %"});
+    rows.columns.push_back({"not issuing %"});
+    rows.columns.push_back({"waiting for, % of the time [from, to]", Align::left});
+    const auto add = [&](const CycleGroup& group) {
+        const auto share = [&](double us) { return fixed(100 * us / group.time_us, 1); };
+        std::vector<std::string> cells{
+            group.name, fixed(group.time_us * 1e-3, decimals_for(accounts.total.time_us * 1e-3, time_digits)),
+            share(group.no_warp_us)};
+        if (accounts.has_ends) {
+            cells.push_back(share(group.ends_us));
+            cells.push_back(share(group.uneven_us));
+        }
+        cells.push_back(share(group.issuing_us));
+        cells.push_back(share(group.not_issuing_us));
+        cells.push_back(reasons_cell(group));
+        rows.rows.push_back(std::move(cells));
+    };
+    for (const CycleGroup& group : accounts.by_layer) add(group);
+    add(accounts.total);
+    return rows;
+}
+
+}  // namespace
+
+Section cycles_section(const CycleAccounts& accounts) {
+    Section section{"Cycles"};
+    if (!accounts.unavailable.empty()) return section;
+    section.add(Paragraph{
+        "Counted, beside the demands above and not taken from them: the part of the kernels' time in which SMs had no "
+        "warp, schedulers issued, or had warps of which none could issue. A busy tensor pipe needs few issues, so not "
+        "issuing is no loss by itself."});
+    section.add(group_rows(accounts));
+    const bool split = !accounts.total.lost.empty();
+    std::string closing;
+    if (split) {
+        closing = fmt::format(
+            "What warps wait for is an interval, because counters count warps and not cycles. Counts that should be "
+            "equal are at most so far apart: reasons and resident warps {:.1f} %, selected warps and issues {:.1f} %, "
+            "selected or ready and eligible warps {:.1f} %; where one is beyond {:.0f} % the step is not split.",
+            100 * std::abs(accounts.worst.stalls), 100 * std::abs(accounts.worst.selected),
+            100 * std::abs(accounts.worst.eligible), 100 * closure_tolerance);
+    } else {
+        const auto why =
+            std::ranges::find_if(accounts.steps, [](const CycleAccount& a) { return !a.not_split.empty(); });
+        if (why != accounts.steps.end()) closing = fmt::format("Not split: {}.", why->not_split);
+    }
+    if (accounts.uncounted_us > 0)
+        closing += fmt::format("{}Steps with {} ms have no such counters.", closing.empty() ? "" : " ",
+                               significant(accounts.uncounted_us * 1e-3));
+    if (!closing.empty()) section.add(Paragraph{closing});
+    return section;
+}
+
+}  // namespace kbench
