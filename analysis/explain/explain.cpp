@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <stdexcept>
 #include <utility>
 
 #include "analysis/explain/impossible.h"
+#include "analysis/explain/verdict_rules.h"
 #include "analysis/result/point_name.h"
 #include "models/base/format.h"
 
@@ -17,10 +19,11 @@ namespace {
 /// How long it takes, and whether the account of it closes.
 std::string first_sentence(const Point& point, const Ledger& ledger) {
     const TimeUnit unit = time_unit(ledger.end_to_end_us * 1e-3);
-    return fmt::format("{} takes {} {} on this {}; steps, gaps and corrections add up to it within {:.1f} %{}.",
-                       sentence_name(point), significant(ledger.end_to_end_us * 1e-3 * unit.per_ms), unit.name,
-                       point.backend() == "cuda" ? "GPU" : "CPU", std::abs(ledger.residual_share()) * 100,
-                       ledger.closes() ? "" : ", which is more than the 2 % that this account should close to");
+    return fmt::format(
+        "{} takes {} {} on this {}; steps, gaps and the correction for recording come to it within {:.1f} %{}.",
+        sentence_name(point), significant(ledger.end_to_end_us * 1e-3 * unit.per_ms), unit.name,
+        point.backend() == "cuda" ? "GPU" : "CPU", ledger.unexplained_share() * 100,
+        ledger.closes() ? "" : ", which is more than the 2 % that this account should close to");
 }
 
 std::string level_text(const Verdict& verdict) {
@@ -36,8 +39,9 @@ std::string dram_text(const Ledger& ledger, const Attribution& attribution) {
     const auto dram = std::ranges::find(attribution.levels, Level::dram, &LevelTraffic::level);
     if (!attribution.unavailable.empty() || dram == attribution.levels.end()) return "";
     const double share = dram->ms * 1e3 / ledger.end_to_end_us;
+    const double most = share * (dram->origin == Origin::measured ? 1 : uncounted_bytes_factor);
     return fmt::format("; its DRAM traffic ({}) takes {} of the time at full bandwidth{}", name(dram->origin),
-                       percent(share), share < small_dram_share ? ", so memory bandwidth does not bind it" : "");
+                       percent(share), most < small_dram_share ? ", so DRAM does not bind it" : "");
 }
 
 /// What binds it, with the share that the roofs demand.
@@ -52,53 +56,58 @@ std::string second_sentence(const Ledger& ledger, const Verdict& verdict, const 
         if (hypothesis.finding == Finding::rejected)
             rejected += fmt::format("{}{}", rejected.empty() ? "; not " : ", not ", name(hypothesis.bound));
     if (verdict.bound == Bound::not_identifiable)
-        return fmt::format("No single thing binds it ({}{}): {}{}.",
+        return fmt::format("{} ({}{}): {}{}.",
+                           verdict.rule == "majority" ? "What binds it cannot be told" : "No single thing binds it",
                            verdict.evidence.empty() ? verdict.rule : verdict.evidence.front(), rejected, demand, dram);
     return fmt::format("It is {}{}{}: {}; {}{}.", name(verdict.bound), level_text(verdict), rejected,
                        verdict.evidence.front(), demand, dram);
 }
 
-/// Losses under this share of the time are not worth a sentence.
-constexpr double noteworthy_loss = 0.01;
+/// Whether the compute-bound `verdict` is about a unit that has no roof of its own.
+bool is_of_a_unit(const Verdict& verdict) {
+    return verdict.level.find(' ') != std::string::npos || verdict.level.ends_with("unit");
+}
 
-/// The largest line above the demand, and what would change it.
-std::string third_sentence(const Ledger& ledger, const Verdict& verdict) {
-    if (!ledger.roofs_unavailable.empty())
-        return "What would change it cannot be said either; measured ceilings (kbench ceilings) would tell.";
-    Line largest = Line::extra_work;
-    for (std::size_t i = static_cast<std::size_t>(Line::extra_work); i <= static_cast<std::size_t>(Line::dependency);
-         ++i)
-        if (ledger.total[line_at(i)] > ledger.total[largest]) largest = line_at(i);
-    const double share = ledger.total[largest] / ledger.end_to_end_us;
-    const char* change = "as no one thing binds it, no one change of the machine shortens it in proportion";
+/// What would shorten it.
+std::string change_text(const Verdict& verdict) {
     switch (verdict.bound) {
         case Bound::bandwidth:
-            change =
-                "more bandwidth at that level, fewer bytes (fusing, narrower types) or a larger cache would shorten it";
-            break;
+            return "more bandwidth at that level, fewer bytes (fusing, narrower types) or a larger cache would shorten "
+                   "it";
         case Bound::compute:
-            change = verdict.level == issue_slots
-                         ? "fewer instructions for the same work would shorten it, more bandwidth would not"
-                         : "a faster unit (a narrower precision, more SMs, a higher power limit) would shorten it, "
-                           "more memory "
-                           "bandwidth would not";
-            break;
+            if (is_of_a_unit(verdict))
+                return "fewer instructions of that kind for the same work would shorten it, more memory bandwidth "
+                       "would not";
+            return "a faster unit (a narrower precision, more SMs, a higher power limit) would shorten it, more memory "
+                   "bandwidth would not";
         case Bound::latency:
-            change = "neither more bandwidth nor more FLOP/s would shorten it much; more work in flight would";
-            break;
+            return "neither more bandwidth nor more FLOP/s would shorten it much; more work in flight would";
         case Bound::launch:
-            change = "fewer and longer kernels (fusing, a larger batch) would shorten it, other hardware hardly";
-            break;
+            return "fewer and longer kernels (fusing, a larger batch) would shorten it, other hardware hardly";
         case Bound::occupancy:
-            change =
-                "more blocks or more warps an SM (other tiles, a larger batch) would shorten it before other hardware "
-                "does";
-            break;
+            return "more blocks or more warps an SM (other tiles, a larger batch) would shorten it before other "
+                   "hardware does";
         case Bound::not_identifiable: break;
     }
-    if (share < noteworthy_loss) return fmt::format("Above the roofs' demand nothing is lost; {}.", change);
-    return fmt::format("Above the roofs' demand the largest loss is {} ({} of the time: {}); {}.", info(largest).name,
-                       percent(share), info(largest).what, change);
+    return verdict.rule == "majority" ? "what would shorten it cannot be told from these figures"
+                                      : "as no one thing binds it, no one change of the machine shortens it in "
+                                        "proportion";
+}
+
+/// What SMs did, as counted, and what would change it.
+std::string third_sentence(const Ledger& ledger, const CycleAccounts& cycles, const Verdict& verdict) {
+    if (!ledger.roofs_unavailable.empty())
+        return "What would change it cannot be said either; measured ceilings (kbench ceilings) would tell.";
+    std::string change = change_text(verdict);
+    if (!cycles.unavailable.empty()) {
+        change.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(change.front())));
+        return change + ".";
+    }
+    const CycleGroup& all = cycles.total;
+    return fmt::format(
+        "Of the kernels' time SMs had no warp in {}, issued in {}, and had warps of which none could issue in {}; {}.",
+        percent(all.no_warp_us / all.time_us), percent(all.issuing_us / all.time_us),
+        percent(all.not_issuing_us / all.time_us), change);
 }
 
 }  // namespace
@@ -131,7 +140,7 @@ Explanation explain(const Result& result, const Point& point) {
     }
     explanation.answer = {first_sentence(point, ledger),
                           second_sentence(ledger, explanation.verdicts.model, explanation.attribution),
-                          third_sentence(ledger, explanation.verdicts.model)};
+                          third_sentence(ledger, explanation.cycles, explanation.verdicts.model)};
     return explanation;
 }
 

@@ -149,9 +149,9 @@ void split_kernels(StepLedger& entry, double run_clock_mhz, double start_and_end
     entry.split = active && ipc;
     if (entry.split) {
         const double idle = std::max(0.0, kernels_us - *active);
-        const double starts = std::min(idle, start_and_end_us);
-        lines[Line::launch] += remainder.take(starts);
-        lines[Line::idle_sms] = remainder.take(idle - starts);
+        entry.starts_us = std::min(idle, start_and_end_us);
+        lines[Line::launch] += remainder.take(entry.starts_us);
+        lines[Line::idle_sms] = remainder.take(idle - entry.starts_us);
         lines[Line::instructions] = remainder.take(*active * *ipc / issues_per_cycle - on_roof_us);
         lines[Line::waiting] = remainder.rest();
     } else {
@@ -232,8 +232,7 @@ std::vector<MarginalCheck> check_marginal(const Point& point, const Ledger& ledg
         }
         // The correction for records is itself uncertain, and so is what the whole ledger leaves unexplained; drift is
         // that of the machine between the runs, and the marginal cost was measured in yet another.
-        const double drift_share = ledger.end_to_end_us > 0 ? ledger.total[Line::drift] / ledger.end_to_end_us : 0;
-        const double unexplained = (std::abs(ledger.residual_share()) + std::abs(drift_share)) * check.ledger_ms;
+        const double unexplained = ledger.unexplained_share() * check.ledger_ms;
         check.ledger_low_ms = check.ledger_ms - std::max(0.0, recording) - unexplained;
         check.ledger_high_ms = check.ledger_ms - std::min(0.0, recording) + unexplained;
         check.ledger_ms -= recording;
@@ -296,7 +295,11 @@ double StepLedger::roof_share() const { return binding() != nullptr && time_us >
 
 double Ledger::residual_share() const { return end_to_end_us > 0 ? total[Line::residual] / end_to_end_us : 0; }
 
-bool Ledger::closes() const { return unavailable.empty() && std::abs(residual_share()) <= closing_tolerance; }
+double Ledger::unexplained_share() const {
+    return end_to_end_us > 0 ? (std::abs(total[Line::drift]) + std::abs(total[Line::residual])) / end_to_end_us : 0;
+}
+
+bool Ledger::closes() const { return unavailable.empty() && unexplained_share() <= closing_tolerance; }
 
 double executed_over_useful(const StepResult& step) {
     return step.cost.flops > 0 ? 1 + step.padding_flops / step.cost.flops : 1;
@@ -340,6 +343,7 @@ Ledger make_ledger(const Point& point, const Roofs& roofs) {
         if (entry.time_us <= 0) continue;
         const double start_and_end_us = split_gaps(entry, graph_node_us);
         split_kernels(entry, run_clock_mhz, start_and_end_us);
+        entry.cycles = account_of(step, run_clock_mhz);
         ledger.total += entry.lines;
         ledger.total[Line::recording] -= recording_us(step, inflation);
     }

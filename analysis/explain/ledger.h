@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/explain/cycles.h"
 #include "analysis/machine/ceilings.h"
 #include "kbench/result.h"
 
@@ -78,6 +79,8 @@ struct StepLedger {
     std::vector<Demand> demands;       ///< longest run_us first; a counted zero is one; empty without roofs
     Lines lines;                       ///< sum to time_us and the gap before the step; zero where it was not timed
     bool split = false;                ///< by counters: idle SMs, instructions and waiting are known, rest is not used
+    CycleAccount cycles;               ///< counted, beside the lines
+    double starts_us = 0;              ///< of its time: kernels starting and ending, as empty ones do
     /// The longest demand; null where nothing is demanded.
     const Demand* binding() const { return demands.empty() || demands.front().us <= 0 ? nullptr : &demands.front(); }
     /// Share of the step's own time that the binding roof demands; 0 without one.
@@ -112,7 +115,10 @@ struct Ledger {
     std::vector<MarginalCheck> marginal;
     std::string roofs_unavailable;  ///< why demand is zero everywhere; empty when it is not
     double residual_share() const;
-    bool closes() const;  ///< there is one, and |residual| is within closing_tolerance of the end-to-end time
+    /// Drift and residual, each without its sign, of the end-to-end time: neither is explained, and the headline's own
+    /// time is in one of them, so that they cannot cancel.
+    double unexplained_share() const;
+    bool closes() const;  ///< there is one, and what is unexplained is within closing_tolerance
 };
 inline constexpr double closing_tolerance = 0.02;
 

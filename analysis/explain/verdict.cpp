@@ -14,8 +14,9 @@
 namespace kbench {
 namespace {
 
-std::string level_of(const StepLedger& entry, const Rule& rule) {
-    if (rule.shown.id == "issue-slots") return std::string(issue_slots);
+std::string level_of(const StepLedger& entry, const Rule& rule, const Facts& f) {
+    if (rule.shown.id == "busy-memory" || rule.shown.id == "busy-unit" || rule.shown.id == "half-busy")
+        return std::string(f.units.unit);
     for (const Demand& demand : entry.demands) {
         if (rule.shown.id == "memory-roof" && demand.level) return std::string(name(*demand.level));
         if (rule.shown.id == "compute-roof" && !demand.level) return demand.roof.ceiling;
@@ -45,9 +46,15 @@ std::vector<std::string> evidence_of(const StepLedger& entry, const Facts& f, co
     add_share(std::max(-clock, 0.0), "of the time less at that roof for the run's higher clock (derived)");
     add_share(std::max(extra, 0.0), "of the time at that roof for FLOPs beyond the model's (derived)");
     add_share(std::max(-extra, 0.0), "of the time less at that roof for FLOPs that ran on another unit (derived)");
-    add_share(f.idle_share, "of the time, above the roofs' demand, SMs had no warp (measured)");
-    add_share(f.issue_share, "of the time instructions beyond the roof's work were issued (derived from IPC)");
-    add_share(f.waiting_share, "of the time SMs had warps none of which could issue (derived: what is left)");
+    if (f.split) {
+        add_share(f.idle_share, "of the time SMs had no warp, kernels starting and ending apart (measured)");
+        add_share(entry.cycles.issuing, "of the time schedulers issued (measured)");
+        add_share(f.waiting_share, "of the time SMs had warps none of which could issue (measured)");
+    }
+    if (!f.units.unit.empty())
+        add_share(f.units.share,
+                  fmt::format("of the active cycles the {} was busy, {} (measured)", f.units.unit,
+                              f.units.known ? "more than any other unit" : "the busiest unit that was counted"));
     add_share(f.rest_share, "of the time is above the roofs' demand and not split (no counters)");
     add_share(f.gap_share, "of the step and the gap before it is gaps, and starting and ending kernels (measured)");
     if (f.occupancy_pct) evidence.push_back(fmt::format("achieved occupancy {:.0f} % (measured)", *f.occupancy_pct));
@@ -72,7 +79,7 @@ Verdict judge_step(const StepLedger& entry, const Roofs& roofs) {
     const Rule& rule = deciding_rule(f);
     verdict.bound = rule.shown.bound;
     verdict.rule = rule.shown.id;
-    verdict.level = level_of(entry, rule);
+    verdict.level = level_of(entry, rule, f);
     verdict.margin = rule.figure(f) / rule.shown.threshold - 1;
     verdict.overturned_by = rule.overturned_by;
     verdict.evidence = evidence_of(entry, f, roofs);

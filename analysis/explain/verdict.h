@@ -45,16 +45,13 @@ struct Verdict {
     std::string subject;  ///< "model", a layer of all blocks, or a step "12 h.1.attn"
     Bound bound = Bound::not_identifiable;
     std::string rule;   ///< id of the deciding line
-    std::string level;  ///< for bandwidth-bound: DRAM, L2 or L1; for compute-bound the unit's ceiling or
-                        ///< issue_slots
+    std::string level;  ///< for bandwidth-bound: DRAM, L2, L1 or shared memory; for compute-bound the unit's ceiling or
+                        ///< UnitActivity::unit, which is also what may bind a step of rule half-busy
     std::vector<std::string> evidence;   ///< one figure each, with its origin
     double margin = 0;                   ///< how far the deciding figure is beyond its threshold, relative; >= 0
     std::string overturned_by;           ///< what would have to be different
     std::vector<Hypothesis> hypotheses;  ///< one a bound, in their order
 };
-
-/// Verdict::level of compute-bound steps that no unit binds: schedulers that issue other instructions.
-inline constexpr std::string_view issue_slots = "issue slots";
 
 /// By step, in order; by layer; the model.
 struct Verdicts {

@@ -1,6 +1,7 @@
 // Every bound put to the test on one step's figures; see verdict.h, Hypothesis.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "analysis/explain/verdict_rules.h"
@@ -26,6 +27,12 @@ Reach reach_of(const Rule& rule, const Facts& f) {
 }
 
 std::string why(const Rule& rule, const Facts& f) {
+    const bool is_of_waiting = rule.shown.id == "few-warps" || rule.shown.id == "waiting";
+    if (is_of_waiting && is_vetoed(f))
+        return f.units.share >= busy_share ? fmt::format("{}: the {} is busy in {} of the active cycles", rule.shown.id,
+                                                         f.units.unit, percent(f.units.share))
+                                           : fmt::format("{}: a roof demands {} of the time", rule.shown.id,
+                                                         percent(std::max(f.memory_share, f.compute_share)));
     if (rule.known(f) == Known::no) return fmt::format("{}: not measured", rule.shown.id);
     return fmt::format("{}: {}{} where {} is needed", rule.shown.id, reach_of(rule, f).word, percent(rule.figure(f)),
                        percent(rule.shown.threshold));

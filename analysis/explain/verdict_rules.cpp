@@ -23,16 +23,22 @@ double greater_roof(const Facts& f) { return std::max(f.compute_share, f.memory_
 double lesser_roof(const Facts& f) { return std::min(f.compute_share, f.memory_share); }
 bool roofs_known(const Facts& f) { return f.compute_known && f.memory_known; }
 
-/// A loss speaks only where no other is larger; on equal terms the earlier rule does.
-bool is_largest_loss(const Facts& f, double loss) {
-    return loss >= std::max({f.idle_share, f.issue_share, f.waiting_share});
-}
-
 /// What was not split is not more than the rest.
 double split_or_rest(const Facts& f, double share) { return f.split ? share : f.rest_share; }
 Known known_loss(const Facts& f) { return f.split ? Known::exactly : Known::at_most; }
-/// A level or unit without a roof may be what warps wait for.
-Known known_waiting(const Facts& f) { return f.split && !roofs_known(f) ? Known::at_most : known_loss(f); }
+bool units_known(const Facts& f) { return !f.has_units || f.units.known; }
+Known known_unit(const Facts& f) { return units_known(f) ? Known::exactly : Known::no; }
+/// Of a CPU's units nothing is known but that what roofs do not explain may be theirs.
+Known known_compute_unit(const Facts& f) {
+    return f.has_units || f.rest_share < rejecting_part * loss_share ? known_unit(f) : Known::no;
+}
+/// A level or unit without a roof or a count may be what warps wait for.
+Known known_waiting(const Facts& f) {
+    return f.split && !(roofs_known(f) && units_known(f)) ? Known::at_most : known_loss(f);
+}
+/// Warps wait more than SMs lack them.
+bool is_waiting(const Facts& f) { return f.split && f.waiting_share > f.idle_share; }
+double waiting(const Facts& f) { return is_vetoed(f) ? 0 : split_or_rest(f, f.waiting_share); }
 
 constexpr std::array rules{
     Rule{{"gap", Bound::launch,
@@ -67,36 +73,46 @@ constexpr std::array rules{
          always,
          [](const Facts& f) { return f.compute_known ? Known::exactly : Known::no; },
          "fewer FLOPs in the same time, or a longer time for the same FLOPs at the same clock"},
-    Rule{{"idle-sms", Bound::occupancy, "SMs have no warp for 30 % or more of the time, the largest loss", loss_share},
+    Rule{{"idle-sms", Bound::occupancy,
+          "SMs have no warp for 30 % or more of the time, and warps wait for no more, or a unit is busy meanwhile",
+          loss_share},
          [](const Facts& f) { return split_or_rest(f, f.idle_share); },
-         [](const Facts& f) { return f.split && is_largest_loss(f, f.idle_share); },
+         [](const Facts& f) { return f.split && (f.units.share >= busy_share || !is_waiting(f)); },
          known_loss,
          "blocks enough to give every SM work until the end: other tiles, split work, a larger batch"},
-    Rule{
-        {"few-warps", Bound::occupancy,
-         "SMs with warps wait for 30 % or more of the time, the largest loss, at an achieved occupancy of 30 % or less",
-         loss_share},
-        [](const Facts& f) { return !f.occupancy_pct || has_few_warps(f) ? split_or_rest(f, f.waiting_share) : 0; },
-        [](const Facts& f) {
-            return f.split && roofs_known(f) && has_few_warps(f) && is_largest_loss(f, f.waiting_share);
-        },
-        [](const Facts& f) { return f.occupancy_pct ? known_waiting(f) : Known::at_most; },
-        "more resident warps (fewer registers, less shared memory) that do not shorten it"},
-    Rule{{"issue-slots", Bound::compute,
-          "instructions beyond the roof's work take 30 % or more of the time, the largest loss", loss_share},
-         [](const Facts& f) { return split_or_rest(f, f.issue_share); },
-         [](const Facts& f) { return f.split && is_largest_loss(f, f.issue_share); },
-         known_loss,
-         "fewer instructions for the same work that do not shorten it"},
-    Rule{
-        {"waiting", Bound::latency,
-         "SMs with warps wait for 30 % or more of the time, the largest loss, at more occupancy than that", loss_share},
-        [](const Facts& f) { return split_or_rest(f, f.waiting_share); },
-        [](const Facts& f) {
-            return f.split && roofs_known(f) && f.occupancy_pct && is_largest_loss(f, f.waiting_share);
-        },
-        known_waiting,
-        "a roof that was not measured and is reached; loads issued earlier or shorter chains that do not shorten it"},
+    Rule{{"busy-memory", Bound::bandwidth, "shared memory or L2 is busy in 80 % or more of the active cycles",
+          busy_share},
+         [](const Facts& f) { return f.units.is_memory ? f.units.share : 0; },
+         always,
+         known_unit,
+         "fewer passes or requests in the same time: wider accesses, no bank conflicts, reuse in registers"},
+    Rule{{"busy-unit", Bound::compute,
+          "a unit of the SM or its schedulers are busy in 80 % or more of the active cycles", busy_share},
+         [](const Facts& f) { return f.units.is_memory ? 0 : f.units.share; },
+         always,
+         known_compute_unit,
+         "fewer instructions of that kind for the same work that do not shorten it"},
+    Rule{{"half-busy", Bound::not_identifiable,
+          "warps wait for 30 % or more of the time, while a unit is busy in 60 % or more of the active cycles",
+          half_busy_share},
+         [](const Facts& f) { return f.units.share; },
+         [](const Facts& f) { return is_waiting(f) && f.waiting_share >= loss_share; },
+         exactly,
+         "more warps that shorten it, or do not; or that unit faster"},
+    Rule{{"few-warps", Bound::occupancy,
+          "SMs with warps wait for 30 % or more of the time, no unit is busy, and the achieved occupancy is 30 % or "
+          "less",
+          loss_share},
+         [](const Facts& f) { return !f.occupancy_pct || has_few_warps(f) ? waiting(f) : 0; },
+         [](const Facts& f) { return roofs_known(f) && units_known(f) && has_few_warps(f) && is_waiting(f); },
+         [](const Facts& f) { return f.occupancy_pct ? known_waiting(f) : Known::at_most; },
+         "more resident warps (fewer registers, less shared memory) that do not shorten it"},
+    Rule{{"waiting", Bound::latency,
+          "SMs with warps wait for 30 % or more of the time, no unit is busy, at more occupancy than that", loss_share},
+         waiting,
+         [](const Facts& f) { return roofs_known(f) && units_known(f) && f.occupancy_pct && is_waiting(f); },
+         known_waiting,
+         "a roof that was not measured and is reached; loads issued earlier or shorter chains that do not shorten it"},
     Rule{{"nothing-binds", Bound::not_identifiable, "no rule above holds", 1},
          [](const Facts&) { return 1.0; },
          always,
@@ -143,14 +159,19 @@ Facts facts_of(const StepLedger& entry, const Roofs& roofs) {
         if (roofs.bandwidth(level) || on_chip_counted)
             f.memory_known = f.memory_known && has_bytes[static_cast<std::size_t>(level)];
     }
-    f.split = entry.split;
-    f.idle_share = share(lines[Line::idle_sms]);
-    f.issue_share = share(lines[Line::instructions]);
-    f.waiting_share = share(lines[Line::waiting]);
+    f.split = entry.split && entry.cycles.unavailable.empty();
+    if (f.split) {
+        f.idle_share = std::max(0.0, entry.cycles.no_warp - share(entry.starts_us));
+        f.waiting_share = entry.cycles.not_issuing;
+    }
+    f.units = unit_activity(step);
+    f.has_units = f.launched || !step.counters.empty();
     f.rest_share = share(std::max(0.0, lines[Line::rest]));
     f.occupancy_pct = counter(step, "achieved_occupancy");
     return f;
 }
+
+bool is_vetoed(const Facts& f) { return std::max({f.units.share, f.memory_share, f.compute_share}) >= busy_share; }
 
 std::span<const Rule> step_rules() { return rules; }
 const Rule& deciding_rule(const Facts& f) {

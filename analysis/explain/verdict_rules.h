@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "analysis/explain/units.h"
 #include "analysis/explain/verdict.h"
 
 namespace kbench {
@@ -16,9 +17,8 @@ struct Facts {
     double empty_share = 0;    ///< as many empty kernels' time over the step's
     double compute_share = 0;  ///< the unit's demand at the run's clock, with executed extra work
     double memory_share = 0;   ///< the longest demand of a memory level
-    double idle_share = 0;     ///< above the demand: SMs without a warp
-    double issue_share = 0;    ///< above the demand: issue slots beyond the demand's own
-    double waiting_share = 0;  ///< above the demand: SMs with warps, none issuing
+    double idle_share = 0;     ///< SMs without a warp
+    double waiting_share = 0;  ///< SMs with warps, none issuing
     double rest_share = 0;     ///< above the demand, not split
     std::optional<double> occupancy_pct;
     bool launched = false;       ///< kernels, and so gaps, were recorded
@@ -26,7 +26,9 @@ struct Facts {
     bool compute_known = false;  ///< the unit has a roof, or the step no FLOPs
     bool memory_known = false;   ///< each level that has a roof has bytes and the other way round
     bool bytes_counted = false;  ///< DRAM's; else they are the cost model's, of which there may be more
-    bool split = false;          ///< idle, issue and waiting are known
+    bool split = false;          ///< idle and waiting are known
+    UnitActivity units;          ///< on a CPU nothing
+    bool has_units = true;       ///< of a GPU
 };
 Facts facts_of(const StepLedger& entry, const Roofs& roofs);
 
@@ -50,6 +52,9 @@ std::span<const VerdictRule> model_rules();
 /// The bounds that are put to the test, in the order of hypotheses.
 inline constexpr Bound tested_bounds[] = {Bound::bandwidth, Bound::compute, Bound::latency, Bound::launch,
                                           Bound::occupancy};
+/// A unit or a level of memory is so busy that what warps wait for is their turn.
+bool is_vetoed(const Facts& facts);
+
 /// One a bound. Of several rules of a bound the one that may have come nearest to its threshold says why, and of the
 /// confirmed bound the deciding one.
 std::vector<Hypothesis> test_hypotheses(const Facts& facts, const Rule& decided);

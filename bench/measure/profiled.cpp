@@ -42,8 +42,12 @@ void record_kernels(const PartContext& at, Forward& forward) {
 void count(const PartContext& at) {
     CounterRun& run = at.point.counters;
     CounterRequest request = at.options().counters;
-    if (!request.required && !request.nothing() && at.device.is_gpu())
+    if (!request.required && !request.nothing() && at.device.is_gpu()) {
         request.metrics.emplace_back(proof_counter(at.point.precision()));  // by default every result proves that
+        // Without these nobody knows what warps wait for; they fit into the passes of the others.
+        for (const char* unit : {"pipe_xu", "pipe_lsu", "pipe_shared_memory", "l2_lookups"})
+            request.metrics.emplace_back(unit);
+    }
     if (at.options().counters.nothing()) {
         run.unavailable = "not asked for (--counters none)";
         return;

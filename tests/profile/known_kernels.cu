@@ -38,6 +38,35 @@ __global__ __launch_bounds__(chase_threads) void chase_kernel(const std::uint32_
     out[warp] = node;
 }
 
+__global__ __launch_bounds__(unit_threads) void special_functions_kernel(int iterations, float* out) {
+    const unsigned thread = blockIdx.x * unit_threads + threadIdx.x;
+    float x[4];
+#pragma unroll
+    for (int chain = 0; chain < 4; ++chain) x[chain] = -0.01f * static_cast<float>(thread % 31 + chain);
+#pragma unroll 1
+    for (int i = 0; i < iterations; ++i)
+#pragma unroll
+        for (int step = 0; step < 32; ++step)
+#pragma unroll
+            for (float& chain : x) asm volatile("ex2.approx.ftz.f32 %0, %0;" : "+f"(chain));
+    out[thread] = x[0] + x[1] + x[2] + x[3];
+}
+
+constexpr int conflict_loads = 8, conflict_words = 32 * 32 + conflict_loads;
+
+__global__ __launch_bounds__(unit_threads) void bank_conflicts_kernel(int ways, int iterations, std::uint32_t* out) {
+    __shared__ std::uint32_t words[conflict_words];
+    for (unsigned i = threadIdx.x; i < conflict_words; i += unit_threads) words[i] = i;
+    __syncthreads();
+    const volatile std::uint32_t* mine = words + threadIdx.x % 32 * static_cast<unsigned>(ways);
+    std::uint32_t sum = 0;
+#pragma unroll 1
+    for (int i = 0; i < iterations; ++i)
+#pragma unroll
+        for (int load = 0; load < conflict_loads; ++load) sum += mine[load];
+    out[blockIdx.x * unit_threads + threadIdx.x] = sum;
+}
+
 int attribute(cudaDeviceAttr which) {
     int device = 0, value = 0;
     KBENCH_CUDA(cudaGetDevice(&device));
@@ -58,6 +87,16 @@ void fma_blocks(int blocks, int iterations, float* out, cudaStream_t stream) {
     fma_kernel<<<static_cast<unsigned>(blocks), fma_block_threads, static_cast<std::size_t>(more_than_half), stream>>>(
         iterations, out);
     KBENCH_CUDA_LAUNCHED("fma_kernel");
+}
+
+void special_functions(int blocks, int iterations, float* out, cudaStream_t stream) {
+    special_functions_kernel<<<static_cast<unsigned>(blocks), unit_threads, 0, stream>>>(iterations, out);
+    KBENCH_CUDA_LAUNCHED("special_functions_kernel");
+}
+
+void bank_conflicts(int ways, int blocks, int iterations, std::uint32_t* out, cudaStream_t stream) {
+    bank_conflicts_kernel<<<static_cast<unsigned>(blocks), unit_threads, 0, stream>>>(ways, iterations, out);
+    KBENCH_CUDA_LAUNCHED("bank_conflicts_kernel");
 }
 
 void make_chase(std::uint32_t* chain, std::uint32_t nodes, cudaStream_t stream) {

@@ -1,4 +1,5 @@
-// Kernels of known nature that no probe is: FMAs by blocks of which an SM holds one, and chains of dependent loads.
+// Kernels of known nature that no probe is: FMAs by blocks of which an SM holds one, chains of dependent loads, and
+// units kept busy by little else.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,6 +16,14 @@ void fma_blocks(int blocks, int iterations, float* out, cudaStream_t stream);
 constexpr double fma_block_flops(int blocks, int iterations) {
     return 2.0 * 4 * 32 * fma_block_threads * blocks * iterations;  // 4 chains, 32 steps
 }
+
+inline constexpr int unit_threads = 256;
+/// `blocks` blocks whose warps do nothing but take 2 to the power of something, in the special-function unit.
+/// out [blocks * unit_threads] floats.
+void special_functions(int blocks, int iterations, float* out, cudaStream_t stream);
+/// `blocks` blocks whose threads read shared memory `ways` words apart: of 32 banks a warp meets 32 / ways, so that an
+/// access takes `ways` passes. out [blocks * unit_threads].
+void bank_conflicts(int ways, int blocks, int iterations, std::uint32_t* out, cudaStream_t stream);
 
 /// Nodes of a chain stand this many bytes apart, each on a DRAM access of its own.
 inline constexpr int chase_stride_bytes = 64;

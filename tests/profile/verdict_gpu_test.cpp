@@ -19,6 +19,7 @@
 #include "kernels/probe/fma.h"
 #include "kernels/probe/latency.h"
 #include "kernels/probe/memory.h"
+#include "kernels/probe/mma.h"
 #include "tests/profile/known_kernels.h"
 
 namespace kbench {
@@ -44,6 +45,11 @@ std::string account(const Explanation& explained, std::size_t step) {
     for (const std::string& evidence : verdict.evidence) text += "  " + evidence + "\n";
     for (const Hypothesis& hypothesis : verdict.hypotheses)
         text += fmt::format("  {} {}: {}\n", name(hypothesis.bound), name(hypothesis.finding), hypothesis.why);
+    const CycleAccount& cycles = explained.cycles.steps[step];
+    text += fmt::format("  no warp {:.3f}, issuing {:.3f}, not issuing {:.3f} {}\n", cycles.no_warp, cycles.issuing,
+                        cycles.not_issuing, cycles.not_split);
+    for (const LostCycles& lost : cycles.lost)
+        text += fmt::format("  {} {:.3f} [{:.3f}, {:.3f}]\n", lost.reason, lost.share, lost.low, lost.high);
     for (const auto& [counter, value] : ledger.steps[step].step->counters)
         text += fmt::format("  {} = {:.6g}\n", counter, value);
     return text;
@@ -98,7 +104,8 @@ class GpuVerdict : public testing::Test {
             RangeKernels kernels = profiler_->record_kernels(*forward, 5, 0.1);
             point.activity = kernels.run;
             for (std::size_t s = 0; s < steps.size(); ++s) point.steps[s].kernels = kernels.by_range[s];
-            RangeCounters counters = profiler_->count({});
+            RangeCounters counters =
+                profiler_->count({.sets = {"core", "stalls", "pipes"}, .metrics = {}, .required = false});
             if (!counters.warning.empty()) throw DeviceError(counters.warning);  // each known step is one kernel
             point.counters = counters.run;
             for (std::size_t s = 0; s < steps.size(); ++s) point.steps[s].counters = counters.by_range[s];
@@ -222,6 +229,61 @@ TEST_F(GpuVerdict, ASingleBlockIsOccupancyLimited) {
     EXPECT_EQ(explained_.verdicts.steps[0].rule, "idle-sms") << account(explained_, 0);
 }
 
+TEST_F(GpuVerdict, FmaOnHalfTheSmsIsOccupancyLimited) {
+    constexpr int iterations = 1000;
+    const int blocks = multiprocessors() / 2;
+    const DeviceBuffer out(device(), sizeof(float) * static_cast<std::size_t>(blocks) * cuda::known::fma_block_threads);
+    const auto fma = [&](cudaStream_t stream) { cuda::known::fma_blocks(blocks, iterations, as<float>(out), stream); };
+    MEASURE_OR_SKIP({{"half", cuda::known::fma_block_flops(blocks, iterations), 0, fma}});
+    expect(Bound::occupancy);
+    const CycleAccount& cycles = explained_.cycles.steps[0];
+    EXPECT_NEAR(cycles.no_warp, 0.5, 0.05) << account(explained_, 0);
+    EXPECT_NEAR(cycles.issuing, 0.5, 0.05) << account(explained_, 0);  // an FMA a cycle, of each scheduler with work
+}
+
+/// Few warps, that wait nearly always: for the tensor pipe, which has no time for more.
+TEST_F(GpuVerdict, MmaAtThePipesPaceIsComputeBoundAndNotOccupancyLimited) {
+    using cuda::probe::Mma;
+    if (const char* why = cuda::probe::mma_unsupported(Mma::fp16_16x8x16); *why != '\0') GTEST_SKIP() << why;
+    const int blocks = multiprocessors();
+    const DeviceBuffer out(device(), sizeof(float) * static_cast<std::size_t>(blocks * cuda::probe::mma_threads));
+    const auto mma = [&](cudaStream_t stream) {
+        cuda::probe::mma_chains(Mma::fp16_16x8x16, 8, blocks, 500, out.data(), nullptr, stream);
+    };
+    MEASURE_OR_SKIP({{"mma", 0, 0, mma}});
+    expect(Bound::compute);
+    EXPECT_EQ(explained_.verdicts.steps[0].level, "tensor pipe") << account(explained_, 0);
+    EXPECT_LT(explained_.ledger.steps[0].step->counters.at("achieved_occupancy"), 30) << account(explained_, 0);
+}
+
+TEST_F(GpuVerdict, SharedMemoryIsAMemoryThatBinds) {
+    for (const int ways : {1, 2, 8}) {
+        result_ = {};
+        const int blocks = 8 * multiprocessors();
+        const DeviceBuffer out(device(),
+                               sizeof(std::uint32_t) * static_cast<std::size_t>(blocks) * cuda::known::unit_threads);
+        const auto read = [&](cudaStream_t stream) {
+            cuda::known::bank_conflicts(ways, blocks, 2000 / ways, as<std::uint32_t>(out), stream);
+        };
+        MEASURE_OR_SKIP({{"shared", 0, 0, read}});
+        const Verdict& verdict = explained_.verdicts.steps[0];
+        if (ways == 1 && verdict.level == "load-store unit") continue;  // without conflicts it is as busy
+        expect(Bound::bandwidth);
+        EXPECT_EQ(verdict.level, "shared memory") << account(explained_, 0);
+    }
+}
+
+TEST_F(GpuVerdict, SpecialFunctionsBindLikeAnyUnit) {
+    const int blocks = 8 * multiprocessors();
+    const DeviceBuffer out(device(), sizeof(float) * static_cast<std::size_t>(blocks) * cuda::known::unit_threads);
+    const auto powers = [&](cudaStream_t stream) {
+        cuda::known::special_functions(blocks, 200, as<float>(out), stream);
+    };
+    MEASURE_OR_SKIP({{"ex2", 0, 0, powers}});
+    expect(Bound::compute);
+    EXPECT_EQ(explained_.verdicts.steps[0].level, "special-function unit") << account(explained_, 0);
+}
+
 TEST_F(GpuVerdict, APointerChaseAtFullOccupancyIsLatencyBound) {
     constexpr std::uint32_t nodes = 1u << 23;  // 512 MiB, past every L2
     constexpr int loads = 1000;
@@ -235,6 +297,10 @@ TEST_F(GpuVerdict, APointerChaseAtFullOccupancyIsLatencyBound) {
     MEASURE_OR_SKIP({{"chase", 0, static_cast<double>(warps) * loads * sizeof(std::uint32_t), chase}});
     expect(Bound::latency);
     EXPECT_GT(explained_.ledger.steps[0].step->counters.at("achieved_occupancy"), 80) << account(explained_, 0);
+    const CycleAccount& cycles = explained_.cycles.steps[0];
+    ASSERT_FALSE(cycles.lost.empty()) << cycles.not_split;
+    EXPECT_EQ(cycles.lost[0].reason, "long_scoreboard") << account(explained_, 0);
+    EXPECT_GT(cycles.lost[0].low, 0.9 * cycles.not_issuing) << account(explained_, 0);
 }
 
 }  // namespace

@@ -93,10 +93,13 @@ Section ledger_section(const Ledger& ledger, Depth depth) {
     const int decimals = decimals_for(ledger.end_to_end_us * 1e-3, time_digits);
     section.add(Paragraph{
         fmt::format(
-            "The lines add up to the end-to-end median of {} ms. The residual, which nothing explains, is {} ms, "
-            "{:.2f} % of it: the ledger {} within {:.0f} %.",
-            fixed(ledger.end_to_end_us * 1e-3, decimals), fixed(ledger.total[Line::residual] * 1e-3, decimals),
-            100 * ledger.residual_share(), ledger.closes() ? "closes" : "does NOT close", 100 * closing_tolerance),
+            "The lines add up to the end-to-end median of {} ms by nature, as the residual is what is missing. Drift, "
+            "{} "
+            "ms, and the residual, {} ms, are explained by nothing; together they are {:.2f} % of it: the ledger {} "
+            "within {:.0f} %.",
+            fixed(ledger.end_to_end_us * 1e-3, decimals), fixed(ledger.total[Line::drift] * 1e-3, decimals),
+            fixed(ledger.total[Line::residual] * 1e-3, decimals), 100 * ledger.unexplained_share(),
+            ledger.closes() ? "closes" : "does NOT close", 100 * closing_tolerance),
         ledger.closes() ? Tone::plain : Tone::warning});
     if (!ledger.roofs_unavailable.empty())
         section.add(Paragraph{fmt::format("No roof demands anything: {}.", ledger.roofs_unavailable)});

@@ -58,6 +58,11 @@ StepResult make_step(const Step& known, int index) {
                      {"l1_bytes", known.l1 * known.us * l1_bytes},
                      {"sm_cycles_active", known.active * known.us * clock_mhz},
                      {"ipc", known.active > 0 ? known.issue / known.active * issues_per_cycle : 0}};
+    if (known.units_counted)
+        for (const char* unit : {"tensor_active", "pipe_alu", "pipe_fma", "pipe_fp64", "pipe_xu", "pipe_lsu",
+                                 "pipe_shared_memory", "l2_lookups"})
+            step.counters[unit] = 0;
+    for (const auto& [unit, pct] : known.units) step.counters[unit] = pct;
     if (known.occupancy_pct) step.counters["achieved_occupancy"] = *known.occupancy_pct;
     if (known.executed > 0)
         step.counters["tensor_fp16_ops"] = step.cost.flops + known.executed * known.us * tensor_flops;

@@ -2,6 +2,7 @@
 // Every figure of a step is given as the share of its time that it should be.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,6 +40,8 @@ struct Step {
     double issue = 0;      ///< issue slots of the whole time
     std::optional<double> occupancy_pct = 50;
     bool counted = true;
+    std::map<std::string, double> units = {};  ///< by counter, percent of the active cycles; all others are idle
+    bool units_counted = true;
     double executed = 0;  ///< FLOPs beyond the model's, counted by tensor cores, over the roof; see `compute`
 };
 

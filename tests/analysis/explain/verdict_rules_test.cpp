@@ -22,6 +22,7 @@ Facts quiet() {
     f.time_us = 100;
     f.occupancy_pct = 50;
     f.launched = f.empty_known = f.compute_known = f.memory_known = f.bytes_counted = f.split = true;
+    f.units = {"tensor pipe", 0, false, true};
     return f;
 }
 
@@ -77,13 +78,45 @@ const Threshold thresholds[] = {
          f.idle_share = x;
      },
      0.30, "waiting", "idle-sms"},
-    {"IssueSlots", [](Facts& f, double x) { f.issue_share = x; }, 0.30, "nothing-binds", "issue-slots"},
-    {"IssueSlotsEvenWithWaiting",
+    {"IdleSmsBesideABusyUnit",
      [](Facts& f, double x) {
-         f.waiting_share = 0.30;
-         f.issue_share = x;
+         f.units.share = 0.95;
+         f.waiting_share = 0.50;
+         f.idle_share = x;
      },
-     0.30, "waiting", "issue-slots"},
+     0.30, "busy-unit", "idle-sms"},
+    {"BusyUnit", [](Facts& f, double x) { f.units.share = x; }, 0.80, "nothing-binds", "busy-unit"},
+    {"BusyMemory",
+     [](Facts& f, double x) {
+         f.units.is_memory = true;
+         f.units.share = x;
+     },
+     0.80, "nothing-binds", "busy-memory"},
+    {"BusyUnitWhereWarpsWait",
+     [](Facts& f, double x) {
+         f.waiting_share = 0.9;
+         f.units.share = x;
+     },
+     0.80, "half-busy", "busy-unit"},
+    {"HalfBusyWhereWarpsWait",
+     [](Facts& f, double x) {
+         f.waiting_share = 0.9;
+         f.units.share = x;
+     },
+     0.60, "waiting", "half-busy"},
+    {"HalfBusyOfFewWarps",
+     [](Facts& f, double x) {
+         f.waiting_share = 0.9;
+         f.occupancy_pct = 10;
+         f.units.share = x;
+     },
+     0.60, "few-warps", "half-busy"},
+    {"HalfBusyNeedsWaiting",
+     [](Facts& f, double x) {
+         f.units.share = 0.7;
+         f.waiting_share = x;
+     },
+     0.30, "nothing-binds", "half-busy"},
     {"Waiting", [](Facts& f, double x) { f.waiting_share = x; }, 0.30, "nothing-binds", "waiting"},
     {"WaitingOfFewWarps",
      [](Facts& f, double x) {
@@ -115,7 +148,8 @@ TEST(VerdictRules, MemoryMustDemandMoreThanTheUnit) {
 TEST(VerdictRules, TheirOrderIsThatOfTheTable) {
     Facts f = quiet();
     f.gap_share = f.empty_share = f.compute_share = f.memory_share = 0.9;
-    f.idle_share = f.issue_share = f.waiting_share = 0.9;
+    f.idle_share = f.waiting_share = f.units.share = 0.9;
+    f.units.is_memory = true;
     f.occupancy_pct = 10;
     const std::vector<std::pair<std::string, std::function<void()>>> order{
         {"gap", [&] { f.gap_share = 0; }},
@@ -124,8 +158,10 @@ TEST(VerdictRules, TheirOrderIsThatOfTheTable) {
         {"memory-roof", [&] { f.memory_share = 0; }},
         {"compute-roof", [&] { f.compute_share = 0; }},
         {"idle-sms", [&] { f.idle_share = 0; }},
+        {"busy-memory", [&] { f.units.is_memory = false; }},
+        {"busy-unit", [&] { f.units.share = 0.7; }},
+        {"half-busy", [&] { f.units.share = 0; }},
         {"few-warps", [&] { f.occupancy_pct = 90; }},
-        {"issue-slots", [&] { f.issue_share = 0; }},
         {"waiting", [&] { f.waiting_share = 0; }},
         {"nothing-binds", [] {}},
     };
@@ -135,13 +171,12 @@ TEST(VerdictRules, TheirOrderIsThatOfTheTable) {
     }
 }
 
-TEST(VerdictRules, TheLargestLossSpeaks) {
-    for (const std::string_view largest : {"idle-sms", "issue-slots", "waiting"}) {
+TEST(VerdictRules, TheLargerOfWaitingAndIdleSmsSpeaks) {
+    for (const std::string_view larger : {"idle-sms", "waiting"}) {
         Facts f = quiet();
-        f.idle_share = largest == "idle-sms" ? 0.4 : 0.32;
-        f.issue_share = largest == "issue-slots" ? 0.4 : 0.32;
-        f.waiting_share = largest == "waiting" ? 0.4 : 0.32;
-        EXPECT_EQ(deciding_rule(f).shown.id, largest);
+        f.idle_share = larger == "idle-sms" ? 0.4 : 0.32;
+        f.waiting_share = larger == "waiting" ? 0.4 : 0.32;
+        EXPECT_EQ(deciding_rule(f).shown.id, larger);
     }
     Facts f = quiet();
     f.occupancy_pct = 10;
@@ -150,24 +185,28 @@ TEST(VerdictRules, TheLargestLossSpeaks) {
     EXPECT_EQ(deciding_rule(f).shown.id, "idle-sms");
 }
 
-TEST(VerdictRules, WaitingNeedsEveryRoofAndTheSplit) {
+TEST(VerdictRules, WaitingNeedsEveryRoofEveryUnitAndTheSplit) {
     for (const double occupancy_pct : {10.0, 90.0}) {
+        Facts f = quiet();
+        f.occupancy_pct = occupancy_pct;
+        f.waiting_share = 0.9;
+        const std::string_view decided = deciding_rule(f).shown.id;
+        EXPECT_EQ(decided, occupancy_pct == 10 ? "few-warps" : "waiting");
         for (bool Facts::*needed : {&Facts::split, &Facts::compute_known, &Facts::memory_known}) {
-            Facts f = quiet();
-            f.occupancy_pct = occupancy_pct;
-            f.waiting_share = 0.9;
-            EXPECT_EQ(deciding_rule(f).shown.id, occupancy_pct == 10 ? "few-warps" : "waiting");
             f.*needed = false;
             EXPECT_EQ(deciding_rule(f).shown.id, "nothing-binds");
+            f.*needed = true;
         }
-    }
-    for (double Facts::*loss : {&Facts::idle_share, &Facts::issue_share}) {
-        Facts f = quiet();
-        f.*loss = 0.9;
-        EXPECT_NE(deciding_rule(f).shown.id, "nothing-binds");
-        f.split = false;
+        f.units.known = false;
         EXPECT_EQ(deciding_rule(f).shown.id, "nothing-binds");
+        f.has_units = false;  // a CPU, of which nobody counts them
+        EXPECT_EQ(deciding_rule(f).shown.id, decided);
     }
+    Facts f = quiet();
+    f.idle_share = 0.9;
+    EXPECT_EQ(deciding_rule(f).shown.id, "idle-sms");
+    f.split = false;
+    EXPECT_EQ(deciding_rule(f).shown.id, "nothing-binds");
 }
 
 TEST(VerdictRules, EveryLineSaysItsThreshold) {
@@ -177,7 +216,7 @@ TEST(VerdictRules, EveryLineSaysItsThreshold) {
         if (rule.threshold == 1) continue;
         EXPECT_THAT(std::string(rule.what), HasSubstr(fmt::format("{:.0f} % or more", rule.threshold * 100)));
     }
-    EXPECT_EQ(ids.size(), 13);
+    EXPECT_EQ(ids.size(), 15);
 }
 
 // Hypotheses.
@@ -220,13 +259,13 @@ const Rejection rejections[] = {
      },
      0.075},  // four times as many could be 30 %
     {"ComputeByTheUnit", compute, [](Facts& f, double x) { f.compute_share = x; }, 0.30},
-    {"ComputeByIssueSlots", compute, [](Facts& f, double x) { f.issue_share = x; }, 0.15},
-    {"ComputeByTheRest", compute,
+    {"ComputeByAUnit", compute, [](Facts& f, double x) { f.units.share = x; }, 0.40},
+    {"BandwidthByAUnit", bandwidth,
      [](Facts& f, double x) {
-         f.rest_share = x;
-         f.split = false;
+         f.units.is_memory = true;
+         f.units.share = x;
      },
-     0.15},
+     0.40},
     {"Latency", latency, [](Facts& f, double x) { f.waiting_share = x; }, 0.15},
     {"LatencyByTheRest", latency,
      [](Facts& f, double x) {
@@ -270,6 +309,29 @@ TEST(Hypotheses, WithoutTheirDataAreNotRejected) {
         f.*needed = false;
         EXPECT_EQ(finding_of(f, bound), Finding::not_identifiable) << name(bound);
     }
+    Facts f = quiet();
+    f.units.known = false;
+    for (const Bound bound : {bandwidth, compute}) EXPECT_EQ(finding_of(f, bound), Finding::not_identifiable);
+    f.has_units = false;
+    for (const Bound bound : {bandwidth, compute}) EXPECT_EQ(finding_of(f, bound), Finding::rejected);
+}
+
+/// Where a unit is busy warps wait for their turn, however many wait.
+TEST(Hypotheses, OfWaitingAreRejectedByABusyUnit) {
+    Facts f = quiet();
+    f.waiting_share = 0.9;
+    for (const double occupancy_pct : {10.0, 90.0}) {
+        f.occupancy_pct = occupancy_pct;
+        f.units.share = 0.80;
+        EXPECT_EQ(finding_of(f, latency), Finding::rejected);
+        EXPECT_EQ(finding_of(f, occupancy), Finding::rejected);
+        EXPECT_EQ(test_hypotheses(f, deciding_rule(f))[2].why,
+                  "waiting: the tensor pipe is busy in 80 % of the active cycles");
+        f.units.share = 0.79;
+        EXPECT_EQ(finding_of(f, latency), Finding::not_identifiable);
+        EXPECT_EQ(finding_of(f, compute), Finding::not_identifiable);
+    }
+    EXPECT_EQ(finding_of(f, occupancy), Finding::rejected);  // of 90 %
 }
 
 TEST(Hypotheses, OfTwoRulesTheNearestToItsThresholdSaysWhy) {

@@ -315,7 +315,7 @@ TEST_F(Cli, MetricsOfAChipAreListedWithoutAGpu) {
     EXPECT_THAT(core.out, HasSubstr("achieved_occupancy"));
     EXPECT_THAT(core.out, Not(HasSubstr("sass_ffma")));
 #ifdef KBENCH_HAVE_CUDA
-    EXPECT_THAT(core.out, ContainsRegex("core +12 +1\n"));
+    EXPECT_THAT(core.out, ContainsRegex("core +13 +1\n"));
 #else
     EXPECT_THAT(core.out, HasSubstr("passes are unknown: this build has no CUDA"));
 #endif

@@ -1,0 +1,65 @@
+// See units.h.
+#include "analysis/explain/units.h"
+
+#include <algorithm>
+#include <array>
+
+#include "analysis/explain/executed.h"
+
+namespace kbench {
+namespace {
+
+struct Unit {
+    std::string_view counter, name;
+    bool is_memory = false;
+};
+constexpr Unit units[] = {
+    {"tensor_active", "tensor pipe"},
+    {"pipe_alu", "ALU pipe"},
+    {"pipe_fma", "FMA pipe"},
+    {"pipe_fma_heavy", "FMA pipe"},
+    {"pipe_fma_lite", "FMA pipe"},
+    {"pipe_fp64", "FP64 pipe"},
+    {"pipe_xu", "special-function unit"},
+    {"pipe_lsu", "load-store unit"},
+    {"pipe_uniform", "uniform pipe"},
+    {"pipe_shared_memory", "shared memory", true},
+    {"l2_lookups", "L2", true},
+    {"l2_tags", "L2", true},
+    {"l2_data", "L2", true},
+    {"l2_to_sms", "L2", true},
+    {"sms_to_l2", "L2", true},
+};
+/// Those that few instructions can keep busy.
+constexpr std::array needed{"tensor_active", "pipe_xu", "pipe_lsu", "pipe_shared_memory", "l2_lookups"};
+constexpr std::array arithmetic{"pipe_alu", "pipe_fma", "pipe_fp64"};
+
+constexpr double schedulers = 4;                // of an SM
+constexpr double cycles_of_an_instruction = 2;  // in the ALU or FMA pipe, of 16 lanes a scheduler
+
+}  // namespace
+
+UnitActivity unit_activity(const StepResult& step) {
+    UnitActivity activity;
+    const auto take = [&](std::string_view name, double share, bool is_memory) {
+        if (share > activity.share || activity.unit.empty()) {
+            activity.unit = name;
+            activity.share = share;
+            activity.is_memory = is_memory;
+        }
+    };
+    const auto has = [&](std::string_view name) { return counter(step, name).has_value(); };
+    for (const Unit& unit : units)
+        if (const auto pct = counter(step, unit.counter)) take(unit.name, *pct / 100, unit.is_memory);
+    std::optional<double> issue = counter(step, "issue_active");
+    if (issue)
+        *issue /= 100;
+    else if (const auto ipc = counter(step, "ipc"))
+        issue = *ipc / schedulers;
+    if (issue) take(issue_slots, *issue, false);
+    activity.known = issue && std::ranges::all_of(needed, has) &&
+                     (std::ranges::all_of(arithmetic, has) || *issue * cycles_of_an_instruction < half_busy_share);
+    return activity;
+}
+
+}  // namespace kbench

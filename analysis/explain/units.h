@@ -1,0 +1,28 @@
+// How busy the units of an SM and L2 were, as counted. A unit near its limit is what a kernel waits for, whatever its
+// warps are seen to wait for.
+#pragma once
+
+#include <string_view>
+
+#include "kbench/result.h"
+
+namespace kbench {
+
+/// Active for the first share and more, a unit is what binds; from the second on it may be.
+inline constexpr double busy_share = 0.80, half_busy_share = 0.60;
+
+/// UnitActivity::unit of schedulers.
+inline constexpr std::string_view issue_slots = "issue slots";
+
+/// The busiest unit of a step.
+struct UnitActivity {
+    std::string_view unit;   ///< such as "tensor pipe"; empty where none was counted
+    double share = 0;        ///< of the cycles in which an SM had a warp; L2's of all cycles
+    bool is_memory = false;  ///< shared memory or L2
+    /// Nothing that was not counted can be busier than half_busy_share: an instruction takes the ALU or FMA pipe two
+    /// cycles at most, so that few issues keep neither busy.
+    bool known = false;
+};
+UnitActivity unit_activity(const StepResult& step);
+
+}  // namespace kbench
