@@ -44,6 +44,17 @@ std::string dram_text(const Ledger& ledger, const Attribution& attribution) {
                        percent(share), most < small_dram_share ? ", so DRAM does not bind it" : "");
 }
 
+/// Of most of the time nobody can tell.
+bool is_beyond_telling(const Verdict& verdict) {
+    return verdict.bound == Bound::not_identifiable && verdict.rule == majority_rule().id;
+}
+bool lacks_units(const Verdict& verdict) {
+    return std::ranges::any_of(verdict.evidence, [](const std::string& part) {
+        return part.ends_with(fmt::format("({})", units_not_counted));
+    });
+}
+double majority_share(const Verdict& verdict) { return (1 + verdict.margin) * majority_rule().threshold; }
+
 /// What binds it, with the share that the roofs demand.
 std::string second_sentence(const Ledger& ledger, const Verdict& verdict, const Attribution& attribution) {
     if (!ledger.roofs_unavailable.empty())
@@ -55,9 +66,12 @@ std::string second_sentence(const Ledger& ledger, const Verdict& verdict, const 
     for (const Hypothesis& hypothesis : verdict.hypotheses)
         if (hypothesis.finding == Finding::rejected)
             rejected += fmt::format("{}{}", rejected.empty() ? "; not " : ", not ", name(hypothesis.bound));
+    if (is_beyond_telling(verdict))
+        return fmt::format("What binds {} of the steps' time cannot be told{}: {}{}{}.",
+                           percent(majority_share(verdict)), rejected, demand, dram,
+                           lacks_units(verdict) ? "; --counters core,tensor,pipes counts units that may" : "");
     if (verdict.bound == Bound::not_identifiable)
-        return fmt::format("{} ({}{}): {}{}.",
-                           verdict.rule == "majority" ? "What binds it cannot be told" : "No single thing binds it",
+        return fmt::format("No single thing binds it ({}{}): {}{}.",
                            verdict.evidence.empty() ? verdict.rule : verdict.evidence.front(), rejected, demand, dram);
     return fmt::format("It is {}{}{}: {}; {}{}.", name(verdict.bound), level_text(verdict), rejected,
                        verdict.evidence.front(), demand, dram);
@@ -89,7 +103,7 @@ std::string change_text(const Verdict& verdict) {
                    "hardware does";
         case Bound::not_identifiable: break;
     }
-    return verdict.rule == "majority" ? "what would shorten it cannot be told from these figures"
+    return is_beyond_telling(verdict) ? "what would shorten it cannot be told from these figures"
                                       : "as no one thing binds it, no one change of the machine shortens it in "
                                         "proportion";
 }

@@ -24,7 +24,7 @@ constexpr std::array<LineInfo, line_count> line_infos{{
     {"clock", "the clock of the run is below that of the roof's measurement (power limit); negative: above it"},
     {"idle SMs", "SMs without a warp: last wave, grids smaller than the device"},
     {"instructions", "issue slots beyond what the roof's own work takes"},
-    {"waiting", "SMs with warps of which none could issue: latency at this occupancy"},
+    {"other", "what is left of the time with warps: no counter says what it is"},
     {"rest", "above the demand, not split for lack of counters; negative: the demand exceeds the time"},
     {"launch", "gaps, and starting and ending kernels, up to what an empty kernel takes"},
     {"dependency", "gaps beyond that"},
@@ -153,7 +153,7 @@ void split_kernels(StepLedger& entry, double run_clock_mhz, double start_and_end
         lines[Line::launch] += remainder.take(entry.starts_us);
         lines[Line::idle_sms] = remainder.take(idle - entry.starts_us);
         lines[Line::instructions] = remainder.take(*active * *ipc / issues_per_cycle - on_roof_us);
-        lines[Line::waiting] = remainder.rest();
+        lines[Line::other] = remainder.rest();
     } else {
         lines[Line::rest] = remainder.rest();
     }

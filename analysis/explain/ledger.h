@@ -27,7 +27,7 @@ enum class Line {
                    ///< negative where the run's clock was higher
     idle_sms,      ///< SMs without a warp: the last wave, ramps at start and end, grids smaller than the device
     instructions,  ///< issue slots taken beyond what the demand takes: address arithmetic, conversions, reductions
-    waiting,       ///< SMs with warps none of which could issue: latency at this occupancy
+    other,         ///< what is left of SMs with warps: a remainder, which no counter says; see CycleAccount
     rest,          ///< above the demand of a step without counters: not split; negative: the demand exceeds the time
     launch,        ///< gaps and starting and ending kernels, up to the latency of a graph's node for each kernel
     dependency,    ///< gaps beyond that

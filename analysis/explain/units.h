@@ -13,6 +13,8 @@ inline constexpr double busy_share = 0.80, half_busy_share = 0.60;
 
 /// UnitActivity::unit of schedulers.
 inline constexpr std::string_view issue_slots = "issue slots";
+/// Verdict::level where nothing binds that was counted.
+inline constexpr std::string_view units_not_counted = "units not counted";
 
 /// The busiest unit of a step.
 struct UnitActivity {

@@ -17,6 +17,8 @@ namespace {
 std::string level_of(const StepLedger& entry, const Rule& rule, const Facts& f) {
     if (rule.shown.id == "busy-memory" || rule.shown.id == "busy-unit" || rule.shown.id == "half-busy")
         return std::string(f.units.unit);
+    if (rule.shown.id == "nothing-binds" && f.split && f.has_units && !f.units.known)
+        return std::string(units_not_counted);
     for (const Demand& demand : entry.demands) {
         if (rule.shown.id == "memory-roof" && demand.level) return std::string(name(*demand.level));
         if (rule.shown.id == "compute-roof" && !demand.level) return demand.roof.ceiling;

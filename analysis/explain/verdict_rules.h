@@ -48,6 +48,7 @@ std::span<const Rule> step_rules();
 const Rule& deciding_rule(const Facts& facts);
 /// Rules of a layer or the model: model-gaps (the model only), majority, no-majority, in this order.
 std::span<const VerdictRule> model_rules();
+inline const VerdictRule& majority_rule() { return model_rules()[1]; }
 
 /// The bounds that are put to the test, in the order of hypotheses.
 inline constexpr Bound tested_bounds[] = {Bound::bandwidth, Bound::compute, Bound::latency, Bound::launch,

@@ -38,6 +38,7 @@ function drawLedger(point) {
   const drawText = () => text.replaceChildren(...ledgerParts(ledger.section));
   drawText();
   themed.push(drawText);
+  if (point.cycles) into.append(h('h3', {}, point.cycles.title), ...sectionParts(point.cycles, true));
 }
 
 function drawMarginal(point) {

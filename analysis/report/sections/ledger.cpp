@@ -20,7 +20,7 @@ std::string_view origin_of(Line line) {
         case Line::dependency:
         case Line::drift: return "measured";
         case Line::recording: return "estimated: calibrated on chains of kernels";
-        case Line::waiting:
+        case Line::other:
         case Line::rest:
         case Line::residual: return "derived: what is left";
         default: return "derived: work over a roof";

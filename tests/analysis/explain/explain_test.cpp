@@ -64,11 +64,18 @@ TEST(Answer, SaysLessOfBytesThatNobodyCounted) {
                 testing::Not(HasSubstr("does not bind it")));
 }
 
+TEST(Answer, SaysWhichCountersMayTell) {
+    const Step uncounted{.dram = 0.1, .issue = 0.02, .occupancy_pct = 98, .units_counted = false};
+    EXPECT_THAT(answer_of({uncounted})[1], HasSubstr("--counters core,tensor,pipes"));
+    Step counted = uncounted;
+    counted.units_counted = true;
+    EXPECT_THAT(answer_of({counted})[1], testing::Not(HasSubstr("--counters")));
+}
+
 TEST(Answer, SaysWhereNothingCanBeTold) {
     const std::vector<std::string> answer = answer_of(
         {{.op = "gemm", .compute = 0.4, .issue = 0.2, .occupancy_pct = 12, .units = {{"tensor_active", 70}}}});
-    EXPECT_THAT(answer[1], HasSubstr("What binds it cannot be told (100 % of the steps' time is not identifiable "
-                                     "(tensor pipe)"));
+    EXPECT_THAT(answer[1], HasSubstr("What binds 100 % of the steps' time cannot be told; not bandwidth-bound"));
     EXPECT_THAT(answer[2], HasSubstr("what would shorten it cannot be told from these figures"));
 }
 

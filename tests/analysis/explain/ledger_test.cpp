@@ -38,10 +38,10 @@ Lines lines_of(const Step& step, double run_clock_mhz = known::clock_mhz) {
 
 TEST(LedgerLines, ALevelThatDemandsLongestHasItsLine) {
     // 60 us of 10^6 bytes, above it SMs with warps that wait.
-    expect_lines(lines_of({.dram = 0.6, .l2 = 0.5, .l1 = 0.4}), {{Line::dram, 60}, {Line::waiting, 40}});
-    expect_lines(lines_of({.dram = 0.5, .l2 = 0.6, .l1 = 0.4}), {{Line::l2, 60}, {Line::waiting, 40}});
-    expect_lines(lines_of({.dram = 0.4, .l2 = 0.5, .l1 = 0.6}), {{Line::l1, 60}, {Line::waiting, 40}});
-    expect_lines(lines_of({.compute = 0.7, .dram = 0.6, .issue = 0.7}), {{Line::compute, 70}, {Line::waiting, 30}});
+    expect_lines(lines_of({.dram = 0.6, .l2 = 0.5, .l1 = 0.4}), {{Line::dram, 60}, {Line::other, 40}});
+    expect_lines(lines_of({.dram = 0.5, .l2 = 0.6, .l1 = 0.4}), {{Line::l2, 60}, {Line::other, 40}});
+    expect_lines(lines_of({.dram = 0.4, .l2 = 0.5, .l1 = 0.6}), {{Line::l1, 60}, {Line::other, 40}});
+    expect_lines(lines_of({.compute = 0.7, .dram = 0.6, .issue = 0.7}), {{Line::compute, 70}, {Line::other, 30}});
 }
 
 TEST(LedgerLines, DemandIsWhicheverLineItIsOn) {
@@ -53,23 +53,22 @@ TEST(LedgerLines, ReadsAndWritesOfDramAddUp) {
     Result result = known::result_of({{}});
     result.points[0].steps[0].counters["dram_read_bytes"] = 20e6;
     result.points[0].steps[0].counters["dram_write_bytes"] = 15e6;
-    expect_lines(ledger_of(result).steps[0].lines, {{Line::dram, 35}, {Line::waiting, 65}});
+    expect_lines(ledger_of(result).steps[0].lines, {{Line::dram, 35}, {Line::other, 65}});
 }
 
 TEST(LedgerLines, ALowerClockMakesOnChipRoofsLonger) {
     // 50 us at 1000 MHz are 62.5 at 800; 100 000 cycles active are 125 us, more than the step's: nothing is idle.
     expect_lines(lines_of({.compute = 0.5, .issue = 0.4}, 800),
-                 {{Line::compute, 50}, {Line::clock, 12.5}, {Line::waiting, 37.5}});
-    expect_lines(lines_of({.l1 = 0.5}, 800), {{Line::l1, 50}, {Line::clock, 12.5}, {Line::waiting, 37.5}});
-    expect_lines(lines_of({.l2 = 0.5}, 800), {{Line::l2, 50}, {Line::waiting, 50}});
-    expect_lines(lines_of({.dram = 0.5}, 800), {{Line::dram, 50}, {Line::waiting, 50}});
+                 {{Line::compute, 50}, {Line::clock, 12.5}, {Line::other, 37.5}});
+    expect_lines(lines_of({.l1 = 0.5}, 800), {{Line::l1, 50}, {Line::clock, 12.5}, {Line::other, 37.5}});
+    expect_lines(lines_of({.l2 = 0.5}, 800), {{Line::l2, 50}, {Line::other, 50}});
+    expect_lines(lines_of({.dram = 0.5}, 800), {{Line::dram, 50}, {Line::other, 50}});
 }
 
 TEST(LedgerLines, AHigherClockMakesThemShorter) {
     // 50 us at 1000 MHz are 40 at 1250; 100 000 cycles active are 80 us.
-    expect_lines(
-        lines_of({.compute = 0.5, .issue = 0.5}, 1250),
-        {{Line::compute, 50}, {Line::clock, -10}, {Line::idle_sms, 19}, {Line::launch, 1}, {Line::waiting, 40}});
+    expect_lines(lines_of({.compute = 0.5, .issue = 0.5}, 1250),
+                 {{Line::compute, 50}, {Line::clock, -10}, {Line::idle_sms, 19}, {Line::launch, 1}, {Line::other, 40}});
 }
 
 TEST(LedgerLines, WithoutAClockRoofsAreTakenAsTheyAre) {
@@ -78,7 +77,7 @@ TEST(LedgerLines, WithoutAClockRoofsAreTakenAsTheyAre) {
     result.points[0].steps[0].counters["sm_cycles_elapsed"] = 100e3;
     result.points[0].steps[0].counters["time"] = 90e3;
     expect_lines(ledger_of(result).steps[0].lines,
-                 {{Line::compute, 50}, {Line::launch, 1}, {Line::idle_sms, 27}, {Line::waiting, 22}});
+                 {{Line::compute, 50}, {Line::launch, 1}, {Line::idle_sms, 27}, {Line::other, 22}});
     result.points[0].steps[0].counters["sm_cycles_elapsed"] = 0;  // such a counter is none
     expect_lines(ledger_of(result).steps[0].lines, {{Line::compute, 50}, {Line::rest, 50}});
     result.points[0].steps[0].counters["sm_cycles_elapsed"] = 100e3;
@@ -89,24 +88,24 @@ TEST(LedgerLines, WithoutAClockRoofsAreTakenAsTheyAre) {
 TEST(LedgerLines, TheLongestDemandIsThatOfTheRun) {
     // Compute 50 us and DRAM 55 at the roofs' clocks; at 800 MHz compute has 62.5.
     expect_lines(lines_of({.compute = 0.5, .dram = 0.55}, 800),
-                 {{Line::compute, 50}, {Line::clock, 12.5}, {Line::waiting, 37.5}});
+                 {{Line::compute, 50}, {Line::clock, 12.5}, {Line::other, 37.5}});
     // With 10 us of executed extra work as well.
     expect_lines(lines_of({.op = "gemm", .compute = 0.5, .dram = 0.55, .executed = 0.1}),
-                 {{Line::compute, 50}, {Line::extra_work, 10}, {Line::waiting, 40}});
+                 {{Line::compute, 50}, {Line::extra_work, 10}, {Line::other, 40}});
 }
 
 TEST(LedgerLines, ExtraWorkIsWhatWasExecutedBeyondTheModel) {
     expect_lines(lines_of({.op = "gemm", .compute = 0.5, .executed = 0.04}, 800),
-                 {{Line::compute, 50}, {Line::clock, 12.5}, {Line::extra_work, 5}, {Line::waiting, 32.5}});
+                 {{Line::compute, 50}, {Line::clock, 12.5}, {Line::extra_work, 5}, {Line::other, 32.5}});
 
     Result result = known::result_of({{.op = "gemm", .compute = 0.5}});
     StepResult& gemm = result.points[0].steps[0];
     gemm.padding_flops = 3 * known::tensor_flops;  // 3 us
-    expect_lines(ledger_of(result).steps[0].lines, {{Line::compute, 50}, {Line::extra_work, 3}, {Line::waiting, 47}});
+    expect_lines(ledger_of(result).steps[0].lines, {{Line::compute, 50}, {Line::extra_work, 3}, {Line::other, 47}});
     gemm.counters["tensor_fp16_ops"] = 48 * known::tensor_flops;  // GELU's FLOPs ran on plain cores
-    expect_lines(ledger_of(result).steps[0].lines, {{Line::compute, 50}, {Line::extra_work, -2}, {Line::waiting, 52}});
+    expect_lines(ledger_of(result).steps[0].lines, {{Line::compute, 50}, {Line::extra_work, -2}, {Line::other, 52}});
     gemm.counters["tensor_fp16_ops"] = 0;  // ran on plain cores as a whole: not what the roof speaks of
-    expect_lines(ledger_of(result).steps[0].lines, {{Line::compute, 50}, {Line::extra_work, 3}, {Line::waiting, 47}});
+    expect_lines(ledger_of(result).steps[0].lines, {{Line::compute, 50}, {Line::extra_work, 3}, {Line::other, 47}});
 }
 
 TEST(LedgerLines, WhatComputesInFp32IsComparedWithFp32) {
@@ -114,7 +113,7 @@ TEST(LedgerLines, WhatComputesInFp32IsComparedWithFp32) {
     Result result = known::result_of({{.precision = Precision::fp16, .compute = 0.5, .issue = 0.5}});
     StepResult& norm = result.points[0].steps[0];
     norm.counters.insert({{"sass_fadd", 0}, {"sass_fmul", 0}, {"sass_ffma", 300e6}, {"tensor_fp16_ops", 0}});
-    expect_lines(ledger_of(result).steps[0].lines, {{Line::compute, 50}, {Line::extra_work, 10}, {Line::waiting, 40}});
+    expect_lines(ledger_of(result).steps[0].lines, {{Line::compute, 50}, {Line::extra_work, 10}, {Line::other, 40}});
 }
 
 TEST(LedgerLines, WhatThisKbenchDoesNotKnowIsComparedWithTheUnitThatItRanOn) {
@@ -125,27 +124,27 @@ TEST(LedgerLines, WhatThisKbenchDoesNotKnowIsComparedWithTheUnitThatItRanOn) {
         step.op = op;
         step.direction = direction;
         step.matrix_flops = step.cost.flops;
-        expect_lines(ledger_of(result).steps[0].lines, {{Line::compute, 5}, {Line::waiting, 95}});
+        expect_lines(ledger_of(result).steps[0].lines, {{Line::compute, 5}, {Line::other, 95}});
         step.matrix_flops = 0;
-        expect_lines(ledger_of(result).steps[0].lines, {{Line::compute, 50}, {Line::waiting, 50}});
+        expect_lines(ledger_of(result).steps[0].lines, {{Line::compute, 50}, {Line::other, 50}});
     }
 }
 
 TEST(LedgerLines, SmsWithoutAWarpAreIdleBeyondStartingAndEnding) {
     // 30 of 100 us inactive, 1 of them an empty kernel's.
     expect_lines(lines_of({.dram = 0.5, .active = 0.7}),
-                 {{Line::dram, 50}, {Line::launch, 1}, {Line::idle_sms, 29}, {Line::waiting, 20}});
+                 {{Line::dram, 50}, {Line::launch, 1}, {Line::idle_sms, 29}, {Line::other, 20}});
     // At most what the demand leaves.
     expect_lines(lines_of({.dram = 0.9, .active = 0.7}), {{Line::dram, 90}, {Line::launch, 1}, {Line::idle_sms, 9}});
 }
 
 TEST(LedgerLines, InstructionsAreIssueSlotsBeyondTheDemand) {
     expect_lines(lines_of({.compute = 0.3, .issue = 0.7}),
-                 {{Line::compute, 30}, {Line::instructions, 40}, {Line::waiting, 30}});
-    expect_lines(lines_of({.compute = 0.3, .issue = 0.2}), {{Line::compute, 30}, {Line::waiting, 70}});
+                 {{Line::compute, 30}, {Line::instructions, 40}, {Line::other, 30}});
+    expect_lines(lines_of({.compute = 0.3, .issue = 0.2}), {{Line::compute, 30}, {Line::other, 70}});
     // Issued while active: IPC 2.4 of 4 in half of the time.
     expect_lines(lines_of({.active = 0.5, .issue = 0.3}),
-                 {{Line::launch, 1}, {Line::idle_sms, 49}, {Line::instructions, 30}, {Line::waiting, 20}});
+                 {{Line::launch, 1}, {Line::idle_sms, 49}, {Line::instructions, 30}, {Line::other, 20}});
 }
 
 TEST(LedgerLines, WithoutCountersTheyAreTheRest) {
@@ -167,32 +166,31 @@ TEST(LedgerLines, ADemandBeyondTheTimeIsANegativeRest) {
 TEST(LedgerLines, AGapAndAnIdleStartShareAnEmptyKernelsTime) {
     // Idle 10 us: of 1 us an 0.3 us gap leaves 0.7.
     expect_lines(lines_of({.gap_us = 0.3, .dram = 0.5, .active = 0.9}),
-                 {{Line::dram, 50}, {Line::launch, 1}, {Line::idle_sms, 9.3}, {Line::waiting, 40}});
+                 {{Line::dram, 50}, {Line::launch, 1}, {Line::idle_sms, 9.3}, {Line::other, 40}});
     // A gap of 4 us: 1 launch, 3 dependency, nothing left for the start.
-    expect_lines(
-        lines_of({.gap_us = 4, .dram = 0.5, .active = 0.9}),
-        {{Line::dram, 50}, {Line::launch, 1}, {Line::dependency, 3}, {Line::idle_sms, 10}, {Line::waiting, 40}});
+    expect_lines(lines_of({.gap_us = 4, .dram = 0.5, .active = 0.9}),
+                 {{Line::dram, 50}, {Line::launch, 1}, {Line::dependency, 3}, {Line::idle_sms, 10}, {Line::other, 40}});
 }
 
 TEST(LedgerLines, GapsWithinAStepAreGaps) {
     // Three kernels of 30 us: 0.2 us each before, of 0.6 + 2.4 launch; 9 us inactive in all.
     expect_lines(lines_of({.us = 90, .gap_us = 0.2, .kernels = 3, .dram = 0.5, .active = 0.9}),
-                 {{Line::dram, 45}, {Line::launch, 3}, {Line::idle_sms, 6.6}, {Line::waiting, 36}});
+                 {{Line::dram, 45}, {Line::launch, 3}, {Line::idle_sms, 6.6}, {Line::other, 36}});
     // Gaps of 3 us: 1 launch and 2 dependency each.
     expect_lines(lines_of({.us = 90, .gap_us = 3, .kernels = 3, .dram = 0.5}),
-                 {{Line::dram, 45}, {Line::launch, 3}, {Line::dependency, 6}, {Line::waiting, 45}});
+                 {{Line::dram, 45}, {Line::launch, 3}, {Line::dependency, 6}, {Line::other, 45}});
 }
 
 TEST(LedgerLines, AGapThatOverlapsIsNegative) {
     expect_lines(lines_of({.us = 100, .gap_us = -0.5, .dram = 0.5}),
-                 {{Line::dram, 50}, {Line::launch, -0.5}, {Line::waiting, 50}});
+                 {{Line::dram, 50}, {Line::launch, -0.5}, {Line::other, 50}});
 }
 
 TEST(LedgerLines, WithoutAnEmptyKernelsTimeGapsAreLaunches) {
     Result result =
         known::result_of({{.gap_us = 4, .dram = 0.5, .active = 0.9}}, known::without(known::gpu_roofs(), "graph_node"));
     expect_lines(ledger_of(result).steps[0].lines,
-                 {{Line::dram, 50}, {Line::launch, 4}, {Line::idle_sms, 10}, {Line::waiting, 40}});
+                 {{Line::dram, 50}, {Line::launch, 4}, {Line::idle_sms, 10}, {Line::other, 40}});
 }
 
 TEST(LedgerLines, WithoutRoofsThereIsNoDemand) {
@@ -201,7 +199,7 @@ TEST(LedgerLines, WithoutRoofsThereIsNoDemand) {
     EXPECT_EQ(ledger.roofs_unavailable, "nobody measured them");
     EXPECT_EQ(ledger.steps[0].binding(), nullptr);
     EXPECT_EQ(ledger.steps[0].roof_share(), 0);
-    expect_lines(ledger.steps[0].lines, {{Line::idle_sms, 10}, {Line::instructions, 20}, {Line::waiting, 70}});
+    expect_lines(ledger.steps[0].lines, {{Line::idle_sms, 10}, {Line::instructions, 20}, {Line::other, 70}});
 }
 
 TEST(LedgerLines, OfAnUntimedStepAreEmpty) {
@@ -256,14 +254,14 @@ TEST(LedgerDemands, OfARoofOfNothingAreNone) {
     Result result = known::result_of({{.dram = 0.5, .l2 = 0.9}}, roofs);
     const Ledger ledger = ledger_of(result);
     EXPECT_EQ(ledger.steps[0].demands.size(), 2);
-    expect_lines(ledger.steps[0].lines, {{Line::dram, 50}, {Line::waiting, 50}});
+    expect_lines(ledger.steps[0].lines, {{Line::dram, 50}, {Line::other, 50}});
 }
 
 TEST(LedgerDemands, OfARoofWithoutAClockAreNotScaled) {
     CeilingRun roofs = known::without(known::gpu_roofs(), "fp32_plain");
     roofs.ceilings.push_back(known::ceiling("fp32_plain", 10, 0));
     Result result = known::result_of({{.compute = 0.5, .issue = 0.4}}, roofs, 0, 800);
-    expect_lines(ledger_of(result).steps[0].lines, {{Line::compute, 50}, {Line::waiting, 50}});
+    expect_lines(ledger_of(result).steps[0].lines, {{Line::compute, 50}, {Line::other, 50}});
 }
 
 TEST(LedgerDemands, EstimatedBytesOfACpuStayEstimated) {
@@ -285,7 +283,7 @@ TEST(LedgerTotals, SumStepsAndCloseOnTheEndToEndTime) {
     EXPECT_NEAR(ledger.end_to_end_us, 160, 1e-9);
     expect_lines(ledger.total, {{Line::dram, 50},
                                 {Line::compute, 40},
-                                {Line::waiting, 60},
+                                {Line::other, 60},
                                 {Line::launch, 1},
                                 {Line::dependency, 1},
                                 {Line::residual, 8}});
@@ -327,7 +325,7 @@ TEST(LedgerGroups, SumStepsOfALayerAndOfAnOp) {
     EXPECT_EQ(ledger.by_layer[1].name, "h.*.ln_1");
     EXPECT_EQ(ledger.by_layer[1].steps, 2);
     EXPECT_NEAR(ledger.by_layer[1].time_us, 20, 1e-9);
-    expect_lines(ledger.by_layer[1].lines, {{Line::dram, 11}, {Line::launch, 1}, {Line::waiting, 9}});
+    expect_lines(ledger.by_layer[1].lines, {{Line::dram, 11}, {Line::launch, 1}, {Line::other, 9}});
     ASSERT_EQ(ledger.by_op.size(), 2);
     EXPECT_EQ(ledger.by_op[0].name, "gemm");
     EXPECT_EQ(ledger.by_op[1].name, "layernorm");

@@ -162,7 +162,7 @@ const std::vector<StepCase>& step_cases() {
          {.dram = 0.1, .l2 = 0.1, .issue = 0.02, .occupancy_pct = 98, .units_counted = false},
          "nothing-binds",
          unknown,
-         "",
+         "units not counted",
          "???RR"},
         {"WaitingMoreThanIssuing", {.issue = 0.45, .occupancy_pct = 80}, "waiting", latency, "", "R?CRR"},
         {"WaitingMoreThanIdle", {.active = 0.65, .issue = 0.05, .occupancy_pct = 80}, "waiting", latency, "", "RRCR?"},

@@ -410,7 +410,7 @@ TEST(PointRoofs, AreTheDemandOverTheTimeAndItsLargestPart) {
     ledger.total[Line::compute] = 2;
     ledger.total[Line::dram] = 5;
     ledger.total[Line::l2] = 1;
-    ledger.total[Line::waiting] = 9;
+    ledger.total[Line::other] = 9;
     EXPECT_DOUBLE_EQ(roof_share(ledger).value(), 0.8);
     EXPECT_EQ(binding_roof(ledger), "DRAM");
     ledger.total[Line::l1] = 6;
