@@ -114,7 +114,7 @@ CycleAccount account_of(const StepResult& step, double run_clock_mhz) {
         return account;
     }
     // Schedulers of an active SM may be without a warp. Where that was not counted they count as having one.
-    const auto partitions = counter(step, "sm_active"), elapsed = counter(step, "sm_cycles_elapsed");
+    const auto partitions = counter(step, "smsp_active"), elapsed = counter(step, "sm_cycles_elapsed");
     const double part = partitions && elapsed ? std::min(1.0, *partitions / 100 * *elapsed / *sm_cycles) : 1;
     const double active = *sm_us / time_us * part;
     const std::optional<Warps> warps = warps_of(step);

@@ -162,7 +162,7 @@ std::optional<bool> tensor_cores_used(const StepResult& step) {
     for (const TensorType& tensor : tensor_types)
         if (is_positive(counter(step, tensor.counter))) return true;
     if (all_tensor_flops(step)) return false;
-    const std::optional<double> active_pct = counter(step, "tensor_active");
+    const std::optional<double> active_pct = counter(step, "tensor_pipe_active");
     if (!active_pct) return std::nullopt;
     if (*active_pct >= products_active_pct) return true;
     if (*active_pct == 0 || counter(step, proof_counter(step.precision))) return false;

@@ -18,7 +18,7 @@ std::optional<double> counter(const StepResult& step, std::string_view name);
 /// they are taken at the clock of the timing run; without it (0) at that of the counter run.
 std::optional<double> sm_active_us(const StepResult& step, double run_clock_mhz);
 
-/// The same as a percentage of the time of the step's kernels, at most 100. Not the counter `sm_active`, whose
+/// The same as a percentage of the time of the step's kernels, at most 100. Not the counter `smsp_active`, whose
 /// denominator is the kernel's duration at another clock or, in steps of several kernels and in older results, a range
 /// some 10 us longer than the kernels.
 std::optional<double> sm_active_pct(const StepResult& step, double run_clock_mhz);

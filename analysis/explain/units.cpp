@@ -14,7 +14,7 @@ struct Unit {
     bool is_memory = false;
 };
 constexpr Unit units[] = {
-    {"tensor_active", "tensor pipe"},
+    {"tensor_pipe_active", "tensor pipe"},
     {"pipe_alu", "ALU pipe"},
     {"pipe_fma", "FMA pipe"},
     {"pipe_fma_heavy", "FMA pipe"},
@@ -31,7 +31,7 @@ constexpr Unit units[] = {
     {"sms_to_l2", "L2", true},
 };
 /// Those that few instructions can keep busy.
-constexpr std::array needed{"tensor_active", "pipe_xu", "pipe_lsu", "pipe_shared_memory", "l2_lookups"};
+constexpr std::array needed{"tensor_pipe_active", "pipe_xu", "pipe_lsu", "pipe_shared_memory", "l2_lookups"};
 constexpr std::array arithmetic{"pipe_alu", "pipe_fma", "pipe_fp64"};
 
 constexpr double schedulers = 4;                // of an SM

@@ -32,7 +32,7 @@ constexpr const char* step_columns[] = {"step",
                                         "occ_achieved",
                                         "sm_active",
                                         "ipc",
-                                        "tensor_active",
+                                        "tensor_pipe_active",
                                         "tc",
                                         "executed_over_model",
                                         "mismatch",
@@ -173,8 +173,8 @@ ReportJson tables_data(const ResultFile& file, std::size_t point_index, const Po
 }
 
 ReportJson heat_data(const ResultFile& file, std::size_t point_index, const Explanation& explanation) {
-    static constexpr const char* names[] = {"layer",     "share", "occ_achieved",  "occ_theory",
-                                            "sm_active", "ipc",   "tensor_active", "dram_over_streaming"};
+    static constexpr const char* names[] = {"layer",     "share", "occ_achieved",       "occ_theory",
+                                            "sm_active", "ipc",   "tensor_pipe_active", "dram_over_streaming"};
     Cells cells = queried(file, point_index, "layer", names, true);
     const ReportJson of_roof = {
         {"name", "of_roof"}, {"header", "of roof %"},

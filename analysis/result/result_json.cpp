@@ -346,6 +346,25 @@ int version_of(std::string_view schema) {
 }
 
 /// The version of the document's schema. Throws unless it is one that this version of kbench reads.
+/// Counters that were once named for what they are not.
+constexpr std::pair<std::string_view, std::string_view> renamed_counters[] = {
+    {"tensor_active", "tensor_pipe_active"},  // moves of constants run on that pipe, too
+    {"tensor_hmma_inst", "tensor_pipe_inst"},
+    {"sm_active", "smsp_active"},  // a column of that name is of the timing run's time
+};
+void rename_counters(Result& result) {
+    for (Point& point : result.points)
+        for (const auto& [before, after] : renamed_counters) {
+            for (CountedMetric& metric : point.counters.metrics)
+                if (metric.name == before) metric.name = after;
+            for (StepResult& step : point.steps)
+                if (auto counted = step.counters.extract(std::string(before)); !counted.empty()) {
+                    counted.key() = after;
+                    step.counters.insert(std::move(counted));
+                }
+        }
+}
+
 int schema_version(const Json& json, const std::string& path) {
     if (!json.is_object() || !json.contains("schema"))
         throw UsageError(fmt::format("{}: not a kbench result (no \"schema\")", path));
@@ -424,6 +443,7 @@ Result parse_result(const std::string& text, const std::string& path) {
     json.erase("schema");
     Result result = Reader(path, version).read<Result>(json, Path{});
     if (version < 6) mend_intervals(result);
+    rename_counters(result);
     return result;
 }
 

@@ -285,9 +285,9 @@ void add_profile(Point& point) {
     point.conditions.readings = {{0.02, 1980, 3201, 640, 41}, {0.04, 1755, 3201, 698, std::nullopt}};
     point.conditions.blocks = {{0.03, 4.125, 1980, 1}, {0.06, 4.25, 1755, 1}, {0.09, 4.1875, std::nullopt, 0}};
     point.counters = {{"core"}, "", "GH100", 1, 1.28, {}};
-    point.counters.metrics = {
-        {"tensor_active", "%", "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", Origin::measured, ""},
-        {"tcgen05_inst", "inst", "", Origin::unavailable, "tcgen05 instructions are GB1xx's"}};
+    point.counters.metrics = {{"tensor_pipe_active", "%",
+                               "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", Origin::measured, ""},
+                              {"tcgen05_inst", "inst", "", Origin::unavailable, "tcgen05 instructions are GB1xx's"}};
     for (StepResult& step : point.steps) {
         const double time_us = step.time_us ? step.time_us->median : 1;
         KernelResult kernel;
@@ -306,7 +306,7 @@ void add_profile(Point& point) {
         kernel.limiters = {"registers"};
         kernel.occupancy_hint = "48 fewer registers a thread (80): 25 % -> 38 %";
         step.kernels = {kernel};
-        step.counters = {{"tensor_active", 41.5}};
+        step.counters = {{"tensor_pipe_active", 41.5}};
         step.matrix_flops = step.op == "gemm" ? step.cost.flops + step.padding_flops : 0;
     }
 }

@@ -55,7 +55,7 @@ def step_of(template: dict, index: int) -> dict:
     step["time_us"] = {key: value if key == "n" else value * factor for key, value in step["time_us"].items()}
     step["kernels"][0]["time_us"] = us
     step["counters"] = {"dram_read_bytes": moved * 0.7, "dram_write_bytes": moved * 0.5, "l2_sm_sectors": moved / 8, "l1_bytes": 6 * moved,
-                        "sm_cycles_active": 700 * us, "sm_cycles_elapsed": 3000 * us, "time": 3000 * us, "ipc": 1.5, "achieved_occupancy": 20.0, "tensor_active": 40.0}
+                        "sm_cycles_active": 700 * us, "sm_cycles_elapsed": 3000 * us, "time": 3000 * us, "ipc": 1.5, "achieved_occupancy": 20.0, "tensor_pipe_active": 40.0}
     return step
 
 

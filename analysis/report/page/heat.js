@@ -1,7 +1,7 @@
 // Layer by metric: a table whose cells are coloured, so that it can be read, printed and heard.
 
 // Of a metric without a natural end the largest value is full colour.
-const fullScale = { share: null, of_roof: 100, occ_achieved: 100, occ_theory: 100, sm_active: 100, tensor_active: 100 };
+const fullScale = { share: null, of_roof: 100, occ_achieved: 100, occ_theory: 100, sm_active: 100, tensor_pipe_active: 100 };
 
 function drawHeat(point) {
   const into = body('heat'), heat = point.heat;

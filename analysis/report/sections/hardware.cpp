@@ -28,7 +28,7 @@ constexpr HardwareColumn hardware_columns[] = {
     {"waves", "", "waves (derived)"},
     {"occ_hint", "", "what would raise it (derived)"},
     {"ipc", "ipc", "", 2, true},
-    {"tensor_active", "tensor %", "", 0, true},
+    {"tensor_pipe_active", "tensor %", "", 0, true},
     {"dram_gb_per_s", "DRAM GB/s", "", 0, true},
     {"dram_over_streaming", "DRAM x", "", 0, true},
 };
@@ -47,7 +47,7 @@ Section hardware_section(const Point& point, Depth depth) {
     Section section{is_summary ? "What the hardware did (DRAM x: its bytes over the streaming bytes)" : "Occupancy"};
     const auto has_kernels = [](const StepResult& step) { return !step.kernels.empty(); };
     const bool recorded = std::ranges::any_of(point.steps, has_kernels);
-    const auto has_tensor = [](const CountedMetric& metric) { return metric.name == "tensor_active"; };
+    const auto has_tensor = [](const CountedMetric& metric) { return metric.name == "tensor_pipe_active"; };
     const bool counted = std::ranges::any_of(point.counters.metrics, has_tensor);
     if (point.backend() != "cuda") return section;
     if (is_summary ? point.activity.runs == 0 && !counted : !recorded) return section;

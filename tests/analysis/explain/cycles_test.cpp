@@ -30,7 +30,7 @@ StepResult counted_step() {
     step.counters = {{"sm_cycles_active", 80e3},
                      {"sm_cycles_active_max", 90e3},
                      {"sm_cycles_elapsed", 95e3},
-                     {"sm_active", 100 * 76.0 / 95},
+                     {"smsp_active", 100 * 76.0 / 95},
                      {"ipc", 1.0}};
     return step;
 }
@@ -109,7 +109,7 @@ TEST(Cycles, AreThoseOfTheTimeAtTheRunsClock) {
 /// Older results have neither the longest SM nor its partitions.
 TEST(Cycles, OfOlderResultsHaveNoEnds) {
     StepResult step = counted_step();
-    for (const char* name : {"sm_cycles_active_max", "sm_active", "sm_cycles_elapsed"}) step.counters.erase(name);
+    for (const char* name : {"sm_cycles_active_max", "smsp_active", "sm_cycles_elapsed"}) step.counters.erase(name);
     const CycleAccount account = account_of(step, clock_mhz);
     EXPECT_NEAR(account.no_warp, 0.2, 1e-9);
     EXPECT_FALSE(account.ends);
@@ -163,7 +163,7 @@ TEST(Cycles, OfARealMatrixProduct) {
     step.counters = {{"sm_cycles_active", 3600953},
                      {"sm_cycles_active_max", 3716637},
                      {"sm_cycles_elapsed", 3753933},
-                     {"sm_active", 96.4417},
+                     {"smsp_active", 96.4417},
                      {"ipc", 1.2221},
                      {"issue_active", 30.5615},
                      {"warps_active", 1.99958},

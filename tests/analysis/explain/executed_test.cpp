@@ -74,16 +74,16 @@ TEST(Executed, AllFlopsAreTheSumOfTheirKinds) {
 TEST(TensorCores, AreUsedWhereAnyCounterSaysSo) {
     const auto used = [](const Counters& counters) { return tensor_cores_used(counted(Precision::fp16, counters)); };
     EXPECT_EQ(used({{"tensor_tf32_ops", 5}}), true) << "the other types need not be counted";
-    EXPECT_EQ(used({{"tensor_active", 5}}), true);
-    EXPECT_EQ(used({{"tensor_active", 0.5}}), std::nullopt) << "may be moves of constants";
-    EXPECT_EQ(used({{"tensor_active", 0.5}, {std::string(proof_counter(Precision::fp16)), 0}}), false);
-    EXPECT_EQ(used({{"tensor_active", 0}, {"tcgen05_inst", 9}}), true) << "a pipe of its own";
+    EXPECT_EQ(used({{"tensor_pipe_active", 5}}), true);
+    EXPECT_EQ(used({{"tensor_pipe_active", 0.5}}), std::nullopt) << "may be moves of constants";
+    EXPECT_EQ(used({{"tensor_pipe_active", 0.5}, {std::string(proof_counter(Precision::fp16)), 0}}), false);
+    EXPECT_EQ(used({{"tensor_pipe_active", 0}, {"tcgen05_inst", 9}}), true) << "a pipe of its own";
 }
 
 TEST(TensorCores, AreUnusedOnlyWhereThatWasCounted) {
     const auto used = [](const Counters& counters) { return tensor_cores_used(counted(Precision::fp16, counters)); };
     EXPECT_EQ(used(no_tensor_ops), false);
-    EXPECT_EQ(used({{"tensor_active", 0}}), false);
+    EXPECT_EQ(used({{"tensor_pipe_active", 0}}), false);
     EXPECT_EQ(used({}), std::nullopt);
     EXPECT_EQ(used({{"tensor_fp16_ops", 0}}), std::nullopt) << "there are other types";
 }
@@ -99,7 +99,7 @@ TEST(TensorCores, AreNeverGuessedFromAName) {
 TEST(Mismatch, Fp32MustLeaveTensorCoresAlone) {
     EXPECT_EQ(mismatch(counted(Precision::fp32, {{"tensor_tf32_ops", 2.7e9}})),
               "asked for fp32, but tensor cores were active (tf32: 2.70 GFLOP)");
-    EXPECT_EQ(mismatch(counted(Precision::fp32, {{"tensor_active", 31}})),
+    EXPECT_EQ(mismatch(counted(Precision::fp32, {{"tensor_pipe_active", 31}})),
               "asked for fp32, but tensor cores were active (inputs not counted by type)");
     EXPECT_EQ(mismatch(counted(Precision::fp32, both(plain, no_tensor_ops), 1e9)), "none");
 }
@@ -119,9 +119,9 @@ TEST_P(OnTensorCores, AnotherTypeIsAMismatchAndTheirOwnIsNot) {
 
 TEST_P(OnTensorCores, MatricesOnPlainCoresAreAMismatch) {
     const Precision precision = GetParam().precision;
-    EXPECT_EQ(mismatch(counted(precision, {{"tensor_active", 0}}, 1e9)),
+    EXPECT_EQ(mismatch(counted(precision, {{"tensor_pipe_active", 0}}, 1e9)),
               "asked for " + std::string(name(precision)) + ", but ran on plain cores");
-    EXPECT_EQ(mismatch(counted(precision, {{"tensor_active", 0}})), "none") << "no matrices, no tensor cores";
+    EXPECT_EQ(mismatch(counted(precision, {{"tensor_pipe_active", 0}})), "none") << "no matrices, no tensor cores";
     EXPECT_EQ(mismatch(counted(precision, {}, 1e9)), "none") << "nothing counted";
 }
 
@@ -160,7 +160,7 @@ TEST(SmActive, IsCyclesAtTheRunsClockOverTheKernelsTime) {
     // A range of 40 us and 60,000 cycles around a kernel of 10 us.
     StepResult step =
         counted(Precision::fp16,
-                {{"sm_active", 20}, {"sm_cycles_active", 12000}, {"sm_cycles_elapsed", 60000}, {"time", 40000}});
+                {{"smsp_active", 20}, {"sm_cycles_active", 12000}, {"sm_cycles_elapsed", 60000}, {"time", 40000}});
     EXPECT_EQ(sm_active_pct(step, 1600), std::nullopt) << "no time";
     step.time_us = summarise(std::vector<double>{12});
     EXPECT_DOUBLE_EQ(sm_active_pct(step, 1600).value(), 62.5) << "7.5 of 12 us between events";

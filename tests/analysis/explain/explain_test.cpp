@@ -74,7 +74,7 @@ TEST(Answer, SaysWhichCountersMayTell) {
 
 TEST(Answer, SaysWhereNothingCanBeTold) {
     const std::vector<std::string> answer = answer_of(
-        {{.op = "gemm", .compute = 0.4, .issue = 0.2, .occupancy_pct = 12, .units = {{"tensor_active", 70}}}});
+        {{.op = "gemm", .compute = 0.4, .issue = 0.2, .occupancy_pct = 12, .units = {{"tensor_pipe_active", 70}}}});
     EXPECT_THAT(answer[1], HasSubstr("What binds 100 % of the steps' time cannot be told; not bandwidth-bound"));
     EXPECT_THAT(answer[2], HasSubstr("what would shorten it cannot be told from these figures"));
 }

@@ -59,7 +59,7 @@ StepResult make_step(const Step& known, int index) {
                      {"sm_cycles_active", known.active * known.us * clock_mhz},
                      {"ipc", known.active > 0 ? known.issue / known.active * issues_per_cycle : 0}};
     if (known.units_counted)
-        for (const char* unit : {"tensor_active", "pipe_alu", "pipe_fma", "pipe_fp64", "pipe_xu", "pipe_lsu",
+        for (const char* unit : {"tensor_pipe_active", "pipe_alu", "pipe_fma", "pipe_fp64", "pipe_xu", "pipe_lsu",
                                  "pipe_shared_memory", "l2_lookups"})
             step.counters[unit] = 0;
     for (const auto& [unit, pct] : known.units) step.counters[unit] = pct;

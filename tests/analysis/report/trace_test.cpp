@@ -171,7 +171,7 @@ TEST(Trace, WithoutSpeedOfLightSharesAreDerivedFromTheRoofsAndSaySo) {
 TEST(Trace, ATrackWithoutDataIsAbsentAndSaysWhy) {
     Result result = example::profiled_result();
     result.points[0].steps[1].counters.clear();
-    result.points[0].counters.requested.emplace_back("tensor_active");
+    result.points[0].counters.requested.emplace_back("tensor_pipe_active");
     const Trace trace = parse(write_trace(result));
     const json& points = trace.all.at("otherData").at("points");
     const json& missing = points[0].at("forward").at("unavailable");
@@ -179,8 +179,8 @@ TEST(Trace, ATrackWithoutDataIsAbsentAndSaysWhy) {
         EXPECT_FALSE(trace.counters.at(gpu_name).contains(name)) << name;
         EXPECT_THAT(missing.at(name).get<std::string>(), HasSubstr("not counted")) << name;
     }
-    EXPECT_EQ(points[0].at("forward").at("notes").at("tensor_active"), "1 of 4 steps have no value and show 0");
-    EXPECT_EQ(trace.counters.at(gpu_name).at("tensor_active")[0].at("args").at("value"), 41.5);
+    EXPECT_EQ(points[0].at("forward").at("notes").at("tensor_pipe_active"), "1 of 4 steps have no value and show 0");
+    EXPECT_EQ(trace.counters.at(gpu_name).at("tensor_pipe_active")[0].at("args").at("value"), 41.5);
 
     EXPECT_EQ(points[2].at("conditions").at("unavailable").at("temperature C"), "no thermal zone");
     EXPECT_EQ(points[2].at("conditions").at("unavailable").at("SM clock MHz"), "the result holds the mean alone");
@@ -202,7 +202,7 @@ TEST(Trace, BlocksContainTheirLayersAndStepsTheirKernels) {
         EXPECT_EQ(steps[i].at("ts"), kernels[i].at("ts"));
         EXPECT_EQ(steps[i].at("dur"), kernels[i].at("dur"));
         EXPECT_EQ(kernels[i].at("args").at("step"), steps[i].at("name"));
-        EXPECT_EQ(steps[i].at("args").at("counters").at("tensor_active"), 41.5);
+        EXPECT_EQ(steps[i].at("args").at("counters").at("tensor_pipe_active"), 41.5);
         EXPECT_TRUE(steps[i].at("args").contains("verdict"));
     }
     EXPECT_EQ(kernels[0].at("args").at("grid"), json({132, 2, 1}));

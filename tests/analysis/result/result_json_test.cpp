@@ -166,6 +166,20 @@ TEST(ParseResult, TakesAnOlderVersionWithoutWhatIsNew) {
     EXPECT_EQ(parse_error(json.dump()), "old.json: points[0].activity: expected a value, found nothing");
 }
 
+/// Older results have counters under names that said something else.
+TEST(ParseResult, RenamesCountersThatWereNamedForWhatTheyAreNot) {
+    Result result = example::result();
+    StepResult& step = result.points[0].steps[0];
+    step.counters = {{"tensor_active", 1}, {"tensor_hmma_inst", 2}, {"sm_active", 3}, {"ipc", 4}};
+    result.points[0].counters.metrics = {CountedMetric{}};
+    result.points[0].counters.metrics[0].name = "tensor_active";
+    const Result read = parse_result(to_text(result), "here");
+    const std::map<std::string, double> expected{
+        {"tensor_pipe_active", 1}, {"tensor_pipe_inst", 2}, {"smsp_active", 3}, {"ipc", 4}};
+    EXPECT_EQ(read.points[0].steps[0].counters, expected);
+    EXPECT_EQ(read.points[0].counters.metrics[0].name, "tensor_pipe_active");
+}
+
 TEST(ParseResult, TakesConditionsWithoutBlocksAndBlocksWithoutAClock) {
     const Json written = to_json(example::profiled_result());
     const Json::json_pointer at("/points/0/conditions/blocks");

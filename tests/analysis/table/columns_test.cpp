@@ -255,7 +255,7 @@ TEST(ExecutedColumns, FollowTheCounters) {
                                            {"dram_read_bytes", 6e6},
                                            {"dram_write_bytes", 4e6},
                                            {"l2_bytes", 2e7},
-                                           {"sm_active", 20},
+                                           {"smsp_active", 20},
                                            {"achieved_occupancy", 23},
                                            {"ipc", 1.5},
                                            {"time", 8000},
@@ -302,7 +302,7 @@ TEST(ExecutedColumns, AreNaWithoutCounters) {
 }
 
 TEST(ExecutedColumns, SayWhatDoesNotMatch) {
-    StepResult plain = with_counters(1, {{"tensor_active", 0}});
+    StepResult plain = with_counters(1, {{"tensor_pipe_active", 0}});
     plain.matrix_flops = 1e9;
     const Row row({plain});
     EXPECT_EQ(row.text("tc"), "0");

@@ -199,8 +199,8 @@ TEST(RunCounters, AStepInAnotherPrecisionThanAskedIsAWarning) {
     OtherProfiler profiler;
     profiler.count_ranges = [](std::size_t ranges) {
         RangeCounters counters;
-        counters.by_range.assign(ranges, {{"tensor_active", 0}, {"tensor_tf32_ops", 0}});
-        counters.by_range[2] = {{"tensor_active", 60}, {"tensor_tf32_ops", 4e6}};
+        counters.by_range.assign(ranges, {{"tensor_pipe_active", 0}, {"tensor_tf32_ops", 0}});
+        counters.by_range[2] = {{"tensor_pipe_active", 60}, {"tensor_tf32_ops", 4e6}};
         counters.discarded.assign(ranges, "");
         return counters;
     };
