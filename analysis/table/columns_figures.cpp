@@ -37,23 +37,28 @@ void add_time_columns(std::vector<Column>& list) {
     list.push_back(statistic("event_us", "event us",
                              "median between events around the step in the step run; na for several steps",
                              &Summary::median));
-    list.push_back(statistic("time_min_us", "min us", "shortest sample; na for several steps", &Summary::min));
-    list.push_back(statistic("time_p25_us", "p25 us", "25th percentile; na for several steps", &Summary::p25));
-    list.push_back(statistic("time_p75_us", "p75 us", "75th percentile; na for several steps", &Summary::p75));
-    list.push_back(statistic("ci_low_us", "CI low us",
-                             "lower end of the median's 95 % interval, the least sample where fewer than ten are "
+    list.push_back(
+        statistic("event_min_us", "event min us", "its shortest sample; na for several steps", &Summary::min));
+    list.push_back(
+        statistic("event_p25_us", "event p25 us", "its 25th percentile; na for several steps", &Summary::p25));
+    list.push_back(
+        statistic("event_p75_us", "event p75 us", "its 75th percentile; na for several steps", &Summary::p75));
+    list.push_back(statistic("event_low_us", "event CI low us",
+                             "lower end of its 95 % interval, the least sample where fewer than ten are "
                              "independent; na for several steps",
                              &Summary::ci_low));
-    list.push_back(statistic("ci_high_us", "CI high us", "its upper end, else the largest sample; na for several steps",
-                             &Summary::ci_high));
-    list.push_back(of_row("n", Align::right, "samples behind the time", [](const TableRow& row) {
-        if (row.kernel != nullptr)
-            return row.point->activity.runs > 0 ? Value(std::int64_t{row.point->activity.runs}) : Value(NoValue::na);
-        return shared(row, [](const PlacedStep& placed) {
-            const std::optional<Summary>& time_us = placed.step->time_us;
-            return time_us ? Value(static_cast<std::int64_t>(time_us->n)) : Value(NoValue::na);
-        });
-    }));
+    list.push_back(statistic("event_high_us", "event CI high us",
+                             "its upper end, else the largest sample; na for several steps", &Summary::ci_high));
+    list.push_back(
+        of_row("n", Align::right, "samples of the step run; of a kernel, recorded forwards", [](const TableRow& row) {
+            if (row.kernel != nullptr)
+                return row.point->activity.runs > 0 ? Value(std::int64_t{row.point->activity.runs})
+                                                    : Value(NoValue::na);
+            return shared(row, [](const PlacedStep& placed) {
+                const std::optional<Summary>& time_us = placed.step->time_us;
+                return time_us ? Value(static_cast<std::int64_t>(time_us->n)) : Value(NoValue::na);
+            });
+        }));
     list.push_back(figure("share", "share %", "%",
                           "share of the time of all steps of the point; of a kernel, of all its kernels' time", 2,
                           [](const TableRow& row) -> std::optional<double> {

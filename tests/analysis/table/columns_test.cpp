@@ -96,8 +96,9 @@ TEST(Columns, ShowAStep) {
 
 TEST(Columns, WhatIsNotKnownIsNaAndNeverZero) {
     const Row row({untimed()});
-    for (const char* name : {"tc", "stream", "grid", "block", "tid", "altseq", "trace", "sil", "time_us", "time_min_us",
-                             "ci_low_us", "ci_high_us", "n", "tflop_per_s", "gb_per_s", "device", "latency_ms"})
+    for (const char* name :
+         {"tc", "stream", "grid", "block", "tid", "altseq", "trace", "sil", "time_us", "event_min_us", "event_low_us",
+          "event_high_us", "n", "tflop_per_s", "gb_per_s", "device", "latency_ms"})
         EXPECT_EQ(row.value(name), Value(NoValue::na)) << name;
     EXPECT_EQ(row.text("flops"), "2") << "costs need no time";
 }
@@ -115,7 +116,7 @@ TEST(Columns, AGroupSumsAmountsAndRecomputesRates) {
 
 TEST(Columns, AGroupHasNoOrderStatisticOfASum) {
     const Row row({step(1, 1, 1), step(1, 1, 1)});
-    for (const char* name : {"time_min_us", "time_p25_us", "time_p75_us", "ci_low_us", "ci_high_us"})
+    for (const char* name : {"event_min_us", "event_p25_us", "event_p75_us", "event_low_us", "event_high_us"})
         EXPECT_EQ(row.value(name), Value(NoValue::na)) << name;
 }
 

@@ -273,7 +273,7 @@ TEST(KernelLevel, HasTheRecordedTimeAndItsShareOfAllKernels) {
     EXPECT_THAT(shown_cells(list, "kernel", "sil"), ElementsAre("2000", "2000", "6000"));
     EXPECT_THAT(shown_cells(list, "kernel", "share"), ElementsAre("20", "20", "60"));
     EXPECT_THAT(shown_cells(list, "kernel", "n"), ElementsAre("5", "5", "5"));
-    EXPECT_THAT(shown_cells(list, "kernel", "time_p25_us"), ElementsAre("na", "na", "na")) << "a step's";
+    EXPECT_THAT(shown_cells(list, "kernel", "event_p25_us"), ElementsAre("na", "na", "na")) << "a step's";
     EXPECT_THAT(shown_cells(list, "kernel", "flops"), testing::SizeIs(3));
 }
 
