@@ -344,6 +344,7 @@ Ledger make_ledger(const Point& point, const Roofs& roofs) {
         const double start_and_end_us = split_gaps(entry, graph_node_us);
         split_kernels(entry, run_clock_mhz, start_and_end_us);
         entry.cycles = account_of(step, run_clock_mhz);
+        entry.on_gpu = point.backend() == "cuda";
         ledger.total += entry.lines;
         ledger.total[Line::recording] -= recording_us(step, inflation);
     }

@@ -80,7 +80,8 @@ struct StepLedger {
     Lines lines;                       ///< sum to time_us and the gap before the step; zero where it was not timed
     bool split = false;                ///< by counters: idle SMs, instructions and waiting are known, rest is not used
     CycleAccount cycles;               ///< counted, beside the lines
-    double starts_us = 0;              ///< of its time: kernels starting and ending, as empty ones do
+    bool on_gpu = false;
+    double starts_us = 0;  ///< of its time: kernels starting and ending, as empty ones do
     /// The longest demand; null where nothing is demanded.
     const Demand* binding() const { return demands.empty() || demands.front().us <= 0 ? nullptr : &demands.front(); }
     /// Share of the step's own time that the binding roof demands; 0 without one.

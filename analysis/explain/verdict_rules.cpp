@@ -84,7 +84,7 @@ constexpr std::array rules{
           busy_share},
          [](const Facts& f) { return f.units.is_memory ? f.units.share : 0; },
          always,
-         known_unit,
+         exactly,  // where shared memory was not counted, the hypothesis is about the levels that have roofs
          "fewer passes or requests in the same time: wider accesses, no bank conflicts, reuse in registers"},
     Rule{{"busy-unit", Bound::compute,
           "a unit of the SM or its schedulers are busy in 80 % or more of the active cycles", busy_share},
@@ -165,7 +165,7 @@ Facts facts_of(const StepLedger& entry, const Roofs& roofs) {
         f.waiting_share = entry.cycles.not_issuing;
     }
     f.units = unit_activity(step);
-    f.has_units = f.launched || !step.counters.empty();
+    f.has_units = entry.on_gpu;
     f.rest_share = share(std::max(0.0, lines[Line::rest]));
     f.occupancy_pct = counter(step, "achieved_occupancy");
     return f;

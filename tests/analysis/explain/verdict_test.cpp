@@ -163,7 +163,7 @@ const std::vector<StepCase>& step_cases() {
          "nothing-binds",
          unknown,
          "units not counted",
-         "???RR"},
+         "R??RR"},
         {"WaitingMoreThanIssuing", {.issue = 0.45, .occupancy_pct = 80}, "waiting", latency, "", "R?CRR"},
         {"WaitingMoreThanIdle", {.active = 0.65, .issue = 0.05, .occupancy_pct = 80}, "waiting", latency, "", "RRCR?"},
         {"NothingBinds",
