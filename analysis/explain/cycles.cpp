@@ -69,9 +69,10 @@ std::vector<LostCycles> split(const Warps& warps, double not_issuing) {
     if (waiting <= 0 || during_lost <= 0) return reasons;
     for (const auto& [state, count] : warps.by_state) {
         if (state == selected || state == not_selected || count <= 0) continue;
-        reasons.push_back({state, not_issuing * count / waiting,
-                           not_issuing * std::max(0.0, (count - during_issue) / during_lost),
-                           not_issuing * std::min(1.0, count / during_lost)});
+        const double low = std::max(0.0, (count - during_issue) / during_lost),
+                     high = std::min(1.0, count / during_lost);
+        reasons.push_back(
+            {state, not_issuing * std::clamp(count / waiting, low, high), not_issuing * low, not_issuing * high});
     }
     std::ranges::stable_sort(reasons, std::greater{}, &LostCycles::share);
     return reasons;
@@ -118,7 +119,9 @@ CycleAccount account_of(const StepResult& step, double run_clock_mhz) {
     const double part = partitions && elapsed ? std::min(1.0, *partitions / 100 * *elapsed / *sm_cycles) : 1;
     const double active = *sm_us / time_us * part;
     const std::optional<Warps> warps = warps_of(step);
-    const double issue = warps ? warps->issuing : std::min(1.0, *ipc / schedulers / part);
+    const std::optional<double> issue_active = counter(step, "issue_active");
+    const double issue = issue_active ? *issue_active / 100 : std::min(1.0, *ipc / schedulers / part);
+    account.time_us = time_us;
     account.no_warp = 1 - active;
     account.issuing = active * issue;
     account.not_issuing = active - account.issuing;

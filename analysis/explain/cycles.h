@@ -31,6 +31,7 @@ inline constexpr double closure_tolerance = 0.03;
 /// Of one step; parts of the time of its kernels. no_warp + issuing + not_issuing = 1.
 struct CycleAccount {
     std::string unavailable;  ///< why there is none; empty when there is one
+    double time_us = 0;       ///< of the step's kernels
     /// SM partitions without a warp; negative: more active cycles than the time holds at the run's clock.
     double no_warp = 0;
     /// Of that: before the first and after the last warp of the SM that has them longest, the launch and the drain of

@@ -35,25 +35,31 @@ std::string level_text(const Verdict& verdict) {
 constexpr double small_dram_share = 0.30;
 
 /// What memory bandwidth has to do with it, which is the first thing that people ask.
-std::string dram_text(const Ledger& ledger, const Attribution& attribution) {
+std::string dram_text(const Ledger& ledger, const Verdict& verdict, const Attribution& attribution) {
     const auto dram = std::ranges::find(attribution.levels, Level::dram, &LevelTraffic::level);
     if (!attribution.unavailable.empty() || dram == attribution.levels.end()) return "";
     const double share = dram->ms * 1e3 / ledger.end_to_end_us;
     const double most = share * (dram->origin == Origin::measured ? 1 : uncounted_bytes_factor);
-    return fmt::format("; its DRAM traffic ({}) takes {} of the time at full bandwidth{}", name(dram->origin),
-                       percent(share), most < small_dram_share ? ", so DRAM does not bind it" : "");
+    return fmt::format(
+        "; its DRAM traffic ({}) takes {} of the time at full bandwidth{}", name(dram->origin), percent(share),
+        verdict.bound != Bound::bandwidth && most < small_dram_share ? ", so DRAM does not bind it" : "");
 }
 
-/// Of most of the time nobody can tell.
+/// Nobody can tell of so much of the time that one bound may have most of it.
 bool is_beyond_telling(const Verdict& verdict) {
-    return verdict.bound == Bound::not_identifiable && verdict.rule == majority_rule().id;
+    return verdict.bound == Bound::not_identifiable && verdict.may_be_one;
 }
 bool lacks_units(const Verdict& verdict) {
     return std::ranges::any_of(verdict.evidence, [](const std::string& part) {
         return part.ends_with(fmt::format("({})", units_not_counted));
     });
 }
-double majority_share(const Verdict& verdict) { return (1 + verdict.margin) * majority_rule().threshold; }
+/// What speaks for the verdict: how much of the time has it, if the majority decided.
+std::string reason_text(const Verdict& verdict) {
+    if (verdict.rule != majority_rule().id) return verdict.evidence.empty() ? verdict.rule : verdict.evidence.front();
+    return fmt::format("{} of the steps' time is {}", percent((1 + verdict.margin) * majority_rule().threshold),
+                       name(verdict.bound));
+}
 
 /// What binds it, with the share that the roofs demand.
 std::string second_sentence(const Ledger& ledger, const Verdict& verdict, const Attribution& attribution) {
@@ -61,20 +67,19 @@ std::string second_sentence(const Ledger& ledger, const Verdict& verdict, const 
         return fmt::format("What binds it cannot be said: {}.", ledger.roofs_unavailable);
     const std::string demand =
         fmt::format("the roofs demand {} of the time", percent(ledger.total.demand_us() / ledger.end_to_end_us));
-    const std::string dram = dram_text(ledger, attribution);
+    const std::string dram = dram_text(ledger, verdict, attribution);
     std::string rejected;
     for (const Hypothesis& hypothesis : verdict.hypotheses)
         if (hypothesis.finding == Finding::rejected)
             rejected += fmt::format("{}{}", rejected.empty() ? "; not " : ", not ", name(hypothesis.bound));
     if (is_beyond_telling(verdict))
-        return fmt::format("What binds {} of the steps' time cannot be told{}: {}{}{}.",
-                           percent(majority_share(verdict)), rejected, demand, dram,
+        return fmt::format("What binds {} of the steps' time cannot be told{}: {}{}{}.", percent(verdict.undecided),
+                           rejected, demand, dram,
                            lacks_units(verdict) ? "; --counters core,tensor,pipes counts units that may" : "");
     if (verdict.bound == Bound::not_identifiable)
-        return fmt::format("No single thing binds it ({}{}): {}{}.",
-                           verdict.evidence.empty() ? verdict.rule : verdict.evidence.front(), rejected, demand, dram);
+        return fmt::format("No single thing binds it ({}{}): {}{}.", reason_text(verdict), rejected, demand, dram);
     return fmt::format("It is {}{}{}: {}; {}{}.", name(verdict.bound), level_text(verdict), rejected,
-                       verdict.evidence.front(), demand, dram);
+                       reason_text(verdict), demand, dram);
 }
 
 /// Whether the compute-bound `verdict` is about a unit that has no roof of its own.

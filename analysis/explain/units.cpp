@@ -41,24 +41,24 @@ constexpr double cycles_of_an_instruction = 2;  // in the ALU or FMA pipe, of 16
 
 UnitActivity unit_activity(const StepResult& step) {
     UnitActivity activity;
-    const auto take = [&](std::string_view name, double share, bool is_memory) {
-        if (share > activity.share || activity.unit.empty()) {
-            activity.unit = name;
-            activity.share = share;
-            activity.is_memory = is_memory;
-        }
+    const auto take = [](BusyUnit& busiest, std::string_view name, double share) {
+        if (share > busiest.share || busiest.name.empty()) busiest = {name, share};
     };
     const auto has = [&](std::string_view name) { return counter(step, name).has_value(); };
     for (const Unit& unit : units)
-        if (const auto pct = counter(step, unit.counter)) take(unit.name, *pct / 100, unit.is_memory);
+        if (const auto pct = counter(step, unit.counter))
+            take(unit.is_memory ? activity.memory : activity.pipe, unit.name, *pct / 100);
     std::optional<double> issue = counter(step, "issue_active");
     if (issue)
         *issue /= 100;
     else if (const auto ipc = counter(step, "ipc"))
         issue = *ipc / schedulers;
-    if (issue) take(issue_slots, *issue, false);
-    activity.known = issue && std::ranges::all_of(needed, has) &&
-                     (std::ranges::all_of(arithmetic, has) || *issue * cycles_of_an_instruction < half_busy_share);
+    if (issue) take(activity.pipe, issue_slots, *issue);
+    const bool few_issues = issue && *issue * cycles_of_an_instruction < half_busy_share;
+    // fp64 may have a pipe of a 64th of the width, and tcgen05 one that no counter here is of.
+    activity.known =
+        issue && std::ranges::all_of(needed, has) && (std::ranges::all_of(arithmetic, has) || few_issues) &&
+        (step.precision != Precision::fp64 || has("pipe_fp64")) && counter(step, "tcgen05_inst").value_or(0) == 0;
     return activity;
 }
 

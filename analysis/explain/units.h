@@ -16,14 +16,19 @@ inline constexpr std::string_view issue_slots = "issue slots";
 /// Verdict::level where nothing binds that was counted.
 inline constexpr std::string_view units_not_counted = "units not counted";
 
-/// The busiest unit of a step.
+struct BusyUnit {
+    std::string_view name;  ///< such as "tensor pipe"; empty where none was counted
+    double share = 0;       ///< of the cycles in which an SM had a warp; L2's of all cycles
+};
+
+/// The busiest units of a step: of the SM's pipes and schedulers, and of shared memory and L2.
 struct UnitActivity {
-    std::string_view unit;   ///< such as "tensor pipe"; empty where none was counted
-    double share = 0;        ///< of the cycles in which an SM had a warp; L2's of all cycles
-    bool is_memory = false;  ///< shared memory or L2
-    /// Nothing that was not counted can be busier than half_busy_share: an instruction takes the ALU or FMA pipe two
-    /// cycles at most, so that few issues keep neither busy.
+    BusyUnit pipe, memory;
+    /// No unit of the SM that was not counted can be busier than half_busy_share: an instruction takes the ALU or FMA
+    /// pipe two cycles at most, so that few issues keep neither busy. (L2 has a roof as well.)
     bool known = false;
+
+    const BusyUnit& busiest() const { return memory.share > pipe.share ? memory : pipe; }
 };
 UnitActivity unit_activity(const StepResult& step);
 

@@ -15,8 +15,9 @@ namespace kbench {
 namespace {
 
 std::string level_of(const StepLedger& entry, const Rule& rule, const Facts& f) {
-    if (rule.shown.id == "busy-memory" || rule.shown.id == "busy-unit" || rule.shown.id == "half-busy")
-        return std::string(f.units.unit);
+    if (rule.shown.id == "busy-memory") return std::string(f.units.memory.name);
+    if (rule.shown.id == "busy-unit") return std::string(f.units.pipe.name);
+    if (rule.shown.id == "half-busy") return std::string(f.units.busiest().name);
     if (rule.shown.id == "nothing-binds" && f.split && f.has_units && !f.units.known)
         return std::string(units_not_counted);
     for (const Demand& demand : entry.demands) {
@@ -53,10 +54,12 @@ std::vector<std::string> evidence_of(const StepLedger& entry, const Facts& f, co
         add_share(entry.cycles.issuing, "of the time schedulers issued (measured)");
         add_share(f.waiting_share, "of the time SMs had warps none of which could issue (measured)");
     }
-    if (!f.units.unit.empty())
-        add_share(f.units.share,
-                  fmt::format("of the active cycles the {} was busy, {} (measured)", f.units.unit,
-                              f.units.known ? "more than any other unit" : "the busiest unit that was counted"));
+    for (const auto& [unit, kind] :
+         {std::pair{f.units.pipe, "pipes"}, std::pair{f.units.memory, "memories on the chip"}})
+        if (!unit.name.empty())
+            add_share(unit.share,
+                      fmt::format("of the active cycles {} busy, the most of the {} that were counted (measured)",
+                                  unit.name, kind));
     add_share(f.rest_share, "of the time is above the roofs' demand and not split (no counters)");
     add_share(f.gap_share, "of the step and the gap before it is gaps, and starting and ending kernels (measured)");
     if (f.occupancy_pct) evidence.push_back(fmt::format("achieved occupancy {:.0f} % (measured)", *f.occupancy_pct));
@@ -103,6 +106,15 @@ struct Tally {
             if (hypothesis.finding == Finding::rejected) rejected_us[hypothesis.bound] += time_us;
     }
 
+    /// The share of the bound that has most of the time of those that are known.
+    double most_decided() const {
+        std::map<Bound, double> sums;
+        double most = 0;
+        for (const auto& [key, time] : us)
+            if (key.first != Bound::not_identifiable) most = std::max(most, sums[key.first] += time);
+        return most / total_us;
+    }
+
     /// The bound of most of the time and its share; 0 where two have equally much.
     std::pair<Bound, double> longest() const {
         std::map<Bound, double> sums;
@@ -146,6 +158,9 @@ Verdict judge_many(const std::string& subject, const Tally& tally) {
         verdict.evidence.push_back(fmt::format("{} of the steps' time is {}{}", percent(share), name(key.first),
                                                key.second.empty() ? "" : fmt::format(" ({})", key.second)));
     const auto [bound, share] = tally.longest();
+    for (const auto& [part, key] : parts)
+        if (key.first == Bound::not_identifiable) verdict.undecided += part;
+    verdict.may_be_one = verdict.undecided > 0 && tally.most_decided() + verdict.undecided >= majority.threshold;
     if (share >= majority.threshold) {
         verdict.bound = bound;
         verdict.rule = majority.id;

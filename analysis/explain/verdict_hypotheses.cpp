@@ -29,10 +29,11 @@ Reach reach_of(const Rule& rule, const Facts& f) {
 std::string why(const Rule& rule, const Facts& f) {
     const bool is_of_waiting = rule.shown.id == "few-warps" || rule.shown.id == "waiting";
     if (is_of_waiting && is_vetoed(f))
-        return f.units.share >= busy_share ? fmt::format("{}: the {} is busy in {} of the active cycles", rule.shown.id,
-                                                         f.units.unit, percent(f.units.share))
-                                           : fmt::format("{}: a roof demands {} of the time", rule.shown.id,
-                                                         percent(std::max(f.memory_share, f.compute_share)));
+        return f.units.busiest().share >= busy_share
+                   ? fmt::format("{}: {} busy in {} of the active cycles", rule.shown.id, f.units.busiest().name,
+                                 percent(f.units.busiest().share))
+                   : fmt::format("{}: a roof demands {} of the time", rule.shown.id,
+                                 percent(std::max(f.memory_share, f.compute_share)));
     if (rule.known(f) == Known::no) return fmt::format("{}: not measured", rule.shown.id);
     return fmt::format("{}: {}{} where {} is needed", rule.shown.id, reach_of(rule, f).word, percent(rule.figure(f)),
                        percent(rule.shown.threshold));

@@ -77,25 +77,25 @@ constexpr std::array rules{
           "SMs have no warp for 30 % or more of the time, and warps wait for no more, or a unit is busy meanwhile",
           loss_share},
          [](const Facts& f) { return split_or_rest(f, f.idle_share); },
-         [](const Facts& f) { return f.split && (f.units.share >= busy_share || !is_waiting(f)); },
+         [](const Facts& f) { return f.split && (f.units.busiest().share >= busy_share || !is_waiting(f)); },
          known_loss,
          "blocks enough to give every SM work until the end: other tiles, split work, a larger batch"},
-    Rule{{"busy-memory", Bound::bandwidth, "shared memory or L2 is busy in 80 % or more of the active cycles",
-          busy_share},
-         [](const Facts& f) { return f.units.is_memory ? f.units.share : 0; },
-         always,
+    Rule{{"busy-memory", Bound::bandwidth,
+          "shared memory or L2 is busy in 80 % or more of the active cycles, and more than any pipe", busy_share},
+         [](const Facts& f) { return f.units.memory.share; },
+         [](const Facts& f) { return f.units.memory.share > f.units.pipe.share; },
          exactly,  // where shared memory was not counted, the hypothesis is about the levels that have roofs
          "fewer passes or requests in the same time: wider accesses, no bank conflicts, reuse in registers"},
     Rule{{"busy-unit", Bound::compute,
           "a unit of the SM or its schedulers are busy in 80 % or more of the active cycles", busy_share},
-         [](const Facts& f) { return f.units.is_memory ? 0 : f.units.share; },
+         [](const Facts& f) { return f.units.pipe.share; },
          always,
          known_compute_unit,
          "fewer instructions of that kind for the same work that do not shorten it"},
     Rule{{"half-busy", Bound::not_identifiable,
           "warps wait for 30 % or more of the time, while a unit is busy in 60 % or more of the active cycles",
           half_busy_share},
-         [](const Facts& f) { return f.units.share; },
+         [](const Facts& f) { return f.units.busiest().share; },
          [](const Facts& f) { return is_waiting(f) && f.waiting_share >= loss_share; },
          exactly,
          "more warps that shorten it, or do not; or that unit faster"},
@@ -161,8 +161,9 @@ Facts facts_of(const StepLedger& entry, const Roofs& roofs) {
     }
     f.split = entry.split && entry.cycles.unavailable.empty();
     if (f.split) {
-        f.idle_share = std::max(0.0, entry.cycles.no_warp - share(entry.starts_us));
-        f.waiting_share = entry.cycles.not_issuing;
+        const double kernels = share(entry.cycles.time_us);
+        f.idle_share = std::max(0.0, entry.cycles.no_warp * kernels - share(entry.starts_us));
+        f.waiting_share = entry.cycles.not_issuing * kernels;
     }
     f.units = unit_activity(step);
     f.has_units = entry.on_gpu;
@@ -171,7 +172,9 @@ Facts facts_of(const StepLedger& entry, const Roofs& roofs) {
     return f;
 }
 
-bool is_vetoed(const Facts& f) { return std::max({f.units.share, f.memory_share, f.compute_share}) >= busy_share; }
+bool is_vetoed(const Facts& f) {
+    return std::max({f.units.busiest().share, f.memory_share, f.compute_share}) >= busy_share;
+}
 
 std::span<const Rule> step_rules() { return rules; }
 const Rule& deciding_rule(const Facts& f) {

@@ -345,7 +345,6 @@ int version_of(std::string_view schema) {
     return number;
 }
 
-/// The version of the document's schema. Throws unless it is one that this version of kbench reads.
 /// Counters that were once named for what they are not.
 constexpr std::pair<std::string_view, std::string_view> renamed_counters[] = {
     {"tensor_active", "tensor_pipe_active"},  // moves of constants run on that pipe, too
@@ -365,6 +364,7 @@ void rename_counters(Result& result) {
         }
 }
 
+/// The version of the document's schema. Throws unless it is one that this version of kbench reads.
 int schema_version(const Json& json, const std::string& path) {
     if (!json.is_object() || !json.contains("schema"))
         throw UsageError(fmt::format("{}: not a kbench result (no \"schema\")", path));

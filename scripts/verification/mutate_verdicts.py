@@ -36,13 +36,15 @@ FILES = {
     "analysis/explain/verdict.cpp": ["analysis/explain/verdict.cpp"],
     "analysis/explain/ledger.cpp": ["analysis/explain/ledger.cpp"],
     "analysis/explain/attribution.cpp": ["analysis/explain/attribution.cpp"],
+    "analysis/explain/cycles.cpp": ["analysis/explain/cycles.cpp"],
+    "analysis/explain/units.cpp": ["analysis/explain/units.cpp"],
     # A header, and what is compiled with it.
     "analysis/explain/verdict_rules.h": ["analysis/explain/verdict.cpp", "analysis/explain/verdict_hypotheses.cpp"],
     "analysis/explain/ledger.h": ["analysis/explain/ledger.cpp", "analysis/explain/attribution.cpp"],
 }
 # What looks at behaviour; not the tests that compare thresholds with their text.
 TESTS = (
-    "*Verdict*:*Hypotheses*:Evidence*:Ledger*:Recording*:Drift*:Marginal*:*Attribution*:LayerTraffic*"
+    "*Verdict*:*Hypotheses*:Evidence*:Cycles*:Units*:Ledger*:Recording*:Drift*:Marginal*:*Attribution*:LayerTraffic*"
     "-*EveryLineSaysItsThreshold"
 )
 # Text of a line, what it becomes, and why that is the same.
@@ -139,7 +141,7 @@ class Build:
                 sources = {source: self.texts[source] for source in FILES[mutant.file]}
                 sources[mutant.file] = "".join(lines)
                 for name, text in sources.items():
-                    (scratch / name).parent.mkdir(exist_ok=True)
+                    (scratch / name).parent.mkdir(parents=True, exist_ok=True)
                     (scratch / name).write_text(text)
                 for source in FILES[mutant.file]:
                     objects.append(str(scratch / source) + ".o")

@@ -116,6 +116,12 @@ TEST(Cycles, OfOlderResultsHaveNoEnds) {
     EXPECT_FALSE(account.uneven);
 }
 
+TEST(Cycles, TakeIssuesWhereTheyWereCounted) {
+    StepResult step = counted_step();
+    step.counters["issue_active"] = 50;
+    EXPECT_NEAR(account_of(step, clock_mhz).issuing, 0.38, 1e-9);
+}
+
 TEST(Cycles, WithoutCountersAreUnavailable) {
     StepResult step = counted_step();
     step.counters.clear();
@@ -148,6 +154,8 @@ TEST(Cycles, IntervalsHoldWhatASimulatedSchedulerDid) {
                 EXPECT_EQ(truth, 0) << names[r];
                 continue;
             }
+            EXPECT_LE(lost->low, lost->share);
+            EXPECT_LE(lost->share, lost->high);
             EXPECT_LE(lost->low, truth + 1e-9) << names[r];
             EXPECT_GE(lost->high, truth - 1e-9) << names[r];
             narrow += lost->high - lost->low < 0.5 * account.not_issuing;

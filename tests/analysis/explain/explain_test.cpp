@@ -27,11 +27,10 @@ TEST(Answer, SaysHowLongWhatBindsAndWhatWouldChangeIt) {
     EXPECT_EQ(answer[0],
               "made up at batch 1, sequence length 64, fp32 takes 1.00 ms on this GPU; steps, gaps and the correction "
               "for recording come to it within 0.0 %.");
-    EXPECT_EQ(
-        answer[1],
-        "It is bandwidth-bound (DRAM); not compute-bound, not latency-bound, not launch-bound, not "
-        "occupancy-limited: 100 % of the steps' time is bandwidth-bound (DRAM); the roofs demand 80 % of the time; its "
-        "DRAM traffic (measured) takes 80 % of the time at full bandwidth.");
+    EXPECT_EQ(answer[1],
+              "It is bandwidth-bound (DRAM); not compute-bound, not latency-bound, not launch-bound, not "
+              "occupancy-limited: 100 % of the steps' time is bandwidth-bound; the roofs demand 80 % of the time; its "
+              "DRAM traffic (measured) takes 80 % of the time at full bandwidth.");
     EXPECT_THAT(answer[2], HasSubstr("none could issue in 100 %"));
     EXPECT_THAT(answer[2], HasSubstr("more bandwidth"));
 }
@@ -70,6 +69,25 @@ TEST(Answer, SaysWhichCountersMayTell) {
     Step counted = uncounted;
     counted.units_counted = true;
     EXPECT_THAT(answer_of({counted})[1], testing::Not(HasSubstr("--counters")));
+}
+
+/// Half of the steps at 60 % of DRAM's bandwidth are enough for the verdict, and little traffic for the whole.
+TEST(Answer, NeverSaysThatWhatBindsItDoesNot) {
+    const std::vector<std::string> answer =
+        answer_of({{.us = 52, .dram = 0.6}, {.us = 48, .compute = 0.1, .issue = 0.1}}, known::gpu_roofs(), 11);
+    EXPECT_THAT(answer[1], HasSubstr("It is bandwidth-bound (DRAM)"));
+    EXPECT_THAT(answer[1], HasSubstr("takes 28 % of the time"));
+    EXPECT_THAT(answer[1], testing::Not(HasSubstr("does not bind it")));
+}
+
+/// 40 % that nobody can tell of and 35 % of one bound may be 75 % of that bound.
+TEST(Answer, SaysThatNoSingleThingBindsOnlyWhereThatIsKnown) {
+    const Step half_busy{
+        .op = "gemm", .us = 40, .issue = 0.2, .occupancy_pct = 12, .units = {{"tensor_pipe_active", 70}}};
+    const Step fma{.us = 35, .compute = 0.9, .issue = 0.9}, copy{.us = 25, .dram = 0.9};
+    EXPECT_THAT(answer_of({half_busy, fma, copy})[1], HasSubstr("What binds 40 % of the steps' time cannot be told"));
+    Step chase{.us = 40, .issue = 0.02, .occupancy_pct = 98};
+    EXPECT_THAT(answer_of({chase, fma, copy})[1], HasSubstr("No single thing binds it"));
 }
 
 TEST(Answer, SaysWhereNothingCanBeTold) {

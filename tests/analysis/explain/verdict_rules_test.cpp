@@ -22,7 +22,7 @@ Facts quiet() {
     f.time_us = 100;
     f.occupancy_pct = 50;
     f.launched = f.empty_known = f.compute_known = f.memory_known = f.bytes_counted = f.split = true;
-    f.units = {"tensor pipe", 0, false, true};
+    f.units = {{"tensor pipe", 0}, {"shared memory", 0}, true};
     return f;
 }
 
@@ -80,40 +80,35 @@ const Threshold thresholds[] = {
      0.30, "waiting", "idle-sms"},
     {"IdleSmsBesideABusyUnit",
      [](Facts& f, double x) {
-         f.units.share = 0.95;
+         f.units.pipe.share = 0.95;
          f.waiting_share = 0.50;
          f.idle_share = x;
      },
      0.30, "busy-unit", "idle-sms"},
-    {"BusyUnit", [](Facts& f, double x) { f.units.share = x; }, 0.80, "nothing-binds", "busy-unit"},
-    {"BusyMemory",
-     [](Facts& f, double x) {
-         f.units.is_memory = true;
-         f.units.share = x;
-     },
-     0.80, "nothing-binds", "busy-memory"},
+    {"BusyUnit", [](Facts& f, double x) { f.units.pipe.share = x; }, 0.80, "nothing-binds", "busy-unit"},
+    {"BusyMemory", [](Facts& f, double x) { f.units.memory.share = x; }, 0.80, "nothing-binds", "busy-memory"},
     {"BusyUnitWhereWarpsWait",
      [](Facts& f, double x) {
          f.waiting_share = 0.9;
-         f.units.share = x;
+         f.units.pipe.share = x;
      },
      0.80, "half-busy", "busy-unit"},
     {"HalfBusyWhereWarpsWait",
      [](Facts& f, double x) {
          f.waiting_share = 0.9;
-         f.units.share = x;
+         f.units.pipe.share = x;
      },
      0.60, "waiting", "half-busy"},
     {"HalfBusyOfFewWarps",
      [](Facts& f, double x) {
          f.waiting_share = 0.9;
          f.occupancy_pct = 10;
-         f.units.share = x;
+         f.units.pipe.share = x;
      },
      0.60, "few-warps", "half-busy"},
     {"HalfBusyNeedsWaiting",
      [](Facts& f, double x) {
-         f.units.share = 0.7;
+         f.units.pipe.share = 0.7;
          f.waiting_share = x;
      },
      0.30, "nothing-binds", "half-busy"},
@@ -148,8 +143,8 @@ TEST(VerdictRules, MemoryMustDemandMoreThanTheUnit) {
 TEST(VerdictRules, TheirOrderIsThatOfTheTable) {
     Facts f = quiet();
     f.gap_share = f.empty_share = f.compute_share = f.memory_share = 0.9;
-    f.idle_share = f.waiting_share = f.units.share = 0.9;
-    f.units.is_memory = true;
+    f.idle_share = f.waiting_share = f.units.pipe.share = 0.9;
+    f.units.memory.share = 0.95;
     f.occupancy_pct = 10;
     const std::vector<std::pair<std::string, std::function<void()>>> order{
         {"gap", [&] { f.gap_share = 0; }},
@@ -158,9 +153,9 @@ TEST(VerdictRules, TheirOrderIsThatOfTheTable) {
         {"memory-roof", [&] { f.memory_share = 0; }},
         {"compute-roof", [&] { f.compute_share = 0; }},
         {"idle-sms", [&] { f.idle_share = 0; }},
-        {"busy-memory", [&] { f.units.is_memory = false; }},
-        {"busy-unit", [&] { f.units.share = 0.7; }},
-        {"half-busy", [&] { f.units.share = 0; }},
+        {"busy-memory", [&] { f.units.memory.share = 0; }},
+        {"busy-unit", [&] { f.units.pipe.share = 0.7; }},
+        {"half-busy", [&] { f.units.pipe.share = 0; }},
         {"few-warps", [&] { f.occupancy_pct = 90; }},
         {"waiting", [&] { f.waiting_share = 0; }},
         {"nothing-binds", [] {}},
@@ -169,6 +164,18 @@ TEST(VerdictRules, TheirOrderIsThatOfTheTable) {
         EXPECT_EQ(deciding_rule(f).shown.id, id);
         remove();
     }
+}
+
+/// A busy pipe does not hide a memory that is nearly as busy, nor the other way round.
+TEST(VerdictRules, TheBusierOfPipeAndMemorySpeaksAndTheOtherStays) {
+    Facts f = quiet();
+    f.units.pipe.share = 0.82;
+    f.units.memory.share = 0.81;
+    EXPECT_EQ(deciding_rule(f).shown.id, "busy-unit");
+    EXPECT_EQ(test_hypotheses(f, deciding_rule(f))[0].finding, Finding::not_identifiable);
+    std::swap(f.units.pipe.share, f.units.memory.share);
+    EXPECT_EQ(deciding_rule(f).shown.id, "busy-memory");
+    EXPECT_EQ(test_hypotheses(f, deciding_rule(f))[1].finding, Finding::not_identifiable);
 }
 
 TEST(VerdictRules, TheLargerOfWaitingAndIdleSmsSpeaks) {
@@ -259,13 +266,8 @@ const Rejection rejections[] = {
      },
      0.075},  // four times as many could be 30 %
     {"ComputeByTheUnit", compute, [](Facts& f, double x) { f.compute_share = x; }, 0.30},
-    {"ComputeByAUnit", compute, [](Facts& f, double x) { f.units.share = x; }, 0.40},
-    {"BandwidthByAUnit", bandwidth,
-     [](Facts& f, double x) {
-         f.units.is_memory = true;
-         f.units.share = x;
-     },
-     0.40},
+    {"ComputeByAUnit", compute, [](Facts& f, double x) { f.units.pipe.share = x; }, 0.40},
+    {"BandwidthByAUnit", bandwidth, [](Facts& f, double x) { f.units.memory.share = x; }, 0.40},
     {"Latency", latency, [](Facts& f, double x) { f.waiting_share = x; }, 0.15},
     {"LatencyByTheRest", latency,
      [](Facts& f, double x) {
@@ -323,12 +325,12 @@ TEST(Hypotheses, OfWaitingAreRejectedByABusyUnit) {
     f.waiting_share = 0.9;
     for (const double occupancy_pct : {10.0, 90.0}) {
         f.occupancy_pct = occupancy_pct;
-        f.units.share = 0.80;
+        f.units.pipe.share = 0.80;
         EXPECT_EQ(finding_of(f, latency), Finding::rejected);
         EXPECT_EQ(finding_of(f, occupancy), Finding::rejected);
         EXPECT_EQ(test_hypotheses(f, deciding_rule(f))[2].why,
-                  "waiting: the tensor pipe is busy in 80 % of the active cycles");
-        f.units.share = 0.79;
+                  "waiting: tensor pipe busy in 80 % of the active cycles");
+        f.units.pipe.share = 0.79;
         EXPECT_EQ(finding_of(f, latency), Finding::not_identifiable);
         EXPECT_EQ(finding_of(f, compute), Finding::not_identifiable);
     }

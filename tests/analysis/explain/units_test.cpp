@@ -1,0 +1,76 @@
+// Which unit was the busiest, and whether one that nobody counted may have been.
+#include "analysis/explain/units.h"
+
+#include <gtest/gtest.h>
+
+namespace kbench {
+namespace {
+
+/// As kbench counts by default: idle but for a tenth of the issue slots.
+StepResult counted_step() {
+    StepResult step;
+    step.counters = {{"tensor_pipe_active", 0}, {"pipe_xu", 0},    {"pipe_lsu", 0},
+                     {"pipe_shared_memory", 0}, {"l2_lookups", 0}, {"ipc", 0.4}};
+    return step;
+}
+
+TEST(Units, TheBusiestPipeAndTheBusiestMemoryAreNamed) {
+    StepResult step = counted_step();
+    step.counters["pipe_xu"] = 30;
+    step.counters["pipe_lsu"] = 20;
+    step.counters["pipe_shared_memory"] = 25;
+    step.counters["l2_to_sms"] = 26;
+    UnitActivity activity = unit_activity(step);
+    EXPECT_EQ(activity.pipe.name, "special-function unit");
+    EXPECT_DOUBLE_EQ(activity.pipe.share, 0.30);
+    EXPECT_EQ(activity.memory.name, "L2");
+    EXPECT_DOUBLE_EQ(activity.memory.share, 0.26);
+    EXPECT_EQ(activity.busiest().name, "special-function unit");
+    step.counters["pipe_shared_memory"] = 31;
+    activity = unit_activity(step);
+    EXPECT_EQ(activity.busiest().name, "shared memory");
+    EXPECT_EQ(activity.pipe.name, "special-function unit");
+}
+
+TEST(Units, SchedulersAreOneOfThem) {
+    StepResult step = counted_step();
+    EXPECT_EQ(unit_activity(step).pipe.name, issue_slots);
+    EXPECT_DOUBLE_EQ(unit_activity(step).pipe.share, 0.1);  // 0.4 instructions a cycle of four schedulers
+    step.counters["issue_active"] = 12;
+    EXPECT_DOUBLE_EQ(unit_activity(step).pipe.share, 0.12);
+}
+
+/// An instruction keeps the ALU busy for two cycles at most.
+TEST(Units, ThatWereNotCountedMatterOnlyWhereThereAreIssuesEnough) {
+    StepResult step = counted_step();
+    EXPECT_TRUE(unit_activity(step).known);
+    step.counters["issue_active"] = 29.9;
+    EXPECT_TRUE(unit_activity(step).known);
+    step.counters["issue_active"] = 30;
+    EXPECT_FALSE(unit_activity(step).known);
+    for (const char* pipe : {"pipe_alu", "pipe_fma"}) step.counters[pipe] = 5;
+    EXPECT_FALSE(unit_activity(step).known);
+    step.counters["pipe_fp64"] = 0;
+    EXPECT_TRUE(unit_activity(step).known);
+}
+
+TEST(Units, ThatFewInstructionsKeepBusyMustBeCounted) {
+    for (const char* unit : {"tensor_pipe_active", "pipe_xu", "pipe_lsu", "pipe_shared_memory", "l2_lookups", "ipc"}) {
+        StepResult step = counted_step();
+        step.counters.erase(unit);
+        EXPECT_FALSE(unit_activity(step).known) << unit;
+    }
+    StepResult fp64 = counted_step();
+    fp64.precision = Precision::fp64;
+    EXPECT_FALSE(unit_activity(fp64).known);
+    fp64.counters["pipe_fp64"] = 0;
+    EXPECT_TRUE(unit_activity(fp64).known);
+    StepResult tcgen05 = counted_step();
+    tcgen05.counters["tcgen05_inst"] = 0;
+    EXPECT_TRUE(unit_activity(tcgen05).known);
+    tcgen05.counters["tcgen05_inst"] = 1;
+    EXPECT_FALSE(unit_activity(tcgen05).known);
+}
+
+}  // namespace
+}  // namespace kbench
