@@ -179,10 +179,10 @@ TEST_F(Profile, CountersOfAKernelAreOfItsOwnTimeAndNoMore) {
         if (kernels.by_range[s].size() != 1) continue;
         const double counted_us = *time_ns * 1e-3, recorded_us = kernels.by_range[s][0].time_us;
         EXPECT_GT(counted_us, 0.9 * recorded_us);
-        // In cycles: power may pull the clock of the counting run's longer kernels down by a quarter. Two runs of a
-        // kernel of a few microseconds differ by a quarter of one (the embedding was active for 5,300 to 7,500 cycles).
+        // In cycles: power may pull the clock of the counting run's longer kernels down by a quarter. The first kernel
+        // of a forward, here of 3.6 us, was active for 5,300 to 7,500 cycles in one run and another.
         const double active = counter(steps_[s], "sm_cycles_active").value();
-        EXPECT_LT(active / max_mhz, 1.02 * recorded_us + 0.5);
+        EXPECT_LT(active / max_mhz, 1.02 * recorded_us + (s == 0 ? 0.5 : 0));
         // A range ends some 40 to 150 us after the SMs are idle where the kernel wrote more than L2 holds, another time
         // in every pass (docs/method.md); its counts and active cycles are the kernel's all the same.
         const auto& written = steps_[s].cost.bytes_written;
