@@ -13,7 +13,6 @@
 namespace kbench {
 namespace {
 
-constexpr double schedulers = 4;  // of an SM, since Volta
 constexpr std::string_view reason_prefix = "stall_";
 constexpr std::string_view selected = "selected", not_selected = "not_selected";
 

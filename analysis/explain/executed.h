@@ -11,6 +11,9 @@
 
 namespace kbench {
 
+/// Schedulers of an SM, since Volta: each issues an instruction a cycle.
+inline constexpr double schedulers = 4;
+
 /// A counter of the step by kbench's name; nothing when it was not read.
 std::optional<double> counter(const StepResult& step, std::string_view name);
 

@@ -49,11 +49,6 @@ std::string dram_text(const Ledger& ledger, const Verdict& verdict, const Attrib
 bool is_beyond_telling(const Verdict& verdict) {
     return verdict.bound == Bound::not_identifiable && verdict.may_be_one;
 }
-bool lacks_units(const Verdict& verdict) {
-    return std::ranges::any_of(verdict.evidence, [](const std::string& part) {
-        return part.ends_with(fmt::format("({})", units_not_counted));
-    });
-}
 /// What speaks for the verdict: how much of the time has it, if the majority decided.
 std::string reason_text(const Verdict& verdict) {
     if (verdict.rule != majority_rule().id) return verdict.evidence.empty() ? verdict.rule : verdict.evidence.front();
@@ -75,16 +70,11 @@ std::string second_sentence(const Ledger& ledger, const Verdict& verdict, const 
     if (is_beyond_telling(verdict))
         return fmt::format("What binds {} of the steps' time cannot be told{}: {}{}{}.", percent(verdict.undecided),
                            rejected, demand, dram,
-                           lacks_units(verdict) ? "; --counters core,tensor,pipes counts units that may" : "");
+                           verdict.lacks_units ? "; --counters core,tensor,pipes counts units that may" : "");
     if (verdict.bound == Bound::not_identifiable)
         return fmt::format("No single thing binds it ({}{}): {}{}.", reason_text(verdict), rejected, demand, dram);
     return fmt::format("It is {}{}{}: {}; {}{}.", name(verdict.bound), level_text(verdict), rejected,
                        reason_text(verdict), demand, dram);
-}
-
-/// Whether the compute-bound `verdict` is about a unit that has no roof of its own.
-bool is_of_a_unit(const Verdict& verdict) {
-    return verdict.level.find(' ') != std::string::npos || verdict.level.ends_with("unit");
 }
 
 /// What would shorten it.
@@ -94,7 +84,7 @@ std::string change_text(const Verdict& verdict) {
             return "more bandwidth at that level, fewer bytes (fusing, narrower types) or a larger cache would shorten "
                    "it";
         case Bound::compute:
-            if (is_of_a_unit(verdict))
+            if (is_unit(verdict.level))
                 return "fewer instructions of that kind for the same work would shorten it, more memory bandwidth "
                        "would not";
             return "a faster unit (a narrower precision, more SMs, a higher power limit) would shorten it, more memory "

@@ -34,7 +34,6 @@ constexpr std::array<LineInfo, line_count> line_infos{{
 }};
 
 constexpr double sector_bytes = 32;
-constexpr double issues_per_cycle = 4;  // one for each of an SM's four schedulers, since Volta
 
 /// Whether tensor cores do most of the step's FLOPs: as its kind says; of kinds that this kbench does not know, as
 /// their products do.
@@ -152,7 +151,7 @@ void split_kernels(StepLedger& entry, double run_clock_mhz, double start_and_end
         entry.starts_us = std::min(idle, start_and_end_us);
         lines[Line::launch] += remainder.take(entry.starts_us);
         lines[Line::idle_sms] = remainder.take(idle - entry.starts_us);
-        lines[Line::instructions] = remainder.take(*active * *ipc / issues_per_cycle - on_roof_us);
+        lines[Line::instructions] = remainder.take(*active * *ipc / schedulers - on_roof_us);
         lines[Line::other] = remainder.rest();
     } else {
         lines[Line::rest] = remainder.rest();

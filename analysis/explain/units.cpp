@@ -30,14 +30,15 @@ constexpr Unit units[] = {
     {"l2_to_sms", "L2", true},
     {"sms_to_l2", "L2", true},
 };
-/// Those that few instructions can keep busy.
-constexpr std::array needed{"tensor_pipe_active", "pipe_xu", "pipe_lsu", "pipe_shared_memory", "l2_lookups"};
 constexpr std::array arithmetic{"pipe_alu", "pipe_fma", "pipe_fp64"};
 
-constexpr double schedulers = 4;                // of an SM
 constexpr double cycles_of_an_instruction = 2;  // in the ALU or FMA pipe, of 16 lanes a scheduler
 
 }  // namespace
+
+bool is_unit(std::string_view level) {
+    return level == issue_slots || std::ranges::find(units, level, &Unit::name) != std::end(units);
+}
 
 UnitActivity unit_activity(const StepResult& step) {
     UnitActivity activity;
@@ -56,9 +57,10 @@ UnitActivity unit_activity(const StepResult& step) {
     if (issue) take(activity.pipe, issue_slots, *issue);
     const bool few_issues = issue && *issue * cycles_of_an_instruction < half_busy_share;
     // fp64 may have a pipe of a 64th of the width, and tcgen05 one that no counter here is of.
-    activity.known =
-        issue && std::ranges::all_of(needed, has) && (std::ranges::all_of(arithmetic, has) || few_issues) &&
-        (step.precision != Precision::fp64 || has("pipe_fp64")) && counter(step, "tcgen05_inst").value_or(0) == 0;
+    activity.known = issue && has("tensor_pipe_active") && std::ranges::all_of(needed_units, has) &&
+                     (std::ranges::all_of(arithmetic, has) || few_issues) &&
+                     (step.precision != Precision::fp64 || has("pipe_fp64")) &&
+                     counter(step, "tcgen05_inst").value_or(0) == 0;
     return activity;
 }
 

@@ -2,6 +2,7 @@
 // warps are seen to wait for.
 #pragma once
 
+#include <array>
 #include <string_view>
 
 #include "kbench/result.h"
@@ -31,5 +32,11 @@ struct UnitActivity {
     const BusyUnit& busiest() const { return memory.share > pipe.share ? memory : pipe; }
 };
 UnitActivity unit_activity(const StepResult& step);
+
+/// Whether Verdict::level is a unit, and not the ceiling of a roof.
+bool is_unit(std::string_view level);
+
+/// Counters of units that few instructions can keep busy, beside those of the set core: known without them is nothing.
+inline constexpr std::array needed_units{"pipe_xu", "pipe_lsu", "pipe_shared_memory", "l2_lookups"};
 
 }  // namespace kbench

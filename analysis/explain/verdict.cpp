@@ -158,8 +158,10 @@ Verdict judge_many(const std::string& subject, const Tally& tally) {
         verdict.evidence.push_back(fmt::format("{} of the steps' time is {}{}", percent(share), name(key.first),
                                                key.second.empty() ? "" : fmt::format(" ({})", key.second)));
     const auto [bound, share] = tally.longest();
-    for (const auto& [part, key] : parts)
+    for (const auto& [part, key] : parts) {
         if (key.first == Bound::not_identifiable) verdict.undecided += part;
+        verdict.lacks_units = verdict.lacks_units || key.second == units_not_counted;
+    }
     verdict.may_be_one = verdict.undecided > 0 && tally.most_decided() + verdict.undecided >= majority.threshold;
     if (share >= majority.threshold) {
         verdict.bound = bound;

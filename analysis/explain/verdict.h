@@ -49,6 +49,7 @@ struct Verdict {
                         ///< UnitActivity::unit, which is also what may bind a step of rule half-busy
     std::vector<std::string> evidence;   ///< one figure each, with its origin
     double undecided = 0;                ///< of a layer or the model: the part of the time that is not identifiable
+    bool lacks_units = false;            ///< of some of that, because units were not counted
     bool may_be_one = false;             ///< and with that part one bound may have most of the time
     double margin = 0;                   ///< how far the deciding figure is beyond its threshold, relative; >= 0
     std::string overturned_by;           ///< what would have to be different

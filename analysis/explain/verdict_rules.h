@@ -1,4 +1,4 @@
-// The rule table of verdicts and the figures that it looks at. Internal to verdict.cpp and its tests; docs/method.md
+// The rule table of verdicts and the figures that it looks at. Internal to this folder and its tests; docs/method.md
 // explains each rule.
 #pragma once
 

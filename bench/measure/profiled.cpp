@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "analysis/explain/executed.h"
+#include "analysis/explain/units.h"
 #include "analysis/machine/kernel_occupancy.h"
 #include "analysis/result/point_name.h"
 #include "bench/measure/parts.h"
@@ -45,8 +46,7 @@ void count(const PartContext& at) {
     if (!request.required && !request.nothing() && at.device.is_gpu()) {
         request.metrics.emplace_back(proof_counter(at.point.precision()));  // by default every result proves that
         // Without these nobody knows what warps wait for; they fit into the passes of the others.
-        for (const char* unit : {"pipe_xu", "pipe_lsu", "pipe_shared_memory", "l2_lookups"})
-            request.metrics.emplace_back(unit);
+        request.metrics.insert(request.metrics.end(), needed_units.begin(), needed_units.end());
     }
     if (at.options().counters.nothing()) {
         run.unavailable = "not asked for (--counters none)";

@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/explain/units.h"
 #include "bench/profile/metric_sets.h"
 #include "kbench/error.h"
 
@@ -51,6 +52,19 @@ TEST(CuptiPasses, AreThoseWeTellUsers) {
         for (const std::string& set : metric_sets(chip).sets())
             EXPECT_EQ(cuda::plan_passes(chip, counters_of(metric_sets(chip).set(set))).passes, passes.at(set))
                 << chip << " " << set;
+}
+
+/// What a run counts by default: units come with the proof of the precision, without a pass more.
+TEST(CuptiPasses, OfUnitsAreThoseOfTheProof) {
+    std::vector<std::string> counters = counters_of(metric_sets("GH100").set("core"));
+    const std::vector<std::string> proof = counters_of({&metric_sets("GH100").find("tensor_fp16_ops"), 1});
+    counters.insert(counters.end(), proof.begin(), proof.end());
+    EXPECT_EQ(cuda::plan_passes("GH100", counters).passes, 3U);
+    for (const char* unit : needed_units) {
+        const std::vector<std::string> of_unit = counters_of({&metric_sets("GH100").find(unit), 1});
+        counters.insert(counters.end(), of_unit.begin(), of_unit.end());
+    }
+    EXPECT_EQ(cuda::plan_passes("GH100", counters).passes, 3U);
 }
 
 /// Asking for all sets at once beats asking for one after the other.

@@ -94,8 +94,7 @@ Section ledger_section(const Ledger& ledger, Depth depth) {
     section.add(Paragraph{
         fmt::format(
             "The lines add up to the end-to-end median of {} ms by nature, as the residual is what is missing. Drift, "
-            "{} "
-            "ms, and the residual, {} ms, are explained by nothing; together they are {:.2f} % of it: the ledger {} "
+            "{} ms, and the residual, {} ms, are explained by nothing; together they are {:.2f} % of it: the ledger {} "
             "within {:.0f} %.",
             fixed(ledger.end_to_end_us * 1e-3, decimals), fixed(ledger.total[Line::drift] * 1e-3, decimals),
             fixed(ledger.total[Line::residual] * 1e-3, decimals), 100 * ledger.unexplained_share(),

@@ -54,6 +54,13 @@ TEST(Units, ThatWereNotCountedMatterOnlyWhereThereAreIssuesEnough) {
     EXPECT_TRUE(unit_activity(step).known);
 }
 
+TEST(Units, AreNoCeilings) {
+    for (const std::string_view unit : {"tensor pipe", "shared memory", "load-store unit", "L2"})
+        EXPECT_TRUE(is_unit(unit));
+    EXPECT_TRUE(is_unit(issue_slots));
+    for (const std::string_view other : {"fp32_plain", "DRAM", ""}) EXPECT_FALSE(is_unit(other));
+}
+
 TEST(Units, ThatFewInstructionsKeepBusyMustBeCounted) {
     for (const char* unit : {"tensor_pipe_active", "pipe_xu", "pipe_lsu", "pipe_shared_memory", "l2_lookups", "ipc"}) {
         StepResult step = counted_step();
