@@ -12,7 +12,8 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# Medians spread by 0.2 %; $INTERVAL is the half-width that it claims; the run of number $FAILS fails.
+# Medians spread by 0.2 %; $INTERVAL is the half-width that it claims, which the first $FEW runs have too few
+# samples for; the run of number $FAILS fails.
 PROGRAM = """\
     #!{python}
     import json, os, pathlib, random, sys
@@ -24,7 +25,7 @@ PROGRAM = """\
     half = float(os.environ["INTERVAL"])
     median = 4 * random.Random(number).gauss(1, 0.002)
     latency = dict(samples_ms=[median] * 3, summary_ms=dict(median=median, mean=median, ci_low=median * (1 - half),
-                                                            ci_high=median * (1 + half), independent=60))
+                                                            ci_high=median * (1 + half), independent=5 if number <= int(os.environ.get("FEW", 0)) else 60))
     point = dict(status="done", end_to_end=dict(latency=latency), conditions=dict(sm_clock_mhz=dict(value=1700), power_w=dict(value=690)))
     out = pathlib.Path(sys.argv[sys.argv.index("--out") + 1])
     (out / "result.json").write_text(json.dumps(dict(environment=dict(started_at="now"), points=[point])))
@@ -63,6 +64,14 @@ class RunToRun(unittest.TestCase):
         (self.folder / "count").unlink()
         wide = self.runs(24, INTERVAL="0.004")
         self.assertGreater(self.shares(wide.stdout)[0], 90)
+
+    def test_a_run_with_too_few_independent_samples_has_no_interval(self) -> None:
+        some = self.runs(12, INTERVAL="0.004", FEW="7")
+        self.assertEqual(some.stdout.count("no interval"), 7, some.stdout)
+        self.assertIn("own intervals: 5 of 12 runs have one", some.stdout)
+        self.assertIn("of 10 pairs meet", some.stdout)
+        (self.folder / "count").unlink()
+        self.assertIn("own intervals: 1 of 12 runs have one\n", self.runs(12, INTERVAL="0.004", FEW="11").stdout)
 
     def test_a_run_that_fails_ends_it_and_what_was_measured_stays(self) -> None:
         failed = self.runs(10, INTERVAL="0.001", FAILS="8")
