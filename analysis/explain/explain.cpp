@@ -31,8 +31,22 @@ std::string level_text(const Verdict& verdict) {
 }
 
 /// Under this share of the time DRAM's traffic cannot be what binds the whole: half of what the rule of a roof asks
-/// for.
-constexpr double small_dram_share = 0.30;
+/// for. Steps that it may bind each by itself must be few as well.
+constexpr double small_dram_share = 0.30, few_steps_share = 0.20;
+
+/// The part of the steps' time in steps of which DRAM's demand may reach the share from which on a roof binds.
+double may_be_bound_by_dram(const Ledger& ledger) {
+    double steps_us = 0, may_us = 0;
+    for (const StepLedger& entry : ledger.steps) {
+        steps_us += entry.time_us;
+        for (const Demand& demand : entry.demands)
+            if (demand.level == Level::dram &&
+                demand.run_us.high * (demand.origin == Origin::measured ? 1 : uncounted_bytes_factor) >=
+                    bound_share * entry.time_us)
+                may_us += entry.time_us;
+    }
+    return steps_us > 0 ? may_us / steps_us : 1;
+}
 
 /// What memory bandwidth has to do with it, which is the first thing that people ask.
 std::string dram_text(const Ledger& ledger, const Verdict& verdict, const Attribution& attribution) {
@@ -42,7 +56,9 @@ std::string dram_text(const Ledger& ledger, const Verdict& verdict, const Attrib
     const double most = share * (dram->origin == Origin::measured ? 1 : uncounted_bytes_factor);
     return fmt::format(
         "; its DRAM traffic ({}) takes {} of the time at full bandwidth{}", name(dram->origin), percent(share),
-        verdict.bound != Bound::bandwidth && most < small_dram_share ? ", so DRAM does not bind it" : "");
+        verdict.bound != Bound::bandwidth && most < small_dram_share && may_be_bound_by_dram(ledger) < few_steps_share
+            ? ", so DRAM does not bind it"
+            : "");
 }
 
 /// Nobody can tell of so much of the time that one bound may have most of it.
@@ -61,7 +77,7 @@ std::string second_sentence(const Ledger& ledger, const Verdict& verdict, const 
     if (!ledger.roofs_unavailable.empty())
         return fmt::format("What binds it cannot be said: {}.", ledger.roofs_unavailable);
     const std::string demand =
-        fmt::format("the roofs demand {} of the time", percent(ledger.total.demand_us() / ledger.end_to_end_us));
+        fmt::format("the roofs demand {} of the time", percent(ledger.demands.useful_us / ledger.end_to_end_us));
     const std::string dram = dram_text(ledger, verdict, attribution);
     std::string rejected;
     for (const Hypothesis& hypothesis : verdict.hypotheses)
@@ -127,6 +143,7 @@ Explanation explain(const Result& result, const Point& point) {
     explanation.ledger = make_ledger(point, roofs);
     const Ledger& ledger = explanation.ledger;
     explanation.cycles = account_cycles(point);
+    explanation.closures = second_accounts(ledger, explanation.cycles);
     explanation.roofline = make_roofline(ledger, roofs);
     explanation.attribution = attribute_bandwidth(ledger, roofs);
     explanation.verdicts = judge(ledger, roofs);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/explain/attribution.h"
+#include "analysis/explain/closures.h"
 #include "analysis/explain/cycles.h"
 #include "analysis/explain/ledger.h"
 #include "analysis/explain/roofline.h"
@@ -17,6 +18,7 @@ namespace kbench {
 struct Explanation {
     Ledger ledger;
     CycleAccounts cycles;
+    std::vector<Closure> closures;
     Roofline roofline;
     Attribution attribution;
     Verdicts verdicts;

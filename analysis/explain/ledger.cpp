@@ -1,5 +1,4 @@
-// Demand by step as it was run, then the losses above it one after another, each at most what is left, so that every
-// step's lines sum to its time.
+// See ledger.h.
 #include "analysis/explain/ledger.h"
 
 #include <fmt/format.h>
@@ -10,49 +9,18 @@
 
 #include "analysis/explain/breakdown.h"
 #include "analysis/explain/executed.h"
-#include "models/ops/table.h"
 
 namespace kbench {
 namespace {
 
 constexpr std::array<LineInfo, line_count> line_infos{{
-    {"compute", "FLOPs of the model over the roof of the unit that computes them"},
-    {"DRAM", "bytes over DRAM's bandwidth, where that takes longest"},
-    {"L2", "bytes over L2's bandwidth, where that takes longest"},
-    {"L1", "bytes over L1's bandwidth, where that takes longest"},
-    {"extra work", "FLOPs beyond the model's: padding, masks, overhanging tiles"},
-    {"clock", "the clock of the run is below that of the roof's measurement (power limit); negative: above it"},
-    {"idle SMs", "SMs without a warp: last wave, grids smaller than the device"},
-    {"instructions", "issue slots beyond what the roof's own work takes"},
-    {"other", "what is left of the time with warps: no counter says what it is"},
-    {"rest", "above the demand, not split for lack of counters; negative: the demand exceeds the time"},
-    {"launch", "gaps, and starting and ending kernels, up to what an empty kernel takes"},
+    {"kernels", "as recorded; without records the steps' own times"},
+    {"launch", "gaps up to what an empty kernel takes"},
     {"dependency", "gaps beyond that"},
     {"recording", "what recording adds to kernels and gaps, calibrated"},
     {"drift", "the timing run against the runs beside the recorded ones"},
     {"residual", "not explained"},
 }};
-
-constexpr double sector_bytes = 32;
-
-/// Whether tensor cores do most of the step's FLOPs: as its kind says; of kinds that this kbench does not know, as
-/// their products do.
-bool is_matrix_product(const StepResult& step) {
-    const OpKind* kind = find_op_kind(step.op);
-    // A result may be of another kbench, or of a user's kind: what is not known here, what it computed with says.
-    if (kind == nullptr || !kind->has(step.direction)) return step.matrix_flops > 0;
-    return kind->unit(step.direction) == RoofUnit::matrix;
-}
-
-Line line_of(const Demand& demand) {
-    if (!demand.level) return Line::compute;
-    switch (*demand.level) {
-        case Level::dram: return Line::dram;
-        case Level::l2: return Line::l2;
-        case Level::l1: return Line::l1;
-    }
-    return Line::compute;
-}
 
 /// Kernels and the gaps between them, without the gap before the first. Without records the mean over the runs with
 /// marks: means add up to the mean of the whole, and medians, where now one step is slow and now another, do not.
@@ -62,60 +30,6 @@ double own_time_us(const StepResult& step) {
 }
 
 double gap_before_us(const StepResult& step) { return step.kernels.empty() ? 0 : step.kernels.front().gap_us; }
-
-struct Bytes {
-    double bytes;
-    Origin origin;
-};
-
-std::optional<Bytes> bytes_at(const StepResult& step, Level level, Origin dram) {
-    const auto counted = [](std::optional<double> value) {
-        return value ? std::optional(Bytes{*value, Origin::measured}) : std::nullopt;
-    };
-    switch (level) {
-        case Level::dram: {
-            const auto read = counter(step, "dram_read_bytes"), written = counter(step, "dram_write_bytes");
-            if (read && written) return Bytes{*read + *written, dram};
-            return Bytes{step.cost.bytes(), Origin::derived};
-        }
-        case Level::l2: {
-            const auto sectors = counter(step, "l2_sm_sectors");
-            return counted(sectors ? std::optional(*sectors * sector_bytes) : std::nullopt);
-        }
-        case Level::l1: return counted(counter(step, "l1_bytes"));
-    }
-    return std::nullopt;
-}
-
-/// FLOPs executed less the cost model's, on the unit that `matrix` names: counted where they were, else the padding
-/// and the masked work that the plan knows of. Only matrix products run on tensor cores; the rest computes 16-bit data
-/// in fp32.
-double extra_flops(const StepResult& step, bool matrix) {
-    const Precision unit = matrix || step.precision == Precision::fp64 ? step.precision : Precision::fp32;
-    const std::optional<double> executed = executed_flops(step, unit);
-    return executed && *executed > 0 ? *executed - step.cost.flops : step.padding_flops;
-}
-
-/// How much longer a roof's work takes at the run's clock. DRAM has a clock of its own, and L2's is not read.
-double slowdown(const Demand& demand, double run_clock_mhz) {
-    const bool on_chip = !demand.level || *demand.level == Level::l1;
-    return on_chip && demand.roof.clock_mhz > 0 && run_clock_mhz > 0 ? demand.roof.clock_mhz / run_clock_mhz : 1;
-}
-
-/// Takes from what is left of a step's time.
-class Remainder {
-  public:
-    explicit Remainder(double us) : us_(std::max(0.0, us)) {}
-    double take(double us) {
-        const double taken = std::clamp(us, 0.0, us_);
-        us_ -= taken;
-        return taken;
-    }
-    double rest() const { return us_; }
-
-  private:
-    double us_;
-};
 
 /// Books the gaps before the step's kernels, and returns what is left of an empty kernel's time for starting and ending
 /// them: an empty kernel's latency is from start to start, and so holds a gap as well.
@@ -128,35 +42,6 @@ double split_gaps(StepLedger& entry, const std::optional<double>& graph_node_us)
         if (graph_node_us) left_us += *graph_node_us - std::max(0.0, launch);
     }
     return left_us;
-}
-
-/// Splits the time of the kernels alone. The demand may exceed it by a measurement's error; the excess then is a
-/// negative rest, so that it shows.
-void split_kernels(StepLedger& entry, double run_clock_mhz, double start_and_end_us) {
-    const StepResult& step = *entry.step;
-    Lines& lines = entry.lines;
-    const double kernels_us = entry.time_us + gap_before_us(step) - lines.total_us();
-    double on_roof_us = 0;
-    if (const Demand* binding = entry.binding()) {
-        lines[line_of(*binding)] = binding->us;
-        lines[Line::clock] = binding->us * (slowdown(*binding, run_clock_mhz) - 1);
-        lines[Line::extra_work] = binding->run_us - binding->us - lines[Line::clock];
-        on_roof_us = binding->run_us;
-    }
-    Remainder remainder(kernels_us - on_roof_us);
-    const std::optional<double> active = sm_active_us(step, run_clock_mhz), ipc = counter(step, "ipc");
-    entry.split = active && ipc;
-    if (entry.split) {
-        const double idle = std::max(0.0, kernels_us - *active);
-        entry.starts_us = std::min(idle, start_and_end_us);
-        lines[Line::launch] += remainder.take(entry.starts_us);
-        lines[Line::idle_sms] = remainder.take(idle - entry.starts_us);
-        lines[Line::instructions] = remainder.take(*active * *ipc / schedulers - on_roof_us);
-        lines[Line::other] = remainder.rest();
-    } else {
-        lines[Line::rest] = remainder.rest();
-    }
-    lines[Line::rest] += std::min(0.0, kernels_us - on_roof_us);
 }
 
 /// What records add to one kernel of this recorded length: between the calibrated lengths in proportion, beyond them as
@@ -190,16 +75,25 @@ double recording_us(const StepResult& step, const Inflation& inflation) {
     return us;
 }
 
+/// Units count the cycles in which an SM had a warp, so a step without these has no busy times.
+void add_demands(DemandSums& sums, const StepLedger& entry) {
+    const CycleAccount& cycles = entry.cycles;
+    const bool counted = cycles.unavailable.empty() && entry.time_us > 0;
+    sums.add(*entry.step, entry.demands, entry.time_us,
+             counted ? std::optional((1 - cycles.no_warp) * cycles.time_us) : std::nullopt);
+}
+
 template <class NameOf>
 std::vector<LedgerGroup> group(const std::vector<StepLedger>& steps, NameOf name_of) {
     std::vector<LedgerGroup> groups;
     for (const StepLedger& entry : steps) {
         const std::string name = name_of(*entry.step);
         auto found = std::ranges::find(groups, name, &LedgerGroup::name);
-        if (found == groups.end()) found = groups.insert(groups.end(), LedgerGroup{name, 0, 0, {}});
+        if (found == groups.end()) found = groups.insert(groups.end(), LedgerGroup{name, 0, 0, {}, {}});
         ++found->steps;
         found->time_us += entry.time_us;
         found->lines += entry.lines;
+        add_demands(found->demands, entry);
     }
     std::ranges::stable_sort(groups, std::greater{}, &LedgerGroup::time_us);
     return groups;
@@ -247,42 +141,12 @@ std::vector<MarginalCheck> check_marginal(const Point& point, const Ledger& ledg
 
 }  // namespace
 
-Origin dram_origin(const Point& point) {
-    const auto metric = std::ranges::find(point.counters.metrics, "dram_read_bytes", &CountedMetric::name);
-    return metric != point.counters.metrics.end() ? metric->origin : Origin::measured;
-}
-
-std::vector<Demand> demands_of(const StepResult& step, const Roofs& roofs, Origin dram, double run_clock_mhz) {
-    std::vector<Demand> demands;
-    const auto add = [&](const std::optional<Roof>& roof, std::optional<Level> level, double work, double extra,
-                         Origin origin) {
-        if (!roof || roof->per_s <= 0) return;
-        Demand& demand = demands.emplace_back(Demand{*roof, level, work, work / roof->per_s * 1e6, 0, origin});
-        demand.run_us = (work + extra) / roof->per_s * 1e6 * slowdown(demand, run_clock_mhz);
-    };
-    const bool matrix = is_matrix_product(step);
-    if (step.cost.flops > 0)
-        add(matrix ? roofs.matrix(step.precision) : roofs.plain(step.precision), {}, step.cost.flops,
-            extra_flops(step, matrix), Origin::derived);
-    for (const Level level : levels)
-        if (const std::optional<Bytes> bytes = bytes_at(step, level, dram))
-            if (bytes->bytes > 0 || bytes->origin == Origin::measured)
-                add(roofs.bandwidth(level), level, bytes->bytes, 0, bytes->origin);
-    std::ranges::stable_sort(demands, std::greater{}, &Demand::run_us);
-    return demands;
-}
-
 const LineInfo& info(Line line) { return line_infos[static_cast<std::size_t>(line)]; }
 
 double Lines::total_us() const {
     double sum = 0;
     for (const double value : us) sum += value;
     return sum;
-}
-
-double Lines::demand_us() const {
-    const Lines& lines = *this;
-    return lines[Line::compute] + lines[Line::dram] + lines[Line::l2] + lines[Line::l1];
 }
 
 Lines& Lines::operator+=(const Lines& other) {
@@ -331,21 +195,30 @@ Ledger make_ledger(const Point& point, const Roofs& roofs) {
         ledger.unavailable = "its steps were not timed";
     ledger.end_to_end_us = point.end_to_end->latency.summary_ms.median * 1e3;
     const Inflation inflation(point.activity);
-    const double run_clock_mhz = point.conditions.sm_clock_mhz.value.value_or(0);
+    const Interval clock_mhz = run_clock(point);
     const std::optional<double> graph_node_us = roofs.latency_us("graph_node");
     const Origin dram = dram_origin(point);
     for (const StepResult& step : point.steps) {
         StepLedger& entry = ledger.steps.emplace_back();
         entry.step = &step;
         entry.time_us = own_time_us(step);
-        entry.demands = demands_of(step, roofs, dram, run_clock_mhz);
+        entry.demands = demands_of(step, roofs, dram, clock_mhz);
         if (entry.time_us <= 0) continue;
-        const double start_and_end_us = split_gaps(entry, graph_node_us);
-        split_kernels(entry, run_clock_mhz, start_and_end_us);
-        entry.cycles = account_of(step, run_clock_mhz);
         entry.on_gpu = point.backend() == "cuda";
+        const double start_and_end_us = split_gaps(entry, graph_node_us);
+        entry.kernels_us = entry.time_us + gap_before_us(step) - entry.lines.gaps_us();
+        entry.lines[Line::kernels] = entry.kernels_us;
+        entry.recording_us = recording_us(step, inflation);
+        entry.cycles = account_of(step, clock_mhz.value);
+        if (clock_mhz.value > 0)
+            entry.clock_error = std::max(clock_mhz.high / clock_mhz.value - 1, 1 - clock_mhz.low / clock_mhz.value);
+        if (entry.cycles.unavailable.empty())
+            entry.starts_us =
+                std::clamp(entry.cycles.no_warp * entry.cycles.time_us, 0.0, std::max(0.0, start_and_end_us));
         ledger.total += entry.lines;
-        ledger.total[Line::recording] -= recording_us(step, inflation);
+        ledger.total[Line::recording] -= entry.recording_us;
+        ledger.starts_us += entry.starts_us;
+        add_demands(ledger.demands, entry);
     }
     if (point.activity.unprofiled_ms > 0)
         ledger.total[Line::drift] = ledger.end_to_end_us - point.activity.unprofiled_ms * 1e3;

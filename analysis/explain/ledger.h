@@ -1,6 +1,6 @@
-// The ledger: end-to-end latency as a sum that closes. What the roofs demand of each step, what is lost above that and
-// to what, the time between steps, and what the profiler added. Pure arithmetic on a result; docs/method.md has the
-// rules and their limits.
+// The ledger: end-to-end latency as kernels, the gaps between them, what recording added, and what none of these
+// explains. What the kernels' time is made of are two accounts beside it, neither of which takes from the other: the
+// demands of the roofs (demands.h) and the cycles (cycles.h). docs/method.md has the rules and their limits.
 #pragma once
 
 #include <array>
@@ -10,30 +10,20 @@
 #include <vector>
 
 #include "analysis/explain/cycles.h"
+#include "analysis/explain/demands.h"
 #include "analysis/machine/ceilings.h"
 #include "kbench/result.h"
 
 namespace kbench {
 
-/// Where time goes. The first four are demand: the largest of the times that the roofs demand, booked on that roof.
+/// Where the end-to-end time goes.
 enum class Line {
-    compute,       ///< FLOPs of the cost model over the roof of the unit
-    dram,          ///< bytes over DRAM's bandwidth
-    l2,            ///< bytes over L2's bandwidth
-    l1,            ///< bytes over L1's bandwidth
-    extra_work,    ///< executed beyond the cost model's FLOPs (padding, masks, overhanging tiles), over the same roof;
-                   ///< negative where a part of the model's FLOPs ran on another unit (GELU in a GEMM's epilogue)
-    clock,         ///< demand of an on-chip roof at the run's clock beyond that at the clock of its measurement;
-                   ///< negative where the run's clock was higher
-    idle_sms,      ///< SMs without a warp: the last wave, ramps at start and end, grids smaller than the device
-    instructions,  ///< issue slots taken beyond what the demand takes: address arithmetic, conversions, reductions
-    other,         ///< what is left of SMs with warps: a remainder, which no counter says; see CycleAccount
-    rest,          ///< above the demand of a step without counters: not split; negative: the demand exceeds the time
-    launch,        ///< gaps and starting and ending kernels, up to the latency of a graph's node for each kernel
-    dependency,    ///< gaps beyond that
-    recording,     ///< what records add to the sum of kernels and gaps, calibrated; negative
-    drift,         ///< the timing run against the runs between the records: the machine's state (clock, power) moved
-    residual,      ///< what is left
+    kernels,     ///< as they were recorded; without records the steps' own times
+    launch,      ///< gaps up to the latency of a graph's node for each kernel
+    dependency,  ///< gaps beyond that
+    recording,   ///< what records add to the sum of kernels and gaps, calibrated; negative
+    drift,       ///< the timing run against the runs between the records: the machine's state (clock, power) moved
+    residual,    ///< what is left
 };
 inline constexpr std::size_t line_count = static_cast<std::size_t>(Line::residual) + 1;
 struct LineInfo {
@@ -49,37 +39,19 @@ struct Lines {
     double& operator[](Line line) { return us[static_cast<std::size_t>(line)]; }
     double operator[](Line line) const { return us[static_cast<std::size_t>(line)]; }
     double total_us() const;
-    double demand_us() const;  ///< the first four
+    double gaps_us() const { return (*this)[Line::launch] + (*this)[Line::dependency]; }
     Lines& operator+=(const Lines& other);
 };
-
-/// The time that one roof demands of a step.
-struct Demand {
-    Roof roof;
-    std::optional<Level> level;  ///< of memory; nothing for a compute unit
-    double work = 0;             ///< bytes or FLOPs
-    double us = 0;               ///< work over the roof
-    double run_us = 0;           ///< as it was run: on-chip roofs at the run's clock, units with executed extra work
-    Origin origin = Origin::measured;  ///< of the work: counted, or derived from the cost model
-};
-
-/// What `roofs` demand of a step, longest run_us first. `dram`: whether DRAM's bytes, where there are counters, were
-/// measured or estimated; without counters they are the streaming bytes, derived. `run_clock_mhz`: the run's clock of
-/// SMs, for run_us; 0: the roofs' own.
-std::vector<Demand> demands_of(const StepResult& step, const Roofs& roofs, Origin dram = Origin::measured,
-                               double run_clock_mhz = 0);
-
-/// Whether the bytes of DRAM among the point's counters were counted or estimated; the same for all its steps.
-/// measured where there are none.
-Origin dram_origin(const Point& point);
 
 struct StepLedger {
     const StepResult* step = nullptr;  ///< into the point
     double time_us = 0;                ///< kernels and the gaps between them; without records the step run's mean
-    std::vector<Demand> demands;       ///< longest run_us first; a counted zero is one; empty without roofs
-    Lines lines;                       ///< sum to time_us and the gap before the step; zero where it was not timed
-    bool split = false;                ///< by counters: idle SMs, instructions and waiting are known, rest is not used
-    CycleAccount cycles;               ///< counted, beside the lines
+    double kernels_us = 0;             ///< without those gaps
+    double recording_us = 0;           ///< what its records add, calibrated: it may have taken less by so much
+    std::vector<Demand> demands;       ///< longest first; a counted zero is one; empty without roofs
+    Lines lines;                       ///< kernels and gaps; zero where it was not timed
+    CycleAccount cycles;
+    double clock_error = 0;  ///< how far the run's clock went from its mean, relative: times from cycles err by so much
     bool on_gpu = false;
     double starts_us = 0;  ///< of its time: kernels starting and ending, as empty ones do
     /// The longest demand; null where nothing is demanded.
@@ -94,6 +66,7 @@ struct LedgerGroup {
     std::size_t steps = 0;
     double time_us = 0;
     Lines lines;
+    DemandSums demands;
 };
 
 /// The ledger's share of an op kind beside its marginal cost.
@@ -111,6 +84,8 @@ struct Ledger {
     std::string unavailable;   ///< why there is none (the point has no times); empty when there is one
     double end_to_end_us = 0;  ///< headline median, without a profiler
     Lines total;               ///< sums to end_to_end_us
+    DemandSums demands;        ///< of all steps
+    double starts_us = 0;      ///< of all steps
     std::vector<StepLedger> steps;
     std::vector<LedgerGroup> by_layer, by_op;  ///< slowest first; without recording, drift and residual
     std::vector<MarginalCheck> marginal;

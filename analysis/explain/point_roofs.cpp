@@ -7,22 +7,20 @@ namespace kbench {
 namespace {
 
 bool is_known(const Ledger& ledger) {
-    return ledger.unavailable.empty() && ledger.end_to_end_us > 0 && ledger.total.demand_us() > 0;
+    return ledger.unavailable.empty() && ledger.end_to_end_us > 0 && ledger.demands.useful_us > 0;
 }
 
 }  // namespace
 
 std::optional<double> roof_share(const Ledger& ledger) {
     if (!is_known(ledger)) return std::nullopt;
-    return ledger.total.demand_us() / ledger.end_to_end_us;
+    return ledger.demands.useful_us / ledger.end_to_end_us;
 }
 
 std::string binding_roof(const Ledger& ledger) {
     if (!is_known(ledger)) return {};
-    Line most = Line::compute;
-    for (const Line line : {Line::dram, Line::l2, Line::l1})
-        if (ledger.total[line] > ledger.total[most]) most = line;
-    return std::string(info(most).name);
+    const DemandSum* longest = ledger.demands.longest();
+    return longest == nullptr ? std::string() : longest->name;
 }
 
 std::string verdict_text(const Verdict& verdict) {

@@ -12,8 +12,8 @@ namespace kbench {
 /// Of the end-to-end time, what the binding roofs of all steps demand; nothing without roofs or times.
 std::optional<double> roof_share(const Ledger& ledger);
 
-/// The name of the ledger's line on which most of that demand is booked: compute, DRAM, L2 or L1; empty without roofs
-/// or times.
+/// The roof whose demands of all steps take longest together: DRAM, L2, L1 or a unit's ceiling; empty without roofs or
+/// times.
 std::string binding_roof(const Ledger& ledger);
 
 /// "bandwidth-bound (DRAM)".

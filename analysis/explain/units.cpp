@@ -11,7 +11,7 @@ namespace {
 
 struct Unit {
     std::string_view counter, name;
-    bool is_memory = false;
+    bool is_memory = false, of_active = true;
 };
 constexpr Unit units[] = {
     {"tensor_pipe_active", "tensor pipe"},
@@ -24,15 +24,27 @@ constexpr Unit units[] = {
     {"pipe_lsu", "load-store unit"},
     {"pipe_uniform", "uniform pipe"},
     {"pipe_shared_memory", "shared memory", true},
-    {"l2_lookups", "L2", true},
-    {"l2_tags", "L2", true},
-    {"l2_data", "L2", true},
-    {"l2_to_sms", "L2", true},
-    {"sms_to_l2", "L2", true},
+    {"l2_lookups", "L2", true, false},
+    {"l2_tags", "L2", true, false},
+    {"l2_data", "L2", true, false},
+    {"l2_to_sms", "L2", true, false},
+    {"sms_to_l2", "L2", true, false},
 };
 constexpr std::array arithmetic{"pipe_alu", "pipe_fma", "pipe_fp64"};
 
 constexpr double cycles_of_an_instruction = 2;  // in the ALU or FMA pipe, of 16 lanes a scheduler
+
+/// Of the active cycles, those with an issue.
+std::optional<double> issue_share(const StepResult& step) {
+    if (const auto counted = counter(step, "issue_active")) return *counted / 100;
+    const auto ipc = counter(step, "ipc");
+    return ipc ? std::optional(*ipc / schedulers) : std::nullopt;
+}
+
+bool is_memory(std::string_view name) {
+    const auto* found = std::ranges::find(units, name, &Unit::name);
+    return found != std::end(units) && found->is_memory;
+}
 
 }  // namespace
 
@@ -40,21 +52,27 @@ bool is_unit(std::string_view level) {
     return level == issue_slots || std::ranges::find(units, level, &Unit::name) != std::end(units);
 }
 
+std::vector<BusyUnit> busy_units(const StepResult& step) {
+    std::vector<BusyUnit> busy;
+    const auto take = [&busy](std::string_view name, double share, bool of_active) {
+        auto found = std::ranges::find(busy, name, &BusyUnit::name);
+        if (found == busy.end()) found = busy.insert(busy.end(), BusyUnit{name, share, of_active});
+        found->share = std::max(found->share, share);
+    };
+    for (const Unit& unit : units)
+        if (const auto pct = counter(step, unit.counter)) take(unit.name, *pct / 100, unit.of_active);
+    if (const auto issue = issue_share(step)) take(issue_slots, *issue, true);
+    return busy;
+}
+
 UnitActivity unit_activity(const StepResult& step) {
     UnitActivity activity;
-    const auto take = [](BusyUnit& busiest, std::string_view name, double share) {
-        if (share > busiest.share || busiest.name.empty()) busiest = {name, share};
-    };
+    for (const BusyUnit& unit : busy_units(step)) {
+        BusyUnit& busiest = is_memory(unit.name) ? activity.memory : activity.pipe;
+        if (unit.share > busiest.share || busiest.name.empty()) busiest = unit;
+    }
     const auto has = [&](std::string_view name) { return counter(step, name).has_value(); };
-    for (const Unit& unit : units)
-        if (const auto pct = counter(step, unit.counter))
-            take(unit.is_memory ? activity.memory : activity.pipe, unit.name, *pct / 100);
-    std::optional<double> issue = counter(step, "issue_active");
-    if (issue)
-        *issue /= 100;
-    else if (const auto ipc = counter(step, "ipc"))
-        issue = *ipc / schedulers;
-    if (issue) take(activity.pipe, issue_slots, *issue);
+    const std::optional<double> issue = issue_share(step);
     const bool few_issues = issue && *issue * cycles_of_an_instruction < half_busy_share;
     // fp64 may have a pipe of a 64th of the width, and tcgen05 one that no counter here is of.
     activity.known = issue && has("tensor_pipe_active") && std::ranges::all_of(needed_units, has) &&

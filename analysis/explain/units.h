@@ -4,6 +4,7 @@
 
 #include <array>
 #include <string_view>
+#include <vector>
 
 #include "kbench/result.h"
 
@@ -20,7 +21,10 @@ inline constexpr std::string_view units_not_counted = "units not counted";
 struct BusyUnit {
     std::string_view name;  ///< such as "tensor pipe"; empty where none was counted
     double share = 0;       ///< of the cycles in which an SM had a warp; L2's of all cycles
+    bool of_active = true;  ///< of the former
 };
+/// Every unit that was counted, schedulers as well; of a unit with several counters the busiest.
+std::vector<BusyUnit> busy_units(const StepResult& step);
 
 /// The busiest units of a step: of the SM's pipes and schedulers, and of shared memory and L2.
 struct UnitActivity {

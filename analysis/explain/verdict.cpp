@@ -14,14 +14,29 @@
 namespace kbench {
 namespace {
 
+/// The level that demands longest; with another one where their intervals meet.
+std::string memory_levels(const std::vector<Demand>& demands) {
+    const Demand* longest = nullptr;
+    for (const Demand& demand : demands) {
+        if (!demand.level) continue;
+        if (longest == nullptr)
+            longest = &demand;
+        else
+            return demand.run_us.value > 0 && demand.run_us.high >= longest->run_us.low
+                       ? fmt::format("{} or {}", name(*longest->level), name(*demand.level))
+                       : std::string(name(*longest->level));
+    }
+    return longest == nullptr ? std::string() : std::string(name(*longest->level));
+}
+
 std::string level_of(const StepLedger& entry, const Rule& rule, const Facts& f) {
     if (rule.shown.id == "busy-memory") return std::string(f.units.memory.name);
     if (rule.shown.id == "busy-unit") return std::string(f.units.pipe.name);
     if (rule.shown.id == "half-busy") return std::string(f.units.busiest().name);
     if (rule.shown.id == "nothing-binds" && f.split && f.has_units && !f.units.known)
         return std::string(units_not_counted);
+    if (rule.shown.id == "memory-roof") return memory_levels(entry.demands);
     for (const Demand& demand : entry.demands) {
-        if (rule.shown.id == "memory-roof" && demand.level) return std::string(name(*demand.level));
         if (rule.shown.id == "compute-roof" && !demand.level) return demand.roof.ceiling;
     }
     return "";
@@ -43,8 +58,13 @@ std::vector<std::string> evidence_of(const StepLedger& entry, const Facts& f, co
     const auto add_share = [&](double share, std::string_view what) {
         if (std::abs(share) >= 0.01) evidence.push_back(fmt::format("{} {}", percent(share), what));
     };
-    const double clock = entry.lines[Line::clock] / entry.time_us;
-    const double extra = entry.lines[Line::extra_work] / entry.time_us;
+    double clock = 0, extra = 0;
+    if (const Demand* binding = entry.binding()) {
+        const double slower =
+            binding->run_us.value * binding->work / (binding->us * (binding->work + binding->extra_work));
+        clock = binding->us * (slower - 1) / entry.time_us;
+        extra = (binding->run_us.value - binding->us * slower) / entry.time_us;
+    }
     add_share(std::max(clock, 0.0), "of the time more at that roof for the run's lower clock (derived)");
     add_share(std::max(-clock, 0.0), "of the time less at that roof for the run's higher clock (derived)");
     add_share(std::max(extra, 0.0), "of the time at that roof for FLOPs beyond the model's (derived)");
@@ -69,6 +89,24 @@ std::vector<std::string> evidence_of(const StepLedger& entry, const Facts& f, co
     return evidence;
 }
 
+/// What another rule would say within the intervals of the figures; empty where all of them agree on the bound.
+std::string within_errors(const StepLedger& entry, const Facts& f, const Rule& rule) {
+    if (rule.shown.bound == Bound::not_identifiable) return {};
+    const Rule* other = nullptr;
+    double low = rule.figure(f), high = low;
+    for (const Facts& variant : facts_within_errors(entry, f)) {
+        low = std::min(low, rule.figure(variant));
+        high = std::max(high, rule.figure(variant));
+        const Rule& decides = deciding_rule(variant);
+        if (decides.shown.bound != rule.shown.bound) other = &decides;
+    }
+    if (other == nullptr) return {};
+    return fmt::format(
+        "{} decides for {} at {:.0f} to {:.0f} % where {} is needed, and within such intervals {} would: {}",
+        rule.shown.id, name(rule.shown.bound), 100 * low, 100 * high, percent(rule.shown.threshold), other->shown.id,
+        name(other->shown.bound));
+}
+
 Verdict judge_step(const StepLedger& entry, const Roofs& roofs) {
     const Facts f = facts_of(entry, roofs);
     Verdict verdict;
@@ -81,13 +119,16 @@ Verdict judge_step(const StepLedger& entry, const Roofs& roofs) {
             verdict.hypotheses.push_back({bound, Finding::not_identifiable, "the step was not timed"});
         return verdict;
     }
-    const Rule& rule = deciding_rule(f);
+    const Rule& decides = deciding_rule(f);
+    const std::string other = within_errors(entry, f, decides);
+    const Rule& rule = other.empty() ? decides : error_rule();
     verdict.bound = rule.shown.bound;
     verdict.rule = rule.shown.id;
     verdict.level = level_of(entry, rule, f);
     verdict.margin = rule.figure(f) / rule.shown.threshold - 1;
     verdict.overturned_by = rule.overturned_by;
     verdict.evidence = evidence_of(entry, f, roofs);
+    if (!other.empty()) verdict.evidence.insert(verdict.evidence.begin(), other);
     verdict.hypotheses = test_hypotheses(f, rule);
     return verdict;
 }
@@ -178,7 +219,7 @@ Verdict judge_many(const std::string& subject, const Tally& tally) {
 
 /// Gaps belong to no step: where they are long they bind the model, whatever binds its steps.
 void judge_gaps(Verdict& verdict, const Ledger& ledger) {
-    const double gaps_us = ledger.total[Line::launch] + ledger.total[Line::dependency];
+    const double gaps_us = ledger.total.gaps_us() + ledger.starts_us;
     const double gaps = ledger.end_to_end_us > 0 ? gaps_us / ledger.end_to_end_us : 0;
     if (gaps < model_gaps.threshold) return;
     verdict.bound = model_gaps.bound;

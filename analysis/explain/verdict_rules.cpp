@@ -9,8 +9,6 @@
 namespace kbench {
 namespace {
 
-/// Of a roof, from which on it binds. Nsight Compute, too, begins to speak of a bound at 60 % of a throughput.
-constexpr double bound_share = 0.60;
 /// Of the time, from which on a loss above the demand is what limits.
 constexpr double loss_share = 0.30;
 /// Achieved, percent: so few warps are resident that their number can be the cause of waiting.
@@ -120,6 +118,15 @@ constexpr std::array rules{
          "counters and roofs, where there are none; otherwise a larger share of any one of the lines"},
 };
 
+constexpr Rule within_error{{"within-error", Bound::not_identifiable,
+                             "a rule above decides, and within the intervals of its figures another one would for "
+                             "another bound",
+                             1},
+                            [](const Facts&) { return 1.0; },
+                            always,
+                            exactly,
+                            "figures with narrower intervals, or further from the threshold"};
+
 constexpr std::array<VerdictRule, 3> many_rules{{
     {"model-gaps", Bound::launch,
      "gaps, and starting and ending kernels, take 30 % or more of the end-to-end time; the model only", 0.30},
@@ -137,7 +144,7 @@ Facts facts_of(const StepLedger& entry, const Roofs& roofs) {
     const StepResult& step = *entry.step;
     const Lines& lines = entry.lines;
     const auto share = [&](double us) { return us / entry.time_us; };
-    const double gaps_us = lines[Line::launch] + lines[Line::dependency];
+    const double gaps_us = lines.gaps_us() + entry.starts_us;
     if (gaps_us > 0) f.gap_share = gaps_us / lines.total_us();
     const std::optional<double> graph_node_us = roofs.latency_us("graph_node");
     f.launched = !step.kernels.empty();
@@ -148,18 +155,18 @@ Facts facts_of(const StepLedger& entry, const Roofs& roofs) {
     std::array<bool, std::size(levels)> has_bytes{};
     for (const Demand& demand : entry.demands) {
         double& longest = demand.level ? f.memory_share : f.compute_share;
-        longest = std::max(longest, share(demand.run_us));
+        longest = std::max(longest, share(demand.run_us.value));
         if (demand.level) has_bytes[static_cast<std::size_t>(*demand.level)] = true;
         if (!demand.level) f.compute_known = true;
         if (demand.level == Level::dram) f.bytes_counted = demand.origin == Origin::measured;
     }
     f.memory_known = has_bytes[static_cast<std::size_t>(Level::dram)];
+    f.split = entry.cycles.unavailable.empty();
     for (const Level level : levels) {
-        const bool on_chip_counted = entry.split && level != Level::dram;
+        const bool on_chip_counted = f.split && level != Level::dram;
         if (roofs.bandwidth(level) || on_chip_counted)
             f.memory_known = f.memory_known && has_bytes[static_cast<std::size_t>(level)];
     }
-    f.split = entry.split && entry.cycles.unavailable.empty();
     if (f.split) {
         const double kernels = share(entry.cycles.time_us);
         f.idle_share = std::max(0.0, entry.cycles.no_warp * kernels - share(entry.starts_us));
@@ -167,10 +174,48 @@ Facts facts_of(const StepLedger& entry, const Roofs& roofs) {
     }
     f.units = unit_activity(step);
     f.has_units = entry.on_gpu;
-    f.rest_share = share(std::max(0.0, lines[Line::rest]));
+    if (!f.split) {
+        const double longest_us = entry.demands.empty() ? 0 : entry.demands.front().run_us.value;
+        f.rest_share = share(std::max(0.0, entry.kernels_us - longest_us));
+    }
     f.occupancy_pct = counter(step, "achieved_occupancy");
     return f;
 }
+
+std::vector<Facts> facts_within_errors(const StepLedger& entry, const Facts& facts) {
+    std::vector<Facts> variants;
+    if (entry.time_us <= 0) return variants;
+    Interval compute, memory;
+    const double shortest_us = entry.time_us - std::max(0.0, entry.recording_us);
+    for (const Demand& demand : entry.demands) {
+        const Interval share{demand.run_us.value / entry.time_us, demand.run_us.low / entry.time_us,
+                             shortest_us > 0 ? demand.run_us.high / shortest_us : demand.run_us.high / entry.time_us};
+        Interval& longest = demand.level ? memory : compute;
+        longest = {std::max(longest.value, share.value), std::max(longest.low, share.low),
+                   std::max(longest.high, share.high)};
+    }
+    const auto vary = [&](double compute_share, double memory_share) {
+        Facts& f = variants.emplace_back(facts);
+        f.compute_share = compute_share;
+        f.memory_share = memory_share;
+    };
+    for (const double c : {compute.low, compute.high})
+        for (const double m : {memory.low, memory.high}) vary(c, m);
+    for (const double sign : {-1.0, 1.0}) {
+        Facts& units = variants.emplace_back(facts);
+        units.units.pipe.share *= 1 + sign * count_tolerance;
+        units.units.memory.share *= 1 + sign * count_tolerance;
+        if (!facts.split) continue;
+        // A clock that was higher than the mean makes the same cycles a shorter time: more of it is without a warp.
+        const double active = (1 - entry.cycles.no_warp) * entry.cycles.time_us / entry.time_us;
+        Facts& cycles = variants.emplace_back(facts);
+        cycles.idle_share = std::max(0.0, facts.idle_share + sign * entry.clock_error * active);
+        cycles.waiting_share = facts.waiting_share * (1 - sign * entry.clock_error);
+    }
+    return variants;
+}
+
+const Rule& error_rule() { return within_error; }
 
 bool is_vetoed(const Facts& f) {
     return std::max({f.units.busiest().share, f.memory_share, f.compute_share}) >= busy_share;
@@ -186,9 +231,10 @@ std::span<const VerdictRule> model_rules() { return many_rules; }
 
 std::span<const VerdictRule> verdict_rules() {
     static constexpr auto all = [] {
-        std::array<VerdictRule, rules.size() + many_rules.size()> table{};
+        std::array<VerdictRule, rules.size() + 1 + many_rules.size()> table{};
         for (std::size_t i = 0; i < rules.size(); ++i) table[i] = rules[i].shown;
-        for (std::size_t i = 0; i < many_rules.size(); ++i) table[rules.size() + i] = many_rules[i];
+        table[rules.size()] = within_error.shown;
+        for (std::size_t i = 0; i < many_rules.size(); ++i) table[rules.size() + 1 + i] = many_rules[i];
         return table;
     }();
     return all;

@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "analysis/explain/units.h"
 #include "analysis/explain/verdict.h"
@@ -31,6 +32,9 @@ struct Facts {
     bool has_units = true;       ///< of a GPU
 };
 Facts facts_of(const StepLedger& entry, const Roofs& roofs);
+/// The same with one figure after another at an end of its interval: demands by roof, clock, count and what recording
+/// adds to the time; cycles by the clock; units by the count.
+std::vector<Facts> facts_within_errors(const StepLedger& entry, const Facts& facts);
 
 /// A figure that was not measured as such: exact, a bound from one side, or none at all.
 enum class Known { exactly, at_most, at_least, no };
@@ -46,6 +50,8 @@ struct Rule {
 /// Rules of a step, in order: the first that holds decides, and the last always does.
 std::span<const Rule> step_rules();
 const Rule& deciding_rule(const Facts& facts);
+/// Of a step whose figures decide for one bound, and within their intervals for another one as well.
+const Rule& error_rule();
 /// Rules of a layer or the model: model-gaps (the model only), majority, no-majority, in this order.
 std::span<const VerdictRule> model_rules();
 inline const VerdictRule& majority_rule() { return model_rules()[1]; }
@@ -60,6 +66,8 @@ bool is_vetoed(const Facts& facts);
 /// confirmed bound the deciding one.
 std::vector<Hypothesis> test_hypotheses(const Facts& facts, const Rule& decided);
 
+/// Of a roof, from which on it binds. Nsight Compute, too, begins to speak of a bound at 60 % of a throughput.
+inline constexpr double bound_share = 0.60;
 /// A hypothesis is rejected where all its figures are under this part of their thresholds.
 inline constexpr double rejecting_part = 0.5;
 /// Streaming bytes leave out what a step reads again: so many times as many may have been moved.

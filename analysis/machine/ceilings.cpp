@@ -27,6 +27,9 @@ constexpr CeilingKind kinds[] = {
     {"bf16_tensor", "TFLOP/s", "cuda", "tensor cores, bf16 inputs and fp32 sums"},
     {"tf32_tensor", "TFLOP/s", "cuda", "tensor cores, tf32 inputs and fp32 sums"},
     {"fp64_tensor", "TFLOP/s", "cuda", "tensor cores, fp64"},
+    {"fp16_mma_sync", "TFLOP/s", "cuda", "the same by mma.sync alone, where wgmma is faster"},
+    {"bf16_mma_sync", "TFLOP/s", "cuda", "the same by mma.sync alone, where wgmma is faster"},
+    {"tf32_mma_sync", "TFLOP/s", "cuda", "the same by mma.sync alone, where wgmma is faster"},
     {"launch", "us", "cuda", "from start to start of empty kernels on a stream"},
     {"graph_node", "us", "cuda", "from start to start of empty kernels in a CUDA graph"},
     {"grid_barrier", "us", "cuda", "one barrier among one block an SM, by one atomic"},
@@ -73,6 +76,15 @@ Names matrix_names(Precision precision, bool cpu) {
         case Precision::fp64: return cpu ? Names{"avx512_fp64", "avx2_fp64"} : Names{"fp64_tensor", "fp64_plain"};
     }
     return {};
+}
+
+Names mma_sync_names(Precision precision) {
+    switch (precision) {
+        case Precision::fp16: return {"fp16_mma_sync"};
+        case Precision::bf16: return {"bf16_mma_sync"};
+        case Precision::tf32: return {"tf32_mma_sync"};
+        default: return {};
+    }
 }
 
 /// Softmax, layer norm and the like compute in fp32 whatever is stored.
@@ -148,14 +160,19 @@ std::optional<Roof> Roofs::best(std::span<const std::string_view> names) const {
     std::optional<Roof> best;
     for (const Ceiling& ceiling : run_.ceilings) {
         if (std::ranges::find(names, ceiling.name) == names.end() || !ceiling.value.value) continue;
-        const double per_s = *ceiling.value.value * per_second(ceiling_kind(ceiling.name).unit);
-        if (!best || per_s > best->per_s) best = Roof{ceiling.name, per_s, ceiling.clock_mhz, origin_};
+        const double unit = per_second(ceiling_kind(ceiling.name).unit), per_s = *ceiling.value.value * unit;
+        if (!best || per_s > best->per_s)
+            best = Roof{ceiling.name, per_s, ceiling.clock_mhz, origin_, ceiling.low * unit, ceiling.high * unit};
     }
     return best;
 }
 
 std::optional<Roof> Roofs::bandwidth(Level level) const { return best(bandwidth_names(level, cpu_)); }
 std::optional<Roof> Roofs::matrix(Precision precision) const { return best(matrix_names(precision, cpu_)); }
+std::optional<Roof> Roofs::matrix_by_mma_sync(Precision precision) const {
+    const std::optional<Roof> own = cpu_ ? std::nullopt : best(mma_sync_names(precision));
+    return own ? own : matrix(precision);
+}
 std::optional<Roof> Roofs::plain(Precision precision) const { return best(plain_names(precision, cpu_)); }
 
 std::optional<double> Roofs::value(std::string_view name) const {

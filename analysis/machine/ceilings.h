@@ -43,6 +43,8 @@ struct Roof {
     double clock_mhz = 0;  ///< at which it was measured; 0: unknown
     /// measured here; or estimated: a datasheet's figure of the machine of that name, in a result without ceilings.
     Origin origin = Origin::measured;
+    /// The interval of its measurement; 0: it has none, as a datasheet's.
+    double low_per_s = 0, high_per_s = 0;
 };
 
 struct MachineFile;
@@ -69,6 +71,9 @@ class Roofs {
     /// The fastest unit that can compute products of matrices in `precision`: tensor cores, but plain cores for fp32;
     /// on CPUs the widest instructions.
     std::optional<Roof> matrix(Precision precision) const;
+    /// The same for kernels that use mma.sync where tensor cores are faster by wgmma; where that was not measured
+    /// apart, as matrix().
+    std::optional<Roof> matrix_by_mma_sync(Precision precision) const;
     /// The unit that computes everything else: fp32 on plain cores for 16 and 32 bits, fp64 for fp64.
     std::optional<Roof> plain(Precision precision) const;
     /// A latency in microseconds by its ceiling's name: launch, graph_node, grid_barrier.

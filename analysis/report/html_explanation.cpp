@@ -15,13 +15,25 @@ ReportJson lines_data(const Lines& lines) {
     return values;
 }
 
+ReportJson sums_data(const DemandSums& sums) {
+    ReportJson list = ReportJson::array();
+    for (const DemandSum& sum : sums.by_roof)
+        list.push_back({{"name", sum.name},
+                        {"busy", sum.is_busy_time},
+                        {"us", report_number(sum.us.value)},
+                        {"low", report_number(sum.us.low)},
+                        {"high", report_number(sum.us.high)}});
+    return list;
+}
+
 ReportJson groups_data(const std::vector<LedgerGroup>& groups) {
     ReportJson list = ReportJson::array();
     for (const LedgerGroup& group : groups)
         list.push_back({{"name", group.name},
                         {"steps", group.steps},
                         {"time_us", report_number(group.time_us)},
-                        {"lines", lines_data(group.lines)}});
+                        {"lines", lines_data(group.lines)},
+                        {"demands", sums_data(group.demands)}});
     return list;
 }
 
@@ -31,7 +43,7 @@ ReportJson demands_data(const std::vector<Demand>& demands) {
         list.push_back({{"roof", demand.roof.ceiling},
                         {"level", demand.level ? ReportJson(name(*demand.level)) : ReportJson()},
                         {"work", report_number(demand.work)},
-                        {"us", report_number(demand.us)},
+                        {"us", report_number(demand.run_us.value)},
                         {"origin", name(demand.origin)}});
     return list;
 }
@@ -90,6 +102,7 @@ ReportJson ledger_data(const Point& point, const Ledger& ledger) {
             {"roofs_unavailable", ledger.roofs_unavailable},
             {"end_to_end_us", report_number(ledger.end_to_end_us)},
             {"total", lines_data(ledger.total)},
+            {"demands", sums_data(ledger.demands)},
             {"by_layer", groups_data(ledger.by_layer)},
             {"by_op", groups_data(ledger.by_op)},
             {"steps", std::move(steps)},

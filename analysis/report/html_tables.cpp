@@ -187,7 +187,7 @@ ReportJson heat_data(const ResultFile& file, std::size_t point_index, const Expl
             for (const LedgerGroup& group : explanation.ledger.by_layer)
                 if (group.name == row[0].get_ref<const std::string&>() && group.time_us > 0 &&
                     explanation.ledger.roofs_unavailable.empty())
-                    share = report_number(100 * group.lines.demand_us() / group.time_us);
+                    share = report_number(100 * group.demands.useful_us / group.time_us);
         row.push_back(std::move(share));
     }
     cells.move_last_behind(1, "layer");

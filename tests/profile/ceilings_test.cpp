@@ -65,6 +65,10 @@ TEST_F(Ceilings, AreAllMeasuredWithinTheirInterval) {
         if (kind.backend != "cuda") continue;
         SCOPED_TRACE(kind.name);
         const Ceiling& c = ceiling(std::string(kind.name));
+        if (kind.name.ends_with("_mma_sync") && !is(9, 0)) {
+            EXPECT_FALSE(c.value.value) << "without wgmma it is the ceiling of tensor cores";
+            continue;
+        }
         ASSERT_TRUE(c.value.value) << c.value.reason;
         EXPECT_EQ(c.value.origin, Origin::measured);
         EXPECT_GT(*c.value.value, 0);
@@ -97,6 +101,16 @@ TEST_F(Ceilings, OfTensorCoresFallWithTheWidthOfTheInputs) {
     EXPECT_GT(value("fp16_tensor"), 1.5 * value("tf32_tensor"));
     EXPECT_NEAR(value("bf16_tensor"), value("fp16_tensor"), 0.1 * value("fp16_tensor"));
     EXPECT_GT(value("tf32_tensor"), value("fp32_plain"));
+}
+
+TEST_F(Ceilings, OfMmaSyncAreUnderThoseOfWgmma) {
+    if (!is(9, 0)) GTEST_SKIP() << "this GPU has no wgmma";
+    for (const char* precision : {"fp16", "bf16", "tf32"}) {
+        const double mma_sync = value(std::string(precision) + "_mma_sync"),
+                     any = value(std::string(precision) + "_tensor");
+        EXPECT_LT(mma_sync, 0.8 * any) << precision;
+        EXPECT_GT(mma_sync, 0.5 * any) << precision;
+    }
 }
 
 /// Units an SM: CUDA C++ Programming Guide, table of arithmetic throughput.

@@ -217,7 +217,7 @@ TEST_F(GpuVerdict, OneWavePlusOneBlockIsOccupancyLimited) {
     EXPECT_EQ(explained_.verdicts.steps[0].rule, "idle-sms") << account(explained_, 0);
     // All SMs but one are idle for the second half.
     const StepLedger& step = explained_.ledger.steps[0];
-    EXPECT_NEAR(step.lines[Line::idle_sms] / step.time_us, 0.5, 0.06) << account(explained_, 0);
+    EXPECT_NEAR(step.cycles.no_warp, 0.5, 0.06) << account(explained_, 0);
 }
 
 TEST_F(GpuVerdict, ASingleBlockIsOccupancyLimited) {

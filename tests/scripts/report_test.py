@@ -396,7 +396,7 @@ class Report(unittest.TestCase):
         b.press('#sweep [aria-label="Along"] [data-value="batch"]')
         self.assertEqual(traces(3)[0], [["1", "4"], [10, 40]])
         hover = b.js(f"{charts}[4].data[0].hovertext[1]")
-        for part in ("batch 4 (max)", "median of 2 repeats", "most is demanded by compute"):
+        for part in ("batch 4 (max)", "median of 2 repeats", "most is demanded by fp16_tensor"):
             self.assertIn(part, hover)
         self.assertEqual(b.js(f"{charts}[4].data[0].marker.symbol"), ["square", "square"], "the mark is the roof's")
         rows = b.find_elements(By.CSS_SELECTOR, "#sweep tbody tr")

@@ -26,14 +26,12 @@ function opColor(op) {
   return colors[Math.max(0, state.ops.indexOf(op)) % colors.length];
 }
 
-// By line of the ledger: demand is blue, losses above it are warm, time between kernels is green, corrections are grey.
+// By line of the ledger: kernels blue, time between them green, corrections grey.
 const lineColors = {
-  light: ['#174f8c', '#2f7fc4', '#74b0e0', '#b3d4ee', '#7b5ba6', '#b79bcb', '#c4500a', '#ea8a35', '#f3bd85', '#9c8671',
-    '#15704f', '#63b592', '#8b8b8b', '#b4b4b4', '#4d4d4d'],
-  dark: ['#4c94dc', '#7bb8ee', '#a9d2f5', '#d5e8f8', '#a98ad4', '#cfbbe0', '#e0702a', '#f0a057', '#f7cd9f', '#b8a48f',
-    '#3aa880', '#8fd3b5', '#8b8b8b', '#b4b4b4', '#e2e2e2'],
+  light: ['#174f8c', '#15704f', '#63b592', '#8b8b8b', '#b4b4b4', '#4d4d4d'],
+  dark: ['#4c94dc', '#3aa880', '#8fd3b5', '#8b8b8b', '#b4b4b4', '#e2e2e2'],
 };
-const lineColor = (i) => lineColors[isDark() ? 'dark' : 'light'][i % 15];
+const lineColor = (i) => lineColors[isDark() ? 'dark' : 'light'][i % 6];
 
 function axis(title, options) {
   return { title: { text: title, standoff: 8 }, gridcolor: cssColor('rule'), zeroline: false, linecolor: cssColor('faint'),

@@ -1,4 +1,5 @@
-// The ledger: stacked bars for the model, by layer and by op, the lines in words, and the check by marginal costs.
+// The ledger: a stacked bar for the model; beside it the demands of roofs by op and layer, the cycles, what was found in
+// two ways, and the check by marginal costs.
 
 function ledgerTraces(groups, names) {
   return report.lines.map((line, i) => ({ type: 'bar', orientation: 'h', name: plain(line.name), y: names,
@@ -17,6 +18,26 @@ function ledgerChart(into, title, detail, groups, rowHeight) {
         ticktext: groups.map((group) => shortened(group.name, isNarrow() ? 16 : 32) + ' ') }) }) }));
 }
 
+/** For each group its time, and beside it what each roof demands, with the ends of its interval. */
+function demandChart(into, title, detail, groups, rowHeight) {
+  const positions = groups.map((_, i) => i);
+  const names = [...new Set(groups.flatMap((group) => group.demands.filter((sum) => !sum.busy && sum.us > 0).map((sum) => sum.name)))];
+  if (names.length === 0) return;
+  const bar = (name, color, values) => ({ type: 'bar', orientation: 'h', name, y: positions, x: values.map((value) => value && value.us / 1e3),
+    marker: { color }, hoverinfo: 'text', textposition: 'none',
+    error_x: { type: 'data', symmetric: false, color: cssColor('ink'), thickness: 1, width: 2,
+      array: values.map((value) => value ? (value.high - value.us) / 1e3 : 0), arrayminus: values.map((value) => value ? (value.us - value.low) / 1e3 : 0) },
+    hovertext: values.map((value, i) => value ? `<b>${plain(name)}</b> ${timeText(value.us)}, ${timeText(value.low)} to ${timeText(value.high)}<br>${plain(groups[i].name)}` : '') });
+  const colors = opColors[isDark() ? 'dark' : 'light'];
+  chart(into, title, detail, () => ({
+    traces: [bar('time', cssColor('faint'), groups.map((group) => ({ us: group.time_us, low: group.time_us, high: group.time_us }))),
+      ...names.map((name, i) => bar(name, colors[i % colors.length], groups.map((group) => group.demands.find((sum) => !sum.busy && sum.name === name))))],
+    layout: baseLayout({ height: 90 + rowHeight * groups.length, barmode: 'group', bargap: 0.3, showlegend: true, margin: { l: 8, r: 12, t: 8, b: 44 },
+      legend: { orientation: 'h', y: 1.02, yanchor: 'bottom', traceorder: 'normal' },
+      xaxis: axis('ms'), yaxis: axis('', { autorange: 'reversed', tickvals: positions, showgrid: false,
+        ticktext: groups.map((group) => shortened(group.name, isNarrow() ? 16 : 32) + ' ') }) }) }));
+}
+
 /** The document's section; its lines get the colours of the bars. */
 function ledgerParts(section) {
   const parts = sectionParts(section);
@@ -31,14 +52,18 @@ function drawLedger(point) {
   const into = body('ledger'), ledger = point.ledger;
   if (ledger.unavailable) return into.append(missing(ledger.unavailable));
   const model = { name: 'model', steps: ledger.steps.length, time_us: ledger.end_to_end_us, lines: ledger.total };
-  ledgerChart(into, 'The whole model, ms', 'Demand of the roofs (blue), losses above it (warm), time between kernels (green), corrections (grey).', [model], 70);
+  ledgerChart(into, 'The whole model, ms', 'Kernels (blue), time between them (green), corrections (grey).', [model], 70);
   const text = into.appendChild(h('div'));
-  ledgerChart(into, 'By op kind, ms', 'Without the corrections for recording, drift and residual, which are the model’s alone.', ledger.by_op, 30);
-  ledgerChart(into, 'By layer of all blocks, ms', '* stands for the number of the block.', ledger.by_layer, 30);
   const drawText = () => text.replaceChildren(...ledgerParts(ledger.section));
   drawText();
   themed.push(drawText);
-  if (point.cycles) into.append(h('h3', {}, point.cycles.title), ...sectionParts(point.cycles, true));
+  if (point.demands) {
+    into.append(h('h3', {}, point.demands.title));
+    demandChart(into, 'By op kind, ms', 'The time in grey; below it what each roof demands, which overlap. Where two are as long, neither alone binds.', ledger.by_op, 74);
+    demandChart(into, 'By layer of all blocks, ms', '* stands for the number of the block.', ledger.by_layer, 74);
+    into.append(...sectionParts(point.demands, true));
+  }
+  for (const section of [point.cycles, point.closures]) if (section) into.append(h('h3', {}, section.title), ...sectionParts(section, true));
 }
 
 function drawMarginal(point) {

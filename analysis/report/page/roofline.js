@@ -120,10 +120,10 @@ function drawSelection() {
   if (state.step === null) return into.replaceChildren(note('No step is selected: click a mark, a bar of the timeline or a row of the table.'));
   const step = point.steps[state.step], ledger = point.ledger.steps.find((entry) => entry.step === state.step);
   const verdict = ledger && point.verdicts.steps.length === point.ledger.steps.length ? point.verdicts.steps[point.ledger.steps.indexOf(ledger)] : null;
-  const lines = ledger ? report.lines.map((line, i) => [line.name, ledger.lines[i]]).filter(([, us]) => us !== 0).map(([name, us]) => `${name} ${timeText(us)}`) : [];
+  const demands = ledger ? ledger.demands.filter((demand) => demand.us > 0).map((demand) => `${demand.level || demand.roof} ${timeText(demand.us)}`) : [];
   into.replaceChildren(h('div', { class: 'detail' },
     h('p', {}, h('strong', {}, `Step ${step.index} ${step.layer}`), ` ${step.op}, ${step.shape}, ${step.precision}, ${step.provider}: ${step.kernel}`),
-    ledger ? h('p', {}, `Takes ${timeText(ledger.time_us)}: ${lines.join(', ')}.`) : missing(point.ledger.unavailable),
+    ledger ? h('p', {}, `Takes ${timeText(ledger.time_us)}${demands.length > 0 ? `; roofs demand of it, side by side, ${demands.join(', ')}` : ''}.`) : missing(point.ledger.unavailable),
     verdict ? verdictText(verdict) : null,
     h('div', { class: 'group' }, h('button', { type: 'button', id: 'show-row', on: { click: () => goToRow() } }, 'Show its row'),
       h('button', { type: 'button', id: 'clear-selection', on: { click: () => selectStep(null) } }, 'Clear the selection'))));

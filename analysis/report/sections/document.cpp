@@ -25,7 +25,9 @@ void add_sections(Section& into, const Point& point, const Explanation& explanat
     into.add(figures_section(point, explanation, Depth::full));
     into.add(checks_section(point, Depth::full));
     into.add(ledger_section(explanation.ledger, Depth::full));
+    into.add(demands_section(explanation.ledger));
     into.add(cycles_section(explanation.cycles));
+    into.add(closures_section(explanation.closures));
     into.add(marginal_section(explanation.ledger));
     into.add(attribution_section(explanation.attribution));
     into.add(verdict_section(explanation.verdicts));

@@ -15,28 +15,10 @@ std::string share_cell(double part, double whole) { return whole > 0 ? fixed(100
 /// What a line's figure rests on.
 std::string_view origin_of(Line line) {
     switch (line) {
-        case Line::idle_sms:
-        case Line::launch:
-        case Line::dependency:
-        case Line::drift: return "measured";
         case Line::recording: return "estimated: calibrated on chains of kernels";
-        case Line::other:
-        case Line::rest:
         case Line::residual: return "derived: what is left";
-        default: return "derived: work over a roof";
+        default: return "measured";
     }
-}
-
-/// The line of `lines` with the most time among those from `first` to `last`.
-Line largest(const Lines& lines, Line first, Line last) {
-    Line most = first;
-    for (auto i = static_cast<std::size_t>(first); i <= static_cast<std::size_t>(last); ++i)
-        if (lines[line_at(i)] > lines[most]) most = line_at(i);
-    return most;
-}
-
-std::string line_cell(const Lines& lines, Line line, int decimals) {
-    return lines[line] > 0 ? fmt::format("{} {}", info(line).name, fixed(lines[line] * 1e-3, decimals)) : std::string();
 }
 
 Rows group_rows(const std::vector<LedgerGroup>& groups, std::string_view what, double whole_us, int decimals) {
@@ -44,16 +26,11 @@ Rows group_rows(const std::vector<LedgerGroup>& groups, std::string_view what, d
                {"steps"},
                {"ms"},
                {"share %"},
-               {"roofs demand ms"},
-               {"longest demand, ms", Align::left},
-               {"largest loss, ms", Align::left}},
+               {"gaps ms"}},
               {}};
     for (const LedgerGroup& group : groups)
-        rows.rows.push_back(
-            {group.name, std::to_string(group.steps), fixed(group.time_us * 1e-3, decimals),
-             share_cell(group.time_us, whole_us), fixed(group.lines.demand_us() * 1e-3, decimals),
-             line_cell(group.lines, largest(group.lines, Line::compute, Line::l1), decimals),
-             line_cell(group.lines, largest(group.lines, Line::extra_work, Line::dependency), decimals)});
+        rows.rows.push_back({group.name, std::to_string(group.steps), fixed(group.time_us * 1e-3, decimals),
+                             share_cell(group.time_us, whole_us), fixed(group.lines.gaps_us() * 1e-3, decimals)});
     return rows;
 }
 
@@ -100,8 +77,6 @@ Section ledger_section(const Ledger& ledger, Depth depth) {
             fixed(ledger.total[Line::residual] * 1e-3, decimals), 100 * ledger.unexplained_share(),
             ledger.closes() ? "closes" : "does NOT close", 100 * closing_tolerance),
         ledger.closes() ? Tone::plain : Tone::warning});
-    if (!ledger.roofs_unavailable.empty())
-        section.add(Paragraph{fmt::format("No roof demands anything: {}.", ledger.roofs_unavailable)});
     section.add(
         Section{"By layer (* is every block)", {group_rows(ledger.by_layer, "layer", ledger.end_to_end_us, decimals)}});
     section.add(Section{"By op kind", {group_rows(ledger.by_op, "op", ledger.end_to_end_us, decimals)}});

@@ -22,8 +22,12 @@ Section conditions_section(const Point& point, Depth depth);
 Section checks_section(const Point& point, Depth depth);
 /// Lines and their sum, and how far it is from the end-to-end time; in full also by layer and op kind.
 Section ledger_section(const Ledger& ledger, Depth depth);
+/// What each roof demands of the steps, beside each other, and how long units were busy; by layer and op kind.
+Section demands_section(const Ledger& ledger);
 /// Cycles without a warp, with and without an issue, as counted; by layer.
 Section cycles_section(const CycleAccounts& accounts);
+/// Quantities that were found in two ways, and how far they are apart.
+Section closures_section(const std::vector<Closure>& closures);
 /// The ledger checked by forwards in which the steps of an op kind run twice.
 Section marginal_section(const Ledger& ledger);
 Section attribution_section(const Attribution& attribution);

@@ -165,8 +165,10 @@ void add_mma(const ProbeContext& context, probe::Mma mma, Variants& variants) {
 }
 
 /// Only compute capability 9.0 has wgmma: what comes after it has other instructions, which kbench does not know.
+bool has_wgmma(const GpuInfo& gpu) { return gpu.compute_capability_major == 9 && gpu.compute_capability_minor == 0; }
+
 void add_wgmma(const ProbeContext& context, Precision precision, Variants& variants) {
-    if (context.gpu.compute_capability_major != 9 || context.gpu.compute_capability_minor != 0) return;
+    if (!has_wgmma(context.gpu)) return;
     struct Shape {
         int warpgroups, blocks_per_sm;
     };
@@ -182,6 +184,12 @@ void add_wgmma(const ProbeContext& context, Precision precision, Variants& varia
     }
 }
 
+constexpr probe::Mma mma_of(Precision precision) {
+    return precision == Precision::fp16   ? probe::Mma::fp16_16x8x16
+           : precision == Precision::bf16 ? probe::Mma::bf16_16x8x16
+                                          : probe::Mma::tf32_16x8x8;
+}
+
 template <Precision precision>
 Variants tensor_variants(const ProbeContext& context) {
     const GpuInfo& gpu = context.gpu;
@@ -194,12 +202,18 @@ Variants tensor_variants(const ProbeContext& context) {
         add_mma(context, probe::Mma::fp64_8x8x4, variants);
     } else {
         add_wgmma(context, precision, variants);
-        add_mma(context,
-                precision == Precision::fp16   ? probe::Mma::fp16_16x8x16
-                : precision == Precision::bf16 ? probe::Mma::bf16_16x8x16
-                                               : probe::Mma::tf32_16x8x8,
-                variants);
+        add_mma(context, mma_of(precision), variants);
     }
+    if (variants.empty()) throw Unsupported("kbench was not built for this architecture");
+    return variants;
+}
+
+/// Kernels with mma.sync cannot come to what wgmma reaches: their roof is another one.
+template <Precision precision>
+Variants mma_sync_variants(const ProbeContext& context) {
+    if (!has_wgmma(context.gpu)) throw Unsupported("without wgmma the ceiling of tensor cores is that of mma.sync");
+    Variants variants;
+    add_mma(context, mma_of(precision), variants);
     if (variants.empty()) throw Unsupported("kbench was not built for this architecture");
     return variants;
 }
@@ -244,6 +258,9 @@ constexpr Probe probes[] = {
     {"bf16_tensor", Pace::rested, tensor_variants<Precision::bf16>},
     {"tf32_tensor", Pace::rested, tensor_variants<Precision::tf32>},
     {"fp64_tensor", Pace::rested, tensor_variants<Precision::fp64>},
+    {"fp16_mma_sync", Pace::rested, mma_sync_variants<Precision::fp16>},
+    {"bf16_mma_sync", Pace::rested, mma_sync_variants<Precision::bf16>},
+    {"tf32_mma_sync", Pace::rested, mma_sync_variants<Precision::tf32>},
     {"launch", Pace::host, launch_variants},
     {"graph_node", Pace::single, graph_variants},
     {"grid_barrier", Pace::busy, barrier_variants},

@@ -1,6 +1,5 @@
-// Each line of the ledger on numbers made by hand. The machine of known_points.h: a microsecond is 1000 cycles, 10^6
-// bytes of DRAM, 4 10^6 of L2, 10^7 of L1, 10^7 FLOPs on plain cores and 10^8 on tensor cores; an empty kernel takes 1
-// us.
+// Each line of the ledger on numbers made by hand. The machine of known_points.h: a microsecond is 1000 cycles; an
+// empty kernel takes 1 us.
 #include "analysis/explain/ledger.h"
 
 #include <gmock/gmock.h>
@@ -14,7 +13,6 @@ namespace kbench {
 namespace {
 
 using known::Step;
-using testing::HasSubstr;
 
 Ledger ledger_of(const Result& result) { return make_ledger(result.points.front(), Roofs(result)); }
 
@@ -26,180 +24,56 @@ void expect_lines(const Lines& lines, const std::map<Line, double>& expected) {
     }
 }
 
-Lines lines_of(const Step& step, double run_clock_mhz = known::clock_mhz) {
-    static Result result;  // the ledger points into it
-    result = known::result_of({step}, known::gpu_roofs(), 0, run_clock_mhz);
-    const Ledger ledger = ledger_of(result);
-    EXPECT_NEAR(ledger.steps[0].lines.total_us(), step.us + step.gap_us * step.kernels, 1e-6);
-    EXPECT_NEAR(ledger.total.total_us(), ledger.end_to_end_us, 1e-6);
-    EXPECT_TRUE(ledger.closes());
-    return ledger.steps[0].lines;
-}
-
-TEST(LedgerLines, ALevelThatDemandsLongestHasItsLine) {
-    // 60 us of 10^6 bytes, above it SMs with warps that wait.
-    expect_lines(lines_of({.dram = 0.6, .l2 = 0.5, .l1 = 0.4}), {{Line::dram, 60}, {Line::other, 40}});
-    expect_lines(lines_of({.dram = 0.5, .l2 = 0.6, .l1 = 0.4}), {{Line::l2, 60}, {Line::other, 40}});
-    expect_lines(lines_of({.dram = 0.4, .l2 = 0.5, .l1 = 0.6}), {{Line::l1, 60}, {Line::other, 40}});
-    expect_lines(lines_of({.compute = 0.7, .dram = 0.6, .issue = 0.7}), {{Line::compute, 70}, {Line::other, 30}});
-}
-
-TEST(LedgerLines, DemandIsWhicheverLineItIsOn) {
-    for (const Step& step : {Step{.compute = 0.6}, {.dram = 0.6}, {.l2 = 0.6}, {.l1 = 0.6}})
-        EXPECT_NEAR(lines_of(step).demand_us(), 60, 1e-9);
-}
-
-TEST(LedgerLines, ReadsAndWritesOfDramAddUp) {
-    Result result = known::result_of({{}});
-    result.points[0].steps[0].counters["dram_read_bytes"] = 20e6;
-    result.points[0].steps[0].counters["dram_write_bytes"] = 15e6;
-    expect_lines(ledger_of(result).steps[0].lines, {{Line::dram, 35}, {Line::other, 65}});
-}
-
-TEST(LedgerLines, ALowerClockMakesOnChipRoofsLonger) {
-    // 50 us at 1000 MHz are 62.5 at 800; 100 000 cycles active are 125 us, more than the step's: nothing is idle.
-    expect_lines(lines_of({.compute = 0.5, .issue = 0.4}, 800),
-                 {{Line::compute, 50}, {Line::clock, 12.5}, {Line::other, 37.5}});
-    expect_lines(lines_of({.l1 = 0.5}, 800), {{Line::l1, 50}, {Line::clock, 12.5}, {Line::other, 37.5}});
-    expect_lines(lines_of({.l2 = 0.5}, 800), {{Line::l2, 50}, {Line::other, 50}});
-    expect_lines(lines_of({.dram = 0.5}, 800), {{Line::dram, 50}, {Line::other, 50}});
-}
-
-TEST(LedgerLines, AHigherClockMakesThemShorter) {
-    // 50 us at 1000 MHz are 40 at 1250; 100 000 cycles active are 80 us.
-    expect_lines(lines_of({.compute = 0.5, .issue = 0.5}, 1250),
-                 {{Line::compute, 50}, {Line::clock, -10}, {Line::idle_sms, 19}, {Line::launch, 1}, {Line::other, 40}});
-}
-
-TEST(LedgerLines, WithoutAClockRoofsAreTakenAsTheyAre) {
-    // Active SMs are then a share of the counter run: 80 000 of 100 000 cycles in 90 us are 72 us.
-    Result result = known::result_of({{.compute = 0.5, .active = 0.8, .issue = 0.5}}, known::gpu_roofs(), 0, 0);
-    result.points[0].steps[0].counters["sm_cycles_elapsed"] = 100e3;
-    result.points[0].steps[0].counters["time"] = 90e3;
-    expect_lines(ledger_of(result).steps[0].lines,
-                 {{Line::compute, 50}, {Line::launch, 1}, {Line::idle_sms, 27}, {Line::other, 22}});
-    result.points[0].steps[0].counters["sm_cycles_elapsed"] = 0;  // such a counter is none
-    expect_lines(ledger_of(result).steps[0].lines, {{Line::compute, 50}, {Line::rest, 50}});
-    result.points[0].steps[0].counters["sm_cycles_elapsed"] = 100e3;
-    result.points[0].steps[0].counters.erase("time");
-    expect_lines(ledger_of(result).steps[0].lines, {{Line::compute, 50}, {Line::rest, 50}});
-}
-
-TEST(LedgerLines, TheLongestDemandIsThatOfTheRun) {
-    // Compute 50 us and DRAM 55 at the roofs' clocks; at 800 MHz compute has 62.5.
-    expect_lines(lines_of({.compute = 0.5, .dram = 0.55}, 800),
-                 {{Line::compute, 50}, {Line::clock, 12.5}, {Line::other, 37.5}});
-    // With 10 us of executed extra work as well.
-    expect_lines(lines_of({.op = "gemm", .compute = 0.5, .dram = 0.55, .executed = 0.1}),
-                 {{Line::compute, 50}, {Line::extra_work, 10}, {Line::other, 40}});
-}
-
-TEST(LedgerLines, ExtraWorkIsWhatWasExecutedBeyondTheModel) {
-    expect_lines(lines_of({.op = "gemm", .compute = 0.5, .executed = 0.04}, 800),
-                 {{Line::compute, 50}, {Line::clock, 12.5}, {Line::extra_work, 5}, {Line::other, 32.5}});
-
-    Result result = known::result_of({{.op = "gemm", .compute = 0.5}});
-    StepResult& gemm = result.points[0].steps[0];
-    gemm.padding_flops = 3 * known::tensor_flops;  // 3 us
-    expect_lines(ledger_of(result).steps[0].lines, {{Line::compute, 50}, {Line::extra_work, 3}, {Line::other, 47}});
-    gemm.counters["tensor_fp16_ops"] = 48 * known::tensor_flops;  // GELU's FLOPs ran on plain cores
-    expect_lines(ledger_of(result).steps[0].lines, {{Line::compute, 50}, {Line::extra_work, -2}, {Line::other, 52}});
-    gemm.counters["tensor_fp16_ops"] = 0;  // ran on plain cores as a whole: not what the roof speaks of
-    expect_lines(ledger_of(result).steps[0].lines, {{Line::compute, 50}, {Line::extra_work, 3}, {Line::other, 47}});
-}
-
-TEST(LedgerLines, WhatComputesInFp32IsComparedWithFp32) {
-    // A layer norm of fp16 data: 500 10^6 FLOPs are 50 us on plain cores; 300 10^6 FFMA are 60.
-    Result result = known::result_of({{.precision = Precision::fp16, .compute = 0.5, .issue = 0.5}});
-    StepResult& norm = result.points[0].steps[0];
-    norm.counters.insert({{"sass_fadd", 0}, {"sass_fmul", 0}, {"sass_ffma", 300e6}, {"tensor_fp16_ops", 0}});
-    expect_lines(ledger_of(result).steps[0].lines, {{Line::compute, 50}, {Line::extra_work, 10}, {Line::other, 40}});
-}
-
-TEST(LedgerLines, WhatThisKbenchDoesNotKnowIsComparedWithTheUnitThatItRanOn) {
-    Result result = known::result_of({{.op = "gemm", .compute = 0.05}});
-    StepResult& step = result.points[0].steps[0];
-    for (const auto& [op, direction] : {std::pair{"unheard_of", Direction::fwd}, {"layernorm", Direction::dgrad}}) {
-        SCOPED_TRACE(op);
-        step.op = op;
-        step.direction = direction;
-        step.matrix_flops = step.cost.flops;
-        expect_lines(ledger_of(result).steps[0].lines, {{Line::compute, 5}, {Line::other, 95}});
-        step.matrix_flops = 0;
-        expect_lines(ledger_of(result).steps[0].lines, {{Line::compute, 50}, {Line::other, 50}});
+/// The ledger of one step.
+struct OneStep {
+    explicit OneStep(const Step& step, CeilingRun roofs = known::gpu_roofs())
+        : result(known::result_of({step}, std::move(roofs))), ledger(ledger_of(result)) {
+        EXPECT_NEAR(ledger.steps[0].lines.total_us(), step.us + step.gap_us * step.kernels, 1e-6);
+        EXPECT_NEAR(ledger.total.total_us(), ledger.end_to_end_us, 1e-6);
+        EXPECT_TRUE(ledger.closes());
     }
+    const StepLedger& entry() const { return ledger.steps[0]; }
+    Result result;
+    Ledger ledger;
+};
+
+TEST(LedgerLines, WhateverBindsAStepItsKernelsAreOneLine) {
+    for (const Step& step : {Step{.compute = 0.6}, {.dram = 0.9}, {.dram = 1.2}, {.active = 0.3}, {.counted = false}})
+        expect_lines(OneStep(step).entry().lines, {{Line::kernels, 100}});
+    expect_lines(OneStep({.dram = 0.5}, {}).entry().lines, {{Line::kernels, 100}});
 }
 
-TEST(LedgerLines, SmsWithoutAWarpAreIdleBeyondStartingAndEnding) {
-    // 30 of 100 us inactive, 1 of them an empty kernel's.
-    expect_lines(lines_of({.dram = 0.5, .active = 0.7}),
-                 {{Line::dram, 50}, {Line::launch, 1}, {Line::idle_sms, 29}, {Line::other, 20}});
-    // At most what the demand leaves.
-    expect_lines(lines_of({.dram = 0.9, .active = 0.7}), {{Line::dram, 90}, {Line::launch, 1}, {Line::idle_sms, 9}});
-}
-
-TEST(LedgerLines, InstructionsAreIssueSlotsBeyondTheDemand) {
-    expect_lines(lines_of({.compute = 0.3, .issue = 0.7}),
-                 {{Line::compute, 30}, {Line::instructions, 40}, {Line::other, 30}});
-    expect_lines(lines_of({.compute = 0.3, .issue = 0.2}), {{Line::compute, 30}, {Line::other, 70}});
-    // Issued while active: IPC 2.4 of 4 in half of the time.
-    expect_lines(lines_of({.active = 0.5, .issue = 0.3}),
-                 {{Line::launch, 1}, {Line::idle_sms, 49}, {Line::instructions, 30}, {Line::other, 20}});
-}
-
-TEST(LedgerLines, WithoutCountersTheyAreTheRest) {
-    Result result = known::result_of({{.compute = 0.3, .streaming = 0.4, .counted = false}});
-    const Ledger ledger = ledger_of(result);
-    expect_lines(ledger.steps[0].lines, {{Line::dram, 40}, {Line::rest, 60}});
-    EXPECT_FALSE(ledger.steps[0].split);
-    EXPECT_EQ(ledger.steps[0].binding()->origin, Origin::derived);
-}
-
-TEST(LedgerLines, ADemandBeyondTheTimeIsANegativeRest) {
-    expect_lines(lines_of({.dram = 1.2}), {{Line::dram, 120}, {Line::rest, -20}});
-    expect_lines(lines_of({.compute = 0.9}, 750), {{Line::compute, 90}, {Line::clock, 30}, {Line::rest, -20}});
-    expect_lines(lines_of({.streaming = 1.3, .counted = false}), {{Line::dram, 130}, {Line::rest, -30}});
-    expect_lines(lines_of({.op = "gemm", .compute = 0.9, .executed = 0.3}),
-                 {{Line::compute, 90}, {Line::extra_work, 30}, {Line::rest, -20}});
-}
-
-TEST(LedgerLines, AGapAndAnIdleStartShareAnEmptyKernelsTime) {
-    // Idle 10 us: of 1 us an 0.3 us gap leaves 0.7.
-    expect_lines(lines_of({.gap_us = 0.3, .dram = 0.5, .active = 0.9}),
-                 {{Line::dram, 50}, {Line::launch, 1}, {Line::idle_sms, 9.3}, {Line::other, 40}});
-    // A gap of 4 us: 1 launch, 3 dependency, nothing left for the start.
-    expect_lines(lines_of({.gap_us = 4, .dram = 0.5, .active = 0.9}),
-                 {{Line::dram, 50}, {Line::launch, 1}, {Line::dependency, 3}, {Line::idle_sms, 10}, {Line::other, 40}});
+TEST(LedgerLines, AGapIsALaunchUpToAnEmptyKernelsTime) {
+    expect_lines(OneStep({.gap_us = 0.3}).entry().lines, {{Line::kernels, 100}, {Line::launch, 0.3}});
+    expect_lines(OneStep({.gap_us = 4}).entry().lines,
+                 {{Line::kernels, 100}, {Line::launch, 1}, {Line::dependency, 3}});
 }
 
 TEST(LedgerLines, GapsWithinAStepAreGaps) {
-    // Three kernels of 30 us: 0.2 us each before, of 0.6 + 2.4 launch; 9 us inactive in all.
-    expect_lines(lines_of({.us = 90, .gap_us = 0.2, .kernels = 3, .dram = 0.5, .active = 0.9}),
-                 {{Line::dram, 45}, {Line::launch, 3}, {Line::idle_sms, 6.6}, {Line::other, 36}});
-    // Gaps of 3 us: 1 launch and 2 dependency each.
-    expect_lines(lines_of({.us = 90, .gap_us = 3, .kernels = 3, .dram = 0.5}),
-                 {{Line::dram, 45}, {Line::launch, 3}, {Line::dependency, 6}, {Line::other, 45}});
+    const OneStep close({.us = 90, .gap_us = 0.2, .kernels = 3});
+    expect_lines(close.entry().lines, {{Line::kernels, 90}, {Line::launch, 0.6}});
+    EXPECT_NEAR(close.entry().time_us, 90.4, 1e-9) << "the first gap is before the step";
+    EXPECT_NEAR(close.entry().kernels_us, 90, 1e-9);
+    expect_lines(OneStep({.us = 90, .gap_us = 3, .kernels = 3}).entry().lines,
+                 {{Line::kernels, 90}, {Line::launch, 3}, {Line::dependency, 6}});
 }
 
 TEST(LedgerLines, AGapThatOverlapsIsNegative) {
-    expect_lines(lines_of({.us = 100, .gap_us = -0.5, .dram = 0.5}),
-                 {{Line::dram, 50}, {Line::launch, -0.5}, {Line::other, 50}});
+    expect_lines(OneStep({.gap_us = -0.5}).entry().lines, {{Line::kernels, 100}, {Line::launch, -0.5}});
 }
 
 TEST(LedgerLines, WithoutAnEmptyKernelsTimeGapsAreLaunches) {
-    Result result =
-        known::result_of({{.gap_us = 4, .dram = 0.5, .active = 0.9}}, known::without(known::gpu_roofs(), "graph_node"));
-    expect_lines(ledger_of(result).steps[0].lines,
-                 {{Line::dram, 50}, {Line::launch, 4}, {Line::idle_sms, 10}, {Line::other, 40}});
+    expect_lines(OneStep({.gap_us = 4}, known::without(known::gpu_roofs(), "graph_node")).entry().lines,
+                 {{Line::kernels, 100}, {Line::launch, 4}});
 }
 
-TEST(LedgerLines, WithoutRoofsThereIsNoDemand) {
-    Result result = known::result_of({{.compute = 0.5, .dram = 0.5, .active = 0.9, .issue = 0.2}}, {});
-    const Ledger ledger = ledger_of(result);
-    EXPECT_EQ(ledger.roofs_unavailable, "nobody measured them");
-    EXPECT_EQ(ledger.steps[0].binding(), nullptr);
-    EXPECT_EQ(ledger.steps[0].roof_share(), 0);
-    expect_lines(ledger.steps[0].lines, {{Line::idle_sms, 10}, {Line::instructions, 20}, {Line::other, 70}});
+TEST(LedgerStarts, AreWhatAnEmptyKernelTakesBesideItsGap) {
+    EXPECT_NEAR(OneStep({.active = 0.9}).entry().starts_us, 1, 1e-9);
+    EXPECT_NEAR(OneStep({.gap_us = 0.3, .active = 0.9}).entry().starts_us, 0.7, 1e-9);
+    EXPECT_NEAR(OneStep({.gap_us = 4, .active = 0.9}).entry().starts_us, 0, 1e-9);
+    EXPECT_NEAR(OneStep({.us = 90, .gap_us = 0.2, .kernels = 3, .active = 0.9}).entry().starts_us, 2.4, 1e-9);
+    EXPECT_NEAR(OneStep({.active = 0.995}).entry().starts_us, 0.5, 1e-9) << "no more than SMs are without a warp";
+    EXPECT_EQ(OneStep({.active = 0.9, .counted = false}).entry().starts_us, 0) << "nobody counted";
 }
 
 TEST(LedgerLines, OfAnUntimedStepAreEmpty) {
@@ -212,82 +86,14 @@ TEST(LedgerLines, OfAnUntimedStepAreEmpty) {
     EXPECT_TRUE(ledger.closes());
 }
 
-TEST(LedgerDemands, StandLongestFirstWithWorkAndOrigin) {
-    Result result =
-        known::result_of({{.op = "gemm", .compute = 0.5, .dram = 0.3, .l2 = 0.4, .l1 = 0.1, .executed = 0.02}},
-                         known::gpu_roofs(), 0, 800);
-    const Ledger ledger = ledger_of(result);
-    const std::vector<Demand>& demands = ledger.steps[0].demands;
-    ASSERT_EQ(demands.size(), 4);
-    EXPECT_EQ(demands[0].level, std::nullopt);
-    EXPECT_EQ(demands[0].roof.ceiling, "fp16_tensor");
-    EXPECT_EQ(demands[0].origin, Origin::derived);
-    EXPECT_NEAR(demands[0].work, 50 * known::tensor_flops, 1);
-    EXPECT_NEAR(demands[0].us, 50, 1e-9);
-    EXPECT_NEAR(demands[0].run_us, 65, 1e-9);  // (50 + 2) / 0.8
-    EXPECT_EQ(demands[1].level, Level::l2);
-    EXPECT_NEAR(demands[1].work, 40 * known::l2_bytes, 1);
-    EXPECT_EQ(demands[2].level, Level::dram);
-    EXPECT_EQ(demands[2].origin, Origin::measured);
-    EXPECT_EQ(demands[3].level, Level::l1);
-    EXPECT_NEAR(demands[3].run_us, 12.5, 1e-9);
-    EXPECT_NEAR(ledger.steps[0].roof_share(), 0.5, 1e-9);
-}
-
-TEST(LedgerDemands, ACountedZeroIsKnownAndBindsNothing) {
-    Result result = known::result_of({{}});
-    const Ledger ledger = ledger_of(result);
-    EXPECT_EQ(ledger.steps[0].demands.size(), 3);  // the levels; no FLOPs
-    EXPECT_EQ(ledger.steps[0].binding(), nullptr);
-}
-
-TEST(LedgerDemands, NoBytesInTheModelAreNoCount) {
-    Result result = known::result_of({{.compute = 0.5, .counted = false}});
-    const Ledger ledger = ledger_of(result);
-    ASSERT_EQ(ledger.steps[0].demands.size(), 1);
-    EXPECT_EQ(ledger.steps[0].demands[0].level, std::nullopt);
-}
-
-TEST(LedgerDemands, OfARoofOfNothingAreNone) {
-    CeilingRun roofs = known::without(known::gpu_roofs(), "l2_read");
-    roofs.ceilings.push_back(known::ceiling("l2_read", 0));
-    Result result = known::result_of({{.dram = 0.5, .l2 = 0.9}}, roofs);
-    const Ledger ledger = ledger_of(result);
-    EXPECT_EQ(ledger.steps[0].demands.size(), 2);
-    expect_lines(ledger.steps[0].lines, {{Line::dram, 50}, {Line::other, 50}});
-}
-
-TEST(LedgerDemands, OfARoofWithoutAClockAreNotScaled) {
-    CeilingRun roofs = known::without(known::gpu_roofs(), "fp32_plain");
-    roofs.ceilings.push_back(known::ceiling("fp32_plain", 10, 0));
-    Result result = known::result_of({{.compute = 0.5, .issue = 0.4}}, roofs, 0, 800);
-    expect_lines(ledger_of(result).steps[0].lines, {{Line::compute, 50}, {Line::other, 50}});
-}
-
-TEST(LedgerDemands, EstimatedBytesOfACpuStayEstimated) {
-    Result result = known::result_of({{.kernels = 0, .streaming = 0.2, .counted = false}}, known::cpu_roofs());
-    Point& cpu = result.points[0];
-    cpu.counters.metrics = {{"dram_read_bytes", "byte", "", Origin::estimated, "the cost model"}};
-    cpu.steps[0].counters = {{"dram_read_bytes", 30e6}, {"dram_write_bytes", 10e6}, {"ipc", 2}};
-    const Ledger ledger = ledger_of(result);
-    ASSERT_NE(ledger.steps[0].binding(), nullptr);
-    EXPECT_EQ(ledger.steps[0].binding()->origin, Origin::estimated);
-    expect_lines(ledger.steps[0].lines, {{Line::dram, 40}, {Line::rest, 60}});
-}
-
 TEST(LedgerTotals, SumStepsAndCloseOnTheEndToEndTime) {
     // 100 us, 50 us after a gap of 2; 160 end to end: 8 are missing, 5 %.
     Result result =
         known::result_of({{.dram = 0.5}, {.us = 50, .gap_us = 2, .compute = 0.8, .issue = 0.8}}, known::gpu_roofs(), 8);
     const Ledger ledger = ledger_of(result);
     EXPECT_NEAR(ledger.end_to_end_us, 160, 1e-9);
-    expect_lines(ledger.total, {{Line::dram, 50},
-                                {Line::compute, 40},
-                                {Line::other, 60},
-                                {Line::launch, 1},
-                                {Line::dependency, 1},
-                                {Line::residual, 8}});
-    EXPECT_NEAR(ledger.total.demand_us(), 90, 1e-9);
+    expect_lines(ledger.total, {{Line::kernels, 150}, {Line::launch, 1}, {Line::dependency, 1}, {Line::residual, 8}});
+    EXPECT_NEAR(ledger.demands.useful_us, 90, 1e-9);
     EXPECT_NEAR(ledger.residual_share(), 0.05, 1e-9);
     EXPECT_FALSE(ledger.closes());
 }
@@ -325,7 +131,8 @@ TEST(LedgerGroups, SumStepsOfALayerAndOfAnOp) {
     EXPECT_EQ(ledger.by_layer[1].name, "h.*.ln_1");
     EXPECT_EQ(ledger.by_layer[1].steps, 2);
     EXPECT_NEAR(ledger.by_layer[1].time_us, 20, 1e-9);
-    expect_lines(ledger.by_layer[1].lines, {{Line::dram, 11}, {Line::launch, 1}, {Line::other, 9}});
+    expect_lines(ledger.by_layer[1].lines, {{Line::kernels, 20}, {Line::launch, 1}});
+    EXPECT_NEAR(ledger.by_layer[1].demands.longest_us.value, 11, 1e-9);
     ASSERT_EQ(ledger.by_op.size(), 2);
     EXPECT_EQ(ledger.by_op[0].name, "gemm");
     EXPECT_EQ(ledger.by_op[1].name, "layernorm");
@@ -335,7 +142,7 @@ TEST(LedgerGroups, SumStepsOfALayerAndOfAnOp) {
 TEST(LedgerGroups, OfACpuHaveNoGaps) {
     Result result = known::result_of({{.kernels = 0, .compute = 0.5, .counted = false}}, known::cpu_roofs(), 1);
     const Ledger ledger = ledger_of(result);
-    expect_lines(ledger.total, {{Line::compute, 50}, {Line::rest, 50}, {Line::residual, 1}});
+    expect_lines(ledger.total, {{Line::kernels, 100}, {Line::residual, 1}});
     EXPECT_TRUE(ledger.closes());
 }
 

@@ -223,7 +223,7 @@ TEST(VerdictRules, EveryLineSaysItsThreshold) {
         if (rule.threshold == 1) continue;
         EXPECT_THAT(std::string(rule.what), HasSubstr(fmt::format("{:.0f} % or more", rule.threshold * 100)));
     }
-    EXPECT_EQ(ids.size(), 15);
+    EXPECT_EQ(ids.size(), 16);
 }
 
 // Hypotheses.

@@ -294,12 +294,59 @@ TEST(Evidence, SaysWhatIsMissing) {
                 Contains("the step was not timed"));
 }
 
+/// Within its interval a demand at 60 % of the time is one at 59 %, where nothing binds.
+TEST(WithinErrors, WhatDecidesOnlyPerhapsIsNotToldFor) {
+    const auto verdict = [](double share) {
+        return judged(known::result_of({{.dram = share, .active = 0.95}})).steps[0];
+    };
+    EXPECT_EQ(verdict(0.63).bound, known::bandwidth);
+    EXPECT_EQ(verdict(0.63).rule, "memory-roof");
+    const Verdict near = verdict(0.605);
+    EXPECT_EQ(near.bound, known::unknown);
+    EXPECT_EQ(near.rule, "within-error");
+    EXPECT_THAT(near.evidence.front(),
+                HasSubstr("memory-roof decides for bandwidth-bound at 59 to 62 % where 60 % is needed"));
+    EXPECT_THAT(near.evidence.front(), HasSubstr("waiting would: latency-bound"));
+    for (const Hypothesis& hypothesis : near.hypotheses) EXPECT_NE(hypothesis.finding, Finding::confirmed);
+}
+
+/// One bound under two rules is no doubt about the bound.
+TEST(WithinErrors, TwoRulesOfOneBoundAgree) {
+    const Verdict verdict = judged(known::result_of({{.dram = 0.605, .units = {{"pipe_shared_memory", 95}}}})).steps[0];
+    EXPECT_EQ(verdict.bound, known::bandwidth);
+    EXPECT_EQ(verdict.rule, "memory-roof");
+}
+
+/// Cycles are times by the clock: where that went up and down by 4 %, 30 % without a warp are 27 to 33.
+TEST(WithinErrors, OfCyclesComeFromTheClock) {
+    Result result = known::result_of({{.active = 0.68, .issue = 0.6}});
+    EXPECT_EQ(judged(result).steps[0].rule, "idle-sms");
+    result.points[0].conditions.blocks = {{1, 0.1, 0.96 * known::clock_mhz, 4}};
+    EXPECT_EQ(judged(result).steps[0].rule, "within-error");
+}
+
+/// What records add may be in the recorded time: 59 % of it is 62 % of the time without them.
+TEST(WithinErrors, OfTheTimeComeFromRecording) {
+    Result result = known::result_of({{.us = 10, .compute = 0.59, .issue = 0.3}});
+    EXPECT_EQ(judged(result).steps[0].bound, known::latency);
+    result.points[0].activity.inflation = {{9.5, 10, 10.0}};
+    EXPECT_EQ(judged(result).steps[0].rule, "within-error");
+}
+
+/// Which of two levels demands longest is said only where it can be told.
+TEST(WithinErrors, TwoLevelsThatTieAreBothNamed) {
+    EXPECT_EQ(judged(known::result_of({{.dram = 0.7, .l2 = 0.69}})).steps[0].level, "DRAM or L2");
+    EXPECT_EQ(judged(known::result_of({{.dram = 0.69, .l2 = 0.7}})).steps[0].level, "L2 or DRAM");
+    EXPECT_EQ(judged(known::result_of({{.dram = 0.7, .l2 = 0.5}})).steps[0].level, "DRAM");
+}
+
 TEST(VerdictRules, EveryLineDecidesSomewhere) {
     std::set<std::string> decided;
     for (const StepCase& c : step_cases()) decided.insert(c.rule);  // OneStep checks that they do
     const Step copy{.dram = 0.9}, fma{.compute = 0.9, .issue = 0.9}, short_one{.us = 50, .gap_us = 50};
     for (const std::vector<Step>& steps : {std::vector{copy}, {copy, fma}, {short_one}})
         decided.insert(judged(known::result_of(steps)).model.rule);
+    decided.insert(judged(known::result_of({{.dram = 0.605}})).steps[0].rule);
     for (const VerdictRule& rule : verdict_rules()) EXPECT_TRUE(decided.contains(std::string(rule.id))) << rule.id;
     EXPECT_GE(step_cases().size(), 30);
 }

@@ -51,6 +51,18 @@ TEST_P(Units, AreThoseThatTheStepCouldUse) {
     EXPECT_EQ(named(roofs.matrix(c.precision)), c.matrix);
     EXPECT_EQ(named(roofs.plain(c.precision)), c.plain);
 }
+TEST(Roofs, OfMmaSyncStandForItsKernelsWhereTheyWereMeasured) {
+    const Roofs apart(with_all("cuda"));
+    EXPECT_EQ(named(apart.matrix_by_mma_sync(Precision::fp16)), "fp16_mma_sync");
+    EXPECT_EQ(named(apart.matrix_by_mma_sync(Precision::tf32)), "tf32_mma_sync");
+    EXPECT_EQ(named(apart.matrix_by_mma_sync(Precision::fp64)), "fp64_tensor") << "has no other instruction";
+    EXPECT_EQ(named(apart.matrix_by_mma_sync(Precision::fp32)), "fp32_plain");
+    Result older;
+    older.ceilings.ceilings.push_back(ceiling("fp16_tensor", 900));
+    EXPECT_EQ(named(Roofs(older).matrix_by_mma_sync(Precision::fp16)), "fp16_tensor");
+    EXPECT_EQ(named(Roofs(with_all("cpu")).matrix_by_mma_sync(Precision::fp16)), "avx512_fp16");
+}
+
 INSTANTIATE_TEST_SUITE_P(Roofs, Units,
                          testing::Values(UnitCase{"cuda", Precision::fp16, "fp16_tensor", "fp32_plain"},
                                          UnitCase{"cuda", Precision::bf16, "bf16_tensor", "fp32_plain"},

@@ -390,8 +390,8 @@ TEST(Columns, OfAWholePointSayHowItStandsToTheRoofs) {
     double demand_us = 0;
     for (const StepLedger& step : ledger.steps) demand_us += step.binding() ? step.binding()->us : 0;
     EXPECT_NEAR(std::get<double>(cell(0, 5)), 100 * demand_us / (1e3 * latency.median), 1e-6);
-    EXPECT_GT(ledger.total[Line::compute], ledger.total[Line::dram]);
-    EXPECT_EQ(cell(0, 6), Value(std::string("compute")));
+    ASSERT_NE(ledger.demands.longest(), nullptr);
+    EXPECT_EQ(cell(0, 6), Value(ledger.demands.longest()->name));
     const std::string verdict = std::get<std::string>(cell(0, 7));
     EXPECT_TRUE(verdict.starts_with(name(judge(ledger, roofs).model.bound))) << verdict;
     for (std::size_t column = 0; column < 8; ++column) EXPECT_EQ(cell(3, column), Value(NoValue::na)) << column;
@@ -408,14 +408,10 @@ TEST(PointRoofs, AreTheDemandOverTheTimeAndItsLargestPart) {
     EXPECT_FALSE(roof_share(ledger)) << "nothing was timed";
     ledger.end_to_end_us = 10;
     EXPECT_EQ(binding_roof(ledger), "") << "nothing is demanded";
-    ledger.total[Line::compute] = 2;
-    ledger.total[Line::dram] = 5;
-    ledger.total[Line::l2] = 1;
-    ledger.total[Line::other] = 9;
+    ledger.demands.useful_us = 8;
+    ledger.demands.by_roof = {{"DRAM", false, Interval::exactly(5)}, {"tensor pipe", true, Interval::exactly(9)}};
     EXPECT_DOUBLE_EQ(roof_share(ledger).value(), 0.8);
-    EXPECT_EQ(binding_roof(ledger), "DRAM");
-    ledger.total[Line::l1] = 6;
-    EXPECT_EQ(binding_roof(ledger), "L1");
+    EXPECT_EQ(binding_roof(ledger), "DRAM") << "a unit's busy time is no roof's demand";
     ledger.unavailable = "the point was not timed";
     EXPECT_FALSE(roof_share(ledger));
     EXPECT_EQ(binding_roof(ledger), "");

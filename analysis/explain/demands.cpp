@@ -1,0 +1,164 @@
+// See demands.h.
+#include "analysis/explain/demands.h"
+
+#include <algorithm>
+
+#include "analysis/explain/executed.h"
+#include "analysis/explain/units.h"
+#include "models/ops/table.h"
+
+namespace kbench {
+namespace {
+
+constexpr double sector_bytes = 32;
+
+/// Whether tensor cores do most of the step's FLOPs: as its kind says; of kinds that this kbench does not know, as
+/// their products do.
+bool is_matrix_product(const StepResult& step) {
+    const OpKind* kind = find_op_kind(step.op);
+    // A result may be of another kbench, or of a user's kind: what is not known here, what it computed with says.
+    if (kind == nullptr || !kind->has(step.direction)) return step.matrix_flops > 0;
+    return kind->unit(step.direction) == RoofUnit::matrix;
+}
+
+/// Tensor cores worked, and none of it was wgmma where the chip has it.
+bool is_by_mma_sync(const StepResult& step) {
+    const auto wgmma = counter(step, "tensor_wgmma_inst");
+    return wgmma && *wgmma == 0 && counter(step, "tensor_pipe_inst").value_or(0) > 0;
+}
+
+std::optional<Roof> unit_roof(const StepResult& step, const Roofs& roofs) {
+    if (!is_matrix_product(step)) return roofs.plain(step.precision);
+    return is_by_mma_sync(step) ? roofs.matrix_by_mma_sync(step.precision) : roofs.matrix(step.precision);
+}
+
+struct Bytes {
+    double bytes;
+    Origin origin;
+};
+
+std::optional<Bytes> bytes_at(const StepResult& step, Level level, Origin dram) {
+    const auto counted = [](std::optional<double> value) {
+        return value ? std::optional(Bytes{*value, Origin::measured}) : std::nullopt;
+    };
+    switch (level) {
+        case Level::dram: {
+            const auto read = counter(step, "dram_read_bytes"), written = counter(step, "dram_write_bytes");
+            if (read && written) return Bytes{*read + *written, dram};
+            return Bytes{step.cost.bytes(), Origin::derived};
+        }
+        case Level::l2: {
+            const auto sectors = counter(step, "l2_sm_sectors");
+            return counted(sectors ? std::optional(*sectors * sector_bytes) : std::nullopt);
+        }
+        case Level::l1: return counted(counter(step, "l1_bytes"));
+    }
+    return std::nullopt;
+}
+
+/// FLOPs executed less the cost model's, on the unit that `matrix` names: counted where they were, else the padding
+/// and the masked work that the plan knows of. Only matrix products run on tensor cores; the rest computes 16-bit data
+/// in fp32.
+double extra_flops(const StepResult& step, bool matrix) {
+    const Precision unit = matrix || step.precision == Precision::fp64 ? step.precision : Precision::fp32;
+    const std::optional<double> executed = executed_flops(step, unit);
+    return executed && *executed > 0 ? *executed - step.cost.flops : step.padding_flops;
+}
+
+/// How much longer a roof's work takes at the run's clock. DRAM has a clock of its own, and L2's is not read.
+Interval slowdown(const Demand& demand, const Interval& clock_mhz) {
+    const bool on_chip = !demand.level || *demand.level == Level::l1;
+    if (!on_chip || demand.roof.clock_mhz <= 0 || clock_mhz.low <= 0) return Interval::exactly(1);
+    return quotient(Interval::exactly(demand.roof.clock_mhz), clock_mhz);
+}
+
+/// The run's demand between the ends of the roof, the clock and the count.
+Interval as_run(const Demand& demand, const Interval& clock_mhz) {
+    const double work = demand.work + demand.extra_work;
+    const double count = demand.origin == Origin::derived ? 0 : count_tolerance;
+    const Roof& roof = demand.roof;
+    const Interval per_s{roof.per_s, roof.low_per_s > 0 ? std::min(roof.low_per_s, roof.per_s) : roof.per_s,
+                         std::max(roof.high_per_s, roof.per_s)};
+    const Interval us = scaled(quotient({work, work * (1 - count), work * (1 + count)}, per_s), 1e6);
+    const Interval slower = slowdown(demand, clock_mhz);
+    return {us.value * slower.value, us.low * slower.low, us.high * slower.high};
+}
+
+void add_to(std::vector<DemandSum>& sums, std::string_view name, bool is_busy_time, const Interval& us) {
+    const auto is_it = [&](const DemandSum& sum) { return sum.name == name && sum.is_busy_time == is_busy_time; };
+    auto found = std::ranges::find_if(sums, is_it);
+    if (found == sums.end()) found = sums.insert(sums.end(), DemandSum{std::string(name), is_busy_time, {}});
+    found->us += us;
+}
+
+}  // namespace
+
+Interval run_clock(const Point& point) {
+    const double mean = point.conditions.sm_clock_mhz.value.value_or(0);
+    Interval clock = Interval::exactly(mean);
+    for (const ConditionBlock& block : point.conditions.blocks) {
+        const double mhz = block.sm_clock_mhz.value_or(0);
+        if (mean <= 0 || mhz <= 0) continue;
+        clock.low = std::min(clock.low, mhz);
+        clock.high = std::max(clock.high, mhz);
+    }
+    return clock;
+}
+
+Origin dram_origin(const Point& point) {
+    const auto metric = std::ranges::find(point.counters.metrics, "dram_read_bytes", &CountedMetric::name);
+    return metric != point.counters.metrics.end() ? metric->origin : Origin::measured;
+}
+
+std::vector<Demand> demands_of(const StepResult& step, const Roofs& roofs, Origin dram, const Interval& clock_mhz) {
+    std::vector<Demand> demands;
+    const auto add = [&](const std::optional<Roof>& roof, std::optional<Level> level, double work, double extra,
+                         Origin origin) {
+        if (!roof || roof->per_s <= 0) return;
+        Demand& demand = demands.emplace_back(Demand{*roof, level, work, extra, work / roof->per_s * 1e6, {}, origin});
+        demand.run_us = as_run(demand, clock_mhz);
+    };
+    if (step.cost.flops > 0)
+        add(unit_roof(step, roofs), {}, step.cost.flops, extra_flops(step, is_matrix_product(step)), Origin::derived);
+    for (const Level level : levels)
+        if (const std::optional<Bytes> bytes = bytes_at(step, level, dram))
+            if (bytes->bytes > 0 || bytes->origin == Origin::measured)
+                add(roofs.bandwidth(level), level, bytes->bytes, 0, bytes->origin);
+    std::ranges::stable_sort(demands, std::greater{}, [](const Demand& demand) { return demand.run_us.value; });
+    return demands;
+}
+
+bool are_tied(const std::vector<Demand>& demands) {
+    return demands.size() > 1 && demands[1].run_us.value > 0 && demands[1].run_us.high >= demands[0].run_us.low;
+}
+
+void DemandSums::add(const StepResult& step, const std::vector<Demand>& demands, double time_us,
+                     const std::optional<double>& active_us) {
+    for (const Demand& demand : demands)
+        add_to(by_roof, demand.level ? name(*demand.level) : std::string_view(demand.roof.ceiling), false,
+               demand.run_us);
+    if (active_us)
+        for (const BusyUnit& unit : busy_units(step)) {
+            const double us = unit.share * (unit.of_active ? *active_us : time_us);
+            add_to(by_roof, unit.name, true, {us, us * (1 - count_tolerance), us * (1 + count_tolerance)});
+        }
+    std::ranges::stable_sort(by_roof, [](const DemandSum& a, const DemandSum& b) {
+        return a.is_busy_time != b.is_busy_time ? b.is_busy_time : a.us.value > b.us.value;
+    });
+    if (demands.empty()) return;
+    Interval longest = demands.front().run_us;
+    for (const Demand& demand : demands) {
+        longest.low = std::max(longest.low, demand.run_us.low);
+        longest.high = std::max(longest.high, demand.run_us.high);
+    }
+    longest_us += longest;
+    useful_us += demands.front().us;
+    if (are_tied(demands)) tied_us += time_us;
+}
+
+const DemandSum* DemandSums::longest() const {
+    return by_roof.empty() || by_roof.front().is_busy_time || by_roof.front().us.value <= 0 ? nullptr
+                                                                                            : &by_roof.front();
+}
+
+}  // namespace kbench

@@ -1,0 +1,31 @@
+#include "analysis/explain/closures.h"
+
+#include <fmt/format.h>
+
+#include "analysis/report/sections/sections.h"
+#include "models/base/format.h"
+
+namespace kbench {
+
+Section closures_section(const std::vector<Closure>& closures) {
+    Section section{"Second accounts"};
+    if (closures.empty()) return section;
+    section.add(
+        Paragraph{"The same quantity found in two ways that share no figure but the time. A difference is an error of "
+                  "one of them, or what the last column names."});
+    Rows rows{{{"found from", Align::left},
+               {"ms"},
+               {"and from", Align::left},
+               {"ms"},
+               {"difference %"},
+               {"may differ by", Align::left, 0, true}},
+              {}};
+    for (const Closure& closure : closures)
+        rows.rows.push_back(
+            {closure.first, significant(closure.first_us * 1e-3), closure.second, significant(closure.second_us * 1e-3),
+             fmt::format("{:+.1f}", 100 * (closure.second_us / closure.first_us - 1)), closure.may_differ});
+    section.add(std::move(rows));
+    return section;
+}
+
+}  // namespace kbench

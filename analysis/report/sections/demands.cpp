@@ -1,0 +1,88 @@
+#include "analysis/explain/demands.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/explain/ledger.h"
+#include "analysis/explain/units.h"
+#include "analysis/report/sections/sections.h"
+#include "models/base/format.h"
+
+namespace kbench {
+namespace {
+
+constexpr double noteworthy = 0.01;  ///< of the time
+constexpr std::size_t most_units = 3;
+
+/// "L2 54 [53, 55], fp16_tensor 53 [52, 55]": percent of the time.
+std::string demands_cell(const DemandSums& sums, double time_us) {
+    std::string text;
+    for (const DemandSum& sum : sums.by_roof) {
+        if (sum.is_busy_time || sum.us.high < noteworthy * time_us) continue;
+        const auto share = [&](double us) { return 100 * us / time_us; };
+        text += fmt::format("{}{} {:.0f} [{:.0f}, {:.0f}]", text.empty() ? "" : ", ", sum.name, share(sum.us.value),
+                            share(sum.us.low), share(sum.us.high));
+    }
+    return text;
+}
+
+std::string units_cell(const DemandSums& sums, double time_us) {
+    std::string text;
+    std::size_t shown = 0;
+    for (const DemandSum& sum : sums.by_roof) {
+        if (!sum.is_busy_time || sum.us.value < noteworthy * time_us || shown == most_units) continue;
+        text += fmt::format("{}{} {:.0f}", text.empty() ? "" : ", ", sum.name, 100 * sum.us.value / time_us);
+        ++shown;
+    }
+    return text;
+}
+
+Rows group_rows(const Ledger& ledger, const std::vector<LedgerGroup>& groups, std::string_view what) {
+    double time_us = 0;
+    for (const LedgerGroup& group : groups) time_us += group.time_us;
+    const bool has_units = std::ranges::any_of(ledger.demands.by_roof, &DemandSum::is_busy_time);
+    Rows rows{{{.header = std::string(what), .align = Align::left, .is_name = true},
+               {"ms"},
+               {"longest %"},
+               {"tied %"},
+               {"roofs, % of the time [from, to]", Align::left}},
+              {}};
+    if (has_units) rows.columns.push_back({"busiest units, % of the time", Align::left});
+    const int decimals = decimals_for(time_us * 1e-3, time_digits);
+    const auto add = [&](std::string_view name, double us, const DemandSums& sums) {
+        if (us <= 0) return;
+        std::vector<std::string> cells{std::string(name), fixed(us * 1e-3, decimals),
+                                       fixed(100 * sums.longest_us.value / us, 1), fixed(100 * sums.tied_us / us, 1),
+                                       demands_cell(sums, us)};
+        if (has_units) cells.push_back(units_cell(sums, us));
+        rows.rows.push_back(std::move(cells));
+    };
+    for (const LedgerGroup& group : groups) add(group.name, group.time_us, group.demands);
+    add("all", time_us, ledger.demands);
+    return rows;
+}
+
+}  // namespace
+
+Section demands_section(const Ledger& ledger) {
+    Section section{"Demands"};
+    if (!ledger.unavailable.empty() || ledger.end_to_end_us <= 0) return section;
+    if (!ledger.roofs_unavailable.empty()) {
+        section.add(Paragraph{fmt::format("No roof demands anything: {}.", ledger.roofs_unavailable), Tone::missing});
+        return section;
+    }
+    section.add(
+        Paragraph{"What each roof takes for the steps' work, as it was run, beside each other: roofs work at the same "
+                  "time, so these "
+                  "do not add up. Longest: of each step the longest of them, summed, which the time cannot be under. "
+                  "Tied: the time "
+                  "of steps whose two longest cannot be told apart within their intervals, which come from the roof, "
+                  "the clock and "
+                  "the count. Units: for how long the busiest worked, counted in cycles, not found from a roof."});
+    section.add(group_rows(ledger, ledger.by_layer, "layer"));
+    section.add(Section{"By op kind, the same", {group_rows(ledger, ledger.by_op, "op")}});
+    return section;
+}
+
+}  // namespace kbench

@@ -1,0 +1,66 @@
+// Quantities found in two ways, on numbers made by hand; see known_points.h.
+#include "analysis/explain/closures.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/explain/explain.h"
+#include "tests/analysis/explain/known_points.h"
+
+namespace kbench {
+namespace {
+
+std::vector<Closure> closures_of(const Result& result) { return explain(result, result.points.front()).closures; }
+
+TEST(Closures, TheTensorPipeStandsBesideTheFlopsOverItsRoof) {
+    Result result = known::result_of(
+        {{.op = "gemm", .compute = 0.6, .active = 0.8, .units = {{"tensor_pipe_active", 70}}}, {.compute = 0.5}});
+    const std::vector<Closure> closures = closures_of(result);
+    ASSERT_EQ(closures.size(), 1) << "the layer norm has no tensor cores, and grids are not known";
+    EXPECT_NEAR(closures[0].first_us, 60, 1e-9);
+    EXPECT_NEAR(closures[0].second_us, 56, 1e-9);  // 70 % of 80 us
+}
+
+/// A roof that is measured at half of what the unit can do closes with itself, but not with the pipe's cycles.
+TEST(Closures, ARoofOfHalfTheUnitDoesNotClose) {
+    CeilingRun halved = known::without(known::gpu_roofs(), "fp16_tensor");
+    halved.ceilings.push_back(known::ceiling("fp16_tensor", known::tensor_flops * 1e-6 / 2));
+    Result result =
+        known::result_of({{.op = "gemm", .compute = 0.4, .units = {{"tensor_pipe_active", 40}}}}, known::gpu_roofs());
+    EXPECT_NEAR(closures_of(result)[0].second_us / closures_of(result)[0].first_us, 1, 1e-9);
+    result.ceilings = halved;
+    EXPECT_NEAR(closures_of(result)[0].second_us / closures_of(result)[0].first_us, 0.5, 1e-9);
+}
+
+TEST(Closures, LastWavesStandBesideSmsWithoutAWarp) {
+    Result result = known::result_of({{.active = 0.8}});
+    StepResult& step = result.points[0].steps[0];
+    step.counters["sm_cycles_active_max"] = step.counters.at("sm_cycles_active") * 1.1;
+    EXPECT_TRUE(closures_of(result).empty()) << "the wave of its kernel is not known";
+    step.kernels[0].lost_in_last_wave_pct = {10.0, Origin::derived, ""};
+    const std::vector<Closure> closures = closures_of(result);
+    ASSERT_EQ(closures.size(), 1);
+    EXPECT_NEAR(closures[0].first_us, 8, 1e-9);  // 88 of 100 us active at most, 80 in the mean
+    EXPECT_NEAR(closures[0].second_us, 10, 1e-9);
+}
+
+TEST(Closures, MarginalCostsAreTheWholeOnlyWhereEveryOpWasMeasured) {
+    Result result = known::result_of({{.us = 60}, {.op = "gemm", .us = 40}});
+    Point& point = result.points[0];
+    const auto cost = [](const char* op, double ms) {
+        MarginalCost marginal;
+        marginal.op = op;
+        marginal.difference_ms.summary_ms.median = ms;
+        return marginal;
+    };
+    point.marginal = {cost("layernorm", 0.058)};
+    EXPECT_TRUE(closures_of(result).empty());
+    point.marginal.push_back(cost("gemm", 0.039));
+    const std::vector<Closure> closures = closures_of(result);
+    ASSERT_EQ(closures.size(), 1);
+    EXPECT_NEAR(closures[0].first_us, 100, 1e-9);
+    EXPECT_NEAR(closures[0].second_us, 97, 1e-9);
+}
+
+}  // namespace
+}  // namespace kbench
