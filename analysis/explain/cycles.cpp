@@ -13,6 +13,7 @@
 namespace kbench {
 namespace {
 
+constexpr double noteworthy_lost = 0.02, sampling_tolerance = 0.01;  ///< of a step's time
 constexpr std::string_view reason_prefix = "stall_";
 constexpr std::string_view selected = "selected", not_selected = "not_selected";
 
@@ -77,6 +78,41 @@ std::vector<LostCycles> split(const Warps& warps, double not_issuing) {
     return reasons;
 }
 
+constexpr std::string_view sampled_prefix = "sampled_";
+/// PC sampling has words of its own for some of the counters' reasons.
+constexpr std::pair<std::string_view, std::string_view> words_of_samples[] = {
+    {"no_instructions", "no_instruction"}, {"warpgroup_arrive", "gmma"}, {"dispatch_stall", "dispatch"}};
+
+/// Samples of cycles without an issue by the counters' word for the reason, as parts of all of them.
+std::vector<std::pair<std::string, double>> sampled_shares(const StepResult& step) {
+    std::vector<std::pair<std::string, double>> shares;
+    double all = 0;
+    for (const auto& [name, count] : step.counters) {
+        if (!name.starts_with(sampled_prefix)) continue;
+        std::string reason = name.substr(sampled_prefix.size());
+        for (const auto& [of_samples, of_counters] : words_of_samples)
+            if (reason == of_samples) reason = of_counters;
+        shares.emplace_back(std::move(reason), count);
+        all += count;
+    }
+    for (auto& [reason, share] : shares) share = all > 0 ? share / all : 0;
+    return shares;
+}
+
+/// Adds what samples say to the reasons that were counted, or makes these.
+void add_samples(CycleAccount& account, const StepResult& step) {
+    const auto shares = sampled_shares(step);
+    if (shares.empty()) return;
+    for (LostCycles& lost : account.lost) lost.sampled = 0;
+    for (const auto& [reason, share] : shares) {
+        auto known = std::ranges::find(account.lost, reason, &LostCycles::reason);
+        if (known == account.lost.end()) known = account.lost.insert(known, LostCycles{reason, 0, 0, 0});
+        known->sampled = share * account.not_issuing;
+    }
+    std::ranges::stable_sort(account.lost, std::greater{}, &LostCycles::best);
+    account.not_split.clear();
+}
+
 void take_worse(double& worst, double other) {
     if (std::abs(other) > std::abs(worst)) worst = other;
 }
@@ -96,6 +132,7 @@ void add(CycleGroup& group, const CycleAccount& account, double us) {
         known->share += lost.share * us;
         known->low += lost.low * us;
         known->high += lost.high * us;
+        if (lost.sampled) known->sampled = known->sampled.value_or(0) + *lost.sampled * us;
     }
 }
 
@@ -131,14 +168,16 @@ CycleAccount account_of(const StepResult& step, double run_clock_mhz) {
     }
     if (!warps) {
         account.not_split = "what warps wait for was not counted: --counters core,stalls";
-        return account;
+    } else {
+        account.closure = closure_of(*warps);
+        if (worst_of(*account.closure) > closure_tolerance)
+            account.not_split =
+                fmt::format("counts that should be equal are {} apart", percent(worst_of(*account.closure)));
+        else
+            account.lost = split(*warps, account.not_issuing);
     }
-    account.closure = closure_of(*warps);
-    if (worst_of(*account.closure) > closure_tolerance)
-        account.not_split =
-            fmt::format("counts that should be equal are {} apart", percent(worst_of(*account.closure)));
-    else
-        account.lost = split(*warps, account.not_issuing);
+    account.has_bounds = !account.lost.empty();
+    add_samples(account, step);
     return account;
 }
 
@@ -160,6 +199,16 @@ CycleAccounts account_cycles(const Point& point) {
             take_worse(accounts.worst.selected, account.closure->selected);
             take_worse(accounts.worst.eligible, account.closure->eligible);
         }
+        const bool is_sampled =
+            std::ranges::any_of(account.lost, [](const LostCycles& l) { return l.sampled.has_value(); });
+        if (is_sampled) accounts.sampled_us += us;
+        if (is_sampled && account.has_bounds)
+            for (const LostCycles& lost : account.lost) {
+                if (std::max(lost.best(), lost.share) < noteworthy_lost) continue;
+                ++accounts.compared;
+                accounts.outside +=
+                    *lost.sampled < lost.low - sampling_tolerance || *lost.sampled > lost.high + sampling_tolerance;
+            }
         const std::string layer = layer_group(step.layer);
         auto group = std::ranges::find(accounts.by_layer, layer, &CycleGroup::name);
         if (group == accounts.by_layer.end()) {
@@ -172,9 +221,8 @@ CycleAccounts account_cycles(const Point& point) {
     if (accounts.total.steps == 0)
         accounts.unavailable = accounts.steps.empty() ? "there are no steps" : accounts.steps.front().unavailable;
     std::ranges::stable_sort(accounts.by_layer, std::greater{}, &CycleGroup::time_us);
-    for (CycleGroup& group : accounts.by_layer)
-        std::ranges::stable_sort(group.lost, std::greater{}, &LostCycles::share);
-    std::ranges::stable_sort(accounts.total.lost, std::greater{}, &LostCycles::share);
+    for (CycleGroup& group : accounts.by_layer) std::ranges::stable_sort(group.lost, std::greater{}, &LostCycles::best);
+    std::ranges::stable_sort(accounts.total.lost, std::greater{}, &LostCycles::best);
     return accounts;
 }
 

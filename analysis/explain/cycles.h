@@ -17,6 +17,12 @@ namespace kbench {
 struct LostCycles {
     std::string reason;  ///< as the counter has it, such as long_scoreboard
     double share = 0, low = 0, high = 0;
+    /// The same by samples of such cycles, where these were taken; share, low and high are then 0 where warps were not
+    /// counted.
+    std::optional<double> sampled = std::nullopt;
+
+    /// What to show and to order by.
+    double best() const { return sampled.value_or(share); }
 };
 
 /// How far counts that should be equal are apart: their ratio less 1.
@@ -39,6 +45,7 @@ struct CycleAccount {
     std::optional<double> ends, uneven;
     double issuing = 0, not_issuing = 0;
     std::vector<LostCycles> lost;  ///< not_issuing by reason, the largest first
+    bool has_bounds = false;       ///< of the reasons, from counted warps
     std::string not_split;         ///< why there are no reasons
     std::optional<CycleClosure> closure;
 };
@@ -61,6 +68,10 @@ struct CycleAccounts {
     std::vector<CycleAccount> steps;   ///< by step, in order
     std::vector<CycleGroup> by_layer;  ///< the longest first
     CycleGroup total;
+    double sampled_us = 0;  ///< time of steps with samples
+    /// Of the reasons that both found to be noteworthy, how many samples lie outside of the counted bounds by more than
+    /// a hundredth of the time, and of how many.
+    std::size_t outside = 0, compared = 0;
     bool has_ends = false;    ///< all accounts have `ends` and `uneven`
     double uncounted_us = 0;  ///< time of steps without an account
     CycleClosure worst;       ///< the largest of each by magnitude

@@ -28,10 +28,13 @@ void add_once(std::vector<Metric>& metrics, const Metric& metric) {
 
 }  // namespace
 
+bool CounterRequest::samples() const { return std::ranges::find(sets, stall_samples) != sets.end(); }
+
 std::vector<Metric> requested_metrics(const MetricSets& sets, const CounterRequest& request) {
     std::vector<Metric> metrics;
     for (const std::string& name : request.sets)
-        for (const Metric& metric : name == "full" ? sets.metrics() : sets.set(name)) add_once(metrics, metric);
+        if (name != stall_samples)
+            for (const Metric& metric : name == "full" ? sets.metrics() : sets.set(name)) add_once(metrics, metric);
     for (const std::string& name : request.metrics) {
         const bool known = std::ranges::find(sets.metrics(), name, &Metric::name) != sets.metrics().end();
         add_once(metrics, !known && is_a_chips_name(name) ? raw_metric(name) : sets.find(name));

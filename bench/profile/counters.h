@@ -6,12 +6,17 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/profile/metric_sets.h"
 #include "kbench/profile.h"
 
 namespace kbench {
+
+/// Beside the sets of counters: samples of what warps wait for in cycles without an issue, which are no counters. Their
+/// metrics are sampled_REASON.
+inline constexpr std::string_view stall_samples = "samples", sampled_prefix = "sampled_";
 
 /// What to count. Nothing when both lists are empty.
 struct CounterRequest {
@@ -22,10 +27,12 @@ struct CounterRequest {
     std::size_t most_ranges = std::numeric_limits<std::size_t>::max();
 
     bool nothing() const { return sets.empty() && metrics.empty(); }
+    bool samples() const;  ///< the set of that name is among them
 };
 
 /// The metrics that `request` means, each once: those of the sets in order, then single ones. A name with "__" that
-/// kbench has no word for is taken for a counter of the chip. Throws UsageError with the nearest names.
+/// kbench has no word for is taken for a counter of the chip; samples are left out. Throws UsageError with the nearest
+/// names.
 std::vector<Metric> requested_metrics(const MetricSets& sets, const CounterRequest& request);
 
 /// How a result describes `metrics`.

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include "analysis/explain/cycles.h"
 #include "analysis/explain/executed.h"
 #include "analysis/machine/kernel_occupancy.h"
 #include "bench/measure/forward.h"
@@ -198,6 +199,28 @@ TEST_F(Profile, CountersOfAKernelAreOfItsOwnTimeAndNoMore) {
     const double median_us = summarise(longer_us).median;
     EXPECT_GT(median_us, -1);
     EXPECT_LT(median_us, 3);
+}
+
+/// Samples and counted warps are two ways to the same shares of lost cycles.
+TEST_F(Profile, SamplesOfLostCyclesLieWithinTheCountedBounds) {
+    plan(Precision::fp16);
+    const RangeKernels kernels = profiler_->record_kernels(forward_->graph(), 5, 0.1);
+    COUNT_OR_SKIP({"core", "stalls", "samples"});
+    Point point;
+    point.steps = steps_;
+    for (std::size_t s = 0; s < steps_.size(); ++s) point.steps[s].kernels = kernels.by_range[s];
+    const CycleAccounts accounts = account_cycles(point);
+    EXPECT_GT(accounts.sampled_us, 0.99 * accounts.total.time_us) << "every step has samples";
+    EXPECT_GT(accounts.compared, steps_.size());
+    EXPECT_LT(accounts.outside, 0.1 * static_cast<double>(accounts.compared));
+    for (std::size_t s = 0; s < steps_.size(); ++s) {
+        double samples = 0;
+        for (const auto& [name, value] : steps_[s].counters)
+            if (name.starts_with(sampled_prefix)) samples += value;
+        EXPECT_GT(samples, 1000) << steps_[s].op << " " << steps_[s].shape;
+    }
+    RecordProperty("outside", fmt::format("{} of {}", accounts.outside, accounts.compared));
+    fmt::print("outside of the counted bounds: {} of {}\n", accounts.outside, accounts.compared);
 }
 
 TEST_F(Profile, ATf32ProductAskedForAsFp32IsFoundOut) {

@@ -19,10 +19,10 @@ std::string reasons_cell(const CycleGroup& group) {
     std::string text;
     std::size_t shown = 0;
     for (const LostCycles& lost : group.lost) {
-        if (lost.high < noteworthy * group.time_us || shown == most_reasons) continue;
+        if (std::max(lost.high, lost.best()) < noteworthy * group.time_us || shown == most_reasons) continue;
         const auto share = [&](double us) { return 100 * us / group.time_us; };
-        text += fmt::format("{}{} {:.0f} [{:.0f}, {:.0f}]", shown == 0 ? "" : ", ", lost.reason, share(lost.share),
-                            share(lost.low), share(lost.high));
+        text += fmt::format("{}{} {:.0f}", shown == 0 ? "" : ", ", lost.reason, share(lost.best()));
+        if (lost.high > 0) text += fmt::format(" [{:.0f}, {:.0f}]", share(lost.low), share(lost.high));
         ++shown;
     }
     if (group.not_split_us >= noteworthy * group.time_us)
@@ -68,16 +68,24 @@ Section cycles_section(const CycleAccounts& accounts) {
         "warp, schedulers issued, or had warps of which none could issue. A busy tensor pipe needs few issues, so not "
         "issuing is no loss by itself."});
     section.add(group_rows(accounts));
-    const bool split = !accounts.total.lost.empty();
+    const bool has_bounds = std::ranges::any_of(accounts.steps, &CycleAccount::has_bounds);
     std::string closing;
-    if (split) {
-        closing = fmt::format(
-            "What warps wait for is an interval, because counters count warps and not cycles. Counts that should be "
+    if (accounts.sampled_us > 0)
+        closing += fmt::format(
+            "What warps wait for was sampled in cycles without an issue{}. ",
+            has_bounds
+                ? fmt::format("; in brackets what counted warps allow. Of {} reasons of a step that take {:.0f} % of "
+                              "its time or more, {} lie outside of these by over 1 % of the time",
+                              accounts.compared, 100 * noteworthy, accounts.outside)
+                : "");
+    if (has_bounds) {
+        closing += fmt::format(
+            "What counters say of it is an interval, because they count warps and not cycles. Counts that should be "
             "equal are at most so far apart: reasons and resident warps {:.1f} %, selected warps and issues {:.1f} %, "
             "selected or ready and eligible warps {:.1f} %; where one is beyond {:.0f} % the step is not split.",
             100 * std::abs(accounts.worst.stalls), 100 * std::abs(accounts.worst.selected),
             100 * std::abs(accounts.worst.eligible), 100 * closure_tolerance);
-    } else {
+    } else if (accounts.sampled_us == 0) {
         const auto why =
             std::ranges::find_if(accounts.steps, [](const CycleAccount& a) { return !a.not_split.empty(); });
         if (why != accounts.steps.end()) closing = fmt::format("Not split: {}.", why->not_split);

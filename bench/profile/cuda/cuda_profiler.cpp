@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
+#include <string>
 
 #include <fmt/format.h>
 
 #include "bench/profile/cuda/activity.h"
 #include "bench/profile/cuda/range_profiler.h"
 #include "bench/profile/cuda/record_kernels.h"
+#include "bench/profile/cuda/stall_sampler.h"
 #include "bench/profile/nvml.h"
 #include "kbench/error.h"
 #include "kernels/spin.h"
@@ -69,8 +72,10 @@ class CudaProfiler final : public Profiler {
         const std::size_t first = work_.size() - std::min(work_.size(), request.most_ranges);
         std::vector<bool> counted(work_.size(), false);
         std::fill_n(counted.begin(), first, true);  // as good as: nobody asks for them
+        if (metrics.empty()) counted.assign(counted.size(), true);
         try {
-            if (std::any_of(work_.begin() + static_cast<std::ptrdiff_t>(first), work_.end(), is_one_kernel))
+            if (!metrics.empty() &&
+                std::any_of(work_.begin() + static_cast<std::ptrdiff_t>(first), work_.end(), is_one_kernel))
                 count_ranges(RangeOf::kernel, metrics, first, counted, result);
         } catch (const DeviceError& error) {
             result.warning = fmt::format("counters are of ranges longer than their kernels, by call: {}", error.what());
@@ -78,6 +83,7 @@ class CudaProfiler final : public Profiler {
         if (std::ranges::find(counted, false) != counted.end())
             count_ranges(RangeOf::call, metrics, first, counted, result);
         result.run.metrics = describe_metrics(metrics);
+        if (request.samples()) sample_stalls(first, result);
         result.run.seconds = std::chrono::duration<double>(Clock::now() - start).count();
         return result;
     }
@@ -137,6 +143,32 @@ class CudaProfiler final : public Profiler {
             counted[r] = true;
         }
         result.run.passes += static_cast<int>(profiler.passes());
+    }
+
+    /// Samples what warps of each range from `first` on wait for in cycles without an issue. The device is idle before
+    /// and after each, so that samples are of no other one; what caches hold is as its predecessors left it.
+    void sample_stalls(std::size_t first, RangeCounters& result) {
+        constexpr int forwards = 4;
+        StallSampler sampler;
+        std::set<std::string> reasons;
+        for (int forward = 0; forward < forwards; ++forward) {
+            for (std::size_t r = 0; r < first; ++r) ranges_[r].enqueue();
+            for (std::size_t r = first; r < work_.size(); ++r) {
+                device_.synchronize();
+                sampler.start();
+                ranges_[r].enqueue();
+                device_.synchronize();
+                for (const auto& [reason, count] : sampler.stop()) {
+                    result.by_range[r][std::string(sampled_prefix) + reason] += count;
+                    reasons.insert(reason);
+                }
+            }
+        }
+        for (const std::string& reason : reasons)
+            result.run.metrics.push_back({std::string(sampled_prefix) + reason, "sample",
+                                          fmt::format("smsp__pcsamp_warps_issue_stalled_{}_not_issued", reason),
+                                          Origin::measured, ""});
+        result.run.passes += forwards;
     }
 
     /// The kernels of a pass must be those that were timed.

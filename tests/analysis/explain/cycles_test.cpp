@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <random>
+#include <string>
 
 #include "analysis/report/render/render.h"
 #include "analysis/report/sections/sections.h"
@@ -40,6 +42,7 @@ struct Simulated {
     std::array<double, 3> lost{};  ///< of the cycles without an issue, the mean part of warps that wait for each
     double issuing = 0;
     StepResult step;
+    std::map<std::string, double> samples;  ///< of every cycle without an issue
 };
 Simulated simulate(unsigned seed) {
     std::mt19937 random(seed);
@@ -86,6 +89,9 @@ Simulated simulate(unsigned seed) {
     counters["stall_wait"] = waiting[0] * per_issue;
     counters["stall_barrier"] = waiting[1] * per_issue;
     counters["stall_long_scoreboard"] = waiting[2] * per_issue;
+    simulated.samples = {{"sampled_wait", waiting_lost[0]},
+                         {"sampled_barrier", waiting_lost[1]},
+                         {"sampled_long_scoreboard", waiting_lost[2]}};
     return simulated;
 }
 
@@ -162,6 +168,53 @@ TEST(Cycles, IntervalsHoldWhatASimulatedSchedulerDid) {
         }
     }
     EXPECT_GT(narrow, 150);  // an interval from nothing to all would hold as well
+}
+
+TEST(Cycles, SamplesSayWhatASimulatedSchedulerDid) {
+    for (unsigned seed = 1; seed <= 50; ++seed) {
+        SCOPED_TRACE(seed);
+        Simulated simulated = simulate(seed);
+        if (simulated.issuing > 0.999) continue;
+        simulated.step.counters.insert(simulated.samples.begin(), simulated.samples.end());
+        Point point;
+        point.conditions.sm_clock_mhz = Quantity::measured(clock_mhz);
+        point.steps = {simulated.step};
+        const CycleAccounts accounts = account_cycles(point);
+        const CycleAccount& account = accounts.steps[0];
+        EXPECT_TRUE(account.has_bounds);
+        const std::array names{"wait", "barrier", "long_scoreboard"};
+        double before = 1;
+        for (const LostCycles& lost : account.lost) {
+            EXPECT_LE(lost.best(), before) << "the largest first";
+            before = lost.best();
+        }
+        for (std::size_t r = 0; r < names.size(); ++r) {
+            const LostCycles* lost = find(account, names[r]);
+            if (lost == nullptr) continue;
+            EXPECT_NEAR(lost->sampled.value(), account.not_issuing * simulated.lost[r], 1e-9) << names[r];
+        }
+        EXPECT_EQ(accounts.outside, 0);
+    }
+}
+
+/// Samples that say something else than the counters are found out, and samples alone are enough for a split.
+TEST(Cycles, SamplesOutsideOfTheCountedBoundsAreSaid) {
+    Simulated simulated = simulate(3);
+    Point point;
+    point.conditions.sm_clock_mhz = Quantity::measured(clock_mhz);
+    point.steps = {simulated.step};
+    point.steps[0].counters.insert({{"sampled_membar", 90}, {"sampled_wait", 10}});
+    CycleAccounts accounts = account_cycles(point);
+    EXPECT_GE(accounts.outside, 1);
+    EXPECT_EQ(accounts.steps[0].lost.front().reason, "membar");
+    point.steps = {counted_step()};
+    point.steps[0].counters.insert({{"sampled_warpgroup_arrive", 30}, {"sampled_wait", 10}});
+    accounts = account_cycles(point);
+    EXPECT_EQ(accounts.compared, 0);
+    EXPECT_THAT(accounts.steps[0].not_split, IsEmpty());
+    EXPECT_FALSE(accounts.steps[0].has_bounds);
+    EXPECT_EQ(accounts.steps[0].lost.front().reason, "gmma") << "as the counters call it";
+    EXPECT_NEAR(accounts.steps[0].lost.front().sampled.value(), 0.75 * accounts.steps[0].not_issuing, 1e-9);
 }
 
 /// As an H200 counted native_mma at 8192 x 8192 x 8192 in fp16, worked out by hand.

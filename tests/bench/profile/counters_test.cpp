@@ -48,6 +48,14 @@ TEST(RequestedMetrics, TakesSetsOnceAndInOrder) {
     EXPECT_THAT(names({{}, {}, false}), ElementsAre());
 }
 
+TEST(RequestedMetrics, SamplesAreNoCounters) {
+    const CounterRequest request{{"samples", "core"}, {}, false};
+    EXPECT_EQ(names(request), names({{"core"}, {}, false}));
+    EXPECT_TRUE(request.samples());
+    EXPECT_FALSE(request.nothing());
+    EXPECT_FALSE((CounterRequest{{"full"}, {}, false}).samples());
+}
+
 TEST(RequestedMetrics, TakesSingleOnesByKbenchsNameAndTheChips) {
     EXPECT_THAT(names({{"core"}, {"flow", "lts__t_bytes.sum"}, true}),
                 ElementsAre("dram_read", "newer", "flow", "lts__t_bytes.sum"));

@@ -1,0 +1,33 @@
+// PC sampling: every so many cycles each scheduler notes what one of its warps does. Of the samples that fall into
+// cycles without an issue, the share of a reason is its share of the lost cycles, which counters of waiting warps bound
+// only from two sides.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace kbench::cuda {
+
+/// Samples the device of the current context while it lives; one at a time in a process, and never beside a
+/// RangeProfiler. Throws DeviceError where CUPTI refuses.
+class StallSampler {
+  public:
+    StallSampler();
+    ~StallSampler();
+    StallSampler(const StallSampler&) = delete;
+    StallSampler& operator=(const StallSampler&) = delete;
+
+    /// From here on samples are taken; the device must be idle.
+    void start();
+    /// The samples since start() in cycles without an issue, by reason as CUPTI names it ("long_scoreboard"). The
+    /// device must be idle. Throws DeviceError when samples were dropped.
+    std::map<std::string, double> stop();
+
+  private:
+    struct Buffers;
+    std::unique_ptr<Buffers> buffers_;
+};
+
+}  // namespace kbench::cuda
