@@ -150,9 +150,9 @@ __global__ __launch_bounds__(unit_threads) void fma_over_l2_kernel(const float4*
 #pragma unroll 1
     for (int step = 0; step < steps; ++step) {
         const float4* mine = data + std::size_t{chunk} * (tied_bytes / sizeof(float4)) + threadIdx.x;
-        float4 v[4];
+        float4 v[tied_loads];
 #pragma unroll
-        for (int i = 0; i < 4; ++i) v[i] = __ldcg(mine + i * unit_threads);
+        for (int i = 0; i < tied_loads; ++i) v[i] = __ldcg(mine + i * unit_threads);
         due += rounds_256ths;
 #pragma unroll 1
         for (; due >= 256; due -= 256)
@@ -161,11 +161,12 @@ __global__ __launch_bounds__(unit_threads) void fma_over_l2_kernel(const float4*
 #pragma unroll
                 for (float& chain : x) chain = fmaf(chain, m, c);
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            x[2 * i] = fmaf(x[2 * i], m, v[i].x);
-            x[2 * i + 1] = fmaf(x[2 * i + 1], m, v[i].y);
-            x[2 * i] = fmaf(x[2 * i], m, v[i].z);
-            x[2 * i + 1] = fmaf(x[2 * i + 1], m, v[i].w);
+        for (int i = 0; i < tied_loads; ++i) {
+            const int chain = 4 * (i % 2);
+            x[chain] = fmaf(x[chain], m, v[i].x);
+            x[chain + 1] = fmaf(x[chain + 1], m, v[i].y);
+            x[chain + 2] = fmaf(x[chain + 2], m, v[i].z);
+            x[chain + 3] = fmaf(x[chain + 3], m, v[i].w);
         }
         chunk += stride;
         if (chunk >= chunks) chunk -= chunks;

@@ -54,13 +54,14 @@ inline constexpr int phase_warps = 32;
 /// One block of `warps` warps an SM copies `bytes`, a multiple of 16; a thread has 4 vectors of 16 bytes in flight.
 void copy_by_warps(void* to, const void* from, std::int64_t bytes, int warps, cudaStream_t stream);
 
-/// Every thread reads 64 bytes from L2 in a step and executes tied_fmas(rounds_256ths) FMAs meanwhile, on average, of
-/// which 16 take what was read. All blocks together go through `bytes` of `data` round and round, tied_bytes a block
-/// and step. out [blocks * unit_threads].
+/// Every thread reads tied_loads vectors of 16 bytes from L2 in a step, and executes tied_fmas(rounds_256ths) FMAs
+/// meanwhile, on average, of which one takes each word that was read. All blocks together go through `bytes` of `data`
+/// round and round, tied_bytes a block and step. out [blocks * unit_threads].
 void fma_over_l2(const void* data, std::int64_t bytes, int blocks, int steps, int rounds_256ths, float* out,
                  cudaStream_t stream);
-inline constexpr std::int64_t tied_bytes = unit_threads * 64;
-inline constexpr int tied_round = 32;  ///< FMAs
-constexpr double tied_fmas(int rounds_256ths) { return 16 + tied_round * rounds_256ths / 256.0; }
+inline constexpr int tied_loads = 8;
+inline constexpr std::int64_t tied_bytes = unit_threads * tied_loads * 16;
+inline constexpr int tied_round = 64;  ///< FMAs of a round
+constexpr double tied_fmas(int rounds_256ths) { return 4 * tied_loads + tied_round * rounds_256ths / 256.0; }
 
 }  // namespace kbench::cuda::known

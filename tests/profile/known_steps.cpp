@@ -57,6 +57,14 @@ void time(Point& point, Device& device, MachineState& machine, DeviceGraph& forw
     point.conditions = conditions.stop();
 }
 
+void keep(const RangeCounters& counters, Point& point) {
+    point.counters = counters.run;
+    for (std::size_t s = 0; s < point.steps.size(); ++s) {
+        point.steps[s].counters_discarded = counters.discarded[s];
+        if (counters.discarded[s].empty()) point.steps[s].counters = counters.by_range[s];
+    }
+}
+
 }  // namespace
 
 KnownBudget test_budget() {
@@ -107,8 +115,7 @@ void KnownSteps::profile_on_gpu(Point& point, const std::vector<WorkRange>& rang
     if (budget.counters.nothing()) return;
     RangeCounters counters = profiler_->count(budget.counters);
     if (!counters.warning.empty()) throw DeviceError(counters.warning);  // each known step is one kernel
-    point.counters = counters.run;
-    for (std::size_t s = 0; s < ranges.size(); ++s) point.steps[s].counters = counters.by_range[s];
+    keep(counters, point);
 }
 
 /// A CPU has no records: a clock stands around each step. What it cannot count stays out; that is no failure.
@@ -132,8 +139,7 @@ void KnownSteps::profile_on_cpu(Point& point, const std::vector<WorkRange>& rang
     for (std::size_t s = 0; s < ranges.size(); ++s) point.steps[s].time_us = summarise(step_us[s]);
     point.activity.unprofiled_ms = summarise(whole_ms).mean;
     RangeCounters counters = profiler_->count(budget.counters);
-    point.counters = counters.run;
-    for (std::size_t s = 0; s < ranges.size(); ++s) point.steps[s].counters = counters.by_range[s];
+    keep(counters, point);
 }
 
 CeilingRun measured_roofs(Device& device, double seconds) {

@@ -60,9 +60,9 @@ double Planter::clock_mhz(const std::function<void()>& enqueue) const {
 
 KnownBudget Planter::budget(std::vector<std::string> extra_sets, std::vector<std::string> metrics) const {
     KnownBudget budget;
-    budget.sampler.time_budget_s = 0.8;
+    budget.sampler.time_budget_s = 0.6;
     budget.sampler.warm_up_s = 0.2;
-    budget.sampler.min_time_s = 0.4;
+    budget.sampler.min_time_s = 0.3;
     budget.activity_runs = 3;
     budget.activity_warm_up_s = 0.05;
     if (!device().is_gpu()) budget.counters.sets = {"core"};
