@@ -27,6 +27,7 @@ constexpr Unit units[] = {
     {"l2_lookups", "L2", true, false},
     {"l2_tags", "L2", true, false},
     {"l2_data", "L2", true, false},
+    {"l2_atomics", "L2", true, false},
     {"l2_to_sms", "L2", true, false},
     {"sms_to_l2", "L2", true, false},
 };

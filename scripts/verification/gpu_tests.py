@@ -1,16 +1,17 @@
-"""The GPU test programs under ctest and compute-sanitizer, as entries of verify.json.
+"""The GPU test programs under ctest and compute-sanitizer, and the planted truths, as entries of verify.json.
 
 An entry's status is `passed`, `failed`, or `unavailable` when the tool is missing or no test found a GPU: that is no
 pass.
 """
 
+import json
 import pathlib
 import re
 import shutil
 import tempfile
 from typing import Any
 
-from verification.process import Finished, find_cuda_tool, run
+from verification.process import DONE, MISSING, Finished, find_cuda_tool, run
 
 LIMIT_S = 1800
 
@@ -48,6 +49,21 @@ def ctest(build: pathlib.Path, log: pathlib.Path) -> dict[str, Any]:
     ran = len(re.findall(r"^ *\d+/\d+ Test .*(?: Passed|\*\*\*(?!Skipped|Not Run))", done.stdout, re.MULTILINE))
     problem = "" if done.exit_code == 0 else done.last_line
     return _entry("ctest", done, log, ran, problem, "every test skipped: no GPU" if ran == 0 and not problem else "")
+
+
+def truths(build: pathlib.Path, seed: int, backend: str, log: pathlib.Path) -> tuple[dict[str, Any], str]:
+    """Work of known behaviour, planted with `seed`: the entry, with the matrix, and the matrix as text."""
+    with tempfile.TemporaryDirectory(prefix="gpu-verify-") as folder:
+        matrix = pathlib.Path(folder, "truths.json")
+        command = [str(build / "tests" / "truths"), "--seed", str(seed), "--backend", backend, "--json", str(matrix)]
+        done = run(command, LIMIT_S)
+        document = json.loads(matrix.read_text(encoding="utf-8")) if matrix.is_file() else None
+    found = document["truths"] if document else []
+    unavailable = done.last_line if done.exit_code == MISSING else ""
+    summary = (done.stdout.strip() or done.last_line).splitlines()[-1]  # stderr tells of the progress
+    problem = "" if done.exit_code in (DONE, MISSING) else summary
+    entry = _entry("truths", done, log, len(found), problem, unavailable)
+    return entry | {"seed": seed, "matrix": document}, done.stdout
 
 
 def _under_sanitizer(name: str, tool: str, options: list[str], command: list[str], log: pathlib.Path) -> dict[str, Any]:

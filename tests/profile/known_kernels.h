@@ -1,5 +1,5 @@
-// Kernels of known nature that no probe is: FMAs by blocks of which an SM holds one, chains of dependent loads, and
-// units kept busy by little else.
+// Kernels of known nature that no probe is: FMAs by blocks of which an SM holds one, chains of dependent loads, units
+// kept busy by little else, and work that two things bind.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -21,9 +21,20 @@ inline constexpr int unit_threads = 256;
 /// `blocks` blocks whose warps do nothing but take 2 to the power of something, in the special-function unit.
 /// out [blocks * unit_threads] floats.
 void special_functions(int blocks, int iterations, float* out, cudaStream_t stream);
+inline constexpr int special_functions_an_iteration = 4 * 32;
+/// `blocks` blocks whose warps do nothing but hand words from lane to lane, in the load-store unit.
+/// out [blocks * unit_threads].
+void shuffles(int blocks, int iterations, std::uint32_t* out, cudaStream_t stream);
+inline constexpr int shuffles_an_iteration = 4 * 32;
 /// `blocks` blocks whose threads read shared memory `ways` words apart: of 32 banks a warp meets 32 / ways, so that an
 /// access takes `ways` passes. out [blocks * unit_threads].
 void bank_conflicts(int ways, int blocks, int iterations, std::uint32_t* out, cudaStream_t stream);
+inline constexpr int conflict_loads = 8;  ///< of a thread in an iteration
+
+/// `blocks` blocks add to all words of `words` round and round, `steps` times red_bytes each, neighbouring threads to
+/// neighbouring words: L2 does the additions. `bytes` must be a multiple of red_bytes.
+void red_adds(std::uint32_t* words, std::int64_t bytes, int blocks, int steps, cudaStream_t stream);
+inline constexpr std::int64_t red_bytes = unit_threads * 4 * 4;  ///< of a block in a step: 4 words a thread
 
 /// Nodes of a chain stand this many bytes apart, each on a DRAM access of its own.
 inline constexpr int chase_stride_bytes = 64;
@@ -33,5 +44,24 @@ void make_chase(std::uint32_t* chain, std::uint32_t nodes, cudaStream_t stream);
 /// the one before it. out [chase_warps()].
 void chase(const std::uint32_t* chain, std::uint32_t nodes, int loads, std::uint32_t* out, cudaStream_t stream);
 int chase_warps();
+
+/// One block of phase_warps warps an SM: FFMA in registers until `fma_cycles` of the SM's clock have passed, then one
+/// thread of each warp follows the chain until `cycles` have. out [multiprocessors * phase_warps].
+void phases(std::int64_t fma_cycles, std::int64_t cycles, const std::uint32_t* chain, std::uint32_t nodes, float* out,
+            cudaStream_t stream);
+inline constexpr int phase_warps = 32;
+
+/// One block of `warps` warps an SM copies `bytes`, a multiple of 16; a thread has 4 vectors of 16 bytes in flight.
+void copy_by_warps(void* to, const void* from, std::int64_t bytes, int warps, cudaStream_t stream);
+
+/// Every thread reads tied_loads vectors of 16 bytes from L2 in a step, and executes tied_fmas(rounds_256ths) FMAs
+/// meanwhile, on average, of which one takes each word that was read. All blocks together go through `bytes` of `data`
+/// round and round, tied_bytes a block and step. out [blocks * unit_threads].
+void fma_over_l2(const void* data, std::int64_t bytes, int blocks, int steps, int rounds_256ths, float* out,
+                 cudaStream_t stream);
+inline constexpr int tied_loads = 8;
+inline constexpr std::int64_t tied_bytes = unit_threads * tied_loads * 16;
+inline constexpr int tied_round = 64;  ///< FMAs of a round
+constexpr double tied_fmas(int rounds_256ths) { return 4 * tied_loads + tied_round * rounds_256ths / 256.0; }
 
 }  // namespace kbench::cuda::known

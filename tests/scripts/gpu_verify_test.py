@@ -25,6 +25,20 @@ np.save(path, logits)
 sys.exit(code)
 """
 
+# Stands in for the program that plants truths: writes a matrix of one row, and ends as it is told to.
+TRUTHS = """#!{python}
+import json, sys
+seed = int(sys.argv[sys.argv.index("--seed") + 1])
+backend = sys.argv[sys.argv.index("--backend") + 1]
+print("big-copy: {result}, 1.0 s", file=sys.stderr)
+if {code} == 3:
+    sys.exit(print("truths: no usable GPU", file=sys.stderr) or 3)
+print("| big-copy | {result} |\\n1 truths: of seed", seed, backend)
+matrix = {{"schema": "kbench.truths/1", "seed": seed, "truths": [{{"truth": "big-copy", "result": "{result}"}}]}}
+json.dump(matrix, open(sys.argv[sys.argv.index("--json") + 1], "w"))
+sys.exit({code})
+"""
+
 
 class GpuVerify(unittest.TestCase):
     def setUp(self) -> None:
@@ -44,6 +58,37 @@ class GpuVerify(unittest.TestCase):
         program.write_text(CULPRIT.format(python=sys.executable, kbench=os.path.abspath(KBENCH), change=change))
         program.chmod(0o755)
         return str(program)
+
+    def truths(self, result: str, code: int) -> tuple[int, dict]:
+        build = self.directory / "build"
+        (build / "tests").mkdir(parents=True)
+        program = build / "tests" / "truths"
+        program.write_text(TRUTHS.format(python=sys.executable, result=result, code=code))
+        program.chmod(0o755)
+        one_case = ["--precisions", "fp32", "--attentions", "fused", "--cases", "1x1"]
+        return self.verify(KBENCH, *one_case, "--truths", str(build), "--seed", "5")
+
+    def test_truths_are_planted_with_the_seed_and_kept(self) -> None:
+        code, document = self.truths("ok", 0)
+        self.assertEqual((code, document["counts"]), (0, {"passed": 2}), document)
+        self.assertEqual(document["truths"]["matrix"]["seed"], 5)
+        self.assertEqual(document["truths"]["matrix"]["truths"][0]["truth"], "big-copy")
+        self.assertIn("of seed 5 cpu", (self.directory / "verify-truths.log").read_text())
+
+    def test_a_wrong_truth_fails(self) -> None:
+        code, document = self.truths("WRONG", 1)
+        self.assertEqual((code, document["counts"]), (1, {"failed": 1, "passed": 1}), document)
+        self.assertEqual(document["truths"]["reason"], "1 truths: of seed 5 cpu")
+
+    def test_truths_that_nothing_can_count_are_no_pass(self) -> None:
+        code, document = self.truths("", 3)
+        self.assertEqual((code, document["counts"]), (3, {"passed": 1, "unavailable": 1}), document)
+        self.assertEqual(document["truths"]["reason"], "truths: no usable GPU")
+
+    def test_a_build_without_truths_is_bad_usage(self) -> None:
+        code, document = self.verify(KBENCH, "--truths", str(self.directory))
+        self.assertEqual(code, 2, document)
+        self.assertIn("no tests/truths there", document["output"])
 
     def test_logits_agree_with_an_independent_forward(self) -> None:
         code, document = self.verify(KBENCH, "--precisions", "fp32,fp64")

@@ -133,7 +133,8 @@ std::map<std::string, double> StallSampler::stop() {
         get.pcSamplingData = &data;
         KBENCH_CUPTI(cuptiPCSamplingGetData(&get));
         if (data.droppedSamples > 0 || data.hardwareBufferFull != 0)
-            throw DeviceError(fmt::format("PC sampling dropped {} samples", static_cast<std::uint64_t>(data.droppedSamples)));
+            throw DeviceError(
+                fmt::format("PC sampling dropped {} samples", static_cast<std::uint64_t>(data.droppedSamples)));
         for (std::size_t p = 0; p < data.totalNumPcs; ++p) {
             const CUpti_PCSamplingPCData& pc = buffers_->pcs[p];
             for (std::size_t r = 0; r < pc.stallReasonCount; ++r)

@@ -32,6 +32,16 @@ TEST(Units, TheBusiestPipeAndTheBusiestMemoryAreNamed) {
     EXPECT_EQ(activity.pipe.name, "special-function unit");
 }
 
+/// Additions in L2 keep its own unit busy, and may leave all its ways half idle.
+TEST(Units, L2IsAsBusyAsItsBusiestPart) {
+    StepResult step = counted_step();
+    step.counters["l2_to_sms"] = 2;
+    step.counters["sms_to_l2"] = 45;
+    step.counters["l2_atomics"] = 90;
+    EXPECT_EQ(unit_activity(step).busiest().name, "L2");
+    EXPECT_DOUBLE_EQ(unit_activity(step).busiest().share, 0.90);
+}
+
 TEST(Units, SchedulersAreOneOfThem) {
     StepResult step = counted_step();
     EXPECT_EQ(unit_activity(step).pipe.name, issue_slots);

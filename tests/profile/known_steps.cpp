@@ -1,0 +1,178 @@
+// The pipeline of a run, for work that no plan made: a CUDA graph for times and records, the stream for counters.
+#include "tests/profile/known_steps.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <utility>
+
+#include "bench/measure/machine/ceilings.h"
+#include "bench/profile/condition_sampler.h"
+#include "kbench/error.h"
+#include "kbench/statistics.h"
+
+namespace kbench {
+namespace {
+
+Point make_point(const std::vector<KnownStep>& steps, const Device& device) {
+    Point point;
+    point.set("model", "known steps");
+    point.set("backend", name(device.kind()));
+    point.status = PointStatus::done;
+    for (const KnownStep& step : steps) {
+        StepResult& result = point.steps.emplace_back();
+        result.index = static_cast<int>(point.steps.size()) - 1;
+        result.layer = step.layer;
+        result.op = "known";
+        result.precision = step.precision;
+        result.cost.flops = step.flops;
+        result.cost.bytes_read[static_cast<std::size_t>(Role::activations)] = step.bytes;
+        if (step.is_matrix_product) result.matrix_flops = step.flops;
+    }
+    return point;
+}
+
+/// Several forwards at once, so that a GPU's host is never waited for; the first, which may wait for it, is dropped.
+std::vector<double> time_forwards(Device& device, DeviceGraph& forward,
+                                  const std::vector<std::unique_ptr<DeviceEvent>>& events) {
+    for (const std::unique_ptr<DeviceEvent>& event : events) {
+        event->record();
+        if (event != events.back()) forward.launch();
+    }
+    device.synchronize();
+    std::vector<double> times;
+    for (std::size_t r = 1; r + 1 < events.size(); ++r) times.push_back(events[r + 1]->ms_since(*events[r]));
+    return times;
+}
+
+void time(Point& point, Device& device, MachineState& machine, DeviceGraph& forward, const SamplerOptions& options) {
+    constexpr std::size_t forwards = 6;
+    std::vector<std::unique_ptr<DeviceEvent>> events;
+    for (std::size_t r = 0; r <= forwards; ++r) events.push_back(device.make_event());
+    ConditionSampler conditions(machine);
+    conditions.start();
+    point.end_to_end.emplace();
+    point.end_to_end->latency =
+        sample([&] { return time_forwards(device, forward, events); }, options, [] { return false; }).timing;
+    point.conditions = conditions.stop();
+}
+
+void keep(const RangeCounters& counters, Point& point) {
+    point.counters = counters.run;
+    for (std::size_t s = 0; s < point.steps.size(); ++s) {
+        point.steps[s].counters_discarded = counters.discarded[s];
+        if (counters.discarded[s].empty()) point.steps[s].counters = counters.by_range[s];
+    }
+}
+
+}  // namespace
+
+KnownBudget test_budget() {
+    KnownBudget budget;
+    budget.sampler.time_budget_s = 2;
+    budget.sampler.warm_up_s = 0.3;
+    budget.sampler.min_time_s = 0.5;
+    return budget;
+}
+
+KnownSteps::KnownSteps(Device& device, CeilingRun roofs)
+    : device_(device), profiler_(make_profiler(device)), roofs_(std::move(roofs)) {}
+
+KnownResult KnownSteps::measure(const std::vector<KnownStep>& steps, const KnownBudget& budget) const {
+    KnownResult known;
+    known.result = std::make_unique<Result>();
+    known.result->ceilings = roofs_;
+    Point& point = known.result->points.emplace_back(make_point(steps, device_));
+    std::vector<WorkRange> ranges;
+    for (const KnownStep& step : steps)
+        ranges.push_back({.group = "", .name = step.layer, .enqueue = step.enqueue, .least_read_bytes = step.bytes});
+    const auto enqueue_all = [&] {
+        for (const KnownStep& step : steps) step.enqueue();
+    };
+    enqueue_all();  // loads the kernels
+    device_.synchronize();
+    profiler_->watch(ranges);
+    const std::unique_ptr<DeviceGraph> forward = device_.capture(enqueue_all);
+    time(point, device_, machine_state(), *forward, budget.sampler);
+    try {
+        if (device_.is_gpu())
+            profile_on_gpu(point, ranges, *forward, budget);
+        else
+            profile_on_cpu(point, ranges, budget);
+    } catch (const DeviceError& error) {
+        known.unavailable = error.what();
+        return known;
+    }
+    known.explained = explain(*known.result, point);
+    return known;
+}
+
+void KnownSteps::profile_on_gpu(Point& point, const std::vector<WorkRange>& ranges, DeviceGraph& forward,
+                                const KnownBudget& budget) const {
+    RangeKernels kernels = profiler_->record_kernels(forward, budget.activity_runs, budget.activity_warm_up_s);
+    point.activity = kernels.run;
+    for (std::size_t s = 0; s < ranges.size(); ++s) point.steps[s].kernels = kernels.by_range[s];
+    if (budget.counters.nothing()) return;
+    RangeCounters counters = profiler_->count(budget.counters);
+    if (!counters.warning.empty()) throw DeviceError(counters.warning);  // each known step is one kernel
+    keep(counters, point);
+}
+
+/// A CPU has no records: a clock stands around each step. What it cannot count stays out; that is no failure.
+void KnownSteps::profile_on_cpu(Point& point, const std::vector<WorkRange>& ranges, const KnownBudget& budget) const {
+    using Clock = std::chrono::steady_clock;
+    const auto us_since = [](Clock::time_point from) {
+        return std::chrono::duration<double, std::micro>(Clock::now() - from).count();
+    };
+    std::vector<std::vector<double>> step_us(ranges.size());
+    std::vector<double> whole_ms;
+    const auto start = Clock::now();
+    do {
+        const auto forward = Clock::now();
+        for (std::size_t s = 0; s < ranges.size(); ++s) {
+            const auto step = Clock::now();
+            ranges[s].enqueue();
+            step_us[s].push_back(us_since(step));
+        }
+        whole_ms.push_back(us_since(forward) * 1e-3);
+    } while (us_since(start) < budget.sampler.min_time_s * 1e6);
+    for (std::size_t s = 0; s < ranges.size(); ++s) point.steps[s].time_us = summarise(step_us[s]);
+    point.activity.unprofiled_ms = summarise(whole_ms).mean;
+    RangeCounters counters = profiler_->count(budget.counters);
+    keep(counters, point);
+}
+
+CeilingRun measured_roofs(Device& device, double seconds) {
+    CeilingRun roofs;
+    roofs.device = device.is_gpu() ? device.info().gpu.value().name : "cpu";
+    roofs.ceilings = measure_ceilings(device, seconds);
+    return roofs;
+}
+
+std::string account(const Explanation& explained, std::size_t step) {
+    const Ledger& ledger = explained.ledger;
+    const Verdict& verdict = explained.verdicts.steps[step];
+    std::string text = fmt::format("end to end {:.1f} us; model: {} by {}; step {}: {} by {}\n", ledger.end_to_end_us,
+                                   name(explained.verdicts.model.bound), explained.verdicts.model.rule, verdict.subject,
+                                   name(verdict.bound), verdict.rule);
+    for (std::size_t i = 0; i < line_count; ++i)
+        text += fmt::format("  {:12} {:12.2f} us of all {:12.2f} us of the step\n", info(line_at(i)).name,
+                            ledger.total[line_at(i)], ledger.steps[step].lines[line_at(i)]);
+    for (const std::string& figure : explained.impossible) text += "  impossible: " + figure + "\n";
+    for (const std::string& evidence : verdict.evidence) text += "  " + evidence + "\n";
+    for (const Hypothesis& hypothesis : verdict.hypotheses)
+        text += fmt::format("  {} {}: {}\n", name(hypothesis.bound), name(hypothesis.finding), hypothesis.why);
+    const CycleAccount& cycles = explained.cycles.steps[step];
+    text += fmt::format("  no warp {:.3f}, issuing {:.3f}, not issuing {:.3f} {}\n", cycles.no_warp, cycles.issuing,
+                        cycles.not_issuing, cycles.not_split);
+    for (const LostCycles& lost : cycles.lost)
+        text += fmt::format("  {} {:.3f} [{:.3f}, {:.3f}]\n", lost.reason, lost.share, lost.low, lost.high);
+    for (const Demand& demand : ledger.steps[step].demands)
+        text += fmt::format("  demand of {}: {:.2f} us as it was run, {:.2f} to {:.2f}\n", demand.roof.ceiling,
+                            demand.run_us.value, demand.run_us.low, demand.run_us.high);
+    for (const auto& [counter, value] : ledger.steps[step].step->counters)
+        text += fmt::format("  {} = {:.6g}\n", counter, value);
+    return text;
+}
+
+}  // namespace kbench

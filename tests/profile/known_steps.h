@@ -1,0 +1,76 @@
+// Work of known nature through the pipeline that a model goes through: timed, recorded, counted and explained.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analysis/explain/explain.h"
+#include "bench/device/device.h"
+#include "bench/measure/sampler.h"
+#include "bench/profile/counters.h"
+#include "bench/profile/profiler.h"
+#include "kbench/result.h"
+
+namespace kbench {
+
+/// A step of a forward that is no model's.
+struct KnownStep {
+    std::string layer;
+    double flops = 0, bytes = 0;    ///< that it claims, FLOPs those of `precision`
+    std::function<void()> enqueue;  ///< one kernel on the device's stream; on a CPU it computes
+    Precision precision = Precision::fp32;
+    bool is_matrix_product = false;  ///< its FLOPs are set against the roof of tensor cores
+};
+
+/// How long to look at known work.
+struct KnownBudget {
+    SamplerOptions sampler;
+    int activity_runs = 5;
+    double activity_warm_up_s = 0.1;
+    CounterRequest counters{.sets = {"core", "stalls", "pipes"}, .metrics = {}, .required = false};
+};
+/// Enough for tests that look at one kernel each.
+KnownBudget test_budget();
+
+/// What was measured, and what follows from it. The explanation points into the result: both stay where they are.
+struct KnownResult {
+    std::unique_ptr<Result> result;
+    Explanation explained;
+    std::string unavailable;  ///< why nothing is explained: this machine records or counts nothing
+
+    const StepResult& step(std::size_t i = 0) const { return result->points.front().steps[i]; }
+};
+
+/// A device, its profiler and its roofs.
+class KnownSteps {
+  public:
+    /// `roofs` must be of `device`, which must outlive this.
+    KnownSteps(Device& device, CeilingRun roofs);
+
+    Device& device() const { return device_; }
+    MachineState& machine_state() const { return profiler_->machine_state(); }
+    const CeilingRun& roofs() const { return roofs_; }
+
+    /// Times, records and counts `steps`, and explains them.
+    KnownResult measure(const std::vector<KnownStep>& steps, const KnownBudget& budget) const;
+
+  private:
+    void profile_on_gpu(Point& point, const std::vector<WorkRange>& ranges, DeviceGraph& forward,
+                        const KnownBudget& budget) const;
+    void profile_on_cpu(Point& point, const std::vector<WorkRange>& ranges, const KnownBudget& budget) const;
+
+    Device& device_;
+    std::unique_ptr<Profiler> profiler_;
+    CeilingRun roofs_;
+};
+
+/// The roofs of `device`, measured in about `seconds`.
+CeilingRun measured_roofs(Device& device, double seconds);
+
+/// Every line of the ledger, and of one step with its evidence.
+std::string account(const Explanation& explained, std::size_t step);
+
+}  // namespace kbench

@@ -1,0 +1,153 @@
+// Truths of a CPU, by the loops that measure its roofs and on the same threads. Most CPUs that kbench meets show no
+// counters: there, what no roof binds cannot be told from anything else, and saying so is right.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "cpu/probe/chains.h"
+#include "cpu/probe/on_threads.h"
+#include "cpu/probe/probe.h"
+#include "cpu/probe/streams.h"
+#include "kbench/error.h"
+#include "tests/truths/figures.h"
+#include "tests/truths/lists.h"
+#include "tests/truths/planter.h"
+
+namespace kbench {
+namespace {
+
+/// What no roof binds: anything but bandwidth, FLOP/s and launches, which a CPU has none of.
+std::vector<RightVerdict> no_roof_binds() { return {{Bound::latency}, {Bound::occupancy}, {Bound::not_identifiable}}; }
+
+/// Arrays that are several times the caches, read or combined once by all threads, each its own part; stores pass the
+/// caches, so that nothing moves but what is counted.
+Planted cpu_stream(const Planter& at, const Drawn& drawn) {
+    if (const std::string why = cpu::Streams::unavailable(); !why.empty()) throw Unsupported(why);
+    const DeviceInfo& info = at.device().info();
+    const std::int64_t bytes = cpu::stream_bytes(info.cache_bytes, at.device().free_bytes()) * drawn["percent"] / 100;
+    const bool triad = drawn["triad"] != 0;
+    const auto streams = std::make_shared<cpu::Streams>(bytes, info.threads);
+    const auto sums = std::make_shared<std::vector<double>>(static_cast<std::size_t>(info.threads));
+    Planted planted;
+    planted.what = fmt::format("{} of {:.2f} GB by {} threads", triad ? "triad" : "read", streams->read_bytes() * 1e-9,
+                               info.threads);
+    planted.steps = {{"stream", 0, streams->read_bytes(), [=, threads = info.threads] {
+                          cpu::on_threads(threads, [&](int thread) {
+                              if (triad)
+                                  streams->triad(thread, 3);
+                              else
+                                  (*sums)[static_cast<std::size_t>(thread)] = streams->read(thread);
+                          });
+                      }}};
+    planted.right = {{Bound::bandwidth, {"DRAM"}, "memory-roof"}};
+    planted.figures = {{"bytes moved", streams->read_bytes(), [](const KnownResult& known) -> std::optional<double> {
+                            for (const Demand& demand : known.explained.ledger.steps.front().demands)
+                                if (demand.level == Level::dram) return demand.work;
+                            return std::nullopt;
+                        }}};
+    planted.budget = at.budget();
+    return planted;
+}
+
+const cpu::Chain& fp32_chain() {
+    const cpu::Chain* widest = nullptr;
+    for (const cpu::Chain& chain : cpu::chains())
+        if (chain.ceiling.ends_with("_fp32") && chain.unavailable().empty() &&
+            (widest == nullptr || chain.lanes > widest->lanes))
+            widest = &chain;
+    if (widest == nullptr) throw Unsupported("this CPU has neither AVX2 nor AVX-512");
+    return *widest;
+}
+
+/// Multiply-adds in registers by the first `busy` of the threads; the others have nothing to do.
+KnownStep chain_step(std::string name, int threads, int busy, std::int64_t rounds) {
+    const cpu::Chain& chain = fp32_chain();
+    struct Values {
+        std::vector<double> a, b, start, end;
+    };
+    const auto elements = static_cast<std::size_t>(chain.elements()), lanes = static_cast<std::size_t>(chain.operands);
+    // x = -x + b goes back and forth between two values for ever.
+    const auto values = std::make_shared<std::vector<Values>>(
+        static_cast<std::size_t>(threads), Values{std::vector(lanes, -1.0), std::vector(lanes, 1.5),
+                                                  std::vector(elements, 0.25), std::vector(elements, 0.0)});
+    return {std::move(name), chain.flops_a_round() * static_cast<double>(rounds) * busy, 0, [=, run = chain.run] {
+                cpu::on_threads(threads, [&](int thread) {
+                    if (thread >= busy) return;
+                    Values& v = (*values)[static_cast<std::size_t>(thread)];
+                    run(rounds, v.a.data(), v.b.data(), v.start.data(), v.end.data());
+                });
+            }};
+}
+
+/// The loop of the roof itself, on all cores.
+Planted cpu_fma(const Planter& at, const Drawn& drawn) {
+    const int threads = at.device().info().threads;
+    Planted planted;
+    planted.what = fmt::format("FMA in registers, {}, {} threads", fp32_chain().instruction_set, threads);
+    planted.steps = {chain_step("fma", threads, threads, drawn["kilorounds"] * 1000)};
+    planted.right = {{Bound::compute}};
+    planted.budget = at.budget();
+    return planted;
+}
+
+/// The same on one core of all: no roof of all cores is near. What one core does beside them is no figure here, as it
+/// has a turbo clock of its own.
+Planted cpu_one_thread(const Planter& at, const Drawn& drawn) {
+    const int threads = at.device().info().threads;
+    if (threads < 2) throw Unsupported("this CPU has one core");
+    Planted planted;
+    planted.what = fmt::format("FMA on one of {} threads; not countable here", threads);
+    planted.steps = {chain_step("one.thread", threads, 1, drawn["kilorounds"] * 1000)};
+    planted.right = no_roof_binds();
+    planted.budget = at.budget();
+    return planted;
+}
+
+/// Every thread follows a cycle of its own through `nodes` cache lines, in no order that a prefetcher could guess: a
+/// line at a time for each core, where bandwidth asks for tens of them.
+Planted cpu_chase(const Planter& at, const Drawn& drawn) {
+    constexpr std::uint32_t words_a_line = 16;
+    const std::uint32_t nodes = 1u << drawn["log2 nodes"];
+    const DeviceInfo& info = at.device().info();
+    const std::int64_t bytes = std::int64_t{info.threads} * nodes * words_a_line * 4;
+    if (bytes > at.device().free_bytes() / 2) throw Unsupported("there is no memory for a chain a thread");
+    const std::int64_t loads = drawn["kiloloads"] * 1000;
+    const Memory memory = at.allocate(bytes);
+    auto* const words = as<std::uint32_t>(memory);
+    for (int thread = 0; thread < info.threads; ++thread)
+        for (std::uint32_t node = 0; node < nodes; ++node)  // full period: Knuth, TAOCP 2, theorem 3.2.1.2A
+            words[(std::size_t(thread) * nodes + node) * words_a_line] = (node * 1664525u + 1013904223u) & (nodes - 1);
+    const auto ends = std::make_shared<std::vector<std::uint32_t>>(static_cast<std::size_t>(info.threads));
+    Planted planted;
+    planted.what = fmt::format("dependent loads by {} threads: latency; not countable here", info.threads);
+    planted.steps = {{"chase", 0, static_cast<double>(loads) * info.threads * 64, [=, threads = info.threads] {
+                          cpu::on_threads(threads, [&](int thread) {
+                              const std::uint32_t* mine =
+                                  as<std::uint32_t>(memory) + std::size_t(thread) * nodes * words_a_line;
+                              std::uint32_t node = (*ends)[static_cast<std::size_t>(thread)];
+                              for (std::int64_t load = 0; load < loads; ++load)
+                                  node = mine[std::size_t{node} * words_a_line];
+                              (*ends)[static_cast<std::size_t>(thread)] = node;
+                          });
+                      }}};
+    planted.right = no_roof_binds();
+    planted.budget = at.budget();
+    return planted;
+}
+
+}  // namespace
+
+std::vector<Truth> cpu_truths() {
+    constexpr BackendKind cpu = BackendKind::cpu;
+    return {
+        {"cpu-stream", cpu, {{"percent", 60, 100}, {"triad", 0, 1}}, cpu_stream},
+        {"cpu-fma", cpu, {{"kilorounds", 2000, 5000}}, cpu_fma},
+        {"cpu-chase", cpu, {{"log2 nodes", 19, 20}, {"kiloloads", 40, 100}}, cpu_chase},
+        {"cpu-one-thread", cpu, {{"kilorounds", 2000, 5000}}, cpu_one_thread},
+    };
+}
+
+}  // namespace kbench

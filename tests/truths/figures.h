@@ -1,0 +1,64 @@
+// Figures of a step as kbench has them, for truths to be held against.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "analysis/explain/executed.h"
+#include "tests/truths/truth.h"
+
+namespace kbench {
+
+/// A counter of the judged step, times `scale`.
+inline PlantedFigure counted(std::string what, double planted, std::string name, double scale = 1,
+                             Tolerance tolerance = Tolerance::of_planted) {
+    return {std::move(what), planted,
+            [name = std::move(name), scale](const KnownResult& known) -> std::optional<double> {
+                const auto value = counter(known.step(), name);
+                return value ? std::optional(*value * scale) : std::nullopt;
+            },
+            tolerance};
+}
+
+/// Sectors of 32 bytes that SMs asked L2 for.
+inline PlantedFigure l2_bytes(double planted) { return counted("bytes asked of L2", planted, "l2_sm_sectors", 32); }
+
+/// Read and written; L2 may still hold what was written last, and so may the pass before.
+inline PlantedFigure dram_bytes(double planted) {
+    return {"DRAM bytes", planted, [](const KnownResult& known) -> std::optional<double> {
+                const auto read = counter(known.step(), "dram_read_bytes"),
+                           written = counter(known.step(), "dram_write_bytes");
+                return read && written ? std::optional(*read + *written) : std::nullopt;
+            }};
+}
+
+/// Of the precision that the step claims.
+inline PlantedFigure executed(double planted_flops) {
+    return {"executed FLOPs", planted_flops,
+            [](const KnownResult& known) { return executed_flops(known.step(), known.step().precision); }};
+}
+
+/// A share of the time by the cycle account.
+inline PlantedFigure share_of_time(std::string what, double planted, double CycleAccount::*share) {
+    return {std::move(what), planted,
+            [share](const KnownResult& known) -> std::optional<double> {
+                const CycleAccount& account = known.explained.cycles.steps.front();
+                return account.unavailable.empty() ? std::optional(account.*share) : std::nullopt;
+            },
+            Tolerance::of_whole};
+}
+
+/// Cycles of an SM in which it had a warp, mean.
+inline PlantedFigure active_cycles(double planted) { return counted("active cycles", planted, "sm_cycles_active"); }
+
+/// Time of the step's kernels as the longest of its demands would have it: 1 at the roof.
+inline PlantedFigure time_over_demand() {
+    return {"time over its roof's", 1, [](const KnownResult& known) -> std::optional<double> {
+                const StepLedger& step = known.explained.ledger.steps.front();
+                return step.demands.empty() ? std::nullopt
+                                            : std::optional(step.time_us / step.demands.front().run_us.value);
+            }};
+}
+
+}  // namespace kbench

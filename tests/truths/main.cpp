@@ -1,0 +1,124 @@
+// Plants every truth, measures it, and prints what was planted beside what kbench says of it.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analysis/result/result_json.h"
+#include "bench/device/device.h"
+#include "kbench/error.h"
+#include "tests/truths/matrix.h"
+#include "tests/truths/planter.h"
+#include "tests/truths/truth.h"
+
+namespace kbench {
+namespace {
+
+struct Options {
+    std::uint64_t seed = 1;
+    std::vector<std::string> only;
+    std::string backend = "all";
+    std::filesystem::path json;
+};
+
+/// Returns whether there is something to do: not where help was asked for.
+bool parse(int argc, char** argv, Options& options) {
+    CLI::App app(
+        "Kernels of known behaviour, measured and explained as a model is: a matrix of what was planted and "
+        "what kbench says.\nExit codes: 0 passed; 1 a truth is WRONG, or more than two cannot be told; 2 bad "
+        "usage; 3 no GPU or no counters.");
+    app.add_option("--seed", options.seed, "decides sizes, shares and counts")->capture_default_str();
+    app.add_option("--only", options.only, "NAME,...: these truths alone")->delimiter(',');
+    app.add_option("--backend", options.backend)->check(CLI::IsMember({"cuda", "cpu", "all"}))->capture_default_str();
+    app.add_option("--json", options.json, "also write the matrix there");
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::CallForHelp&) {
+        fmt::print("{}", app.help());
+        return false;
+    } catch (const CLI::ParseError& error) {
+        throw UsageError(error.what());
+    }
+    std::vector<std::string_view> names;
+    for (const Truth& truth : truths()) names.push_back(truth.name);
+    for (const std::string& name : options.only)
+        if (std::ranges::find(names, name) == names.end())
+            throw UsageError(fmt::format("--only '{}': must be of {}", name, fmt::join(names, ", ")));
+    return true;
+}
+
+bool is_chosen(const Truth& truth, const Options& options) {
+    if (options.backend != "all" && options.backend != name(truth.backend)) return false;
+    return options.only.empty() || std::ranges::find(options.only, truth.name) != options.only.end();
+}
+
+Judgement look_at(const Truth& truth, const KnownSteps& known, std::uint64_t seed) {
+    Judgement judgement{.truth = std::string(truth.name)};
+    try {
+        const Planted planted = truth.plant(Planter(known), draw(truth.name, seed, truth.draws));
+        judgement.planted = planted.what;
+        return judge(truth.name, planted, known.measure(planted.steps, planted.budget));
+    } catch (const Unsupported& error) {
+        judgement.why = error.what();
+    } catch (const Error& error) {
+        judgement.result = TruthResult::cannot_tell;
+        judgement.why = error.what();
+    }
+    return judgement;
+}
+
+/// Those of one backend. Throws DeviceError where the machine has none, or explains nothing at all.
+void look_at_all(BackendKind backend, const Options& options, std::vector<Judgement>& rows) {
+    std::vector<const Truth*> chosen;
+    for (const Truth& truth : truths())
+        if (truth.backend == backend && is_chosen(truth, options)) chosen.push_back(&truth);
+    if (chosen.empty()) return;
+    const std::unique_ptr<Device> device = backend == BackendKind::cuda ? make_cuda_device() : make_cpu_device();
+    const KnownSteps known(*device, measured_roofs(*device, 2));
+    const std::size_t before = rows.size();
+    for (const Truth* truth : chosen) {
+        const auto start = std::chrono::steady_clock::now();
+        rows.push_back(look_at(*truth, known, options.seed));
+        fmt::print(stderr, "{}: {}, {:.1f} s\n", truth->name, name(rows.back().result),
+                   std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    }
+    const auto unexplained = [](const Judgement& row) {
+        return row.result == TruthResult::cannot_tell && row.bound.empty();
+    };
+    if (std::all_of(rows.begin() + static_cast<std::ptrdiff_t>(before), rows.end(), unexplained))
+        throw DeviceError(rows.back().why);
+}
+
+ExitCode run(int argc, char** argv) {
+    Options options;
+    if (!parse(argc, argv, options)) return ExitCode::success;
+    std::vector<Judgement> rows;
+    // A CPU's threads are pinned from the moment that it is a device: the GPU, which has threads of its own, comes
+    // first.
+    for (const BackendKind backend : {BackendKind::cuda, BackendKind::cpu}) look_at_all(backend, options, rows);
+    fmt::print("seed {}\n{}", options.seed, matrix_text(rows));
+    if (!options.json.empty()) write_file_atomically(options.json, matrix_json(rows, options.seed).dump(1) + "\n");
+    return passes(rows) ? ExitCode::success : ExitCode::failed;
+}
+
+}  // namespace
+}  // namespace kbench
+
+int main(int argc, char** argv) {
+    try {
+        return static_cast<int>(kbench::run(argc, argv));
+    } catch (const kbench::Error& error) {
+        fmt::print(stderr, "truths: {}\n", error.what());
+        return static_cast<int>(error.code());
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "truths: {}\n", error.what());
+        return static_cast<int>(kbench::ExitCode::failed);
+    }
+}

@@ -1,0 +1,88 @@
+// A planted truth: work whose bound is known by construction, the verdicts that are right for it, and figures that are
+// known beforehand. Judged against what kbench says after the same measurement as of any model.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kbench/backend.h"
+#include "tests/profile/known_steps.h"
+#include "tests/truths/draw.h"
+
+namespace kbench {
+
+class Planter;
+
+/// A verdict that is right. Several may be: two units can be equally busy by construction.
+struct RightVerdict {
+    Bound bound;
+    std::vector<std::string_view> levels{};  ///< any of them; any level at all where none stands here
+    std::string_view rule{};                 ///< any rule where none stands here
+};
+
+/// Of the planted value; of the whole for shares of the time, which are parts of 1.
+enum class Tolerance { of_planted, of_whole };
+inline constexpr double figure_tolerance = 0.05;
+
+/// A figure that is known before it is measured.
+struct PlantedFigure {
+    std::string what;
+    double planted = 0;
+    /// As kbench has it; nothing where it has none.
+    std::function<std::optional<double>(const KnownResult&)> measured;
+    Tolerance tolerance = Tolerance::of_planted;
+};
+
+/// What a truth puts to the test on one machine with one seed. Its steps own what they work on.
+struct Planted {
+    std::string what;  ///< in a reader's words
+    std::vector<KnownStep> steps;
+    std::size_t judged = 0;  ///< the step whose verdict counts; the model's must have the same bound
+    std::vector<RightVerdict> right;
+    std::vector<PlantedFigure> figures;
+    /// What must be called impossible, a part of the sentence; where empty, nothing may be.
+    std::string impossible{};
+    KnownBudget budget;
+};
+
+struct Truth {
+    std::string_view name;
+    BackendKind backend;
+    std::vector<DrawRange> draws;
+    /// Throws Unsupported where this machine cannot have it.
+    Planted (*plant)(const Planter& at, const Drawn& drawn);
+};
+/// All of them, a GPU's first.
+std::span<const Truth> truths();
+
+enum class TruthResult { ok, cannot_tell, wrong, not_here };
+inline constexpr std::string_view truth_result_names[] = {"ok", "cannot tell", "WRONG", "not here"};
+constexpr std::string_view name(TruthResult result) { return truth_result_names[static_cast<int>(result)]; }
+
+struct JudgedFigure {
+    std::string what;
+    double planted = 0;
+    std::optional<double> measured{};
+    double off = 0;  ///< signed, relative to the planted value or in parts of the whole, as its tolerance is
+    bool holds = false;
+};
+
+/// One row of the matrix, and a line for every figure after the first.
+struct Judgement {
+    std::string truth{}, planted{};
+    std::string bound{}, level{}, rule{};  ///< as kbench said it
+    std::vector<JudgedFigure> figures{};
+    TruthResult result = TruthResult::not_here;
+    std::string why{};      ///< it is not ok
+    std::string account{};  ///< all that kbench has of it; empty where it is ok
+};
+
+/// ok: a right verdict, and every figure holds. cannot tell: no verdict where there is a right one, or a figure that
+/// kbench does not have. WRONG: another verdict, a figure that is off, or figures called impossible that are not.
+Judgement judge(std::string_view truth, const Planted& planted, const KnownResult& known);
+
+}  // namespace kbench
