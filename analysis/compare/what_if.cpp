@@ -193,7 +193,7 @@ WhatIfMachine what_if_machine(const Result& result) {
     Roofs roofs(result);
     const bool gpu = roofs.backend() == "cuda" && result.environment.gpu.has_value();
     WhatIfMachine machine{
-        gpu ? result.environment.gpu->name : result.environment.host.cpu, std::move(roofs), {}, {}, {}};
+        gpu ? device_name(*result.environment.gpu) : result.environment.host.cpu, std::move(roofs), {}, {}, {}};
     if (gpu) {
         const GpuInfo& info = *result.environment.gpu;
         if (info.l2_bytes > 0) machine.l2_bytes = static_cast<double>(info.l2_bytes);
@@ -203,7 +203,7 @@ WhatIfMachine what_if_machine(const Result& result) {
     }
     const MachineFile* known = machine_of(result.environment, machine.roofs.backend());
     if (known != nullptr && machine.roofs.origin() == Origin::measured)
-        machine.datasheet = Roofs(scaled_to(*known, result.environment.host));
+        machine.datasheet = Roofs(scaled_to(*known, result.environment));
     return machine;
 }
 

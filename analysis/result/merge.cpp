@@ -28,6 +28,7 @@ std::vector<Named> identity(const Result& result, SameDevice device) {
                              {"CPU", e.host.cpu},
                              {"number of threads", std::to_string(e.host.threads)},
                              {"GPU", e.gpu ? e.gpu->name : ""},
+                             {"number of SMs", e.gpu ? std::to_string(e.gpu->multiprocessors) : ""},
                              {"GPU's driver", e.gpu ? e.gpu->driver : ""},
                              {"CUDA runtime", e.gpu ? e.gpu->cuda_runtime : ""}};
     if (device == SameDevice::card) parts.emplace_back("GPU's UUID", e.gpu ? e.gpu->uuid : "");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analysis/machine/machine.h"
 #include "analysis/report/sections/sections.h"
 #include "analysis/result/point_name.h"
 #include "models/base/format.h"
@@ -73,7 +74,7 @@ std::string report_title(const Result& result) {
     const auto on_gpu = [](const Point& point) { return point.backend() == "cuda"; };
     const bool is_gpu = environment.gpu && std::ranges::any_of(result.points, on_gpu);
     return fmt::format("{} on {}", names.empty() ? "kbench" : names,
-                       is_gpu ? environment.gpu->name : environment.host.cpu);
+                       is_gpu ? device_name(*environment.gpu) : environment.host.cpu);
 }
 
 std::string origin_text(const Quantity& quantity) {

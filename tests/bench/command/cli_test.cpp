@@ -141,6 +141,9 @@ TEST_F(Cli, MistakesGetOneLineAndExitTwo) {
     expect_refusal("frobnicate", "one of run, micro, table, compare, ab, claim, merge, report, ceilings, list, doctor");
     expect_refusal("list providers --op", "--ops");
     directory_.write("taken/result.json", "{}");
+    expect_refusal("--config " + tiny() + " --backend cpu --sms 96", "--sms 96: a CPU has no SMs");
+    expect_refusal("ceilings --backend cpu --sms 96", "--sms 96: a CPU has no SMs");
+    expect_refusal("--config " + tiny() + " --sms 0", "--sms");
     expect_refusal("micro --op residual --shape r8w8 --backend cpu --out " + (directory_ / "taken").string(),
                    "holds a result.json already");
     expect_refusal("list everything", "one of models, ops, providers, options, columns");
