@@ -127,6 +127,7 @@ Explanation explain(const Result& result, const Point& point) {
     explanation.ledger = make_ledger(point, roofs);
     const Ledger& ledger = explanation.ledger;
     explanation.cycles = account_cycles(point);
+    explanation.elasticity = sm_elasticity(point);
     explanation.roofline = make_roofline(ledger, roofs);
     explanation.attribution = attribute_bandwidth(ledger, roofs);
     explanation.verdicts = judge(ledger, roofs);

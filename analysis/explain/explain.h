@@ -8,6 +8,7 @@
 
 #include "analysis/explain/attribution.h"
 #include "analysis/explain/cycles.h"
+#include "analysis/explain/elasticity.h"
 #include "analysis/explain/ledger.h"
 #include "analysis/explain/roofline.h"
 #include "analysis/explain/verdict.h"
@@ -17,6 +18,7 @@ namespace kbench {
 struct Explanation {
     Ledger ledger;
     CycleAccounts cycles;
+    SmElasticity elasticity;
     Roofline roofline;
     Attribution attribution;
     Verdicts verdicts;

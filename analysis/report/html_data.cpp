@@ -142,6 +142,7 @@ ReportJson point_data(const ResultFile& file, std::size_t index, const Point& po
         {"checks", section_data(checks_section(point, Depth::full))},
         {"state", section_data(conditions_section(point, Depth::full))},
         {"cycles", section_data(cycles_section(explanation.cycles))},
+        {"sms", section_data(elasticity_section(explanation.elasticity))},
         {"conditions", conditions_data(point)},
         {"activity_unavailable", point.activity.unavailable},
         {"counters_unavailable", point.counters.unavailable},

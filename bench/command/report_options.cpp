@@ -49,7 +49,7 @@ std::string report_markdown() {
            "One file that needs no network: plotly.js, styles, scripts and all figures are in it, and its content "
            "security policy lets no request leave. In this order: the answer in three sentences; key figures; the "
            "roofline, with levels of memory, ops and layers to switch on and off; the ledger; marginal costs beside "
-           "it; "
+           "it; time against SMs; "
            "bytes by role and level; layers by metric; the points of a sweep; the timeline; verdicts with evidence and "
            "what would overturn them; ceilings; every step and kernel, sortable; environment and conditions; the "
            "method.\n\n"

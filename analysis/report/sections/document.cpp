@@ -28,6 +28,7 @@ void add_sections(Section& into, const Point& point, const Explanation& explanat
     into.add(ledger_section(explanation.ledger, Depth::full));
     into.add(cycles_section(explanation.cycles));
     into.add(marginal_section(explanation.ledger));
+    into.add(elasticity_section(explanation.elasticity));
     into.add(attribution_section(explanation.attribution));
     into.add(verdict_section(explanation.verdicts));
     into.add(hardware_section(point, Depth::full));

@@ -24,6 +24,8 @@ Section checks_section(const Point& point, Depth depth);
 Section ledger_section(const Ledger& ledger, Depth depth);
 /// Cycles without a warp, with and without an issue, as counted; by layer.
 Section cycles_section(const CycleAccounts& accounts);
+/// What taking SMs away did, by op kind and layer.
+Section elasticity_section(const SmElasticity& elasticity);
 /// The ledger checked by forwards in which the steps of an op kind run twice.
 Section marginal_section(const Ledger& ledger);
 Section attribution_section(const Attribution& attribution);
