@@ -1,6 +1,8 @@
 // Time against SMs: the same forward, captured again on the streams of devices with fewer of the GPU's SMs.
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "bench/device/multiprocessors.h"
 #include "bench/measure/parts.h"
 #include "bench/measure/progress.h"
@@ -9,6 +11,9 @@
 namespace kbench {
 namespace {
 
+/// Records are of whole nanoseconds; medians may lie between two.
+double rounded_us(double us) { return std::round(us * 1e4) / 1e4; }
+
 SmCountRun run_of(int multiprocessors, const RangeTimes& times) {
     SmCountRun run;
     run.multiprocessors = multiprocessors;
@@ -16,9 +21,9 @@ SmCountRun run_of(int multiprocessors, const RangeTimes& times) {
     run.launches = times.launches;
     run.latency_ms = times.latency_ms.median;
     for (const Summary& us : times.us) {
-        run.step_us.push_back(us.median);
-        run.step_low_us.push_back(us.ci_low);
-        run.step_high_us.push_back(us.ci_high);
+        run.step_us.push_back(rounded_us(us.median));
+        run.step_low_us.push_back(rounded_us(us.ci_low));
+        run.step_high_us.push_back(rounded_us(us.ci_high));
     }
     return run;
 }
@@ -28,6 +33,8 @@ RangeTimes times_on(int multiprocessors, const Plan& plan, double seconds) {
     const std::unique_ptr<Device> part = make_cuda_device(multiprocessors);
     const std::unique_ptr<Profiler> profiler = make_profiler(*part);
     const std::vector<WorkRange> ranges = ranges_of(plan, *part);
+    for (const WorkRange& range : ranges) enqueue(range);  // nothing may be loaded for this stream in a capture
+    part->synchronize();
     profiler->watch(ranges);
     const std::unique_ptr<DeviceGraph> all = part->capture([&] {
         for (const WorkRange& range : ranges) enqueue(range);
@@ -58,7 +65,7 @@ void measure_sm_scaling(const PartContext& at, Forward& forward) {
                                                      ? at.profiler.time_ranges(forward.graph(), seconds)
                                                      : times_on(count, at.plan, seconds)));
         }
-    } catch (const DeviceError& error) {
+    } catch (const Error& error) {
         scaling.runs.clear();
         scaling.unavailable = error.what();
     }
