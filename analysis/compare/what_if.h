@@ -23,6 +23,9 @@ struct WhatIfMachine {
 WhatIfMachine what_if_machine(const Result& result);
 WhatIfMachine what_if_machine(const MachineFile& machine);
 
+/// Why nothing is expected from one of these machines for the other, whatever the point; empty where something may be.
+std::string why_not_between(const WhatIfMachine& source, const WhatIfMachine& target);
+
 struct WhatIfStep {
     const StepResult* step = nullptr;  ///< into the point
     double here_us = 0;                ///< the ledger's time with its part of recording, drift and residual
@@ -53,11 +56,28 @@ struct WhatIf {
     std::vector<std::string> assumptions;                  ///< sentences
 };
 
+/// How far expectations on fewer SMs of one GPU were from what was then measured: the table in docs/machines.md, as
+/// scripts/what-if-check printed it.
+struct WhatIfTested {
+    int expectations = 0, inside = 0;        ///< how many, and how many had the measurement in their interval
+    double least_error = 0, most_error = 0;  ///< expected over measured, less 1
+};
+/// TO BE FILLED IN from a run of scripts/what-if-check on a GPU, together with that table. Until then every answer says
+/// that it is not tested.
+inline constexpr std::optional<WhatIfTested> what_if_tested = std::nullopt;
+/// What every answer says of itself: one or two sentences.
+std::string tested_text(const std::optional<WhatIfTested>& tested);
+
 /// Expects `point`, which was measured on `source` with this ledger, on `target`. For each step the longest demand of
 /// the target's roofs (same FLOPs, same bytes at each level that the target has a roof for) over the share that the
 /// binding roof has of the step's time here. The interval's other end: the demand there plus the time above the demand
-/// here, unchanged. Neither is ever below the demand there. `point` must outlive the answer.
-WhatIf what_if(const Point& point, const Ledger& ledger, const WhatIfMachine& source, const WhatIfMachine& target);
+/// here, unchanged. Neither is ever below the demand there. Nothing is expected between a GPU and a CPU.
+///
+/// `clock_there_mhz`: of the target's SMs while the point ran there, where that is known. With the clock of the run
+/// here it is divided out: roofs of what runs at the SMs' clock are then taken at the clocks of the two runs, instead
+/// of those at which the roofs were measured. `point` must outlive the answer.
+WhatIf what_if(const Point& point, const Ledger& ledger, const WhatIfMachine& source, const WhatIfMachine& target,
+               std::optional<double> clock_there_mhz = std::nullopt);
 
 /// The expectation beside a measurement of the same point on the target.
 struct WhatIfCheck {

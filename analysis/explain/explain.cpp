@@ -144,6 +144,7 @@ Explanation explain(const Result& result, const Point& point) {
     const Ledger& ledger = explanation.ledger;
     explanation.cycles = account_cycles(point);
     explanation.closures = second_accounts(ledger, explanation.cycles);
+    explanation.elasticity = sm_elasticity(point);
     explanation.roofline = make_roofline(ledger, roofs);
     explanation.attribution = attribute_bandwidth(ledger, roofs);
     explanation.verdicts = judge(ledger, roofs);

@@ -9,6 +9,7 @@
 #include "analysis/explain/attribution.h"
 #include "analysis/explain/closures.h"
 #include "analysis/explain/cycles.h"
+#include "analysis/explain/elasticity.h"
 #include "analysis/explain/ledger.h"
 #include "analysis/explain/roofline.h"
 #include "analysis/explain/verdict.h"
@@ -19,6 +20,7 @@ struct Explanation {
     Ledger ledger;
     CycleAccounts cycles;
     std::vector<Closure> closures;
+    SmElasticity elasticity;
     Roofline roofline;
     Attribution attribution;
     Verdicts verdicts;

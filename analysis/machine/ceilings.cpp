@@ -153,7 +153,7 @@ Roofs::Roofs(const Result& result)
     : Roofs(result.ceilings, result.points.empty() ? "cuda" : result.points.front().backend()) {
     if (!run_.ceilings.empty()) return;
     if (const MachineFile* known = machine_of(result.environment, backend()))
-        *this = Roofs(scaled_to(*known, result.environment.host));
+        *this = Roofs(scaled_to(*known, result.environment));
 }
 
 std::optional<Roof> Roofs::best(std::span<const std::string_view> names) const {

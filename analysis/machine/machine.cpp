@@ -118,6 +118,10 @@ Match match(std::string_view pattern, std::string_view device) {
 
 bool is_bandwidth(std::string_view ceiling) { return ceiling_kind(ceiling).unit == "GB/s"; }
 bool is_one_core(std::string_view ceiling) { return ceiling.ends_with("_one_core"); }
+/// Of a GPU: as much of it as there are SMs.
+bool is_within_sm(std::string_view ceiling) {
+    return ceiling_kind(ceiling).unit == "TFLOP/s" || ceiling == "l1_read" || ceiling == "shared_read";
+}
 
 }  // namespace
 
@@ -186,8 +190,23 @@ const MachineFile* machine_of(const Environment& environment, std::string_view b
     return best;
 }
 
-MachineFile scaled_to(const MachineFile& machine, const HostInfo& host) {
+static MachineFile scaled_to_part(MachineFile machine, const GpuInfo& gpu) {
+    const int used = gpu.multiprocessors, all = gpu.multiprocessors_of_device.value();
+    for (MachineFile::RoofValue& roof : machine.roofs) {
+        if (!is_within_sm(roof.ceiling)) continue;
+        roof.value *= static_cast<double>(used) / all;
+        roof.source += fmt::format("; times {} of {} SMs", used, all);
+    }
+    machine.name += fmt::format(", {} of its {} SMs", used, all);
+    machine.multiprocessors = used;
+    return machine;
+}
+
+MachineFile scaled_to(const MachineFile& machine, const Environment& environment) {
     MachineFile scaled = machine;
+    const HostInfo& host = environment.host;
+    if (machine.kind == "gpu" && environment.gpu && environment.gpu->multiprocessors_of_device)
+        return scaled_to_part(std::move(scaled), *environment.gpu);
     if (machine.kind != "cpu" || !machine.cores || host.physical_cores <= 0) return scaled;
     const double sockets = std::max(1, host.physical_cores / *machine.cores);
     for (MachineFile::RoofValue& roof : scaled.roofs) {
@@ -197,6 +216,11 @@ MachineFile scaled_to(const MachineFile& machine, const HostInfo& host) {
     if (host.physical_cores != *machine.cores) scaled.name += fmt::format(", {} cores", host.physical_cores);
     scaled.cores = host.physical_cores;
     return scaled;
+}
+
+std::string device_name(const GpuInfo& gpu) {
+    if (!gpu.multiprocessors_of_device) return gpu.name;
+    return fmt::format("{}, {} of its {} SMs", gpu.name, gpu.multiprocessors, *gpu.multiprocessors_of_device);
 }
 
 }  // namespace kbench

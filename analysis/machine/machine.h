@@ -42,10 +42,15 @@ const MachineFile& machine(std::string_view id);
 /// The machine whose `matches` names the device of `environment` (the GPU if there is one and `backend` is cuda). Of
 /// several the one that is named without *; nullptr where there is none.
 const MachineFile* machine_of(const Environment& environment, std::string_view backend);
-/// `machine` as `host` has it. A virtual machine shows some of a socket's cores, a server several sockets: compute
-/// roofs are for all cores that the host has, memory bandwidth for its whole sockets, at least one, since cores share
-/// it; the name says how many cores. A GPU, and a CPU without `cores`, is as its file says.
-MachineFile scaled_to(const MachineFile& machine, const HostInfo& host);
+/// `machine` as `environment` has it. A virtual machine shows some of a socket's cores, a server several sockets:
+/// compute roofs are for all cores that the host has, memory bandwidth for its whole sockets, at least one, since cores
+/// share it; the name says how many cores. Of a GPU of which only some SMs were used, the roofs of what is in an SM
+/// (FLOP/s, L1, shared memory) are for those; DRAM and L2 are as the file says; name and sources say how many. Any
+/// other GPU, and a CPU without `cores`, is as its file says.
+MachineFile scaled_to(const MachineFile& machine, const Environment& environment);
+
+/// "NVIDIA H200", or "NVIDIA H200, 96 of its 132 SMs" where only these were used.
+std::string device_name(const GpuInfo& gpu);
 /// Parses one file. Throws UsageError naming `path` and the field.
 MachineFile parse_machine(const std::string& text, const std::string& path);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "analysis/machine/machine.h"
 #include "analysis/report/render/render.h"
 #include "analysis/report/writers.h"
 #include "models/base/format.h"
@@ -53,7 +54,7 @@ std::string rate_cell(const Interval& rate) { return rate.value > 0 ? significan
 std::string device_of(const NamedResult& run) {
     const Environment& environment = run.result.environment;
     const bool is_gpu = environment.gpu && (run.result.points.empty() || run.result.points.front().backend() == "cuda");
-    return is_gpu ? environment.gpu->name
+    return is_gpu ? device_name(*environment.gpu)
                   : fmt::format("{}, {} threads", environment.host.cpu, environment.host.threads);
 }
 

@@ -144,6 +144,7 @@ ReportJson point_data(const ResultFile& file, std::size_t index, const Point& po
         {"demands", section_data(demands_section(explanation.ledger))},
         {"cycles", section_data(cycles_section(explanation.cycles))},
         {"closures", section_data(closures_section(explanation.closures))},
+        {"sms", section_data(elasticity_section(explanation.elasticity))},
         {"conditions", conditions_data(point)},
         {"activity_unavailable", point.activity.unavailable},
         {"counters_unavailable", point.counters.unavailable},

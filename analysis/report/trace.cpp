@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "analysis/explain/explain.h"
+#include "analysis/machine/machine.h"
 #include "analysis/report/trace_counters.h"
 #include "analysis/report/trace_events.h"
 #include "analysis/report/trace_timeline.h"
@@ -166,7 +167,7 @@ std::string write_trace(const ExplainedResult& explained) {
                  {"git_revision", environment.git_revision},
                  {"command_line", environment.command_line},
                  {"started_at", environment.started_at},
-                 {"device", environment.gpu ? environment.gpu->name : environment.host.cpu},
+                 {"device", environment.gpu ? device_name(*environment.gpu) : environment.host.cpu},
                  {"conditions", "in their own time, from the begin of the first sample"},
                  {"points", Json::array()}};
     for (std::size_t i = 0; i < result.points.size(); ++i)

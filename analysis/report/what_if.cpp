@@ -79,11 +79,31 @@ Section what_if_section(const WhatIf& answer, const WhatIfCheck* check) {
     }
     section.add(Paragraph{headline(answer)});
     if (check != nullptr) section.add(Paragraph{check_text(*check)});
+    section.add(Paragraph{tested_text(what_if_tested)});
     section.add(rows_of("binding roof there", answer.by_ceiling, true));
     section.add(Section{"By op kind", {rows_of("op kind", answer.by_op, false)}});
     section.add(Section{"By layer", {rows_of("layer", answer.by_layer, false)}});
     section.add(Section{"Assumptions", {Bullets{answer.assumptions}}});
     return section;
+}
+
+nlohmann::ordered_json what_if_json(const WhatIf& answer, const WhatIfCheck* check) {
+    nlohmann::ordered_json json{{"point", point_name(*answer.point)},
+                                {"source", answer.source},
+                                {"target", answer.target},
+                                {"unavailable", answer.unavailable},
+                                {"here_ms", answer.here_ms},
+                                {"expected_ms", answer.there_ms.value},
+                                {"low_ms", answer.there_ms.low},
+                                {"high_ms", answer.there_ms.high},
+                                {"check", nullptr},
+                                {"tested", tested_text(what_if_tested)}};
+    if (check != nullptr)
+        json["check"] = {{"unavailable", check->unavailable},
+                         {"measured_ms", check->measured_ms},
+                         {"error", check->error},
+                         {"inside", check->inside}};
+    return json;
 }
 
 }  // namespace kbench

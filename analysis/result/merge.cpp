@@ -18,6 +18,11 @@ namespace {
 
 using Named = std::pair<std::string, std::string>;
 
+std::string sms_used(const Environment& e) {
+    if (!e.gpu || !e.gpu->multiprocessors_of_device) return "all";
+    return fmt::format("{} of {}", e.gpu->multiprocessors, *e.gpu->multiprocessors_of_device);
+}
+
 /// What must be equal, in the order in which a difference is told.
 std::vector<Named> identity(const Result& result, SameDevice device) {
     const Environment& e = result.environment;
@@ -28,6 +33,7 @@ std::vector<Named> identity(const Result& result, SameDevice device) {
                              {"CPU", e.host.cpu},
                              {"number of threads", std::to_string(e.host.threads)},
                              {"GPU", e.gpu ? e.gpu->name : ""},
+                             {"number of SMs", sms_used(e)},
                              {"GPU's driver", e.gpu ? e.gpu->driver : ""},
                              {"CUDA runtime", e.gpu ? e.gpu->cuda_runtime : ""}};
     if (device == SameDevice::card) parts.emplace_back("GPU's UUID", e.gpu ? e.gpu->uuid : "");

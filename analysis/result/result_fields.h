@@ -61,6 +61,7 @@ inline constexpr auto fields<GpuInfo> =
                Field{"compute_capability_major", &GpuInfo::compute_capability_major},
                Field{"compute_capability_minor", &GpuInfo::compute_capability_minor},
                Field{"multiprocessors", &GpuInfo::multiprocessors},
+               Field{"multiprocessors_of_device", &GpuInfo::multiprocessors_of_device, false, 6, 6},
                Field{"memory_bytes", &GpuInfo::memory_bytes},
                Field{"l2_bytes", &GpuInfo::l2_bytes},
                Field{"max_sm_clock_mhz", &GpuInfo::max_sm_clock_mhz},
@@ -184,6 +185,19 @@ inline constexpr auto fields<CounterRun> =
                Field{"seconds", &CounterRun::seconds},     Field{"metrics", &CounterRun::metrics}};
 
 template <>
+inline constexpr auto fields<SmCountRun> = std::tuple{Field{"multiprocessors", &SmCountRun::multiprocessors},
+                                                      Field{"sm_clock_mhz", &SmCountRun::sm_clock_mhz},
+                                                      Field{"launches", &SmCountRun::launches},
+                                                      Field{"latency_ms", &SmCountRun::latency_ms},
+                                                      Field{"step_us", &SmCountRun::step_us},
+                                                      Field{"step_low_us", &SmCountRun::step_low_us},
+                                                      Field{"step_high_us", &SmCountRun::step_high_us}};
+
+template <>
+inline constexpr auto fields<SmScaling> =
+    std::tuple{Field{"unavailable", &SmScaling::unavailable}, Field{"runs", &SmScaling::runs}};
+
+template <>
 inline constexpr auto fields<StepResult> =
     std::tuple{Field{"index", &StepResult::index},
                Field{"layer", &StepResult::layer},
@@ -255,6 +269,7 @@ inline constexpr auto fields<Point> = std::tuple{AxisFields{"batch"},
                                                  Field{"conditions", &Point::conditions},
                                                  Field{"activity", &Point::activity, false, 2},
                                                  Field{"counters", &Point::counters, false, 2},
+                                                 Field{"sm_scaling", &Point::sm_scaling, false, 6, 6},
                                                  Field{"steps", &Point::steps},
                                                  Field{"marginal", &Point::marginal, false, 3},
                                                  Field{"step_overhead_us", &Point::step_overhead_us},

@@ -21,7 +21,7 @@ int ceilings_command(const std::vector<std::string>& arguments, const std::strin
     }
     const CeilingsRequest& request = parsed.request;
     std::string remark;
-    const DeviceList devices = choose_devices(request.backend, remark);
+    const DeviceList devices = choose_devices(request.device, remark);
     Device& device = *devices.front();
     const std::unique_ptr<Profiler> profiler = make_profiler(device);
     const Environment environment = describe_environment(device, profiler->machine_state(), command_line);

@@ -12,10 +12,8 @@ namespace kbench {
 namespace {
 
 const OptionOf<CeilingsRequest> table[] = {
-    {"--backend", "WHERE", "auto", "auto (the GPU if there is one), cuda or cpu",
-     [](CeilingsRequest& r, const std::string& text) {
-         r.backend = word("--backend", text, {"auto", "cuda", "cpu"});
-     }},
+    backend_option<CeilingsRequest>(),
+    sms_option<CeilingsRequest>(),
     {"--remeasure", "", "", "measure them again, whatever is remembered",
      [](CeilingsRequest& r, const std::string&) { r.ceilings.policy = CeilingPolicy::measure; }},
     {"--seconds", "S", "4", "about how long measuring all of them takes",

@@ -6,13 +6,14 @@
 #include <vector>
 
 #include "analysis/report/writers.h"
+#include "bench/command/device_options.h"
 #include "bench/command/option_table.h"
 #include "bench/measure/machine/ceilings.h"
 
 namespace kbench {
 
 struct CeilingsRequest {
-    std::string backend = "auto";
+    DeviceRequest device;
     CeilingRequest ceilings;
     CeilingFormat format = CeilingFormat::text;
 };

@@ -12,7 +12,6 @@
 
 #include "analysis/explain/explain.h"
 #include "analysis/report/document.h"
-#include "bench/device/device.h"
 #include "kbench/result.h"
 
 namespace kbench {
@@ -49,10 +48,6 @@ struct ReportFormat {
 std::span<const ReportFormat> report_formats();
 /// All of them, in `directory`.
 void write_reports(const std::filesystem::path& directory, const ExplainedResult& explained);
-
-/// The devices of the backend called auto, cuda or cpu; at least one. `remark`: why auto did not take a GPU, when it
-/// did not. Throws DeviceError.
-DeviceList choose_devices(const std::string& wanted, std::string& remark);
 
 /// Says on stderr what cannot be in the result at `path`, a line each; the exit code: 1 where there is anything, else
 /// 0.

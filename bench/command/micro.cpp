@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "analysis/machine/machine.h"
 #include "bench/command/command.h"
 #include "bench/command/micro_options.h"
 #include "bench/command/output.h"
@@ -23,7 +24,7 @@ namespace {
 std::map<std::string, std::string> context_of(const Environment& environment) {
     std::map<std::string, std::string> context{{"kbench", version_text()}, {"cpu", environment.host.cpu}};
     if (environment.gpu) {
-        context["gpu"] = environment.gpu->name;
+        context["gpu"] = device_name(*environment.gpu);
         context["driver"] = environment.gpu->driver;
     }
     for (const auto& [library, version] : environment.libraries) context[library] = version;
@@ -42,7 +43,7 @@ int micro_command(const std::vector<std::string>& arguments, const std::string& 
     const std::vector<AskedProblem> problems = asked_problems(request);
     const std::filesystem::path cache = cache_directory();
     std::string remark;
-    const DeviceList devices = choose_devices(request.backend, remark);
+    const DeviceList devices = choose_devices(request.device, remark);
     Device& device = *devices.front();
     const std::unique_ptr<Profiler> profiler = make_profiler(device);
     profiler->check(request.run.counters);

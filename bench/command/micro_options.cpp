@@ -54,10 +54,8 @@ const OptionOf<Request> table[] = {
      }},
     {"--direction", "D", "fwd", "what to compute; fwd",
      [](Request&, const std::string& text) { word("--direction", text, {"fwd"}); }},
-    {"--backend", "WHERE", "auto", "auto (the GPU if there is one), cuda or cpu",
-     [](Request& r, const std::string& text) {
-         r.backend = word("--backend", text, {"auto", "cuda", "cpu"});
-     }},
+    backend_option<Request>(),
+    sms_option<Request>(),
     {"--metrics", "NAME,...", "", "hardware metrics as further columns, by kbench's name or the chip's own",
      [](Request& r, const std::string& text) {
          r.run.counters.metrics = split(text);

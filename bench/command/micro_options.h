@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/command/device_options.h"
 #include "bench/command/option_table.h"
 #include "bench/measure/machine/ceilings.h"
 #include "bench/micro/session.h"
@@ -14,7 +15,8 @@ namespace kbench {
 
 struct MicroRequest {
     std::vector<std::string> ops, shapes, providers;
-    std::string shapes_file, model, suite, backend = "auto";
+    std::string shapes_file, model, suite;
+    DeviceRequest device;
     std::vector<std::int64_t> batches{1}, seqs{1024}, heads, head_sizes;
     std::vector<Precision> precisions{all_precisions.begin(), all_precisions.end()};
     std::vector<CacheState> caches{CacheState::cold, CacheState::hot};

@@ -84,10 +84,8 @@ const Option table[] = {
     {"--shard", "I/N", "1/1",
      "of the points only this part, such as 2/8: one command each for N machines (docs/sweeps.md)",
      [](RunRequest& r, const std::string& text) { set_shard(r.run, text); }},
-    {"--backend", "WHERE", "auto", "auto (the GPU if there is one), cuda or cpu",
-     [](RunRequest& r, const std::string& text) {
-         r.backend = word("--backend", text, {"auto", "cuda", "cpu"});
-     }},
+    backend_option<RunRequest>(),
+    sms_option<RunRequest>(),
     {"--provider", "OP=NAME,...", "", "who computes an op (`kbench list ops`, `kbench list providers`); * for all ops",
      [](RunRequest& r, const std::string& text) {
          for (const std::string& part : split(text)) {
@@ -151,6 +149,8 @@ const Option table[] = {
      [](RunRequest& r, const std::string&) { r.quick = true; }},
     {"--no-verify", "", "", "skip the check against the reference; recorded in the result",
      [](RunRequest& r, const std::string&) { r.run.verify = false; }},
+    {"--no-sm-scaling", "", "", "skip the forwards on fewer of a GPU's SMs, which show what its SMs bind",
+     [](RunRequest& r, const std::string&) { r.run.sm_scaling_s = 0; }},
     {"--retune", "", "", "measure GEMM algorithms again instead of using the remembered ones",
      [](RunRequest& r, const std::string&) { r.run.retune = true; }},
 };
@@ -184,7 +184,7 @@ void resolve(RunRequest& request) {
         request.run.counters.sets.clear();
         request.ceilings.policy = CeilingPolicy::none;
         request.run.step_runs = request.run.activity_runs = 0;
-        request.run.marginal_s = 0;
+        request.run.marginal_s = request.run.sm_scaling_s = 0;
     }
     if (request.quick) {
         request.ceilings.seconds = 2;
@@ -195,7 +195,7 @@ void resolve(RunRequest& request) {
         if (!request.time_budget_given) request.run.sampler.time_budget_s = 1;
         request.run.step_runs = std::min(1, request.run.step_runs);
         request.run.activity_warm_up_s = 0;
-        request.run.marginal_s = 0;
+        request.run.marginal_s = request.run.sm_scaling_s = 0;
         request.run.output_repeats = 1;
     }
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/command/device_options.h"
 #include "bench/command/option_table.h"
 #include "bench/measure/machine/ceilings.h"
 #include "bench/measure/run.h"
@@ -14,7 +15,8 @@ namespace kbench {
 
 /// What the command line asked for, beyond what a run needs.
 struct RunRequest {
-    std::string model, config_file, backend = "auto", format = "text";
+    std::string model, config_file, format = "text";
+    DeviceRequest device;
     bool quick = false, latency_only = false;
     bool time_budget_given = false;
     bool resume = false, dry_run = false;

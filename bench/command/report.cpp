@@ -45,20 +45,27 @@ const Point* same_point(const Result& other, const Point& point) {
     return found == other.points.end() ? nullptr : &*found;
 }
 
-std::string expectations(const Result& result, const std::string& target) {
+/// `as_json`: an array with an object for each point.
+std::string expectations(const Result& result, const std::string& target, bool as_json) {
     const bool is_result = names_result(target);
     const ResultFile other = is_result ? read_result(target) : ResultFile{};
     const WhatIfMachine source = what_if_machine(result);
     const WhatIfMachine there = is_result ? what_if_machine(other.result) : what_if_machine(machine_at(target));
+    if (const std::string why = why_not_between(source, there); !why.empty())
+        throw UsageError(fmt::format("--what-if {}: {}", target, why));
     const Roofs roofs(result);
     Document document{"What if", {}};
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
     for (const Point& point : result.points) {
-        const WhatIf answer = what_if(point, make_ledger(point, roofs), source, there);
         const Point* measured = same_point(other.result, point);
+        const WhatIf answer = what_if(point, make_ledger(point, roofs), source, there,
+                                      measured != nullptr ? measured->conditions.sm_clock_mhz.value : std::nullopt);
         std::optional<WhatIfCheck> check;
         if (measured != nullptr) check = check_what_if(answer, *measured);
         document.sections.push_back(what_if_section(answer, check ? &*check : nullptr));
+        list.push_back(what_if_json(answer, check ? &*check : nullptr));
     }
+    if (as_json) return list.dump(1) + "\n";
     return render_terminal(document, terminal_width().value_or(100));
 }
 
@@ -94,7 +101,7 @@ int report_command(const std::vector<std::string>& arguments, const std::string&
     const ResultFile file = read_result(request.file);
     if (!request.what_if.empty()) {
         if (const int failed = tell_impossible(impossible_figures(file.result), file.path)) return failed;
-        std::fputs(expectations(file.result, request.what_if).c_str(), stdout);
+        std::fputs(expectations(file.result, request.what_if, request.format == "json").c_str(), stdout);
         return 0;
     }
     const ExplainedResult explained(file.result);

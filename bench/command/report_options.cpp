@@ -11,6 +11,7 @@ std::vector<std::string_view> format_words() {
     std::vector<std::string_view> words{"all"};
     for (const ReportFormat& format : report_formats()) words.push_back(format.name);
     words.push_back("text");
+    words.push_back("json");
     return words;
 }
 
@@ -20,7 +21,8 @@ const OptionOf<ReportRequest> table[] = {
          if (text.empty()) throw UsageError("--out '': name a directory");
          r.out = text;
      }},
-    {"--format", "F", "all", "all files, one of them (html, md, trace), or text: the summary on stdout and no file",
+    {"--format", "F", "all",
+     "all files, one of them (html, md, trace), or text: the summary on stdout and no file; json with --what-if",
      [](ReportRequest& r, const std::string& text) { r.format = word("--format", text, format_words()); }},
     {"--what-if", "MACHINE", "",
      "instead: the latency expected on a machine (`kbench list machines`, or a machine file) or on that of another "
@@ -49,7 +51,7 @@ std::string report_markdown() {
            "One file that needs no network: plotly.js, styles, scripts and all figures are in it, and its content "
            "security policy lets no request leave. In this order: the answer in three sentences; key figures; the "
            "roofline, with levels of memory, ops and layers to switch on and off; the ledger; marginal costs beside "
-           "it; "
+           "it; time against SMs; "
            "bytes by role and level; layers by metric; the points of a sweep; the timeline; verdicts with evidence and "
            "what would overturn them; ceilings; every step and kernel, sortable; environment and conditions; the "
            "method.\n\n"
@@ -69,7 +71,8 @@ std::string report_markdown() {
            "over the share that the binding roof has of the step's time here; the other end of the interval keeps the "
            "time above the demand as it is here. All of it is derived, under assumptions that are printed with it. "
            "Where MACHINE is a result that has the same point, its measurement and the error stand beside the "
-           "expectation.\n";
+           "expectation, which is then at the clock that the SMs had there; so a run with `--sms 96` tells how far off "
+           "it is. Nothing is expected between a GPU and a CPU: what was tried missed.\n";
 }
 
 ParsedReport parse_report(const std::vector<std::string>& arguments) {
@@ -80,6 +83,8 @@ ParsedReport parse_report(const std::vector<std::string>& arguments) {
         "RESULT", "result.json, or the directory that holds one"};
     parsed.help = parse_options(command, report_options(), parsed.request, arguments, &files);
     if (!parsed.help.empty()) return parsed;
+    if (parsed.request.format == "json" && parsed.request.what_if.empty())
+        throw UsageError("--format json: is of --what-if alone; a result.json is JSON already");
     if (files.size() != 1)
         throw UsageError(files.empty()
                              ? "no RESULT: name a result.json or the directory that holds one, as in `kbench "

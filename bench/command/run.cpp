@@ -86,21 +86,6 @@ int exit_code(const Result& result, const SweepEnd& end, const CounterRequest& c
 
 }  // namespace
 
-DeviceList choose_devices(const std::string& wanted, [[maybe_unused]] std::string& remark) {
-#ifdef KBENCH_HAVE_CUDA
-    if (wanted == "cuda") return make_devices(BackendKind::cuda);
-    if (wanted == "auto") {
-        const std::string why = cuda_unavailable();
-        if (why.empty()) return make_devices(BackendKind::cuda);
-        remark = fmt::format("no usable GPU ({}): this ran on the CPU", why);
-    }
-#else
-    if (wanted == "cuda")
-        throw DeviceError("--backend cuda: this kbench was built without CUDA; install a toolkit >= 12.6 and rebuild");
-#endif
-    return make_devices(BackendKind::cpu);
-}
-
 std::optional<std::size_t> terminal_width() {
     winsize size{};
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
@@ -133,7 +118,7 @@ int run_command(const std::vector<std::string>& arguments, const std::string& co
     }
     request.run.cache_directory = cache_directory();
     std::string remark;
-    const DeviceList devices = choose_devices(request.backend, remark);
+    const DeviceList devices = choose_devices(request.device, remark);
     Device& device = *devices.front();
     const std::unique_ptr<Profiler> profiler = make_profiler(device);
     profiler->check(request.run.counters);

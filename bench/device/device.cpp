@@ -7,12 +7,13 @@ namespace kbench {
 
 #ifndef KBENCH_HAVE_CUDA
 std::string cuda_unavailable() { return "this kbench was built without CUDA (toolkit >= 12.6 needed)"; }
-std::unique_ptr<Device> make_cuda_device() { throw DeviceError("no usable GPU: " + cuda_unavailable()); }
+std::unique_ptr<Device> make_cuda_device(int) { throw DeviceError("no usable GPU: " + cuda_unavailable()); }
+std::vector<int> possible_multiprocessors(const Device&) { throw DeviceError("no usable GPU: " + cuda_unavailable()); }
 #endif
 
-DeviceList make_devices(BackendKind kind) {
+DeviceList make_devices(BackendKind kind, int multiprocessors) {
     DeviceList devices;
-    devices.push_back(kind == BackendKind::cuda ? make_cuda_device() : make_cpu_device());
+    devices.push_back(kind == BackendKind::cuda ? make_cuda_device(multiprocessors) : make_cpu_device());
     return devices;
 }
 

@@ -73,15 +73,23 @@ class Device {
 };
 
 std::unique_ptr<Device> make_cpu_device();
-/// Throws DeviceError when there is no usable GPU; cuda_unavailable() tells the reason beforehand.
-std::unique_ptr<Device> make_cuda_device();
+/// The GPU; with only so many of its `multiprocessors` it behaves as a machine that has no more, but for its memory and
+/// L2: what is put on its stream runs on no other SM, launched or as a graph. 0: all. Memory of one such device may be
+/// used by all others of the same GPU. Throws DeviceError when there is no usable GPU (cuda_unavailable() tells the
+/// reason beforehand) or when its driver cannot divide it; UsageError, with the counts that are possible, when it
+/// cannot be divided so.
+std::unique_ptr<Device> make_cuda_device(int multiprocessors = 0);
+/// The numbers of SMs that make_cuda_device can give of the GPU `device`, rising; the last is all that it has. Throws
+/// DeviceError when the driver cannot divide it.
+std::vector<int> possible_multiprocessors(const Device& device);
 /// Empty when there is a usable GPU, else why not ("no CUDA-capable device is detected", "driver too old ...", "this
 /// kbench was built without CUDA ...").
 std::string cuda_unavailable();
 
-/// The devices of a kind: today one. Throws DeviceError where there is none, with the reason.
+/// The devices of a kind: today one; of a GPU only so many `multiprocessors`, 0: all. Throws DeviceError where there is
+/// none, with the reason, and as make_cuda_device.
 using DeviceList = std::vector<std::unique_ptr<Device>>;
-DeviceList make_devices(BackendKind kind);
+DeviceList make_devices(BackendKind kind, int multiprocessors = 0);
 
 /// Device memory that frees itself. Its device must outlive it.
 class DeviceBuffer {

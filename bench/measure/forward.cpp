@@ -47,7 +47,11 @@ constexpr MeasurementRow rows[] = {
 
 double sum(const std::array<double, role_count>& bytes) { return std::accumulate(bytes.begin(), bytes.end(), 0.0); }
 
-/// The steps of `plan` on `device`; with names where a tool could show them.
+}  // namespace
+
+std::span<const MeasurementRow> measurement_rows() { return rows; }
+const MeasurementRow& row_of(MeasurementKind kind) { return *std::ranges::find(rows, kind, &MeasurementRow::kind); }
+
 std::vector<WorkRange> ranges_of(const Plan& plan, Device& device) {
     std::vector<WorkRange> ranges;
     for (std::size_t s = 0; s < plan.steps().size(); ++s) {
@@ -57,17 +61,12 @@ std::vector<WorkRange> ranges_of(const Plan& plan, Device& device) {
         const Cost cost = step_cost(plan.model(), planned.ops, plan.precision());
         range.least_read_bytes = sum(cost.bytes_read);
         range.least_written_bytes = sum(cost.bytes_written);
-        if (!device.is_gpu()) continue;
+        if (!device.is_gpu()) continue;  // no tool would show their names
         range.group = plan.model().ops[planned.naming_op].layer;
         range.name = fmt::format("{} {} {}", op_name(planned.step), shape_text(planned.step), planned.provider->name);
     }
     return ranges;
 }
-
-}  // namespace
-
-std::span<const MeasurementRow> measurement_rows() { return rows; }
-const MeasurementRow& row_of(MeasurementKind kind) { return *std::ranges::find(rows, kind, &MeasurementRow::kind); }
 
 Forward::Forward(const Plan& plan, Device& device, Profiler& profiler)
     : plan_(plan), device_(device), steps_(ranges_of(plan, device)) {

@@ -41,6 +41,10 @@ struct StepTimes {
     double whole_us = 0;  ///< from the first mark to the last, less all marks; 0 where marks disturb the forward
 };
 
+/// The steps of `plan` put on the stream of `device`, which may be another one than the plan was allocated on where the
+/// two share their memory. Both must outlive them.
+std::vector<WorkRange> ranges_of(const Plan& plan, Device& device);
+
 class Forward {
   public:
     /// Runs `plan`, which must be allocated, once on a GPU and captures it; tells `profiler` its steps, as ranges in

@@ -21,6 +21,7 @@ Measured measure(Plan& plan, Device& device, Profiler& profiler, const Wants& wa
     if (wants.steps) time_steps(at, forward);
     if (wants.outputs) check_outputs(at, forward);
     record_kernels(at, forward);
+    if (wants.sm_scaling) measure_sm_scaling(at, forward);
     if (wants.marginal) measure_marginal_costs(at, forward);
     count(at);
     warn_of_other_precisions(at);

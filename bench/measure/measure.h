@@ -30,7 +30,7 @@ struct Wants {
     std::optional<Verification> verified;
     /// Takes the samples and fills in point.end_to_end; empty: as sample_end_to_end does (parts.h).
     std::function<void(Forward& forward)> sample;
-    bool steps = true, outputs = true, marginal = true;
+    bool steps = true, outputs = true, marginal = true, sm_scaling = true;
     FilesByName dumps = {};  ///< also write these outputs to .npy files
     /// Called with a part's name before it begins, and again within long ones; what it throws ends the measurement.
     std::function<void(const std::string& part)> at;

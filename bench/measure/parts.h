@@ -51,6 +51,12 @@ void check_outputs(const PartContext& at, Forward& forward);
 /// Timing stands alone: where kernels cannot be recorded or counted, the point says why.
 void record_kernels(const PartContext& at, Forward& forward);
 void count(const PartContext& at);
+
+// sm_scaling.cpp
+/// The forward again on 3/4, 1/2 and 1/4 of a GPU's SMs, every kernel recorded.
+void measure_sm_scaling(const PartContext& at, Forward& forward);
+
+// profiled.cpp
 /// One line for all steps of an op that did not run in the precision asked for.
 void warn_of_other_precisions(const PartContext& at);
 

@@ -74,7 +74,10 @@ std::map<std::string, std::string> recorded_options(const RunOptions& options, c
         {"activity_runs", fmt::format("{}", options.activity_runs)},
         {"activity_warm_up_s", fmt::format("{}", options.activity_warm_up_s)},
         {"marginal_s", fmt::format("{}", options.marginal_s)},
+        {"sm_scaling_s", fmt::format("{}", options.sm_scaling_s)},
         {"logits_repeats", fmt::format("{}", options.output_repeats)}};
+    if (const std::optional<GpuInfo>& gpu = device.info().gpu; gpu && gpu->multiprocessors_of_device)
+        recorded["sms"] = fmt::format("{} of {}", gpu->multiprocessors, *gpu->multiprocessors_of_device);
     for (const Axis& axis : axes())  // the others are the points'
         if (axis.order == 0)
             for (const AxisValue& value : asked_values(axis, options, options.of_model()))

@@ -185,6 +185,7 @@ class Sweep {
                           .steps = options_.step_runs > 0,
                           .outputs = options_.verify || options_.step_runs > 0,
                           .marginal = options_.marginal_s > 0,
+                          .sm_scaling = options_.sm_scaling_s > 0,
                           .dumps = options_.dumps,
                           .at = at};
         kbench::measure(plan, device_, profiler_, wants, point, warnings);

@@ -18,6 +18,7 @@
 #include "bench/profile/counters.h"
 #include "bench/profile/machine_state.h"
 #include "kbench/profile.h"
+#include "kbench/statistics.h"
 
 namespace kbench {
 
@@ -46,6 +47,14 @@ struct RangeCounters {
     std::string warning;                 ///< in what the values are less than they might be; empty where in nothing
 };
 
+/// What each range took in launches of all of them.
+struct RangeTimes {
+    int launches = 0;
+    Quantity sm_clock_mhz;    ///< mean meanwhile
+    Summary latency_ms;       ///< of a launch, by events, with records
+    std::vector<Summary> us;  ///< by range: from its first kernel's start to its last one's end; n is 0 without kernels
+};
+
 class Profiler {
   public:
     virtual ~Profiler() = default;
@@ -58,7 +67,12 @@ class Profiler {
     /// of a busy device. Throws DeviceError where that cannot be done.
     virtual RangeKernels record_kernels(DeviceGraph& all, int runs, double warm_up_s) = 0;
 
-    /// Throws UsageError when this device has no metric that `request` names, as far as it can tell beforehand.
+    /// Records launches of `all`, a graph of the watched ranges in their order, for about half of `seconds`, after as
+    /// long without records. Throws DeviceError where that cannot be done.
+    virtual RangeTimes time_ranges(DeviceGraph& all, double seconds) = 0;
+
+    /// Throws UsageError when this device has no metric that `request` names, as far as it can tell beforehand, or when
+    /// it counts nothing at all and `request` requires it.
     virtual void check(const CounterRequest& request) const = 0;
     /// Runs all watched ranges as often as it takes to count what `request` names. Throws DeviceError where that cannot
     /// be done.

@@ -15,7 +15,10 @@ namespace kbench {
 /// The GPU that was used.
 struct GpuInfo {
     std::string name, uuid, driver, cuda_runtime;
-    int compute_capability_major = 0, compute_capability_minor = 0, multiprocessors = 0;
+    int compute_capability_major = 0, compute_capability_minor = 0;
+    int multiprocessors = 0;  ///< that the work ran on
+    /// Where that was but a part of the device (--sms): how many the device has.
+    std::optional<int> multiprocessors_of_device = std::nullopt;
     std::int64_t memory_bytes = 0, l2_bytes = 0;
     Quantity max_sm_clock_mhz, max_memory_clock_mhz, power_limit_w;
 };

@@ -115,6 +115,23 @@ struct EndToEnd {
     bool converged = false;  ///< the interval reached the target before the time budget ended
 };
 
+/// The same forward on some of a GPU's SMs, every kernel recorded.
+struct SmCountRun {
+    int multiprocessors = 0;
+    Quantity sm_clock_mhz;  ///< mean while the launches ran
+    int launches = 0;       ///< that counted
+    double latency_ms = 0;  ///< of one launch, by events, with records; median
+    /// By step: from the start of its first kernel to the end of its last, the median of the launches and its
+    /// interval as Summary has it. 0 where no kernel was recorded.
+    std::vector<double> step_us, step_low_us, step_high_us;
+};
+
+/// Time against SMs: what taking SMs away does to every step.
+struct SmScaling {
+    std::string unavailable;       ///< why there is none; empty when there is one
+    std::vector<SmCountRun> runs;  ///< most SMs first, which are all that the timing run had
+};
+
 /// What the steps of one op kind add to the end-to-end time, measured without a profiler: the same forward with each of
 /// these steps run twice in a row, less the plain forward next to it.
 struct MarginalCost {
@@ -165,6 +182,7 @@ struct Point {
     Conditions conditions;
     ActivityRun activity;
     CounterRun counters;
+    std::optional<SmScaling> sm_scaling;  ///< none on a CPU, where it was not asked for, and in files without it
     std::vector<StepResult> steps;
     std::vector<MarginalCost> marginal;  ///< by op kind; none where it was not measured
     /// Time of an empty interval between two marks of the step run, already taken off every step's time.

@@ -24,7 +24,8 @@ struct GemmAlgorithm {
     bool from_cache = false;
 };
 
-/// What a measured algorithm belongs to: the device, the library's version and every field of the problem.
+/// What a measured algorithm belongs to: the device, the library's version and every field of the problem. Not how many
+/// of the device's SMs are used: candidates are measured on all of them.
 std::string algorithm_key(const GemmProblem& problem, const std::string& device_name, std::size_t cublaslt_version);
 
 /// Remembers measured algorithms in a JSON file keyed by device name, cuBLASLt version and problem.

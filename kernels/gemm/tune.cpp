@@ -51,6 +51,7 @@ Event make_event() {
     return Event(event);
 }
 
+/// Of the whole device, also where only some of its SMs are measured: a choice belongs to the device.
 Stream make_stream() {
     cudaStream_t stream;
     KBENCH_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));

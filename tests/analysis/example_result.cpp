@@ -279,11 +279,34 @@ Result result() {
     return all;
 }
 
+/// GEMMs and attention take longer in proportion, all else as long on fewer SMs. The clock rises by 2 % each time.
+void add_sm_scaling(Point& point) {
+    SmScaling& scaling = point.sm_scaling.emplace();
+    double clock_mhz = 1755;
+    for (const int multiprocessors : {132, 96, 64, 32}) {
+        SmCountRun& run = scaling.runs.emplace_back();
+        run.multiprocessors = multiprocessors;
+        run.sm_clock_mhz = Quantity::measured(clock_mhz);
+        run.launches = 16;
+        for (const StepResult& step : point.steps) {
+            const double time_us = step.time_us ? step.time_us->median : 1;
+            const bool in_proportion = step.op == "gemm" || step.op == "attention";
+            const double us = in_proportion ? time_us * 132 / multiprocessors * 1755 / clock_mhz : time_us;
+            run.step_us.push_back(us);
+            run.step_low_us.push_back(us * 0.99);
+            run.step_high_us.push_back(us * 1.01);
+            run.latency_ms += us * 1e-3;
+        }
+        clock_mhz *= 1.02;
+    }
+}
+
 void add_profile(Point& point) {
     point.activity = {"", 5, 4.1, 3.95, 3.68, 0.018, {{1.72, 1.73, 2.38}}};
     point.marginal = {{"gemm", 145, timing(2.7, 15)}, {"attention", 36, timing(0.7, 15)}};
     point.conditions.readings = {{0.02, 1980, 3201, 640, 41}, {0.04, 1755, 3201, 698, std::nullopt}};
     point.conditions.blocks = {{0.03, 4.125, 1980, 1}, {0.06, 4.25, 1755, 1}, {0.09, 4.1875, std::nullopt, 0}};
+    add_sm_scaling(point);
     point.counters = {{"core"}, "", "GH100", 1, 1.28, {}};
     point.counters.metrics = {{"tensor_pipe_active", "%",
                                "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", Origin::measured, ""},

@@ -64,6 +64,9 @@ class OtherProfiler final : public Profiler {
     RangeKernels record_kernels(DeviceGraph& all, int runs, double warm_up_s) override {
         return cpu_profiler().record_kernels(all, runs, warm_up_s);
     }
+    RangeTimes time_ranges(DeviceGraph& all, double seconds) override {
+        return cpu_profiler().time_ranges(all, seconds);
+    }
     void check(const CounterRequest&) const override {}
     RangeCounters count(const CounterRequest& request) override {
         return count_ranges ? count_ranges(ranges_) : cpu_profiler().count(request);

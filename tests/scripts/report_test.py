@@ -366,7 +366,7 @@ class Report(unittest.TestCase):
         cpu = next(i for i, point in enumerate(points) if point["backend"] == "cpu" and point["status"] == "done")
         choose(cpu)
         self.assertIn(NO_COUNTERS, b.find_element(By.ID, "environment").text)
-        for section in ("marginal", "heat", "timeline", "table"):
+        for section in ("marginal", "sms", "heat", "timeline", "table"):
             self.assertIn("unavailable", b.find_element(By.ID, section).text, section)
         skipped = next(i for i, point in enumerate(points) if point["status"] == "skipped")
         choose(skipped)

@@ -39,7 +39,8 @@ struct L2Shape {
 constexpr L2Shape l2_shapes[] = {{2, 8}, {4, 4}, {8, 2}};  // as many loads in flight, hence as fast, in each
 
 /// A quarter of L2, read past L1: DRAM has nothing to do after the first round, and nothing is computed but sums. No
-/// two blocks read the same at a time, as in the probe of L2's roof.
+/// two blocks read the same at a time, as in the probe of L2's roof. What L2 is asked for may be some percent less than
+/// what warps load: a sector that another warp of the SM waits for already is asked for once.
 Planted l2_read(const Planter& at, const Drawn& drawn) {
     const auto [loads, blocks_per_sm] = l2_shapes[drawn["shape"]];
     const int blocks = blocks_per_sm * at.multiprocessors(), steps = static_cast<int>(drawn["steps"]);
@@ -52,7 +53,7 @@ Planted l2_read(const Planter& at, const Drawn& drawn) {
                                                steps, as<std::uint32_t>(sums), nullptr, stream);
                       }}};
     planted.right = {{Bound::bandwidth, {"L2"}}};
-    planted.figures = {l2_bytes(bytes)};
+    planted.figures = {counted("bytes loaded", bytes, "l1_bytes")};
     planted.budget = at.budget();
     return planted;
 }

@@ -71,4 +71,13 @@ KnownBudget Planter::budget(std::vector<std::string> extra_sets, std::vector<std
     return budget;
 }
 
+KnownBudget Planter::settled_budget(std::vector<std::string> extra_sets) const {
+    KnownBudget settled = budget(std::move(extra_sets));
+    settled.sampler.time_budget_s = 1.6;
+    settled.sampler.warm_up_s = 1;
+    settled.sampler.min_time_s = 1.2;
+    settled.activity_warm_up_s = 0.5;
+    return settled;
+}
+
 }  // namespace kbench

@@ -49,6 +49,9 @@ class Planter {
 
     /// Looks that fit a truth into two seconds: `extra` sets are counted besides those of every truth.
     KnownBudget budget(std::vector<std::string> extra_sets = {}, std::vector<std::string> metrics = {}) const;
+    /// The same for work that draws so much power that the clock falls: it takes half a second to settle, and what NVML
+    /// reads of it meanwhile is not what the kernels ran at.
+    KnownBudget settled_budget(std::vector<std::string> extra_sets) const;
 
   private:
     const KnownSteps& known_;

@@ -36,7 +36,7 @@ Planted ffma(const Planter& at, const Drawn& drawn) {
                       }}};
     planted.right = {{Bound::compute, {"fp32_plain", "FMA pipe"}}};
     planted.figures = {executed(flops), time_over_demand()};
-    planted.budget = at.budget({"sass"});
+    planted.budget = at.settled_budget({"sass"});
     return planted;
 }
 
@@ -67,7 +67,7 @@ Planted mma_sync(const Planter& at, const Drawn& drawn) {
                       {precision == Precision::fp16 ? (apart ? "fp16_mma_sync" : "fp16_tensor")
                                                     : (apart ? "bf16_mma_sync" : "bf16_tensor")}}};
     planted.figures = {executed(flops), time_over_demand()};
-    planted.budget = at.budget({"tensor"});
+    planted.budget = at.settled_budget({"tensor"});
     return planted;
 }
 
@@ -93,7 +93,7 @@ Planted wgmma(const Planter& at, const Drawn& drawn) {
                       precision, true}};
     planted.right = {{Bound::compute, {"fp16_tensor", "bf16_tensor", "tf32_tensor", "tensor pipe"}}};
     planted.figures = {executed(flops), counted("tensor pipe busy", 1, "tensor_pipe_active", 0.01)};
-    planted.budget = at.budget({"tensor"});
+    planted.budget = at.settled_budget({"tensor"});
     return planted;
 }
 

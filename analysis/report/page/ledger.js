@@ -1,5 +1,5 @@
-// The ledger: a stacked bar for the model; beside it the demands of roofs by op and layer, the cycles, what was found in
-// two ways, and the check by marginal costs.
+// The ledger: a stacked bar for the model; beside it the demands of roofs by op and layer, the cycles and what was found
+// in two ways. And the checks of it: marginal costs, and forwards on fewer SMs.
 
 function ledgerTraces(groups, names) {
   return report.lines.map((line, i) => ({ type: 'bar', orientation: 'h', name: plain(line.name), y: names,
@@ -70,4 +70,10 @@ function drawMarginal(point) {
   const into = body('marginal');
   if (!point.ledger.marginal) return into.append(missing('marginal costs were not measured for this point'));
   into.append(...sectionParts(point.ledger.marginal));
+}
+
+function drawSms(point) {
+  const into = body('sms');
+  if (!point.sms) return into.append(missing('the forward was not run on fewer SMs for this point'));
+  into.append(...sectionParts(point.sms));
 }

@@ -29,6 +29,7 @@ function showPoint(index) {
   drawRoofline(point);
   drawLedger(point);
   drawMarginal(point);
+  drawSms(point);
   drawAttribution(point);
   drawHeat(point);
   drawSweep();

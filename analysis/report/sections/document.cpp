@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analysis/machine/machine.h"
 #include "analysis/report/sections/sections.h"
 #include "analysis/result/point_name.h"
 #include "models/base/format.h"
@@ -29,6 +30,7 @@ void add_sections(Section& into, const Point& point, const Explanation& explanat
     into.add(cycles_section(explanation.cycles));
     into.add(closures_section(explanation.closures));
     into.add(marginal_section(explanation.ledger));
+    into.add(elasticity_section(explanation.elasticity));
     into.add(attribution_section(explanation.attribution));
     into.add(verdict_section(explanation.verdicts));
     into.add(hardware_section(point, Depth::full));
@@ -75,7 +77,7 @@ std::string report_title(const Result& result) {
     const auto on_gpu = [](const Point& point) { return point.backend() == "cuda"; };
     const bool is_gpu = environment.gpu && std::ranges::any_of(result.points, on_gpu);
     return fmt::format("{} on {}", names.empty() ? "kbench" : names,
-                       is_gpu ? environment.gpu->name : environment.host.cpu);
+                       is_gpu ? device_name(*environment.gpu) : environment.host.cpu);
 }
 
 std::string origin_text(const Quantity& quantity) {

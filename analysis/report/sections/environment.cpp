@@ -26,8 +26,11 @@ std::string gpu_text(const GpuInfo& gpu) {
         return quantity.value ? fmt::format("{} {} {}", what, significant(*quantity.value), unit) : std::string();
     };
     return joined({gpu.name, fmt::format("sm_{}{}", gpu.compute_capability_major, gpu.compute_capability_minor),
-                   fmt::format("{} SMs", gpu.multiprocessors), sized("memory", gpu.memory_bytes),
-                   sized("L2", gpu.l2_bytes), limit(gpu.max_sm_clock_mhz, "SM clock up to", "MHz"),
+                   gpu.multiprocessors_of_device
+                       ? fmt::format("{} of its {} SMs", gpu.multiprocessors, *gpu.multiprocessors_of_device)
+                       : fmt::format("{} SMs", gpu.multiprocessors),
+                   sized("memory", gpu.memory_bytes), sized("L2", gpu.l2_bytes),
+                   limit(gpu.max_sm_clock_mhz, "SM clock up to", "MHz"),
                    limit(gpu.max_memory_clock_mhz, "memory clock up to", "MHz"),
                    limit(gpu.power_limit_w, "power limit", "W")});
 }

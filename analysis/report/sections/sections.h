@@ -28,6 +28,8 @@ Section demands_section(const Ledger& ledger);
 Section cycles_section(const CycleAccounts& accounts);
 /// Quantities that were found in two ways, and how far they are apart.
 Section closures_section(const std::vector<Closure>& closures);
+/// What taking SMs away did, by op kind and layer.
+Section elasticity_section(const SmElasticity& elasticity);
 /// The ledger checked by forwards in which the steps of an op kind run twice.
 Section marginal_section(const Ledger& ledger);
 Section attribution_section(const Attribution& attribution);

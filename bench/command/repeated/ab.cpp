@@ -7,6 +7,7 @@
 #include <map>
 
 #include "analysis/compare/ab.h"
+#include "analysis/machine/machine.h"
 #include "analysis/report/ab.h"
 #include "analysis/result/result_json.h"
 #include "bench/command/command.h"
@@ -77,7 +78,7 @@ class AbRuns {
         AbSide& of = side == 'A' ? comparison_.a : comparison_.b;
         const Environment& e = run.result.environment;
         of.revision = e.git_revision;
-        of.device = e.gpu ? e.gpu->name : e.host.cpu;
+        of.device = e.gpu ? device_name(*e.gpu) : e.host.cpu;
     }
 
     /// An older program may not have the option that leaves out what explains a time.

@@ -1,11 +1,13 @@
-// The GPU as a device: its memory, one stream, CUDA's events and graphs.
+// The GPU as a device, or some of its SMs: its memory, one stream, CUDA's events and graphs.
 #include <cuda_runtime.h>
 
 #include <cmath>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "bench/device/cuda/capture.h"
+#include "bench/device/cuda/green_context.h"
 #include "bench/device/device.h"
 #include "kbench/error.h"
 #include "kernels/check.h"
@@ -77,11 +79,10 @@ class CudaGraph final : public DeviceGraph {
 
 class CudaDevice final : public Device {
   public:
-    CudaDevice() {
+    explicit CudaDevice(int multiprocessors) {
         KBENCH_CUDA(cudaGetDevice(&info_.ordinal));
         cudaDeviceProp properties{};
         KBENCH_CUDA(cudaGetDeviceProperties(&properties, info_.ordinal));
-        KBENCH_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
         info_.kind = BackendKind::cuda;
         info_.cache_bytes = properties.l2CacheSize;
         GpuInfo& gpu = info_.gpu.emplace();
@@ -93,8 +94,20 @@ class CudaDevice final : public Device {
         gpu.multiprocessors = properties.multiProcessorCount;
         gpu.memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem);
         gpu.l2_bytes = properties.l2CacheSize;
+        if (multiprocessors == 0 || multiprocessors == gpu.multiprocessors) {
+            KBENCH_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+            return;
+        }
+        part_.emplace(info_.ordinal, multiprocessors);
+        stream_ = part_->stream();
+        gpu.multiprocessors_of_device = gpu.multiprocessors;
+        gpu.multiprocessors = multiprocessors;
     }
-    ~CudaDevice() override { cudaStreamDestroy(stream_); }
+    ~CudaDevice() override {
+        if (!part_) cudaStreamDestroy(stream_);
+    }
+    CudaDevice(const CudaDevice&) = delete;
+    CudaDevice& operator=(const CudaDevice&) = delete;
 
     const DeviceInfo& info() const override { return info_; }
 
@@ -131,7 +144,8 @@ class CudaDevice final : public Device {
 
   private:
     DeviceInfo info_;
-    cudaStream_t stream_ = nullptr;
+    std::optional<cuda::GreenContext> part_;
+    cudaStream_t stream_ = nullptr;  ///< the part's, or one of its own
 };
 
 }  // namespace
@@ -144,9 +158,13 @@ std::string cuda_unavailable() {
     return status == cudaSuccess ? "no CUDA device" : cudaGetErrorString(status);
 }
 
-std::unique_ptr<Device> make_cuda_device() {
+std::unique_ptr<Device> make_cuda_device(int multiprocessors) {
     if (const std::string why = cuda_unavailable(); !why.empty()) throw DeviceError("no usable GPU: " + why);
-    return std::make_unique<CudaDevice>();
+    return std::make_unique<CudaDevice>(multiprocessors);
+}
+
+std::vector<int> possible_multiprocessors(const Device& device) {
+    return cuda::possible_multiprocessors(device.info().ordinal);
 }
 
 }  // namespace kbench

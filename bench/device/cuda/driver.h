@@ -11,14 +11,16 @@
 
 namespace kbench::cuda {
 
-/// A function of the driver by its name, as CUDA 12.0 defines it. Throws DeviceError when the driver has none.
+/// A function of the driver by its name, as that version of CUDA defines it (12040 is 12.4). Throws DeviceError when
+/// the driver has none.
 template <class Function>
-Function driver_function(const char* name) {
+Function driver_function(const char* name, unsigned version = 12000) {
     void* address = nullptr;
     cudaDriverEntryPointQueryResult found{};
-    KBENCH_CUDA(cudaGetDriverEntryPointByVersion(name, &address, 12000, cudaEnableDefault, &found));
+    KBENCH_CUDA(cudaGetDriverEntryPointByVersion(name, &address, version, cudaEnableDefault, &found));
     if (found != cudaDriverEntryPointSuccess || address == nullptr)
-        throw DeviceError(fmt::format("the driver has no {}: it is older than CUDA 12.0", name));
+        throw DeviceError(fmt::format("the driver has no {}: it is older than CUDA {}.{}", name, version / 1000,
+                                      version % 1000 / 10));
     return reinterpret_cast<Function>(address);
 }
 

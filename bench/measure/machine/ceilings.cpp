@@ -82,7 +82,7 @@ void remember(const std::filesystem::path& file, const std::string& key, const C
 CeilingRun measure(const CeilingSource& source, const Environment& environment, double seconds,
                    std::vector<std::string>& discarded) {
     CeilingRun run;
-    run.device = source.backend == "cuda" && environment.gpu ? environment.gpu->name : environment.host.cpu;
+    run.device = source.backend == "cuda" && environment.gpu ? device_name(*environment.gpu) : environment.host.cpu;
     run.driver = source.backend == "cuda" && environment.gpu ? environment.gpu->driver : "";
     run.measured_at = utc_now();
     std::optional<ConditionSampler> conditions;
@@ -150,9 +150,9 @@ std::string ceiling_key(const CeilingSource& source, const Environment& environm
     const std::string loops = fmt::format("probe {} {}", source.probe_version, environment.build_type);
     if (source.backend == "cuda" && environment.gpu) {
         const GpuInfo& gpu = *environment.gpu;
-        return fmt::format("cuda|{}|{}|driver {}|{} MHz, memory {} MHz, {} W|{}", gpu.name, gpu.uuid, gpu.driver,
-                           figure(gpu.max_sm_clock_mhz), figure(gpu.max_memory_clock_mhz), figure(gpu.power_limit_w),
-                           loops);
+        return fmt::format("cuda|{}|{}|driver {}|{} MHz, memory {} MHz, {} W|{}", device_name(gpu), gpu.uuid,
+                           gpu.driver, figure(gpu.max_sm_clock_mhz), figure(gpu.max_memory_clock_mhz),
+                           figure(gpu.power_limit_w), loops);
     }
     const HostInfo& host = environment.host;
     return fmt::format("{}|{}|{} sockets, {} cores, {} threads{}|{}|governor {}|{}", source.backend, host.cpu,
@@ -176,7 +176,7 @@ CeilingRun obtain_ceilings(const CeilingSource& source, const Environment& envir
                            const std::filesystem::path& file, std::vector<std::string>& warnings) {
     CeilingRun run = without_datasheet(source, environment, request, file, warnings);
     const MachineFile* known = machine_of(environment, source.backend);
-    const MachineFile here = known != nullptr ? scaled_to(*known, environment.host) : MachineFile{};
+    const MachineFile here = known != nullptr ? scaled_to(*known, environment) : MachineFile{};
     add_datasheet(run, known != nullptr ? &here : nullptr);
     return run;
 }

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "analysis/machine/machine.h"
 #include "analysis/result/result_json.h"
 #include "kbench/error.h"
 
@@ -43,7 +44,7 @@ std::filesystem::path noise_file(const std::filesystem::path& cache_directory) {
 
 std::string noise_key(const Environment& environment) {
     if (environment.gpu)
-        return fmt::format("{} {} {}", environment.gpu->name, environment.gpu->uuid, environment.gpu->driver);
+        return fmt::format("{} {} {}", device_name(*environment.gpu), environment.gpu->uuid, environment.gpu->driver);
     return fmt::format("{}, {} threads", environment.host.cpu, environment.host.threads);
 }
 

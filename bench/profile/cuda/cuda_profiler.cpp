@@ -47,7 +47,13 @@ class CudaProfiler final : public Profiler {
         return cuda::record_kernels(device_, all, work_, runs, warm_up_s);
     }
 
+    RangeTimes time_ranges(DeviceGraph& all, double seconds) override {
+        return cuda::time_ranges(device_, state_, all, work_, seconds);
+    }
+
     void check(const CounterRequest& request) const override {
+        if (const std::string why = uncountable(); request.required && !why.empty())
+            throw UsageError(fmt::format("{}; leave out --counters and --metrics, or --sms", why));
         std::string chip;
         try {
             chip = chip_of_device(ordinal());
@@ -63,6 +69,7 @@ class CudaProfiler final : public Profiler {
 
     /// Every pass runs all ranges, so what one overwrites its predecessors have made anew.
     RangeCounters count(const CounterRequest& request) override {
+        if (const std::string why = uncountable(); !why.empty()) throw DeviceError(why);
         const auto start = Clock::now();
         RangeCounters result;
         result.discarded.resize(work_.size());
@@ -109,6 +116,14 @@ class CudaProfiler final : public Profiler {
 
   private:
     int ordinal() const { return device_.info().ordinal; }
+
+    /// Why counters would tell nothing of the work; empty where they would.
+    std::string uncountable() const {
+        const GpuInfo& gpu = *device_.info().gpu;
+        if (!gpu.multiprocessors_of_device) return "";
+        return fmt::format("counters count the whole device, and the work has only {} of its {} SMs",
+                           gpu.multiprocessors, *gpu.multiprocessors_of_device);
+    }
 
     std::vector<CapturedWork> work_now() const {
         std::vector<CapturedWork> work;

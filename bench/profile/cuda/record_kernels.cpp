@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <optional>
 
+#include "bench/profile/condition_sampler.h"
 #include "bench/profile/cuda/activity.h"
 #include "kbench/error.h"
 #include "kbench/statistics.h"
@@ -23,14 +25,18 @@ double us(std::uint64_t from_ns, std::uint64_t to_ns) {
 
 double median(const std::vector<double>& values) { return summarise(values).median; }
 
-/// The records of the last of `launches` equal launches.
-Records last_launch(Records records, int launches) {
+/// The records of each of `launches` equal launches.
+std::vector<Records> by_launch(const Records& records, int launches) {
     const auto count = static_cast<std::size_t>(launches);
     if (records.empty() || records.size() % count != 0)
         throw DeviceError(fmt::format("CUPTI recorded {} kernels of {} equal launches", records.size(), launches));
-    records.erase(records.begin(), records.end() - static_cast<std::ptrdiff_t>(records.size() / count));
-    return records;
+    const auto length = static_cast<std::ptrdiff_t>(records.size() / count);
+    std::vector<Records> each;
+    for (auto at = records.begin(); at != records.end(); at += length) each.emplace_back(at, at + length);
+    return each;
 }
+
+Records last_launch(const Records& records, int launches) { return by_launch(records, launches).back(); }
 
 /// `records` by range, where the first is of node `begin` of the graph; nothing where a range would lack a kernel or a
 /// record would lie behind the last node.
@@ -149,6 +155,9 @@ constexpr double burst_s = 0.1;
 constexpr double most_s = 10;
 constexpr int fewest_runs = 3;
 
+/// A median of launches with records needs a few; more than these tell nothing new.
+constexpr int fewest_timed_launches = 3, most_timed_launches = 400;
+
 int launches_in(double seconds, double launch_ms) {
     if (launch_ms > long_launch_ms) return 1;
     return 1 + std::clamp(static_cast<int>(seconds * 1e3 / launch_ms), 1, 1000);
@@ -190,6 +199,41 @@ RangeKernels record_kernels(Device& device, DeviceGraph& all, const std::vector<
         }
     }
     result.run.inflation = chains.inflation();
+    return result;
+}
+
+RangeTimes time_ranges(Device& device, MachineState& state, DeviceGraph& all, const std::vector<CapturedWork>& work,
+                       double seconds) {
+    double launch_ms = last_launch_ms(device, all, 1);
+    if (launch_ms <= long_launch_ms) launch_ms = last_launch_ms(device, all, 2);
+    last_launch_ms(device, all, launches_in(seconds / 2, launch_ms));
+    RangeTimes result;
+    result.launches =
+        std::clamp(static_cast<int>(seconds / 2 * 1e3 / launch_ms), fewest_timed_launches, most_timed_launches);
+    std::vector<std::unique_ptr<DeviceEvent>> marks;
+    for (int i = 0; i <= result.launches + 1; ++i) marks.push_back(device.make_event());
+    ConditionSampler conditions(state);
+    ActivityRecorder recorder;
+    conditions.start();
+    for (int i = 0; i <= result.launches; ++i) {  // one more: the first waits for the host and does not count
+        marks[static_cast<std::size_t>(i)]->record();
+        all.launch();
+    }
+    marks.back()->record();
+    device.synchronize();
+    result.sm_clock_mhz = conditions.stop().sm_clock_mhz;
+    std::vector<double> latency_ms;
+    std::vector<std::vector<double>> us_of_ranges(work.size());
+    const std::vector<Records> launches = by_launch(recorder.take(), result.launches + 1);
+    for (std::size_t i = 1; i < launches.size(); ++i) {
+        latency_ms.push_back(marks[i + 1]->ms_since(*marks[i]));
+        const std::vector<Records> ranges = by_range(launches[i], work);
+        for (std::size_t r = 0; r < ranges.size(); ++r)
+            if (!ranges[r].empty()) us_of_ranges[r].push_back(us(ranges[r].front().start_ns, ranges[r].back().end_ns));
+    }
+    result.latency_ms = summarise(latency_ms);
+    for (const std::vector<double>& values : us_of_ranges)
+        result.us.push_back(values.empty() ? Summary{} : summarise(values));
     return result;
 }
 

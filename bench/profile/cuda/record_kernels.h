@@ -16,4 +16,8 @@ namespace kbench::cuda {
 RangeKernels record_kernels(Device& device, DeviceGraph& all, const std::vector<CapturedWork>& work, int runs,
                             double warm_up_s);
 
+/// As Profiler::time_ranges; `state` tells the clock.
+RangeTimes time_ranges(Device& device, MachineState& state, DeviceGraph& all, const std::vector<CapturedWork>& work,
+                       double seconds);
+
 }  // namespace kbench::cuda

@@ -19,6 +19,9 @@ using testing::Not;
 
 using Values = std::vector<std::pair<const char*, double>>;
 
+constexpr double dram = 1000, tensor = 100, plain = 10;  // GB/s, TFLOP/s
+const Values here_roofs = {{"dram_read", dram}, {"fp16_tensor", tensor}, {"fp32_plain", plain}};
+
 WhatIfMachine measured(const char* name, const Values& values, std::string_view backend = "cuda",
                        double l2_bytes = 5e7) {
     CeilingRun run;
@@ -29,6 +32,18 @@ WhatIfMachine measured(const char* name, const Values& values, std::string_view 
     return {name, Roofs(run, backend), {}, {}, l2_bytes};
 }
 
+/// Roofs that were measured at that clock.
+WhatIfMachine at_1000_mhz() {
+    CeilingRun run;
+    for (const auto& [name, value] : here_roofs) {
+        Ceiling& ceiling = run.ceilings.emplace_back();
+        ceiling.name = name;
+        ceiling.value = Quantity::measured(value);
+        ceiling.clock_mhz = 1000;
+    }
+    return {"at 1000 MHz", Roofs(run, "cuda"), {}, {}, 5e7};
+}
+
 MachineFile sheet(const Values& values) {
     MachineFile file;
     file.id = file.name = "paper";
@@ -36,9 +51,6 @@ MachineFile sheet(const Values& values) {
     for (const auto& [ceiling, value] : values) file.roofs.push_back({ceiling, value, "a datasheet"});
     return file;
 }
-
-constexpr double dram = 1000, tensor = 100, plain = 10;  // GB/s, TFLOP/s
-const Values here_roofs = {{"dram_read", dram}, {"fp16_tensor", tensor}, {"fp32_plain", plain}};
 
 /// A point whose steps are given by FLOPs, bytes and time; the end to end time is their sum unless it is given.
 class WhatIfTest : public testing::Test {
@@ -194,20 +206,94 @@ TEST_F(WhatIfTest, ADatasheetIsReachedToTheShareThatWasMeasuredHere) {
     EXPECT_THAT(answer_.assumptions, Contains(HasSubstr("face value")));
 }
 
-TEST_F(WhatIfTest, FromAGpuToACpuTheLevelsWithoutALikeAreNamed) {
+TEST_F(WhatIfTest, NothingIsExpectedBetweenAGpuAndACpu) {
     add_copy();
-    const WhatIf& answer =
-        ask(measured("cpu", {{"cpu_dram_read", dram / 10}, {"avx512_fp32", 1}, {"avx512_fp16", 2}}, "cpu"));
-    EXPECT_EQ(answer.unavailable, "");
-    EXPECT_NEAR(answer.there_ms.value, 1.25, 1e-9);
-    EXPECT_EQ(answer.steps[0].ceiling_there, "cpu_dram_read");
-    EXPECT_THAT(answer.assumptions, Contains(HasSubstr("no like for L2 and L1")));
+    const WhatIfMachine cpu = measured("cpu", {{"cpu_dram_read", dram / 10}, {"avx512_fp32", 1}}, "cpu");
+    EXPECT_THAT(ask(cpu).unavailable, HasSubstr("nothing is expected between a GPU and a CPU"));
+    EXPECT_THAT(ask(cpu, measured("there", here_roofs)).unavailable, HasSubstr("between a GPU and a CPU"));
+}
+
+/// The roofs were measured at 1000 MHz; the run here had 800, the run there 900.
+TEST_F(WhatIfTest, TheClocksOfTheRunsAreDividedOutWhereBothAreKnown) {
+    const WhatIfMachine same = at_1000_mhz();
+    add_compute();
+    point_.conditions.sm_clock_mhz = Quantity::measured(800);
+    point_.end_to_end.emplace().latency.summary_ms = summarise(std::vector<double>(9, 0.020));
+    const auto expected_us = [&](std::optional<double> clock_there) {
+        return what_if(point_, make_ledger(point_, same.roofs), same, same, clock_there).there_ms.value * 1e3;
+    };
+    EXPECT_NEAR(expected_us(800), 20, 1e-9) << "the same machine at the same clock";
+    EXPECT_NEAR(expected_us(900), 20 * 8.0 / 9, 1e-9);
+    EXPECT_NEAR(expected_us(std::nullopt), 20, 1e-9) << "the same share of the clock as here";
+    EXPECT_THAT(what_if(point_, make_ledger(point_, same.roofs), same, same, 900).assumptions,
+                Contains(HasSubstr("800 MHz here and at 900 MHz there")));
+    point_.conditions.sm_clock_mhz = Quantity::unavailable("no NVML");
+    EXPECT_NEAR(expected_us(900), 20, 1e-9);
+}
+
+TEST_F(WhatIfTest, TheClockOfSmsSaysNothingOfDram) {
+    add_copy();
+    point_.conditions.sm_clock_mhz = Quantity::measured(800);
+    const WhatIfMachine here = at_1000_mhz();
+    point_.end_to_end.emplace().latency.summary_ms = summarise(std::vector<double>(9, 0.125));
+    EXPECT_NEAR(what_if(point_, make_ledger(point_, here.roofs), here, here, 1600).there_ms.value, 0.125, 1e-9);
+}
+
+/// A part of the GPU is a machine: its roofs decide, its SM count is no axis of the point.
+TEST_F(WhatIfTest, FewerSmsOfTheSameGpuAreATargetLikeAnyOther) {
+    add_compute();
+    add_copy();
+    Result part;
+    GpuInfo& gpu = part.environment.gpu.emplace();
+    gpu.name = "NVIDIA H200";
+    gpu.multiprocessors = 66;
+    gpu.multiprocessors_of_device = 132;
+    const Values roofs = {{"dram_read", dram}, {"fp16_tensor", tensor / 2}, {"fp32_plain", plain / 2}};
+    for (const auto& [name, value] : roofs) {
+        part.ceilings.ceilings.emplace_back().name = name;
+        part.ceilings.ceilings.back().value = Quantity::measured(value);
+    }
+    part.points.push_back(point_);
+    const WhatIfMachine target = what_if_machine(part);
+    EXPECT_EQ(target.name, "NVIDIA H200, 66 of its 132 SMs");
+    const WhatIf& answer = ask(target);
+    EXPECT_NEAR(answer.there_ms.value, 0.040 + 0.125, 1e-9) << "the GEMM twice as long, the copy as here";
+    Point there = point_;
+    there.end_to_end->latency.summary_ms = summarise(std::vector<double>(9, 0.160));
+    EXPECT_EQ(check_what_if(answer, there).unavailable, "");
+    EXPECT_TRUE(check_what_if(answer, there).inside);
+}
+
+TEST_F(WhatIfTest, EveryAnswerSaysHowFarItWasTested) {
+    EXPECT_THAT(tested_text(std::nullopt), HasSubstr("not yet tested"));
+    EXPECT_EQ(
+        tested_text(WhatIfTested{12, 9, -0.11, 0.07}),
+        "Tested on fewer SMs of one GPU alone (docs/machines.md): of 12 expectations 9 had the measurement in their "
+        "interval, and errors were -11 to +7 %. No other architecture was tested.");
+    add_compute();
+    ask(measured("there", here_roofs));
+    EXPECT_THAT(render_terminal({"", {what_if_section(answer_)}}, 400), HasSubstr(tested_text(what_if_tested)));
+}
+
+TEST_F(WhatIfTest, OtherProgramsGetTheSameFigures) {
+    add_compute();
+    ask(measured("there", here_roofs));
+    Point other = point_;
+    other.end_to_end->latency.summary_ms = summarise(std::vector<double>(9, 0.025));
+    const WhatIfCheck check = check_what_if(answer_, other);
+    const auto json = what_if_json(answer_, &check);
+    EXPECT_EQ(json["target"], "there");
+    EXPECT_NEAR(json["expected_ms"], 0.020, 1e-9);
+    EXPECT_NEAR(json["check"]["error"], -0.2, 1e-9);
+    EXPECT_EQ(json["check"]["inside"], false);
+    EXPECT_TRUE(what_if_json(answer_)["check"].is_null());
+    EXPECT_THAT(what_if_json(ask(measured("x", {})))["unavailable"], HasSubstr("no roofs"));
 }
 
 TEST_F(WhatIfTest, APrecisionWithoutAUnitThereIsUnavailable) {
     add_compute();
-    EXPECT_EQ(ask(measured("old CPU", {{"cpu_dram_read", 100}, {"avx2_fp32", 1}}, "cpu")).unavailable,
-              "old CPU has no roof for gemm in fp16");
+    EXPECT_EQ(ask(measured("old GPU", {{"dram_read", 100}, {"fp32_plain", 1}})).unavailable,
+              "old GPU has no roof for gemm in fp16");
     EXPECT_EQ(ask(measured("x", {{"fp16_tensor", 1}})).unavailable, "x has no roof for the bandwidth of its memory");
     EXPECT_THAT(ask(measured("x", {})).unavailable, HasSubstr("x has no roofs"));
 }

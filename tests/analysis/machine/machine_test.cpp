@@ -190,21 +190,43 @@ TEST(Machine, AnotherModelOrBackendIsNotTaken) {
 
 TEST(Machine, ComputeScalesWithTheCoresOfTheHostAndMemoryWithItsSockets) {
     const MachineFile& socket = machine("xeon-emerald-rapids");
-    HostInfo host;
+    Environment environment;
+    HostInfo& host = environment.host;
     host.physical_cores = 16;
-    const MachineFile part = scaled_to(socket, host);
+    const MachineFile part = scaled_to(socket, environment);
     EXPECT_NEAR(part.roof("amx_bf16").value(), socket.roof("amx_bf16").value() / 4, 1e-9);
     EXPECT_EQ(part.roof("cpu_dram_read"), 358.4);
     EXPECT_EQ(part.cores, 16);
     EXPECT_EQ(part.name, socket.name + ", 16 cores");
     host.physical_cores = 128;
-    const MachineFile two = scaled_to(socket, host);
+    const MachineFile two = scaled_to(socket, environment);
     EXPECT_NEAR(two.roof("avx512_fp32").value(), socket.roof("avx512_fp32").value() * 2, 1e-9);
     EXPECT_NEAR(two.roof("cpu_dram_read").value(), 716.8, 1e-9);
     host.physical_cores = 0;
-    EXPECT_EQ(scaled_to(socket, host).roof("amx_bf16"), socket.roof("amx_bf16"));
+    EXPECT_EQ(scaled_to(socket, environment).roof("amx_bf16"), socket.roof("amx_bf16"));
     host.physical_cores = 16;
-    EXPECT_EQ(scaled_to(machine("l4"), host).roof("fp32_plain"), machine("l4").roof("fp32_plain"));
+    EXPECT_EQ(scaled_to(machine("l4"), environment).roof("fp32_plain"), machine("l4").roof("fp32_plain"));
+}
+
+TEST(Machine, OfAPartOfAGpuComputeScalesWithItsSmsAndMemoryDoesNot) {
+    const MachineFile& whole = machine("h200-sxm");
+    Environment environment;
+    GpuInfo& gpu = environment.gpu.emplace();
+    gpu.name = "NVIDIA H200";
+    gpu.multiprocessors = 132;
+    EXPECT_EQ(scaled_to(whole, environment).roof("fp16_tensor"), whole.roof("fp16_tensor"));
+    EXPECT_EQ(device_name(gpu), "NVIDIA H200");
+    gpu.multiprocessors = 33;
+    gpu.multiprocessors_of_device = 132;
+    const MachineFile part = scaled_to(whole, environment);
+    for (const MachineFile::RoofValue& roof : whole.roofs) {
+        const bool shared_by_all = roof.ceiling.starts_with("dram") || roof.ceiling.starts_with("l2");
+        EXPECT_NEAR(part.roof(roof.ceiling).value(), roof.value / (shared_by_all ? 1 : 4), 1e-9) << roof.ceiling;
+    }
+    EXPECT_EQ(part.name, whole.name + ", 33 of its 132 SMs");
+    EXPECT_EQ(part.multiprocessors, 33);
+    EXPECT_THAT(part.roofs.back().source, testing::EndsWith("; times 33 of 132 SMs"));
+    EXPECT_EQ(device_name(gpu), "NVIDIA H200, 33 of its 132 SMs");
 }
 
 TEST(Machine, AResultWithoutCeilingsHasTheRoofsOfItsScaledDatasheet) {

@@ -180,6 +180,19 @@ TEST(ParseResult, RenamesCountersThatWereNamedForWhatTheyAreNot) {
     EXPECT_EQ(read.points[0].counters.metrics[0].name, "tensor_pipe_active");
 }
 
+TEST(ParseResult, TakesAPointWithoutTimesOnFewerSms) {
+    Json json = to_json(example::profiled_result());
+    const auto scaling_of = [](const Json& text) { return parse_result(text.dump(), "old.json").points[0].sm_scaling; };
+    ASSERT_TRUE(scaling_of(json));
+    EXPECT_EQ(scaling_of(json)->runs.at(1).multiprocessors, 96);
+    EXPECT_EQ(scaling_of(json)->runs.at(1).step_us.size(), json["points"][0]["steps"].size());
+    for (const char* schema : {"kbench.result/5", "kbench.result/6"}) {
+        json["schema"] = schema;
+        for (Json& point : json["points"]) point.erase("sm_scaling");
+        EXPECT_FALSE(scaling_of(json)) << schema;
+    }
+}
+
 TEST(ParseResult, TakesConditionsWithoutBlocksAndBlocksWithoutAClock) {
     const Json written = to_json(example::profiled_result());
     const Json::json_pointer at("/points/0/conditions/blocks");
@@ -323,6 +336,7 @@ Json smallest_example() {
     Result result = example::profiled_result();
     result.points.resize(1);
     result.points[0].steps.resize(1);
+    result.environment.gpu->multiprocessors_of_device = 144;
     return to_json(result);
 }
 
@@ -330,7 +344,7 @@ Json smallest_example() {
 bool is_optional(const std::string& pointer) {
     static const std::regex field(
         "/end_to_end/(sequences_per_s|tokens_per_s|energy_per_sequence_j|energy_per_token_j)$|/least_bytes$|"
-        "/conditions/blocks(/0/sm_clock_mhz)?$");
+        "/conditions/blocks(/0/sm_clock_mhz)?$|/sm_scaling$|/multiprocessors_of_device$");
     return std::regex_search(pointer, field) || std::ranges::any_of(axes(), [&](const Axis& axis) {
                return !axis.needed && pointer == fmt::format("/points/0/{}", axis.name);
            });

@@ -141,8 +141,14 @@ TEST_F(Cli, MistakesGetOneLineAndExitTwo) {
     expect_refusal("frobnicate", "one of run, micro, table, compare, ab, claim, merge, report, ceilings, list, doctor");
     expect_refusal("list providers --op", "--ops");
     directory_.write("taken/result.json", "{}");
+    expect_refusal("--config " + tiny() + " --backend cpu --sms 96", "--sms 96: a CPU has no SMs");
+    expect_refusal("ceilings --backend cpu --sms 96", "--sms 96: a CPU has no SMs");
+    expect_refusal("--config " + tiny() + " --sms 0", "--sms");
     expect_refusal("micro --op residual --shape r8w8 --backend cpu --out " + (directory_ / "taken").string(),
                    "holds a result.json already");
+    const std::string recorded = KBENCH_SOURCE_DIR "/results/h200-2026-11-21/explained/";
+    expect_refusal("report " + recorded + "gpu --what-if " + recorded + "cpu", "between a GPU and a CPU");
+    expect_refusal("report " + recorded + "cpu --what-if h100-sxm", "between a GPU and a CPU");
     expect_refusal("list everything", "one of models, ops, providers, options, columns");
     expect_refusal("--model gpt2 --out " + directory_.write("a_file", "x").string(), "a_file");
     expect_refusal("--config " + config("{\"n_embd\": 64}"), "key 'n_layer' is missing");

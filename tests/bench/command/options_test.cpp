@@ -29,7 +29,7 @@ TEST(Options, DefaultsAreTheCheckpointsPrecisionAndBatchOne) {
     EXPECT_EQ(point.count("batch"), 1);
     EXPECT_EQ(point.count("seq"), 1024);
     EXPECT_EQ(point.text("attention"), "fused");
-    EXPECT_EQ(r.backend, "auto");
+    EXPECT_EQ(r.device.backend, "auto");
     EXPECT_TRUE(r.run.verify);
 }
 

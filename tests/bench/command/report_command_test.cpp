@@ -90,6 +90,7 @@ TEST_F(ReportCommand, RefusesWhatItCannotDo) {
     EXPECT_THAT(refused({"a.json", "b.json"}), HasSubstr("'b.json'"));
     EXPECT_THAT(refused({(directory_ / "nothing").string()}), HasSubstr("cannot be read"));
     EXPECT_THAT(refused({"a.json", "--format", "pdf"}), HasSubstr("html"));
+    EXPECT_THAT(refused({"a.json", "--format", "json"}), HasSubstr("of --what-if alone"));
     const std::string result = directory_.write("run/result.json", example_).string();
     EXPECT_THAT(refused({result, "--out", result}), HasSubstr("--out"));
 }

@@ -172,6 +172,7 @@ TEST_F(Device, IsAnotherOneWithAnotherDriverClockOrProbe) {
         [](Environment& e, CeilingSource&) { e.gpu->driver = "580.2"; },
         [](Environment& e, CeilingSource&) { e.gpu->name = "another GPU"; },
         [](Environment& e, CeilingSource&) { e.gpu->uuid = "GPU-2"; },
+        [](Environment& e, CeilingSource&) { e.gpu->multiprocessors_of_device = 132; },
         [](Environment& e, CeilingSource&) { e.gpu->max_sm_clock_mhz = Quantity::measured(1410); },
         [](Environment& e, CeilingSource&) { e.gpu->max_memory_clock_mhz = Quantity::unavailable("no permission"); },
         [](Environment& e, CeilingSource&) { e.gpu->power_limit_w = Quantity::measured(500); },
@@ -270,7 +271,7 @@ TEST_F(Device, IsUsedThoughItsCeilingsCannotBeWritten) {
 TEST(CeilingsOptions, AreParsedAndMistakesSayWhatWouldBeRight) {
     const CeilingsRequest r =
         parse_ceilings_command({"--backend", "cpu", "--remeasure", "--seconds", "1.5", "--format", "markdown"}).request;
-    EXPECT_EQ(r.backend, "cpu");
+    EXPECT_EQ(r.device.backend, "cpu");
     EXPECT_EQ(r.ceilings.policy, CeilingPolicy::measure);
     EXPECT_EQ(r.ceilings.seconds, 1.5);
     EXPECT_EQ(r.format, CeilingFormat::markdown);

@@ -345,6 +345,8 @@ TEST_F(Resume, NamesWhatDiffers) {
     EXPECT_THAT(with([&] { environment_.git_revision = "abc1234"; }), HasSubstr("revision is not there in"));
     EXPECT_THAT(with([&] { environment_.host.cpu = "another"; }), HasSubstr("CPU is not there in"));
     EXPECT_THAT(with([&] { environment_.gpu.emplace().uuid = "GPU-1"; }), HasSubstr("GPU's UUID is not there in"));
+    EXPECT_THAT(with([&] { environment_.gpu.emplace().multiprocessors_of_device = 132; }),
+                HasSubstr("number of SMs is all in"));
     EXPECT_THAT(with([&] { environment_.libraries["onednn"] = "9"; }), HasSubstr("library onednn"));
     EXPECT_EQ(with([] {}), "accepted") << "the same is the same";
 }

@@ -1,0 +1,74 @@
+// Time against SMs: the same forward, captured again on the streams of devices with fewer of the GPU's SMs.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "bench/device/multiprocessors.h"
+#include "bench/measure/parts.h"
+#include "bench/measure/progress.h"
+#include "kbench/error.h"
+
+namespace kbench {
+namespace {
+
+/// Records are of whole nanoseconds; medians may lie between two.
+double rounded_us(double us) { return std::round(us * 1e4) / 1e4; }
+
+SmCountRun run_of(int multiprocessors, const RangeTimes& times) {
+    SmCountRun run;
+    run.multiprocessors = multiprocessors;
+    run.sm_clock_mhz = times.sm_clock_mhz;
+    run.launches = times.launches;
+    run.latency_ms = times.latency_ms.median;
+    for (const Summary& us : times.us) {
+        run.step_us.push_back(rounded_us(us.median));
+        run.step_low_us.push_back(rounded_us(us.ci_low));
+        run.step_high_us.push_back(rounded_us(us.ci_high));
+    }
+    return run;
+}
+
+/// On so many SMs of the plan's GPU. Each step computes on the memory that it has; only the stream is another.
+RangeTimes times_on(int multiprocessors, const Plan& plan, double seconds) {
+    const std::unique_ptr<Device> part = make_cuda_device(multiprocessors);
+    const std::unique_ptr<Profiler> profiler = make_profiler(*part);
+    const std::vector<WorkRange> ranges = ranges_of(plan, *part);
+    for (const WorkRange& range : ranges) enqueue(range);  // nothing may be loaded for this stream in a capture
+    part->synchronize();
+    profiler->watch(ranges);
+    const std::unique_ptr<DeviceGraph> all = part->capture([&] {
+        for (const WorkRange& range : ranges) enqueue(range);
+    });
+    return profiler->time_ranges(*all, seconds);
+}
+
+}  // namespace
+
+void measure_sm_scaling(const PartContext& at, Forward& forward) {
+    const double seconds = at.options().sm_scaling_s;
+    const std::optional<GpuInfo>& gpu = at.device.info().gpu;
+    // A part has no parts of its own; where records cannot be taken the point says so already.
+    if (seconds <= 0 || !gpu || gpu->multiprocessors_of_device || !at.point.activity.unavailable.empty()) return;
+    const PhaseTimer timer(at.point, "sm_scaling");
+    SmScaling& scaling = at.point.sm_scaling.emplace();
+    if (const double forward_s = at.point.end_to_end->latency.summary_ms.median * 1e-3; forward_s > seconds) {
+        scaling.unavailable = fmt::format(
+            "a forward takes {:.2g} s; those of more than {:.2g} s would take too long on "
+            "a quarter of the SMs",
+            forward_s, seconds);
+        return;
+    }
+    try {
+        for (const int count : counts_at_shares(possible_multiprocessors(at.device))) {
+            at.begin(fmt::format("on {} SMs", count));
+            scaling.runs.push_back(run_of(count, count == gpu->multiprocessors
+                                                     ? at.profiler.time_ranges(forward.graph(), seconds)
+                                                     : times_on(count, at.plan, seconds)));
+        }
+    } catch (const Error& error) {
+        scaling.runs.clear();
+        scaling.unavailable = error.what();
+    }
+}
+
+}  // namespace kbench
