@@ -1,6 +1,8 @@
 // Truths of DRAM and L2, and of waiting for them.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "kbench/error.h"
@@ -108,9 +110,9 @@ Planted pointer_chase(const Planter& at, const Drawn& drawn) {
 constexpr int most_copying_warps = 32;
 constexpr double few_warps_speed = 0.70, few_warps_tolerance = 0.06;
 
-/// A copy by so few warps that it runs at about 70 % of the speed of four times as many and more. By construction more
-/// warps shorten it, which is tried here: so DRAM does not bind it, however near to a roof it looks. That warps are
-/// few, that too little is in flight to cover the latency, or that nobody can tell without that trial is right.
+/// A copy by so few warps that it runs at about 70 % of the speed of 32 an SM. More warps shorten it, which is tried
+/// here: so DRAM does not bind it, however near to a roof it looks. That warps are few, that too little is in flight
+/// to cover the latency, or that nobody can tell without that trial is right.
 Planted few_warps_copy(const Planter& at, const Drawn& drawn) {
     const std::int64_t bytes = drawn["MiB"] << 20;
     const Memory to = at.allocate(bytes), from = at.allocate_random(bytes);
