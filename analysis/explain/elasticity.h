@@ -30,7 +30,7 @@ struct SmEffect {
     double high() const { return std::max(as_timed.high, at_equal_clocks.high); }
 };
 
-/// What the first two numbers below all SMs say of the number of SMs.
+/// What the numbers nearest to all SMs say.
 enum class SmFinding {
     binds,         ///< time grows as SMs are taken away, in proportion or faster
     binds_partly,  ///< more slowly than in proportion
