@@ -65,11 +65,21 @@ double extra_flops(const StepResult& step, bool matrix) {
     return executed && *executed > 0 ? *executed - step.cost.flops : step.padding_flops;
 }
 
-/// How much longer a roof's work takes at the run's clock. DRAM has a clock of its own, and L2's is not read.
+/// How much longer a roof's work takes at the run's clock. DRAM has a clock of its own, and L2's is not read. A roof
+/// was measured at the clock that its unit leaves the SMs at full load: a higher one that NVML reads makes it no faster
+/// for sure, but perhaps.
 Interval slowdown(const Demand& demand, const Interval& clock_mhz) {
     const bool on_chip = !demand.level || *demand.level == Level::l1;
     if (!on_chip || demand.roof.clock_mhz <= 0 || clock_mhz.low <= 0) return Interval::exactly(1);
-    return quotient(Interval::exactly(demand.roof.clock_mhz), clock_mhz);
+    const Interval slower = quotient(Interval::exactly(demand.roof.clock_mhz), clock_mhz);
+    return {std::max(1.0, slower.value), slower.low, std::max(1.0, slower.high)};
+}
+
+/// The clock at which this step ran, see step_clock_mhz.
+Interval clock_of(const StepResult& step, const Interval& run_mhz) {
+    if (run_mhz.value <= 0) return run_mhz;
+    const double mhz = step_clock_mhz(step, run_mhz.value);
+    return {mhz, std::min(mhz, run_mhz.low), run_mhz.high};
 }
 
 /// The run's demand between the ends of the roof, the clock and the count.
@@ -110,8 +120,9 @@ Origin dram_origin(const Point& point) {
     return metric != point.counters.metrics.end() ? metric->origin : Origin::measured;
 }
 
-std::vector<Demand> demands_of(const StepResult& step, const Roofs& roofs, Origin dram, const Interval& clock_mhz) {
+std::vector<Demand> demands_of(const StepResult& step, const Roofs& roofs, Origin dram, const Interval& run_mhz) {
     std::vector<Demand> demands;
+    const Interval clock_mhz = clock_of(step, run_mhz);
     const auto add = [&](const std::optional<Roof>& roof, std::optional<Level> level, double work, double extra,
                          Origin origin) {
         if (!roof || roof->per_s <= 0) return;

@@ -31,10 +31,10 @@ struct Demand {
 inline constexpr double count_tolerance = 0.02;
 
 /// What `roofs` demand of a step, longest first. `dram`: whether DRAM's bytes, where there are counters, were measured
-/// or estimated; without counters they are the streaming bytes, derived. `clock_mhz`: the run's clock of SMs, for
+/// or estimated; without counters they are the streaming bytes, derived. `run_mhz`: the run's clock of SMs, for
 /// run_us; 0: the roofs' own.
 std::vector<Demand> demands_of(const StepResult& step, const Roofs& roofs, Origin dram = Origin::measured,
-                               const Interval& clock_mhz = {});
+                               const Interval& run_mhz = {});
 
 /// Whether the bytes of DRAM among the point's counters were counted or estimated; the same for all its steps.
 /// measured where there are none.

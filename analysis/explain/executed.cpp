@@ -178,12 +178,17 @@ std::optional<std::string> executed_mismatch(const StepResult& step) {
     return fmt::format("asked for {}, but {}", name(step.precision), fmt::join(found, " and "));
 }
 
+double step_clock_mhz(const StepResult& step, double run_clock_mhz) {
+    const double elapsed = counter(step, "sm_cycles_elapsed").value_or(0), time_ns = counter(step, "time").value_or(0);
+    const double counted_mhz = elapsed > 0 && time_ns > 0 ? elapsed / time_ns * 1e3 : 0;
+    if (run_clock_mhz <= 0) return counted_mhz;
+    return counted_mhz > 0 ? std::min(run_clock_mhz, counted_mhz) : run_clock_mhz;
+}
+
 std::optional<double> sm_active_us(const StepResult& step, double run_clock_mhz) {
     const std::optional<double> active = counter(step, "sm_cycles_active");
-    if (active && run_clock_mhz > 0) return *active / run_clock_mhz;
-    const std::optional<double> elapsed = counter(step, "sm_cycles_elapsed"), time_ns = counter(step, "time");
-    if (!active || !elapsed || !time_ns || *elapsed <= 0) return std::nullopt;
-    return *active / *elapsed * *time_ns * 1e-3;
+    const double mhz = step_clock_mhz(step, run_clock_mhz);
+    return active && mhz > 0 ? std::optional(*active / mhz) : std::nullopt;
 }
 
 std::optional<double> sm_active_pct(const StepResult& step, double run_clock_mhz) {

@@ -17,8 +17,12 @@ inline constexpr double schedulers = 4;
 /// A counter of the step by kbench's name; nothing when it was not read.
 std::optional<double> counter(const StepResult& step, std::string_view name);
 
+/// The clock at which the step's cycles are times, MHz: that of the timing run, or the lower one at which the step was
+/// counted. Under tensor cores' full load an H200's SMs run 7 to 9 % slower than NVML reads, at once and whatever the
+/// power limit; a step that was counted at a lower clock than the run's mean ran no faster. 0: neither is known.
+double step_clock_mhz(const StepResult& step, double run_clock_mhz);
 /// Time in which an SM had a warp, mean over SMs, microseconds: cycles are counted in another run than the times, so
-/// they are taken at the clock of the timing run; without it (0) at that of the counter run.
+/// they are taken at step_clock_mhz().
 std::optional<double> sm_active_us(const StepResult& step, double run_clock_mhz);
 
 /// The same as a percentage of the time of the step's kernels, at most 100. Not the counter `smsp_active`, whose

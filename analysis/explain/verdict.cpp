@@ -66,7 +66,6 @@ std::vector<std::string> evidence_of(const StepLedger& entry, const Facts& f, co
         extra = (binding->run_us.value - binding->us * slower) / entry.time_us;
     }
     add_share(std::max(clock, 0.0), "of the time more at that roof for the run's lower clock (derived)");
-    add_share(std::max(-clock, 0.0), "of the time less at that roof for the run's higher clock (derived)");
     add_share(std::max(extra, 0.0), "of the time at that roof for FLOPs beyond the model's (derived)");
     add_share(std::max(-extra, 0.0), "of the time less at that roof for FLOPs that ran on another unit (derived)");
     if (f.split) {

@@ -120,6 +120,7 @@ int run_command(const std::vector<std::string>& arguments, const std::string& co
     std::string remark;
     const DeviceList devices = choose_devices(request.device, remark);
     Device& device = *devices.front();
+    if (device.is_gpu() && request.run.sm_scaling_s > 0) keep_parts(device);
     const std::unique_ptr<Profiler> profiler = make_profiler(device);
     profiler->check(request.run.counters);
     request.run.out = prepare_directory(request.run.out, request.run.model.name, request.resume);

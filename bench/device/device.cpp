@@ -9,6 +9,7 @@ namespace kbench {
 std::string cuda_unavailable() { return "this kbench was built without CUDA (toolkit >= 12.6 needed)"; }
 std::unique_ptr<Device> make_cuda_device(int) { throw DeviceError("no usable GPU: " + cuda_unavailable()); }
 std::vector<int> possible_multiprocessors(const Device&) { throw DeviceError("no usable GPU: " + cuda_unavailable()); }
+void keep_parts(const Device&) {}
 #endif
 
 DeviceList make_devices(BackendKind kind, int multiprocessors) {

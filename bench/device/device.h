@@ -82,6 +82,9 @@ std::unique_ptr<Device> make_cuda_device(int multiprocessors = 0);
 /// The numbers of SMs that make_cuda_device can give of the GPU `device`, rising; the last is all that it has. Throws
 /// DeviceError when the driver cannot divide it.
 std::vector<int> possible_multiprocessors(const Device& device);
+/// Makes the parts of a GPU that stand for shares of it (counts_at_shares) before anything is profiled: afterwards the
+/// driver makes none. Where it cannot divide the GPU nothing happens.
+void keep_parts(const Device& device);
 /// Empty when there is a usable GPU, else why not ("no CUDA-capable device is detected", "driver too old ...", "this
 /// kbench was built without CUDA ...").
 std::string cuda_unavailable();

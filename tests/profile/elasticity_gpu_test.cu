@@ -53,6 +53,14 @@ int distinct_sms(Device& device, bool in_graph) {
     return static_cast<int>(std::unique(host.begin(), host.end()) - host.begin());
 }
 
+/// Other tests of this program profile; parts are made before any does.
+class PartsFirst : public testing::Environment {
+    void SetUp() override {
+        if (cuda_unavailable().empty()) keep_parts(*make_cuda_device());
+    }
+};
+[[maybe_unused]] const testing::Environment* const parts_first = testing::AddGlobalTestEnvironment(new PartsFirst);
+
 class GpuParts : public testing::Test {
   protected:
     void SetUp() override {

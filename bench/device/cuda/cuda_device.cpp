@@ -2,13 +2,13 @@
 #include <cuda_runtime.h>
 
 #include <cmath>
-#include <optional>
 
 #include <fmt/format.h>
 
 #include "bench/device/cuda/capture.h"
 #include "bench/device/cuda/green_context.h"
 #include "bench/device/device.h"
+#include "bench/device/multiprocessors.h"
 #include "kbench/error.h"
 #include "kernels/check.h"
 
@@ -98,13 +98,12 @@ class CudaDevice final : public Device {
             KBENCH_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
             return;
         }
-        part_.emplace(info_.ordinal, multiprocessors);
-        stream_ = part_->stream();
+        stream_ = cuda::kept_green_context(info_.ordinal, multiprocessors).stream();
         gpu.multiprocessors_of_device = gpu.multiprocessors;
         gpu.multiprocessors = multiprocessors;
     }
     ~CudaDevice() override {
-        if (!part_) cudaStreamDestroy(stream_);
+        if (!info_.gpu->multiprocessors_of_device) cudaStreamDestroy(stream_);  // a part keeps its own
     }
     CudaDevice(const CudaDevice&) = delete;
     CudaDevice& operator=(const CudaDevice&) = delete;
@@ -144,7 +143,6 @@ class CudaDevice final : public Device {
 
   private:
     DeviceInfo info_;
-    std::optional<cuda::GreenContext> part_;
     cudaStream_t stream_ = nullptr;  ///< the part's, or one of its own
 };
 
@@ -161,6 +159,17 @@ std::string cuda_unavailable() {
 std::unique_ptr<Device> make_cuda_device(int multiprocessors) {
     if (const std::string why = cuda_unavailable(); !why.empty()) throw DeviceError("no usable GPU: " + why);
     return std::make_unique<CudaDevice>(multiprocessors);
+}
+
+void keep_parts(const Device& device) {
+    const GpuInfo& gpu = device.info().gpu.value();
+    if (gpu.multiprocessors_of_device) return;
+    try {
+        for (const int count : counts_at_shares(possible_multiprocessors(device)))
+            if (count < gpu.multiprocessors) cuda::kept_green_context(device.info().ordinal, count);
+    } catch (const DeviceError&) {
+        // Whoever asks for a part is told.
+    }
 }
 
 std::vector<int> possible_multiprocessors(const Device& device) {

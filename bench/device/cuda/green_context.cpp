@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
 
 #include "bench/device/cuda/driver.h"
 #include "bench/device/multiprocessors.h"
@@ -92,6 +95,14 @@ GreenContext::GreenContext(int ordinal, int multiprocessors) {
 GreenContext::~GreenContext() {
     cudaStreamDestroy(stream_);
     driver().destroy(context_);
+}
+
+const GreenContext& kept_green_context(int ordinal, int multiprocessors) {
+    // Never destroyed: at the end of the process the driver may be gone before.
+    static auto& kept = *new std::map<std::pair<int, int>, std::unique_ptr<GreenContext>>;
+    std::unique_ptr<GreenContext>& part = kept[{ordinal, multiprocessors}];
+    if (!part) part = std::make_unique<GreenContext>(ordinal, multiprocessors);
+    return *part;
 }
 
 std::vector<int> possible_multiprocessors(int ordinal) { return counts_of(gpu_of(ordinal)); }

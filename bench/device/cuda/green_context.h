@@ -27,6 +27,10 @@ class GreenContext {
     cudaStream_t stream_ = nullptr;
 };
 
+/// The part of so many SMs of GPU `ordinal`, made when it is first asked for and kept until the process ends: once
+/// CUPTI has profiled in a process its driver makes no more of them (error 801). Throws as GreenContext does.
+const GreenContext& kept_green_context(int ordinal, int multiprocessors);
+
 /// The numbers of SMs that a part of GPU `ordinal` can have, rising, and last all that it has: the driver rounds any
 /// other number up. Throws DeviceError where the driver knows no green contexts.
 std::vector<int> possible_multiprocessors(int ordinal);

@@ -79,6 +79,10 @@ class CudaProfiler final : public Profiler {
         const std::size_t first = work_.size() - std::min(work_.size(), request.most_ranges);
         std::vector<bool> counted(work_.size(), false);
         std::fill_n(counted.begin(), first, true);  // as good as: nobody asks for them
+        const std::vector<CountedMetric> described = describe_metrics(metrics);
+        std::vector<std::map<std::string, double>> sampled(work_.size());
+        if (request.samples())
+            sampled = sample_stalls(first, result.run);  // before counters: after them there are none
         if (metrics.empty()) counted.assign(counted.size(), true);
         try {
             if (!metrics.empty() &&
@@ -89,8 +93,8 @@ class CudaProfiler final : public Profiler {
         }
         if (std::ranges::find(counted, false) != counted.end())
             count_ranges(RangeOf::call, metrics, first, counted, result);
-        result.run.metrics = describe_metrics(metrics);
-        if (request.samples()) sample_stalls(first, result);
+        result.run.metrics.insert(result.run.metrics.begin(), described.begin(), described.end());
+        for (std::size_t r = 0; r < work_.size(); ++r) result.by_range[r].insert(sampled[r].begin(), sampled[r].end());
         result.run.seconds = std::chrono::duration<double>(Clock::now() - start).count();
         return result;
     }
@@ -162,8 +166,9 @@ class CudaProfiler final : public Profiler {
 
     /// Samples what warps of each range from `first` on wait for in cycles without an issue. The device is idle before
     /// and after each, so that samples are of no other one; what caches hold is as its predecessors left it.
-    void sample_stalls(std::size_t first, RangeCounters& result) {
+    std::vector<std::map<std::string, double>> sample_stalls(std::size_t first, CounterRun& run) {
         constexpr int forwards = 4;
+        std::vector<std::map<std::string, double>> by_range(work_.size());
         StallSampler sampler;
         std::set<std::string> reasons;
         for (int forward = 0; forward < forwards; ++forward) {
@@ -174,16 +179,18 @@ class CudaProfiler final : public Profiler {
                 ranges_[r].enqueue();
                 device_.synchronize();
                 for (const auto& [reason, count] : sampler.stop()) {
-                    result.by_range[r][std::string(sampled_prefix) + reason] += count;
+                    by_range[r][std::string(sampled_prefix) + reason] += count;
                     reasons.insert(reason);
                 }
             }
         }
+        if (reasons.empty()) throw DeviceError("PC sampling gave no samples");
         for (const std::string& reason : reasons)
-            result.run.metrics.push_back({std::string(sampled_prefix) + reason, "sample",
-                                          fmt::format("smsp__pcsamp_warps_issue_stalled_{}_not_issued", reason),
-                                          Origin::measured, ""});
-        result.run.passes += forwards;
+            run.metrics.push_back({std::string(sampled_prefix) + reason, "sample",
+                                   fmt::format("smsp__pcsamp_warps_issue_stalled_{}_not_issued", reason),
+                                   Origin::measured, ""});
+        run.passes += forwards;
+        return by_range;
     }
 
     /// The kernels of a pass must be those that were timed.

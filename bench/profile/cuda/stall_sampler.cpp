@@ -17,8 +17,9 @@
 namespace kbench::cuda {
 namespace {
 
-/// 2^7 cycles between two samples of an SM: a kernel of 5 us, 9,000 cycles, has 70 from each.
-constexpr std::uint32_t period_exponent = 7;
+/// 2^9 cycles between two samples of a scheduler: a kernel of 5 us has 70 from each SM. At 2^5 three of four are
+/// dropped.
+constexpr std::uint32_t period_exponent = 9;
 constexpr std::size_t most_pcs = 1 << 14;  ///< at once; what is beyond them the next call brings
 constexpr std::string_view prefix = "smsp__pcsamp_warps_issue_stalled_", suffix = "_not_issued";
 

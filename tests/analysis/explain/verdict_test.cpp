@@ -64,12 +64,12 @@ const std::vector<StepCase>& step_cases() {
          800},  // 0.5 * 1000 / 800 = 62.5 % at the run's clock; active: 125 %
         {"GemmWithHigherClockThanItsRoof",
          {.op = "gemm", .compute = 0.66, .active = 1.25, .occupancy_pct = 40},
-         "waiting",
-         latency,
+         "within-error",
+         unknown,
          "",
-         "R?CRR",
+         "R??RR",
          gpu_roofs(),
-         1250},  // 0.66 * 0.8 = 52.8 %, active 100 %
+         1250},  // between 0.66 * 0.8 = 52.8 % and 66 %: a clock that is read is not sure to be had; active 100 %
         {"ComputeOvertakesMemoryAtTheRunsClock",
          {.op = "gemm", .compute = 0.59, .dram = 0.62, .active = 0.8},
          "compute-roof",
@@ -264,7 +264,7 @@ TEST(Evidence, SaysWhichWayTheClockWas) {
     EXPECT_THAT(judged(known::result_of({gemm}, known::gpu_roofs(), 0, 900)).steps[0].evidence,
                 Contains(HasSubstr("8 % of the time more at that roof for the run's lower clock")));
     EXPECT_THAT(judged(known::result_of({gemm}, known::gpu_roofs(), 0, 1250)).steps[0].evidence,
-                Contains(HasSubstr("14 % of the time less at that roof for the run's higher clock")));
+                Not(Contains(HasSubstr("clock"))));
     EXPECT_THAT(judged(known::result_of({gemm})).steps[0].evidence,
                 Contains(HasSubstr("10 % of the time at that roof for FLOPs beyond the model's")));
 }
