@@ -81,8 +81,7 @@ class CudaProfiler final : public Profiler {
         std::fill_n(counted.begin(), first, true);  // as good as: nobody asks for them
         const std::vector<CountedMetric> described = describe_metrics(metrics);
         std::vector<std::map<std::string, double>> sampled(work_.size());
-        if (request.samples())
-            sampled = sample_stalls(first, result.run);  // before counters: after them there are none
+        if (request.samples()) sampled = sample_stalls(first, result.run);
         if (metrics.empty()) counted.assign(counted.size(), true);
         try {
             if (!metrics.empty() &&

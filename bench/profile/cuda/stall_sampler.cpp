@@ -46,10 +46,9 @@ CUpti_PCSamplingConfigurationInfo attribute(CUpti_PCSamplingConfigurationAttribu
     return info;
 }
 
-}  // namespace
-
-struct StallSampler::Buffers {
-    explicit Buffers(std::size_t reasons) : stalls(most_pcs * reasons), pcs(most_pcs) {
+/// Room for samples by program counter and reason, as CUPTI wants it.
+struct SampleBuffer {
+    explicit SampleBuffer(std::size_t reasons) : stalls(most_pcs * reasons), pcs(most_pcs) {
         for (std::size_t i = 0; i < most_pcs; ++i) {
             pcs[i].size = sizeof(CUpti_PCSamplingPCData);
             pcs[i].stallReason = stalls.data() + i * reasons;
@@ -58,9 +57,19 @@ struct StallSampler::Buffers {
         data.collectNumPcs = most_pcs;
         data.pPcData = pcs.data();
     }
+    SampleBuffer(const SampleBuffer&) = delete;
+    SampleBuffer& operator=(const SampleBuffer&) = delete;
     std::vector<CUpti_PCSamplingStallReason> stalls;
     std::vector<CUpti_PCSamplingPCData> pcs;
     CUpti_PCSamplingData data{};
+};
+
+}  // namespace
+
+struct StallSampler::Buffers {
+    explicit Buffers(std::size_t reasons) : cupti(reasons), taken(reasons) {}
+    SampleBuffer cupti;  ///< CUPTI's own while it samples; what is asked for goes to another one, or there is nothing
+    SampleBuffer taken;
     std::map<std::uint32_t, std::string> lost;  ///< reasons of lost cycles by CUPTI's number
 };
 
@@ -99,7 +108,7 @@ StallSampler::StallSampler() {
         options.back().attributeData.outputDataFormatData.outputDataFormat =
             CUPTI_PC_SAMPLING_OUTPUT_DATA_FORMAT_PARSED;
         options.push_back(attribute(CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_DATA_BUFFER));
-        options.back().attributeData.samplingDataBufferData.samplingDataBuffer = &buffers_->data;
+        options.back().attributeData.samplingDataBufferData.samplingDataBuffer = &buffers_->cupti.data;
         options.push_back(attribute(CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_STALL_REASON));
         options.back().attributeData.stallReasonData.stallReasonCount = count;
         options.back().attributeData.stallReasonData.pStallReasonIndex = indices.data();
@@ -128,7 +137,7 @@ std::map<std::string, double> StallSampler::stop() {
     auto stop = KBENCH_PARAMS(CUpti_PCSamplingStop);
     KBENCH_CUPTI(cuptiPCSamplingStop(&stop));
     std::map<std::string, double> samples;
-    CUpti_PCSamplingData& data = buffers_->data;
+    CUpti_PCSamplingData& data = buffers_->taken.data;
     do {
         auto get = KBENCH_PARAMS(CUpti_PCSamplingGetData);
         get.pcSamplingData = &data;
@@ -137,7 +146,7 @@ std::map<std::string, double> StallSampler::stop() {
             throw DeviceError(
                 fmt::format("PC sampling dropped {} samples", static_cast<std::uint64_t>(data.droppedSamples)));
         for (std::size_t p = 0; p < data.totalNumPcs; ++p) {
-            const CUpti_PCSamplingPCData& pc = buffers_->pcs[p];
+            const CUpti_PCSamplingPCData& pc = buffers_->taken.pcs[p];
             for (std::size_t r = 0; r < pc.stallReasonCount; ++r)
                 if (const auto lost = buffers_->lost.find(pc.stallReason[r].pcSamplingStallReasonIndex);
                     lost != buffers_->lost.end())
