@@ -7,7 +7,6 @@
 #include "bench/command/command.h"
 #include "bench/command/option_table.h"
 #include "bench/device/device.h"
-#include "bench/profile/counters.h"
 #include "bench/profile/metric_sets.h"
 #include "kbench/error.h"
 #ifdef KBENCH_HAVE_CUDA
@@ -86,11 +85,7 @@ void print_sets(const std::string& chip, const MetricSets& sets, const std::vect
     };
     fmt::print("{:<14} {:>8} {:>7}\n", chip, "counters", "passes");
     for (const std::string& name : names) row(name, sets.set(name));
-    if (names.size() > 1) {
-        row("all together", sets.metrics());
-        fmt::print("{:<14} no counters: what warps wait for in cycles without an issue, by PC sampling\n",
-                   stall_samples);
-    }
+    if (names.size() > 1) row("all together", sets.metrics());
     if (!passes.unavailable().empty()) fmt::print("passes are unknown: {}\n", passes.unavailable());
 }
 

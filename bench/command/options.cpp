@@ -123,7 +123,7 @@ const Option table[] = {
      [](RunRequest& r, const std::string& text) {
          r.format = word("--format", text, {"text", "json"});
      }},
-    {"--time-budget", "SECONDS", "8", "sampling of a point ends after this, converged or not",
+    {"--time-budget", "SECONDS", "7", "sampling of a point ends after this, converged or not",
      [](RunRequest& r, const std::string& text) {
          r.run.sampler.time_budget_s = number<double>("--time-budget", text, 0.01, "a number of seconds");
          r.time_budget_given = true;
@@ -133,7 +133,7 @@ const Option table[] = {
          r.run.sampler.target_relative_ci = parse_share("--interval", text);
      }},
     {"--counters", "SET,...", "core",
-     "hardware counters to read: none, core, full (every set), samples (PC sampling) or sets of `kbench list metrics`",
+     "hardware counters to read: none, core, full (every set) or sets of `kbench list metrics`",
      [](RunRequest& r, const std::string& text) { set_counters(r.run.counters, text); }},
     {"--metrics", "NAME,...", "", "further metrics by kbench's name or the chip's own, such as dram__bytes_read.sum",
      [](RunRequest& r, const std::string& text) {

@@ -12,7 +12,7 @@ namespace kbench {
 
 struct SamplerOptions {
     double target_relative_ci = 0.005;  ///< half-width of the median's 95 % interval, relative to the median
-    double time_budget_s = 8;           ///< wall time after which sampling ends whatever the interval
+    double time_budget_s = 7;           ///< wall time after which sampling ends whatever the interval
     double warm_up_s = 1.0;             ///< run untimed for at least this long, and at least once
     double min_time_s = 1.0;  ///< sample for at least this long, so that power and clocks are read often enough
     std::size_t min_samples = 20;
