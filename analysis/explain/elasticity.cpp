@@ -181,8 +181,8 @@ std::string sentence(const SmGroup& group, int all) {
         case SmFinding::binds:
             if (first.at_equal_clocks.low > faster_than_in_proportion)
                 return fmt::format(
-                    "{} slows down faster than SMs are taken away ({}): its blocks no longer fit into as "
-                    "few waves. The number of SMs binds it.",
+                    "{} slows down faster than SMs are taken away ({}), as where blocks that filled them "
+                    "need a wave more. The number of SMs binds it.",
                     group.name, seen(first, all));
             return fmt::format(
                 "{} slows down as SMs are taken away ({}): what every SM has of its own binds it, be it "

@@ -140,7 +140,7 @@ TEST(Elasticity, AnUnknownClockIsNotDividedOut) {
 
 TEST(Elasticity, AMoreThanProportionalStepIsOneWaveMore) {
     const auto persistent = [](int n, double clock) { return n == all ? 100.0 : 200.0 * 96 / n / clock; };
-    EXPECT_THAT(sentence(only(persistent), all), HasSubstr("few waves"));
+    EXPECT_THAT(sentence(only(persistent), all), HasSubstr("need a wave more"));
 }
 
 TEST(Elasticity, AGridThatFitsOnTheSmsLeftSaysSo) {
