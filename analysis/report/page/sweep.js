@@ -15,7 +15,9 @@ function medianOf(values) {
 }
 
 // The mark of a point tells which roof demands most of it.
-const roofMarks = { compute: 'square', DRAM: 'circle', L2: 'diamond', L1: 'triangle-up' };
+// Levels of memory; any other roof is a unit's and has the square.
+const roofMarks = { DRAM: 'circle', L2: 'diamond', L1: 'triangle-up' };
+const roofMark = (roof) => (roof ? roofMarks[roof] || 'square' : 'circle-open');
 
 /** What is drawn: title, unit, where it is from, and of a point the figure; undefined where it means nothing. */
 function sweepCharts(points) {
@@ -50,7 +52,7 @@ function sweepTrace(at, values, unit, figure, color) {
   const y = all.map((value) => medianOf(at.get(value).map((point) => figure(point.sweep))));
   const repeats = (value) => (at.get(value).length > 1 ? `<br>median of ${at.get(value).length} repeats` : '');
   const roof = (point) => (point.sweep.binding_roof ? `<br>most is demanded by ${plain(point.sweep.binding_roof)}` : '');
-  return { x: all.map(String), y, mode: 'lines+markers', marker: { size: 9, symbol: first.map((point) => roofMarks[point.sweep.binding_roof] || 'circle') },
+  return { x: all.map(String), y, mode: 'lines+markers', marker: { size: 9, symbol: first.map((point) => roofMark(point.sweep.binding_roof)) },
     line: { color, width: 2 }, hoverinfo: 'text',
     hovertext: all.map((value, i) => `${plain(first[i].name)}<br>${significant(y[i])} ${unit}${roof(first[i])}${repeats(value)}`) };
 }
