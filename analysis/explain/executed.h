@@ -18,8 +18,9 @@ inline constexpr double schedulers = 4;
 std::optional<double> counter(const StepResult& step, std::string_view name);
 
 /// The clock at which the step's cycles are times, MHz: that of the timing run, or the lower one at which the step was
-/// counted. Under tensor cores' full load an H200's SMs run 7 to 9 % slower than NVML reads, at once and whatever the
-/// power limit; a step that was counted at a lower clock than the run's mean ran no faster. 0: neither is known.
+/// counted. A kernel of mma.sync alone took 9 % longer on an H200 than the clock that NVML read allows, and as long as
+/// its own counted clock does (docs/results/truths.md). Which of two clocks is right is not known of other kernels: the
+/// difference is part of their interval (StepLedger::clock_error). 0: neither is known.
 double step_clock_mhz(const StepResult& step, double run_clock_mhz);
 /// Time in which an SM had a warp, mean over SMs, microseconds: cycles are counted in another run than the times, so
 /// they are taken at step_clock_mhz().

@@ -210,8 +210,8 @@ Ledger make_ledger(const Point& point, const Roofs& roofs) {
         entry.lines[Line::kernels] = entry.kernels_us;
         entry.recording_us = recording_us(step, inflation);
         entry.cycles = account_of(step, clock_mhz.value);
-        if (clock_mhz.value > 0)
-            entry.clock_error = std::max(clock_mhz.high / clock_mhz.value - 1, 1 - clock_mhz.low / clock_mhz.value);
+        if (const double mhz = step_clock_mhz(step, clock_mhz.value); clock_mhz.value > 0 && mhz > 0)
+            entry.clock_error = std::max(clock_mhz.high / mhz - 1, 1 - clock_mhz.low / mhz);
         if (entry.cycles.unavailable.empty())
             entry.starts_us =
                 std::clamp(entry.cycles.no_warp * entry.cycles.time_us, 0.0, std::max(0.0, start_and_end_us));

@@ -51,7 +51,9 @@ struct StepLedger {
     std::vector<Demand> demands;       ///< longest first; a counted zero is one; empty without roofs
     Lines lines;                       ///< kernels and gaps; zero where it was not timed
     CycleAccount cycles;
-    double clock_error = 0;  ///< how far the run's clock went from its mean, relative: times from cycles err by so much
+    /// How far the run's clock, its blocks and its mean, is from the one that cycles are taken at, relative: times from
+    /// cycles err by so much.
+    double clock_error = 0;
     bool on_gpu = false;
     double starts_us = 0;  ///< of its time: kernels starting and ending, as empty ones do
     /// The longest demand; null where nothing is demanded.

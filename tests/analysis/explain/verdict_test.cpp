@@ -325,6 +325,16 @@ TEST(WithinErrors, OfCyclesComeFromTheClock) {
     EXPECT_EQ(judged(result).steps[0].rule, "within-error");
 }
 
+/// Two clocks that differ by 6 %: nobody knows which is the step's, so 30 % without a warp may be 26.
+TEST(WithinErrors, OfTwoClocksAreTheirDifference) {
+    Result result = known::result_of({{.active = 0.655, .issue = 0.6}});
+    EXPECT_EQ(judged(result).steps[0].rule, "idle-sms");
+    result.points[0].steps[0].counters["sm_cycles_elapsed"] = 94e3;
+    result.points[0].steps[0].counters["time"] = 100e3;
+    EXPECT_NEAR(make_ledger(result.points[0], Roofs(result)).steps[0].clock_error, 1 / 0.94 - 1, 1e-9);
+    EXPECT_EQ(judged(result).steps[0].bound, known::unknown);
+}
+
 /// What records add may be in the recorded time: 59 % of it is 62 % of the time without them.
 TEST(WithinErrors, OfTheTimeComeFromRecording) {
     Result result = known::result_of({{.us = 10, .compute = 0.59, .issue = 0.3}});
