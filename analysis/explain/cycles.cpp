@@ -78,7 +78,6 @@ std::vector<LostCycles> split(const Warps& warps, double not_issuing) {
     return reasons;
 }
 
-constexpr std::string_view sampled_prefix = "sampled_";
 /// PC sampling has words of its own for some of the counters' reasons.
 constexpr std::pair<std::string_view, std::string_view> words_of_samples[] = {
     {"no_instructions", "no_instruction"}, {"warpgroup_arrive", "gmma"}, {"dispatch_stall", "dispatch"}};

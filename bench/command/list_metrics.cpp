@@ -7,6 +7,7 @@
 #include "bench/command/command.h"
 #include "bench/command/option_table.h"
 #include "bench/device/device.h"
+#include "bench/profile/counters.h"
 #include "bench/profile/metric_sets.h"
 #include "kbench/error.h"
 #ifdef KBENCH_HAVE_CUDA
@@ -86,6 +87,9 @@ void print_sets(const std::string& chip, const MetricSets& sets, const std::vect
     fmt::print("{:<14} {:>8} {:>7}\n", chip, "counters", "passes");
     for (const std::string& name : names) row(name, sets.set(name));
     if (names.size() > 1) row("all together", sets.metrics());
+    if (names.size() > 1)
+        fmt::print("{:<14} {:>8} {:>7}  of PC sampling, what warps wait for: {}REASON\n", stall_samples, "-", "4",
+                   sampled_prefix);
     if (!passes.unavailable().empty()) fmt::print("passes are unknown: {}\n", passes.unavailable());
 }
 

@@ -61,7 +61,8 @@ const OptionOf<Request> table[] = {
          r.run.counters.metrics = split(text);
          r.run.counters.required = true;
      }},
-    {"--counters", "SET,...", "core", "hardware counters to read: none, core, full or sets of `kbench list metrics`",
+    {"--counters", "SET,...", "core",
+     "hardware counters to read: none, core, full or sets of `kbench list metrics`; or samples, CUPTI's PC sampling",
      [](Request& r, const std::string& text) { set_counters(r.run.counters, text); }},
     {"--ceilings", "WHICH", "auto", "the machine's roofs: auto (remembered, else measured), measure or none",
      [](Request& r, const std::string& text) { r.ceilings.policy = parse_ceiling_policy(text); }},

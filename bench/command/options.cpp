@@ -133,7 +133,9 @@ const Option table[] = {
          r.run.sampler.target_relative_ci = parse_share("--interval", text);
      }},
     {"--counters", "SET,...", "core",
-     "hardware counters to read: none, core, full (every set) or sets of `kbench list metrics`",
+     "hardware counters to read: none, core, full (every set) or sets of `kbench list metrics`; with samples, also "
+     "what "
+     "warps wait for, by CUPTI's PC sampling",
      [](RunRequest& r, const std::string& text) { set_counters(r.run.counters, text); }},
     {"--metrics", "NAME,...", "", "further metrics by kbench's name or the chip's own, such as dram__bytes_read.sum",
      [](RunRequest& r, const std::string& text) {

@@ -3,6 +3,7 @@
 #include "bench/measure/measure.h"
 
 #include "bench/measure/parts.h"
+#include "bench/profile/counters.h"
 #include "kbench/error.h"
 
 namespace kbench {
@@ -30,9 +31,14 @@ Measured measure(Plan& plan, Device& device, Profiler& profiler, const Wants& wa
 
 void require_counted(std::span<const Point> points, const CounterRequest& request) {
     if (!request.required) return;
-    for (const Point& point : points)
-        if (point.status == PointStatus::done && !point.counters.unavailable.empty())
+    for (const Point& point : points) {
+        if (point.status != PointStatus::done) continue;
+        if (!point.counters.unavailable.empty())
             throw DeviceError("all is measured but the counters that were asked for: " + point.counters.unavailable);
+        for (const CountedMetric& metric : point.counters.metrics)
+            if (metric.name == stall_samples && metric.origin == Origin::unavailable)
+                throw DeviceError("all is measured but the samples that were asked for: " + metric.reason);
+    }
 }
 
 }  // namespace kbench

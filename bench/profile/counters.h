@@ -15,8 +15,8 @@
 namespace kbench {
 
 /// Beside the sets of counters: samples of what warps wait for in cycles without an issue, which are no counters. Their
-/// metrics are sampled_REASON.
-inline constexpr std::string_view stall_samples = "samples", sampled_prefix = "sampled_";
+/// metrics begin with sampled_prefix.
+inline constexpr std::string_view stall_samples = "samples";
 
 /// What to count. Nothing when both lists are empty.
 struct CounterRequest {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kbench/quantity.h"
@@ -87,6 +88,9 @@ struct ActivityRun {
     double kernels_ms = 0, gaps_ms = 0;  ///< sums of the kernels' times and of the gaps between them
     std::vector<RecordInflation> inflation;
 };
+
+/// Metrics of so many samples by stall reason begin with it ("sampled_barrier"): they are of PC sampling, not counted.
+inline constexpr std::string_view sampled_prefix = "sampled_";
 
 /// A metric of the counter runs.
 struct CountedMetric {

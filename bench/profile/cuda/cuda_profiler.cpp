@@ -81,7 +81,13 @@ class CudaProfiler final : public Profiler {
         std::fill_n(counted.begin(), first, true);  // as good as: nobody asks for them
         const std::vector<CountedMetric> described = describe_metrics(metrics);
         std::vector<std::map<std::string, double>> sampled(work_.size());
-        if (request.samples()) sampled = sample_stalls(first, result.run);
+        if (request.samples()) try {
+                sampled = sample_stalls(first, result.run);
+            } catch (const DeviceError& error) {
+                if (metrics.empty()) throw;
+                result.run.metrics.push_back({std::string(stall_samples), "sample", "smsp__pcsamp_sample_count",
+                                              Origin::unavailable, error.what()});
+            }
         if (metrics.empty()) counted.assign(counted.size(), true);
         try {
             if (!metrics.empty() &&

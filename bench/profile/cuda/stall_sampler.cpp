@@ -1,6 +1,7 @@
 // The calls of CUPTI's PC Sampling API in the order that it wants, and the buffers that it fills.
 #include "bench/profile/cuda/stall_sampler.h"
 
+#include <cupti.h>
 #include <cupti_pcsampling.h>
 #include <fmt/format.h>
 
@@ -75,6 +76,10 @@ struct StallSampler::Buffers {
 
 StallSampler::StallSampler() {
     KBENCH_CUDA(cudaFree(nullptr));
+    // After activity records of graphs or a range profiler CUPTI takes every kernel for one of its own and gives the
+    // number of their samples alone. Made anew, it knows them again; all else that kbench asks of CUPTI begins anew
+    // too.
+    KBENCH_CUPTI(cuptiFinalize());
     auto enable = KBENCH_PARAMS(CUpti_PCSamplingEnable);
     KBENCH_CUPTI(cuptiPCSamplingEnable(&enable));
     try {
@@ -145,6 +150,9 @@ std::map<std::string, double> StallSampler::stop() {
         if (data.droppedSamples > 0 || data.hardwareBufferFull != 0)
             throw DeviceError(
                 fmt::format("PC sampling dropped {} samples", static_cast<std::uint64_t>(data.droppedSamples)));
+        if (data.totalNumPcs == 0 && data.nonUsrKernelsTotalSamples > 0)
+            throw DeviceError(fmt::format("PC sampling gave {} samples without saying of which kernel",
+                                          static_cast<std::uint64_t>(data.nonUsrKernelsTotalSamples)));
         for (std::size_t p = 0; p < data.totalNumPcs; ++p) {
             const CUpti_PCSamplingPCData& pc = buffers_->taken.pcs[p];
             for (std::size_t r = 0; r < pc.stallReasonCount; ++r)

@@ -11,7 +11,8 @@
 namespace kbench::cuda {
 
 /// Samples the device of the current context while it lives; one at a time in a process, and never beside a
-/// RangeProfiler. Throws DeviceError where CUPTI refuses.
+/// RangeProfiler or an ActivityRecorder: it begins by ending whatever CUPTI does. Throws DeviceError where CUPTI
+/// refuses.
 class StallSampler {
   public:
     StallSampler();
@@ -22,7 +23,7 @@ class StallSampler {
     /// From here on samples are taken; the device must be idle.
     void start();
     /// The samples since start() in cycles without an issue, by reason as CUPTI names it ("long_scoreboard"). The
-    /// device must be idle. Throws DeviceError when samples were dropped.
+    /// device must be idle. Throws DeviceError when samples were dropped or belong to no kernel.
     std::map<std::string, double> stop();
 
   private:
