@@ -10,7 +10,19 @@
 namespace kbench {
 namespace {
 
-constexpr double sector_bytes = 32;
+constexpr double sector_bytes = 32, wavefront_bytes = 128;
+
+/// A unit of the SM that has a roof but no place in a cost model.
+struct UnitWork {
+    std::string_view ceiling, counter;
+    double of_one;  ///< of what the ceiling counts
+};
+constexpr UnitWork unit_work[] = {
+    {"shared_read", "shared_wavefronts", wavefront_bytes}, {"special", "xu_inst", 1}, {"load_store", "lsu_inst", 1}};
+
+void sort_longest_first(std::vector<Demand>& demands) {
+    std::ranges::stable_sort(demands, std::greater{}, [](const Demand& demand) { return demand.run_us.value; });
+}
 
 /// Whether tensor cores do most of the step's FLOPs: as its kind says; of kinds that this kbench does not know, as
 /// their products do.
@@ -135,7 +147,22 @@ std::vector<Demand> demands_of(const StepResult& step, const Roofs& roofs, Origi
         if (const std::optional<Bytes> bytes = bytes_at(step, level, dram))
             if (bytes->bytes > 0 || bytes->origin == Origin::measured)
                 add(roofs.bandwidth(level), level, bytes->bytes, 0, bytes->origin);
-    std::ranges::stable_sort(demands, std::greater{}, [](const Demand& demand) { return demand.run_us.value; });
+    sort_longest_first(demands);
+    return demands;
+}
+
+std::vector<Demand> unit_demands_of(const StepResult& step, const Roofs& roofs, const Interval& run_mhz) {
+    std::vector<Demand> demands;
+    for (const UnitWork& unit : unit_work) {
+        const std::optional<double> counted = counter(step, unit.counter);
+        const std::optional<Roof> roof = roofs.roof(unit.ceiling);
+        if (!counted || !roof || roof->per_s <= 0) continue;
+        const double work = *counted * unit.of_one;
+        Demand& demand =
+            demands.emplace_back(Demand{*roof, {}, work, 0, work / roof->per_s * 1e6, {}, Origin::measured});
+        demand.run_us = as_run(demand, clock_of(step, run_mhz));
+    }
+    sort_longest_first(demands);
     return demands;
 }
 
@@ -143,9 +170,12 @@ bool are_tied(const std::vector<Demand>& demands) {
     return demands.size() > 1 && demands[1].run_us.value > 0 && demands[1].run_us.high >= demands[0].run_us.low;
 }
 
-void DemandSums::add(const StepResult& step, const std::vector<Demand>& demands, double time_us,
-                     const std::optional<double>& active_us) {
-    for (const Demand& demand : demands)
+void DemandSums::add(const StepResult& step, const std::vector<Demand>& demands,
+                     const std::vector<Demand>& unit_demands, double time_us, const std::optional<double>& active_us) {
+    std::vector<Demand> all = demands;
+    all.insert(all.end(), unit_demands.begin(), unit_demands.end());
+    sort_longest_first(all);
+    for (const Demand& demand : all)
         add_to(by_roof, demand.level ? name(*demand.level) : std::string_view(demand.roof.ceiling), false,
                demand.run_us);
     if (active_us)
@@ -156,15 +186,15 @@ void DemandSums::add(const StepResult& step, const std::vector<Demand>& demands,
     std::ranges::stable_sort(by_roof, [](const DemandSum& a, const DemandSum& b) {
         return a.is_busy_time != b.is_busy_time ? b.is_busy_time : a.us.value > b.us.value;
     });
-    if (demands.empty()) return;
-    Interval longest = demands.front().run_us;
-    for (const Demand& demand : demands) {
+    if (all.empty()) return;
+    Interval longest = all.front().run_us;
+    for (const Demand& demand : all) {
         longest.low = std::max(longest.low, demand.run_us.low);
         longest.high = std::max(longest.high, demand.run_us.high);
     }
     longest_us += longest;
-    useful_us += demands.front().us;
-    if (are_tied(demands)) tied_us += time_us;
+    if (!demands.empty()) useful_us += demands.front().us;
+    if (are_tied(all)) tied_us += time_us;
 }
 
 const DemandSum* DemandSums::longest() const {

@@ -19,8 +19,8 @@ Interval run_clock(const Point& point);
 /// The time that one roof demands of a step.
 struct Demand {
     Roof roof;
-    std::optional<Level> level;  ///< of memory; nothing for a compute unit
-    double work = 0;             ///< bytes or FLOPs, of the cost model where they were not counted
+    std::optional<Level> level;  ///< of memory; nothing for a unit of the SM
+    double work = 0;             ///< bytes, FLOPs or instructions; of the cost model where they were not counted
     double extra_work = 0;  ///< FLOPs executed beyond those: padding, masks, overhanging tiles. Negative where some
                             ///< of them ran on another unit (GELU in a GEMM's epilogue)
     double us = 0;          ///< work over the roof
@@ -36,11 +36,16 @@ inline constexpr double count_tolerance = 0.02;
 std::vector<Demand> demands_of(const StepResult& step, const Roofs& roofs, Origin dram = Origin::measured,
                                const Interval& run_mhz = {});
 
+/// What the roofs of shared memory, of the special-function unit and of the load-store unit demand of a step, longest
+/// first: as counted, none where nobody counted. Shared memory's is in passes of its data stage, which conflicts of
+/// banks add to. Apart from the others, since nobody asked for this work: a cost model has none of it.
+std::vector<Demand> unit_demands_of(const StepResult& step, const Roofs& roofs, const Interval& run_mhz = {});
+
 /// Whether the bytes of DRAM among the point's counters were counted or estimated; the same for all its steps.
 /// measured where there are none.
 Origin dram_origin(const Point& point);
 
-/// The two longest demands of a step may be equally long: their intervals meet.
+/// The two longest of a step's demands, in that order, may be equally long: their intervals meet.
 bool are_tied(const std::vector<Demand>& demands);
 
 /// One roof's demands of several steps; or how long a unit was busy, as counted.
@@ -59,8 +64,8 @@ struct DemandSums {
 
     /// Of a step that took `time_us`, of which SMs were active for `active_us` (units count active cycles; nothing: not
     /// counted).
-    void add(const StepResult& step, const std::vector<Demand>& demands, double time_us,
-             const std::optional<double>& active_us);
+    void add(const StepResult& step, const std::vector<Demand>& demands, const std::vector<Demand>& unit_demands,
+             double time_us, const std::optional<double>& active_us);
     /// The roof with the longest sum; null without one.
     const DemandSum* longest() const;
 };

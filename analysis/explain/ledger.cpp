@@ -79,7 +79,7 @@ double recording_us(const StepResult& step, const Inflation& inflation) {
 void add_demands(DemandSums& sums, const StepLedger& entry) {
     const CycleAccount& cycles = entry.cycles;
     const bool counted = cycles.unavailable.empty() && entry.time_us > 0;
-    sums.add(*entry.step, entry.demands, entry.time_us,
+    sums.add(*entry.step, entry.demands, entry.unit_demands, entry.time_us,
              counted ? std::optional((1 - cycles.no_warp) * cycles.time_us) : std::nullopt);
 }
 
@@ -203,6 +203,7 @@ Ledger make_ledger(const Point& point, const Roofs& roofs) {
         entry.step = &step;
         entry.time_us = own_time_us(step);
         entry.demands = demands_of(step, roofs, dram, clock_mhz);
+        entry.unit_demands = unit_demands_of(step, roofs, clock_mhz);
         if (entry.time_us <= 0) continue;
         entry.on_gpu = point.backend() == "cuda";
         const double start_and_end_us = split_gaps(entry, graph_node_us);

@@ -49,6 +49,7 @@ struct StepLedger {
     double kernels_us = 0;             ///< without those gaps
     double recording_us = 0;           ///< what its records add, calibrated: it may have taken less by so much
     std::vector<Demand> demands;       ///< longest first; a counted zero is one; empty without roofs
+    std::vector<Demand> unit_demands;  ///< the same of units that a cost model has no work for
     Lines lines;                       ///< kernels and gaps; zero where it was not timed
     CycleAccount cycles;
     /// How far the run's clock, its blocks and its mean, is from the one that cycles are taken at, relative: times from

@@ -42,5 +42,7 @@ bool is_unit(std::string_view level);
 
 /// Counters of units that few instructions can keep busy, beside those of the set core: known without them is nothing.
 inline constexpr std::array needed_units{"pipe_xu", "pipe_lsu", "pipe_shared_memory", "l2_lookups"};
+/// What the first three of them did: counted with them, work of roofs.
+inline constexpr std::array work_of_units{"xu_inst", "lsu_inst", "shared_wavefronts"};
 
 }  // namespace kbench

@@ -20,6 +20,8 @@ constexpr CeilingKind kinds[] = {
     {"l2_read", "GB/s", "cuda", "read of a buffer that stays in L2, past L1"},
     {"l1_read", "GB/s", "cuda", "global loads that hit L1, all SMs"},
     {"shared_read", "GB/s", "cuda", "loads from shared memory without bank conflicts, all SMs"},
+    {"special", "Ginst/s", "cuda", "reciprocals by the special-function unit, instructions of a warp"},
+    {"load_store", "Ginst/s", "cuda", "shuffles by the load-store unit, instructions of a warp"},
     {"fp16_plain", "TFLOP/s", "cuda", "HFMA2 chains in registers"},
     {"fp32_plain", "TFLOP/s", "cuda", "FFMA chains in registers"},
     {"fp64_plain", "TFLOP/s", "cuda", "DFMA chains in registers"},
@@ -174,6 +176,8 @@ std::optional<Roof> Roofs::matrix_by_mma_sync(Precision precision) const {
     return own ? own : matrix(precision);
 }
 std::optional<Roof> Roofs::plain(Precision precision) const { return best(plain_names(precision, cpu_)); }
+
+std::optional<Roof> Roofs::roof(std::string_view ceiling) const { return best({&ceiling, 1}); }
 
 std::optional<double> Roofs::value(std::string_view name) const {
     const auto found = std::ranges::find(run_.ceilings, name, &Ceiling::name);

@@ -17,10 +17,11 @@ inline constexpr Level levels[] = {Level::dram, Level::l2, Level::l1};
 inline constexpr std::string_view level_names[] = {"DRAM", "L2", "L1"};
 constexpr std::string_view name(Level level) { return level_names[static_cast<int>(level)]; }
 
-/// A kind of ceiling. GB/s are 10^9 bytes a second, TFLOP/s 10^12 FLOPs a second, an FMA being two.
+/// A kind of ceiling. GB/s are 10^9 bytes a second, TFLOP/s 10^12 FLOPs a second, an FMA being two, and Ginst/s 10^9
+/// instructions of a warp.
 struct CeilingKind {
     std::string_view name;
-    std::string_view unit;     ///< GB/s, TFLOP/s or us
+    std::string_view unit;     ///< GB/s, TFLOP/s, Ginst/s or us
     std::string_view backend;  ///< cuda or cpu
     std::string_view what;
 };
@@ -39,7 +40,7 @@ void add_datasheet(CeilingRun& run, const MachineFile* machine);
 /// One roof as a step meets it.
 struct Roof {
     std::string ceiling;   ///< its name
-    double per_s = 0;      ///< bytes or FLOPs a second
+    double per_s = 0;      ///< bytes, FLOPs or instructions a second
     double clock_mhz = 0;  ///< at which it was measured; 0: unknown
     /// measured here; or estimated: a datasheet's figure of the machine of that name, in a result without ceilings.
     Origin origin = Origin::measured;
@@ -76,6 +77,8 @@ class Roofs {
     std::optional<Roof> matrix_by_mma_sync(Precision precision) const;
     /// The unit that computes everything else: fp32 on plain cores for 16 and 32 bits, fp64 for fp64.
     std::optional<Roof> plain(Precision precision) const;
+    /// That of one ceiling.
+    std::optional<Roof> roof(std::string_view ceiling) const;
     /// A latency in microseconds by its ceiling's name: launch, graph_node, grid_barrier.
     std::optional<double> latency_us(std::string_view ceiling) const;
     /// One ceiling's value in its unit.

@@ -120,7 +120,8 @@ bool is_bandwidth(std::string_view ceiling) { return ceiling_kind(ceiling).unit 
 bool is_one_core(std::string_view ceiling) { return ceiling.ends_with("_one_core"); }
 /// Of a GPU: as much of it as there are SMs.
 bool is_within_sm(std::string_view ceiling) {
-    return ceiling_kind(ceiling).unit == "TFLOP/s" || ceiling == "l1_read" || ceiling == "shared_read";
+    const std::string_view unit = ceiling_kind(ceiling).unit;
+    return unit == "TFLOP/s" || unit == "Ginst/s" || ceiling == "l1_read" || ceiling == "shared_read";
 }
 
 }  // namespace

@@ -47,6 +47,7 @@ void count(const PartContext& at) {
         request.metrics.emplace_back(proof_counter(at.point.precision()));  // by default every result proves that
         // Without these nobody knows what warps wait for; they fit into the passes of the others.
         request.metrics.insert(request.metrics.end(), needed_units.begin(), needed_units.end());
+        request.metrics.insert(request.metrics.end(), work_of_units.begin(), work_of_units.end());
     }
     if (at.options().counters.nothing()) {
         run.unavailable = "not asked for (--counters none)";

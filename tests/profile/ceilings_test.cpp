@@ -116,6 +116,11 @@ TEST_F(Ceilings, OfMmaSyncAreUnderThoseOfWgmma) {
 /// Units an SM: CUDA C++ Programming Guide, table of arithmetic throughput.
 TEST_F(Ceilings, ReachThePeakOfTheUnitsAtTheMeasuredClock) {
     const double fp32_lanes = is(8, 0) ? 64 : 128;
+    for (const auto& [name, lanes] : {std::pair{"special", 16}, {"load_store", 32}}) {
+        ASSERT_GT(ceiling(name).clock_mhz, 0) << name;
+        const double most = lanes / 32.0 * gpu_.multiprocessors * ceiling(name).clock_mhz * 1e-3;
+        EXPECT_NEAR(value(name), most, 0.05 * most) << name;
+    }
     ASSERT_GT(ceiling("fp32_plain").clock_mhz, 0);
     const double peak = tflop_per_s("fp32_plain", 2 * fp32_lanes);
     EXPECT_NEAR(value("fp32_plain"), peak, 0.1 * peak);

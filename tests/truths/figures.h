@@ -52,12 +52,14 @@ inline PlantedFigure share_of_time(std::string what, double planted, double Cycl
 /// Cycles of an SM in which it had a warp, mean.
 inline PlantedFigure active_cycles(double planted) { return counted("active cycles", planted, "sm_cycles_active"); }
 
-/// Time of the step's kernels as the longest of its demands would have it: 1 at the roof.
+/// Time of the step's kernels as the longest of its demands, units' as well, would have it: 1 at the roof.
 inline PlantedFigure time_over_demand() {
     return {"time over its roof's", 1, [](const KnownResult& known) -> std::optional<double> {
                 const StepLedger& step = known.explained.ledger.steps.front();
-                return step.demands.empty() ? std::nullopt
-                                            : std::optional(step.time_us / step.demands.front().run_us.value);
+                double longest_us = 0;
+                for (const auto& demands : {step.demands, step.unit_demands})
+                    if (!demands.empty()) longest_us = std::max(longest_us, demands.front().run_us.value);
+                return longest_us > 0 ? std::optional(step.time_us / longest_us) : std::nullopt;
             }};
 }
 

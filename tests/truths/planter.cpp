@@ -71,8 +71,8 @@ KnownBudget Planter::budget(std::vector<std::string> extra_sets, std::vector<std
     return budget;
 }
 
-KnownBudget Planter::settled_budget(std::vector<std::string> extra_sets) const {
-    KnownBudget settled = budget(std::move(extra_sets));
+KnownBudget Planter::settled_budget(std::vector<std::string> extra_sets, std::vector<std::string> metrics) const {
+    KnownBudget settled = budget(std::move(extra_sets), std::move(metrics));
     settled.sampler.time_budget_s = 1.6;
     settled.sampler.warm_up_s = 1;
     settled.sampler.min_time_s = 1.2;

@@ -51,7 +51,7 @@ class Planter {
     KnownBudget budget(std::vector<std::string> extra_sets = {}, std::vector<std::string> metrics = {}) const;
     /// The same for work that draws so much power that the clock falls: it takes half a second to settle, and what NVML
     /// reads of it meanwhile is not what the kernels ran at.
-    KnownBudget settled_budget(std::vector<std::string> extra_sets) const;
+    KnownBudget settled_budget(std::vector<std::string> extra_sets = {}, std::vector<std::string> metrics = {}) const;
 
   private:
     const KnownSteps& known_;

@@ -108,8 +108,13 @@ Planted special_functions(const Planter& at, const Drawn& drawn) {
                           cuda::known::special_functions(blocks, iterations, as<float>(out), stream);
                       }}};
     planted.right = {{Bound::compute, {"special-function unit"}}};
-    planted.figures = {active_cycles(2.0 * warps_per_sm * iterations * cuda::known::special_functions_an_iteration)};
-    planted.budget = at.budget();
+    planted.figures = {
+        active_cycles(2.0 * warps_per_sm * iterations * cuda::known::special_functions_an_iteration),
+        counted("instructions",
+                1.0 * at.multiprocessors() * warps_per_sm * iterations * cuda::known::special_functions_an_iteration,
+                "xu_inst"),
+        time_over_demand()};
+    planted.budget = at.settled_budget();
     return planted;
 }
 
@@ -124,8 +129,9 @@ Planted load_store_unit(const Planter& at, const Drawn& drawn) {
                           cuda::known::shuffles(blocks, iterations, as<std::uint32_t>(out), stream);
                       }}};
     planted.right = {{Bound::compute, {"load-store unit"}}};
-    planted.figures = {active_cycles(1.0 * warps_per_sm * iterations * cuda::known::shuffles_an_iteration)};
-    planted.budget = at.budget();
+    planted.figures = {active_cycles(1.0 * warps_per_sm * iterations * cuda::known::shuffles_an_iteration),
+                       time_over_demand()};
+    planted.budget = at.settled_budget();
     return planted;
 }
 
@@ -147,8 +153,8 @@ Planted shared_memory(const Planter& at, const Drawn& drawn) {
                                                  as<std::uint32_t>(sums), nullptr, stream);
                       }}};
     planted.right = {{Bound::bandwidth, {"shared memory"}}};
-    planted.figures = {counted("passes for loads", bytes / 128, "shared_load_wavefronts")};
-    planted.budget = at.budget({}, {"shared_load_wavefronts"});
+    planted.figures = {counted("passes for loads", bytes / 128, "shared_load_wavefronts"), time_over_demand()};
+    planted.budget = at.settled_budget({}, {"shared_load_wavefronts"});
     return planted;
 }
 
@@ -168,8 +174,9 @@ Planted bank_conflicts(const Planter& at, const Drawn& drawn) {
                       }}};
     planted.right = {{Bound::bandwidth, {"shared memory"}}};
     planted.figures = {counted("passes for loads", loads * ways, "shared_load_wavefronts"),
-                       counted("of them for conflicts", loads * (ways - 1), "shared_load_bank_conflicts")};
-    planted.budget = at.budget({}, {"shared_load_wavefronts", "shared_load_bank_conflicts"});
+                       counted("of them for conflicts", loads * (ways - 1), "shared_load_bank_conflicts"),
+                       time_over_demand()};
+    planted.budget = at.settled_budget({}, {"shared_load_wavefronts", "shared_load_bank_conflicts"});
     return planted;
 }
 

@@ -14,6 +14,7 @@
 #include "kernels/probe/latency.h"
 #include "kernels/probe/memory.h"
 #include "kernels/probe/mma.h"
+#include "kernels/probe/unit.h"
 #include "kernels/probe/wgmma.h"
 
 namespace kbench::cuda {
@@ -149,6 +150,23 @@ Variants fma_variants(const ProbeContext& context) {
     return variants;
 }
 
+/// Of a probe that takes chains, blocks, iterations, results of 4 bytes, a span and a stream.
+template <auto launch, class Result>
+Variants unit_variants(const ProbeContext& context) {
+    Variants variants;
+    for (const int chains : {4, 2, 8})
+        for (const int blocks_per_sm : {4, 8}) {
+            const int blocks = blocks_per_sm * context.gpu.multiprocessors;
+            const Memory out = allocate(context, std::int64_t{blocks} * probe::unit_threads * 4);
+            variants.push_back({fmt::format("{} chains, {} blocks/SM", chains, blocks_per_sm),
+                                probe::unit_instructions(chains, blocks), [=](int iterations) {
+                                    launch(chains, blocks, iterations, reinterpret_cast<Result*>(out->data()),
+                                           context.span, context.stream);
+                                }});
+        }
+    return variants;
+}
+
 void add_mma(const ProbeContext& context, probe::Mma mma, Variants& variants) {
     if (*probe::mma_unsupported(mma) != '\0') return;
     const probe::MmaShape& shape = probe::shape_of(mma);
@@ -251,6 +269,8 @@ constexpr Probe probes[] = {
     {"l2_read", Pace::busy, l2_variants},
     {"l1_read", Pace::rested, near_variants<probe::NearMemory::l1>},
     {"shared_read", Pace::rested, near_variants<probe::NearMemory::shared>},
+    {"special", Pace::rested, unit_variants<probe::reciprocal_chains, float>},
+    {"load_store", Pace::rested, unit_variants<probe::shuffle_chains, std::uint32_t>},
     {"fp16_plain", Pace::rested, fma_variants<DataType::fp16>},
     {"fp32_plain", Pace::rested, fma_variants<DataType::fp32>},
     {"fp64_plain", Pace::rested, fma_variants<DataType::fp64>},

@@ -30,7 +30,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// Of the kernels that measure a GPU, as cpu::probe_version of the loops that measure a CPU.
-constexpr int cuda_probe_version = 1;
+constexpr int cuda_probe_version = 2;
 
 /// Of the file; the ceilings in it have result.json's fields.
 constexpr std::string_view file_schema = "kbench.ceilings/1";

@@ -77,7 +77,8 @@ TEST(Machine, BadRoofsAreRefusedWithTheirPlace) {
     EXPECT_THAT(refusal(without("/roofs/0", "source")), HasSubstr("roofs[0]: 'source' is missing"));
     EXPECT_THAT(refusal(with("/roofs/0/source", "")), HasSubstr("roofs[0]: 'source' must be a string"));
     EXPECT_THAT(refusal(with("/roofs/0/unit", "GB/s")), HasSubstr("'unit' is no field"));
-    EXPECT_THAT(refusal(with("/roofs/1/ceiling", "fp32")), HasSubstr("is 'fp32', no ceiling of a gpu; nearest: fp32_"));
+    EXPECT_THAT(refusal(with("/roofs/1/ceiling", "fp32_plian")),
+                HasSubstr("is 'fp32_plian', no ceiling of a gpu; nearest: fp32_plain"));
     EXPECT_THAT(refusal(with("/roofs/1/ceiling", "avx2_fp32")), HasSubstr("no ceiling of a gpu"));
     EXPECT_THAT(refusal(with("/roofs/1/ceiling", "dram_read")), HasSubstr("is 'dram_read' a second time"));
     EXPECT_THAT(refusal(with("/roofs/1/ceiling", "a\nb")), HasSubstr("is 'a b'"));
