@@ -20,7 +20,7 @@ constexpr CeilingKind kinds[] = {
     {"l2_read", "GB/s", "cuda", "read of a buffer that stays in L2, past L1"},
     {"l1_read", "GB/s", "cuda", "global loads that hit L1, all SMs"},
     {"shared_read", "GB/s", "cuda", "loads from shared memory without bank conflicts, all SMs"},
-    {"special", "Ginst/s", "cuda", "reciprocals by the special-function unit, instructions of a warp"},
+    {"special", "Ginst/s", "cuda", "ex2 by the special-function unit, instructions of a warp"},
     {"load_store", "Ginst/s", "cuda", "shuffles by the load-store unit, instructions of a warp"},
     {"fp16_plain", "TFLOP/s", "cuda", "HFMA2 chains in registers"},
     {"fp32_plain", "TFLOP/s", "cuda", "FFMA chains in registers"},

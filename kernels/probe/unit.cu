@@ -1,4 +1,4 @@
-// Reciprocals and shuffles: independent chains, so that latency is hidden within a warp too.
+// Powers of two and shuffles: independent chains, so that latency is hidden within a warp too.
 #include <string>
 
 #include "kbench/error.h"
@@ -11,7 +11,7 @@ namespace kbench::cuda::probe {
 namespace {
 
 template <int chains>
-__global__ __launch_bounds__(unit_threads) void reciprocal_kernel(int iterations, float* out, Span* span) {
+__global__ __launch_bounds__(unit_threads) void power_kernel(int iterations, float* out, Span* span) {
     const unsigned thread = blockIdx.x * unit_threads + threadIdx.x;
     float x[chains];
 #pragma unroll
@@ -22,7 +22,8 @@ __global__ __launch_bounds__(unit_threads) void reciprocal_kernel(int iterations
 #pragma unroll
         for (int s = 0; s < unit_steps; ++s)
 #pragma unroll
-            for (int k = 0; k < chains; ++k) asm volatile("rcp.approx.ftz.f32 %0, %0;" : "+f"(x[k]));
+            for (int k = 0; k < chains; ++k)
+                asm volatile("{ .reg .f32 y; neg.ftz.f32 y, %0; ex2.approx.ftz.f32 %0, y; }" : "+f"(x[k]));
     float sum = x[0];
 #pragma unroll
     for (int k = 1; k < chains; ++k) sum += x[k];
@@ -52,15 +53,15 @@ __global__ __launch_bounds__(unit_threads) void shuffle_kernel(int iterations, s
 
 }  // namespace
 
-void reciprocal_chains(int chains, int blocks, int iterations, float* out, Span* span, cudaStream_t stream) {
+void power_chains(int chains, int blocks, int iterations, float* out, Span* span, cudaStream_t stream) {
     const auto grid = static_cast<unsigned>(blocks);
     switch (chains) {
-        case 2: reciprocal_kernel<2><<<grid, unit_threads, 0, stream>>>(iterations, out, span); break;
-        case 4: reciprocal_kernel<4><<<grid, unit_threads, 0, stream>>>(iterations, out, span); break;
-        case 8: reciprocal_kernel<8><<<grid, unit_threads, 0, stream>>>(iterations, out, span); break;
+        case 2: power_kernel<2><<<grid, unit_threads, 0, stream>>>(iterations, out, span); break;
+        case 4: power_kernel<4><<<grid, unit_threads, 0, stream>>>(iterations, out, span); break;
+        case 8: power_kernel<8><<<grid, unit_threads, 0, stream>>>(iterations, out, span); break;
         default: throw UsageError("a probe of a unit has 2, 4 or 8 chains, not " + std::to_string(chains));
     }
-    KBENCH_CUDA_LAUNCHED("reciprocal_kernel");
+    KBENCH_CUDA_LAUNCHED("power_kernel");
 }
 
 void shuffle_chains(int chains, int blocks, int iterations, std::uint32_t* out, Span* span, cudaStream_t stream) {

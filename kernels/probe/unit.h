@@ -13,10 +13,13 @@ inline constexpr int unit_threads = 256;
 /// Steps of every chain in an iteration.
 inline constexpr int unit_steps = 32;
 
-/// Every thread steps `chains` (2, 4 or 8) chains x = 1 / x side by side, by the special-function unit alone, which is
-/// off by an ulp a step. x = |operand(t, 0, chain)| at first, t the thread's index in the grid (values.h).
-/// out [blocks * unit_threads]: the sum of the thread's chains, first to last. `span` may be null.
-void reciprocal_chains(int chains, int blocks, int iterations, float* out, Span* span, cudaStream_t stream);
+/// Every thread steps `chains` (2, 4 or 8) chains x = 2^-x side by side, by the special-function unit alone. (ptxas
+/// makes nothing of two reciprocals in a row.) They come to rest at power_at_rest. x = |operand(t, 0, chain)| at first,
+/// t the thread's index in the grid (values.h). out [blocks * unit_threads]: the sum of the thread's chains, first to
+/// last. `span` may be null.
+void power_chains(int chains, int blocks, int iterations, float* out, Span* span, cudaStream_t stream);
+
+inline constexpr double power_at_rest = 0.6411857445;
 
 /// Every thread takes `chains` (2, 4 or 8) words from another lane, over and over: by shuffles, which the load-store
 /// unit does, without shared memory. Word k of thread t of the grid is scramble(t) + k at first; step s exchanges lanes

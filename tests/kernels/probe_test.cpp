@@ -220,30 +220,26 @@ TEST_F(ProbeOnDevice, PlainChainsHaveTheBitsOfTheHost) {
     }
 }
 
-TEST_F(ProbeOnDevice, ReciprocalsAndShufflesAreAsManyAsTheySay) {
-    // Two reciprocals are none, but for their rounding; two exchanges of lanes by the same bit as well. So these values
-    // tell parities alone: counters tell numbers (tests/profile/ceilings_test.cpp, and the truth special-functions).
+TEST_F(ProbeOnDevice, PowersComeToRestAndShufflesToTheirLanes) {
+    // Two exchanges of lanes by the same bit are none, so that these values tell parities alone: that instructions are
+    // as many as they say is for counters (tests/truths) and for the clock (tests/profile/ceilings_test.cpp) to tell.
     constexpr int blocks = 2, threads = blocks * unit_threads;
+    ASSERT_NEAR(std::exp2(-power_at_rest), power_at_rest, 1e-9);
     for (const int iterations : {1, 2, 3})
         for (const int chains : {2, 4, 8}) {
             SCOPED_TRACE(testing::Message() << iterations << " iterations of " << chains << " chains");
-            const Words reciprocals(threads), shuffled(threads);
-            reciprocal_chains(chains, blocks, iterations, reciprocals.data<float>(), nullptr, nullptr);
+            const Words powers(threads), shuffled(threads);
+            power_chains(chains, blocks, iterations, powers.data<float>(), nullptr, nullptr);
             shuffle_chains(chains, blocks, iterations, shuffled.data<std::uint32_t>(), nullptr, nullptr);
-            const auto sums = reciprocals.download<float>();
+            const auto sums = powers.download<float>();
             const auto words = shuffled.download<std::uint32_t>();
             unsigned lanes = 0;
-            for (int step = 0; step < unit_steps; ++step) lanes ^= static_cast<unsigned>(shuffle_mask(step));
-            static_assert(unit_steps % 2 == 0);  // every reciprocal has one that undoes it
-            if (iterations % 2 == 0) lanes = 0;
+            for (int step = 0; step < iterations * unit_steps; ++step)
+                lanes ^= static_cast<unsigned>(shuffle_mask(step % unit_steps));
             for (unsigned t = 0; t < threads; ++t) {
-                float values = 0;
                 std::uint32_t taken = 0;
-                for (int k = 0; k < chains; ++k) {
-                    values += std::fabs(operand(t, 0, static_cast<std::uint32_t>(k)));
-                    taken += scramble(t ^ lanes) + static_cast<std::uint32_t>(k);
-                }
-                ASSERT_NEAR(sums[t], values, 1e-4 * values) << "thread " << t;
+                for (int k = 0; k < chains; ++k) taken += scramble(t ^ lanes) + static_cast<std::uint32_t>(k);
+                ASSERT_NEAR(sums[t], chains * power_at_rest, 1e-5 * chains) << "thread " << t;
                 ASSERT_EQ(words[t], taken) << "thread " << t;
             }
         }

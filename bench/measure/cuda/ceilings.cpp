@@ -2,6 +2,7 @@
 #include "bench/measure/cuda/ceilings.h"
 
 #include <cuda_runtime.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
@@ -20,6 +21,7 @@ namespace {
 constexpr double launch_ms = 1.5;
 constexpr auto rest = std::chrono::milliseconds(10);
 constexpr int discarded_launches = 2;
+constexpr int most_iterations = 1 << 26;
 constexpr std::int64_t lead_cycles = 100'000;  // some 50 us
 
 /// 15 launches count when all ceilings may take 5 seconds.
@@ -68,6 +70,8 @@ class Bench {
         int iterations = 1;
         double ms = time_ms(variant, iterations);
         while (ms < launch_ms / 4) {
+            if (iterations > most_iterations)  // the compiler found that it computes nothing
+                throw DeviceError(fmt::format("its loop takes {:.4f} ms, however often it goes round", ms));
             iterations *= static_cast<int>(std::clamp(launch_ms / ms, 2.0, 16.0));
             ms = time_ms(variant, iterations);
         }

@@ -269,7 +269,7 @@ constexpr Probe probes[] = {
     {"l2_read", Pace::busy, l2_variants},
     {"l1_read", Pace::rested, near_variants<probe::NearMemory::l1>},
     {"shared_read", Pace::rested, near_variants<probe::NearMemory::shared>},
-    {"special", Pace::rested, unit_variants<probe::reciprocal_chains, float>},
+    {"special", Pace::rested, unit_variants<probe::power_chains, float>},
     {"load_store", Pace::rested, unit_variants<probe::shuffle_chains, std::uint32_t>},
     {"fp16_plain", Pace::rested, fma_variants<DataType::fp16>},
     {"fp32_plain", Pace::rested, fma_variants<DataType::fp32>},
