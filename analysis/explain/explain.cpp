@@ -2,6 +2,7 @@
 #include "analysis/explain/explain.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -119,6 +120,22 @@ std::string change_text(const Verdict& verdict) {
                                         "proportion";
 }
 
+/// " (waiting for long_scoreboard in 27 %, for barrier in 8 to 12 %)": what warps waited for, where that was sampled or
+/// counted.
+std::string waits_text(const CycleGroup& all) {
+    constexpr double noteworthy = 0.05;  // of the time
+    constexpr std::size_t most = 2;
+    std::vector<std::string> waits;
+    for (const LostCycles& lost : all.lost) {
+        if (waits.size() == most || lost.best() < noteworthy * all.time_us) break;
+        waits.push_back(fmt::format("{} in {}", lost.reason,
+                                    lost.sampled ? percent(*lost.sampled / all.time_us)
+                                                 : fmt::format("{:.0f} to {}", 100 * lost.low / all.time_us,
+                                                               percent(lost.high / all.time_us))));
+    }
+    return waits.empty() ? "" : fmt::format(" (waiting for {})", fmt::join(waits, ", for "));
+}
+
 /// What SMs did, as counted, and what would change it.
 std::string third_sentence(const Ledger& ledger, const CycleAccounts& cycles, const Verdict& verdict) {
     if (!ledger.roofs_unavailable.empty())
@@ -130,9 +147,10 @@ std::string third_sentence(const Ledger& ledger, const CycleAccounts& cycles, co
     }
     const CycleGroup& all = cycles.total;
     return fmt::format(
-        "Of the kernels' time SMs had no warp in {}, issued in {}, and had warps of which none could issue in {}; {}.",
+        "Of the kernels' time SMs had no warp in {}, issued in {}, and had warps of which none could issue in {}{}; "
+        "{}.",
         percent(all.no_warp_us / all.time_us), percent(all.issuing_us / all.time_us),
-        percent(all.not_issuing_us / all.time_us), change);
+        percent(all.not_issuing_us / all.time_us), waits_text(all), change);
 }
 
 }  // namespace

@@ -35,6 +35,15 @@ TEST(Answer, SaysHowLongWhatBindsAndWhatWouldChangeIt) {
     EXPECT_THAT(answer[2], HasSubstr("more bandwidth"));
 }
 
+TEST(Answer, SaysWhatWarpsWaitedForWhereThatWasSampled) {
+    Result result = known::result_of({{.us = 1000, .issue = 0.2}});
+    const auto waits = [&] { return explain(result, result.points[0]).answer[2]; };
+    EXPECT_THAT(waits(), HasSubstr("none could issue in 80 %; "));
+    result.points[0].steps[0].counters.insert(
+        {{"sampled_barrier", 25}, {"sampled_wait", 70}, {"sampled_long_scoreboard", 5}});
+    EXPECT_THAT(waits(), HasSubstr("none could issue in 80 % (waiting for wait in 56 %, for barrier in 20 %); "));
+}
+
 TEST(Answer, SaysThatLittleTrafficDoesNotBind) {
     EXPECT_THAT(answer_of({{.us = 1000, .dram = 0.29, .streaming = 0.29}})[1],
                 HasSubstr("takes 29 % of the time at full bandwidth, so DRAM does not bind it"));
