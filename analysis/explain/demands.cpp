@@ -14,11 +14,12 @@ constexpr double sector_bytes = 32, wavefront_bytes = 128;
 
 /// A unit of the SM that has a roof but no place in a cost model.
 struct UnitWork {
-    std::string_view ceiling, counter;
+    std::string_view unit, ceiling, counter;
     double of_one;  ///< of what the ceiling counts
 };
-constexpr UnitWork unit_work[] = {
-    {"shared_read", "shared_wavefronts", wavefront_bytes}, {"special", "xu_inst", 1}, {"load_store", "lsu_inst", 1}};
+constexpr UnitWork unit_work[] = {{shared_memory, "shared_read", "shared_wavefronts", wavefront_bytes},
+                                  {special_functions, "special", "xu_inst", 1},
+                                  {load_store, "load_store", "lsu_inst", 1}};
 
 void sort_longest_first(std::vector<Demand>& demands) {
     std::ranges::stable_sort(demands, std::greater{}, [](const Demand& demand) { return demand.run_us.value; });
@@ -115,6 +116,13 @@ void add_to(std::vector<DemandSum>& sums, std::string_view name, bool is_busy_ti
 
 }  // namespace
 
+bool Demand::is_memory() const { return level || unit == shared_memory; }
+
+std::string_view Demand::name() const {
+    if (level) return kbench::name(*level);
+    return unit.empty() ? std::string_view(roof.ceiling) : unit;
+}
+
 Interval run_clock(const Point& point) {
     const double mean = point.conditions.sm_clock_mhz.value.value_or(0);
     Interval clock = Interval::exactly(mean);
@@ -138,7 +146,8 @@ std::vector<Demand> demands_of(const StepResult& step, const Roofs& roofs, Origi
     const auto add = [&](const std::optional<Roof>& roof, std::optional<Level> level, double work, double extra,
                          Origin origin) {
         if (!roof || roof->per_s <= 0) return;
-        Demand& demand = demands.emplace_back(Demand{*roof, level, work, extra, work / roof->per_s * 1e6, {}, origin});
+        Demand& demand =
+            demands.emplace_back(Demand{*roof, level, {}, work, extra, work / roof->per_s * 1e6, {}, origin});
         demand.run_us = as_run(demand, clock_mhz);
     };
     if (step.cost.flops > 0)
@@ -159,7 +168,7 @@ std::vector<Demand> unit_demands_of(const StepResult& step, const Roofs& roofs, 
         if (!counted || !roof || roof->per_s <= 0) continue;
         const double work = *counted * unit.of_one;
         Demand& demand =
-            demands.emplace_back(Demand{*roof, {}, work, 0, work / roof->per_s * 1e6, {}, Origin::measured});
+            demands.emplace_back(Demand{*roof, {}, unit.unit, work, 0, work / roof->per_s * 1e6, {}, Origin::measured});
         demand.run_us = as_run(demand, clock_of(step, run_mhz));
     }
     sort_longest_first(demands);
@@ -175,9 +184,7 @@ void DemandSums::add(const StepResult& step, const std::vector<Demand>& demands,
     std::vector<Demand> all = demands;
     all.insert(all.end(), unit_demands.begin(), unit_demands.end());
     sort_longest_first(all);
-    for (const Demand& demand : all)
-        add_to(by_roof, demand.level ? name(*demand.level) : std::string_view(demand.roof.ceiling), false,
-               demand.run_us);
+    for (const Demand& demand : all) add_to(by_roof, demand.name(), false, demand.run_us);
     if (active_us)
         for (const BusyUnit& unit : busy_units(step)) {
             const double us = unit.share * (unit.of_active ? *active_us : time_us);

@@ -20,12 +20,18 @@ Interval run_clock(const Point& point);
 struct Demand {
     Roof roof;
     std::optional<Level> level;  ///< of memory; nothing for a unit of the SM
+    std::string_view unit;       ///< of unit_demands_of(), as busy units are called; empty for bytes and FLOPs
     double work = 0;             ///< bytes, FLOPs or instructions; of the cost model where they were not counted
     double extra_work = 0;  ///< FLOPs executed beyond those: padding, masks, overhanging tiles. Negative where some
                             ///< of them ran on another unit (GELU in a GEMM's epilogue)
     double us = 0;          ///< work over the roof
     Interval run_us;        ///< as it was run: on-chip roofs at the run's clock, with the extra work
     Origin origin = Origin::measured;  ///< of the work: counted, or derived from the cost model
+
+    /// Of memory: a level, or shared memory.
+    bool is_memory() const;
+    /// What demands it, as reports call it: the level, the unit, or the ceiling of the unit that computes.
+    std::string_view name() const;
 };
 /// Counted bytes repeat from run to run, and agree with Nsight Compute's, within this part (docs/method.md).
 inline constexpr double count_tolerance = 0.02;
@@ -50,7 +56,7 @@ bool are_tied(const std::vector<Demand>& demands);
 
 /// One roof's demands of several steps; or how long a unit was busy, as counted.
 struct DemandSum {
-    std::string name;  ///< of the roof's ceiling; of a memory level as level_names has it; of the unit
+    std::string name;  ///< Demand::name(), or that of the busy unit
     bool is_busy_time = false;
     Interval us;
 };

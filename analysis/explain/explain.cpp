@@ -77,8 +77,12 @@ std::string reason_text(const Verdict& verdict) {
 std::string second_sentence(const Ledger& ledger, const Verdict& verdict, const Attribution& attribution) {
     if (!ledger.roofs_unavailable.empty())
         return fmt::format("What binds it cannot be said: {}.", ledger.roofs_unavailable);
-    const std::string demand =
+    std::string demand =
         fmt::format("the roofs demand {} of the time", percent(ledger.demands.useful_us / ledger.end_to_end_us));
+    constexpr double many_tied = 0.20;  // of the time
+    if (const double tied = ledger.demands.tied_us / ledger.end_to_end_us;
+        verdict.bound == Bound::not_identifiable && tied >= many_tied)
+        demand += fmt::format(", and in {} of it two of them tie", percent(tied));
     const std::string dram = dram_text(ledger, verdict, attribution);
     std::string rejected;
     for (const Hypothesis& hypothesis : verdict.hypotheses)

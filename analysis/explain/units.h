@@ -13,8 +13,9 @@ namespace kbench {
 /// Active for the first share and more, a unit is what binds; from the second on it may be.
 inline constexpr double busy_share = 0.80, half_busy_share = 0.60;
 
-/// UnitActivity::unit of schedulers.
-inline constexpr std::string_view issue_slots = "issue slots";
+/// How units are called that a rule names, or that have roofs.
+inline constexpr std::string_view issue_slots = "issue slots", shared_memory = "shared memory",
+                                  special_functions = "special-function unit", load_store = "load-store unit";
 /// Verdict::level where nothing binds that was counted.
 inline constexpr std::string_view units_not_counted = "units not counted";
 

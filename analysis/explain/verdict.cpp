@@ -14,19 +14,21 @@
 namespace kbench {
 namespace {
 
-/// The level that demands longest; with another one where their intervals meet.
-std::string memory_levels(const std::vector<Demand>& demands) {
-    const Demand* longest = nullptr;
-    for (const Demand& demand : demands) {
-        if (!demand.level) continue;
-        if (longest == nullptr)
-            longest = &demand;
-        else
-            return demand.run_us.value > 0 && demand.run_us.high >= longest->run_us.low
-                       ? fmt::format("{} or {}", name(*longest->level), name(*demand.level))
-                       : std::string(name(*longest->level));
-    }
-    return longest == nullptr ? std::string() : std::string(name(*longest->level));
+/// All demands of a step, longest first.
+std::vector<Demand> all_demands(const StepLedger& entry) {
+    std::vector<Demand> all = entry.demands;
+    all.insert(all.end(), entry.unit_demands.begin(), entry.unit_demands.end());
+    std::ranges::stable_sort(all, std::greater{}, [](const Demand& demand) { return demand.run_us.value; });
+    return all;
+}
+
+/// What demands longest of the memories, or of the units; with the next one where their intervals meet.
+std::string longest_names(const StepLedger& entry, bool of_memory) {
+    std::vector<Demand> demands = all_demands(entry);
+    std::erase_if(demands, [&](const Demand& demand) { return demand.is_memory() != of_memory; });
+    if (demands.empty()) return "";
+    const std::string longest(demands[0].name());
+    return are_tied(demands) ? fmt::format("{} or {}", longest, demands[1].name()) : longest;
 }
 
 std::string level_of(const StepLedger& entry, const Rule& rule, const Facts& f) {
@@ -35,25 +37,27 @@ std::string level_of(const StepLedger& entry, const Rule& rule, const Facts& f) 
     if (rule.shown.id == "half-busy") return std::string(f.units.busiest().name);
     if (rule.shown.id == "nothing-binds" && f.split && f.has_units && !f.units.known)
         return std::string(units_not_counted);
-    if (rule.shown.id == "memory-roof") return memory_levels(entry.demands);
-    for (const Demand& demand : entry.demands) {
-        if (rule.shown.id == "compute-roof" && !demand.level) return demand.roof.ceiling;
-    }
+    if (rule.shown.id == "memory-roof" || rule.shown.id == "compute-roof")
+        return longest_names(entry, rule.shown.id == "memory-roof");
     return "";
 }
 
 std::string demand_evidence(const Demand& demand, double time_us) {
-    const std::string work = demand.level ? fmt::format("{} through {}", format_bytes(demand.work), name(*demand.level))
-                                          : format_flop(demand.work);
-    const std::string roof =
-        demand.level ? format_bytes_per_s(demand.roof.per_s) : format_flop_per_s(demand.roof.per_s);
+    std::string work = format_flop(demand.work), roof = format_flop_per_s(demand.roof.per_s);
+    if (demand.is_memory()) {
+        work = fmt::format("{} through {}", format_bytes(demand.work), demand.name());
+        roof = format_bytes_per_s(demand.roof.per_s);
+    } else if (!demand.unit.empty()) {
+        work = fmt::format("{:.4g} million instructions of the {}", demand.work * 1e-6, demand.unit);
+        roof = fmt::format("{:.4g} Ginst/s", demand.roof.per_s * 1e-9);
+    }
     return fmt::format("{} ({}) would take {} of the time at the roof {} of {} ({})", work, name(demand.origin),
                        percent(demand.us / time_us), demand.roof.ceiling, roof, name(demand.roof.origin));
 }
 
 std::vector<std::string> evidence_of(const StepLedger& entry, const Facts& f, const Roofs& roofs) {
     std::vector<std::string> evidence;
-    for (const Demand& demand : entry.demands)
+    for (const Demand& demand : all_demands(entry))
         if (demand.work > 0) evidence.push_back(demand_evidence(demand, entry.time_us));
     const auto add_share = [&](double share, std::string_view what) {
         if (std::abs(share) >= 0.01) evidence.push_back(fmt::format("{} {}", percent(share), what));

@@ -51,13 +51,13 @@ constexpr std::array rules{
          [](const Facts& f) { return f.launched && f.empty_known ? Known::exactly : Known::no; },
          "more work a kernel: a larger batch, or fusing with a neighbour"},
     Rule{{"two-roofs", Bound::not_identifiable,
-          "the unit and a level of memory both demand 60 % or more of the time, the lesser 95 % or more of the other",
+          "a unit and a level of memory both demand 60 % or more of the time, the lesser 95 % or more of the other",
           0.95},
          [](const Facts& f) { return lesser_roof(f) / greater_roof(f); },
          [](const Facts& f) { return lesser_roof(f) >= bound_share; },
          exactly,
          "demands that differ by more than 5 %, at another batch or sequence length"},
-    Rule{{"memory-roof", Bound::bandwidth, "a level of memory demands 60 % or more of the time, and more than the unit",
+    Rule{{"memory-roof", Bound::bandwidth, "a level of memory demands 60 % or more of the time, and more than any unit",
           bound_share},
          [](const Facts& f) { return f.memory_share; },
          [](const Facts& f) { return f.memory_share > f.compute_share; },
@@ -66,7 +66,7 @@ constexpr std::array rules{
              return f.bytes_counted ? Known::exactly : Known::at_least;
          },
          "fewer bytes at that level in the same time, or a slower unit that becomes the longer demand"},
-    Rule{{"compute-roof", Bound::compute, "the unit demands 60 % or more of the time at the run's clock", bound_share},
+    Rule{{"compute-roof", Bound::compute, "a unit demands 60 % or more of the time at the run's clock", bound_share},
          [](const Facts& f) { return f.compute_share; },
          always,
          [](const Facts& f) { return f.compute_known ? Known::exactly : Known::no; },
@@ -160,6 +160,11 @@ Facts facts_of(const StepLedger& entry, const Roofs& roofs) {
         if (!demand.level) f.compute_known = true;
         if (demand.level == Level::dram) f.bytes_counted = demand.origin == Origin::measured;
     }
+    // Units that a cost model knows nothing of: shared memory is a memory, the others are units that compute.
+    for (const Demand& demand : entry.unit_demands) {
+        double& longest = demand.is_memory() ? f.memory_share : f.compute_share;
+        longest = std::max(longest, share(demand.run_us.value));
+    }
     f.memory_known = has_bytes[static_cast<std::size_t>(Level::dram)];
     f.split = entry.cycles.unavailable.empty();
     for (const Level level : levels) {
@@ -187,13 +192,15 @@ std::vector<Facts> facts_within_errors(const StepLedger& entry, const Facts& fac
     if (entry.time_us <= 0) return variants;
     Interval compute, memory;
     const double shortest_us = entry.time_us - std::max(0.0, entry.recording_us);
-    for (const Demand& demand : entry.demands) {
+    const auto widen = [&](const Demand& demand) {
         const Interval share{demand.run_us.value / entry.time_us, demand.run_us.low / entry.time_us,
                              shortest_us > 0 ? demand.run_us.high / shortest_us : demand.run_us.high / entry.time_us};
-        Interval& longest = demand.level ? memory : compute;
+        Interval& longest = demand.is_memory() ? memory : compute;
         longest = {std::max(longest.value, share.value), std::max(longest.low, share.low),
                    std::max(longest.high, share.high)};
-    }
+    };
+    std::ranges::for_each(entry.demands, widen);
+    std::ranges::for_each(entry.unit_demands, widen);
     const auto vary = [&](double compute_share, double memory_share) {
         Facts& f = variants.emplace_back(facts);
         f.compute_share = compute_share;

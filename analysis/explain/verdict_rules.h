@@ -16,8 +16,8 @@ struct Facts {
     double time_us = 0;
     double gap_share = 0;      ///< gaps, starting and ending kernels, over gap and step
     double empty_share = 0;    ///< as many empty kernels' time over the step's
-    double compute_share = 0;  ///< the unit's demand at the run's clock, with executed extra work
-    double memory_share = 0;   ///< the longest demand of a memory level
+    double compute_share = 0;  ///< the longest demand of a unit, at the run's clock, with executed extra work
+    double memory_share = 0;   ///< the longest demand of a memory level or of shared memory
     double idle_share = 0;     ///< SMs without a warp
     double waiting_share = 0;  ///< SMs with warps, none issuing
     double rest_share = 0;     ///< above the demand, not split

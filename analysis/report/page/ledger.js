@@ -18,10 +18,15 @@ function ledgerChart(into, title, detail, groups, rowHeight) {
         ticktext: groups.map((group) => shortened(group.name, isNarrow() ? 16 : 32) + ' ') }) }) }));
 }
 
-/** For each group its time, and beside it what each roof demands, with the ends of its interval. */
-function demandChart(into, title, detail, groups, rowHeight) {
+/** The roofs that demand a twentieth of the time of some layer, longest of the model first: as many as there are colours. */
+function shownRoofs(ledger) {
+  const isShown = (name) => ledger.by_layer.some((group) => group.demands.some((sum) => !sum.busy && sum.name === name && sum.us >= group.time_us / 20));
+  return ledger.demands.filter((sum) => !sum.busy && isShown(sum.name)).map((sum) => sum.name).slice(0, opColors.light.length);
+}
+
+/** For each group its time, and beside it what each of the roofs `names` demands, with the ends of its interval. */
+function demandChart(into, title, detail, groups, names, rowHeight) {
   const positions = groups.map((_, i) => i);
-  const names = [...new Set(groups.flatMap((group) => group.demands.filter((sum) => !sum.busy && sum.us > 0).map((sum) => sum.name)))];
   if (names.length === 0) return;
   const bar = (name, color, values) => ({ type: 'bar', orientation: 'h', name, y: positions, x: values.map((value) => value && value.us / 1e3),
     marker: { color }, hoverinfo: 'text', textposition: 'none',
@@ -59,8 +64,8 @@ function drawLedger(point) {
   themed.push(drawText);
   if (point.demands) {
     into.append(h('h3', {}, point.demands.title));
-    demandChart(into, 'By op kind, ms', 'The time in grey; below it what each roof demands, which overlap. Where two are as long, neither alone binds.', ledger.by_op, 74);
-    demandChart(into, 'By layer of all blocks, ms', '* stands for the number of the block.', ledger.by_layer, 74);
+    demandChart(into, 'By op kind, ms', 'The time in grey; below it what each roof demands, which overlap. Where two are as long, neither alone binds. Roofs under 5 % of every layer are in the table alone.', ledger.by_op, shownRoofs(ledger), 74);
+    demandChart(into, 'By layer of all blocks, ms', '* stands for the number of the block.', ledger.by_layer, shownRoofs(ledger), 74);
     into.append(...sectionParts(point.demands, true));
   }
   for (const section of [point.cycles, point.closures]) if (section) into.append(h('h3', {}, section.title), ...sectionParts(section, true));

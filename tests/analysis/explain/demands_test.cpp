@@ -253,21 +253,10 @@ TEST(DemandSums, AStepWhoseDemandsAreApartIsNotTied) {
     EXPECT_EQ(ledger_of(result).demands.tied_us, 0);
 }
 
-/// 50 us of shared memory at 10^7 bytes a us, as passes of 128 bytes; 20 us of special functions at 100 a us; 5 of the
-/// load-store unit at 400.
-Result with_units(Step step) {
-    CeilingRun roofs = known::gpu_roofs();
-    for (const auto& [name, value] : {std::pair{"shared_read", 10000.0}, {"special", 0.1}, {"load_store", 0.4}})
-        roofs.ceilings.push_back(known::ceiling(name, value));
-    Result result = known::result_of({step}, std::move(roofs), 0, 800);
-    result.points[0].steps[0].counters["shared_wavefronts"] = 50e7 / 128;
-    result.points[0].steps[0].counters["xu_inst"] = 2000;
-    result.points[0].steps[0].counters["lsu_inst"] = 2000;
-    return result;
-}
+const Step of_units{.shared = 0.5, .special = 0.2, .load_store = 0.05};
 
 TEST(UnitDemands, StandLongestFirstAtTheRunsClock) {
-    const Result result = with_units({});
+    const Result result = known::result_of({of_units}, known::gpu_roofs(), 0, 800);
     const std::vector<Demand> demands = ledger_of(result).steps[0].unit_demands;
     ASSERT_EQ(demands.size(), 3U);
     EXPECT_EQ(demands[0].roof.ceiling, "shared_read");
@@ -284,21 +273,19 @@ TEST(UnitDemands, StandLongestFirstAtTheRunsClock) {
 TEST(UnitDemands, AreNoneWithoutCountsOrRoofs) {
     const Result nobody_counted = known::result_of({{.compute = 0.5}});
     EXPECT_TRUE(ledger_of(nobody_counted).steps[0].unit_demands.empty());
-    Result result = with_units({});
-    result.ceilings = known::gpu_roofs();
-    EXPECT_TRUE(ledger_of(result).steps[0].unit_demands.empty());
+    CeilingRun older = known::gpu_roofs();
+    for (const char* name : {"shared_read", "special", "load_store"}) older = known::without(older, name);
+    EXPECT_TRUE(ledger_of(known::result_of({of_units}, older)).steps[0].unit_demands.empty());
 }
 
-/// Beside 62.5 us of shared memory, 61.9 of tensor cores are tied and 50 are not.
 TEST(UnitDemands, TieWithTheOthersAndCountAmongTheLongest) {
-    const Result tied = with_units({.op = "gemm", .compute = 0.495});
-    EXPECT_EQ(ledger_of(tied).demands.tied_us, 100);
-    EXPECT_NEAR(ledger_of(tied).demands.longest_us.value, 62.5, 1e-9);
-    const Result apart = with_units({.op = "gemm", .compute = 0.4});
-    const Ledger ledger = ledger_of(apart);
-    EXPECT_EQ(ledger.demands.tied_us, 0);
-    ASSERT_NE(ledger.demands.longest(), nullptr);
-    EXPECT_EQ(ledger.demands.longest()->name, "shared_read");
+    const Ledger tied = ledger_of(known::result_of({{.op = "gemm", .compute = 0.49, .shared = 0.5}}));
+    EXPECT_EQ(tied.demands.tied_us, 100);
+    EXPECT_NEAR(tied.demands.longest_us.value, 50, 1e-9);
+    const Ledger apart = ledger_of(known::result_of({{.op = "gemm", .compute = 0.4, .shared = 0.5}}));
+    EXPECT_EQ(apart.demands.tied_us, 0);
+    ASSERT_NE(apart.demands.longest(), nullptr);
+    EXPECT_EQ(apart.demands.longest()->name, "shared memory");
 }
 
 TEST(DemandSums, UnitsAreBusyForTheirPartOfTheActiveTime) {

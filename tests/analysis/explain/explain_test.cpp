@@ -35,6 +35,15 @@ TEST(Answer, SaysHowLongWhatBindsAndWhatWouldChangeIt) {
     EXPECT_THAT(answer[2], HasSubstr("more bandwidth"));
 }
 
+TEST(Answer, SaysThatRoofsTieWhereThatLeavesItUntold) {
+    const Step tied{.op = "gemm", .us = 100, .compute = 0.7, .issue = 0.3, .shared = 0.69};
+    EXPECT_THAT(answer_of({tied})[1],
+                HasSubstr("the roofs demand 70 % of the time, and in 100 % of it two of them tie"));
+    Step apart = tied;
+    apart.compute = 0.8;
+    EXPECT_THAT(answer_of({apart})[1], testing::Not(HasSubstr("tie")));
+}
+
 TEST(Answer, SaysWhatWarpsWaitedForWhereThatWasSampled) {
     Result result = known::result_of({{.us = 1000, .issue = 0.2}});
     const auto waits = [&] { return explain(result, result.points[0]).answer[2]; };

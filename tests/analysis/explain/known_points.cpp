@@ -14,7 +14,8 @@ CeilingRun gpu_roofs() {
     run.device = "a GPU of round roofs";
     run.ceilings = {ceiling("dram_read", 1000),  ceiling("dram_copy", 900),     ceiling("l2_read", 4000),
                     ceiling("l1_read", 10000),   ceiling("fp32_plain", 10),     ceiling("fp64_plain", 5),
-                    ceiling("fp16_tensor", 100), ceiling("graph_node", 1, 0.0), ceiling("launch", 2, 0.0)};
+                    ceiling("fp16_tensor", 100), ceiling("shared_read", 10000), ceiling("special", 0.1),
+                    ceiling("load_store", 0.4),  ceiling("graph_node", 1, 0.0), ceiling("launch", 2, 0.0)};
     return run;
 }
 
@@ -63,6 +64,11 @@ StepResult make_step(const Step& known, int index) {
                                  "pipe_shared_memory", "l2_lookups"})
             step.counters[unit] = 0;
     for (const auto& [unit, pct] : known.units) step.counters[unit] = pct;
+    if (known.shared + known.special + known.load_store > 0) {
+        step.counters["shared_wavefronts"] = known.shared * known.us * shared_passes;
+        step.counters["xu_inst"] = known.special * known.us * special_inst;
+        step.counters["lsu_inst"] = known.load_store * known.us * load_store_inst;
+    }
     if (known.occupancy_pct) step.counters["achieved_occupancy"] = *known.occupancy_pct;
     if (known.executed > 0)
         step.counters["tensor_fp16_ops"] = step.cost.flops + known.executed * known.us * tensor_flops;

@@ -14,7 +14,8 @@
 namespace kbench::known {
 
 // Per microsecond: 1 TB/s is 10^6 bytes, 10 TFLOP/s are 10^7 FLOPs.
-inline constexpr double dram_bytes = 1e6, l2_bytes = 4e6, l1_bytes = 1e7, plain_flops = 1e7, tensor_flops = 1e8;
+inline constexpr double dram_bytes = 1e6, l2_bytes = 4e6, l1_bytes = 1e7, plain_flops = 1e7, tensor_flops = 1e8,
+                        shared_passes = 1e7 / 128, special_inst = 100, load_store_inst = 400;
 /// At which roofs were measured and the run ran: a microsecond has 1000 cycles.
 inline constexpr double clock_mhz = 1000;
 inline constexpr double graph_node_us = 1;
@@ -40,7 +41,8 @@ struct Step {
     double issue = 0;      ///< issue slots of the whole time
     std::optional<double> occupancy_pct = 50;
     bool counted = true;
-    std::map<std::string, double> units = {};  ///< by counter, percent of the active cycles; all others are idle
+    std::map<std::string, double> units = {};        ///< by counter, percent of the active cycles; all others are idle
+    double shared = 0, special = 0, load_store = 0;  ///< what units did, over their roofs; not counted where all are 0
     bool units_counted = true;
     double executed = 0;  ///< FLOPs beyond the model's, counted by tensor cores, over the roof; see `compute`
 };
