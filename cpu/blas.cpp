@@ -25,17 +25,17 @@ blasint to_blas(std::int64_t size) {
     return static_cast<blasint>(size);
 }
 
-/// c = a · b, row-major; a [m, k], b [k, n] or [n, k] when transposed; ld: distance of rows in elements.
+/// c = a · b, row-major; a [m, k], or [k, m] when transposed, b [k, n] or [n, k]; ld: distance of rows in elements.
 template <class T>
-void product(bool b_transposed, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda,
-             const T* b, std::int64_t ldb, T* c, std::int64_t ldc) {
-    const auto transposed = b_transposed ? CblasTrans : CblasNoTrans;
+void product(bool a_transposed, bool b_transposed, std::int64_t m, std::int64_t n, std::int64_t k, const T* a,
+             std::int64_t lda, const T* b, std::int64_t ldb, T* c, std::int64_t ldc) {
+    const auto a_as = a_transposed ? CblasTrans : CblasNoTrans, b_as = b_transposed ? CblasTrans : CblasNoTrans;
     if constexpr (std::is_same_v<T, double>)
-        cblas_dgemm(CblasRowMajor, CblasNoTrans, transposed, to_blas(m), to_blas(n), to_blas(k), 1.0, a, to_blas(lda),
-                    b, to_blas(ldb), 0.0, c, to_blas(ldc));
+        cblas_dgemm(CblasRowMajor, a_as, b_as, to_blas(m), to_blas(n), to_blas(k), 1.0, a, to_blas(lda), b,
+                    to_blas(ldb), 0.0, c, to_blas(ldc));
     else
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, transposed, to_blas(m), to_blas(n), to_blas(k), 1.0f, a, to_blas(lda),
-                    b, to_blas(ldb), 0.0f, c, to_blas(ldc));
+        cblas_sgemm(CblasRowMajor, a_as, b_as, to_blas(m), to_blas(n), to_blas(k), 1.0f, a, to_blas(lda), b,
+                    to_blas(ldb), 0.0f, c, to_blas(ldc));
 }
 
 /// Calls `function` with a double or a float.
@@ -115,10 +115,11 @@ std::string blas_version() {
                        threads == 1 ? "thread" : "threads");
 }
 
-void blas_gemm(DataType type, const Gemm& gemm, const void* x, const void* w, void* out) {
+void blas_gemm(DataType type, const Gemm::Product& p, const void* left, const void* right, void* out) {
     with_blas_element(type, [&]<class T>(T) {
-        product(gemm.weight_transposed, gemm.m, gemm.n, gemm.k, static_cast<const T*>(x), gemm.k,
-                static_cast<const T*>(w), gemm.weight_transposed ? gemm.k : gemm.n, static_cast<T*>(out), gemm.n);
+        product(p.left_transposed, p.right_transposed, p.m, p.n, p.k, static_cast<const T*>(left),
+                p.left_transposed ? p.m : p.k, static_cast<const T*>(right), p.right_transposed ? p.k : p.n,
+                static_cast<T*>(out), p.n);
     });
 }
 
@@ -135,10 +136,10 @@ void blas_attention(DataType type, const Attention& attention, const void* qkv, 
         for_each_block(shape, [&](std::int64_t head, std::int64_t first_row, std::int64_t rows) {
             const std::int64_t keys = first_row + rows;
             T* scores = static_cast<T*>(workspace) + omp_get_thread_num() * block_elements(shape);
-            product(true, rows, keys, shape.head_size, x + qkv_offset(shape, head, 0) + first_row * qkv_width,
+            product(false, true, rows, keys, shape.head_size, x + qkv_offset(shape, head, 0) + first_row * qkv_width,
                     qkv_width, x + qkv_offset(shape, head, 1), qkv_width, scores, keys);
             vectorised([&] { causal_softmax(first_row, rows, keys, static_cast<T>(attention.scale), scores); });
-            product(false, rows, shape.head_size, keys, scores, keys, x + qkv_offset(shape, head, 2), qkv_width,
+            product(false, false, rows, shape.head_size, keys, scores, keys, x + qkv_offset(shape, head, 2), qkv_width,
                     static_cast<T*>(out) + out_offset(shape, head) + first_row * width, width);
         });
     });
@@ -150,9 +151,9 @@ void blas_attention_scores(DataType type, const AttentionShape& shape, const voi
         const std::int64_t qkv_width = 3 * shape.heads * shape.head_size;
         const T* x = static_cast<const T*>(qkv);
         for_each_block(shape, [&](std::int64_t head, std::int64_t first_row, std::int64_t rows) {
-            product(true, rows, shape.seq, shape.head_size, x + qkv_offset(shape, head, 0) + first_row * qkv_width,
-                    qkv_width, x + qkv_offset(shape, head, 1), qkv_width,
-                    static_cast<T*>(scores) + (head * shape.seq + first_row) * shape.seq, shape.seq);
+            product(false, true, rows, shape.seq, shape.head_size,
+                    x + qkv_offset(shape, head, 0) + first_row * qkv_width, qkv_width, x + qkv_offset(shape, head, 1),
+                    qkv_width, static_cast<T*>(scores) + (head * shape.seq + first_row) * shape.seq, shape.seq);
         });
     });
 }
@@ -163,7 +164,7 @@ void blas_attention_context(DataType type, const AttentionShape& shape, const vo
     with_blas_element(type, [&]<class T>(T) {
         const std::int64_t qkv_width = 3 * shape.heads * shape.head_size, width = shape.heads * shape.head_size;
         for_each_block(shape, [&](std::int64_t head, std::int64_t first_row, std::int64_t rows) {
-            product(false, rows, shape.head_size, shape.seq,
+            product(false, false, rows, shape.head_size, shape.seq,
                     static_cast<const T*>(probabilities) + (head * shape.seq + first_row) * shape.seq, shape.seq,
                     static_cast<const T*>(qkv) + qkv_offset(shape, head, 2), qkv_width,
                     static_cast<T*>(out) + out_offset(shape, head) + first_row * width, width);

@@ -12,6 +12,7 @@
 #include "bench/command/option_values.h"
 #include "bench/micro/columns.h"
 #include "kbench/error.h"
+#include "models/ops/table.h"
 #include "models/registry.h"
 
 namespace kbench {
@@ -52,8 +53,18 @@ const OptionOf<Request> table[] = {
          }
          if (r.caches.empty()) throw UsageError("--cache '': must be cold, hot or both");
      }},
-    {"--direction", "D", "fwd", "what to compute; fwd",
-     [](Request&, const std::string& text) { word("--direction", text, {"fwd"}); }},
+    {"--direction", "D,...", "fwd",
+     "what to compute of each op that has it: fwd, bwd, or a GEMM's gradients dgrad (of its input) and wgrad (of its "
+     "weight)",
+     [](Request& r, const std::string& text) {
+         r.directions.clear();
+         for (const std::string& part : split(text)) {
+             const std::string direction = word("--direction", part, direction_names);
+             r.directions.push_back(
+                 static_cast<Direction>(std::ranges::find(direction_names, direction) - std::begin(direction_names)));
+         }
+         if (r.directions.empty()) throw UsageError("--direction '': must be of fwd, bwd, dgrad, wgrad");
+     }},
     backend_option<Request>(),
     sms_option<Request>(),
     {"--metrics", "NAME,...", "", "hardware metrics as further columns, by kbench's name or the chip's own",
@@ -105,8 +116,8 @@ std::string read_file(const std::string& path) {
     return text.str();
 }
 
-AskedProblem problem_of(const std::string& op, const std::string& shape) {
-    return {op, shape, parse_problem(op, shape)};
+AskedProblem problem_of(const std::string& op, const std::string& shape, Direction direction = Direction::fwd) {
+    return {op, shape, parse_problem(op, shape, direction)};
 }
 
 std::vector<AskedProblem> attention_problems(const Request& request) {
@@ -151,7 +162,10 @@ std::string micro_markdown() {
     return text;
 }
 
-std::vector<AskedProblem> asked_problems(const MicroRequest& request) {
+namespace {
+
+/// Forward problems that a request names.
+std::vector<AskedProblem> forward_problems(const MicroRequest& request) {
     if (!request.heads.empty() || !request.head_sizes.empty()) return attention_problems(request);
     std::vector<AskedProblem> problems;
     if (!request.shapes.empty()) {
@@ -177,6 +191,36 @@ std::vector<AskedProblem> asked_problems(const MicroRequest& request) {
     std::erase_if(problems,
                   [&](const AskedProblem& p) { return std::ranges::find(request.ops, p.op) == request.ops.end(); });
     return problems;
+}
+
+/// Each problem in every direction of `directions` that its op has. Throws UsageError for an op that has none of them,
+/// and for a direction that none has.
+std::vector<AskedProblem> in_directions(const std::vector<AskedProblem>& problems,
+                                        const std::vector<Direction>& directions) {
+    const auto has = [](const AskedProblem& p, Direction direction) { return require_op_kind(p.op).has(direction); };
+    for (const Direction direction : directions)
+        if (std::ranges::none_of(problems, [&](const AskedProblem& p) { return has(p, direction); }))
+            throw UsageError(fmt::format("--direction {}: none of the ops asked for has it", name(direction)));
+    std::vector<AskedProblem> all;
+    for (const AskedProblem& problem : problems) {
+        bool found = false;
+        for (const Direction direction : directions) {
+            if (!has(problem, direction)) continue;
+            found = true;
+            all.push_back(direction == Direction::fwd ? problem : problem_of(problem.op, problem.shape, direction));
+        }
+        if (found) continue;
+        std::vector<std::string_view> names;
+        for (const Direction direction : require_op_kind(problem.op).directions) names.push_back(name(direction));
+        throw UsageError(fmt::format("--direction: {} has {} alone", problem.op, fmt::join(names, ", ")));
+    }
+    return all;
+}
+
+}  // namespace
+
+std::vector<AskedProblem> asked_problems(const MicroRequest& request) {
+    return in_directions(forward_problems(request), request.directions);
 }
 
 ParsedMicro parse_micro(const std::vector<std::string>& arguments) {

@@ -18,6 +18,7 @@ struct MicroRequest {
     std::string shapes_file, model, suite;
     DeviceRequest device;
     std::vector<std::int64_t> batches{1}, seqs{1024}, heads, head_sizes;
+    std::vector<Direction> directions{Direction::fwd};
     std::vector<Precision> precisions{all_precisions.begin(), all_precisions.end()};
     std::vector<CacheState> caches{CacheState::cold, CacheState::hot};
     CeilingRequest ceilings;

@@ -29,7 +29,7 @@ constexpr std::size_t sampled_elements = 4096;
 
 /// All elements where that is cheap; otherwise at least 4096, in whole groups where a group shares its work.
 std::vector<Element> choose_elements(const Step& step, const Operand& out, std::uint64_t seed) {
-    const reference::ElementCost cost = reference::row_of(step.head_op().kind()).cost(step.head_op());
+    const reference::ElementCost cost = reference::row_of(step.head_op().kind()).cost(step.head_op(), step.direction);
     std::vector<Element> elements;
     const std::int64_t total = out.rows * out.columns;
     if (static_cast<double>(total) * cost.multiply_adds <= reference_budget && total <= (std::int64_t{1} << 21)) {

@@ -88,7 +88,8 @@ void register_any_op(const OpKind& kind,
                      std::function<reference::ElementCost(const Op&)> cost) {
     if (!expected) throw std::invalid_argument(fmt::format("op kind '{}' has no function `expected`", kind.name));
     add_op_kind(kind);
-    reference::add_row({&kind, std::move(expected), std::move(cost)});
+    reference::add_row(
+        {&kind, std::move(expected), [cost = std::move(cost)](const Op& op, Direction) { return cost(op); }});
 }
 
 }  // namespace kbench

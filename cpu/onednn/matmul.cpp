@@ -109,4 +109,34 @@ void Matmul::run(const void* x, const void* packed_w, const void* bias, const vo
 
 std::string Matmul::implementation() const { return state_->desc.impl_info_str(); }
 
+struct PlainMatmul::State {
+    dnnl::matmul::primitive_desc desc;
+    Call call;
+};
+
+PlainMatmul::PlainMatmul(const Gemm::Product& p, Precision precision) : state_(std::make_unique<State>()) {
+    onednn::require(precision);
+    const auto type = onednn::data_type(storage_type(precision));
+    const auto stored = [](bool transposed) { return transposed ? memory::format_tag::ba : memory::format_tag::ab; };
+    const memory::desc left({p.m, p.k}, type, stored(p.left_transposed)),
+        right({p.k, p.n}, type, stored(p.right_transposed)), out({p.m, p.n}, type, memory::format_tag::ab);
+    onednn::create("matmul", [&] {
+        state_->desc = dnnl::matmul::primitive_desc(onednn::engine(), left, right, out, onednn::attributes({}));
+        const auto& desc = state_->desc;
+        state_->call = Call(dnnl::matmul(desc), {{DNNL_ARG_SRC, desc.src_desc()},
+                                                 {DNNL_ARG_WEIGHTS, desc.weights_desc()},
+                                                 {DNNL_ARG_DST, desc.dst_desc()},
+                                                 {DNNL_ARG_SCRATCHPAD, desc.scratchpad_desc()}});
+    });
+}
+
+PlainMatmul::~PlainMatmul() = default;
+std::size_t PlainMatmul::workspace_bytes() const { return state_->desc.scratchpad_desc().get_size(); }
+
+void PlainMatmul::run(const void* left, const void* right, void* out, void* workspace) const {
+    onednn::check(state_->call.run({left, right, out, workspace}), "matmul");
+}
+
+std::string PlainMatmul::implementation() const { return state_->desc.impl_info_str(); }
+
 }  // namespace kbench::cpu

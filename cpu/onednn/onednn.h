@@ -42,6 +42,21 @@ class Matmul {
     std::unique_ptr<State> state_;
 };
 
+/// out = left · right, dense and row-major as `product` has them, in storage_type(precision), neither of them packed:
+/// what changes from step to step is not worth it. Throws Unsupported.
+class PlainMatmul {
+  public:
+    PlainMatmul(const Gemm::Product& product, Precision precision);
+    ~PlainMatmul();
+    std::size_t workspace_bytes() const;
+    void run(const void* left, const void* right, void* out, void* workspace) const;
+    std::string implementation() const;  ///< impl_info_str()
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
 /// Layer norm through oneDNN's primitive; arrays as in models/ops/.
 class Normalise {
   public:

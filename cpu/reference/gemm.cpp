@@ -10,23 +10,32 @@ namespace {
 /// Columns of w decoded together: those of a row-major [k, n] lie side by side, so a cache line serves several.
 constexpr std::int64_t columns_at_once = 16;
 
-/// Writes columns[c] of the product's right side to out[c * k ...]: a column of w, or a row of a transposed one.
-void read_columns(const Gemm& gemm, const View& w, std::span<const std::int64_t> columns, double* out) {
-    if (gemm.weight_transposed) {
-        for (std::size_t c = 0; c < columns.size(); ++c) read_row(w, columns[c], 0, gemm.k, out + c * gemm.k);
+/// Writes columns[c] of the product's right side to out[c * k ...]: a column of it, or a row where it is transposed.
+void read_columns(const Gemm::Product& p, const View& right, std::span<const std::int64_t> columns, double* out) {
+    if (p.right_transposed) {
+        for (std::size_t c = 0; c < columns.size(); ++c) read_row(right, columns[c], 0, p.k, out + c * p.k);
         return;
     }
-    with_elements(w, [&](const auto* elements) {
-        for (std::int64_t i = 0; i < gemm.k; ++i)
+    with_elements(right, [&](const auto* elements) {
+        for (std::int64_t i = 0; i < p.k; ++i)
             for (std::size_t c = 0; c < columns.size(); ++c)
-                out[c * gemm.k + i] = decode(elements[i * w.stride + columns[c]]);
+                out[c * p.k + i] = decode(elements[i * right.stride + columns[c]]);
     });
 }
 
-}  // namespace
+/// Row `row` of the product's left side with a column of its right side.
+Dot dot_with_left(const Gemm::Product& p, const View& left, std::int64_t row, const double* column) {
+    return with_elements(left, [&](const auto* data) {
+        if (!p.left_transposed) return dot(data + row * left.stride, column, p.k);
+        std::vector<double> decoded(p.k);
+        for (std::int64_t i = 0; i < p.k; ++i) decoded[i] = decode(data[i * left.stride + row]);
+        return dot(decoded.data(), column, p.k);
+    });
+}
 
-std::vector<Expected> gemm(const Gemm& gemm, View x, View w, View bias, bool with_gelu, View residual,
-                           std::span<const Element> elements) {
+/// The product's elements, and what the step adds to each.
+std::vector<Expected> multiply(const Gemm::Product& p, View left, View right, View bias, bool with_gelu, View residual,
+                               std::span<const Element> elements) {
     // Elements that share columns are computed together: reading a column of w costs more than reading a row of x.
     std::vector<std::size_t> order(elements.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -46,15 +55,13 @@ std::vector<Expected> gemm(const Gemm& gemm, View x, View w, View bias, bool wit
 #pragma omp parallel for schedule(dynamic)
     for (std::int64_t first = 0; first < column_count; first += columns_at_once) {
         const std::int64_t count = std::min(columns_at_once, column_count - first);
-        std::vector<double> right(count * gemm.k);
-        read_columns(gemm, w, std::span(columns).subspan(first, count), right.data());
+        std::vector<double> read(count * p.k);
+        read_columns(p, right, std::span(columns).subspan(first, count), read.data());
         for (std::int64_t c = 0; c < count; ++c)
             for (std::size_t i = starts[first + c]; i < starts[first + c + 1]; ++i) {
                 const auto [row, column] = elements[order[i]];
-                const Dot sum = with_elements(x, [&, row = row](const auto* data) {
-                    return dot(data + row * x.stride, right.data() + c * gemm.k, gemm.k);
-                });
-                Expected e{sum.value, sum.magnitude, gemm.k};
+                const Dot sum = dot_with_left(p, left, row, read.data() + c * p.k);
+                Expected e{sum.value, sum.magnitude, p.k};
                 e.inputs = std::sqrt(sum.squares);
                 const auto add = [&e](double term) {
                     e.value += term;
@@ -70,11 +77,27 @@ std::vector<Expected> gemm(const Gemm& gemm, View x, View w, View bias, bool wit
     return expected;
 }
 
-std::vector<Expected> expected(const Gemm& op, Question q) {
-    const View x = q.next(), w = q.next(), bias = q.next_if(q.step.absorbs<BiasAdd>());
-    const View residual = q.next_if(q.step.absorbs<ResidualAdd>());
-    return gemm(op, x, w, bias, q.step.absorbs<Gelu>(), residual, q.elements);
+}  // namespace
+
+std::vector<Expected> gemm(const Gemm& gemm, View x, View w, View bias, bool with_gelu, View residual,
+                           std::span<const Element> elements) {
+    return multiply(gemm.product(Direction::fwd), x, w, bias, with_gelu, residual, elements);
 }
-ElementCost cost(const Gemm& op) { return {static_cast<double>(op.k)}; }
+
+std::vector<Expected> gemm_gradient(const Gemm& gemm, Direction direction, View first, View second,
+                                    std::span<const Element> elements) {
+    const Gemm::Product p = gemm.product(direction);
+    if (p.left_is_second) std::swap(first, second);
+    return multiply(p, first, second, {}, false, {}, elements);
+}
+
+std::vector<Expected> expected(const Gemm& op, Question q) {
+    const View first = q.next(), second = q.next();
+    if (q.step.direction != Direction::fwd) return gemm_gradient(op, q.step.direction, first, second, q.elements);
+    const View bias = q.next_if(q.step.absorbs<BiasAdd>());
+    const View residual = q.next_if(q.step.absorbs<ResidualAdd>());
+    return gemm(op, first, second, bias, q.step.absorbs<Gelu>(), residual, q.elements);
+}
+ElementCost cost(const Gemm& op, Direction direction) { return {static_cast<double>(op.product(direction).k)}; }
 
 }  // namespace kbench::reference

@@ -21,6 +21,8 @@ std::vector<Expected> layer_norm_sum(const LayerNorm&, View x, View pre_bias, Vi
 std::vector<Expected> rms_norm(const RmsNorm&, View x, View weight, std::span<const Element>);
 /// epilogue: + bias, then GELU, then + residual, each optional.
 std::vector<Expected> gemm(const Gemm&, View x, View w, View bias, bool gelu, View residual, std::span<const Element>);
+/// dgrad of dy and w, or wgrad of x and dy.
+std::vector<Expected> gemm_gradient(const Gemm&, Direction, View first, View second, std::span<const Element>);
 std::vector<Expected> bias_gelu(View x, View bias, bool gelu, std::span<const Element>);
 std::vector<Expected> residual_add(View x, View residual, std::span<const Element>);
 std::vector<Expected> attention(const Attention&, View qkv, std::span<const Element>);
@@ -31,7 +33,7 @@ std::vector<Expected> attention_context(const AttentionContext&, View probabilit
                                         std::span<const Element>);
 
 /// What each op kind must have here: the expected elements of a step that it heads, in the order of the question, and
-/// what one of them costs. A kind of list.h without its two lines does not compile.
+/// what one of them costs, by direction where that differs. A kind of list.h without its two lines does not compile.
 std::vector<Expected> expected(const Embedding&, Question);
 ElementCost cost(const Embedding&);
 std::vector<Expected> expected(const LayerNorm&, Question);
@@ -39,7 +41,7 @@ ElementCost cost(const LayerNorm&);
 std::vector<Expected> expected(const RmsNorm&, Question);
 ElementCost cost(const RmsNorm&);
 std::vector<Expected> expected(const Gemm&, Question);
-ElementCost cost(const Gemm&);
+ElementCost cost(const Gemm&, Direction);
 std::vector<Expected> expected(const BiasAdd&, Question);
 ElementCost cost(const BiasAdd&);
 std::vector<Expected> expected(const Gelu&, Question);
@@ -61,7 +63,7 @@ ElementCost cost(const AttentionContext&);
 struct Row {
     const OpKind* kind;
     std::function<std::vector<Expected>(const Question&)> expected;
-    std::function<ElementCost(const Op&)> cost;
+    std::function<ElementCost(const Op&, Direction)> cost;
 };
 /// Throws std::logic_error for a kind that nobody added.
 const Row& row_of(const OpKind& kind);

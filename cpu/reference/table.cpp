@@ -12,7 +12,12 @@ namespace {
 template <OpStruct T>
 Row row() {
     return {&op_kind<T>(), [](const Question& question) { return expected(question.step.as<T>(), question); },
-            [](const Op& op) { return cost(*op.get_if<T>()); }};
+            [](const Op& op, Direction direction) {
+                if constexpr (requires(const T& t) { cost(t, direction); })
+                    return cost(*op.get_if<T>(), direction);
+                else
+                    return cost(*op.get_if<T>());
+            }};
 }
 
 template <OpStruct... T>

@@ -32,17 +32,18 @@ void CublasGemm::run(const GemmPointers& pointers, void* workspace, cudaStream_t
         handle, static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)));
     constexpr Scalar one(1), zero(0);
     const cudaDataType_t type = cuda_type(storage_type(p.precision)), out_type = cuda_type(p.out_type);
-    const cublasOperation_t op_w = p.weight_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const cublasOperation_t op_w = p.weight_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
+                            op_x = p.x_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     // Row-major matrices are the transposes of column-major ones: out^T = w^T x^T.
     if (p.batch == 1)
-        KBENCH_CUDA(cublasGemmEx_64(handle, op_w, CUBLAS_OP_N, p.n, p.m, p.k, one.as(p.precision), pointers.w, type,
-                                    p.ld_w, pointers.x, type, p.ld_x, zero.as(p.precision), pointers.out, out_type,
-                                    p.ld_out, compute_type(p.precision), CUBLAS_GEMM_DEFAULT));
+        KBENCH_CUDA(cublasGemmEx_64(handle, op_w, op_x, p.n, p.m, p.k, one.as(p.precision), pointers.w, type, p.ld_w,
+                                    pointers.x, type, p.ld_x, zero.as(p.precision), pointers.out, out_type, p.ld_out,
+                                    compute_type(p.precision), CUBLAS_GEMM_DEFAULT));
     else
-        KBENCH_CUDA(cublasGemmStridedBatchedEx_64(
-            handle, op_w, CUBLAS_OP_N, p.n, p.m, p.k, one.as(p.precision), pointers.w, type, p.ld_w, p.stride_w,
-            pointers.x, type, p.ld_x, p.stride_x, zero.as(p.precision), pointers.out, out_type, p.ld_out, p.stride_out,
-            p.batch, compute_type(p.precision), CUBLAS_GEMM_DEFAULT));
+        KBENCH_CUDA(cublasGemmStridedBatchedEx_64(handle, op_w, op_x, p.n, p.m, p.k, one.as(p.precision), pointers.w,
+                                                  type, p.ld_w, p.stride_w, pointers.x, type, p.ld_x, p.stride_x,
+                                                  zero.as(p.precision), pointers.out, out_type, p.ld_out, p.stride_out,
+                                                  p.batch, compute_type(p.precision), CUBLAS_GEMM_DEFAULT));
 }
 
 }  // namespace kbench::cuda

@@ -49,7 +49,7 @@ MatmulDesc make_desc(const GemmProblem& p) {
     // Row-major matrices are the transposes of column-major ones: out^T = w^T x^T. The library's rows are our columns,
     // so its bias, one value a row, is ours.
     set(desc, CUBLASLT_MATMUL_DESC_TRANSA, p.weight_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
-    set(desc, CUBLASLT_MATMUL_DESC_TRANSB, CUBLAS_OP_N);
+    set(desc, CUBLASLT_MATMUL_DESC_TRANSB, p.x_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     constexpr cublasLtEpilogue_t epilogues[2][2] = {{CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_GELU},
                                                     {CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_GELU_BIAS}};
     set(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogues[p.bias][p.gelu]);

@@ -44,7 +44,10 @@ struct Stored {
     std::int64_t extent(std::int64_t batch) const { return (batch - 1) * stride + (rows - 1) * ld + columns; }
 };
 
-inline Stored stored_x(const GemmProblem& p) { return {p.m, p.k, p.ld_x, p.stride_x, storage_type(p.precision)}; }
+inline Stored stored_x(const GemmProblem& p) {
+    const DataType type = storage_type(p.precision);
+    return p.x_transposed ? Stored{p.k, p.m, p.ld_x, p.stride_x, type} : Stored{p.m, p.k, p.ld_x, p.stride_x, type};
+}
 inline Stored stored_w(const GemmProblem& p) {
     const DataType type = storage_type(p.precision);
     return p.weight_transposed ? Stored{p.n, p.k, p.ld_w, p.stride_w, type}

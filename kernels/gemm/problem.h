@@ -7,14 +7,15 @@
 
 namespace kbench::cuda {
 
-/// out[m, ldout] = epilogue(x[m, k] · w), all row-major. w is [k, n], or [n, k] when `weight_transposed`.
+/// out[m, ldout] = epilogue(x · w), all row-major. x is [m, k], or [k, m] when `x_transposed`; w is [k, n], or [n, k]
+/// when `weight_transposed`.
 /// `n` is what is computed (padded if the caller padded w and out); leading dimensions are in elements.
 /// `batch` > 1: strided batches (strides in elements), no epilogue.
 /// out_type differs from the storage type of `precision` only for upcast scores (fp32 out of fp16 or bf16 operands).
 struct GemmProblem {
     Precision precision;
     std::int64_t m, n, k;
-    bool weight_transposed = false;
+    bool x_transposed = false, weight_transposed = false;
     bool bias = false, gelu = false;
     DataType out_type;
     std::int64_t ld_x, ld_w, ld_out;

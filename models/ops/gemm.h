@@ -1,4 +1,4 @@
-// The matrix product with a weight.
+// The matrix product with a weight, and its two gradients.
 #pragma once
 
 #include <cmath>
@@ -7,26 +7,51 @@
 
 namespace kbench {
 
-/// y = x · w. in: x [m, k], w [k, n], or [n, k] when `weight_transposed`; out: y [m, n].
-/// With padded columns the rows of a transposed w are followed by as many rows of zeros.
+/// fwd: y = x · w. in: x [m, k], w [k, n], or [n, k] when `weight_transposed`; out: y [m, n].
+/// dgrad: dx = dy · w^T. in: dy [m, n], w; out: dx [m, k].
+/// wgrad: dw = x^T · dy. in: x [m, k], dy [m, n]; out: dw, of w's shape (so, transposed, dy^T · x).
+/// With padded columns the rows of a transposed w are followed by as many rows of zeros; forward only.
 struct Gemm {
     static constexpr std::string_view kind = "gemm", what = "matrix product with a weight";
     static constexpr std::string_view example = "m1024n3840k1280[t][+bias][+gelu or +residual]";
-    static constexpr Direction directions[] = {Direction::fwd};
+    static constexpr Direction directions[] = {Direction::fwd, Direction::dgrad, Direction::wgrad};
 
     std::int64_t m, n, k;
     bool weight_transposed = false;
     bool operator==(const Gemm&) const = default;
 
+    /// What a direction multiplies: out [m, n] = left · right, row-major; left is [m, k], or [k, m] when transposed,
+    /// and right [k, n], or [n, k].
+    struct Product {
+        std::int64_t m, n, k;
+        bool left_transposed, right_transposed;
+        bool left_is_second;  ///< of the op's operands
+    };
+    Product product(Direction direction) const {
+        switch (direction) {
+            case Direction::dgrad: return {m, k, n, false, !weight_transposed, false};
+            case Direction::wgrad:
+                return weight_transposed ? Product{n, k, m, true, false, true} : Product{k, n, m, true, false, false};
+            default: return {m, n, k, false, weight_transposed, false};
+        }
+    }
+
     static Gemm parse(ShapeText& shape) { return {shape.size('m'), shape.size('n'), shape.size('k'), shape.flag('t')}; }
     std::string text() const { return shape_text({{'m', m}, {'n', n}, {'k', k}}) + (weight_transposed ? "t" : ""); }
-    /// Weights of the size that keeps outputs near 1.
-    std::vector<OperandSpec> operands(Direction) const {
+    /// What is multiplied with x or dy is of the size that keeps outputs near 1.
+    std::vector<OperandSpec> operands(Direction direction) const {
+        const Contents near_one = Contents::normal(1 / std::sqrt(static_cast<double>(product(direction).k)));
         OperandSpec w = weight_transposed ? input("w", n, k) : input("w", k, n);
         w.use = OperandUse::weight;
-        w.contents = Contents::normal(1 / std::sqrt(static_cast<double>(k)));
-        w.rows_are_columns = weight_transposed;
-        return {input("x", m, k), w, output("out", m, n)};
+        w.contents = near_one;
+        OperandSpec dy = input("dy", m, n);
+        switch (direction) {
+            case Direction::dgrad: return {dy, w, output("dx", m, k)};
+            case Direction::wgrad:
+                dy.contents = near_one;
+                return {input("x", m, k), dy, output("dw", w.rows, w.columns)};
+            default: w.rows_are_columns = weight_transposed; return {input("x", m, k), w, output("out", m, n)};
+        }
     }
     static RoofUnit unit(Direction) { return RoofUnit::matrix; }
     Work work(Direction) const {

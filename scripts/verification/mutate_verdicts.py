@@ -38,13 +38,15 @@ FILES = {
     "analysis/explain/attribution.cpp": ["analysis/explain/attribution.cpp"],
     "analysis/explain/cycles.cpp": ["analysis/explain/cycles.cpp"],
     "analysis/explain/units.cpp": ["analysis/explain/units.cpp"],
+    "analysis/explain/demands.cpp": ["analysis/explain/demands.cpp"],
     # A header, and what is compiled with it.
     "analysis/explain/verdict_rules.h": ["analysis/explain/verdict.cpp", "analysis/explain/verdict_hypotheses.cpp"],
     "analysis/explain/ledger.h": ["analysis/explain/ledger.cpp", "analysis/explain/attribution.cpp"],
 }
 # What looks at behaviour; not the tests that compare thresholds with their text.
 TESTS = (
-    "*Verdict*:*Hypotheses*:Evidence*:Cycles*:Units*:Ledger*:Recording*:Drift*:Marginal*:*Attribution*:LayerTraffic*"
+    "*Verdict*:*Hypotheses*:Evidence*:WithinErrors*:Cycles*:Units*:*Demand*:Ledger*:Recording*:Drift*:Marginal*"
+    ":*Attribution*:LayerTraffic*:Closures*:Answer*:*Impossible*:WriteCeilings*"
     "-*EveryLineSaysItsThreshold"
 )
 # Text of a line, what it becomes, and why that is the same.

@@ -30,9 +30,26 @@ TEST_P(Blas, GemmHoldsOnOddShapesWithEitherWeightLayout) {
             const Matrix x = Matrix::normal(type, m, k, 1);
             const Matrix w = transposed ? Matrix::normal(type, n, k, 2) : Matrix::normal(type, k, n, 2);
             Matrix out = Matrix::poisoned(type, m, n);
-            blas_gemm(type, gemm, x.data(), w.data(), out.data());
+            blas_gemm(type, gemm.product(Direction::fwd), x.data(), w.data(), out.data());
             const auto some = elements(m, n, 5, 11);
             expect_agrees(out, some, reference::gemm(gemm, x.view(), w.view(), {}, false, {}, some), precision);
+        }
+}
+
+TEST_P(Blas, GradientsOfAGemmHoldOnOddShapesWithEitherWeightLayout) {
+    for (const bool transposed : {false, true})
+        for (const Direction direction : {Direction::dgrad, Direction::wgrad}) {
+            const Gemm gemm{33, 130, 283, transposed};
+            const std::vector<OperandSpec> specs = gemm.operands(direction);
+            const Matrix first = Matrix::normal(type, specs[0].rows, specs[0].columns, 1),
+                         second = Matrix::normal(type, specs[1].rows, specs[1].columns, 2);
+            Matrix out = Matrix::poisoned(type, specs[2].rows, specs[2].columns);
+            const Gemm::Product product = gemm.product(direction);
+            blas_gemm(type, product, (product.left_is_second ? second : first).data(),
+                      (product.left_is_second ? first : second).data(), out.data());
+            const auto some = elements(out.rows, out.columns, 5, 11);
+            expect_agrees(out, some, reference::gemm_gradient(gemm, direction, first.view(), second.view(), some),
+                          precision);
         }
 }
 
@@ -69,7 +86,7 @@ TEST(BlasSupport, OtherTypesAreRefusedByName) {
     const Matrix x(DataType::bf16, 4, 4);
     Matrix out(DataType::bf16, 4, 4);
     try {
-        blas_gemm(DataType::bf16, {4, 4, 4}, x.data(), x.data(), out.data());
+        blas_gemm(DataType::bf16, Gemm{4, 4, 4}.product(Direction::fwd), x.data(), x.data(), out.data());
         FAIL() << "bf16 was not refused";
     } catch (const Unsupported& error) {
         EXPECT_STREQ(error.what(), "BLAS computes in fp64 and fp32, not in bf16");

@@ -71,6 +71,28 @@ TEST_P(OneDnn, MatmulHoldsOnOddShapesWithEitherWeightLayoutAndEveryEpilogue) {
             }
 }
 
+TEST_P(OneDnn, GradientsOfAGemmHoldOnOddShapesWithEitherWeightLayout) {
+    for (const auto& [m, n, k] : {std::tuple{1, 64, 100}, {17, 100, 64}, {100, 283, 64}, {33, 130, 1283}})
+        for (const bool transposed : {false, true})
+            for (const Direction direction : {Direction::dgrad, Direction::wgrad}) {
+                const Gemm gemm{m, n, k, transposed};
+                SCOPED_TRACE(gemm.text() + " " + std::string(name(direction)));
+                const std::vector<OperandSpec> specs = gemm.operands(direction);
+                const Matrix first = Matrix::normal(type, specs[0].rows, specs[0].columns, 1),
+                             second = Matrix::normal(type, specs[1].rows, specs[1].columns, 2, 0.1);
+                Matrix out = Matrix::poisoned(type, specs[2].rows, specs[2].columns);
+                const Gemm::Product product = gemm.product(direction);
+                const PlainMatmul matmul(product, precision);
+                Workspace workspace(matmul.workspace_bytes());
+                const Matrix &left = product.left_is_second ? second : first,
+                             &right = product.left_is_second ? first : second;
+                matmul.run(left.data(), right.data(), out.data(), workspace.data());
+                const auto some = elements(out.rows, out.columns, 5, 11);
+                expect_agrees(out, some, reference::gemm_gradient(gemm, direction, first.view(), second.view(), some),
+                              precision);
+            }
+}
+
 // k = 5120 is taken in several chunks, whose partial sums must not overwrite a residual that is still to be added.
 TEST_P(OneDnn, MatmulAddsAResidualInPlaceToTheSameResult) {
     const Gemm gemm{100, 320, 5120};

@@ -187,6 +187,7 @@ TEST(AlgorithmKey, TellsEveryFieldOfAProblemApart) {
         [](auto& p) { p.m = 17; },
         [](auto& p) { p.n = 17; },
         [](auto& p) { p.k = 17; },
+        [](auto& p) { p.x_transposed = true; },
         [](auto& p) { p.weight_transposed = true; },
         [](auto& p) { p.bias = true; },
         [](auto& p) { p.gelu = true; },

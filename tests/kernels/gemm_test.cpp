@@ -21,6 +21,7 @@ struct Shape {
     std::int64_t m, n, k;
     bool weight_transposed = false, bias = false, gelu = false;
     std::int64_t padding = 0;  ///< of every row, in elements
+    bool x_transposed = false;
 };
 
 GemmProblem problem_of(Precision precision, const Shape& s) {
@@ -28,11 +29,12 @@ GemmProblem problem_of(Precision precision, const Shape& s) {
             .m = s.m,
             .n = s.n,
             .k = s.k,
+            .x_transposed = s.x_transposed,
             .weight_transposed = s.weight_transposed,
             .bias = s.bias,
             .gelu = s.gelu,
             .out_type = storage_type(precision),
-            .ld_x = s.k + s.padding,
+            .ld_x = (s.x_transposed ? s.m : s.k) + s.padding,
             .ld_w = (s.weight_transposed ? s.k : s.n) + s.padding,
             .ld_out = s.n + s.padding};
 }
@@ -50,7 +52,8 @@ struct Operands {
 
     explicit Operands(const GemmProblem& p)
         : problem(p),
-          x(HostMatrix::normal(storage_type(p.precision), p.m, p.k, 1, 1, 0, p.ld_x)),
+          x(p.x_transposed ? HostMatrix::normal(storage_type(p.precision), p.k, p.m, 1, 1, 0, p.ld_x)
+                           : HostMatrix::normal(storage_type(p.precision), p.m, p.k, 1, 1, 0, p.ld_x)),
           w(p.weight_transposed ? HostMatrix::normal(storage_type(p.precision), p.n, p.k, 2, 0.05, 0, p.ld_w)
                                 : HostMatrix::normal(storage_type(p.precision), p.k, p.n, 2, 0.05, 0, p.ld_w)),
           bias(HostMatrix::normal(storage_type(p.precision), 1, p.n, 3)) {}
@@ -78,6 +81,9 @@ struct Operands {
     }
 
     std::vector<reference::Expected> expected(const std::vector<reference::Element>& elements) const {
+        if (problem.x_transposed)  // as a weight's gradient is
+            return reference::gemm_gradient({problem.k, problem.n, problem.m}, Direction::wgrad, x.view(), w.view(),
+                                            elements);
         const Gemm gemm{problem.m, problem.n, problem.k, problem.weight_transposed};
         auto expected = reference::gemm(gemm, x.view(), w.view(), problem.bias ? bias.view() : reference::View{},
                                         problem.gelu, {}, elements);
@@ -132,6 +138,22 @@ constexpr Shape plain_shapes[] = {
     {3072, 1280, 320},      {1000, 64, 5120, true}, {128, 256, 64, false, false, false, 8},
     {7, 50257, 1280, true}, {7, 50304, 1280, true},
 };
+
+constexpr Shape gradient_shapes[] = {
+    {.m = 64, .n = 100, .k = 17, .x_transposed = true},
+    {.m = 1280, .n = 3840, .k = 1000, .x_transposed = true},
+    {.m = 1283, .n = 129, .k = 333, .x_transposed = true},
+    {.m = 128, .n = 256, .k = 64, .padding = 8, .x_transposed = true},
+    {.m = 50257, .n = 64, .k = 300, .x_transposed = true},
+};
+
+TEST_P(GemmOnDevice, BothComputeProductsOfATransposedLeftSide) {
+    KBENCH_NEEDS_DEVICE();
+    for (const Shape& shape : gradient_shapes) {
+        check_lt(shape);
+        check_cublas(shape);
+    }
+}
 
 TEST_P(GemmOnDevice, LtComputesTheProduct) {
     KBENCH_NEEDS_DEVICE();

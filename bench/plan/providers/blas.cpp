@@ -23,11 +23,13 @@ class BlasAttention final : public Computation {
     DataType type_;
 };
 
-std::unique_ptr<Computation> gemm(const Gemm& op, const Step&, Precision precision) {
-    return make_computation(cpu::blas_version(), [type = storage_type(precision), op](OperandCursor in, void*, void*) {
-        const void* x = in.next();
-        const void* w = in.next();
-        cpu::blas_gemm(type, op, x, w, in.next());
+std::unique_ptr<Computation> gemm(const Gemm& op, const Step& step, Precision precision) {
+    return make_computation(cpu::blas_version(), [type = storage_type(precision), product = op.product(step.direction)](
+                                                     OperandCursor in, void*, void*) {
+        const void* left = in.next();
+        const void* right = in.next();
+        if (product.left_is_second) std::swap(left, right);
+        cpu::blas_gemm(type, product, left, right, in.next());
     });
 }
 
@@ -66,8 +68,11 @@ std::string no_padding(const Gemm&, const Step& step, Precision) {
 std::unique_ptr<Provider> make_blas(const ProviderContext&) {
     return std::make_unique<Provider>(
         Provider{.name = "blas",
-                 .ops = {Computes<Gemm>{.why_not = no_padding, .make = gemm}, Computes<Attention>{.make = attention},
-                         Computes<AttentionScores>{.make = scores}, Computes<AttentionContext>{.make = context}},
+                 .ops = {Computes<Gemm>{.directions = {Direction::fwd, Direction::dgrad, Direction::wgrad},
+                                        .why_not = no_padding,
+                                        .make = gemm},
+                         Computes<Attention>{.make = attention}, Computes<AttentionScores>{.make = scores},
+                         Computes<AttentionContext>{.make = context}},
                  .lacks = lacks});
 }
 

@@ -65,6 +65,17 @@ std::unique_ptr<Computation> matmul(const Gemm& op, const Step& step, Precision 
     return std::make_unique<MatmulComputation>(op, step, precision);
 }
 
+std::unique_ptr<Computation> gradient(const Gemm& op, const Step& step, Precision precision) {
+    const Gemm::Product product = op.product(step.direction);
+    return wrap(std::make_unique<cpu::PlainMatmul>(product, precision),
+                [swapped = product.left_is_second](const cpu::PlainMatmul& p, OperandCursor in, void* workspace) {
+                    const void* left = in.next();
+                    const void* right = in.next();
+                    if (swapped) std::swap(left, right);
+                    p.run(left, right, in.next(), workspace);
+                });
+}
+
 std::unique_ptr<Computation> layer_norm(const LayerNorm& op, const Step&, Precision precision) {
     return wrap(std::make_unique<cpu::Normalise>(op, precision),
                 [](const cpu::Normalise& p, OperandCursor in, void* workspace) {
@@ -116,6 +127,7 @@ std::unique_ptr<Provider> make_onednn(const ProviderContext&) {
                  .ops = {Computes<Gemm>{.absorbs = {{"bias"}, {"bias", "gelu"}, {"bias", "residual"}},
                                         .why_not = no_epilogue_on_padding,
                                         .make = matmul},
+                         Computes<Gemm>{.directions = {Direction::dgrad, Direction::wgrad}, .make = gradient},
                          Computes<LayerNorm>{.make = layer_norm}, Computes<Attention>{.make = attention},
                          Computes<AttentionScores>{.make = scores}, Computes<AttentionContext>{.make = context}},
                  .lacks = cpu::onednn_unsupported,

@@ -23,6 +23,7 @@
 namespace kbench {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -169,6 +170,26 @@ TEST(MicroOptions, ListsAreEveryCombination) {
     std::vector<std::string> shapes;
     for (const AskedProblem& p : problems) shapes.push_back(p.shape);
     EXPECT_THAT(shapes, ElementsAre("b1h20s1024d64", "b1h20s4096d64", "b4h20s1024d64", "b4h20s4096d64"));
+}
+
+TEST(MicroOptions, DirectionsAreThoseThatAnOpHas) {
+    const auto of = [](const std::vector<std::string>& arguments) {
+        std::vector<std::string> found;
+        for (const AskedProblem& p : asked_problems(request_of(arguments)))
+            found.push_back(p.op + " " + std::string(name(p.problem.direction)) + " " + p.shape);
+        return found;
+    };
+    EXPECT_THAT(of({"--op", "gemm", "--shape", "m8n8k8,m8n9k8t", "--direction", "dgrad,wgrad"}),
+                ElementsAre("gemm dgrad m8n8k8", "gemm wgrad m8n8k8", "gemm dgrad m8n9k8t", "gemm wgrad m8n9k8t"));
+    EXPECT_THAT(of({"--op", "gemm,layernorm", "--shapes-of", "gpt2", "--seq", "8", "--direction", "fwd,wgrad"}),
+                AllOf(Contains("layernorm fwd r8w768"), Contains("gemm fwd m8n768k768"),
+                      Contains("gemm wgrad m8n768k768"), Not(Contains(HasSubstr("layernorm wgrad")))));
+    const auto refusal = [&](const std::vector<std::string>& arguments) { return refusal_of([&] { of(arguments); }); };
+    EXPECT_THAT(refusal({"--direction", "sideways"}), HasSubstr("must be one of fwd, bwd, dgrad, wgrad"));
+    EXPECT_EQ(refusal({"--op", "layernorm", "--direction", "wgrad"}),
+              "--direction wgrad: none of the ops asked for has it");
+    EXPECT_EQ(refusal({"--op", "gemm,layernorm", "--direction", "dgrad"}), "--direction: layernorm has fwd alone");
+    EXPECT_THAT(refusal({"--op", "gemm", "--shape", "m8n8k8+bias", "--direction", "dgrad"}), HasSubstr("m8n8k8+bias"));
 }
 
 TEST(MicroOptions, WithoutAShapeAreGpt2LargesOps) {
@@ -381,6 +402,21 @@ TEST_F(Session, AVerifiedBenchmarkBecomesAPointOfOneRun) {
     EXPECT_GT(seconds, 0);
     EXPECT_NEAR(figures.tflop_per_s, point.cost.flops / seconds * 1e-12, 1e-9);
     EXPECT_GE(point.cost.flops, 2.0 * 48 * 40 * 32);
+}
+
+TEST_F(Session, AGradientIsVerifiedAgainstItsOwnReference) {
+    for (const Direction direction : {Direction::dgrad, Direction::wgrad})
+        for (const char* provider : {"onednn", "blas"}) {
+            MicroCase one = micro("gemm", "m48n40k33t", provider);
+            one.asked.problem = parse_problem("gemm", "m48n40k33t", direction);
+            measure(one, 3);
+            const Point& point = result_.points.back();
+            EXPECT_EQ(point.status, PointStatus::done) << point.reason;
+            EXPECT_EQ(point.model(), fmt::format("gemm/{}/fp32/{}/m48n40k33t/hot", provider, name(direction)));
+            EXPECT_EQ(point.steps.at(0).direction, direction);
+            EXPECT_GT(point.verification.steps.at(0).elements_checked, 0);
+            EXPECT_EQ(point.cost.flops, 2.0 * 48 * 40 * 33);
+        }
 }
 
 TEST_F(Session, ColdRunsUseAsManySetsAsCachesNeed) {

@@ -220,6 +220,8 @@ TEST(Fuse, OnlyHeadsThatSaySoArePadded) {
     EXPECT_EQ(padded_columns(Gemm{2, 128, 3, true}, Direction::fwd, 64), 0) << "as many as there are";
     EXPECT_EQ(padded_columns(Gemm{2, 100, 3, true}, Direction::fwd, 1), 0);
     EXPECT_EQ(padded_columns(Gemm{2, 100, 3}, Direction::fwd, 64), 0) << "a weight of k rows has no room for them";
+    for (const Direction direction : {Direction::dgrad, Direction::wgrad})
+        EXPECT_EQ(padded_columns(Gemm{2, 100, 3, true}, direction, 64), 0) << "columns there are not the weight's rows";
     EXPECT_EQ(padded_columns(Gelu{2, 100}, Direction::fwd, 64), 0);
 }
 

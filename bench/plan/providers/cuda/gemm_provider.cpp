@@ -135,6 +135,21 @@ class WeightComputation final : public ProductComputation<Product> {
 };
 
 template <class Product>
+class GradientComputation final : public ProductComputation<Product> {
+  public:
+    GradientComputation(Product product, bool left_is_second)
+        : ProductComputation<Product>(std::move(product)), left_is_second_(left_is_second) {}
+    void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
+        const void *left = pointers[0], *right = pointers[1];
+        if (left_is_second_) std::swap(left, right);
+        this->product_.run({left, right, nullptr, pointers[2]}, workspace, static_cast<cudaStream_t>(stream));
+    }
+
+  private:
+    bool left_is_second_;
+};
+
+template <class Product>
 class ScoresComputation final : public ProductComputation<Product> {
   public:
     ScoresComputation(Product product, const AttentionScores& op, const GemmProblem& problem)
@@ -193,6 +208,16 @@ ProviderOp context_row(Maker make) {
     }};
 }
 
+template <class Maker>
+ProviderOp gradient_row(Maker make) {
+    const auto gradient = [make](const Gemm& op, const Step& step, Precision precision) {
+        const Gemm::Product product = op.product(step.direction);
+        auto made = make(gradient_problem(product, precision));
+        return std::make_unique<GradientComputation<decltype(made)>>(std::move(made), product.left_is_second);
+    };
+    return Computes<Gemm>{.directions = {Direction::dgrad, Direction::wgrad}, .make = gradient};
+}
+
 /// A checkpoint keeps weights as [k, n]. Hopper's tensor cores read tf32 with k innermost only, so a copy as [n, k] can
 /// be faster there; which it is, is measured for each problem.
 std::unique_ptr<Computation> lt_gemm(const LtMaker& make, const Gemm& op, const Step& step, Precision precision) {
@@ -222,7 +247,7 @@ std::unique_ptr<Provider> make_cublaslt(const ProviderContext& context) {
                                .absorbs = {{"bias"}, {"bias", "gelu"}},
                                .make = gemm},
                 Computes<Gemm>{.precisions = {Precision::fp64}, .make = gemm},  // whose kernels have no epilogue
-                scores_row(make), context_row(make)},
+                gradient_row(make), scores_row(make), context_row(make)},
         .workspace_limit = lt_workspace_limit,
         .warnings = [cache] { return cache->warnings(); }});
 }
@@ -236,7 +261,7 @@ std::unique_ptr<Provider> make_cublas(const ProviderContext&) {
                                                 return std::make_unique<WeightComputation<cuda::CublasGemm>>(
                                                     make(weight_problem(op, step, precision)), false);
                                             }},
-                         scores_row(make), context_row(make)},
+                         gradient_row(make), scores_row(make), context_row(make)},
                  .workspace_limit = cuda::CublasGemm::workspace_bytes});
 }
 

@@ -25,4 +25,20 @@ inline cuda::GemmProblem weight_problem(const Gemm& g, const Step& step, Precisi
     return p;
 }
 
+/// A gradient's product, see Gemm::product.
+inline cuda::GemmProblem gradient_problem(const Gemm::Product& product, Precision precision) {
+    cuda::GemmProblem p{};
+    p.precision = precision;
+    p.m = product.m;
+    p.n = product.n;
+    p.k = product.k;
+    p.x_transposed = product.left_transposed;
+    p.weight_transposed = product.right_transposed;
+    p.out_type = storage_type(precision);
+    p.ld_x = product.left_transposed ? product.m : product.k;
+    p.ld_w = product.right_transposed ? product.k : product.n;
+    p.ld_out = product.n;
+    return p;
+}
+
 }  // namespace kbench
