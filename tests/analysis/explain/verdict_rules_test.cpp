@@ -119,6 +119,13 @@ const Threshold thresholds[] = {
          f.waiting_share = x;
      },
      0.30, "nothing-binds", "few-warps"},
+    {"IdleSmsWhileAUnitIsBusy",
+     [](Facts& f, double x) {
+         f.idle_share = 0.35;
+         f.waiting_share = 0.40;
+         f.units.pipe.share = x;
+     },
+     0.80, "half-busy", "idle-sms"},
     {"FewWarpsAreFew",
      [](Facts& f, double x) {
          f.occupancy_pct = 60 - x;  // from the other side: few is at most
@@ -172,6 +179,9 @@ TEST(VerdictRules, TheBusierOfPipeAndMemorySpeaksAndTheOtherStays) {
     f.units.pipe.share = 0.82;
     f.units.memory.share = 0.81;
     EXPECT_EQ(deciding_rule(f).shown.id, "busy-unit");
+    f.units.memory.share = 0.82;
+    EXPECT_EQ(deciding_rule(f).shown.id, "busy-unit") << "a memory must be the busier one";
+    f.units.memory.share = 0.81;
     EXPECT_EQ(test_hypotheses(f, deciding_rule(f))[0].finding, Finding::not_identifiable);
     std::swap(f.units.pipe.share, f.units.memory.share);
     EXPECT_EQ(deciding_rule(f).shown.id, "busy-memory");
