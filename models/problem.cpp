@@ -67,14 +67,16 @@ class RunsBuilder {
         for (std::size_t i = 0; i < problem_.ops.size(); ++i) {
             const bool last = i + 1 == problem_.ops.size();
             OpNode node{problem_.ops[i], fmt::format("run.{}", run), {}, {}, problem_.direction};
-            for (const OperandSpec& spec : node.op.operands(problem_.direction)) {
-                const bool is_output = spec.use == OperandUse::output || spec.use == OperandUse::in_place;
+            const std::vector<OperandSpec> specs = node.op.operands(problem_.direction);
+            const bool writes_one = std::ranges::count_if(specs, writes) == 1;
+            for (const OperandSpec& spec : specs) {
+                const bool is_output = writes(spec);
                 if (spec.use != OperandUse::output)
                     node.inputs.push_back(i > 0 && node.inputs.empty()         ? carried.front()
                                           : spec.element == ElementType::int32 ? add_input(spec)
                                                                                : resident(spec));
                 if (is_output)
-                    node.outputs.push_back(last ? resident(made(spec))
+                    node.outputs.push_back(last ? resident(made(spec, writes_one))
                                                 : add(spec, fmt::format("between.{}.{}", run, i)));
             }
             carried = node.outputs;
@@ -83,9 +85,13 @@ class RunsBuilder {
         model_.outputs = carried;
     }
 
-    /// What an op leaves behind: written by it, so filled with nothing of use.
-    static OperandSpec made(OperandSpec spec) {
-        spec.name = "out";
+    static bool writes(const OperandSpec& spec) {
+        return spec.use == OperandUse::output || spec.use == OperandUse::in_place;
+    }
+
+    /// What an op leaves behind: written by it, so filled with nothing of use. Of several outputs each keeps its name.
+    static OperandSpec made(OperandSpec spec, bool alone) {
+        if (alone) spec.name = "out";
         spec.contents = {Contents::Kind::zeros};
         spec.use = OperandUse::output;
         return spec;
@@ -132,7 +138,8 @@ Step parse_problem(std::string_view op, std::string_view shape, Direction direct
         ShapeText text(shape);
         const Op head = kind.parse(text);
         if (text.letters_left()) throw ShapeText::Wrong();
-        std::vector<Fusion> fusions = kind.fusions();
+        std::vector<Fusion> fusions;
+        if (direction == Direction::fwd) fusions = kind.fusions();
         fusions.push_back({});
         for (const Fusion& fusion : fusions) {
             std::vector<std::string_view> words = fusion.before;

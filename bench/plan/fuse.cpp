@@ -57,6 +57,7 @@ class Matcher {
         for (std::size_t i = 0; i < count; ++i) {
             const OpNode& node = model_.ops[first + i];
             if (name(node.op) != pattern.kinds[i]) return std::nullopt;
+            if (count > 1 && node.direction != Direction::fwd) return std::nullopt;  // fusions are the forward's
             if (i > 0 && !continues(model_.ops[first + i - 1], node, i == pattern.head)) return std::nullopt;
         }
         return build(pattern, first);

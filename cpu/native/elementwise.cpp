@@ -10,6 +10,8 @@ namespace {
 
 /// Elements a thread takes at a time where rows do not matter: long enough for the call, short enough to share.
 constexpr std::int64_t chunk = 4096;
+/// Columns that a thread adds up side by side: their sums stay in registers and L1.
+constexpr std::int64_t columns_at_once = 64;
 
 template <bool has_bias, bool has_gelu, class T>
 void bias_gelu_row(std::int64_t width, const T* x, const T* bias, T* out) {
@@ -36,6 +38,42 @@ void bias_gelu(DataType type, std::int64_t rows, std::int64_t width, const void*
             if (b && !gelu) vectorised([=] { bias_gelu_row<true, false>(width, from, b, to); });
             if (!b && gelu) vectorised([=] { bias_gelu_row<false, true>(width, from, b, to); });
             if (!b && !gelu) vectorised([=] { bias_gelu_row<false, false>(width, from, b, to); });
+        }
+    });
+}
+
+void gelu_gradient(DataType type, std::int64_t count, const void* x, const void* dy, void* dx) {
+    with_element(type, [&]<class T>(T) {
+#pragma omp parallel for schedule(static)
+        for (std::int64_t begin = 0; begin < count; begin += chunk) {
+            const std::int64_t size = std::min(chunk, count - begin);
+            const T* at = static_cast<const T*>(x) + begin;
+            const T* from = static_cast<const T*>(dy) + begin;
+            T* to = static_cast<T*>(dx) + begin;
+            vectorised([=] {
+#pragma omp simd
+                for (std::int64_t i = 0; i < size; ++i) store(to[i], load(from[i]) * gelu_slope_vector(load(at[i])));
+            });
+        }
+    });
+}
+
+void bias_gradient(DataType type, std::int64_t rows, std::int64_t width, const void* dy, void* db) {
+    with_element(type, [&]<class T>(T) {
+#pragma omp parallel for schedule(static)
+        for (std::int64_t first = 0; first < width; first += columns_at_once) {
+            const std::int64_t columns = std::min(columns_at_once, width - first);
+            const T* from = static_cast<const T*>(dy) + first;
+            T* to = static_cast<T*>(db) + first;
+            vectorised([=] {
+                Compute<T> sums[columns_at_once] = {};
+                for (std::int64_t row = 0; row < rows; ++row) {
+                    const T* values = from + row * width;
+#pragma omp simd
+                    for (std::int64_t c = 0; c < columns; ++c) sums[c] += load(values[c]);
+                }
+                for (std::int64_t c = 0; c < columns; ++c) store(to[c], sums[c]);
+            });
         }
     });
 }

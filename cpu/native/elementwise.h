@@ -11,6 +11,10 @@ namespace kbench::cpu {
 /// out = x + bias, then GELU when `gelu`; bias may be null; in place allowed.
 void bias_gelu(DataType type, std::int64_t rows, std::int64_t width, const void* x, const void* bias, bool gelu,
                void* out);
+/// dx = dy times GELU's derivative at x; in place allowed.
+void gelu_gradient(DataType type, std::int64_t count, const void* x, const void* dy, void* dx);
+/// db[c] = sum of dy[r, c], r rising, whatever the number of threads.
+void bias_gradient(DataType type, std::int64_t rows, std::int64_t width, const void* dy, void* db);
 void residual_add(DataType type, std::int64_t count, const void* x, const void* residual, void* out);
 
 }  // namespace kbench::cpu

@@ -2,6 +2,7 @@
 // allocates.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "kbench/precision.h"
@@ -12,5 +13,11 @@ namespace kbench::cpu {
 /// s = x + residual (residual may be null); sum_out = s when not null; out = norm(s) * weight + bias.
 void layer_norm(DataType type, const LayerNorm& op, const void* x, const void* residual, const void* weight,
                 const void* bias, void* sum_out, void* out);
+
+/// Backward: dx (which may be dy), dw, db. The same bits whatever the number of threads. `workspace` of
+/// layer_norm_gradient_workspace bytes.
+std::size_t layer_norm_gradient_workspace(DataType type, const LayerNorm& op);
+void layer_norm_gradient(DataType type, const LayerNorm& op, const void* x, const void* dy, const void* weight,
+                         void* dx, void* dw, void* db, void* workspace);
 
 }  // namespace kbench::cpu

@@ -46,6 +46,35 @@ std::vector<Expected> bias_gelu(View x, View bias, bool with_gelu, std::span<con
     return expected;
 }
 
+std::vector<Expected> gelu_gradient(View x, View dy, std::span<const Element> elements) {
+    std::vector<Expected> expected;
+    for (const auto [row, column] : elements) {
+        const double v = x(row, column), factor = std::sqrt(2.0 / std::numbers::pi);
+        const double u = factor * (v + 0.044715 * v * v * v), slope = factor * (1.0 + 3 * 0.044715 * v * v);
+        const double s = 1.0 / (1.0 + std::exp(-2.0 * u)), rest = 1.0 / (1.0 + std::exp(2.0 * u));
+        const double through_s = 2.0 * v * slope * s * rest;
+        // A dozen roundings, each relative to one of the two terms; half a dozen of 2 u, each of both in its own size.
+        // Far below zero s is lost under the smallest fp32 number, 2^24 of which are about its last place's.
+        constexpr double roundings = 12.0, smallest = 0x1p-100;
+        const double size = s + std::abs(through_s) + smallest * std::abs(v * slope);
+        expected.push_back({dy(row, column) * (s + through_s),
+                            std::abs(dy(row, column)) * size * (roundings + 6.0 * std::abs(2.0 * u)), 1});
+    }
+    return expected;
+}
+
+std::vector<Expected> bias_gradient(const BiasAdd& op, View dy, std::span<const Element> elements) {
+    std::vector<Expected> expected;
+    for (const Element& element : elements) {
+        Expected& sum = expected.emplace_back(Expected{0, 0, op.rows});
+        for (std::int64_t row = 0; row < op.rows; ++row) {
+            sum.value += dy(row, element.column);
+            sum.magnitude += std::abs(dy(row, element.column));
+        }
+    }
+    return expected;
+}
+
 std::vector<Expected> residual_add(View x, View residual, std::span<const Element> elements) {
     std::vector<Expected> expected;
     for (const auto [row, column] : elements) {
@@ -59,12 +88,15 @@ std::vector<Expected> expected(const Embedding& op, Question q) {
     const View tokens = q.next(), wte = q.next(), wpe = q.next();
     return embedding(op, tokens, wte, wpe, q.elements);
 }
-std::vector<Expected> expected(const BiasAdd&, Question q) {
+std::vector<Expected> expected(const BiasAdd& op, Question q) {
+    if (q.step.direction == Direction::bwd) return bias_gradient(op, q.next(), q.elements);
     const View x = q.next(), bias = q.next();
     return bias_gelu(x, bias, false, q.elements);
 }
 std::vector<Expected> expected(const Gelu&, Question q) {
-    const View x = q.next(), bias = q.next_if(q.step.absorbs<BiasAdd>());
+    const View x = q.next();
+    if (q.step.direction == Direction::bwd) return gelu_gradient(x, q.next(), q.elements);
+    const View bias = q.next_if(q.step.absorbs<BiasAdd>());
     return bias_gelu(x, bias, true, q.elements);
 }
 std::vector<Expected> expected(const ResidualAdd&, Question q) {
@@ -72,7 +104,9 @@ std::vector<Expected> expected(const ResidualAdd&, Question q) {
     return residual_add(x, residual, q.elements);
 }
 ElementCost cost(const Embedding&) { return {}; }
-ElementCost cost(const BiasAdd&) { return {}; }
+ElementCost cost(const BiasAdd& op, Direction direction) {
+    return {direction == Direction::bwd ? static_cast<double>(op.rows) : 1};
+}
 ElementCost cost(const Gelu&) { return {}; }
 ElementCost cost(const ResidualAdd&) { return {}; }
 

@@ -63,13 +63,90 @@ std::vector<Expected> layer_norm_sum(const LayerNorm&, View x, View pre_bias, Vi
     return expected;
 }
 
+namespace {
+
+/// A row's mean and rstd, and how far its elements' errors reach: that of n = (x - mean) rstd is of the size
+/// (|x| + mean |x|) rstd, and that of rstd, relative to it, of the size `of_rstd`.
+struct RowOf {
+    double mean = 0, mean_magnitude = 0, rstd = 0, of_rstd = 0;
+
+    RowOf(const LayerNorm& op, const View& x, std::int64_t row) {
+        double mean_square = 0, variance = 0;
+        const auto width = static_cast<double>(op.width);
+        for (std::int64_t c = 0; c < op.width; ++c) {
+            mean += x(row, c) / width;
+            mean_magnitude += std::abs(x(row, c)) / width;
+            mean_square += x(row, c) * x(row, c) / width;
+        }
+        for (std::int64_t c = 0; c < op.width; ++c) variance += (x(row, c) - mean) * (x(row, c) - mean) / width;
+        rstd = 1.0 / std::sqrt(variance + op.epsilon);
+        of_rstd = 1.0 + std::sqrt(mean_square) * rstd;
+    }
+    double normal(double value) const { return (value - mean) * rstd; }
+    double magnitude(double value) const { return (std::abs(value) + mean_magnitude) * rstd * of_rstd; }
+};
+
+}  // namespace
+
+std::vector<Expected> layer_norm_dx(const LayerNorm& op, View x, View dy, View weight,
+                                    std::span<const Element> elements) {
+    std::vector<Expected> expected(elements.size());
+    const auto row_of = [](const Element& e) { return e.row; };
+    for_each_group(elements, row_of, [&](std::size_t first, std::size_t last) {
+        const std::int64_t row = elements[first].row;
+        const RowOf of(op, x, row);
+        const auto width = static_cast<double>(op.width);
+        double mean_g = 0, mean_gn = 0, mean_g_magnitude = 0, mean_gn_magnitude = 0;
+        for (std::int64_t c = 0; c < op.width; ++c) {
+            const double g = dy(row, c) * at(weight, c);
+            mean_g += g / width;
+            mean_gn += g * of.normal(x(row, c)) / width;
+            mean_g_magnitude += std::abs(g) / width;
+            mean_gn_magnitude += std::abs(g) * of.magnitude(x(row, c)) / width;
+        }
+        for (std::size_t i = first; i < last; ++i) {
+            const double value = x(row, elements[i].column),
+                         g = dy(row, elements[i].column) * at(weight, elements[i].column);
+            constexpr std::int64_t other_roundings = 16;
+            expected[i] = {
+                of.rstd * (g - mean_g - of.normal(value) * mean_gn),
+                of.rstd * of.of_rstd * (std::abs(g) + mean_g_magnitude + of.magnitude(value) * mean_gn_magnitude),
+                op.width + other_roundings};
+        }
+    });
+    return expected;
+}
+
+std::vector<Expected> layer_norm_dw(const LayerNorm& op, View x, View dy, std::span<const Element> elements) {
+    std::vector<Expected> expected(elements.size(), {0, 0, op.rows + op.width});
+    for (std::int64_t row = 0; row < op.rows; ++row) {
+        const RowOf of(op, x, row);
+        for (std::size_t i = 0; i < elements.size(); ++i) {
+            const double value = x(row, elements[i].column), gradient = dy(row, elements[i].column);
+            expected[i].value += gradient * of.normal(value);
+            expected[i].magnitude += std::abs(gradient) * of.magnitude(value);
+        }
+    }
+    return expected;
+}
+
 std::vector<Expected> expected(const LayerNorm& op, Question q) {
+    if (q.step.direction == Direction::bwd) {
+        const View in = q.next(), dy = q.next(), scale = q.next();
+        if (q.asks_for_next()) return layer_norm_dx(op, in, dy, scale, q.elements);
+        q.next();
+        if (q.asks_for_next()) return layer_norm_dw(op, in, dy, q.elements);
+        return bias_gradient({op.rows, op.width}, dy, q.elements);
+    }
     const View x = q.next(), pre_bias = q.next_if(q.step.absorbs<BiasAdd>());
     const View residual = q.next_if(q.step.absorbs<ResidualAdd>());
     const View weight = q.next(), bias = q.next();
     if (q.step.keeps_intermediates() && q.asks_for_next()) return layer_norm_sum(op, x, pre_bias, residual, q.elements);
     return layer_norm(op, x, pre_bias, residual, weight, bias, q.elements);
 }
-ElementCost cost(const LayerNorm& op) { return {4, op.width}; }
+ElementCost cost(const LayerNorm& op, Direction direction) {
+    if (direction == Direction::fwd) return {4, op.width};
+    return {static_cast<double>(4 * op.rows), op.width};  // a sum over the rows has every row's mean
+}
 
 }  // namespace kbench::reference

@@ -18,12 +18,16 @@ std::vector<Expected> embedding(const Embedding&, View tokens, View wte, View wp
 std::vector<Expected> layer_norm(const LayerNorm&, View x, View pre_bias, View residual, View weight, View bias,
                                  std::span<const Element>);
 std::vector<Expected> layer_norm_sum(const LayerNorm&, View x, View pre_bias, View residual, std::span<const Element>);
+std::vector<Expected> layer_norm_dx(const LayerNorm&, View x, View dy, View weight, std::span<const Element>);
+std::vector<Expected> layer_norm_dw(const LayerNorm&, View x, View dy, std::span<const Element>);
 std::vector<Expected> rms_norm(const RmsNorm&, View x, View weight, std::span<const Element>);
 /// epilogue: + bias, then GELU, then + residual, each optional.
 std::vector<Expected> gemm(const Gemm&, View x, View w, View bias, bool gelu, View residual, std::span<const Element>);
 /// dgrad of dy and w, or wgrad of x and dy.
 std::vector<Expected> gemm_gradient(const Gemm&, Direction, View first, View second, std::span<const Element>);
 std::vector<Expected> bias_gelu(View x, View bias, bool gelu, std::span<const Element>);
+std::vector<Expected> gelu_gradient(View x, View dy, std::span<const Element>);
+std::vector<Expected> bias_gradient(const BiasAdd&, View dy, std::span<const Element>);
 std::vector<Expected> residual_add(View x, View residual, std::span<const Element>);
 std::vector<Expected> attention(const Attention&, View qkv, std::span<const Element>);
 std::vector<Expected> attention_scores(const AttentionScores&, View qkv, std::span<const Element>);
@@ -37,13 +41,13 @@ std::vector<Expected> attention_context(const AttentionContext&, View probabilit
 std::vector<Expected> expected(const Embedding&, Question);
 ElementCost cost(const Embedding&);
 std::vector<Expected> expected(const LayerNorm&, Question);
-ElementCost cost(const LayerNorm&);
+ElementCost cost(const LayerNorm&, Direction);
 std::vector<Expected> expected(const RmsNorm&, Question);
 ElementCost cost(const RmsNorm&);
 std::vector<Expected> expected(const Gemm&, Question);
 ElementCost cost(const Gemm&, Direction);
 std::vector<Expected> expected(const BiasAdd&, Question);
-ElementCost cost(const BiasAdd&);
+ElementCost cost(const BiasAdd&, Direction);
 std::vector<Expected> expected(const Gelu&, Question);
 ElementCost cost(const Gelu&);
 std::vector<Expected> expected(const ResidualAdd&, Question);

@@ -88,8 +88,8 @@ struct Work {
     double masked_flops = 0;  ///< executed besides `flops`, for elements that a mask discards
 };
 
-/// Kinds that one call may compute along with the op that names it, in order of execution; each consumes what the one
-/// before it makes.
+/// Kinds that one call may compute forward along with the op that names it, in order of execution; each consumes what
+/// the one before it makes.
 struct Fusion {
     std::vector<std::string_view> before = {}, after = {};
 };

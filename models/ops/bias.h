@@ -5,11 +5,12 @@
 
 namespace kbench {
 
-/// y[r, c] = x[r, c] + bias[c]. in: x [rows, width], bias [width]; out: y [rows, width].
+/// fwd: y[r, c] = x[r, c] + bias[c]. in: x [rows, width], bias [width]; out: y [rows, width].
+/// bwd: db[c] = sum over r of dy[r, c]; x's gradient is dy itself. in: dy [rows, width]; out: db [width].
 struct BiasAdd {
     static constexpr std::string_view kind = "bias", what = "bias added to each row";
     static constexpr std::string_view example = "r1024w3840";
-    static constexpr Direction directions[] = {Direction::fwd};
+    static constexpr Direction directions[] = {Direction::fwd, Direction::bwd};
 
     std::int64_t rows, width;
     bool operator==(const BiasAdd&) const = default;
@@ -17,7 +18,8 @@ struct BiasAdd {
     static BiasAdd parse(ShapeText& shape) { return on(shape.size('r'), shape.size('w')); }
     static BiasAdd on(std::int64_t rows, std::int64_t columns) { return {rows, columns}; }
     std::string text() const { return shape_text({{'r', rows}, {'w', width}}); }
-    std::vector<OperandSpec> operands(Direction) const {
+    std::vector<OperandSpec> operands(Direction direction) const {
+        if (direction == Direction::bwd) return {input("dy", rows, width), output("db", 1, width)};
         return {input("x", rows, width), weight("bias", width), output("out", rows, width)};
     }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }

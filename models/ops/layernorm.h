@@ -7,11 +7,14 @@ namespace kbench {
 
 /// y = (x - mean) * rstd * weight + bias over each row, rstd = 1 / sqrt(variance + epsilon), biased variance
 /// (Ba et al., 2016, eq. 3).
-/// in: x [rows, width], weight [width], bias [width]; out: y [rows, width].
+/// fwd: in: x [rows, width], weight [width], bias [width]; out: y [rows, width].
+/// bwd: with n = (x - mean) * rstd and g = dy * weight, dx = rstd (g - mean(g) - n mean(g n)), means over the row;
+/// dw = sum of dy n and db = sum of dy over the rows. What forward knew of the rows is found again.
+/// in: x, dy [rows, width], weight [width]; out: dx [rows, width], dw, db [width].
 struct LayerNorm {
     static constexpr std::string_view kind = "layernorm", what = "layer normalisation over the last dimension";
     static constexpr std::string_view example = "r1024w1280[+bias][+residual]";
-    static constexpr Direction directions[] = {Direction::fwd};
+    static constexpr Direction directions[] = {Direction::fwd, Direction::bwd};
 
     std::int64_t rows, width;
     double epsilon = 1e-5;
@@ -19,13 +22,23 @@ struct LayerNorm {
 
     static LayerNorm parse(ShapeText& shape) { return {shape.size('r'), shape.size('w')}; }
     std::string text() const { return shape_text({{'r', rows}, {'w', width}}); }
-    std::vector<OperandSpec> operands(Direction) const {
+    std::vector<OperandSpec> operands(Direction direction) const {
+        if (direction == Direction::bwd)
+            return {input("x", rows, width),   input("dy", rows, width), weight("weight", width),
+                    output("dx", rows, width), output("dw", 1, width),   output("db", 1, width)};
         return {input("x", rows, width), weight("weight", width), weight("bias", width), output("out", rows, width)};
     }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
     /// An element: add to the mean, subtract it, square, add, times rstd, times weight, plus bias. A row: two divisions
     /// by the width, plus epsilon, root, reciprocal.
-    Work work(Direction) const { return {static_cast<double>(rows) * (7 * static_cast<double>(width) + 5)}; }
+    /// Backward, an element: the same four for mean and rstd, times rstd (n); g, add to its mean, times n, add to that
+    /// mean; g less its mean, less n times the other, times rstd: four; dy n, and two additions to the rows' sums. A
+    /// row: five, and two divisions.
+    Work work(Direction direction) const {
+        const double elements = static_cast<double>(rows) * static_cast<double>(width);
+        return {direction == Direction::bwd ? 16 * elements + 7 * static_cast<double>(rows)
+                                            : 7 * elements + 5 * static_cast<double>(rows)};
+    }
     static std::vector<Fusion> fusions() { return {{.before = {"bias", "residual"}}, {.before = {"residual"}}}; }
 };
 

@@ -1,6 +1,7 @@
 // The CPU's own vector loops agree with the reference in every stored type, at widths that end within a vector, and in
 // place.
 #include <gmock/gmock.h>
+#include <omp.h>
 
 #include <cmath>
 #include <limits>
@@ -66,6 +67,30 @@ TEST_P(Native, LayerNormStoresTheSumAlsoOverItsResidual) {
     expect_agrees(other, all, sum, precision);
 }
 
+TEST_P(Native, LayerNormsGradientHoldsAlsoFarFromZeroAndWhateverTheThreads) {
+    const LayerNorm op{rows, width, 1e-5};
+    const auto columns = elements(1, width);
+    for (const double mean : {0.0, 20.0}) {
+        const Matrix in = Matrix::normal(type, rows, width, 7, 1, mean);
+        const auto run = [&] {
+            std::vector<Matrix> made{other, Matrix::poisoned(type, 1, width), Matrix::poisoned(type, 1, width)};
+            test::Workspace workspace(layer_norm_gradient_workspace(type, op));
+            layer_norm_gradient(type, op, in.data(), made[0].data(), weight.data(), made[0].data(), made[1].data(),
+                                made[2].data(), workspace.data());
+            return made;
+        };
+        const std::vector<Matrix> made = run();
+        expect_agrees(made[0], all, reference::layer_norm_dx(op, in.view(), other.view(), weight.view(), all),
+                      precision);
+        expect_agrees(made[1], columns, reference::layer_norm_dw(op, in.view(), other.view(), columns), precision);
+        expect_agrees(made[2], columns, reference::bias_gradient({rows, width}, other.view(), columns), precision);
+        const int threads = omp_get_max_threads();
+        omp_set_num_threads(1);
+        EXPECT_EQ(run(), made);
+        omp_set_num_threads(threads);
+    }
+}
+
 TEST_P(Native, BiasAndGeluAreOptionalAndWorkInPlace) {
     for (const bool with_bias : {false, true})
         for (const bool gelu : {false, true}) {
@@ -74,6 +99,28 @@ TEST_P(Native, BiasAndGeluAreOptionalAndWorkInPlace) {
             bias_gelu(type, rows, width, in_place.data(), with_bias ? bias.data() : nullptr, gelu, in_place.data());
             expect_agrees(in_place, all, reference::bias_gelu(x.view(), bias_view, gelu, all), precision);
         }
+}
+
+TEST_P(Native, GelusGradientHoldsFarFromZeroAndInPlace) {
+    for (const double deviation : {1.0, 6.0, 40.0}) {
+        const Matrix spread = Matrix::normal(type, rows, width, 5, deviation);
+        Matrix in_place = other;
+        gelu_gradient(type, rows * width, spread.data(), in_place.data(), in_place.data());
+        expect_agrees(in_place, all, reference::gelu_gradient(spread.view(), other.view(), all), precision);
+    }
+}
+
+TEST_P(Native, ABiasGradientIsTheSumOfItsColumnWhateverTheThreads) {
+    Matrix sums = Matrix::poisoned(type, 1, width);
+    bias_gradient(type, rows, width, x.data(), sums.data());
+    const auto columns = elements(1, width);
+    expect_agrees(sums, columns, reference::bias_gradient({rows, width}, x.view(), columns), precision);
+    const int threads = omp_get_max_threads();
+    Matrix by_one = Matrix::poisoned(type, 1, width);
+    omp_set_num_threads(1);
+    bias_gradient(type, rows, width, x.data(), by_one.data());
+    omp_set_num_threads(threads);
+    EXPECT_EQ(by_one, sums);
 }
 
 TEST_P(Native, ResidualAddWorksInPlace) {

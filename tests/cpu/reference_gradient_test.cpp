@@ -26,6 +26,47 @@ TEST(ReferenceGradients, OfAGemmAreThoseOfItsForward) {
     }
 }
 
+TEST(ReferenceGradients, OfGeluAndOfABiasAreThoseOfTheirForward) {
+    const Gelu gelu{5, 7};
+    Differences through(gelu);
+    const reference::View gelu_views[] = {through.operand(0).view(), through.dy().view(), {}};
+    const auto all = elements(5, 7);
+    EXPECT_TRUE(is_gradient(through, 0, reference::evaluate(Step::of(gelu, Direction::bwd), 2, gelu_views, all)));
+    const BiasAdd bias{5, 7};
+    Differences added(bias);
+    const reference::View bias_views[] = {added.dy().view(), {}};
+    EXPECT_TRUE(
+        is_gradient(added, 1, reference::evaluate(Step::of(bias, Direction::bwd), 1, bias_views, elements(1, 7))));
+}
+
+TEST(ReferenceGradients, OfALayerNormAreThoseOfItsForward) {
+    const LayerNorm op{4, 9};
+    Differences forward(op);
+    const auto gradient = [&](std::size_t output, const Matrix& of) {
+        const reference::View views[] = {
+            forward.operand(0).view(), forward.dy().view(), forward.operand(1).view(), {}, {}, {}};
+        return reference::evaluate(Step::of(op, Direction::bwd), output, views, elements(of.rows, of.columns));
+    };
+    EXPECT_TRUE(is_gradient(forward, 0, gradient(3, forward.operand(0))));
+    EXPECT_TRUE(is_gradient(forward, 1, gradient(4, forward.operand(1))));
+    EXPECT_TRUE(is_gradient(forward, 2, gradient(5, forward.operand(2))));
+    // Planted: dx without the term of g n's mean.
+    const Matrix &x = forward.operand(0), &weight = forward.operand(1), &dy = forward.dy();
+    const auto width = static_cast<double>(op.width);
+    auto without = gradient(3, x);
+    for (std::int64_t row = 0; row < op.rows; ++row) {
+        double mean = 0, variance = 0, mean_gn = 0;
+        for (std::int64_t c = 0; c < op.width; ++c) mean += x(row, c) / width;
+        for (std::int64_t c = 0; c < op.width; ++c) variance += (x(row, c) - mean) * (x(row, c) - mean) / width;
+        const double rstd = 1 / std::sqrt(variance + op.epsilon);
+        for (std::int64_t c = 0; c < op.width; ++c)
+            mean_gn += dy(row, c) * weight(0, c) * (x(row, c) - mean) * rstd / width;
+        for (std::int64_t c = 0; c < op.width; ++c)
+            without[static_cast<std::size_t>(row * op.width + c)].value += rstd * rstd * (x(row, c) - mean) * mean_gn;
+    }
+    EXPECT_FALSE(is_gradient(forward, 0, without));
+}
+
 TEST(ReferenceGradients, PlantedErrorsAreFound) {
     const Gemm square{4, 4, 4}, as_if_transposed{4, 4, 4, true};
     Differences forward(square);

@@ -12,8 +12,11 @@ namespace {
 
 /// A row whose loop needs no preparation: `run(op, step, precision, operands)`.
 template <OpStruct T, class Run>
-ProviderOp row(const char* implementation, Run run, std::vector<Absorbed> absorbs = {}) {
-    return Computes<T>{.absorbs = std::move(absorbs), .make = [=](const T& op, const Step& step, Precision precision) {
+ProviderOp row(const char* implementation, Run run, std::vector<Absorbed> absorbs = {},
+               Direction direction = Direction::fwd) {
+    return Computes<T>{.directions = {direction},
+                       .absorbs = std::move(absorbs),
+                       .make = [=](const T& op, const Step& step, Precision precision) {
                            return make_computation(
                                implementation, [=](OperandCursor in, void*, void*) { run(op, step, precision, in); });
                        }};
@@ -35,6 +38,20 @@ void layer_norm(const LayerNorm& op, const Step& step, Precision precision, Oper
     cpu::layer_norm(storage_type(precision), op, x, residual, weight, bias, sum, in.next());
 }
 
+class LayerNormGradient final : public Computation {
+  public:
+    LayerNormGradient(const LayerNorm& op, DataType type) : op_(op), type_(type) {}
+    std::string implementation() const override { return "cpu::layer_norm_gradient"; }
+    std::size_t workspace_bytes() const override { return cpu::layer_norm_gradient_workspace(type_, op_); }
+    void run(std::span<void* const> p, void* workspace, void*) const override {
+        cpu::layer_norm_gradient(type_, op_, p[0], p[1], p[2], p[3], p[4], p[5], workspace);
+    }
+
+  private:
+    LayerNorm op_;
+    DataType type_;
+};
+
 void rms_norm(const RmsNorm& op, const Step&, Precision precision, OperandCursor in) {
     const void* x = in.next();
     const void* weight = in.next();
@@ -51,6 +68,17 @@ void gelu(const Gelu& op, const Step& step, Precision precision, OperandCursor i
     const void* x = in.next();
     const void* bias = in.next_if(step.absorbs<BiasAdd>());
     cpu::bias_gelu(storage_type(precision), op.rows, op.width, x, bias, true, in.next());
+}
+
+void bias_gradient(const BiasAdd& op, const Step&, Precision precision, OperandCursor in) {
+    const void* dy = in.next();
+    cpu::bias_gradient(storage_type(precision), op.rows, op.width, dy, in.next());
+}
+
+void gelu_gradient(const Gelu& op, const Step&, Precision precision, OperandCursor in) {
+    const void* x = in.next();
+    const void* dy = in.next();
+    cpu::gelu_gradient(storage_type(precision), op.rows * op.width, x, dy, in.next());
 }
 
 void residual_add(const ResidualAdd& op, const Step&, Precision precision, OperandCursor in) {
@@ -76,6 +104,13 @@ std::unique_ptr<Provider> make_cpu_native(const ProviderContext&) {
         .ops = {row<Embedding>("cpu::embedding", embedding),
                 row<LayerNorm>("cpu::layer_norm", layer_norm, {{"residual"}}), row<RmsNorm>("cpu::rms_norm", rms_norm),
                 row<BiasAdd>("cpu::bias_gelu", bias_add), row<Gelu>("cpu::bias_gelu", gelu, {{"bias"}}),
+                Computes<LayerNorm>{.directions = {Direction::bwd},
+                                    .make =
+                                        [](const LayerNorm& op, const Step&, Precision precision) {
+                                            return std::make_unique<LayerNormGradient>(op, storage_type(precision));
+                                        }},
+                row<BiasAdd>("cpu::bias_gradient", bias_gradient, {}, Direction::bwd),
+                row<Gelu>("cpu::gelu_gradient", gelu_gradient, {}, Direction::bwd),
                 row<ResidualAdd>("cpu::residual_add", residual_add), row<ScaleMask>("cpu::scale_mask", scale_mask),
                 row<Softmax>("cpu::softmax", softmax)},
         .lacks = no_tf32});
