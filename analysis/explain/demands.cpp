@@ -175,15 +175,20 @@ std::vector<Demand> unit_demands_of(const StepResult& step, const Roofs& roofs, 
     return demands;
 }
 
+std::vector<Demand> all_demands(const std::vector<Demand>& demands, const std::vector<Demand>& unit_demands) {
+    std::vector<Demand> all = demands;
+    all.insert(all.end(), unit_demands.begin(), unit_demands.end());
+    sort_longest_first(all);
+    return all;
+}
+
 bool are_tied(const std::vector<Demand>& demands) {
     return demands.size() > 1 && demands[1].run_us.value > 0 && demands[1].run_us.high >= demands[0].run_us.low;
 }
 
 void DemandSums::add(const StepResult& step, const std::vector<Demand>& demands,
                      const std::vector<Demand>& unit_demands, double time_us, const std::optional<double>& active_us) {
-    std::vector<Demand> all = demands;
-    all.insert(all.end(), unit_demands.begin(), unit_demands.end());
-    sort_longest_first(all);
+    const std::vector<Demand> all = all_demands(demands, unit_demands);
     for (const Demand& demand : all) add_to(by_roof, demand.name(), false, demand.run_us);
     if (active_us)
         for (const BusyUnit& unit : busy_units(step)) {

@@ -51,6 +51,9 @@ std::vector<Demand> unit_demands_of(const StepResult& step, const Roofs& roofs, 
 /// measured where there are none.
 Origin dram_origin(const Point& point);
 
+/// Both together, longest first.
+std::vector<Demand> all_demands(const std::vector<Demand>& demands, const std::vector<Demand>& unit_demands);
+
 /// The two longest of a step's demands, in that order, may be equally long: their intervals meet.
 bool are_tied(const std::vector<Demand>& demands);
 

@@ -14,17 +14,9 @@
 namespace kbench {
 namespace {
 
-/// All demands of a step, longest first.
-std::vector<Demand> all_demands(const StepLedger& entry) {
-    std::vector<Demand> all = entry.demands;
-    all.insert(all.end(), entry.unit_demands.begin(), entry.unit_demands.end());
-    std::ranges::stable_sort(all, std::greater{}, [](const Demand& demand) { return demand.run_us.value; });
-    return all;
-}
-
 /// What demands longest of the memories, or of the units; with the next one where their intervals meet.
 std::string longest_names(const StepLedger& entry, bool of_memory) {
-    std::vector<Demand> demands = all_demands(entry);
+    std::vector<Demand> demands = all_demands(entry.demands, entry.unit_demands);
     std::erase_if(demands, [&](const Demand& demand) { return demand.is_memory() != of_memory; });
     if (demands.empty()) return "";
     const std::string longest(demands[0].name());
@@ -57,7 +49,7 @@ std::string demand_evidence(const Demand& demand, double time_us) {
 
 std::vector<std::string> evidence_of(const StepLedger& entry, const Facts& f, const Roofs& roofs) {
     std::vector<std::string> evidence;
-    for (const Demand& demand : all_demands(entry))
+    for (const Demand& demand : all_demands(entry.demands, entry.unit_demands))
         if (demand.work > 0) evidence.push_back(demand_evidence(demand, entry.time_us));
     const auto add_share = [&](double share, std::string_view what) {
         if (std::abs(share) >= 0.01) evidence.push_back(fmt::format("{} {}", percent(share), what));

@@ -76,9 +76,9 @@ struct StallSampler::Buffers {
 
 StallSampler::StallSampler() {
     KBENCH_CUDA(cudaFree(nullptr));
-    // After activity records of graphs or a range profiler CUPTI takes every kernel for one of its own and gives the
-    // number of their samples alone. Made anew, it knows them again; all else that kbench asks of CUPTI begins anew
-    // too.
+    // Once a range profiler has counted, and in a run of kbench even before, CUPTI 13.0 takes every kernel for one of
+    // its own and gives the number of their samples alone. Made anew, it knows them; all else that kbench asks of CUPTI
+    // sets it up itself.
     KBENCH_CUPTI(cuptiFinalize());
     auto enable = KBENCH_PARAMS(CUpti_PCSamplingEnable);
     KBENCH_CUPTI(cuptiPCSamplingEnable(&enable));
