@@ -35,6 +35,10 @@ std::vector<Expected> scale_mask(const ScaleMask&, View scores, std::span<const 
 std::vector<Expected> softmax(const Softmax&, View scores, std::span<const Element>);
 std::vector<Expected> attention_context(const AttentionContext&, View probabilities, View qkv,
                                         std::span<const Element>);
+/// The output `losses`, and what becomes of the logits.
+std::vector<Expected> cross_entropy_losses(const CrossEntropy&, View logits, View tokens, std::span<const Element>);
+std::vector<Expected> cross_entropy_gradient(const CrossEntropy&, View logits, View tokens, View loss_scale,
+                                             std::span<const Element>);
 
 /// What each op kind must have here: the expected elements of a step that it heads, in the order of the question, and
 /// what one of them costs, by direction where that differs. A kind of list.h without its two lines does not compile.
@@ -62,6 +66,8 @@ std::vector<Expected> expected(const Softmax&, Question);
 ElementCost cost(const Softmax&);
 std::vector<Expected> expected(const AttentionContext&, Question);
 ElementCost cost(const AttentionContext&);
+std::vector<Expected> expected(const CrossEntropy&, Question);
+ElementCost cost(const CrossEntropy&, Direction);
 
 /// A kind's row: of kbench's own from the functions above, of others from whoever brings the kind along.
 struct Row {

@@ -67,6 +67,34 @@ TEST(ReferenceGradients, OfALayerNormAreThoseOfItsForward) {
     EXPECT_FALSE(is_gradient(forward, 0, without));
 }
 
+TEST(ReferenceGradients, OfACrossEntropyAreThoseOfTheMeanOfItsLosses) {
+    const CrossEntropy op{6, 3, 5};
+    Differences forward(op);
+    Matrix scale(DataType::fp64, 1, 1);
+    scale.fill([] { return 8.0; });
+    Matrix share = Matrix(DataType::fp64, 1, op.rows);
+    share.fill([&] { return 8.0 / 4; });  // two of three rows have a target; the others' losses are 0
+    forward.set_dy(share);
+    const auto gradient = [&](const CrossEntropy& of, const Matrix& tokens) {
+        const reference::View views[] = {forward.operand(0).view(), tokens.view(), scale.view(), {}};
+        return reference::evaluate(Step::of(of, Direction::bwd), 0, views, elements(op.rows, op.vocab));
+    };
+    const Matrix& tokens = forward.operand(1);
+    const auto right = gradient(op, tokens);
+    EXPECT_TRUE(is_gradient(forward, 0, right));
+    for (std::size_t row : {2, 5})
+        for (std::size_t c = 0; c < 5; ++c) EXPECT_EQ(right[row * 5 + c].value, 0) << "the last row has no target";
+    // Planted: a row's own token as its target, the end of a sequence overlooked, the mean over all rows.
+    Matrix shifted = tokens;
+    std::int64_t i = 0;
+    shifted.fill([&] { return tokens(0, i++ == 0 ? 0 : i - 2); });
+    EXPECT_FALSE(is_gradient(forward, 0, gradient(op, shifted)));
+    EXPECT_FALSE(is_gradient(forward, 0, gradient({6, 6, 5}, tokens)));
+    auto of_all = right;
+    for (auto& element : of_all) element.value *= 4.0 / 6;
+    EXPECT_FALSE(is_gradient(forward, 0, of_all));
+}
+
 TEST(ReferenceGradients, PlantedErrorsAreFound) {
     const Gemm square{4, 4, 4}, as_if_transposed{4, 4, 4, true};
     Differences forward(square);

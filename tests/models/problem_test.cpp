@@ -45,6 +45,8 @@ constexpr Written written[] = {
     {"scale_mask", "b4h20s128d64+upcast"},
     {"softmax", "r20480w1024"},
     {"attention_context", "b4h20s128d64"},
+    {"cross_entropy", "r1024v50257"},
+    {"cross_entropy", "r4096v50257s1024"},
 };
 
 TEST(Problem, EveryOpKindCanBeWrittenAndReadAgain) {

@@ -1,5 +1,6 @@
 // Provider `native` on the CPU: kbench's own vector loops for the memory-bound steps.
 #include "bench/plan/provider.h"
+#include "cpu/native/cross_entropy.h"
 #include "cpu/native/elementwise.h"
 #include "cpu/native/embedding.h"
 #include "cpu/native/layernorm.h"
@@ -96,6 +97,25 @@ void softmax(const Softmax& op, const Step&, Precision precision, OperandCursor 
     cpu::softmax(scores_type(op.upcast, precision), storage_type(precision), op, scores, in.next());
 }
 
+/// Of rows of logits.
+std::int64_t stride_of(const CrossEntropy& op, const Step& step) {
+    return step.padded_columns > 0 ? step.padded_columns : op.vocab;
+}
+
+void cross_entropy(const CrossEntropy& op, const Step& step, Precision precision, OperandCursor in) {
+    const void* logits = in.next();
+    const auto* tokens = in.next<const std::int32_t>();
+    cpu::cross_entropy(storage_type(precision), op, stride_of(op, step), logits, tokens, in.next());
+}
+
+void cross_entropy_gradient(const CrossEntropy& op, const Step& step, Precision precision, OperandCursor in) {
+    void* logits = in.next();
+    const auto* tokens = in.next<const std::int32_t>();
+    const void* loss_scale = in.next();
+    cpu::cross_entropy_gradient(storage_type(precision), op, stride_of(op, step), logits, tokens, loss_scale,
+                                in.next());
+}
+
 }  // namespace
 
 std::unique_ptr<Provider> make_cpu_native(const ProviderContext&) {
@@ -112,7 +132,8 @@ std::unique_ptr<Provider> make_cpu_native(const ProviderContext&) {
                 row<BiasAdd>("cpu::bias_gradient", bias_gradient, {}, Direction::bwd),
                 row<Gelu>("cpu::gelu_gradient", gelu_gradient, {}, Direction::bwd),
                 row<ResidualAdd>("cpu::residual_add", residual_add), row<ScaleMask>("cpu::scale_mask", scale_mask),
-                row<Softmax>("cpu::softmax", softmax)},
+                row<Softmax>("cpu::softmax", softmax), row<CrossEntropy>("cpu::cross_entropy", cross_entropy),
+                row<CrossEntropy>("cpu::cross_entropy_gradient", cross_entropy_gradient, {}, Direction::bwd)},
         .lacks = no_tf32});
 }
 

@@ -5,6 +5,7 @@
 #include "bench/plan/providers/cuda/ladder_provider.h"
 #include "kbench/error.h"
 #include "kernels/attention/attention.h"
+#include "kernels/cross_entropy.h"
 #include "kernels/elementwise.h"
 #include "kernels/embedding.h"
 #include "kernels/layernorm.h"
@@ -18,8 +19,10 @@ namespace {
 /// A row whose kernel needs no preparation: `run(op, step, precision, operands, stream)`.
 template <OpStruct T, class Run>
 ProviderOp row(const char* implementation, Run run, std::vector<Absorbed> absorbs = {},
-               std::string (*why_not)(const T&, const Step&, Precision) = nullptr) {
-    return Computes<T>{.absorbs = std::move(absorbs),
+               std::string (*why_not)(const T&, const Step&, Precision) = nullptr,
+               Direction direction = Direction::fwd) {
+    return Computes<T>{.directions = {direction},
+                       .absorbs = std::move(absorbs),
                        .why_not = why_not,
                        .make = [=](const T& op, const Step& step, Precision precision) {
                            return make_computation(implementation, [=](OperandCursor in, void*, void* stream) {
@@ -93,6 +96,27 @@ void softmax(const Softmax& op, const Step&, Precision precision, OperandCursor 
                           op.width, stream);
 }
 
+/// Of rows of logits.
+std::int64_t stride_of(const CrossEntropy& op, const Step& step) {
+    return step.padded_columns > 0 ? step.padded_columns : op.vocab;
+}
+
+void cross_entropy(const CrossEntropy& op, const Step& step, Precision precision, OperandCursor in,
+                   cudaStream_t stream) {
+    const void* logits = in.next();
+    const auto* tokens = in.next<const std::int32_t>();
+    cuda::cross_entropy_forward(storage_type(precision), op, stride_of(op, step), logits, tokens, in.next(), stream);
+}
+
+void cross_entropy_gradient(const CrossEntropy& op, const Step& step, Precision precision, OperandCursor in,
+                            cudaStream_t stream) {
+    void* logits = in.next();
+    const auto* tokens = in.next<const std::int32_t>();
+    const void* loss_scale = in.next();
+    cuda::cross_entropy_gradient(storage_type(precision), op, stride_of(op, step), logits, tokens, loss_scale,
+                                 in.next(), stream);
+}
+
 cuda::AttentionArguments attention_arguments(const Attention& op, Precision precision) {
     return {nullptr, nullptr, op.shape.batch, op.shape.heads, op.shape.seq, op.shape.head_size, op.scale, precision};
 }
@@ -119,15 +143,17 @@ std::unique_ptr<Computation> attention(const Attention& op, const Step&, Precisi
 }  // namespace
 
 std::unique_ptr<Provider> make_cuda_native(const ProviderContext&) {
-    return std::make_unique<Provider>(
-        Provider{.name = "native",
-                 .ops = {row<Embedding>("embedding", embedding),
-                         row<LayerNorm>("layer_norm", layer_norm, {{"residual"}, {"bias", "residual"}}, too_wide),
-                         row<RmsNorm>("rms_norm", rms_norm, {}, rms_too_wide), ladder_gemm(cuda::top_rung),
-                         row<BiasAdd>("bias_add", bias_add), row<Gelu>("bias_gelu", gelu, {{"bias"}}),
-                         row<ResidualAdd>("residual_add", residual_add),
-                         Computes<Attention>{.why_not = no_such_attention, .make = attention},
-                         row<ScaleMask>("scale_mask", scale_mask), row<Softmax>("softmax", softmax)}});
+    return std::make_unique<Provider>(Provider{
+        .name = "native",
+        .ops = {row<Embedding>("embedding", embedding),
+                row<LayerNorm>("layer_norm", layer_norm, {{"residual"}, {"bias", "residual"}}, too_wide),
+                row<RmsNorm>("rms_norm", rms_norm, {}, rms_too_wide), ladder_gemm(cuda::top_rung),
+                row<BiasAdd>("bias_add", bias_add), row<Gelu>("bias_gelu", gelu, {{"bias"}}),
+                row<ResidualAdd>("residual_add", residual_add),
+                Computes<Attention>{.why_not = no_such_attention, .make = attention},
+                row<ScaleMask>("scale_mask", scale_mask), row<Softmax>("softmax", softmax),
+                row<CrossEntropy>("cross_entropy", cross_entropy),
+                row<CrossEntropy>("cross_entropy_gradient", cross_entropy_gradient, {}, nullptr, Direction::bwd)}});
 }
 
 }  // namespace kbench
