@@ -30,6 +30,9 @@ std::vector<Expected> gelu_gradient(View x, View dy, std::span<const Element>);
 std::vector<Expected> bias_gradient(const BiasAdd&, View dy, std::span<const Element>);
 std::vector<Expected> residual_add(View x, View residual, std::span<const Element>);
 std::vector<Expected> attention(const Attention&, View qkv, std::span<const Element>);
+std::vector<Expected> attention_lse(const Attention&, View qkv, std::span<const Element>);
+std::vector<Expected> attention_gradient(const Attention&, View qkv, View out, View dout, View lse,
+                                         std::span<const Element>);
 std::vector<Expected> attention_scores(const AttentionScores&, View qkv, std::span<const Element>);
 std::vector<Expected> scale_mask(const ScaleMask&, View scores, std::span<const Element>);
 std::vector<Expected> softmax(const Softmax&, View scores, std::span<const Element>);
@@ -57,7 +60,7 @@ ElementCost cost(const Gelu&);
 std::vector<Expected> expected(const ResidualAdd&, Question);
 ElementCost cost(const ResidualAdd&);
 std::vector<Expected> expected(const Attention&, Question);
-ElementCost cost(const Attention&);
+ElementCost cost(const Attention&, Direction);
 std::vector<Expected> expected(const AttentionScores&, Question);
 ElementCost cost(const AttentionScores&);
 std::vector<Expected> expected(const ScaleMask&, Question);

@@ -95,6 +95,42 @@ TEST(ReferenceGradients, OfACrossEntropyAreThoseOfTheMeanOfItsLosses) {
     EXPECT_FALSE(is_gradient(forward, 0, of_all));
 }
 
+/// Backward's answer at every element of dqkv, with the out and the lse of the forward that `forward` has.
+std::vector<reference::Expected> attention_gradient(const Attention& op, const Differences& forward) {
+    const Matrix &qkv = forward.operand(0), &dout = forward.dy();
+    const auto made = [&](const Matrix& like, std::size_t output) {
+        const reference::View views[] = {qkv.view(), {}, {}};
+        const auto expected = reference::evaluate(Step::of(op), output, views, elements(like.rows, like.columns));
+        Matrix matrix = like;
+        std::size_t next = 0;
+        matrix.fill([&] { return expected[next++].value; });
+        return matrix;
+    };
+    const Matrix lse = made(forward.operand(1), 1), out = made(forward.operand(2), 2);
+    const reference::View views[] = {qkv.view(), out.view(), dout.view(), lse.view(), {}};
+    return reference::evaluate(Step::of(op, Direction::bwd), 4, views, elements(qkv.rows, qkv.columns));
+}
+
+TEST(ReferenceGradients, OfAttentionAreThoseOfItsForward) {
+    for (const AttentionShape& shape : {AttentionShape{2, 3, 7, 5}, AttentionShape{1, 1, 1, 3}}) {
+        const Attention op{shape, 0.4, true};
+        Differences forward(op);
+        auto gradient = attention_gradient(op, forward);
+        EXPECT_TRUE(is_gradient(forward, 0, gradient));
+        if (shape.seq == 1) continue;  // dq and dk are 0 there
+        // Planted: dq, then dk, with a scale that is 1 % too large.
+        const std::int64_t width = shape.width();
+        auto wrong_dq = gradient, wrong_dk = gradient;
+        for (std::size_t e = 0; e < gradient.size(); ++e) {
+            const std::int64_t column = static_cast<std::int64_t>(e) % (3 * width);
+            if (column < width) wrong_dq[e].value *= 1.01;
+            if (column >= width && column < 2 * width) wrong_dk[e].value *= 1.01;
+        }
+        EXPECT_FALSE(is_gradient(forward, 0, wrong_dq));
+        EXPECT_FALSE(is_gradient(forward, 0, wrong_dk));
+    }
+}
+
 TEST(ReferenceGradients, PlantedErrorsAreFound) {
     const Gemm square{4, 4, 4}, as_if_transposed{4, 4, 4, true};
     Differences forward(square);

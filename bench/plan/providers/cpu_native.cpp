@@ -1,5 +1,6 @@
 // Provider `native` on the CPU: kbench's own vector loops for the memory-bound steps.
 #include "bench/plan/provider.h"
+#include "cpu/native/attention_gradient.h"
 #include "cpu/native/cross_entropy.h"
 #include "cpu/native/elementwise.h"
 #include "cpu/native/embedding.h"
@@ -50,6 +51,20 @@ class LayerNormGradient final : public Computation {
 
   private:
     LayerNorm op_;
+    DataType type_;
+};
+
+class AttentionGradient final : public Computation {
+  public:
+    AttentionGradient(const Attention& op, DataType type) : op_(op), type_(type) {}
+    std::string implementation() const override { return "cpu::attention_gradient"; }
+    std::size_t workspace_bytes() const override { return cpu::attention_gradient_workspace(type_, op_); }
+    void run(std::span<void* const> p, void* workspace, void*) const override {
+        cpu::attention_gradient(type_, op_, p[0], p[1], p[2], p[3], p[4], workspace);
+    }
+
+  private:
+    Attention op_;
     DataType type_;
 };
 
@@ -128,6 +143,11 @@ std::unique_ptr<Provider> make_cpu_native(const ProviderContext&) {
                                     .make =
                                         [](const LayerNorm& op, const Step&, Precision precision) {
                                             return std::make_unique<LayerNormGradient>(op, storage_type(precision));
+                                        }},
+                Computes<Attention>{.directions = {Direction::bwd},
+                                    .make =
+                                        [](const Attention& op, const Step&, Precision precision) {
+                                            return std::make_unique<AttentionGradient>(op, storage_type(precision));
                                         }},
                 row<BiasAdd>("cpu::bias_gradient", bias_gradient, {}, Direction::bwd),
                 row<Gelu>("cpu::gelu_gradient", gelu_gradient, {}, Direction::bwd),
