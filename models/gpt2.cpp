@@ -46,6 +46,8 @@ class Builder {
         op(Gemm{rows_, config_.vocab_size, width, true}, "lm_head", {x, head}, logits);
         model_.inputs = {tokens};
         model_.outputs = {logits};
+        if (seq_ > 1)  // else no token has a next one
+            model_.loss = OpNode{CrossEntropy{rows_, seq_, config_.vocab_size}, "loss", {logits, tokens}, {}};
         return std::move(model_);
     }
 

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kbench/cost.h"
@@ -38,6 +40,8 @@ struct OpNode {
     std::string layer;
     std::vector<TensorId> inputs, outputs;
     Direction direction = Direction::fwd;
+    /// The op of the same model that a backward one belongs to.
+    std::optional<std::size_t> forward = {};
 
     /// Those outputs that belong to operands of `use`: output, or in_place.
     std::vector<TensorId> outputs_of(OperandUse use) const;
@@ -49,6 +53,14 @@ struct Model {
     std::vector<OpNode> ops;
     /// What is given to it, and what it is run for; by name, as `--input` and `--dump-output` have them.
     std::vector<TensorId> inputs, outputs;
+
+    /// What training minimises: its direction bwd turns the first of its inputs, in place, into that one's gradient.
+    /// Not one of `ops` before with_backward (backward.h) makes it one.
+    std::optional<OpNode> loss = {};
+    /// Of each weight that the loss depends on, its gradient; empty without a backward.
+    std::vector<std::pair<TensorId, TensorId>> gradients = {};
+    /// So many of the first ops run once, before anything is timed, and what they make stays.
+    std::size_t untimed_ops = 0;
 
     /// Elements of all weights; a tied weight counts once.
     std::int64_t parameter_count() const;

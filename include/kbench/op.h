@@ -97,6 +97,19 @@ struct Fusion {
     std::vector<std::string_view> before = {}, after = {};
 };
 
+/// A step of an op's backward: one of its directions, and what each of that direction's operands is, in their order: an
+/// operand of the forward by its name, or the gradient of one, "d" before the name ("dout", "dweight").
+struct GradientRule {
+    Direction direction;
+    std::vector<std::string_view> operands;
+};
+
+/// How the gradients of what an op reads come from those of what it makes.
+struct Gradients {
+    std::vector<GradientRule> rules = {};       ///< in order of execution
+    std::vector<std::string_view> passed = {};  ///< operands whose gradient is that of `out` itself: no step is needed
+};
+
 /// A shape as people write it, "m1024n3840k1280t+upcast", taken apart by an op kind's `parse`. What is left over in the
 /// end, and whatever is missing, makes the shape a wrong one.
 class ShapeText {
@@ -133,6 +146,9 @@ std::string shape_text(std::initializer_list<std::pair<char, std::int64_t>> size
 ///   fusions()            what may be computed along with it
 ///   on(rows, columns)    the op on a matrix of that shape: kinds that have it can stand in a fusion
 ///   pads_columns()       whether its output may be computed with more columns than it has
+///   gradients()          its backward; a kind without it has none
+///   in_training()        the op as its backward needs it: it leaves more behind
+///   accumulating()       the op whose backward adds to gradients that are there, in place
 template <class T>
 concept OpStruct = requires {
     T::kind;
@@ -165,6 +181,9 @@ struct OpKind {
     std::vector<Fusion> (*fusions)();
     bool (*pads_columns)(const void*);
     Op (*on)(std::int64_t rows, std::int64_t columns);  ///< null where the kind has none
+    Gradients (*gradients)();                           ///< likewise
+    Op (*in_training)(const void*);                     ///< the op itself where the kind has none
+    Op (*accumulating)(const void*);                    ///< null where the kind has none
 
     bool has(Direction direction) const;
 };
@@ -190,6 +209,11 @@ class Op {
     }
     std::string text() const { return kind_->text(value_.get()); }
     bool pads_columns() const { return kind_->pads_columns(value_.get()); }
+    Op in_training() const { return kind_->in_training(value_.get()); }
+    /// Nothing where its backward cannot add to gradients that are there.
+    std::optional<Op> accumulating() const {
+        return kind_->accumulating ? std::optional(kind_->accumulating(value_.get())) : std::nullopt;
+    }
     /// Throw Unsupported where the kind has no such direction: a forward's figures never stand for another's.
     std::vector<OperandSpec> operands(Direction direction) const;
     Work work(Direction direction) const;
@@ -235,6 +259,26 @@ const OpKind& op_kind() {
                 Op (*function)(std::int64_t, std::int64_t) = nullptr;
                 if constexpr (requires { T::on(std::int64_t{}, std::int64_t{}); })
                     function = [](std::int64_t rows, std::int64_t columns) { return Op(T::on(rows, columns)); };
+                return function;
+            }(),
+        .gradients =
+            [] {
+                Gradients (*function)() = nullptr;
+                if constexpr (requires { T::gradients(); }) function = [] { return T::gradients(); };
+                return function;
+            }(),
+        .in_training =
+            [](const void* op) {
+                if constexpr (requires(const T& t) { t.in_training(); })
+                    return Op(static_cast<const T*>(op)->in_training());
+                else
+                    return Op(*static_cast<const T*>(op));
+            },
+        .accumulating =
+            [] {
+                Op (*function)(const void*) = nullptr;
+                if constexpr (requires(const T& t) { t.accumulating(); })
+                    function = [](const void* op) { return Op(static_cast<const T*>(op)->accumulating()); };
                 return function;
             }()};
     return row;

@@ -45,6 +45,8 @@ struct Attention {
         if (saves_lse) return {shape.qkv(), lse, shape.out()};
         return {shape.qkv(), shape.out()};
     }
+    static Gradients gradients() { return {{{Direction::bwd, {"qkv", "out", "dout", "lse", "dqkv"}}}}; }
+    Attention in_training() const { return {shape, scale, true}; }
     static RoofUnit unit(Direction) { return RoofUnit::matrix; }
     /// fwd, a pair: 2 head_size for q k^T and as many for p v; scale, minus the maximum, exp, add to the sum. A query:
     /// its output divided by the sum; for lse the logarithm, and the maximum added.

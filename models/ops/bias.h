@@ -22,6 +22,7 @@ struct BiasAdd {
         if (direction == Direction::bwd) return {input("dy", rows, width), output("db", 1, width)};
         return {input("x", rows, width), weight("bias", width), output("out", rows, width)};
     }
+    static Gradients gradients() { return {{{Direction::bwd, {"dout", "dbias"}}}, {"x"}}; }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
     Work work(Direction) const { return {static_cast<double>(rows) * static_cast<double>(width)}; }
 };

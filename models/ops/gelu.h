@@ -23,6 +23,7 @@ struct Gelu {
             return {input("x", rows, width), input("dy", rows, width), output("dx", rows, width)};
         return {input("x", rows, width), output("out", rows, width)};
     }
+    static Gradients gradients() { return {{{Direction::bwd, {"x", "dout", "dx"}}}}; }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
     /// fwd: x * x * x * 0.044715 + x: four; times sqrt(2/pi), tanh, plus 1, times 0.5, times x.
     /// bwd: x * x, times 0.044715, plus 1, times x and -2 sqrt(2/pi), exponential, plus 1, reciprocal: eight; 1 - s;

@@ -53,6 +53,9 @@ struct Gemm {
             default: w.rows_are_columns = weight_transposed; return {input("x", m, k), w, output("out", m, n)};
         }
     }
+    static Gradients gradients() {
+        return {{{Direction::wgrad, {"x", "dout", "dw"}}, {Direction::dgrad, {"dout", "w", "dx"}}}};
+    }
     static RoofUnit unit(Direction) { return RoofUnit::matrix; }
     Work work(Direction) const {
         const double flops = 2 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);

@@ -28,6 +28,7 @@ struct LayerNorm {
                     output("dx", rows, width), output("dw", 1, width),   output("db", 1, width)};
         return {input("x", rows, width), weight("weight", width), weight("bias", width), output("out", rows, width)};
     }
+    static Gradients gradients() { return {{{Direction::bwd, {"x", "dout", "weight", "dx", "dweight", "dbias"}}}}; }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
     /// An element: add to the mean, subtract it, square, add, times rstd, times weight, plus bias. A row: two divisions
     /// by the width, plus epsilon, root, reciprocal.

@@ -20,6 +20,7 @@ struct ResidualAdd {
     std::vector<OperandSpec> operands(Direction) const {
         return {input("x", rows, width), input("residual", rows, width), output("out", rows, width)};
     }
+    static Gradients gradients() { return {{}, {"x", "residual"}}; }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
     Work work(Direction) const { return {static_cast<double>(rows) * static_cast<double>(width)}; }
 };

@@ -1,0 +1,212 @@
+// Walks the forward's ops backwards; which steps an op's backward takes is known by its kind alone.
+#include "models/backward.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "kbench/error.h"
+#include "models/ops/list.h"
+
+namespace kbench {
+namespace {
+
+bool is_made(const OperandSpec& spec) { return spec.use == OperandUse::output || spec.use == OperandUse::in_place; }
+bool is_read(const OperandSpec& spec) { return spec.use != OperandUse::output; }
+
+class Backward {
+  public:
+    explicit Backward(Model forward) : model_(std::move(forward)) {
+        if (!model_.loss) throw Unsupported(fmt::format("{} has no loss to train with", model_.name));
+        forward_ops_ = model_.ops.size();
+    }
+
+    Model build() {
+        for (std::size_t i = 0; i < forward_ops_; ++i) leave_more(model_.ops[i]);
+        find_dependent();
+        add_loss();
+        const std::size_t with_loss = model_.ops.size();
+        for (std::size_t i = forward_ops_; i-- > 0;) add_backward_of(i);
+        for (TensorId id = 0; id < gradient_.size(); ++id)
+            if (model_.tensors[id].role == Role::weights && gradient_[id])
+                model_.gradients.emplace_back(id, *gradient_[id]);
+        model_.untimed_ops = with_loss;
+        return std::move(model_);
+    }
+
+  private:
+    TensorId add(Tensor tensor) {
+        model_.tensors.push_back(std::move(tensor));
+        return model_.tensors.size() - 1;
+    }
+
+    /// The op as training needs it; arrays that it makes besides are its own. What was made stays the last of them.
+    void leave_more(OpNode& node) {
+        node.op = node.op.in_training();
+        std::vector<OperandSpec> made;
+        std::ranges::copy_if(node.op.operands(node.direction), std::back_inserter(made), is_made);
+        std::vector<TensorId> outputs;
+        for (std::size_t i = 0; i + node.outputs.size() < made.size(); ++i)
+            outputs.push_back(add({.name = fmt::format("{}.{}", node.layer, made[i].name),
+                                   .role = Role::activations,
+                                   .shape = {made[i].rows, made[i].columns},
+                                   .element = made[i].element}));
+        node.outputs.insert(node.outputs.begin(), outputs.begin(), outputs.end());
+    }
+
+    /// Which tensors have a gradient: weights, and whatever is made from one that has.
+    void find_dependent() {
+        depends_.resize(model_.tensors.size());
+        for (TensorId id = 0; id < depends_.size(); ++id) depends_[id] = model_.tensors[id].role == Role::weights;
+        for (std::size_t i = 0; i < forward_ops_; ++i) {
+            const OpNode& node = model_.ops[i];
+            if (std::ranges::any_of(node.inputs, [&](TensorId id) { return depends_[id]; }))
+                for (const TensorId id : node.outputs) depends_[id] = true;
+        }
+        gradient_.resize(depends_.size());
+    }
+
+    TensorId gradient_tensor(TensorId of) {
+        Tensor tensor = model_.tensors[of];
+        tensor.resident = tensor.role == Role::weights;
+        tensor.name += ".grad";
+        tensor.role = Role::gradients;
+        tensor.contents = {Contents::Kind::zeros};
+        return add(std::move(tensor));
+    }
+
+    void add_loss() {
+        OpNode node = *model_.loss;
+        const TensorId predicted = node.inputs.front();
+        const std::vector<OperandSpec> forward = node.op.operands(Direction::fwd);
+        const auto is_of_forward = [&](const OperandSpec& spec) {
+            return std::ranges::find(forward, spec.name, &OperandSpec::name) != forward.end();
+        };
+        std::vector<TensorId> inputs = std::exchange(node.inputs, {});
+        std::size_t next = 0;
+        node.direction = Direction::bwd;
+        model_.outputs.clear();
+        for (const OperandSpec& spec : node.op.operands(Direction::bwd)) {
+            const std::string name(spec.name);
+            if (is_read(spec) && is_of_forward(spec)) {
+                node.inputs.push_back(inputs.at(next++));
+            } else if (is_read(spec)) {
+                node.inputs.push_back(add({.name = name,
+                                           .role = Role::workspace,
+                                           .shape = {spec.columns},
+                                           .element = spec.element,
+                                           .contents = spec.contents}));
+                model_.inputs.push_back(node.inputs.back());
+            }
+            if (spec.use == OperandUse::in_place) {
+                node.outputs.push_back(gradient_tensor(predicted));
+                gradient_[predicted] = node.outputs.back();
+            } else if (spec.use == OperandUse::output) {
+                node.outputs.push_back(
+                    add({.name = name, .role = Role::activations, .shape = {spec.columns}, .element = spec.element}));
+                model_.outputs.push_back(node.outputs.back());
+            }
+        }
+        model_.ops.push_back(std::move(node));
+    }
+
+    /// The tensor of the forward's operand called `name`.
+    static std::optional<TensorId> operand(const OpNode& node, std::string_view name) {
+        std::size_t input = 0, output = 0;
+        for (const OperandSpec& spec : node.op.operands(Direction::fwd)) {
+            const TensorId id = is_read(spec) ? node.inputs.at(input++) : node.outputs.at(output++);
+            if (spec.name == name) return id;
+        }
+        return std::nullopt;
+    }
+
+    static TensorId required(const OpNode& node, std::string_view name) {
+        if (const auto id = operand(node, name)) return *id;
+        throw std::logic_error(
+            fmt::format("{}: its backward names {}, which its forward has not", kbench::name(node.op), name));
+    }
+
+    void add_backward_of(std::size_t index) {
+        const OpNode node = model_.ops[index];
+        if (std::ranges::none_of(node.outputs, [&](TensorId id) { return gradient_[id].has_value(); })) return;
+        if (node.op.kind().gradients == nullptr)
+            throw Unsupported(fmt::format("{} of {} has no backward", name(node.op), node.layer));
+        const Gradients gradients = node.op.kind().gradients();
+        for (const GradientRule& rule : gradients.rules) add_step(node, index, rule);
+        for (const std::string_view name : gradients.passed) {
+            const TensorId of = required(node, name);
+            if (depends_[of]) contribute(node, index, of, gradient_[required(node, "out")].value());
+        }
+    }
+
+    void add_step(const OpNode& node, std::size_t index, const GradientRule& rule) {
+        // Of which operand of the forward the gradient stands in a place, if one does.
+        const auto gradient_of = [&](std::string_view name) -> std::optional<TensorId> {
+            if (operand(node, name) || !name.starts_with('d')) return std::nullopt;
+            return required(node, name.substr(1));
+        };
+        const std::vector<OperandSpec> specs = node.op.operands(rule.direction);
+        bool wanted = false, there = false;
+        for (std::size_t i = 0; i < specs.size(); ++i) {
+            const auto of = gradient_of(rule.operands.at(i));
+            if (!of || !is_made(specs[i])) continue;
+            wanted |= depends_[*of];
+            there |= gradient_[*of].has_value();
+        }
+        if (!wanted) return;
+
+        OpNode step{node.op, node.layer, {}, {}, rule.direction, index};
+        if (const std::optional<Op> accumulating = node.op.accumulating(); there && accumulating)
+            step.op = *accumulating;
+        std::vector<std::pair<TensorId, TensorId>> made;  // of which tensor, which
+        const std::vector<OperandSpec> operands = step.op.operands(rule.direction);
+        for (std::size_t i = 0; i < operands.size(); ++i) {
+            const std::string_view name = rule.operands.at(i);
+            const auto of = gradient_of(name);
+            if (is_read(operands[i])) step.inputs.push_back(of ? gradient_[*of].value() : required(node, name));
+            if (!is_made(operands[i])) continue;
+            step.outputs.push_back(gradient_tensor(of.value()));
+            if (operands[i].use == OperandUse::in_place)
+                gradient_[*of] = step.outputs.back();
+            else
+                made.emplace_back(*of, step.outputs.back());
+        }
+        model_.ops.push_back(std::move(step));
+        for (const auto& [of, gradient] : made)
+            if (depends_[of]) contribute(node, index, of, gradient);
+    }
+
+    /// `gradient` is a part of the gradient of `of`: all of it, or to be added to what is there.
+    void contribute(const OpNode& node, std::size_t index, TensorId of, TensorId gradient) {
+        if (!gradient_[of]) {
+            gradient_[of] = gradient;
+            return;
+        }
+        const TensorId sum = gradient_tensor(of);
+        const Tensor& tensor = model_.tensors[of];
+        model_.ops.push_back({ResidualAdd{tensor.rows(), tensor.columns()},
+                              node.layer,
+                              {gradient, *gradient_[of]},
+                              {sum},
+                              Direction::bwd,
+                              index});
+        gradient_[of] = sum;
+    }
+
+    Model model_;
+    std::size_t forward_ops_ = 0;
+    std::vector<bool> depends_;                      ///< by tensor of the forward
+    std::vector<std::optional<TensorId>> gradient_;  ///< of each, as far as the backward has come
+};
+
+}  // namespace
+
+Model with_backward(Model forward) {
+    Model model = Backward(std::move(forward)).build();
+    model.untimed_ops = 0;
+    return model;
+}
+
+Model backward_alone(Model forward) { return Backward(std::move(forward)).build(); }
+
+}  // namespace kbench
