@@ -1,4 +1,4 @@
-// Bias, GELU and residual, each on its own as an eager framework runs them. All are bound by memory.
+// Bias, GELU with its backward, and residual, each on its own as an eager framework runs them. All are bound by memory.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -22,6 +22,27 @@ __device__ A gelu(A x) {
         return __fdividef(x, 1 + __expf(-2 * u));
     else
         return x / (1 + exp(-2 * u));
+}
+
+/// Its derivative: s + 2 x u' s (1 - s) with s = 1 / (1 + exp(-2u)). exp(-2|u|) does not overflow; s (1 - s) is the
+/// same on both sides of 0. Beyond 32 the exponential is 0 in fp64, too, and the derivative 0 or 1: held there, x^3 is
+/// finite.
+template <typename T, typename A>
+__device__ A gelu_slope(A x) {
+    constexpr A sqrt_2_over_pi = A{0.7978845608028653559}, cubic = A{0.044715}, most{32};
+    const A v = x > most ? most : x < -most ? -most : x;  // NaN stays NaN
+    const A square = cubic * v * v, u = sqrt_2_over_pi * v * (1 + square);
+    const A slope = 2 * sqrt_2_over_pi * (1 + 3 * square), argument = u < 0 ? 2 * u : -2 * u;
+    A e, reciprocal;
+    if constexpr (sizeof(T) == 2) {
+        e = __expf(argument);
+        reciprocal = __fdividef(A{1}, 1 + e);
+    } else {
+        e = exp(argument);
+        reciprocal = 1 / (1 + e);
+    }
+    const A rest = e * reciprocal;
+    return (u < 0 ? rest : reciprocal) + v * slope * rest * reciprocal;
 }
 
 /// out[r, c] = f(x[r, c] + bias[c]). A thread keeps to its columns, so it loads the bias once for all of its rows.
@@ -67,23 +88,48 @@ void launch_bias(DataType type, const void* x, const void* bias, void* out, std:
     KBENCH_CUDA_LAUNCHED("bias_kernel");
 }
 
+/// What is made of an element each of two arrays.
+template <typename T>
+struct Sum {
+    static __device__ Arithmetic<T> of(Arithmetic<T> x, Arithmetic<T> residual) { return x + residual; }
+};
+template <typename T>
+struct GeluBackward {
+    static __device__ Arithmetic<T> of(Arithmetic<T> x, Arithmetic<T> dy) { return dy * gelu_slope<T>(x); }
+};
+
 /// One vector a thread; the elements past the last whole vector take one thread each.
-/// out may be x or residual.
-template <typename T, int N>
-__global__ void residual_add_kernel(const T* x, const T* residual, T* out, std::int64_t count) {
+/// out may be a or b.
+template <typename T, int N, typename Function>
+__global__ void pairs_kernel(const T* a, const T* b, T* out, std::int64_t count) {
     using A = Arithmetic<T>;
     const std::int64_t vectors = count / N;
     const std::int64_t index = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
     if (index < vectors) {
-        auto sum = Vector<T, N>::load(x + index * N);
-        const auto addend = Vector<T, N>::load(residual + index * N);
+        auto made = Vector<T, N>::load(a + index * N);
+        const auto other = Vector<T, N>::load(b + index * N);
 #pragma unroll
         for (int i = 0; i < N; ++i)
-            sum.elements[i] = static_cast<T>(static_cast<A>(sum.elements[i]) + static_cast<A>(addend.elements[i]));
-        sum.store(out + index * N);
+            made.elements[i] =
+                static_cast<T>(Function::of(static_cast<A>(made.elements[i]), static_cast<A>(other.elements[i])));
+        made.store(out + index * N);
     } else if (const std::int64_t tail = vectors * N + (index - vectors); tail < count) {
-        out[tail] = static_cast<T>(static_cast<A>(x[tail]) + static_cast<A>(residual[tail]));
+        out[tail] = static_cast<T>(Function::of(static_cast<A>(a[tail]), static_cast<A>(b[tail])));
     }
+}
+
+template <template <typename> typename Function>
+void launch_pairs(DataType type, const void* a, const void* b, void* out, std::int64_t count, cudaStream_t stream) {
+    dispatch(type, [&]<typename T>() {
+        constexpr std::int64_t any_width = vector_width<T>;  // the kernel takes care of the tail
+        dispatch_vector<vector_width<T>>(any_width, {a, b, out}, [&]<int N>() {
+            const std::int64_t work = count / N + count % N;
+            pairs_kernel<T, N, Function<T>>
+                <<<static_cast<unsigned>(divide_up(work, threads_per_block)), threads_per_block, 0, stream>>>(
+                    static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(out), count);
+        });
+    });
+    KBENCH_CUDA_LAUNCHED("pairs_kernel");
 }
 
 }  // namespace
@@ -100,16 +146,11 @@ void bias_gelu_forward(DataType type, const void* x, const void* bias, void* out
 
 void residual_add_forward(DataType type, const void* x, const void* residual, void* out, std::int64_t count,
                           cudaStream_t stream) {
-    dispatch(type, [&]<typename T>() {
-        constexpr std::int64_t any_width = vector_width<T>;  // the kernel takes care of the tail
-        dispatch_vector<vector_width<T>>(any_width, {x, residual, out}, [&]<int N>() {
-            const std::int64_t work = count / N + count % N;
-            residual_add_kernel<T, N>
-                <<<static_cast<unsigned>(divide_up(work, threads_per_block)), threads_per_block, 0, stream>>>(
-                    static_cast<const T*>(x), static_cast<const T*>(residual), static_cast<T*>(out), count);
-        });
-    });
-    KBENCH_CUDA_LAUNCHED("residual_add_kernel");
+    launch_pairs<Sum>(type, x, residual, out, count, stream);
+}
+
+void gelu_backward(DataType type, const void* x, const void* dy, void* dx, std::int64_t count, cudaStream_t stream) {
+    launch_pairs<GeluBackward>(type, x, dy, dx, count, stream);
 }
 
 }  // namespace kbench::cuda

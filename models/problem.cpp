@@ -12,14 +12,17 @@
 namespace kbench {
 namespace {
 
-/// The matrix that ops around `head` work on: what it reads first, or what it makes.
+bool writes(const OperandSpec& spec) { return spec.use == OperandUse::output || spec.use == OperandUse::in_place; }
+
+/// The matrix that ops around `head` work on: what it reads first, or what it makes first.
 std::pair<std::int64_t, std::int64_t> matrix_before(const Op& head, Direction direction) {
     const OperandSpec spec = head.operands(direction).front();
     return {spec.rows, spec.columns};
 }
 std::pair<std::int64_t, std::int64_t> matrix_behind(const Op& head, Direction direction) {
-    const OperandSpec spec = head.operands(direction).back();
-    return {spec.rows, spec.columns};
+    const std::vector<OperandSpec> specs = head.operands(direction);
+    const auto made = std::ranges::find_if(specs, writes);
+    return {made->rows, made->columns};
 }
 
 /// Whether ops for all of `kinds` can be made around a head that runs in `direction`.
@@ -63,7 +66,8 @@ class RunsBuilder {
             if (is_new) known.push_back(add_resident(spec, run % sets_));
             return known[next++];
         };
-        std::vector<TensorId> carried;
+        model_.outputs.clear();
+        TensorId carried = 0;
         for (std::size_t i = 0; i < problem_.ops.size(); ++i) {
             const bool last = i + 1 == problem_.ops.size();
             OpNode node{problem_.ops[i], fmt::format("run.{}", run), {}, {}, problem_.direction};
@@ -72,21 +76,18 @@ class RunsBuilder {
             for (const OperandSpec& spec : specs) {
                 const bool is_output = writes(spec);
                 if (spec.use != OperandUse::output)
-                    node.inputs.push_back(i > 0 && node.inputs.empty()         ? carried.front()
+                    node.inputs.push_back(i > 0 && node.inputs.empty()         ? carried
                                           : spec.element == ElementType::int32 ? add_input(spec)
                                                                                : resident(spec));
-                if (is_output)
-                    node.outputs.push_back(last ? resident(made(spec, writes_one))
-                                                : add(spec, fmt::format("between.{}.{}", run, i)));
+                if (!is_output) continue;
+                const bool handed_on = !last && node.outputs.empty();
+                node.outputs.push_back(handed_on ? add(spec, fmt::format("between.{}.{}", run, i))
+                                                 : resident(made(spec, writes_one)));
+                if (!handed_on) model_.outputs.push_back(node.outputs.back());
             }
-            carried = node.outputs;
+            carried = node.outputs.front();
             model_.ops.push_back(std::move(node));
         }
-        model_.outputs = carried;
-    }
-
-    static bool writes(const OperandSpec& spec) {
-        return spec.use == OperandUse::output || spec.use == OperandUse::in_place;
     }
 
     /// What an op leaves behind: written by it, so filled with nothing of use. Of several outputs each keeps its name.
@@ -138,8 +139,7 @@ Step parse_problem(std::string_view op, std::string_view shape, Direction direct
         ShapeText text(shape);
         const Op head = kind.parse(text);
         if (text.letters_left()) throw ShapeText::Wrong();
-        std::vector<Fusion> fusions;
-        if (direction == Direction::fwd) fusions = kind.fusions();
+        std::vector<Fusion> fusions = kind.fusions(direction);
         fusions.push_back({});
         for (const Fusion& fusion : fusions) {
             std::vector<std::string_view> words = fusion.before;

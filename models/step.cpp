@@ -16,7 +16,7 @@ Operand placed(const OperandSpec& spec, std::string name, Precision precision) {
 
 bool is_made(const OperandSpec& spec) { return spec.use == OperandUse::output || spec.use == OperandUse::in_place; }
 
-/// The one array that an op of a fused step hands on.
+/// The array that an op of a fused step hands on: the first that it makes.
 const OperandSpec& made_by(const std::vector<OperandSpec>& specs) { return *std::ranges::find_if(specs, is_made); }
 
 double padded_column_flops(const Step& step) {
@@ -53,11 +53,13 @@ std::vector<Operand> operands(const Step& step, Precision precision) {
             read.push_back(std::move(operand));
         }
         const bool last = i + 1 == step.ops.size();
-        if (last)
-            for (const OperandSpec& spec : specs)
-                if (spec.use == OperandUse::output) left.push_back(placed(spec, std::string(spec.name), precision));
         if (!last && std::ranges::find(step.kept, i) != step.kept.end())
             left.push_back(placed(made_by(specs), "sum", precision));
+        for (const OperandSpec& spec : specs) {
+            const bool handed_on = !last && &spec == &made_by(specs);
+            if (spec.use == OperandUse::output && !handed_on)
+                left.push_back(placed(spec, std::string(spec.name), precision));
+        }
     }
     if (step.padded_columns > 0) left.back().stride = step.padded_columns;
     read.insert(read.end(), std::make_move_iterator(left.begin()), std::make_move_iterator(left.end()));

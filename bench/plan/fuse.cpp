@@ -13,23 +13,25 @@
 namespace kbench {
 namespace {
 
-/// Op kinds that may become one step; `head` is the position of the one that names it.
+/// Op kinds that may become one step in a direction; `head` is the position of the one that names it.
 struct Pattern {
     std::vector<std::string_view> kinds;
     std::size_t head;
+    Direction direction;
 };
 
 /// Longest first: the first that some provider takes wins. Made anew, since a program may add kinds.
 std::vector<Pattern> all_patterns() {
     std::vector<Pattern> list;
-    for (const OpKind* kind : op_kinds()) {
-        list.push_back({{kind->name}, 0});
-        for (const Fusion& fusion : kind->fusions()) {
-            Pattern& pattern = list.emplace_back(Pattern{fusion.before, fusion.before.size()});
-            pattern.kinds.push_back(kind->name);
-            pattern.kinds.insert(pattern.kinds.end(), fusion.after.begin(), fusion.after.end());
+    for (const OpKind* kind : op_kinds())
+        for (const Direction direction : kind->directions) {
+            list.push_back({{kind->name}, 0, direction});
+            for (const Fusion& fusion : kind->fusions(direction)) {
+                Pattern& pattern = list.emplace_back(Pattern{fusion.before, fusion.before.size(), direction});
+                pattern.kinds.push_back(kind->name);
+                pattern.kinds.insert(pattern.kinds.end(), fusion.after.begin(), fusion.after.end());
+            }
         }
-    }
     std::ranges::stable_sort(list, std::ranges::greater(), [](const Pattern& p) { return p.kinds.size(); });
     return list;
 }
@@ -56,22 +58,28 @@ class Matcher {
         if (first + count > model_.ops.size()) return std::nullopt;
         for (std::size_t i = 0; i < count; ++i) {
             const OpNode& node = model_.ops[first + i];
-            if (name(node.op) != pattern.kinds[i]) return std::nullopt;
-            if (count > 1 && node.direction != Direction::fwd) return std::nullopt;  // fusions are the forward's
+            if (name(node.op) != pattern.kinds[i] || node.direction != pattern.direction) return std::nullopt;
             if (i > 0 && !continues(model_.ops[first + i - 1], node, i == pattern.head)) return std::nullopt;
+            for (std::size_t before = first; before < first + i; ++before)
+                if (reads_a_side_product(node, model_.ops[before])) return std::nullopt;
         }
         return build(pattern, first);
     }
 
   private:
-    /// `next` takes what `node` makes in its first place and nowhere else, in the same direction; only what the head
-    /// itself takes may have other readers, for whom the step leaves it behind.
+    /// `next` takes what `node` makes first in its first place and nowhere else; only what the head itself takes may
+    /// have other readers, for whom the step leaves it behind.
     bool continues(const OpNode& node, const OpNode& next, bool is_head) const {
-        if (node.direction != next.direction || node.outputs.size() != 1) return false;
-        const TensorId out = node.outputs[0];
+        const TensorId out = node.outputs.at(0);
         const bool consumes =
             !next.inputs.empty() && next.inputs.front() == out && std::ranges::count(next.inputs, out) == 1;
         return consumes && (readers_[out] == 1 || is_head);
+    }
+
+    /// Whether `node` takes what `maker` makes besides what it hands on: the step writes that, and cannot read it.
+    static bool reads_a_side_product(const OpNode& node, const OpNode& maker) {
+        return std::any_of(maker.outputs.begin() + 1, maker.outputs.end(),
+                           [&](TensorId id) { return std::ranges::count(node.inputs, id) > 0; });
     }
 
     StepOfModel build(const Pattern& pattern, std::size_t first) const {
@@ -92,10 +100,8 @@ class Matcher {
                 made.step.kept.push_back(i);
                 left.push_back(node.outputs[0]);
             }
-            if (last) {
-                const std::vector<TensorId> made_anew = node.outputs_of(OperandUse::output);
-                left.insert(left.end(), made_anew.begin(), made_anew.end());
-            }
+            for (const TensorId id : node.outputs_of(OperandUse::output))
+                if (last || id != node.outputs.front()) left.push_back(id);
         }
         made.tensors.insert(made.tensors.end(), left.begin(), left.end());
         // Whoever reads an output takes its rows to lie side by side, and what is fused to it knows no padding.

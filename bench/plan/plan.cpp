@@ -22,11 +22,14 @@ std::int64_t& of(MemoryPlan& memory, Role role) { return memory.bytes[static_cas
 /// head is the last op, which may read in any order.
 std::optional<TensorId> added_last(const StepOfModel& step, Precision precision) {
     const std::vector<Operand> list = operands(step.step, precision);
-    if (step.step.head + 1 == step.step.ops.size() || list.size() < 2) return std::nullopt;
-    const Operand &added = list[list.size() - 2], &out = list.back();
+    if (step.step.head + 1 == step.step.ops.size()) return std::nullopt;
+    std::size_t read = 0;  // what is read stands in front of what is left
+    while (read < list.size() && list[read].use != OperandUse::output) ++read;
+    if (read == 0 || read == list.size()) return std::nullopt;
+    const Operand &added = list[read - 1], &out = list.back();
     const bool alike = added.use == OperandUse::input && added.type == out.type && added.rows == out.rows &&
                        added.columns == out.columns && added.stride == out.stride;
-    return alike ? std::optional(step.tensors[list.size() - 2]) : std::nullopt;
+    return alike ? std::optional(step.tensors[read - 1]) : std::nullopt;
 }
 
 }  // namespace

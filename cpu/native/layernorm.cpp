@@ -45,15 +45,10 @@ void layer_norm_row(std::int64_t width, double epsilon, const T* x, const T* nex
     }
 }
 
-/// Rows whose sums over the rows are added up together: of a fixed number, so that it does not matter who adds them.
-constexpr std::int64_t most_blocks = 64;
-std::int64_t block_rows(const LayerNorm& op) { return (op.rows + most_blocks - 1) / most_blocks; }
-std::int64_t blocks(const LayerNorm& op) { return (op.rows + block_rows(op) - 1) / block_rows(op); }
-
 /// Adds the row's dy n to `dw` and its dy to `db`.
-template <class T, class C = Compute<T>>
-void layer_norm_gradient_row(std::int64_t width, double epsilon, const T* x, const T* dy, const T* weight, T* dx, C* dw,
-                             C* db) {
+template <bool has_past, class T, class C = Compute<T>>
+void layer_norm_gradient_row(std::int64_t width, double epsilon, const T* x, const T* dy, const T* weight,
+                             const T* past, T* dx, C* dw, C* db) {
     const C count = static_cast<C>(width);
     const C mean = sum_over<C>(width, [=](std::int64_t c) { return load(x[c]); }) / count;
     const C squares = sum_over<C>(width, [=](std::int64_t c) { return (load(x[c]) - mean) * (load(x[c]) - mean); });
@@ -67,7 +62,11 @@ void layer_norm_gradient_row(std::int64_t width, double epsilon, const T* x, con
         const C n = (load(x[c]) - mean) * rstd, gradient = load(dy[c]);
         dw[c] += gradient * n;
         db[c] += gradient;
-        store(dx[c], rstd * (gradient * load(weight[c]) - mean_g - n * mean_gn));
+        const C through = rstd * (gradient * load(weight[c]) - mean_g - n * mean_gn);
+        if constexpr (has_past)
+            store(dx[c], through + load(past[c]));
+        else
+            store(dx[c], through);
     }
 }
 
@@ -97,26 +96,33 @@ void layer_norm(DataType type, const LayerNorm& op, const void* x, const void* r
 std::size_t layer_norm_gradient_workspace(DataType type, const LayerNorm& op) {
     std::size_t bytes = 0;
     with_element(type, [&]<class T>(T) { bytes = sizeof(Compute<T>); });
-    return bytes * static_cast<std::size_t>(2 * blocks(op) * op.width);
+    return bytes * static_cast<std::size_t>(2 * RowBlocks(op.rows).count * op.width);
 }
 
 void layer_norm_gradient(DataType type, const LayerNorm& op, const void* x, const void* dy, const void* weight,
-                         void* dx, void* dw, void* db, void* workspace) {
+                         const void* past, void* dx, void* dw, void* db, void* workspace) {
     with_element(type, [&]<class T>(T) {
         using C = Compute<T>;
         C* partial = static_cast<C*>(workspace);  // of each block: dw, then db
-        const std::int64_t width = op.width, count = blocks(op), rows = block_rows(op);
+        const std::int64_t width = op.width;
+        const RowBlocks blocks(op.rows);
 #pragma omp parallel for schedule(static)
-        for (std::int64_t block = 0; block < count; ++block) {
+        for (std::int64_t block = 0; block < blocks.count; ++block) {
             C* sums = partial + 2 * block * width;
             std::fill(sums, sums + 2 * width, C(0));
-            for (std::int64_t row = block * rows; row < std::min(op.rows, (block + 1) * rows); ++row) {
+            for (std::int64_t row = blocks.begin(block); row < blocks.begin(block + 1); ++row) {
                 const T* in = static_cast<const T*>(x) + row * width;
                 const T* gradient = static_cast<const T*>(dy) + row * width;
                 T* to = static_cast<T*>(dx) + row * width;
                 const T* w = static_cast<const T*>(weight);
+                const T* added = past ? static_cast<const T*>(past) + row * width : nullptr;
                 vectorised([=, &op] {
-                    layer_norm_gradient_row<T>(width, op.epsilon, in, gradient, w, to, sums, sums + width);
+                    if (added)
+                        layer_norm_gradient_row<true, T>(width, op.epsilon, in, gradient, w, added, to, sums,
+                                                         sums + width);
+                    else
+                        layer_norm_gradient_row<false, T>(width, op.epsilon, in, gradient, w, added, to, sums,
+                                                          sums + width);
                 });
             }
         }
@@ -124,7 +130,7 @@ void layer_norm_gradient(DataType type, const LayerNorm& op, const void* x, cons
 #pragma omp parallel for schedule(static)
         for (std::int64_t i = 0; i < 2 * width; ++i) {
             C sum = 0;
-            for (std::int64_t block = 0; block < count; ++block) sum += partial[2 * block * width + i];
+            for (std::int64_t block = 0; block < blocks.count; ++block) sum += partial[2 * block * width + i];
             store(sums_of[i / width][i % width], sum);
         }
     });

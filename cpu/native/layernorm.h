@@ -14,10 +14,11 @@ namespace kbench::cpu {
 void layer_norm(DataType type, const LayerNorm& op, const void* x, const void* residual, const void* weight,
                 const void* bias, void* sum_out, void* out);
 
-/// Backward: dx (which may be dy), dw, db. The same bits whatever the number of threads. `workspace` of
+/// Backward: dx (which may be dy or `past`), dw, db. `past` [rows, width], the gradient that comes past the layer norm,
+/// is added to dx; it may be null. The same bits whatever the number of threads. `workspace` of
 /// layer_norm_gradient_workspace bytes.
 std::size_t layer_norm_gradient_workspace(DataType type, const LayerNorm& op);
 void layer_norm_gradient(DataType type, const LayerNorm& op, const void* x, const void* dy, const void* weight,
-                         void* dx, void* dw, void* db, void* workspace);
+                         const void* past, void* dx, void* dw, void* db, void* workspace);
 
 }  // namespace kbench::cpu

@@ -65,6 +65,23 @@ void rms_norm_part(std::int64_t rows, std::int64_t width, double epsilon, const 
         vectorised([=, &out] { rms_norm_rows(rows, width, epsilon, x, weight, out); });
 }
 
+/// Adds the row's dy n to `dw`.
+template <class T, class C = Compute<T>>
+void rms_norm_gradient_row(std::int64_t width, double epsilon, const T* x, const T* dy, const T* weight, T* dx, C* dw) {
+    const C count = static_cast<C>(width);
+    const C squares = sum_over<C>(width, [=](std::int64_t c) { return load(x[c]) * load(x[c]); });
+    const C rstd = 1 / std::sqrt(squares / count + static_cast<C>(epsilon));
+    const C products =
+        sum_over<C>(width, [=](std::int64_t c) { return load(dy[c]) * load(weight[c]) * (load(x[c]) * rstd); });
+    const C mean_gn = products / count;
+#pragma omp simd
+    for (std::int64_t c = 0; c < width; ++c) {
+        const C n = load(x[c]) * rstd, gradient = load(dy[c]);
+        dw[c] += gradient * n;
+        store(dx[c], rstd * (gradient * load(weight[c]) - n * mean_gn));
+    }
+}
+
 }  // namespace
 
 void rms_norm(DataType type, const RmsNorm& op, const void* x, const void* weight, void* out) {
@@ -86,6 +103,41 @@ void rms_norm(DataType type, const RmsNorm& op, const void* x, const void* weigh
                 rms_norm_part<Streamed>(count, op.width, op.epsilon, from, w, to);
             else
                 rms_norm_part<Stored>(count, op.width, op.epsilon, from, w, to);
+        }
+    });
+}
+
+std::size_t rms_norm_gradient_workspace(DataType type, const RmsNorm& op) {
+    std::size_t bytes = 0;
+    with_element(type, [&]<class T>(T) { bytes = sizeof(Compute<T>); });
+    return bytes * static_cast<std::size_t>(RowBlocks(op.rows).count * op.width);
+}
+
+void rms_norm_gradient(DataType type, const RmsNorm& op, const void* x, const void* dy, const void* weight, void* dx,
+                       void* dw, void* workspace) {
+    with_element(type, [&]<class T>(T) {
+        using C = Compute<T>;
+        C* partial = static_cast<C*>(workspace);
+        const std::int64_t width = op.width;
+        const RowBlocks blocks(op.rows);
+#pragma omp parallel for schedule(static)
+        for (std::int64_t block = 0; block < blocks.count; ++block) {
+            C* sums = partial + block * width;
+            std::fill(sums, sums + width, C(0));
+            for (std::int64_t row = blocks.begin(block); row < blocks.begin(block + 1); ++row) {
+                const T* in = static_cast<const T*>(x) + row * width;
+                const T* gradient = static_cast<const T*>(dy) + row * width;
+                T* to = static_cast<T*>(dx) + row * width;
+                const T* w = static_cast<const T*>(weight);
+                vectorised([=, &op] { rms_norm_gradient_row<T>(width, op.epsilon, in, gradient, w, to, sums); });
+            }
+        }
+        T* out = static_cast<T*>(dw);
+#pragma omp parallel for schedule(static)
+        for (std::int64_t c = 0; c < width; ++c) {
+            C sum = 0;
+            for (std::int64_t block = 0; block < blocks.count; ++block) sum += partial[block * width + c];
+            store(out[c], sum);
         }
     });
 }

@@ -2,6 +2,7 @@
 // nothing allocates.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "kbench/precision.h"
@@ -16,5 +17,11 @@ void rms_norm(DataType type, const RmsNorm& op, const void* x, const void* weigh
 /// The same; an output of more than `stream_above_bytes` is written past the caches. For tests of both ways.
 void rms_norm(DataType type, const RmsNorm& op, const void* x, const void* weight, void* out,
               std::int64_t stream_above_bytes);
+
+/// Backward: dx (which may be dy) and dw. The same bits whatever the number of threads. `workspace` of
+/// rms_norm_gradient_workspace bytes.
+std::size_t rms_norm_gradient_workspace(DataType type, const RmsNorm& op);
+void rms_norm_gradient(DataType type, const RmsNorm& op, const void* x, const void* dy, const void* weight, void* dx,
+                       void* dw, void* workspace);
 
 }  // namespace kbench::cpu

@@ -2,9 +2,20 @@
 // Internal to cpu/native/; all of it is inlined into the calls of `vectorised`.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace kbench::cpu {
+
+/// Blocks of rows whose sums over the rows are added up together: as many whatever the number of threads, so that it
+/// does not matter who adds them.
+struct RowBlocks {
+    static constexpr std::int64_t most = 64;
+    std::int64_t rows, rows_each = (rows + most - 1) / most, count = (rows + rows_each - 1) / rows_each;
+
+    explicit RowBlocks(std::int64_t all) : rows(all) {}
+    std::int64_t begin(std::int64_t block) const { return std::min(rows, block * rows_each); }
+};
 
 /// Asks for a row before its turn; into L2, as L1 is full of the current row.
 template <class T>

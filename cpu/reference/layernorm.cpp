@@ -88,7 +88,7 @@ struct RowOf {
 
 }  // namespace
 
-std::vector<Expected> layer_norm_dx(const LayerNorm& op, View x, View dy, View weight,
+std::vector<Expected> layer_norm_dx(const LayerNorm& op, View x, View dy, View weight, View past,
                                     std::span<const Element> elements) {
     std::vector<Expected> expected(elements.size());
     const auto row_of = [](const Element& e) { return e.row; };
@@ -107,10 +107,12 @@ std::vector<Expected> layer_norm_dx(const LayerNorm& op, View x, View dy, View w
         for (std::size_t i = first; i < last; ++i) {
             const double value = x(row, elements[i].column),
                          g = dy(row, elements[i].column) * at(weight, elements[i].column);
+            const double added = past ? past(row, elements[i].column) : 0.0;
             constexpr std::int64_t other_roundings = 16;
             expected[i] = {
-                of.rstd * (g - mean_g - of.normal(value) * mean_gn),
-                of.rstd * of.of_rstd * (std::abs(g) + mean_g_magnitude + of.magnitude(value) * mean_gn_magnitude),
+                of.rstd * (g - mean_g - of.normal(value) * mean_gn) + added,
+                of.rstd * of.of_rstd * (std::abs(g) + mean_g_magnitude + of.magnitude(value) * mean_gn_magnitude) +
+                    std::abs(added),
                 op.width + other_roundings};
         }
     });
@@ -133,10 +135,14 @@ std::vector<Expected> layer_norm_dw(const LayerNorm& op, View x, View dy, std::s
 std::vector<Expected> expected(const LayerNorm& op, Question q) {
     if (q.step.direction == Direction::bwd) {
         const View in = q.next(), dy = q.next(), scale = q.next();
-        if (q.asks_for_next()) return layer_norm_dx(op, in, dy, scale, q.elements);
-        q.next();
+        const View past = q.next_if(q.step.absorbs<ResidualAdd>());  // which hands dx on, so that it is the last
+        const auto dx = [&] { return layer_norm_dx(op, in, dy, scale, past, q.elements); };
+        if (!past && q.asks_for_next()) return dx();
+        if (!past) q.next();
         if (q.asks_for_next()) return layer_norm_dw(op, in, dy, q.elements);
-        return bias_gradient({op.rows, op.width}, dy, q.elements);
+        q.next();
+        if (q.asks_for_next()) return bias_gradient({op.rows, op.width}, dy, q.elements);
+        return dx();
     }
     const View x = q.next(), pre_bias = q.next_if(q.step.absorbs<BiasAdd>());
     const View residual = q.next_if(q.step.absorbs<ResidualAdd>());

@@ -18,9 +18,13 @@ std::vector<Expected> embedding(const Embedding&, View tokens, View wte, View wp
 std::vector<Expected> layer_norm(const LayerNorm&, View x, View pre_bias, View residual, View weight, View bias,
                                  std::span<const Element>);
 std::vector<Expected> layer_norm_sum(const LayerNorm&, View x, View pre_bias, View residual, std::span<const Element>);
-std::vector<Expected> layer_norm_dx(const LayerNorm&, View x, View dy, View weight, std::span<const Element>);
+/// past: the gradient that comes past the layer norm, and is added (optional: an empty View).
+std::vector<Expected> layer_norm_dx(const LayerNorm&, View x, View dy, View weight, View past,
+                                    std::span<const Element>);
 std::vector<Expected> layer_norm_dw(const LayerNorm&, View x, View dy, std::span<const Element>);
 std::vector<Expected> rms_norm(const RmsNorm&, View x, View weight, std::span<const Element>);
+std::vector<Expected> rms_norm_dx(const RmsNorm&, View x, View dy, View weight, std::span<const Element>);
+std::vector<Expected> rms_norm_dw(const RmsNorm&, View x, View dy, std::span<const Element>);
 /// epilogue: + bias, then GELU, then + residual, each optional.
 std::vector<Expected> gemm(const Gemm&, View x, View w, View bias, bool gelu, View residual, std::span<const Element>);
 /// dgrad of dy and w, or wgrad of x and dy.
@@ -50,7 +54,7 @@ ElementCost cost(const Embedding&);
 std::vector<Expected> expected(const LayerNorm&, Question);
 ElementCost cost(const LayerNorm&, Direction);
 std::vector<Expected> expected(const RmsNorm&, Question);
-ElementCost cost(const RmsNorm&);
+ElementCost cost(const RmsNorm&, Direction);
 std::vector<Expected> expected(const Gemm&, Question);
 ElementCost cost(const Gemm&, Direction);
 std::vector<Expected> expected(const BiasAdd&, Question);

@@ -91,8 +91,8 @@ struct Work {
     double masked_flops = 0;  ///< executed besides `flops`, for elements that a mask discards
 };
 
-/// Kinds that one call may compute forward along with the op that names it, in order of execution; each consumes what
-/// the one before it makes.
+/// Kinds that one call may compute along with the op that names it, in its direction and in order of execution; each
+/// consumes what the one before it makes first.
 struct Fusion {
     std::vector<std::string_view> before = {}, after = {};
 };
@@ -143,7 +143,7 @@ std::string shape_text(std::initializer_list<std::pair<char, std::int64_t>> size
 ///   operands     what it reads, then what it writes; what a model's op node names stands in the same order
 ///   work, unit   its FLOPs, and the unit that does most of them
 /// It may also have
-///   fusions()            what may be computed along with it
+///   fusions(direction)   what may be computed along with it
 ///   on(rows, columns)    the op on a matrix of that shape: kinds that have it can stand in a fusion
 ///   pads_columns()       whether its output may be computed with more columns than it has
 ///   gradients()          its backward; a kind without it has none
@@ -178,7 +178,7 @@ struct OpKind {
     Work (*work)(const void*, Direction);
     RoofUnit (*unit)(Direction);
     bool (*equal)(const void*, const void*);
-    std::vector<Fusion> (*fusions)();
+    std::vector<Fusion> (*fusions)(Direction);
     bool (*pads_columns)(const void*);
     Op (*on)(std::int64_t rows, std::int64_t columns);  ///< null where the kind has none
     Gradients (*gradients)();                           ///< likewise
@@ -241,9 +241,11 @@ const OpKind& op_kind() {
         .work = [](const void* op, Direction direction) { return static_cast<const T*>(op)->work(direction); },
         .unit = [](Direction direction) { return T::unit(direction); },
         .equal = [](const void* a, const void* b) { return *static_cast<const T*>(a) == *static_cast<const T*>(b); },
-        .fusions = []() -> std::vector<Fusion> {
-            if constexpr (requires { T::fusions(); })
-                return T::fusions();
+        .fusions = [](Direction direction) -> std::vector<Fusion> {
+            static_assert(
+                !requires { T::fusions(); }, "fusions take the direction that they are of");
+            if constexpr (requires { T::fusions(direction); })
+                return T::fusions(direction);
             else
                 return {};
         },

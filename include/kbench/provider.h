@@ -41,14 +41,16 @@ class Computation {
     virtual void run(std::span<void* const> pointers, void* workspace, void* stream) const = 0;
 };
 
-/// A computation from two functions, for providers whose calls need no state of their own.
+/// A computation from a function, for providers whose calls need no state of their own but a workspace.
 template <class Run>
-std::unique_ptr<Computation> make_computation(std::string implementation, Run run, int roundings = 1) {
+std::unique_ptr<Computation> make_computation(std::string implementation, Run run, int roundings = 1,
+                                              std::size_t workspace_bytes = 0) {
     class Simple final : public Computation {
       public:
-        Simple(std::string text, Run function, int times)
-            : text_(std::move(text)), run_(std::move(function)), roundings_(times) {}
+        Simple(std::string text, Run function, int times, std::size_t bytes)
+            : text_(std::move(text)), run_(std::move(function)), roundings_(times), workspace_bytes_(bytes) {}
         std::string implementation() const override { return text_; }
+        std::size_t workspace_bytes() const override { return workspace_bytes_; }
         int roundings() const override { return roundings_; }
         void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
             run_(OperandCursor(pointers), workspace, stream);
@@ -58,8 +60,9 @@ std::unique_ptr<Computation> make_computation(std::string implementation, Run ru
         std::string text_;
         Run run_;
         int roundings_;
+        std::size_t workspace_bytes_;
     };
-    return std::make_unique<Simple>(std::move(implementation), std::move(run), roundings);
+    return std::make_unique<Simple>(std::move(implementation), std::move(run), roundings, workspace_bytes);
 }
 
 /// Kinds that are computed along with the one that names the step, in order of execution.

@@ -55,7 +55,8 @@ struct Operand {
 };
 
 /// The operands of a step in the order in which providers take their pointers: op by op what is read and not made
-/// within the step, then what is kept, then what the last op makes. An op in front of the head whose operand has the
+/// within the step, then op by op what is left: of an op but the last what it makes besides the first, which it hands
+/// on, and that too where it is kept; all that the last op makes. An op in front of the head whose operand has the
 /// name of one of the head's has "pre_" before it.
 std::vector<Operand> operands(const Step& step, Precision precision);
 

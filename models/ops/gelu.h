@@ -31,7 +31,10 @@ struct Gelu {
     Work work(Direction direction) const {
         return {(direction == Direction::bwd ? 17 : 9) * static_cast<double>(rows) * static_cast<double>(width)};
     }
-    static std::vector<Fusion> fusions() { return {{.before = {"bias"}}}; }
+    static std::vector<Fusion> fusions(Direction direction) {
+        if (direction == Direction::bwd) return {};
+        return {{.before = {"bias"}}};
+    }
 };
 
 }  // namespace kbench

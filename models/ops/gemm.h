@@ -61,7 +61,8 @@ struct Gemm {
         const double flops = 2 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
         return {flops, flops};
     }
-    static std::vector<Fusion> fusions() {
+    static std::vector<Fusion> fusions(Direction direction) {
+        if (direction != Direction::fwd) return {};
         return {{.after = {"bias", "residual"}},
                 {.after = {"bias", "gelu"}},
                 {.after = {"bias"}},

@@ -40,7 +40,11 @@ struct LayerNorm {
         return {direction == Direction::bwd ? 16 * elements + 7 * static_cast<double>(rows)
                                             : 7 * elements + 5 * static_cast<double>(rows)};
     }
-    static std::vector<Fusion> fusions() { return {{.before = {"bias", "residual"}}, {.before = {"residual"}}}; }
+    /// Backward, a residual behind it adds the gradient that comes past the layer norm.
+    static std::vector<Fusion> fusions(Direction direction) {
+        if (direction == Direction::bwd) return {{.after = {"residual"}}};
+        return {{.before = {"bias", "residual"}}, {.before = {"residual"}}};
+    }
 };
 
 }  // namespace kbench

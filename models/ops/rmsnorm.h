@@ -7,11 +7,14 @@ namespace kbench {
 
 /// y = x * rstd * weight over each row, rstd = 1 / sqrt(mean(x^2) + epsilon) (Zhang and Sennrich, "Root Mean Square
 /// Layer Normalization", NeurIPS 2019, eq. 4, with the epsilon that its implementations add).
-/// in: x [rows, width], weight [width]; out: y [rows, width].
+/// fwd: in: x [rows, width], weight [width]; out: y [rows, width].
+/// bwd: with n = x * rstd and g = dy * weight, dx = rstd (g - n mean(g n)), the mean over the row; dw = sum of dy n
+/// over the rows. What forward knew of the rows is found again. in: x, dy [rows, width], weight [width]; out: dx [rows,
+/// width], dw [width].
 struct RmsNorm {
     static constexpr std::string_view kind = "rmsnorm", what = "root mean square normalisation, with a weight";
     static constexpr std::string_view example = "r4096w4096";
-    static constexpr Direction directions[] = {Direction::fwd};
+    static constexpr Direction directions[] = {Direction::fwd, Direction::bwd};
 
     std::int64_t rows, width;
     double epsilon = 1e-6;
@@ -19,12 +22,21 @@ struct RmsNorm {
 
     static RmsNorm parse(ShapeText& shape) { return {shape.size('r'), shape.size('w')}; }
     std::string text() const { return shape_text({{'r', rows}, {'w', width}}); }
-    std::vector<OperandSpec> operands(Direction) const {
+    std::vector<OperandSpec> operands(Direction direction) const {
+        if (direction == Direction::bwd)
+            return {input("x", rows, width), input("dy", rows, width), weight("weight", width),
+                    output("dx", rows, width), output("dw", 1, width)};
         return {input("x", rows, width), weight("weight", width), output("out", rows, width)};
     }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
     /// An element: square, add, times rstd, times weight. A row: divide by the width, plus epsilon, root, reciprocal.
-    Work work(Direction) const { return {static_cast<double>(rows) * (4 * static_cast<double>(width) + 4)}; }
+    /// Backward, an element: square, add, times rstd (n); g, times n, add; less n times the mean, times rstd: three; dy
+    /// n, and add to the rows' sum. A row: four, and a division.
+    Work work(Direction direction) const {
+        const double elements = static_cast<double>(rows) * static_cast<double>(width);
+        return {direction == Direction::bwd ? 11 * elements + 5 * static_cast<double>(rows)
+                                            : 4 * elements + 4 * static_cast<double>(rows)};
+    }
 };
 
 }  // namespace kbench

@@ -75,12 +75,12 @@ TEST_P(Native, LayerNormsGradientHoldsAlsoFarFromZeroAndWhateverTheThreads) {
         const auto run = [&] {
             std::vector<Matrix> made{other, Matrix::poisoned(type, 1, width), Matrix::poisoned(type, 1, width)};
             test::Workspace workspace(layer_norm_gradient_workspace(type, op));
-            layer_norm_gradient(type, op, in.data(), made[0].data(), weight.data(), made[0].data(), made[1].data(),
-                                made[2].data(), workspace.data());
+            layer_norm_gradient(type, op, in.data(), made[0].data(), weight.data(), nullptr, made[0].data(),
+                                made[1].data(), made[2].data(), workspace.data());
             return made;
         };
         const std::vector<Matrix> made = run();
-        expect_agrees(made[0], all, reference::layer_norm_dx(op, in.view(), other.view(), weight.view(), all),
+        expect_agrees(made[0], all, reference::layer_norm_dx(op, in.view(), other.view(), weight.view(), {}, all),
                       precision);
         expect_agrees(made[1], columns, reference::layer_norm_dw(op, in.view(), other.view(), columns), precision);
         expect_agrees(made[2], columns, reference::bias_gradient({rows, width}, other.view(), columns), precision);
@@ -89,6 +89,17 @@ TEST_P(Native, LayerNormsGradientHoldsAlsoFarFromZeroAndWhateverTheThreads) {
         EXPECT_EQ(run(), made);
         omp_set_num_threads(threads);
     }
+}
+
+TEST_P(Native, LayerNormsGradientAddsTheOneThatComesPastItAlsoOverIt) {
+    const LayerNorm op{rows, width, 1e-5};
+    const Matrix dy = Matrix::normal(type, rows, width, 8);
+    Matrix past = other, dw = Matrix::poisoned(type, 1, width), db = dw;
+    test::Workspace workspace(layer_norm_gradient_workspace(type, op));
+    layer_norm_gradient(type, op, x.data(), dy.data(), weight.data(), past.data(), past.data(), dw.data(), db.data(),
+                        workspace.data());
+    expect_agrees(past, all, reference::layer_norm_dx(op, x.view(), dy.view(), weight.view(), other.view(), all),
+                  precision);
 }
 
 TEST_P(Native, BiasAndGeluAreOptionalAndWorkInPlace) {

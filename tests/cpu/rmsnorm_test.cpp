@@ -1,6 +1,8 @@
 // RMS norm agrees with the reference in every stored type, written through the caches and past them.
 #include "cpu/native/rmsnorm.h"
 
+#include <omp.h>
+
 #include <cstring>
 
 #include "cpu/native/streamed.h"
@@ -50,6 +52,26 @@ TEST_P(RmsNorm, HoldsAndWritesNothingElseWhereNoRowBeginsALine) {
         check(offset, bytes);
         check(offset, bytes - 1);
     }
+}
+
+TEST_P(RmsNorm, GradientHoldsAlsoOverDyAndWhateverTheThreads) {
+    const Matrix dy = Matrix::normal(type, rows, width, 3);
+    const auto columns = elements(1, width, 1, width < 100 ? 1 : 7);
+    const auto run = [&] {
+        std::vector<Matrix> made{dy, Matrix::poisoned(type, 1, width)};
+        Workspace workspace(rms_norm_gradient_workspace(type, op));
+        rms_norm_gradient(type, op, x.data(), made[0].data(), weight.data(), made[0].data(), made[1].data(),
+                          workspace.data());
+        return made;
+    };
+    const std::vector<Matrix> made = run();
+    expect_agrees(made[0], chosen, reference::rms_norm_dx(op, x.view(), dy.view(), weight.view(), chosen),
+                  precision_of(type));
+    expect_agrees(made[1], columns, reference::rms_norm_dw(op, x.view(), dy.view(), columns), precision_of(type));
+    const int threads = omp_get_max_threads();
+    omp_set_num_threads(1);
+    EXPECT_EQ(run(), made);
+    omp_set_num_threads(threads);
 }
 
 std::vector<Case> cases() {

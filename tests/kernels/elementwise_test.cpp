@@ -1,4 +1,5 @@
 // Bias, GELU and residual addition against the reference.
+#include <cmath>
 #include <limits>
 
 #include "kernels/elementwise.h"
@@ -74,6 +75,46 @@ TEST_P(ElementwiseOnDevice, GeluIsExactFarFromZero) {
     EXPECT_EQ(y(0, 2), 0);
     EXPECT_EQ(y(0, 3), 40);
     EXPECT_EQ(y(0, 4), 0);
+}
+
+TEST_P(ElementwiseOnDevice, GelusBackwardHoldsAtAnyCountAndAlignmentAndInPlace) {
+    KBENCH_NEEDS_DEVICE();
+    const DataType type = GetParam();
+    for (const double deviation : {1.0, 6.0, 40.0})
+        for (const std::int64_t count : {1, 7, 8, 4097, 1000003})
+            for (const std::int64_t offset : {0, 1}) {
+                SCOPED_TRACE(testing::Message()
+                             << "deviation " << deviation << " count " << count << " offset " << offset);
+                const auto x = HostMatrix::normal(type, 1, count, 1, deviation);
+                const auto dy = HostMatrix::normal(type, 1, count, 2);
+                const DeviceMatrix device_x(x, offset), device_dy(dy);
+                const auto dx = DeviceMatrix::poisoned(type, 1, count);
+                cuda::gelu_backward(type, device_x.data(), device_dy.data(), dx.data(), count, nullptr);
+                const auto elements = elements_of(1, count);
+                const auto expected = reference::gelu_gradient(x.view(), dy.view(), elements);
+                expect_agrees(dx.download(), elements, expected, precision_of(type));
+                cuda::gelu_backward(type, device_x.data(), device_dy.data(), device_dy.data(), count, nullptr);
+                expect_agrees(device_dy.download(), elements, expected, precision_of(type));
+            }
+}
+
+TEST_P(ElementwiseOnDevice, GelusSlopeIsExactFarFromZeroAndANumberNowhereElse) {
+    KBENCH_NEEDS_DEVICE();
+    const DataType type = GetParam();
+    const double most = type == DataType::fp16 ? 65504 : 1e30;  // its cube overflows fp32
+    HostMatrix x(type, 1, 6), dy(type, 1, 6);
+    const double values[] = {most, -most, 0, 40, -40, std::numeric_limits<double>::quiet_NaN()};
+    for (int i = 0; i < 6; ++i) x.set(0, i, values[i]), dy.set(0, i, 3);
+    const DeviceMatrix device_x(x), device_dy(dy);
+    const auto dx = DeviceMatrix::poisoned(type, 1, 6);
+    cuda::gelu_backward(type, device_x.data(), device_dy.data(), dx.data(), 6, nullptr);
+    const HostMatrix made = dx.download();
+    EXPECT_EQ(made(0, 0), 3);
+    EXPECT_EQ(made(0, 1), 0);
+    EXPECT_EQ(made(0, 2), 1.5);
+    EXPECT_EQ(made(0, 3), 3);
+    EXPECT_EQ(made(0, 4), 0);
+    EXPECT_TRUE(std::isnan(made(0, 5)));
 }
 
 TEST_P(ElementwiseOnDevice, AddsTheResidualAtAnyCountAndAlignment) {

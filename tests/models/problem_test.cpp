@@ -157,6 +157,30 @@ TEST(ProblemModel, EveryRunCostsWhatOneCosts) {
     }
 }
 
+TEST(Problem, FusionsAreThoseOfTheirDirection) {
+    const Step backward = parse_problem("layernorm", "r3w5+residual", Direction::bwd);
+    EXPECT_NE(backward, parse_problem("layernorm", "r3w5+residual"));
+    EXPECT_THROW(parse_problem("layernorm", "r3w5+bias+residual", Direction::bwd), UsageError);
+    EXPECT_THROW(parse_problem("gelu", "r3w5+bias", Direction::bwd), UsageError);
+    EXPECT_THROW(parse_problem("gemm", "m3n5k7+bias", Direction::dgrad), UsageError);
+}
+
+TEST(ProblemModel, WhatAnOpMakesBesidesWhatItHandsOnIsAResultToo) {
+    const Step problem = parse_problem("layernorm", "r10w20+residual", Direction::bwd);
+    const Model model = make_problem_model(problem, 2, 3);
+    const OpNode &norm = model.ops.at(4), &sum = model.ops.at(5);
+    ASSERT_EQ(norm.outputs.size(), 3u);
+    EXPECT_EQ(sum.inputs.at(0), norm.outputs[0]);
+    EXPECT_FALSE(model.tensors[norm.outputs[0]].resident) << "made and consumed within the step";
+    EXPECT_EQ(model.tensors[norm.outputs[1]].name, "dw#0");
+    EXPECT_EQ(model.tensors[norm.outputs[2]].name, "db#0");
+    EXPECT_THAT(model.outputs, ElementsAre(norm.outputs[1], norm.outputs[2], sum.outputs.at(0)));
+    EXPECT_EQ(norm.inputs, model.ops.at(0).inputs) << "the third run is on the first set again";
+    const Cost cost = step_cost(model, {4, 5}, Precision::fp32);
+    EXPECT_EQ(cost.bytes(), 4 * (4 * 200 + 3 * 20)) << "x, dy, dy_residual, dx; weight, dw, db";
+    EXPECT_EQ(problem_bytes(problem, Precision::fp32), 4 * (4 * 200 + 3 * 20));
+}
+
 TEST(ProblemModel, BytesOfASetAreThoseOfItsArrays) {
     EXPECT_EQ(problem_bytes(parse_problem("gemm", "m10n20k30+bias"), Precision::fp32),
               4 * (10 * 30 + 30 * 20 + 20 + 10 * 20));

@@ -60,6 +60,20 @@ TEST(StepOperands, WhatOthersReadTooIsLeftBehindInFrontOfTheResult) {
     EXPECT_EQ(sum.type, DataType::fp16);
 }
 
+TEST(StepOperands, AnOpThatHandsItsFirstResultOnLeavesTheOthersInFrontOfTheLast) {
+    Step step = parse_problem("layernorm", "r3w5+residual", Direction::bwd);
+    EXPECT_EQ(step.head, 0u);
+    EXPECT_EQ(step.ops.at(1), Op(ResidualAdd{3, 5})) << "of dx's shape, and not of the last result's";
+    EXPECT_EQ(shape_text(step), "r3w5+residual");
+    EXPECT_THAT(names(step), ElementsAre("x", "dy", "weight", "dy_residual", "dw", "db", "dx"));
+    const std::vector<Operand> list = operands(step, Precision::fp32);
+    EXPECT_EQ(std::pair(list[4].rows, list[4].columns), std::pair(std::int64_t{1}, std::int64_t{5}));
+    EXPECT_EQ(std::pair(list[6].rows, list[6].columns), std::pair(std::int64_t{3}, std::int64_t{5}));
+    step.kept = {0};
+    EXPECT_THAT(names(step), ElementsAre("x", "dy", "weight", "dy_residual", "sum", "dw", "db", "dx"));
+    EXPECT_THAT(names(Step::of(LayerNorm{3, 5}, Direction::bwd)), ElementsAre("x", "dy", "weight", "dx", "dw", "db"));
+}
+
 TEST(StepOperands, HaveTypesAndShapesOfTheirOp) {
     const std::vector<Operand> embedding = operands(parse_problem("embedding", "r12w4v9s6"), Precision::fp16);
     EXPECT_EQ(embedding[0].type, DataType::int32);

@@ -24,6 +24,22 @@ ProviderOp row(const char* implementation, Run run, std::vector<Absorbed> absorb
                        }};
 }
 
+/// A row of a backward whose loop has a workspace: `workspace_bytes(type, op)`, `run(op, step, type, operands,
+/// workspace)`.
+template <OpStruct T, class Run>
+ProviderOp gradient_row(const char* implementation, std::size_t (*workspace_bytes)(DataType, const T&), Run run,
+                        std::vector<Absorbed> absorbs = {}) {
+    return Computes<T>{.directions = {Direction::bwd},
+                       .absorbs = std::move(absorbs),
+                       .make = [=](const T& op, const Step& step, Precision precision) {
+                           const DataType type = storage_type(precision);
+                           return make_computation(
+                               implementation,
+                               [=](OperandCursor in, void* workspace, void*) { run(op, step, type, in, workspace); }, 1,
+                               workspace_bytes(type, op));
+                       }};
+}
+
 void embedding(const Embedding& op, const Step&, Precision precision, OperandCursor in) {
     const auto* tokens = in.next<const std::int32_t>();
     const void* wte = in.next();
@@ -40,33 +56,33 @@ void layer_norm(const LayerNorm& op, const Step& step, Precision precision, Oper
     cpu::layer_norm(storage_type(precision), op, x, residual, weight, bias, sum, in.next());
 }
 
-class LayerNormGradient final : public Computation {
-  public:
-    LayerNormGradient(const LayerNorm& op, DataType type) : op_(op), type_(type) {}
-    std::string implementation() const override { return "cpu::layer_norm_gradient"; }
-    std::size_t workspace_bytes() const override { return cpu::layer_norm_gradient_workspace(type_, op_); }
-    void run(std::span<void* const> p, void* workspace, void*) const override {
-        cpu::layer_norm_gradient(type_, op_, p[0], p[1], p[2], p[3], p[4], p[5], workspace);
-    }
+void layer_norm_gradient(const LayerNorm& op, const Step& step, DataType type, OperandCursor in, void* workspace) {
+    const void* x = in.next();
+    const void* dy = in.next();
+    const void* weight = in.next();
+    const void* past = in.next_if(step.absorbs<ResidualAdd>());
+    void* alone = in.next_if(past == nullptr);
+    void* dw = in.next();
+    void* db = in.next();
+    void* sum = in.next_if(past != nullptr);
+    cpu::layer_norm_gradient(type, op, x, dy, weight, past, past ? sum : alone, dw, db, workspace);
+}
 
-  private:
-    LayerNorm op_;
-    DataType type_;
-};
+void rms_norm_gradient(const RmsNorm& op, const Step&, DataType type, OperandCursor in, void* workspace) {
+    const void* x = in.next();
+    const void* dy = in.next();
+    const void* weight = in.next();
+    void* dx = in.next();
+    cpu::rms_norm_gradient(type, op, x, dy, weight, dx, in.next(), workspace);
+}
 
-class AttentionGradient final : public Computation {
-  public:
-    AttentionGradient(const Attention& op, DataType type) : op_(op), type_(type) {}
-    std::string implementation() const override { return "cpu::attention_gradient"; }
-    std::size_t workspace_bytes() const override { return cpu::attention_gradient_workspace(type_, op_); }
-    void run(std::span<void* const> p, void* workspace, void*) const override {
-        cpu::attention_gradient(type_, op_, p[0], p[1], p[2], p[3], p[4], workspace);
-    }
-
-  private:
-    Attention op_;
-    DataType type_;
-};
+void attention_gradient(const Attention& op, const Step&, DataType type, OperandCursor in, void* workspace) {
+    const void* qkv = in.next();
+    const void* out = in.next();
+    const void* dout = in.next();
+    const void* lse = in.next();
+    cpu::attention_gradient(type, op, qkv, out, dout, lse, in.next(), workspace);
+}
 
 void rms_norm(const RmsNorm& op, const Step&, Precision precision, OperandCursor in) {
     const void* x = in.next();
@@ -139,21 +155,18 @@ std::unique_ptr<Provider> make_cpu_native(const ProviderContext&) {
         .ops = {row<Embedding>("cpu::embedding", embedding),
                 row<LayerNorm>("cpu::layer_norm", layer_norm, {{"residual"}}), row<RmsNorm>("cpu::rms_norm", rms_norm),
                 row<BiasAdd>("cpu::bias_gelu", bias_add), row<Gelu>("cpu::bias_gelu", gelu, {{"bias"}}),
-                Computes<LayerNorm>{.directions = {Direction::bwd},
-                                    .make =
-                                        [](const LayerNorm& op, const Step&, Precision precision) {
-                                            return std::make_unique<LayerNormGradient>(op, storage_type(precision));
-                                        }},
-                Computes<Attention>{.directions = {Direction::bwd},
-                                    .make =
-                                        [](const Attention& op, const Step&, Precision precision) {
-                                            return std::make_unique<AttentionGradient>(op, storage_type(precision));
-                                        }},
+                gradient_row("cpu::layer_norm_gradient", cpu::layer_norm_gradient_workspace, layer_norm_gradient,
+                             {{"residual"}}),
+                gradient_row("cpu::rms_norm_gradient", cpu::rms_norm_gradient_workspace, rms_norm_gradient),
                 row<BiasAdd>("cpu::bias_gradient", bias_gradient, {}, Direction::bwd),
                 row<Gelu>("cpu::gelu_gradient", gelu_gradient, {}, Direction::bwd),
-                row<ResidualAdd>("cpu::residual_add", residual_add), row<ScaleMask>("cpu::scale_mask", scale_mask),
-                row<Softmax>("cpu::softmax", softmax), row<CrossEntropy>("cpu::cross_entropy", cross_entropy),
-                row<CrossEntropy>("cpu::cross_entropy_gradient", cross_entropy_gradient, {}, Direction::bwd)},
+                row<ResidualAdd>("cpu::residual_add", residual_add),
+                row<ResidualAdd>("cpu::residual_add", residual_add, {}, Direction::bwd),
+                row<ScaleMask>("cpu::scale_mask", scale_mask), row<Softmax>("cpu::softmax", softmax),
+                row<CrossEntropy>("cpu::cross_entropy", cross_entropy),
+                row<CrossEntropy>("cpu::cross_entropy_gradient", cross_entropy_gradient, {}, Direction::bwd),
+                gradient_row<Attention>("cpu::attention_gradient", cpu::attention_gradient_workspace,
+                                        attention_gradient)},
         .lacks = no_tf32});
 }
 

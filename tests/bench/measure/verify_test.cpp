@@ -13,6 +13,7 @@
 #include "kbench/error.h"
 #include "kbench/kernel.h"
 #include "models/ops/list.h"
+#include "models/problem.h"
 #include "tests/bench/small_run.h"
 #include "tests/bench/temporary_directory.h"
 
@@ -77,6 +78,25 @@ std::unique_ptr<Computation> sum_with(float last_element, std::int64_t count) {
         for (std::int64_t i = 0; i < count; ++i) out[i] = x[i] + residual[i];
         if (last_element != 0) out[count - 7] = last_element;
     });
+}
+
+TEST_F(VerifyStep, EveryResultOfABackwardIsChecked) {
+    const auto elements = [&](std::string_view op, std::string_view shape) {
+        std::int64_t checked = 0;
+        for (const Precision precision : {Precision::fp32, Precision::fp64, Precision::bf16}) {
+            const Step step = parse_problem(op, shape, Direction::bwd);
+            const std::int64_t now = verify(step, *native(step, precision), precision).elements_checked;
+            EXPECT_TRUE(checked == 0 || checked == now) << op << " " << shape << " in " << name(precision);
+            checked = now;
+        }
+        return checked;
+    };
+    EXPECT_EQ(elements("layernorm", "r20w30"), 20 * 30 + 2 * 30);
+    EXPECT_EQ(elements("layernorm", "r20w30+residual"), 20 * 30 + 2 * 30);
+    EXPECT_EQ(elements("rmsnorm", "r20w30"), 20 * 30 + 30);
+    EXPECT_EQ(elements("bias", "r20w30"), 30);
+    EXPECT_EQ(elements("gelu", "r20w30"), 20 * 30);
+    EXPECT_EQ(elements("residual", "r20w30"), 20 * 30);
 }
 
 TEST_F(VerifyStep, OutputsOfADeviceAreSeenWhole) {

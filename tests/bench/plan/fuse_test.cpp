@@ -215,6 +215,26 @@ TEST(Fuse, AnOpConsumesInItsFirstPlace) {
         << "as its weight";
 }
 
+TEST(Fuse, BackwardTheFirstResultIsHandedOnAndTheOthersAreLeft) {
+    const Step problem = parse_problem("layernorm", "r4w6+residual", Direction::bwd);
+    const Model model = make_problem_model(problem, 1, 1);
+    const auto steps = assign_steps(model, Precision::fp32, one(takes_all), {}, 1);
+    ASSERT_EQ(steps.size(), 1u);
+    EXPECT_EQ(steps[0].step, problem);
+    expect_all_ops_once(model, steps);
+    std::vector<std::string> names;
+    for (const TensorId id : steps[0].tensors) names.push_back(model.tensors[id].name);
+    EXPECT_THAT(names, ElementsAre("x#0", "dy#0", "weight#0", "dy_residual#0", "dw#0", "db#0", "out#0"));
+}
+
+TEST(Fuse, NothingInAStepReadsWhatTheStepLeaves) {
+    Model model = make_problem_model(parse_problem("layernorm", "r4w6+residual", Direction::bwd), 1, 1);
+    EXPECT_EQ(steps_of(model, 2, 1).size(), 1u);
+    model.ops[1].inputs[1] = model.ops[0].outputs[1];  // dw as the other gradient
+    EXPECT_THROW(steps_of(model, 2, 1), Unsupported);
+    EXPECT_EQ(steps_of(model, 1, 1).size(), 2u);
+}
+
 TEST(Fuse, OnlyHeadsThatSaySoArePadded) {
     EXPECT_EQ(padded_columns(Gemm{2, 100, 3, true}, Direction::fwd, 64), 128);
     EXPECT_EQ(padded_columns(Gemm{2, 128, 3, true}, Direction::fwd, 64), 0) << "as many as there are";

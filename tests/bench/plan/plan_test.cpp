@@ -78,6 +78,22 @@ TEST(Plan, WhatIsAddedLastIsOverwrittenWhereNobodyReadsItAgain) {
     EXPECT_EQ(wanted.layout().places[m.model.outputs[0]].same_as, m.model.outputs[0]) << "the stream is an output, too";
 }
 
+TEST(Plan, AGradientThatIsAddedLastIsOverwrittenThoughOtherResultsStandBehindIt) {
+    SmallModel m;
+    const TensorId x = m.tensor("x", {4, 6}), dy = m.tensor("dy", {4, 6}), w = m.tensor("w", {6}, Role::weights),
+                   past = m.tensor("past", {4, 6}), dx = m.tensor("dx", {4, 6}), dw = m.tensor("dw", {6}),
+                   db = m.tensor("db", {6}), sum = m.tensor("sum", {4, 6});
+    m.model.ops = {{ResidualAdd{4, 6}, "layer", {x, dy}, {past}, Direction::bwd},
+                   {LayerNorm{4, 6}, "layer", {x, dy, w}, {dx, dw, db}, Direction::bwd},
+                   {ResidualAdd{4, 6}, "layer", {dx, past}, {sum}, Direction::bwd}};
+    m.model.inputs = {x, dy};
+    m.model.outputs = {sum, dw, db};
+    const Plan plan = m.plan();
+    ASSERT_EQ(plan.steps().size(), 2u);
+    EXPECT_EQ(plan.layout().places[sum].same_as, past);
+    for (const TensorId id : {dw, db}) EXPECT_EQ(plan.layout().places[id].same_as, id);
+}
+
 TEST(Plan, AResultMadeInPlaceIsFoundWhereItIs) {
     SmallModel m;
     const AttentionShape shape{1, 2, 3, 4};

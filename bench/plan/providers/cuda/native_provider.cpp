@@ -5,10 +5,12 @@
 #include "bench/plan/providers/cuda/ladder_provider.h"
 #include "kbench/error.h"
 #include "kernels/attention/attention.h"
+#include "kernels/bias_backward.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/elementwise.h"
 #include "kernels/embedding.h"
 #include "kernels/layernorm.h"
+#include "kernels/norm_backward.h"
 #include "kernels/rmsnorm.h"
 #include "kernels/softmax.h"
 #include "models/ops/list.h"
@@ -31,6 +33,27 @@ ProviderOp row(const char* implementation, Run run, std::vector<Absorbed> absorb
                        }};
 }
 
+/// A row of a backward whose kernels have a workspace: `workspace_bytes(type, rows, width)`, `run(op, step, type,
+/// operands, workspace, stream)`.
+template <OpStruct T, class Run>
+ProviderOp backward_row(const char* implementation,
+                        std::size_t (*workspace_bytes)(DataType, std::int64_t, std::int64_t), Run run,
+                        std::vector<Absorbed> absorbs = {},
+                        std::string (*why_not)(const T&, const Step&, Precision) = nullptr) {
+    return Computes<T>{.directions = {Direction::bwd},
+                       .absorbs = std::move(absorbs),
+                       .why_not = why_not,
+                       .make = [=](const T& op, const Step& step, Precision precision) {
+                           const DataType type = storage_type(precision);
+                           return make_computation(
+                               implementation,
+                               [=](OperandCursor in, void* workspace, void* stream) {
+                                   run(op, step, type, in, workspace, static_cast<cudaStream_t>(stream));
+                               },
+                               1, workspace_bytes(type, op.rows, op.width));
+                       }};
+}
+
 void embedding(const Embedding& op, const Step&, Precision precision, OperandCursor in, cudaStream_t stream) {
     const auto* tokens = in.next<const std::int32_t>();
     const void* wte = in.next();
@@ -49,10 +72,31 @@ void layer_norm(const LayerNorm& op, const Step& step, Precision precision, Oper
                              op.width, op.epsilon, stream);
 }
 
+void layer_norm_backward(const LayerNorm& op, const Step& step, DataType type, OperandCursor in, void* workspace,
+                         cudaStream_t stream) {
+    const void* x = in.next();
+    const void* dy = in.next();
+    const void* weight = in.next();
+    const void* past = in.next_if(step.absorbs<ResidualAdd>());
+    void* alone = in.next_if(past == nullptr);
+    void* dw = in.next();
+    void* db = in.next();
+    void* sum = in.next_if(past != nullptr);
+    cuda::layer_norm_backward(type, x, dy, weight, past, past ? sum : alone, dw, db, workspace, op.rows, op.width,
+                              op.epsilon, stream);
+}
+
+std::string wider_than(std::int64_t limit, std::int64_t width) {
+    return width <= limit ? "" : fmt::format("width {} is over its limit of {}", width, limit);
+}
+
 std::string too_wide(const LayerNorm& op, const Step&, Precision) {
-    return op.width <= cuda::layer_norm_max_width
-               ? ""
-               : fmt::format("width {} is over its limit of {}", op.width, cuda::layer_norm_max_width);
+    return wider_than(cuda::layer_norm_max_width, op.width);
+}
+
+template <class Norm>
+std::string too_wide_backward(const Norm& op, const Step&, Precision) {
+    return wider_than(cuda::norm_backward_max_width, op.width);
 }
 
 void rms_norm(const RmsNorm& op, const Step&, Precision precision, OperandCursor in, cudaStream_t stream) {
@@ -62,9 +106,16 @@ void rms_norm(const RmsNorm& op, const Step&, Precision precision, OperandCursor
 }
 
 std::string rms_too_wide(const RmsNorm& op, const Step&, Precision) {
-    return op.width <= cuda::rms_norm_max_width
-               ? ""
-               : fmt::format("width {} is over its limit of {}", op.width, cuda::rms_norm_max_width);
+    return wider_than(cuda::rms_norm_max_width, op.width);
+}
+
+void rms_norm_backward(const RmsNorm& op, const Step&, DataType type, OperandCursor in, void* workspace,
+                       cudaStream_t stream) {
+    const void* x = in.next();
+    const void* dy = in.next();
+    const void* weight = in.next();
+    void* dx = in.next();
+    cuda::rms_norm_backward(type, x, dy, weight, dx, in.next(), workspace, op.rows, op.width, op.epsilon, stream);
 }
 
 void bias_add(const BiasAdd& op, const Step&, Precision precision, OperandCursor in, cudaStream_t stream) {
@@ -77,6 +128,18 @@ void gelu(const Gelu& op, const Step& step, Precision precision, OperandCursor i
     const void* x = in.next();
     const void* bias = in.next_if(step.absorbs<BiasAdd>());
     cuda::bias_gelu_forward(storage_type(precision), x, bias, in.next(), op.rows, op.width, stream);
+}
+
+void bias_backward(const BiasAdd& op, const Step&, DataType type, OperandCursor in, void* workspace,
+                   cudaStream_t stream) {
+    const void* dy = in.next();
+    cuda::bias_backward(type, dy, in.next(), workspace, op.rows, op.width, stream);
+}
+
+void gelu_backward(const Gelu& op, const Step&, Precision precision, OperandCursor in, cudaStream_t stream) {
+    const void* x = in.next();
+    const void* dy = in.next();
+    cuda::gelu_backward(storage_type(precision), x, dy, in.next(), op.rows * op.width, stream);
 }
 
 void residual_add(const ResidualAdd& op, const Step&, Precision precision, OperandCursor in, cudaStream_t stream) {
@@ -147,9 +210,17 @@ std::unique_ptr<Provider> make_cuda_native(const ProviderContext&) {
         .name = "native",
         .ops = {row<Embedding>("embedding", embedding),
                 row<LayerNorm>("layer_norm", layer_norm, {{"residual"}, {"bias", "residual"}}, too_wide),
-                row<RmsNorm>("rms_norm", rms_norm, {}, rms_too_wide), ladder_gemm(cuda::top_rung),
-                row<BiasAdd>("bias_add", bias_add), row<Gelu>("bias_gelu", gelu, {{"bias"}}),
+                backward_row("layer_norm_backward", cuda::layer_norm_backward_workspace_bytes, layer_norm_backward,
+                             {{"residual"}}, too_wide_backward<LayerNorm>),
+                row<RmsNorm>("rms_norm", rms_norm, {}, rms_too_wide),
+                backward_row("rms_norm_backward", cuda::rms_norm_backward_workspace_bytes, rms_norm_backward, {},
+                             too_wide_backward<RmsNorm>),
+                ladder_gemm(cuda::top_rung), row<BiasAdd>("bias_add", bias_add),
+                backward_row<BiasAdd>("bias_backward", cuda::bias_backward_workspace_bytes, bias_backward),
+                row<Gelu>("bias_gelu", gelu, {{"bias"}}),
+                row<Gelu>("gelu_backward", gelu_backward, {}, nullptr, Direction::bwd),
                 row<ResidualAdd>("residual_add", residual_add),
+                row<ResidualAdd>("residual_add", residual_add, {}, nullptr, Direction::bwd),
                 Computes<Attention>{.why_not = no_such_attention, .make = attention},
                 row<ScaleMask>("scale_mask", scale_mask), row<Softmax>("softmax", softmax),
                 row<CrossEntropy>("cross_entropy", cross_entropy),

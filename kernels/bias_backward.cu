@@ -1,0 +1,90 @@
+// The backward of a bias: sums of columns. Bound by memory: a thread has eight 16-byte loads in flight, and the blocks
+// of [8192, 1280] in 16 bit are 640, which 132 SMs hold at once.
+#include "kernels/bias_backward.h"
+
+#include <algorithm>
+
+#include "kernels/column_sums.cuh"
+#include "kernels/types.cuh"
+
+namespace kbench::cuda {
+namespace {
+
+constexpr int threads_per_block = 256, loads_in_flight = 8;
+/// Blocks of rows: of at least so many rows each, and not more blocks than the second kernel adds up at once.
+constexpr std::int64_t least_rows = 64, most_parts = 128;
+
+struct Parts {
+    std::int64_t rows_each, count;
+};
+
+/// The same whatever the type, the alignment and the device.
+Parts parts_of(std::int64_t rows) {
+    const std::int64_t rows_each = std::max(least_rows, divide_up(rows, most_parts));
+    return {rows_each, divide_up(rows, rows_each)};
+}
+
+/// Row blockIdx.y of `partial` [parts, width]: the sums of rows_each rows of dy. blockDim.y, a power of two, rows are
+/// read at once; their sums are then added up pairwise.
+template <typename T, int N>
+__global__ void __launch_bounds__(threads_per_block)
+    column_sums_kernel(const T* __restrict__ dy, Arithmetic<T>* __restrict__ partial, std::int64_t rows,
+                       std::int64_t width, std::int64_t rows_each) {
+    using A = Arithmetic<T>;
+    __shared__ __align__(16) A scratch[threads_per_block * N];
+    const std::int64_t column = (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * N;
+    const std::int64_t first = blockIdx.y * rows_each, last = min(rows, first + rows_each);
+    Vector<A, N> sums = {};
+    if (column < width) {
+        for (std::int64_t row = first + threadIdx.y; row < last; row += loads_in_flight * blockDim.y) {
+            Vector<T, N> values[loads_in_flight] = {};
+#pragma unroll
+            for (int i = 0; i < loads_in_flight; ++i)
+                if (row + i * blockDim.y < last)
+                    values[i] = Vector<T, N>::load_once(dy + (row + i * blockDim.y) * width + column);
+#pragma unroll
+            for (int i = 0; i < loads_in_flight; ++i)
+#pragma unroll
+                for (int j = 0; j < N; ++j) sums.elements[j] += static_cast<A>(values[i].elements[j]);
+        }
+    }
+    A* own = scratch + (threadIdx.y * blockDim.x + threadIdx.x) * N;
+    sums.store(own);
+    for (unsigned half = blockDim.y / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.y >= half) continue;
+        const auto other = Vector<A, N>::load(own + half * blockDim.x * N);
+#pragma unroll
+        for (int j = 0; j < N; ++j) sums.elements[j] += other.elements[j];
+        sums.store(own);
+    }
+    if (threadIdx.y == 0 && column < width) sums.store(partial + blockIdx.y * width + column);
+}
+
+}  // namespace
+
+std::size_t bias_backward_workspace_bytes(DataType type, std::int64_t rows, std::int64_t width) {
+    const std::size_t arithmetic = type == DataType::fp64 ? sizeof(double) : sizeof(float);
+    return arithmetic * static_cast<std::size_t>(parts_of(rows).count * width);
+}
+
+void bias_backward(DataType type, const void* dy, void* db, void* workspace, std::int64_t rows, std::int64_t width,
+                   cudaStream_t stream) {
+    const Parts parts = parts_of(rows);
+    dispatch(type, [&]<typename T>() {
+        auto* partial = static_cast<Arithmetic<T>*>(workspace);
+        dispatch_vector<vector_width<T>>(width, {dy}, [&]<int N>() {
+            const std::int64_t vectors = divide_up(width, N);
+            unsigned columns = 1;
+            while (columns < 32 && columns < vectors) columns *= 2;
+            const dim3 block(columns, threads_per_block / columns);
+            const dim3 grid(static_cast<unsigned>(divide_up(vectors, columns)), static_cast<unsigned>(parts.count));
+            column_sums_kernel<T, N>
+                <<<grid, block, 0, stream>>>(static_cast<const T*>(dy), partial, rows, width, parts.rows_each);
+        });
+        KBENCH_CUDA_LAUNCHED("column_sums_kernel");
+        add_parts<T>(partial, parts.count, width, db, width, nullptr, stream);
+    });
+}
+
+}  // namespace kbench::cuda
