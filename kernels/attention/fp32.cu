@@ -144,6 +144,15 @@ __global__ __launch_bounds__(Layout<index>::threads,
     }
     merge_groups<tile.key_groups, L::group_threads>(accumulator, problem.scale_log2, smem, group, thread);
     if (group > 0) return;
+    if (problem.lse != nullptr) {
+        auto* const lse = problem.lse + std::int64_t{work.sequence} * problem.seq;
+#pragma unroll
+        for (int r = 0; r < 8; ++r) {
+            const auto value = log_sum_exp<8>(accumulator, r, problem.scale_log2);
+            if (lane_column == 0 && work.first_row + row + 4 * r < problem.seq)
+                lse[work.first_row + row + 4 * r] = value;
+        }
+    }
     normalise<8>(accumulator);
 #pragma unroll
     for (int r = 0; r < 8; ++r) {

@@ -7,19 +7,12 @@
 // neighbouring bytes of v. So every shared memory access is 16 bytes wide and probabilities never change lanes.
 #pragma once
 
+#include "kernels/attention/operand.cuh"
 #include "kernels/attention/problem.cuh"
 #include "kernels/attention/softmax.cuh"
 #include "kernels/mma.cuh"
 
 namespace kbench::cuda::attention {
-
-/// Rounds to tf32, to nearest, ties away (PTX has no other rounding for sm_80).
-__device__ inline float operand(float value) {
-    unsigned rounded;
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(value));
-    return __uint_as_float(rounded);
-}
-__device__ inline double operand(double value) { return value; }
 
 /// Sizes that follow from a tile of `Tiles`, the table of a precision. q and k are read as 2 rows of 64 neighbouring
 /// bytes at a time, v as 4 rows 2 apart of 32; the pitches put these into different banks.
@@ -142,6 +135,14 @@ __global__ __launch_bounds__(Layout8Deep<T, Tiles, index>::threads,
     }
     merge_groups<tile.key_groups, L::group_threads>(accumulator, problem.scale_log2, q, group, thread);
     if (group > 0) return;
+    if (problem.lse != nullptr) {
+        auto* const lse = problem.lse + std::int64_t{work.sequence} * problem.seq;
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+            const auto value = log_sum_exp<4>(accumulator, r, problem.scale_log2);
+            if (t == 0 && row + 8 * r < problem.seq) lse[row + 8 * r] = value;
+        }
+    }
     normalise<4>(accumulator);
 #pragma unroll
     for (int r = 0; r < 2; ++r) {

@@ -25,16 +25,21 @@ inline constexpr int warp_size = 32;
 template <class T>
 inline constexpr int vector_size = 16 / static_cast<int>(sizeof(T));
 
+/// What elements stored as T are computed in.
+template <class T>
+using Scalar = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
 template <class T>
 struct Problem {
     const T* qkv;
     T* out;
+    Scalar<T>* lse;           ///< Null where nobody wants it.
     std::int64_t row_stride;  ///< Elements between two rows of qkv.
     int heads, seq, head_size;
     int query_tiles;  ///< For each head.
     int sms;
     /// scale * log2(e), so that the exponential is a power of two.
-    std::conditional_t<std::is_same_v<T, double>, double, float> scale_log2;
+    Scalar<T> scale_log2;
     bool vectorised;  ///< Rows of every head begin at multiples of 16 bytes and have whole vectors.
 };
 
@@ -45,25 +50,31 @@ struct Work {
     T* out;
     std::int64_t out_stride;
     int first_row;
+    int sequence;  ///< batch * heads of them: which row of lse.
 };
 
-/// Heaviest tiles first: causal tile t costs t + 1 key blocks. An idle GPU places blocks round by round over its SMs
+/// The block's place among all in order of falling work. An idle GPU places blocks round by round over its SMs
 /// (seen on H200, but for 8 of 132 SMs), so every second round runs backwards: an SM that got a heavy tile then gets a
 /// light one. Against rounds that all run forwards, 20 heads of 1024 rows take 5 % less in fp32, 1 % less in fp16, bf16
 /// and fp64, and 7 % more in tf32.
+__device__ inline int rank_of_block(int sms) {
+    const int blocks = gridDim.x, round = blockIdx.x / sms, in_round = blockIdx.x % sms;
+    const bool backwards = round % 2 == 1 && (round + 1) * sms <= blocks;
+    return round * sms + (backwards ? sms - 1 - in_round : in_round);
+}
+
+/// Heaviest tiles first: causal tile t costs t + 1 key blocks.
 template <int query_rows, class T>
 __device__ Work<T> work_of_block(const Problem<T>& problem) {
-    const int blocks = gridDim.x, round = blockIdx.x / problem.sms, in_round = blockIdx.x % problem.sms;
-    const bool backwards = round % 2 == 1 && (round + 1) * problem.sms <= blocks;
-    const int rank = round * problem.sms + (backwards ? problem.sms - 1 - in_round : in_round);
-    const int sequences = blocks / problem.query_tiles;  // batch * heads
+    const int rank = rank_of_block(problem.sms);
+    const int sequences = gridDim.x / problem.query_tiles;  // batch * heads
     const int tile = problem.query_tiles - 1 - rank / sequences;
     const int head = rank % sequences % problem.heads;
     const std::int64_t row = std::int64_t{rank % sequences / problem.heads} * problem.seq;
     const std::int64_t width = std::int64_t{problem.heads} * problem.head_size;
     const T* q = problem.qkv + row * problem.row_stride + head * problem.head_size;
-    return {q,     q + width,        q + 2 * width, problem.out + row * width + head * problem.head_size,
-            width, tile * query_rows};
+    return {q,     q + width,         q + 2 * width,   problem.out + row * width + head * problem.head_size,
+            width, tile * query_rows, rank % sequences};
 }
 
 /// Waits for the `threads` threads of a group (0 to 3), at a hardware barrier of its own beside that of __syncthreads.
@@ -93,8 +104,9 @@ struct alignas(sizeof(T) * count) Vector {
 /// the head is filled with zeros: a stale NaN would survive its multiplication with a probability of 0. A thread keeps
 /// its columns, so that a copy costs two additions of addresses and not a division of its index. To be waited for with
 /// cp_async_wait_all: wait_group would pass over the copies of a group of warps that has q to copy but no keys.
-template <int rows, int columns, int pitch, int threads, class T>
-__device__ void load_tile(T* smem, const T* head, int first_row, const Problem<T>& problem, int thread) {
+/// Of `problem` row_stride, seq, head_size and vectorised are read.
+template <int rows, int columns, int pitch, int threads, class T, class Problem>
+__device__ void load_tile(T* smem, const T* head, int first_row, const Problem& problem, int thread) {
     if (problem.vectorised) {
         constexpr int vectors = columns / vector_size<T>, rows_at_once = threads / vectors;
         static_assert(rows_at_once >= 1);
@@ -121,8 +133,8 @@ __device__ void load_tile(T* smem, const T* head, int first_row, const Problem<T
 
 /// Stores `count` neighbouring elements that begin at `column` (a multiple of count) of a row of `out`, as one access
 /// where rows allow it. `values` must be aligned like one access.
-template <int count, class T>
-__device__ void store(T* row, int column, const T* values, const Problem<T>& problem) {
+template <int count, class T, class Problem>
+__device__ void store(T* row, int column, const T* values, const Problem& problem) {
     using Access = std::conditional_t<sizeof(T) * count == 16, uint4, unsigned>;
     static_assert(sizeof(Access) == sizeof(T) * count);
     if (problem.vectorised && column < problem.head_size) {
@@ -134,32 +146,45 @@ __device__ void store(T* row, int column, const T* values, const Problem<T>& pro
     }
 }
 
-/// Launches `kernel`, which takes a Problem<T>, with a block for each tile of each head. `Layout` has its tile, threads
-/// and smem_bytes.
-template <auto kernel, class T, class Layout>
-void launch(const AttentionArguments& arguments, cudaStream_t stream) {
+/// Lets `kernel` have that much shared memory on this device; returns how many SMs the device has.
+template <auto kernel, int smem_bytes>
+int prepare() {
     int device = 0, sms = 0;
     KBENCH_CUDA(cudaGetDevice(&device));
     KBENCH_CUDA(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device));
     static std::atomic<std::uint64_t> prepared_devices = 0;  // one bit each; setting the attribute twice does no harm
     const std::uint64_t bit = std::uint64_t{1} << device;
     if (!(prepared_devices.load() & bit)) {
-        KBENCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Layout::smem_bytes));
+        KBENCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, smem_bytes));
         prepared_devices |= bit;
     }
+    return sms;
+}
+
+/// scale * log2(e), or the largest number below that.
+template <class Number>
+Number scale_log2(double scale) {
+    const double largest = std::is_same_v<Number, double> ? DBL_MAX : FLT_MAX;
+    return static_cast<Number>(std::min(scale * std::numbers::log2e, largest));
+}
+
+/// Launches `kernel`, which takes a Problem<T>, with a block for each tile of each head. `Layout` has its tile, threads
+/// and smem_bytes.
+template <auto kernel, class T, class Layout>
+void launch(const AttentionArguments& arguments, cudaStream_t stream) {
+    const int sms = prepare<kernel, Layout::smem_bytes>();
     const std::int64_t query_tiles = (arguments.seq + Layout::tile.query_rows - 1) / Layout::tile.query_rows;
     Problem<T> problem{};
     problem.qkv = static_cast<const T*>(arguments.qkv);
     problem.out = static_cast<T*>(arguments.out);
+    problem.lse = static_cast<Scalar<T>*>(arguments.lse);
     problem.row_stride = 3 * arguments.heads * arguments.head_size;
     problem.heads = static_cast<int>(arguments.heads);
     problem.seq = static_cast<int>(arguments.seq);
     problem.head_size = static_cast<int>(arguments.head_size);
     problem.query_tiles = static_cast<int>(query_tiles);
     problem.sms = sms;
-    using Scale = decltype(problem.scale_log2);
-    const double largest = std::is_same_v<Scale, double> ? DBL_MAX : FLT_MAX;
-    problem.scale_log2 = static_cast<Scale>(std::min(arguments.scale * std::numbers::log2e, largest));
+    problem.scale_log2 = scale_log2<Scalar<T>>(arguments.scale);
     problem.vectorised = arguments.head_size % vector_size<T> == 0;
     const auto blocks = static_cast<unsigned>(query_tiles * arguments.batch * arguments.heads);
     kernel<<<blocks, Layout::threads, Layout::smem_bytes, stream>>>(problem);

@@ -149,4 +149,11 @@ __device__ void normalise(Accumulator<Scalar, rows, columns>& accumulator) {
     }
 }
 
+/// Natural logarithm of the sum of e^(scale score) over a row's keys.
+template <int lanes, class Scalar, int rows, int columns>
+__device__ Scalar log_sum_exp(const Accumulator<Scalar, rows, columns>& accumulator, int row, Scalar scale_log2) {
+    constexpr Scalar ln_2 = Scalar(0.693147180559945309417232121458176568);
+    return (accumulator.maximum[row] * scale_log2 + log2(lanes_sum<lanes>(accumulator.partial_sum[row]))) * ln_2;
+}
+
 }  // namespace kbench::cuda::attention

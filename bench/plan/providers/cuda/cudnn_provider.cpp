@@ -203,6 +203,7 @@ std::unique_ptr<Computation> softmax(const Softmax& op, Precision precision, Han
 }
 
 std::string no_such_attention(const Attention& op, const Step&, Precision) {
+    if (op.saves_lse) return "its attention is asked for no lse";
     const std::int64_t head_size = op.shape.head_size;
     // "d must be a multiple of 8, at most 256 on Hopper": cuDNN's documentation of scaled dot product attention.
     if (head_size % 8 != 0 || head_size > 256)

@@ -195,12 +195,47 @@ std::string no_such_attention(const Attention& op, const Step&, Precision precis
 
 std::unique_ptr<Computation> attention(const Attention& op, const Step&, Precision precision) {
     const cuda::AttentionArguments arguments = attention_arguments(op, precision);
-    return make_computation(cuda::attention_kernel_name(arguments), [arguments](OperandCursor in, void*, void* stream) {
-        cuda::AttentionArguments call = arguments;
+    return make_computation(cuda::attention_kernel_name(arguments),
+                            [arguments, saves_lse = op.saves_lse](OperandCursor in, void*, void* stream) {
+                                cuda::AttentionArguments call = arguments;
+                                call.qkv = in.next();
+                                call.lse = in.next_if(saves_lse);
+                                call.out = in.next();
+                                cuda::attention_forward(call, static_cast<cudaStream_t>(stream));
+                            });
+}
+
+class AttentionGradient final : public Computation {
+  public:
+    AttentionGradient(const Attention& op, Precision precision)
+        : arguments_{nullptr,  nullptr,        nullptr,        nullptr,      nullptr,
+                     nullptr,  op.shape.batch, op.shape.heads, op.shape.seq, op.shape.head_size,
+                     op.scale, precision} {}
+    std::string implementation() const override { return cuda::attention_gradient_kernel_name(arguments_); }
+    std::size_t workspace_bytes() const override { return cuda::attention_gradient_workspace(arguments_); }
+    void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
+        OperandCursor in(pointers);
+        cuda::AttentionGradientArguments call = arguments_;
         call.qkv = in.next();
         call.out = in.next();
-        cuda::attention_forward(call, static_cast<cudaStream_t>(stream));
-    });
+        call.dout = in.next();
+        call.lse = in.next();
+        call.dqkv = in.next();
+        call.workspace = workspace;
+        cuda::attention_backward(call, static_cast<cudaStream_t>(stream));
+    }
+
+  private:
+    cuda::AttentionGradientArguments arguments_;
+};
+
+std::string no_such_attention_gradient(const Attention& op, const Step&, Precision precision) {
+    try {
+        AttentionGradient(op, precision).implementation();
+    } catch (const Unsupported& refusal) {
+        return refusal.what();
+    }
+    return "";
 }
 
 }  // namespace
@@ -222,6 +257,11 @@ std::unique_ptr<Provider> make_cuda_native(const ProviderContext&) {
                 row<ResidualAdd>("residual_add", residual_add),
                 row<ResidualAdd>("residual_add", residual_add, {}, nullptr, Direction::bwd),
                 Computes<Attention>{.why_not = no_such_attention, .make = attention},
+                Computes<Attention>{
+                    .directions = {Direction::bwd},
+                    .why_not = no_such_attention_gradient,
+                    .make = [](const Attention& op, const Step&,
+                               Precision precision) { return std::make_unique<AttentionGradient>(op, precision); }},
                 row<ScaleMask>("scale_mask", scale_mask), row<Softmax>("softmax", softmax),
                 row<CrossEntropy>("cross_entropy", cross_entropy),
                 row<CrossEntropy>("cross_entropy_gradient", cross_entropy_gradient, {}, nullptr, Direction::bwd)}});
