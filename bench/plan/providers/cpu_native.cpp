@@ -53,6 +53,20 @@ class LayerNormGradient final : public Computation {
     DataType type_;
 };
 
+class EmbeddingGradient final : public Computation {
+  public:
+    EmbeddingGradient(const Embedding& op, DataType type) : op_(op), type_(type) {}
+    std::string implementation() const override { return "cpu::embedding_gradient"; }
+    std::size_t workspace_bytes() const override { return cpu::embedding_gradient_workspace(op_); }
+    void run(std::span<void* const> p, void* workspace, void*) const override {
+        cpu::embedding_gradient(type_, op_, static_cast<const std::int32_t*>(p[0]), p[1], p[2], p[3], workspace);
+    }
+
+  private:
+    Embedding op_;
+    DataType type_;
+};
+
 void rms_norm(const RmsNorm& op, const Step&, Precision precision, OperandCursor in) {
     const void* x = in.next();
     const void* weight = in.next();
@@ -128,6 +142,11 @@ std::unique_ptr<Provider> make_cpu_native(const ProviderContext&) {
                                     .make =
                                         [](const LayerNorm& op, const Step&, Precision precision) {
                                             return std::make_unique<LayerNormGradient>(op, storage_type(precision));
+                                        }},
+                Computes<Embedding>{.directions = {Direction::bwd},
+                                    .make =
+                                        [](const Embedding& op, const Step&, Precision precision) {
+                                            return std::make_unique<EmbeddingGradient>(op, storage_type(precision));
                                         }},
                 row<BiasAdd>("cpu::bias_gradient", bias_gradient, {}, Direction::bwd),
                 row<Gelu>("cpu::gelu_gradient", gelu_gradient, {}, Direction::bwd),
