@@ -149,17 +149,23 @@ __global__ void __launch_bounds__(most_threads)
 
     if constexpr (gradient) {
         const A scale = *loss_scale / static_cast<A>(targets), times = scale / sum;
-        const std::int64_t target_in_body = target - split.head;  // negative in front of it
+        // The vector that holds the target, and its place there; an edge element is in none.
+        const bool in_body = target >= split.head && target < split.behind;
+        const int target_vector = in_body ? static_cast<int>((target - split.head) / N) : -1;
+        const int target_place = in_body ? static_cast<int>((target - split.head) % N) : 0;
         for (int i = thread; i < split.vectors; i += threads) {
             Stored stored = kept ? Stored::load(smem + i * N) : Stored::load_once(body + std::int64_t{i} * N);
             A values[N];
             widen(stored, values);
 #pragma unroll
-            for (int j = 0; j < N; ++j) {
-                values[j] = exponential(values[j] - maximum) * times;
-                if (std::int64_t{i} * N + j == target_in_body) values[j] -= scale;
-                stored.elements[j] = static_cast<T>(values[j]);
+            for (int j = 0; j < N; ++j) values[j] = exponential(values[j] - maximum) * times;
+            if (i == target_vector) {
+#pragma unroll
+                for (int j = 0; j < N; ++j)
+                    if (j == target_place) values[j] -= scale;
             }
+#pragma unroll
+            for (int j = 0; j < N; ++j) stored.elements[j] = static_cast<T>(values[j]);
             stored.store(body + std::int64_t{i} * N);
         }
         if (thread < split.edges) {
@@ -171,9 +177,10 @@ __global__ void __launch_bounds__(most_threads)
     }
 }
 
-/// Shared memory that a block may have on this device besides what the kernel has of its own, and that of an SM.
+/// Shared memory that a row may have on this device besides what the kernel has of its own: in all, and where two
+/// blocks shall share an SM.
 struct SharedMemory {
-    std::int64_t of_block, of_sm;
+    std::int64_t of_block, of_two;
 
     SharedMemory() {
         constexpr int reserved = 1024 + 1024;  // a KB of each block is the system's, and scratch is less than another
@@ -182,7 +189,7 @@ struct SharedMemory {
         KBENCH_CUDA(cudaDeviceGetAttribute(&block, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
         KBENCH_CUDA(cudaDeviceGetAttribute(&sm, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device));
         of_block = block - reserved / 2;
-        of_sm = sm / 2 - reserved;
+        of_two = sm / 2 - reserved;
     }
 };
 
@@ -191,7 +198,7 @@ struct SharedMemory {
 template <typename T>
 unsigned threads_for(std::int64_t vocab, const SharedMemory& limit) {
     const std::int64_t vectors = divide_up(vocab, vector_width<T>), bytes = vectors * 16;
-    const bool alone = bytes > limit.of_sm && bytes <= limit.of_block;
+    const bool alone = bytes > limit.of_two && bytes <= limit.of_block;
     return static_cast<unsigned>(std::clamp<std::int64_t>(divide_up(vectors, 32) * 32, 64, alone ? most_threads : 512));
 }
 

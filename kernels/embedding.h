@@ -1,17 +1,26 @@
-// Launcher of the embedding kernel. Device pointers; matrices row-major and dense; elements of the model's
+// Launchers of the embedding kernels. Device pointers; matrices row-major and dense; elements of the model's
 // storage_type, arithmetic in fp32 (fp64 for fp64). Nothing allocates or waits; launches go to `stream`.
 #pragma once
 
 #include <cuda_runtime.h>
 
+#include <cstddef>
 #include <cstdint>
 
 #include "kbench/precision.h"
+#include "models/ops/embedding.h"
 
 namespace kbench::cuda {
 
 /// out[r, :] = wte[tokens[r], :] + wpe[r % seq, :]; out [rows, width].
 void embedding_forward(DataType type, const std::int32_t* tokens, const void* wte, const void* wpe, void* out,
                        std::int64_t rows, std::int64_t seq, std::int64_t width, cudaStream_t stream);
+
+/// dwte [vocab, width] and dwpe [positions, width] of dout [rows, width]; added to dwte, of which only rows of tokens
+/// that occur are touched, where `op` accumulates. The same bits in every run. `workspace` of
+/// embedding_gradient_workspace bytes.
+std::size_t embedding_gradient_workspace(const Embedding& op);
+void embedding_gradient(DataType type, const Embedding& op, const std::int32_t* tokens, const void* dout, void* dwte,
+                        void* dwpe, void* workspace, cudaStream_t stream);
 
 }  // namespace kbench::cuda

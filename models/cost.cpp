@@ -47,14 +47,14 @@ double tensor_bytes(const Tensor& tensor, Precision precision) {
 
 Cost step_cost(const Model& model, const std::vector<std::size_t>& ops, Precision precision) {
     Cost cost;
-    std::map<TensorId, Part> read;
-    std::set<TensorId> written;
+    std::map<TensorId, Part> read, written;
     for (std::size_t i : ops) {
         const OpNode& node = model.ops[i];
         cost.flops += node.op.work(node.direction).flops;
-        written.insert(node.outputs.begin(), node.outputs.end());
-        std::size_t input = 0;
+        std::size_t input = 0, output = 0;
         for (const OperandSpec& spec : node.op.operands(node.direction)) {
+            if (spec.use == OperandUse::output || spec.use == OperandUse::in_place)
+                written.emplace(node.outputs.at(output++), spec.part_written());
             if (spec.use == OperandUse::output) continue;
             const auto [known, is_new] = read.emplace(node.inputs[input++], spec.part_read());
             if (!is_new) merge(known->second, spec.part_read());
@@ -67,10 +67,10 @@ Cost step_cost(const Model& model, const std::vector<std::size_t>& ops, Precisio
     for (std::size_t i = 0; i < model.ops.size(); ++i)
         if (!inside.contains(i)) read_outside.insert(model.ops[i].inputs.begin(), model.ops[i].inputs.end());
 
-    for (TensorId id : written) {
+    for (const auto& [id, part] : written) {
         const Tensor& tensor = model.tensors[id];
         if (read_outside.contains(id) || !read.contains(id))
-            cost.bytes_written[static_cast<std::size_t>(tensor.role)] += tensor_bytes(tensor, precision);
+            cost.bytes_written[static_cast<std::size_t>(tensor.role)] += bytes_of(tensor, elements(part), precision);
     }
     for (const auto& [id, part] : read) {
         const Tensor& tensor = model.tensors[id];

@@ -2,6 +2,7 @@
 // models/ops/; nothing allocates.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "kbench/precision.h"
@@ -11,5 +12,11 @@ namespace kbench::cpu {
 
 void embedding(DataType type, const Embedding& op, const std::int32_t* tokens, const void* wte, const void* wpe,
                void* out);
+
+/// Backward: sums over the rows r rising, the same bits whatever the number of threads. Where `op` accumulates they are
+/// added to dwte, and only rows of tokens that occur are touched. `workspace` of embedding_gradient_workspace bytes.
+std::size_t embedding_gradient_workspace(const Embedding& op);
+void embedding_gradient(DataType type, const Embedding& op, const std::int32_t* tokens, const void* dout, void* dwte,
+                        void* dwpe, void* workspace);
 
 }  // namespace kbench::cpu

@@ -36,6 +36,41 @@ std::vector<Expected> embedding(const Embedding& op, View tokens, View wte, View
     return expected;
 }
 
+/// Added to the terms of sums that may have few: their roundings may well all point the same way.
+constexpr std::int64_t of_few_terms = 4;
+
+std::vector<Expected> embedding_dwte(const Embedding& op, View tokens, View dout, View before,
+                                     std::span<const Element> elements) {
+    std::vector<Expected> expected(elements.size(), {0, 0, of_few_terms});
+    const auto row_of = [](const Element& e) { return e.row; };
+    for_each_group(elements, row_of, [&](std::size_t first, std::size_t last) {
+        const auto add = [&](const View& from, std::int64_t row) {
+            for (std::size_t i = first; i < last; ++i) {
+                const double term = from(row, elements[i].column);
+                expected[i].value += term;
+                expected[i].magnitude += std::abs(term);
+                ++expected[i].terms;
+            }
+        };
+        if (op.accumulates) add(before, elements[first].row);
+        for (std::int64_t row = 0; row < op.rows; ++row)
+            if (static_cast<std::int64_t>(at(tokens, row)) == elements[first].row) add(dout, row);
+    });
+    return expected;
+}
+
+std::vector<Expected> embedding_dwpe(const Embedding& op, View dout, std::span<const Element> elements) {
+    std::vector<Expected> expected;
+    for (const auto [position, column] : elements) {
+        Expected& sum = expected.emplace_back(Expected{0, 0, op.rows / op.seq + of_few_terms});
+        for (std::int64_t row = position; position < op.seq && row < op.rows; row += op.seq) {
+            sum.value += dout(row, column);
+            sum.magnitude += std::abs(dout(row, column));
+        }
+    }
+    return expected;
+}
+
 std::vector<Expected> bias_gelu(View x, View bias, bool with_gelu, std::span<const Element> elements) {
     std::vector<Expected> expected;
     for (const auto [row, column] : elements) {
@@ -85,6 +120,11 @@ std::vector<Expected> residual_add(View x, View residual, std::span<const Elemen
 }
 
 std::vector<Expected> expected(const Embedding& op, Question q) {
+    if (q.step.direction == Direction::bwd) {
+        const View tokens = q.next(), dout = q.next();
+        if (!q.asks_for_next()) return embedding_dwpe(op, dout, q.elements);
+        return embedding_dwte(op, tokens, dout, q.next(), q.elements);
+    }
     const View tokens = q.next(), wte = q.next(), wpe = q.next();
     return embedding(op, tokens, wte, wpe, q.elements);
 }
@@ -103,7 +143,11 @@ std::vector<Expected> expected(const ResidualAdd&, Question q) {
     const View x = q.next(), residual = q.next();
     return residual_add(x, residual, q.elements);
 }
-ElementCost cost(const Embedding&) { return {}; }
+ElementCost cost(const Embedding& op, Direction direction) {
+    if (direction == Direction::fwd) return {};
+    // A row's elements share the search for its token among all.
+    return {1 + static_cast<double>(op.rows) / static_cast<double>(op.width), op.width};
+}
 ElementCost cost(const BiasAdd& op, Direction direction) {
     return {direction == Direction::bwd ? static_cast<double>(op.rows) : 1};
 }

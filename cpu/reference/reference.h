@@ -14,6 +14,9 @@ namespace kbench::reference {
 
 /// Each function: `elements` sorted by row; result in the same order. Shapes as in models/ops/.
 std::vector<Expected> embedding(const Embedding&, View tokens, View wte, View wpe, std::span<const Element>);
+/// The output dwte, with `before` in it where it accumulates, and dwpe.
+std::vector<Expected> embedding_dwte(const Embedding&, View tokens, View dout, View before, std::span<const Element>);
+std::vector<Expected> embedding_dwpe(const Embedding&, View dout, std::span<const Element>);
 /// s = x + pre_bias + residual (each optional: an empty View); sum(s) and the norm are separate outputs.
 std::vector<Expected> layer_norm(const LayerNorm&, View x, View pre_bias, View residual, View weight, View bias,
                                  std::span<const Element>);
@@ -50,7 +53,7 @@ std::vector<Expected> cross_entropy_gradient(const CrossEntropy&, View logits, V
 /// What each op kind must have here: the expected elements of a step that it heads, in the order of the question, and
 /// what one of them costs, by direction where that differs. A kind of list.h without its two lines does not compile.
 std::vector<Expected> expected(const Embedding&, Question);
-ElementCost cost(const Embedding&);
+ElementCost cost(const Embedding&, Direction);
 std::vector<Expected> expected(const LayerNorm&, Question);
 ElementCost cost(const LayerNorm&, Direction);
 std::vector<Expected> expected(const RmsNorm&, Question);

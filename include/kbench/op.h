@@ -50,7 +50,7 @@ struct Contents {
 
 enum class OperandUse { input, weight, output, in_place };
 
-/// What of an array an op reads: some rows of a range of columns, of which a causal op skips a part.
+/// What of an array an op touches: some rows of a range of columns, of which a causal op skips a part.
 struct Part {
     double rows = 0;
     std::int64_t first_column = 0, last_column = 0;
@@ -64,11 +64,13 @@ struct OperandSpec {
     std::int64_t rows = 1, columns = 1;
     ElementType element = ElementType::storage;
     Contents contents = {};
-    std::optional<Part> read = {};  ///< all of it where nothing stands here
-    bool scores = false;            ///< of the square kind that attention makes: accounted as such
-    bool rows_are_columns = false;  ///< its rows are the output's columns: padded with zeros when those are
+    std::optional<Part> read = {};     ///< all of it where nothing stands here
+    std::optional<Part> written = {};  ///< likewise
+    bool scores = false;               ///< of the square kind that attention makes: accounted as such
+    bool rows_are_columns = false;     ///< its rows are the output's columns: padded with zeros when those are
 
     Part part_read() const { return read.value_or(Part{static_cast<double>(rows), 0, columns}); }
+    Part part_written() const { return written.value_or(Part{static_cast<double>(rows), 0, columns}); }
 };
 inline OperandSpec input(std::string_view name, std::int64_t rows, std::int64_t columns) {
     return {.name = name, .use = OperandUse::input, .rows = rows, .columns = columns};

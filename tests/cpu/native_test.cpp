@@ -44,6 +44,36 @@ TEST_P(Native, EmbeddingAddsTheTokensRowToThePositionsRow) {
     expect_agrees(out, all, reference::embedding(op, token_view, wte.view(), wpe.view(), all), precision);
 }
 
+TEST_P(Native, EmbeddingsGradientAddsUpTheRowsOfATokenWhateverTheThreads) {
+    const std::int64_t seq = rows == 100 ? 25 : rows;
+    const reference::View dout = x.view();
+    for (const std::size_t distinct : {1, 5, 1000})
+        for (const bool accumulates : {false, true}) {
+            const Embedding op{rows, seq, width, 31, seq + 2, accumulates};
+            std::vector<std::int32_t> tokens(static_cast<std::size_t>(rows));
+            for (std::size_t i = 0; i < tokens.size(); ++i)
+                tokens[i] = static_cast<std::int32_t>(i * 7 % distinct % 31);
+            const reference::View token_view{tokens.data(), DataType::int32, 1, rows, rows};
+            const Matrix before = Matrix::normal(type, op.vocab, width, 5);
+            const auto run = [&] {
+                std::vector<Matrix> made{accumulates ? before : Matrix::poisoned(type, op.vocab, width),
+                                         Matrix::poisoned(type, op.positions, width)};
+                test::Workspace workspace(embedding_gradient_workspace(op));
+                embedding_gradient(type, op, tokens.data(), x.data(), made[0].data(), made[1].data(), workspace.data());
+                return made;
+            };
+            const std::vector<Matrix> made = run();
+            const auto of_wte = elements(op.vocab, width), of_wpe = elements(op.positions, width);
+            expect_agrees(made[0], of_wte, reference::embedding_dwte(op, token_view, dout, before.view(), of_wte),
+                          precision);
+            expect_agrees(made[1], of_wpe, reference::embedding_dwpe(op, dout, of_wpe), precision);
+            const int threads = omp_get_max_threads();
+            omp_set_num_threads(1);
+            EXPECT_EQ(run(), made);
+            omp_set_num_threads(threads);
+        }
+}
+
 TEST_P(Native, LayerNormHoldsWithoutResidual) {
     const LayerNorm op{rows, width, 1e-5};
     layer_norm(type, op, x.data(), nullptr, weight.data(), bias.data(), nullptr, out.data());

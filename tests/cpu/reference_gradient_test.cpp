@@ -67,6 +67,29 @@ TEST(ReferenceGradients, OfALayerNormAreThoseOfItsForward) {
     EXPECT_FALSE(is_gradient(forward, 0, without));
 }
 
+TEST(ReferenceGradients, OfAnEmbeddingAreThoseOfItsForward) {
+    const Embedding op{.rows = 6, .seq = 3, .width = 4, .vocab = 5, .positions = 4};
+    Differences forward(op);
+    const Matrix &tokens = forward.operand(0), &wte = forward.operand(1), &wpe = forward.operand(2);
+    const auto gradient = [&](const Embedding& of, std::size_t output) {
+        const reference::View views[] = {tokens.view(), forward.dy().view(), wte.view(), {}};
+        const Matrix& like = output == 2 ? wte : wpe;
+        return reference::evaluate(Step::of(of, Direction::bwd), output, views, elements(like.rows, like.columns));
+    };
+    const auto dwte = gradient(op, 2);
+    EXPECT_TRUE(is_gradient(forward, 1, dwte));
+    EXPECT_TRUE(is_gradient(forward, 2, gradient(op, 3)));
+    Embedding accumulating = op;
+    accumulating.accumulates = true;
+    const auto added = gradient(accumulating, 2);
+    for (std::size_t i = 0; i < added.size(); ++i)
+        EXPECT_NEAR(added[i].value,
+                    dwte[i].value + wte(static_cast<std::int64_t>(i) / 4, static_cast<std::int64_t>(i) % 4), 1e-14);
+    // Planted: added to what is there where that should not be, and positions counted through the whole batch.
+    EXPECT_FALSE(is_gradient(forward, 1, added));
+    EXPECT_FALSE(is_gradient(forward, 2, gradient({6, 6, 4, 5, 4}, 3)));
+}
+
 TEST(ReferenceGradients, OfACrossEntropyAreThoseOfTheMeanOfItsLosses) {
     const CrossEntropy op{6, 3, 5};
     Differences forward(op);

@@ -1,4 +1,5 @@
 // Token and position embedding against the reference.
+#include <algorithm>
 #include <random>
 
 #include "kernels/embedding.h"
@@ -31,6 +32,66 @@ TEST_P(EmbeddingOnDevice, AddsTheRowsOfTokenAndPosition) {
                 reference::embedding({rows, seq, width, vocab, seq}, tokens.view(), wte.view(), wpe.view(), elements),
                 precision_of(type));
         }
+}
+
+/// Runs backward twice, and compares the first result with the reference and the second with the first.
+void check_gradient(DataType type, const Embedding& op, std::int64_t distinct, std::int64_t offset = 0) {
+    SCOPED_TRACE(testing::Message() << op.text() << " of " << distinct << " distinct tokens, offset " << offset);
+    const auto dout = HostMatrix::normal(type, op.rows, op.width, 1),
+               before = HostMatrix::normal(type, op.vocab, op.width, 2);
+    HostMatrix tokens(DataType::int32, 1, op.rows);
+    std::mt19937 generator(3);
+    for (std::int64_t row = 0; row < op.rows; ++row) {
+        const std::int64_t any = static_cast<std::int64_t>(generator()) % distinct * 7919 % op.vocab;
+        tokens.set(0, row, static_cast<double>(distinct >= op.rows ? row * 31 % op.vocab : any));
+    }
+    const DeviceMatrix device_tokens(tokens), device_dout(dout, offset);
+    const DeviceMatrix workspace(HostMatrix(DataType::int32, 1, op.vocab));
+    ASSERT_EQ(cuda::embedding_gradient_workspace(op), static_cast<std::size_t>(4 * op.vocab));
+    const auto run = [&] {
+        const auto dwte =
+            op.accumulates ? DeviceMatrix(before, offset) : DeviceMatrix::poisoned(type, op.vocab, op.width, 0, offset);
+        const auto dwpe = DeviceMatrix::poisoned(type, op.positions, op.width, 0, offset);
+        cuda::embedding_gradient(type, op, static_cast<const std::int32_t*>(device_tokens.data()), device_dout.data(),
+                                 dwte.data(), dwpe.data(), workspace.data(), nullptr);
+        return std::vector<HostMatrix>{dwte.download(), dwpe.download()};
+    };
+    const std::vector<HostMatrix> made = run(), again = run();
+    EXPECT_EQ(made[0].bytes, again[0].bytes);
+    EXPECT_EQ(made[1].bytes, again[1].bytes);
+    workspace.download();  // its guards
+    // Whole rows, of tokens that occur and of others: they share the reference's search.
+    std::vector<reference::Element> of_wte;
+    for (std::int64_t v = 0; v < op.vocab; v += std::max<std::int64_t>(1, op.vocab / 97))
+        for (std::int64_t c = 0; c < op.width; ++c) of_wte.push_back({v, c});
+    expect_agrees(made[0], of_wte, reference::embedding_dwte(op, tokens.view(), dout.view(), before.view(), of_wte),
+                  precision_of(type));
+    const auto of_wpe = elements_of(op.positions, op.width);
+    expect_agrees(made[1], of_wpe, reference::embedding_dwpe(op, dout.view(), of_wpe), precision_of(type));
+}
+
+TEST_P(EmbeddingOnDevice, GradientAddsUpTheRowsOfEachToken) {
+    KBENCH_NEEDS_DEVICE();
+    for (const bool accumulates : {false, true})
+        for (const std::int64_t distinct : {1, 2, 64, 1000000})
+            for (const std::int64_t width : {1, 8, 100, 264, 1280, 1283, 5120}) {
+                check_gradient(GetParam(), {1, 1, width, 97, 3, accumulates}, distinct);
+                check_gradient(GetParam(), {340, 17, width, 97, 17, accumulates}, distinct);
+            }
+}
+
+TEST_P(EmbeddingOnDevice, GradientOfManyRowsOfFewAndOfManyTokens) {
+    KBENCH_NEEDS_DEVICE();
+    for (const bool accumulates : {false, true})
+        for (const std::int64_t distinct : {1, 64, 3000, 1000000})
+            check_gradient(GetParam(), {8192, 1024, 1280, 12289, 1024, accumulates}, distinct);
+    check_gradient(GetParam(), {4096, 1024, 64, 5000, 1025, false}, 300);
+}
+
+TEST_P(EmbeddingOnDevice, GradientOfUnalignedRows) {
+    KBENCH_NEEDS_DEVICE();
+    check_gradient(GetParam(), {340, 17, 1280, 97, 17, false}, 20, 1);
+    check_gradient(GetParam(), {340, 17, 100, 97, 17, true}, 20, 3);
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, EmbeddingOnDevice,

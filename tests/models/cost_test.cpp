@@ -201,6 +201,17 @@ TEST(StepCost, EmbeddingReadsOnlyTheRowsItTouches) {
         << "with the tied head, all of wte, once";
 }
 
+TEST(StepCost, AnEmbeddingsGradientThatAccumulatesTouchesOnlyTheRowsOfItsTokens) {
+    const auto cost_of = [](std::string_view shape) {
+        return step_cost(make_problem_model(parse_problem("embedding", shape, Direction::bwd), 1, 1), {0},
+                         Precision::fp16);
+    };
+    const Cost anew = cost_of("r8w12v100s4"), added = cost_of("r8w12v100s4a");
+    const double row = 2 * 12, tokens = 4 * 8;
+    EXPECT_EQ(anew.bytes(), tokens + 8 * row + 100 * row + 4 * row) << "tokens, dout; dwte and dwpe whole";
+    EXPECT_EQ(added.bytes(), tokens + 8 * row + 2 * 8 * row + 4 * row) << "8 rows of dwte, read and written";
+}
+
 TEST(StepCost, UnfusedAttentionReadsTheThirdsOfQkvThatItNeeds) {
     const Model model = tiny(AttentionKind::unfused);
     const auto ops = ops_of(model, "h.0.attn");

@@ -31,6 +31,7 @@ constexpr Written written[] = {
     {"gemm", "m7n5k3+residual"},
     {"embedding", "r1024w1280v50257"},
     {"embedding", "r4096w1280v50257s1024"},
+    {"embedding", "r4096w1280v50257s1024a"},
     {"layernorm", "r1024w1280"},
     {"layernorm", "r1024w1280+residual"},
     {"layernorm", "r1024w1280+bias+residual"},

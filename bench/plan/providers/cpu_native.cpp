@@ -84,6 +84,20 @@ void attention_gradient(const Attention& op, const Step&, DataType type, Operand
     cpu::attention_gradient(type, op, qkv, out, dout, lse, in.next(), workspace);
 }
 
+class EmbeddingGradient final : public Computation {
+  public:
+    EmbeddingGradient(const Embedding& op, DataType type) : op_(op), type_(type) {}
+    std::string implementation() const override { return "cpu::embedding_gradient"; }
+    std::size_t workspace_bytes() const override { return cpu::embedding_gradient_workspace(op_); }
+    void run(std::span<void* const> p, void* workspace, void*) const override {
+        cpu::embedding_gradient(type_, op_, static_cast<const std::int32_t*>(p[0]), p[1], p[2], p[3], workspace);
+    }
+
+  private:
+    Embedding op_;
+    DataType type_;
+};
+
 void rms_norm(const RmsNorm& op, const Step&, Precision precision, OperandCursor in) {
     const void* x = in.next();
     const void* weight = in.next();
@@ -158,6 +172,11 @@ std::unique_ptr<Provider> make_cpu_native(const ProviderContext&) {
                 gradient_row("cpu::layer_norm_gradient", cpu::layer_norm_gradient_workspace, layer_norm_gradient,
                              {{"residual"}}),
                 gradient_row("cpu::rms_norm_gradient", cpu::rms_norm_gradient_workspace, rms_norm_gradient),
+                Computes<Embedding>{.directions = {Direction::bwd},
+                                    .make =
+                                        [](const Embedding& op, const Step&, Precision precision) {
+                                            return std::make_unique<EmbeddingGradient>(op, storage_type(precision));
+                                        }},
                 row<BiasAdd>("cpu::bias_gradient", bias_gradient, {}, Direction::bwd),
                 row<Gelu>("cpu::gelu_gradient", gelu_gradient, {}, Direction::bwd),
                 row<ResidualAdd>("cpu::residual_add", residual_add),

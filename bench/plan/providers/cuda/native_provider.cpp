@@ -61,6 +61,21 @@ void embedding(const Embedding& op, const Step&, Precision precision, OperandCur
     cuda::embedding_forward(storage_type(precision), tokens, wte, wpe, in.next(), op.rows, op.seq, op.width, stream);
 }
 
+class EmbeddingGradient final : public Computation {
+  public:
+    EmbeddingGradient(const Embedding& op, DataType type) : op_(op), type_(type) {}
+    std::string implementation() const override { return "embedding_gradient"; }
+    std::size_t workspace_bytes() const override { return cuda::embedding_gradient_workspace(op_); }
+    void run(std::span<void* const> p, void* workspace, void* stream) const override {
+        cuda::embedding_gradient(type_, op_, static_cast<const std::int32_t*>(p[0]), p[1], p[2], p[3], workspace,
+                                 static_cast<cudaStream_t>(stream));
+    }
+
+  private:
+    Embedding op_;
+    DataType type_;
+};
+
 void layer_norm(const LayerNorm& op, const Step& step, Precision precision, OperandCursor in, cudaStream_t stream) {
     const void* x = in.next();
     const void* pre_bias = in.next_if(step.absorbs<BiasAdd>());
@@ -244,6 +259,11 @@ std::unique_ptr<Provider> make_cuda_native(const ProviderContext&) {
     return std::make_unique<Provider>(Provider{
         .name = "native",
         .ops = {row<Embedding>("embedding", embedding),
+                Computes<Embedding>{.directions = {Direction::bwd},
+                                    .make =
+                                        [](const Embedding& op, const Step&, Precision precision) {
+                                            return std::make_unique<EmbeddingGradient>(op, storage_type(precision));
+                                        }},
                 row<LayerNorm>("layer_norm", layer_norm, {{"residual"}, {"bias", "residual"}}, too_wide),
                 backward_row("layer_norm_backward", cuda::layer_norm_backward_workspace_bytes, layer_norm_backward,
                              {{"residual"}}, too_wide_backward<LayerNorm>),
