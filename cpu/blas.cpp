@@ -120,9 +120,8 @@ std::string blas_version() {
 
 void blas_gemm(DataType type, const Gemm::Product& p, const void* left, const void* right, void* out) {
     with_blas_element(type, [&]<class T>(T) {
-        product(p.left_transposed, p.right_transposed, p.m, p.n, p.k, static_cast<const T*>(left),
-                p.left_transposed ? p.m : p.k, static_cast<const T*>(right), p.right_transposed ? p.k : p.n,
-                static_cast<T*>(out), p.n);
+        product(p.left_transposed, p.right_transposed, p.m, p.n, p.k, static_cast<const T*>(left), p.left_stride,
+                static_cast<const T*>(right), p.right_stride, static_cast<T*>(out), p.out_stride);
     });
 }
 

@@ -9,9 +9,16 @@
 namespace kbench {
 namespace {
 
-Operand placed(const OperandSpec& spec, std::string name, Precision precision) {
-    return {std::move(name), spec.use,     data_type(spec.element, precision), spec.rows, spec.columns, spec.columns,
-            spec.rows,       spec.contents};
+Operand placed(const Step& step, const OperandSpec& spec, std::string name, Precision precision) {
+    const bool padded = spec.padded && step.padded_columns > 0;
+    return {.name = std::move(name),
+            .use = spec.use,
+            .type = data_type(spec.element, precision),
+            .rows = spec.rows,
+            .columns = spec.columns,
+            .stride = padded ? step.padded_columns : spec.columns,
+            .allocated_rows = spec.rows,
+            .contents = spec.contents};
 }
 
 bool is_made(const OperandSpec& spec) { return spec.use == OperandUse::output || spec.use == OperandUse::in_place; }
@@ -20,8 +27,9 @@ bool is_made(const OperandSpec& spec) { return spec.use == OperandUse::output ||
 const OperandSpec& made_by(const std::vector<OperandSpec>& specs) { return *std::ranges::find_if(specs, is_made); }
 
 double padded_column_flops(const Step& step) {
-    if (step.padded_columns == 0) return 0;
-    const auto columns = static_cast<double>(made_by(step.head_op().operands(step.direction)).columns);
+    const std::vector<OperandSpec> specs = step.head_op().operands(step.direction);
+    if (step.padded_columns == 0 || !made_by(specs).padded) return 0;
+    const auto columns = static_cast<double>(made_by(specs).columns);
     return step.head_op().work(step.direction).matrix_flops / columns *
            (static_cast<double>(step.padded_columns) - columns);
 }
@@ -48,20 +56,19 @@ std::vector<Operand> operands(const Step& step, Precision precision) {
             if (spec.use == OperandUse::output) continue;
             if (std::exchange(carried, false)) continue;
             const bool taken = i < step.head && is_name_of_head(step, spec.name) && spec.use == OperandUse::weight;
-            Operand operand = placed(spec, fmt::format("{}{}", taken ? "pre_" : "", spec.name), precision);
+            Operand operand = placed(step, spec, fmt::format("{}{}", taken ? "pre_" : "", spec.name), precision);
             if (spec.rows_are_columns && step.padded_columns > 0) operand.allocated_rows = step.padded_columns;
             read.push_back(std::move(operand));
         }
         const bool last = i + 1 == step.ops.size();
         if (!last && std::ranges::find(step.kept, i) != step.kept.end())
-            left.push_back(placed(made_by(specs), "sum", precision));
+            left.push_back(placed(step, made_by(specs), "sum", precision));
         for (const OperandSpec& spec : specs) {
             const bool handed_on = !last && &spec == &made_by(specs);
             if (spec.use == OperandUse::output && !handed_on)
-                left.push_back(placed(spec, std::string(spec.name), precision));
+                left.push_back(placed(step, spec, std::string(spec.name), precision));
         }
     }
-    if (step.padded_columns > 0) left.back().stride = step.padded_columns;
     read.insert(read.end(), std::make_move_iterator(left.begin()), std::make_move_iterator(left.end()));
     return read;
 }

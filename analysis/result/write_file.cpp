@@ -6,9 +6,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "analysis/result/result_json.h"
+#include "analysis/result/write_file.h"
 #include "kbench/error.h"
 
 namespace kbench {
@@ -36,18 +38,18 @@ class TemporaryFile {
     TemporaryFile(const TemporaryFile&) = delete;
     TemporaryFile& operator=(const TemporaryFile&) = delete;
 
-    void write_all(const std::string& text) {
-        for (std::size_t done = 0; done < text.size();) {
-            const ssize_t written = write(descriptor_, text.data() + done, text.size() - done);
+    void append(std::span<const std::byte> bytes) {
+        while (!bytes.empty()) {
+            const ssize_t written = write(descriptor_, bytes.data(), bytes.size());
             if (written >= 0)
-                done += static_cast<std::size_t>(written);
+                bytes = bytes.subspan(static_cast<std::size_t>(written));
             else if (errno != EINTR)
                 fail();
         }
-        if (fsync(descriptor_) != 0) fail();
     }
 
     void rename_to_target() {
+        if (fsync(descriptor_) != 0) fail();
         // Some file systems report a full disk only here.
         if (close(std::exchange(descriptor_, -1)) != 0) fail();
         if (std::rename(path_.c_str(), target_.c_str()) != 0) fail();
@@ -67,8 +69,12 @@ class TemporaryFile {
 }  // namespace
 
 void write_file_atomically(const std::filesystem::path& path, const std::string& text) {
+    write_file_atomically(path, [&](const FileSink& sink) { sink(std::as_bytes(std::span(text))); });
+}
+
+void write_file_atomically(const std::filesystem::path& path, const std::function<void(const FileSink&)>& write) {
     TemporaryFile file(path);
-    file.write_all(text);
+    write([&](std::span<const std::byte> bytes) { file.append(bytes); });
     file.rename_to_target();
 }
 

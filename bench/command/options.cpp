@@ -106,6 +106,9 @@ const Option table[] = {
      [](RunRequest& r, const std::string& text) { r.run.inputs["tokens"] = text; }},
     {"--dump-logits", "FILE", "", "the same as --dump-output logits=FILE",
      [](RunRequest& r, const std::string& text) { r.run.dumps["logits"] = text; }},
+    {"--dump-gradients", "FILE", "",
+     "write the gradients of --direction bwd or train as safetensors, by the weights' names",
+     [](RunRequest& r, const std::string& text) { r.run.dump_gradients = text; }},
     {"--seed", "N", "1", "of random weights, tokens and test operands",
      [](RunRequest& r, const std::string& text) {
          r.run.seed = number<std::uint64_t>("--seed", text, 0, "a whole number");
@@ -179,6 +182,9 @@ void resolve(RunRequest& request) {
     const std::size_t points = request.run.points().size();
     if (!request.run.dumps.empty() && points > 1)
         throw UsageError(fmt::format("--dump-output holds one point, the sweep has {}: give one {}", points,
+                                     listed(sweep_names(), "and")));
+    if (!request.run.dump_gradients.empty() && points > 1)
+        throw UsageError(fmt::format("--dump-gradients holds one point, the sweep has {}: give one {}", points,
                                      listed(sweep_names(), "and")));
     if (request.latency_only) {
         if (request.run.counters.required)

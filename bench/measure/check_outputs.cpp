@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include "analysis/result/point_name.h"
+#include "bench/measure/device_rows.h"
 #include "bench/measure/outputs.h"
 #include "bench/measure/parts.h"
 #include "bench/measure/progress.h"
 #include "bench/plan/data/npy.h"
+#include "bench/plan/data/write_safetensors.h"
 #include "kbench/error.h"
 
 namespace kbench {
@@ -39,6 +41,36 @@ static void check_output(const PartContext& at, Forward& forward, TensorId id) {
     }
 }
 
+static void check_gradients(const PartContext& at) {
+    for (const auto& [weight, gradient] : at.plan.model().gradients)
+        if (const std::int64_t bad = count_not_finite(at.plan, gradient, at.device); bad > 0)
+            throw MeasurementError(fmt::format("{} of {} numbers of the gradient of {} are not finite in {}{}", bad,
+                                               at.plan.model().tensors[gradient].elements(),
+                                               at.plan.model().tensors[weight].name, name(at.point.precision()),
+                                               at.point.precision() == Precision::fp16
+                                                   ? "; a smaller loss_scale may help (--input loss_scale=FILE)"
+                                                   : ""));
+}
+
+static void dump_gradients(const PartContext& at) {
+    std::vector<SafetensorsTensor> tensors;
+    for (const auto& [weight, gradient] : at.plan.model().gradients) {
+        const Tensor& tensor = at.plan.model().tensors[weight];
+        const Operand& operand = at.plan.operand(gradient);
+        void* const memory = at.plan.address(gradient);
+        tensors.push_back({tensor.name, operand.type, tensor.shape, [&operand, memory, &at](const FileSink& sink) {
+                               visit_rows(at.device, memory, operand, [&](const reference::View& slab, std::int64_t) {
+                                   const std::size_t element = size_of(slab.type);
+                                   const auto* row = static_cast<const std::byte*>(slab.data);
+                                   for (std::int64_t r = 0; r < slab.rows; ++r)
+                                       sink({row + static_cast<std::size_t>(r * slab.stride) * element,
+                                             static_cast<std::size_t>(slab.columns) * element});
+                               });
+                           }});
+    }
+    write_safetensors(at.wants.dump_gradients, tensors);
+}
+
 void check_outputs(const PartContext& at, Forward& forward) {
     const Model& model = at.plan.model();
     at.begin("outputs");
@@ -52,6 +84,8 @@ void check_outputs(const PartContext& at, Forward& forward) {
         const OutputRows whole = OutputRows::download(at.plan, id, at.device, all.bytes());
         write_npy(dump->second, tensor.shape, all.type, whole.data(), all.stride);
     }
+    check_gradients(at);
+    if (!at.wants.dump_gradients.empty()) dump_gradients(at);
 }
 
 }  // namespace kbench

@@ -30,10 +30,9 @@ void refuse_if_too_large(const Point& point, std::int64_t needed, const Device& 
 /// The steps as a result has them, with what each must do.
 void describe_steps(const Plan& plan, Point& point) {
     const Model& model = plan.model();
-    for (std::size_t s = 0; s < plan.steps().size(); ++s) {
-        const PlannedStep& planned = plan.steps()[s];
+    for (const PlannedStep& planned : plan.timed_steps()) {
         StepResult result;
-        result.index = static_cast<int>(s);
+        result.index = static_cast<int>(point.steps.size());
         result.layer = model.ops[planned.naming_op].layer;
         result.op = op_name(planned.step);
         for (const std::size_t op : planned.ops)

@@ -29,7 +29,7 @@ void verify(const PartContext& at) {
         seen.push_back(planned.computation.get());
         at.begin(fmt::format("verify {} {}", op_name(planned.step), shape_text(planned.step)));
         const VerifyTarget target{&planned.step, planned.computation.get(), std::string(planned.provider->name),
-                                  at.point.steps[s].layer};
+                                  plan.model().ops[planned.naming_op].layer};
         at.point.verification.steps.push_back(verify_step(target, at.point.precision(), at.device, at.options().seed));
     }
     at.point.verification.seconds = std::chrono::duration<double>(Clock::now() - start).count();

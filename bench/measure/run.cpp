@@ -18,6 +18,7 @@
 #include "bench/measure/stop_signal.h"
 #include "bench/plan/device_support.h"
 #include "kbench/error.h"
+#include "models/backward.h"
 #include "models/cost.h"
 
 namespace kbench {
@@ -107,7 +108,11 @@ class Sweep {
                 at.counts[std::string(axis.name)] = *count;
         }
         at.counts["batch"] = batch;
-        return options_.model.build(at);
+        Model forward = options_.model.build(at);
+        const std::string& direction = point.axes.text("direction");
+        if (direction == "bwd") return backward_alone(std::move(forward));
+        if (direction == "train") return with_backward(std::move(forward));
+        return forward;
     }
     std::vector<AssignedStep> assign(const Model& model, Precision precision) const {
         return assign_steps(model, precision, providers_, options_.providers, column_multiple(device_, precision));
@@ -170,6 +175,8 @@ class Sweep {
             if (StopSignals::asked() != 0) throw Stopped();
             progress_.show(label + ": " + part);
         };
+        if (!options_.dump_gradients.empty() && model.gradients.empty())
+            throw UsageError("--dump-gradients: a forward has none; ask for --direction bwd or train");
         point.verification.enabled = options_.verify;
         at("plan");
         Plan plan = plan_point(
@@ -187,6 +194,7 @@ class Sweep {
                           .marginal = options_.marginal_s > 0,
                           .sm_scaling = options_.sm_scaling_s > 0,
                           .dumps = options_.dumps,
+                          .dump_gradients = options_.dump_gradients,
                           .at = at};
         kbench::measure(plan, device_, profiler_, wants, point, warnings);
     }

@@ -25,6 +25,7 @@ struct RunOptions : PointOptions, SweepOptions {
     ProviderChoice providers;
     std::optional<std::filesystem::path> weights;
     FilesByName inputs, dumps;  ///< of the model's inputs and outputs
+    std::filesystem::path dump_gradients = {};
     std::filesystem::path out;
     bool compress = false;  ///< result.json.gz
     bool retune = false;

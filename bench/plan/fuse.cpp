@@ -46,10 +46,12 @@ std::vector<int> count_readers(const Model& model) {
 
 class Matcher {
   public:
-    Matcher(const Model& model, std::int64_t column_multiple)
-        : model_(model), readers_in_model_(count_readers(model)), column_multiple_(column_multiple) {
-        readers_ = readers_in_model_;
+    Matcher(const Model& model, std::int64_t column_multiple) : model_(model), readers_(count_readers(model)) {
         for (const TensorId id : model.outputs) ++readers_[id];  // whoever wants them
+        padded_.resize(model.tensors.size());
+        for (const OpNode& node : model.ops)
+            if (const std::int64_t columns = padded_columns(node.op, node.direction, column_multiple); columns > 0)
+                if (all_take_padding(node.outputs.front())) pad(node.outputs.front(), columns);
     }
 
     /// The step of `pattern` at op `first`, or nothing when the ops there are others or feed anyone else.
@@ -67,6 +69,35 @@ class Matcher {
     }
 
   private:
+    /// Calls `visit` with every op that reads `id`, the operand as which it does, and what the op makes of it in place.
+    void for_each_reader(TensorId id, const auto& visit) const {
+        for (const OpNode& node : model_.ops) {
+            std::size_t input = 0, output = 0;
+            for (const OperandSpec& spec : node.op.operands(node.direction)) {
+                const bool is_made = spec.use == OperandUse::output || spec.use == OperandUse::in_place;
+                const std::optional<TensorId> made = is_made ? std::optional(node.outputs.at(output++)) : std::nullopt;
+                if (spec.use == OperandUse::output || node.inputs.at(input++) != id) continue;
+                visit(spec, spec.use == OperandUse::in_place ? made : std::nullopt);
+            }
+        }
+    }
+
+    /// Whether all that read it, and what is made of it in place, know rows that are farther apart than they are long.
+    bool all_take_padding(TensorId id) const {
+        bool all = true;
+        for_each_reader(id, [&](const OperandSpec& spec, std::optional<TensorId> made) {
+            all &= spec.padded && (!made || all_take_padding(*made));
+        });
+        return all;
+    }
+
+    void pad(TensorId id, std::int64_t columns) {
+        padded_[id] = columns;
+        for_each_reader(id, [&](const OperandSpec&, std::optional<TensorId> made) {
+            if (made) pad(*made, columns);
+        });
+    }
+
     /// `next` takes what `node` makes first in its first place and nowhere else; only what the head itself takes may
     /// have other readers, for whom the step leaves it behind.
     bool continues(const OpNode& node, const OpNode& next, bool is_head) const {
@@ -104,15 +135,15 @@ class Matcher {
                 if (last || id != node.outputs.front()) left.push_back(id);
         }
         made.tensors.insert(made.tensors.end(), left.begin(), left.end());
-        // Whoever reads an output takes its rows to lie side by side, and what is fused to it knows no padding.
-        if (count == 1 && readers_in_model_[model_.ops[first].outputs[0]] == 0)
-            made.step.padded_columns = padded_columns(made.step.head_op(), made.step.direction, column_multiple_);
+        if (count == 1)
+            for (const TensorId id : made.tensors)
+                made.step.padded_columns = std::max(made.step.padded_columns, padded_[id]);
         return made;
     }
 
     const Model& model_;
-    std::vector<int> readers_in_model_, readers_;
-    std::int64_t column_multiple_;
+    std::vector<int> readers_;
+    std::vector<std::int64_t> padded_;  ///< by tensor: the distance of its rows where it is not its columns, else 0
 };
 
 void check_choice(const ProviderChoice& choice, const Providers& providers) {

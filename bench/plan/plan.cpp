@@ -32,6 +32,13 @@ std::optional<TensorId> added_last(const StepOfModel& step, Precision precision)
     return alike ? std::optional(step.tensors[read - 1]) : std::nullopt;
 }
 
+/// Steps of ops that run once, in front of the others.
+std::size_t count_untimed(const Model& model, const auto& steps) {
+    std::size_t count = 0;
+    while (count < steps.size() && steps[count].ops.back() < model.untimed_ops) ++count;
+    return count;
+}
+
 }  // namespace
 
 Layout lay_out(const Model& model, Precision precision, const std::vector<AssignedStep>& steps,
@@ -76,6 +83,9 @@ Layout lay_out(const Model& model, Precision precision, const std::vector<Assign
     // Inputs serve the next forward, too, and outputs are read when all is done.
     for (const TensorId id : model.inputs) first[id] = 0, last[id] = steps.size();
     for (const TensorId id : model.outputs) last[id] = steps.size();
+    // So do what the untimed steps make: the others run again and again.
+    for (std::size_t s = 0; s < count_untimed(model, steps); ++s)
+        for (const TensorId id : steps[s].tensors) last[id] = steps.size();
     // What the last op adds (a residual) may be overwritten by the sum where nobody reads it afterwards: no copy, and
     // less memory.
     for (std::size_t s = 0; s < steps.size(); ++s) {
@@ -98,7 +108,8 @@ Layout lay_out(const Model& model, Precision precision, const std::vector<Assign
         const TensorPlace& place = layout.places[id];
         if (!place.used) continue;
         if (place.resident) {
-            if (plain[id]) of(resident, model.tensors[id].role) += aligned(place.operand.bytes());
+            if (plain[id] && place.same_as == id)
+                of(resident, model.tensors[id].role) += aligned(place.operand.bytes());
         } else if (place.same_as == id) {
             lifetimes.push_back({place.operand.bytes(), first[id], last[id]});
             in_arena.push_back(id);
@@ -108,11 +119,12 @@ Layout lay_out(const Model& model, Precision precision, const std::vector<Assign
     for (std::size_t i = 0; i < in_arena.size(); ++i) layout.places[in_arena[i]].offset = arena.offsets[i];
     layout.arena_bytes = arena.bytes;
 
-    // The arena is shared over time: tokens, scores and logits count in full, activations get the rest.
+    // The arena is shared over time: tokens, scores and logits count in full, activations and their gradients get the
+    // rest, so that the line of gradients is that of weights alone.
     std::int64_t named = 0;
     for (const TensorId id : in_arena) {
         const Role role = model.tensors[id].role;
-        if (role == Role::activations) continue;
+        if (role == Role::activations || role == Role::gradients) continue;
         if (role == Role::scores) {
             of(layout.memory, role) = std::max(of(layout.memory, role), aligned(layout.places[id].operand.bytes()));
         } else {
@@ -151,6 +163,7 @@ Plan::Plan(const Model& model, Precision precision, std::vector<AssignedStep> as
         if (!planned.computation) planned.computation = a.provider->make(a.step, precision);
         steps_.push_back(std::move(planned));
     }
+    first_timed_ = count_untimed(model, steps_);
     std::size_t workspace = 0;
     for (const PlannedStep& s : steps_) workspace = std::max(workspace, s.computation->workspace_bytes());
     layout_ = lay_out(
@@ -195,12 +208,16 @@ void Plan::allocate(Device& device, WeightSource& source) {
     std::vector<std::byte> staging;
     for (TensorId id = 0; id < model_->tensors.size(); ++id) {
         const TensorPlace& place = layout_.places[id];
-        if (!place.used || !place.resident) continue;
+        if (!place.used || !place.resident || place.same_as != id) continue;
         const Tensor& tensor = model_->tensors[id];
         const auto bytes = static_cast<std::size_t>(place.operand.bytes());
         std::byte* host = nullptr;
         if (plain.contains(id)) {
             weights_[id] = DeviceBuffer(device, bytes);
+            if (tensor.role != Role::weights && tensor.contents.kind == Contents::Kind::zeros) {
+                device.fill(weights_[id].data(), 0, bytes);
+                continue;
+            }
             host = static_cast<std::byte*>(device.host_view(weights_[id].data()));
         }
         if (host == nullptr) {

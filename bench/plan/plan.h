@@ -56,6 +56,9 @@ class Plan {
     const Model& model() const { return *model_; }
     Precision precision() const { return precision_; }
     const std::vector<PlannedStep>& steps() const { return steps_; }
+    /// The first step that is timed: those before it run once, and what they make stays (Model::untimed_ops).
+    std::size_t first_timed() const { return first_timed_; }
+    std::span<const PlannedStep> timed_steps() const { return std::span(steps_).subspan(first_timed_); }
     const Layout& layout() const { return layout_; }
 
     /// Allocates, then reads every weight once from `source`, packing it where its step wants that.
@@ -74,6 +77,7 @@ class Plan {
     const Model* model_;
     Precision precision_;
     std::vector<PlannedStep> steps_;
+    std::size_t first_timed_ = 0;
     Layout layout_;
     Device* device_ = nullptr;
     DeviceBuffer arena_, workspace_;

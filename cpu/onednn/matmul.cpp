@@ -117,9 +117,12 @@ struct PlainMatmul::State {
 PlainMatmul::PlainMatmul(const Gemm::Product& p, Precision precision) : state_(std::make_unique<State>()) {
     onednn::require(precision);
     const auto type = onednn::data_type(storage_type(precision));
-    const auto stored = [](bool transposed) { return transposed ? memory::format_tag::ba : memory::format_tag::ab; };
-    const memory::desc left({p.m, p.k}, type, stored(p.left_transposed)),
-        right({p.k, p.n}, type, stored(p.right_transposed)), out({p.m, p.n}, type, memory::format_tag::ab);
+    const auto strides = [](bool transposed, std::int64_t stride) {
+        return transposed ? memory::dims{1, stride} : memory::dims{stride, 1};
+    };
+    const memory::desc left({p.m, p.k}, type, strides(p.left_transposed, p.left_stride)),
+        right({p.k, p.n}, type, strides(p.right_transposed, p.right_stride)),
+        out({p.m, p.n}, type, strides(false, p.out_stride));
     onednn::create("matmul", [&] {
         state_->desc = dnnl::matmul::primitive_desc(onednn::engine(), left, right, out, onednn::attributes({}));
         const auto& desc = state_->desc;

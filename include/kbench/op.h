@@ -68,6 +68,7 @@ struct OperandSpec {
     std::optional<Part> written = {};  ///< likewise
     bool scores = false;               ///< of the square kind that attention makes: accounted as such
     bool rows_are_columns = false;     ///< its rows are the output's columns: padded with zeros when those are
+    bool padded = false;               ///< its rows may be farther apart than it has columns (Step::padded_columns)
 
     Part part_read() const { return read.value_or(Part{static_cast<double>(rows), 0, columns}); }
     Part part_written() const { return written.value_or(Part{static_cast<double>(rows), 0, columns}); }

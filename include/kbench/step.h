@@ -16,8 +16,8 @@ struct Step {
     std::vector<Op> ops;   ///< in order of execution; each consumes what the one before it makes
     std::size_t head = 0;  ///< the one of `ops` that names the step
     Direction direction = Direction::fwd;
-    /// Columns that are computed of the last output, its rows being so far apart; 0: as many as it has. What is beyond
-    /// those is scratch, made from rows of zeros.
+    /// How far apart, in elements, the rows of operands are whose specs say `padded`; 0: as many as they have columns.
+    /// A forward's product computes so many columns; what is beyond its own is scratch, made from rows of zeros.
     std::int64_t padded_columns = 0;
     /// Of `ops` but the last, those whose output others read too, so that the step leaves it behind.
     std::vector<std::size_t> kept = {};

@@ -43,6 +43,7 @@ struct CrossEntropy {
         OperandSpec logits = input("logits", rows, vocab), tokens = input("tokens", 1, rows),
                     loss_scale = input("loss_scale", 1, 1), losses = output("losses", 1, rows);
         logits.read = Part{static_cast<double>(targets()), 0, vocab};
+        logits.padded = true;
         tokens.element = ElementType::int32;
         tokens.contents = Contents::below(vocab);
         loss_scale.contents = {Contents::Kind::ones};

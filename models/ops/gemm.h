@@ -10,7 +10,8 @@ namespace kbench {
 /// fwd: y = x · w. in: x [m, k], w [k, n], or [n, k] when `weight_transposed`; out: y [m, n].
 /// dgrad: dx = dy · w^T. in: dy [m, n], w; out: dx [m, k].
 /// wgrad: dw = x^T · dy. in: x [m, k], dy [m, n]; out: dw, of w's shape (so, transposed, dy^T · x).
-/// With padded columns the rows of a transposed w are followed by as many rows of zeros; forward only.
+/// With padded columns the rows of a transposed w are followed by as many rows of zeros in the forward, and its
+/// gradients read a dy of rows that are so far apart.
 struct Gemm {
     static constexpr std::string_view kind = "gemm", what = "matrix product with a weight";
     static constexpr std::string_view example = "m1024n3840k1280[t][+bias][+gelu or +residual]";
@@ -21,18 +22,22 @@ struct Gemm {
     bool operator==(const Gemm&) const = default;
 
     /// What a direction multiplies: out [m, n] = left · right, row-major; left is [m, k], or [k, m] when transposed,
-    /// and right [k, n], or [n, k].
+    /// and right [k, n], or [n, k]. Strides are the distances of rows in memory, in elements.
     struct Product {
         std::int64_t m, n, k;
         bool left_transposed, right_transposed;
         bool left_is_second;  ///< of the op's operands
+        std::int64_t left_stride, right_stride, out_stride;
     };
-    Product product(Direction direction) const {
+    /// `padded_columns`: Step's, the distance of the rows of y and dy where it is not 0.
+    Product product(Direction direction, std::int64_t padded_columns = 0) const {
+        const std::int64_t y = padded_columns > 0 ? padded_columns : n, w = weight_transposed ? k : n;
         switch (direction) {
-            case Direction::dgrad: return {m, k, n, false, !weight_transposed, false};
+            case Direction::dgrad: return {m, k, n, false, !weight_transposed, false, y, w, k};
             case Direction::wgrad:
-                return weight_transposed ? Product{n, k, m, true, false, true} : Product{k, n, m, true, false, false};
-            default: return {m, n, k, false, weight_transposed, false};
+                return weight_transposed ? Product{n, k, m, true, false, true, y, k, k}
+                                         : Product{k, n, m, true, false, false, k, y, n};
+            default: return {m, n, k, false, weight_transposed, false, k, w, y};
         }
     }
 
@@ -44,13 +49,14 @@ struct Gemm {
         OperandSpec w = weight_transposed ? input("w", n, k) : input("w", k, n);
         w.use = OperandUse::weight;
         w.contents = near_one;
-        OperandSpec dy = input("dy", m, n);
+        OperandSpec dy = input("dy", m, n), out = output("out", m, n);
+        dy.padded = out.padded = weight_transposed;
         switch (direction) {
             case Direction::dgrad: return {dy, w, output("dx", m, k)};
             case Direction::wgrad:
                 dy.contents = near_one;
                 return {input("x", m, k), dy, output("dw", w.rows, w.columns)};
-            default: w.rows_are_columns = weight_transposed; return {input("x", m, k), w, output("out", m, n)};
+            default: w.rows_are_columns = weight_transposed; return {input("x", m, k), w, out};
         }
     }
     static Gradients gradients() {

@@ -28,6 +28,7 @@ struct RmsNorm {
                     output("dx", rows, width), output("dw", 1, width)};
         return {input("x", rows, width), weight("weight", width), output("out", rows, width)};
     }
+    static Gradients gradients() { return {{{Direction::bwd, {"x", "dout", "weight", "dx", "dweight"}}}}; }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
     /// An element: square, add, times rstd, times weight. A row: divide by the width, plus epsilon, root, reciprocal.
     /// Backward, an element: square, add, times rstd (n); g, times n, add; less n times the mean, times rstd: three; dy

@@ -27,13 +27,14 @@ class BlasAttention final : public Computation {
 };
 
 std::unique_ptr<Computation> gemm(const Gemm& op, const Step& step, Precision precision) {
-    return make_computation(cpu::blas_version(), [type = storage_type(precision), product = op.product(step.direction)](
-                                                     OperandCursor in, void*, void*) {
-        const void* left = in.next();
-        const void* right = in.next();
-        if (product.left_is_second) std::swap(left, right);
-        cpu::blas_gemm(type, product, left, right, in.next());
-    });
+    return make_computation(cpu::blas_version(),
+                            [type = storage_type(precision), product = op.product(step.direction, step.padded_columns)](
+                                OperandCursor in, void*, void*) {
+                                const void* left = in.next();
+                                const void* right = in.next();
+                                if (product.left_is_second) std::swap(left, right);
+                                cpu::blas_gemm(type, product, left, right, in.next());
+                            });
 }
 
 std::unique_ptr<Computation> attention(const Attention& op, const Step&, Precision precision) {
@@ -63,7 +64,7 @@ std::string lacks(Precision precision) {
 }
 
 std::string no_padding(const Gemm&, const Step& step, Precision) {
-    return step.padded_columns == 0 ? "" : "no padded columns";
+    return step.padded_columns == 0 || step.direction != Direction::fwd ? "" : "no padded columns";
 }
 
 }  // namespace

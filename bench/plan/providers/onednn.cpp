@@ -66,7 +66,7 @@ std::unique_ptr<Computation> matmul(const Gemm& op, const Step& step, Precision 
 }
 
 std::unique_ptr<Computation> gradient(const Gemm& op, const Step& step, Precision precision) {
-    const Gemm::Product product = op.product(step.direction);
+    const Gemm::Product product = op.product(step.direction, step.padded_columns);
     return wrap(std::make_unique<cpu::PlainMatmul>(product, precision),
                 [swapped = product.left_is_second](const cpu::PlainMatmul& p, OperandCursor in, void* workspace) {
                     const void* left = in.next();

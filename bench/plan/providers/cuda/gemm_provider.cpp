@@ -211,7 +211,7 @@ ProviderOp context_row(Maker make) {
 template <class Maker>
 ProviderOp gradient_row(Maker make) {
     const auto gradient = [make](const Gemm& op, const Step& step, Precision precision) {
-        const Gemm::Product product = op.product(step.direction);
+        const Gemm::Product product = op.product(step.direction, step.padded_columns);
         auto made = make(gradient_problem(product, precision));
         return std::make_unique<GradientComputation<decltype(made)>>(std::move(made), product.left_is_second);
     };

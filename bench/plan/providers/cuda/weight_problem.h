@@ -35,9 +35,9 @@ inline cuda::GemmProblem gradient_problem(const Gemm::Product& product, Precisio
     p.x_transposed = product.left_transposed;
     p.weight_transposed = product.right_transposed;
     p.out_type = storage_type(precision);
-    p.ld_x = product.left_transposed ? product.m : product.k;
-    p.ld_w = product.right_transposed ? product.k : product.n;
-    p.ld_out = product.n;
+    p.ld_x = product.left_stride;
+    p.ld_w = product.right_stride;
+    p.ld_out = product.out_stride;
     return p;
 }
 
