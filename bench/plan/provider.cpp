@@ -135,4 +135,12 @@ std::unique_ptr<Computation> Provider::make(const Step& step, Precision precisio
     throw Unsupported(fmt::format("has no {}", op_name(step)));
 }
 
+ProviderOp leaving_no_intermediates(ProviderOp row) {
+    row.why_not = [otherwise = std::move(row.why_not)](const Step& step, Precision precision) -> std::string {
+        if (step.keeps_intermediates()) return "leaves nothing behind of what it makes on its way";
+        return otherwise ? otherwise(step, precision) : "";
+    };
+    return row;
+}
+
 }  // namespace kbench

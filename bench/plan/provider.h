@@ -20,4 +20,7 @@ std::string no_tf32(Precision precision);
 /// The providers of one backend, in the order of the table.
 Providers make_providers(BackendKind backend, const ProviderContext& context);
 
+/// `row`, refusing steps that are to leave behind what it makes on its way: a sum that backward reads again.
+ProviderOp leaving_no_intermediates(ProviderOp row);
+
 }  // namespace kbench

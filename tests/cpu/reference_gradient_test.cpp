@@ -152,72 +152,72 @@ TEST(ReferenceGradients, OfAttentionAreThoseOfItsForward) {
         EXPECT_FALSE(is_gradient(forward, 0, wrong_dq));
         EXPECT_FALSE(is_gradient(forward, 0, wrong_dk));
     }
+}
 
-    TEST(ReferenceGradients, OfARmsNormAreThoseOfItsForward) {
-        const RmsNorm op{4, 9, 1e-3};
-        Differences forward(op);
-        const Matrix &x = forward.operand(0), &weight = forward.operand(1), &dy = forward.dy();
-        const auto gradient = [&](std::size_t output, const Matrix& of) {
-            const reference::View views[] = {x.view(), dy.view(), weight.view(), {}, {}};
-            return reference::evaluate(Step::of(op, Direction::bwd), output, views, elements(of.rows, of.columns));
-        };
-        EXPECT_TRUE(is_gradient(forward, 0, gradient(3, x)));
-        EXPECT_TRUE(is_gradient(forward, 1, gradient(4, weight)));
-        // Planted: dx without the term of g n's mean, which is dy weight rstd; dw with dy's sum in place of dy n's.
-        auto dx = gradient(3, x), dw = gradient(4, weight);
-        for (std::int64_t row = 0; row < op.rows; ++row) {
-            double squares = 0;
-            for (std::int64_t c = 0; c < op.width; ++c) squares += x(row, c) * x(row, c);
-            const double rstd = 1 / std::sqrt(squares / static_cast<double>(op.width) + op.epsilon);
-            for (std::int64_t c = 0; c < op.width; ++c)
-                dx[static_cast<std::size_t>(row * op.width + c)].value = dy(row, c) * weight(0, c) * rstd;
-        }
-        for (std::int64_t c = 0; c < op.width; ++c) {
-            double& sum = dw[static_cast<std::size_t>(c)].value = 0;
-            for (std::int64_t row = 0; row < op.rows; ++row) sum += dy(row, c);
-        }
-        EXPECT_FALSE(is_gradient(forward, 0, dx));
-        EXPECT_FALSE(is_gradient(forward, 1, dw));
+TEST(ReferenceGradients, OfARmsNormAreThoseOfItsForward) {
+    const RmsNorm op{4, 9, 1e-3};
+    Differences forward(op);
+    const Matrix &x = forward.operand(0), &weight = forward.operand(1), &dy = forward.dy();
+    const auto gradient = [&](std::size_t output, const Matrix& of) {
+        const reference::View views[] = {x.view(), dy.view(), weight.view(), {}, {}};
+        return reference::evaluate(Step::of(op, Direction::bwd), output, views, elements(of.rows, of.columns));
+    };
+    EXPECT_TRUE(is_gradient(forward, 0, gradient(3, x)));
+    EXPECT_TRUE(is_gradient(forward, 1, gradient(4, weight)));
+    // Planted: dx without the term of g n's mean, which is dy weight rstd; dw with dy's sum in place of dy n's.
+    auto dx = gradient(3, x), dw = gradient(4, weight);
+    for (std::int64_t row = 0; row < op.rows; ++row) {
+        double squares = 0;
+        for (std::int64_t c = 0; c < op.width; ++c) squares += x(row, c) * x(row, c);
+        const double rstd = 1 / std::sqrt(squares / static_cast<double>(op.width) + op.epsilon);
+        for (std::int64_t c = 0; c < op.width; ++c)
+            dx[static_cast<std::size_t>(row * op.width + c)].value = dy(row, c) * weight(0, c) * rstd;
     }
+    for (std::int64_t c = 0; c < op.width; ++c) {
+        double& sum = dw[static_cast<std::size_t>(c)].value = 0;
+        for (std::int64_t row = 0; row < op.rows; ++row) sum += dy(row, c);
+    }
+    EXPECT_FALSE(is_gradient(forward, 0, dx));
+    EXPECT_FALSE(is_gradient(forward, 1, dw));
+}
 
-    TEST(ReferenceGradients, OfAResidualIsTheSumOfTwo) {
-        const Matrix dy = Matrix::normal(DataType::fp64, 3, 5, 1), past = Matrix::normal(DataType::fp64, 3, 5, 2);
-        const reference::View views[] = {dy.view(), past.view(), {}};
-        const auto all = elements(3, 5);
-        const auto sum = reference::evaluate(Step::of(ResidualAdd{3, 5}, Direction::bwd), 2, views, all);
-        for (std::size_t i = 0; i < all.size(); ++i)
-            EXPECT_EQ(sum[i].value, dy(all[i].row, all[i].column) + past(all[i].row, all[i].column));
-    }
+TEST(ReferenceGradients, OfAResidualIsTheSumOfTwo) {
+    const Matrix dy = Matrix::normal(DataType::fp64, 3, 5, 1), past = Matrix::normal(DataType::fp64, 3, 5, 2);
+    const reference::View views[] = {dy.view(), past.view(), {}};
+    const auto all = elements(3, 5);
+    const auto sum = reference::evaluate(Step::of(ResidualAdd{3, 5}, Direction::bwd), 2, views, all);
+    for (std::size_t i = 0; i < all.size(); ++i)
+        EXPECT_EQ(sum[i].value, dy(all[i].row, all[i].column) + past(all[i].row, all[i].column));
+}
 
-    TEST(ReferenceGradients, AResidualBehindALayerNormAddsToDxAndLeavesTheOthers) {
-        const LayerNorm op{4, 9};
-        const Matrix x = Matrix::normal(DataType::fp64, 4, 9, 1), dy = Matrix::normal(DataType::fp64, 4, 9, 2),
-                     past = Matrix::normal(DataType::fp64, 4, 9, 3), weight = Matrix::normal(DataType::fp64, 1, 9, 4);
-        const Step alone = Step::of(op, Direction::bwd), fused{{op, ResidualAdd{4, 9}}, 0, Direction::bwd};
-        const reference::View plain[] = {x.view(), dy.view(), weight.view(), {}, {}, {}};
-        const reference::View with[] = {x.view(), dy.view(), weight.view(), past.view(), {}, {}, {}};
-        const auto all = elements(4, 9), columns = elements(1, 9);
-        const auto dx = reference::evaluate(alone, 3, plain, all), sum = reference::evaluate(fused, 6, with, all);
-        for (std::size_t i = 0; i < all.size(); ++i)
-            EXPECT_EQ(sum[i].value, dx[i].value + past(all[i].row, all[i].column));
-        for (const std::size_t output : {4, 5}) {
-            const auto of_alone = reference::evaluate(alone, output, plain, columns);
-            const auto of_fused = reference::evaluate(fused, output, with, columns);
-            for (std::size_t i = 0; i < columns.size(); ++i) EXPECT_EQ(of_fused[i].value, of_alone[i].value);
-        }
+TEST(ReferenceGradients, AResidualBehindALayerNormAddsToDxAndLeavesTheOthers) {
+    const LayerNorm op{4, 9};
+    const Matrix x = Matrix::normal(DataType::fp64, 4, 9, 1), dy = Matrix::normal(DataType::fp64, 4, 9, 2),
+                 past = Matrix::normal(DataType::fp64, 4, 9, 3), weight = Matrix::normal(DataType::fp64, 1, 9, 4);
+    const Step alone = Step::of(op, Direction::bwd), fused{{op, ResidualAdd{4, 9}}, 0, Direction::bwd};
+    const reference::View plain[] = {x.view(), dy.view(), weight.view(), {}, {}, {}};
+    const reference::View with[] = {x.view(), dy.view(), weight.view(), past.view(), {}, {}, {}};
+    const auto all = elements(4, 9), columns = elements(1, 9);
+    const auto dx = reference::evaluate(alone, 3, plain, all), sum = reference::evaluate(fused, 6, with, all);
+    for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(sum[i].value, dx[i].value + past(all[i].row, all[i].column));
+    for (const std::size_t output : {4, 5}) {
+        const auto of_alone = reference::evaluate(alone, output, plain, columns);
+        const auto of_fused = reference::evaluate(fused, output, with, columns);
+        for (std::size_t i = 0; i < columns.size(); ++i) EXPECT_EQ(of_fused[i].value, of_alone[i].value);
     }
+}
 
-    TEST(ReferenceGradients, PlantedErrorsAreFound) {
-        const Gemm square{4, 4, 4}, as_if_transposed{4, 4, 4, true};
-        Differences forward(square);
-        const Matrix &x = forward.operand(0), &w = forward.operand(1), &dy = forward.dy();
-        EXPECT_FALSE(is_gradient(forward, 0, evaluated(Step::of(as_if_transposed, Direction::dgrad), dy, w, x)));
-        EXPECT_FALSE(is_gradient(forward, 1, evaluated(Step::of(as_if_transposed, Direction::wgrad), x, dy, w)));
-        EXPECT_FALSE(is_gradient(forward, 1, evaluated(Step::of(square, Direction::wgrad), dy, x, w)));
-        std::vector<reference::Expected> off = evaluated(Step::of(square, Direction::dgrad), dy, w, x);
-        off[7].value += 1e-5;
-        EXPECT_FALSE(is_gradient(forward, 0, off));
-    }
+TEST(ReferenceGradients, PlantedErrorsAreFound) {
+    const Gemm square{4, 4, 4}, as_if_transposed{4, 4, 4, true};
+    Differences forward(square);
+    const Matrix &x = forward.operand(0), &w = forward.operand(1), &dy = forward.dy();
+    EXPECT_FALSE(is_gradient(forward, 0, evaluated(Step::of(as_if_transposed, Direction::dgrad), dy, w, x)));
+    EXPECT_FALSE(is_gradient(forward, 1, evaluated(Step::of(as_if_transposed, Direction::wgrad), x, dy, w)));
+    EXPECT_FALSE(is_gradient(forward, 1, evaluated(Step::of(square, Direction::wgrad), dy, x, w)));
+    std::vector<reference::Expected> off = evaluated(Step::of(square, Direction::dgrad), dy, w, x);
+    off[7].value += 1e-5;
+    EXPECT_FALSE(is_gradient(forward, 0, off));
+}
 
 }  // namespace
 }  // namespace kbench

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "kbench/error.h"
@@ -89,8 +90,10 @@ TEST(Backward, AddsToATiedWeightsGradientInPlace) {
     const OpNode& last = model.ops.back();
     ASSERT_TRUE(last.op.is<Embedding>());
     EXPECT_TRUE(last.op.get_if<Embedding>()->accumulates);
-    for (const auto& [weight, gradient] : model.gradients)
-        if (model.tensors[weight].name == "wte.weight") EXPECT_EQ(gradient, last.outputs.front());
+    const auto of_wte = std::ranges::find_if(
+        model.gradients, [&](const auto& pair) { return model.tensors[pair.first].name == "wte.weight"; });
+    ASSERT_NE(of_wte, model.gradients.end());
+    EXPECT_EQ(of_wte->second, last.outputs.front());
 }
 
 TEST(Backward, AloneTimesWhatComesBehindTheLossesGradient) {

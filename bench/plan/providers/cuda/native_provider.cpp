@@ -272,7 +272,7 @@ std::unique_ptr<Provider> make_cuda_native(const ProviderContext&) {
                              too_wide_backward<RmsNorm>),
                 ladder_gemm(cuda::top_rung), row<BiasAdd>("bias_add", bias_add),
                 backward_row<BiasAdd>("bias_backward", cuda::bias_backward_workspace_bytes, bias_backward),
-                row<Gelu>("bias_gelu", gelu, {{"bias"}}),
+                leaving_no_intermediates(row<Gelu>("bias_gelu", gelu, {{"bias"}})),
                 row<Gelu>("gelu_backward", gelu_backward, {}, nullptr, Direction::bwd),
                 row<ResidualAdd>("residual_add", residual_add),
                 row<ResidualAdd>("residual_add", residual_add, {}, nullptr, Direction::bwd),
