@@ -121,6 +121,18 @@ __device__ void add_weighted_rows(Sums<column_eights> (&sums)[row_tiles], const 
     }
 }
 
+/// Scores of -infinity, hence a P of 0, where is_hidden(m, r, other): of row g + 8 r of row tile m, and which other.
+template <int row_tiles, int eights, class IsHidden>
+__device__ void hide(Sums<eights> (&scores)[row_tiles], const IsHidden& is_hidden, int t) {
+#pragma unroll
+    for (int m = 0; m < row_tiles; ++m)
+#pragma unroll
+        for (int n = 0; n < eights; ++n)
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+                if (is_hidden(m, i / 2, n * 8 + t * 2 + i % 2)) scores[m][n][i] = -infinity<float>;
+}
+
 /// Stores a warp's sums times `factor` to rows [first_row, ...) of `to`, those that there are.
 template <class T, int row_tiles, int eights>
 __device__ void store_sums(T* to, const Rows& rows, int first_row, const Sums<eights> (&sums)[row_tiles], float factor,
@@ -219,18 +231,20 @@ __global__ __launch_bounds__(Layout<index>::threads,
                     for (int i = 0; i < 4; ++i) ds[m][n][i] = -stats[m][i / 2].d;
             multiply_rows<L::pitch>(p, q_fragments, k, lane);
             multiply_rows<L::pitch>(ds, dout_fragments, k + L::other_elements, lane);
-            const bool masks = first_key + tile.chunk > first_query + 1;
+            if (first_key + tile.chunk > first_query + 1)
+                hide(
+                    p,
+                    [&](int m, int r, int other) {
+                        return first_key + other > first_query + m * 16 + r * 8 + lane / 4;
+                    },
+                    t);
 #pragma unroll
             for (int m = 0; m < L::row_tiles; ++m)
 #pragma unroll
                 for (int n = 0; n < tile.chunk / 8; ++n)
 #pragma unroll
-                    for (int i = 0; i < 4; ++i) {
-                        const float exponent = fmaf(p[m][n][i], problem.scale_log2, -stats[m][i / 2].lse_log2);
-                        const int key = first_key + n * 8 + t * 2 + i % 2;
-                        const bool hidden = masks && key > first_query + m * 16 + i / 2 * 8 + lane / 4;
-                        ds[m][n][i] *= hidden ? 0.0f : power_of_two(exponent);
-                    }
+                    for (int i = 0; i < 4; ++i)
+                        ds[m][n][i] *= power_of_two(fmaf(p[m][n][i], problem.scale_log2, -stats[m][i / 2].lse_log2));
             add_weighted_rows<L::pitch>(dq, ds, k, lane);
         }
     }
@@ -303,18 +317,20 @@ __global__ __launch_bounds__(Layout<index>::threads,
                     for (int i = 0; i < 4; ++i) ds[m][n][i] = -stats[n][i % 2].d;
             }
             multiply_rows<L::pitch>(p, k_fragments, q, lane);
-            const bool masks = first_key + L::warp_rows > first_query + 1;
+            if (first_key + L::warp_rows > first_query + 1)
+                hide(
+                    p,
+                    [&](int m, int r, int other) {
+                        return first_key + m * 16 + r * 8 + lane / 4 > first_query + other;
+                    },
+                    t);
 #pragma unroll
             for (int m = 0; m < L::row_tiles; ++m)
 #pragma unroll
                 for (int n = 0; n < tile.chunk / 8; ++n)
 #pragma unroll
-                    for (int i = 0; i < 4; ++i) {
-                        const float exponent = fmaf(p[m][n][i], problem.scale_log2, -stats[n][i % 2].lse_log2);
-                        const int key = first_key + m * 16 + i / 2 * 8 + lane / 4;
-                        const bool hidden = masks && key > first_query + n * 8 + t * 2 + i % 2;
-                        p[m][n][i] = hidden ? 0.0f : power_of_two(exponent);
-                    }
+                    for (int i = 0; i < 4; ++i)
+                        p[m][n][i] = power_of_two(fmaf(p[m][n][i], problem.scale_log2, -stats[n][i % 2].lse_log2));
             multiply_rows<L::pitch>(ds, v_fragments, dout, lane);
             add_weighted_rows<L::pitch>(dv, p, dout, lane);
 #pragma unroll

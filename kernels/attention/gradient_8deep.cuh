@@ -203,14 +203,18 @@ __global__ __launch_bounds__(
                 for (int i = 0; i < 4; ++i) ds[n][i] = -stats[i / 2].d;
             multiply_rows(p, own_q, k, lane);
             multiply_rows(ds, own_dout, k + L::other_elements, lane);
+            if (first_key + tile.chunk > first_query + 1) {
+#pragma unroll
+                for (int n = 0; n < tile.chunk / 8; ++n)
+#pragma unroll
+                    for (int i = 0; i < 4; ++i)
+                        if (first_key + n * 8 + t + i % 2 * 4 > first_own + i / 2 * 8) p[n][i] = -infinity<T>;
+            }
 #pragma unroll
             for (int n = 0; n < tile.chunk / 8; ++n)
 #pragma unroll
-                for (int i = 0; i < 4; ++i) {
-                    const T exponent = fma(p[n][i], problem.scale_log2, -stats[i / 2].lse_log2);
-                    const bool hidden = first_key + n * 8 + t + i % 2 * 4 > first_own + i / 2 * 8;
-                    ds[n][i] *= hidden ? T(0) : power_of_two(exponent);
-                }
+                for (int i = 0; i < 4; ++i)
+                    ds[n][i] *= power_of_two(fma(p[n][i], problem.scale_log2, -stats[i / 2].lse_log2));
             add_weighted_rows<L>(dq, ds, k, lane);
         }
     }
@@ -270,15 +274,19 @@ __global__ __launch_bounds__(
             const T* const dout = q + L::other_elements;
             T p[tile.chunk / 8][4] = {};
             multiply_rows(p, own_k, q, lane);
+            if (first_key + 16 > first_query + 1) {
+#pragma unroll
+                for (int n = 0; n < tile.chunk / 8; ++n)
+#pragma unroll
+                    for (int i = 0; i < 4; ++i)
+                        if (first_own + i / 2 * 8 > first_query + n * 8 + t + i % 2 * 4) p[n][i] = -infinity<T>;
+            }
 #pragma unroll
             for (int n = 0; n < tile.chunk / 8; ++n)
 #pragma unroll
-                for (int i = 0; i < 4; ++i) {
-                    const int query = n * 8 + t + i % 2 * 4;
-                    const T exponent = fma(p[n][i], problem.scale_log2, -tile_stats[chunk + query].lse_log2);
-                    const bool hidden = first_own + i / 2 * 8 > first_query + query;
-                    p[n][i] = hidden ? T(0) : power_of_two(exponent);
-                }
+                for (int i = 0; i < 4; ++i)
+                    p[n][i] = power_of_two(
+                        fma(p[n][i], problem.scale_log2, -tile_stats[chunk + n * 8 + t + i % 2 * 4].lse_log2));
             if constexpr (makes_dv) add_weighted_rows<L>(dv, p, dout, lane);
             if constexpr (makes_dk) {
                 T ds[tile.chunk / 8][4];

@@ -90,6 +90,9 @@ __device__ void load_stats(Stats<T>* smem, const Stats<T>* from, int thread) {
 /// each head. `Layout` has their tile, threads and bytes of shared memory.
 template <class T, class Layout, auto of_queries, auto... of_keys>
 void launch_gradient(const AttentionGradientArguments& arguments, cudaStream_t stream) {
+    // An SM of an A100 has 164 KiB, of which each block takes one for itself.
+    constexpr int most_bytes = 163 << 10;
+    static_assert(Layout::query_smem_bytes <= most_bytes && Layout::key_smem_bytes <= most_bytes);
     const int sms = prepare<of_queries, Layout::query_smem_bytes>();
     (prepare<of_keys, Layout::key_smem_bytes>(), ...);
     const std::int64_t width = arguments.heads * arguments.head_size;

@@ -175,10 +175,12 @@ INSTANTIATE_TEST_SUITE_P(All, AttentionGradientPrecisions, testing::ValuesIn(all
 
 TEST_P(AttentionGradientPrecisions, ManyRowsMatchToo) {
     KBENCH_NEEDS_DEVICE();
-    const Attention op{{15, 14, 200, 64}, 0.125};
-    const Backward backward(op, GetParam());
-    backward.expect_lse_agrees();
-    backward.expect_gradient_agrees();
+    for (const AttentionShape& shape : {AttentionShape{15, 14, 200, 64}, {22, 15, 129, 64}, {4, 11, 1000, 64}}) {
+        SCOPED_TRACE(shape.text());
+        const Backward backward({shape, 0.125}, GetParam());
+        backward.expect_lse_agrees();
+        backward.expect_gradient_agrees();
+    }
 }
 
 TEST_P(AttentionGradientPrecisions, LargeScoresMatchToo) {

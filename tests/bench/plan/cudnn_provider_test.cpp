@@ -37,6 +37,8 @@ class CudnnProvider : public testing::Test {
 
 TEST_F(CudnnProvider, TakesEachOpInThePrecisionsThatTheLibraryHas) {
     EXPECT_EQ(taken(Step::of(Attention{{1, 20, 1024, 64}, 0.125})), "fp16 bf16 ");
+    EXPECT_EQ(taken(Step::of(Attention{{1, 20, 1024, 64}, 0.125, true})), "fp16 bf16 ");
+    EXPECT_EQ(taken(Step::of(Attention{{1, 20, 1024, 64}, 0.125}, Direction::bwd)), "fp16 bf16 ");
     EXPECT_EQ(taken(Step::of(LayerNorm{1024, 1280, 1e-5})), "fp16 bf16 tf32 fp32 ");
     EXPECT_EQ(taken(Step::of(Softmax{20 * 1024, 1024, false})), "fp16 bf16 tf32 fp32 fp64 ");
     EXPECT_EQ(taken(Step::of(ResidualAdd{1024, 1280})), "");

@@ -133,23 +133,59 @@ class GraphComputation final : public Computation {
     std::string implementation_;
 };
 
+/// How the arrays of attention lie; of lse, cuDNN's "stats", in fp32.
+struct AttentionLayout {
+    GraphBuilder::Numbers dimensions, in_qkv, in_out, lse_dimensions, in_lse;
+    std::int64_t width;
+
+    explicit AttentionLayout(const AttentionShape& s)
+        : dimensions{s.batch, s.heads, s.seq, s.head_size},
+          in_qkv{s.seq * 3 * s.width(), s.head_size, 3 * s.width(), 1},
+          in_out{s.seq * s.width(), s.head_size, s.width(), 1},
+          lse_dimensions{s.batch, s.heads, s.seq, 1},
+          in_lse{s.heads * s.seq, s.seq, 1, 1},
+          width(s.width()) {}
+};
+
 std::unique_ptr<Computation> attention(const Attention& op, Precision precision, Handle handle) {
-    const auto& [batch, heads, seq, head_size] = op.shape;
-    const std::int64_t width = heads * head_size;
+    const auto [dimensions, in_qkv, in_out, lse_dimensions, in_lse, width] = AttentionLayout(op.shape);
     GraphBuilder builder(precision);
-    const GraphBuilder::Numbers dimensions{batch, heads, seq, head_size};
-    const GraphBuilder::Numbers in_qkv{seq * 3 * width, head_size, 3 * width, 1};
     const auto q = builder.input("q", {0, 0}, dimensions, in_qkv);
     const auto k = builder.input("k", {0, width}, dimensions, in_qkv);
     const auto v = builder.input("v", {0, 2 * width}, dimensions, in_qkv);
     const auto options = fe::graph::SDPA_attributes()
                              .set_name("attention")
-                             .set_generate_stats(false)
+                             .set_generate_stats(op.saves_lse)
                              .set_causal_mask(true)
                              .set_attn_scale(static_cast<float>(op.scale));
     const auto outputs = builder.graph->sdpa(q, k, v, options);
-    builder.output(*outputs[0], {1}, dimensions, {seq * width, head_size, width, 1});
+    if (op.saves_lse) {
+        outputs[1]->set_data_type(fe::DataType_t::FLOAT);
+        builder.output(*outputs[1], {1}, lse_dimensions, in_lse);
+    }
+    builder.output(*outputs[0], {op.saves_lse ? 2u : 1u}, dimensions, in_out);
     return std::make_unique<GraphComputation>(std::move(handle), std::move(builder), "attention");
+}
+
+/// Not deterministic: that is another algorithm of cuDNN, and this one is the peer that people meet.
+std::unique_ptr<Computation> attention_gradient(const Attention& op, Precision precision, Handle handle) {
+    const auto [dimensions, in_qkv, in_out, lse_dimensions, in_lse, width] = AttentionLayout(op.shape);
+    GraphBuilder builder(precision);
+    const auto q = builder.input("q", {0, 0}, dimensions, in_qkv);
+    const auto k = builder.input("k", {0, width}, dimensions, in_qkv);
+    const auto v = builder.input("v", {0, 2 * width}, dimensions, in_qkv);
+    const auto out = builder.input("out", {1}, dimensions, in_out);
+    const auto dout = builder.input("dout", {2}, dimensions, in_out);
+    const auto lse = builder.input("lse", {3}, lse_dimensions, in_lse);
+    lse->set_data_type(fe::DataType_t::FLOAT);
+    const auto options = fe::graph::SDPA_backward_attributes()
+                             .set_name("attention backward")
+                             .set_causal_mask(true)
+                             .set_attn_scale(static_cast<float>(op.scale));
+    const auto outputs = builder.graph->sdpa_backward(q, k, v, out, dout, lse, options);
+    for (std::size_t part = 0; part < outputs.size(); ++part)
+        builder.output(*outputs[part], {4, static_cast<std::int64_t>(part) * width}, dimensions, in_qkv);
+    return std::make_unique<GraphComputation>(std::move(handle), std::move(builder), "attention backward");
 }
 
 std::unique_ptr<Computation> layer_norm(const LayerNorm& op, Precision precision, Handle handle) {
@@ -203,7 +239,6 @@ std::unique_ptr<Computation> softmax(const Softmax& op, Precision precision, Han
 }
 
 std::string no_such_attention(const Attention& op, const Step&, Precision) {
-    if (op.saves_lse) return "its attention is asked for no lse";
     const std::int64_t head_size = op.shape.head_size;
     // "d must be a multiple of 8, at most 256 on Hopper": cuDNN's documentation of scaled dot product attention.
     if (head_size % 8 != 0 || head_size > 256)
@@ -222,8 +257,10 @@ std::string no_such_softmax(const Softmax& op, const Step&, Precision precision)
 /// A row for `make(op, precision, handle)`; the handle is made with the first computation.
 template <OpStruct T>
 Computes<T> row(std::vector<Precision> precisions, std::string (*why_not)(const T&, const Step&, Precision),
-                std::unique_ptr<Computation> (*make)(const T&, Precision, Handle), std::shared_ptr<Handle> handle) {
-    return {.precisions = std::move(precisions),
+                std::unique_ptr<Computation> (*make)(const T&, Precision, Handle), std::shared_ptr<Handle> handle,
+                Direction direction = Direction::fwd) {
+    return {.directions = {direction},
+            .precisions = std::move(precisions),
             .why_not =
                 [why_not](const T& op, const Step& step, Precision precision) {
                     std::string reason = why_not != nullptr ? why_not(op, step, precision) : std::string();
@@ -244,6 +281,7 @@ std::unique_ptr<Provider> make_cudnn(const ProviderContext&) {
     return std::make_unique<Provider>(
         Provider{.name = "cudnn",
                  .ops = {row<Attention>({fp16, bf16}, no_such_attention, attention, handle),
+                         row<Attention>({fp16, bf16}, no_such_attention, attention_gradient, handle, Direction::bwd),
                          row<LayerNorm>({fp16, bf16, tf32, fp32}, nullptr, layer_norm, handle),
                          row<Softmax>({fp16, bf16, tf32, fp32, fp64}, no_such_softmax, softmax, handle)},
                  .on_request_only = true,
