@@ -7,6 +7,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "cpu/vector.h"
@@ -49,8 +50,9 @@ void with_blas_element(DataType type, const Function& function) {
 }
 
 /// In place: row r of `scores` sees the first `first_row + r + 1` keys and becomes their probabilities, 0 elsewhere.
+/// The rows' lse where that is not null.
 template <class T>
-void causal_softmax(std::int64_t first_row, std::int64_t rows, std::int64_t keys, T scale, T* scores) {
+void causal_softmax(std::int64_t first_row, std::int64_t rows, std::int64_t keys, T scale, T* scores, T* lse) {
     for (std::int64_t r = 0; r < rows; ++r) {
         const std::int64_t seen = first_row + r + 1;
         T* s = scores + r * keys;
@@ -63,6 +65,7 @@ void causal_softmax(std::int64_t first_row, std::int64_t rows, std::int64_t keys
             s[j] = exp2_vector((s[j] * scale - largest) * log2_e<T>);
             sum += s[j];
         }
+        if (lse != nullptr) lse[r] = largest + std::log(sum);
         const T inverse = 1 / sum;
 #pragma omp simd
         for (std::int64_t j = 0; j < seen; ++j) s[j] *= inverse;
@@ -127,7 +130,7 @@ std::size_t blas_attention_workspace(DataType type, const Attention& attention) 
     return static_cast<std::size_t>(omp_get_max_threads() * block_elements(attention.shape)) * size_of(type);
 }
 
-void blas_attention(DataType type, const Attention& attention, const void* qkv, void* out, void* workspace) {
+void blas_attention(DataType type, const Attention& attention, const void* qkv, void* lse, void* out, void* workspace) {
     const AttentionShape& shape = attention.shape;
     check_sizes(shape);
     with_blas_element(type, [&]<class T>(T) {
@@ -138,7 +141,9 @@ void blas_attention(DataType type, const Attention& attention, const void* qkv, 
             T* scores = static_cast<T*>(workspace) + omp_get_thread_num() * block_elements(shape);
             product(false, true, rows, keys, shape.head_size, x + qkv_offset(shape, head, 0) + first_row * qkv_width,
                     qkv_width, x + qkv_offset(shape, head, 1), qkv_width, scores, keys);
-            vectorised([&] { causal_softmax(first_row, rows, keys, static_cast<T>(attention.scale), scores); });
+            T* row_lse = lse != nullptr ? static_cast<T*>(lse) + head * shape.seq + first_row : nullptr;
+            vectorised(
+                [&] { causal_softmax(first_row, rows, keys, static_cast<T>(attention.scale), scores, row_lse); });
             product(false, false, rows, shape.head_size, keys, scores, keys, x + qkv_offset(shape, head, 2), qkv_width,
                     static_cast<T*>(out) + out_offset(shape, head) + first_row * width, width);
         });

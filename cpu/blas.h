@@ -26,9 +26,9 @@ std::string blas_core();
 void blas_gemm(DataType type, const Gemm::Product& product, const void* left, const void* right, void* out);
 
 /// Fused causal attention in fp64 or fp32 with CBLAS products on blocks of query rows, one thread a (head, block) pair;
-/// `workspace` of blas_attention_workspace bytes.
+/// `lse` may be null; `workspace` of blas_attention_workspace bytes.
 std::size_t blas_attention_workspace(DataType type, const Attention& attention);
-void blas_attention(DataType type, const Attention& attention, const void* qkv, void* out, void* workspace);
+void blas_attention(DataType type, const Attention& attention, const void* qkv, void* lse, void* out, void* workspace);
 
 /// Unfused attention's products over all batches and heads, fp64 or fp32.
 void blas_attention_scores(DataType type, const AttentionShape& shape, const void* qkv, void* scores);

@@ -10,6 +10,17 @@ std::int64_t Tensor::rows() const {
     return std::accumulate(shape.begin(), shape.end() - 1, std::int64_t{1}, std::multiplies<>());
 }
 
+std::vector<TensorId> OpNode::outputs_of(OperandUse use) const {
+    std::vector<TensorId> ids;
+    std::size_t next = 0;
+    for (const OperandSpec& spec : op.operands(direction)) {
+        if (spec.use != OperandUse::output && spec.use != OperandUse::in_place) continue;
+        const TensorId id = outputs.at(next++);
+        if (spec.use == use) ids.push_back(id);
+    }
+    return ids;
+}
+
 std::int64_t Model::parameter_count() const {
     std::int64_t count = 0;
     for (const Tensor& tensor : tensors)

@@ -38,6 +38,9 @@ struct OpNode {
     std::string layer;
     std::vector<TensorId> inputs, outputs;
     Direction direction = Direction::fwd;
+
+    /// Those outputs that belong to operands of `use`: output, or in_place.
+    std::vector<TensorId> outputs_of(OperandUse use) const;
 };
 
 struct Model {

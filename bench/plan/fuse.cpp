@@ -100,19 +100,15 @@ class Matcher {
                 made.step.kept.push_back(i);
                 left.push_back(node.outputs[0]);
             }
-            const bool first_is_left = last && !works_in_place(node);
-            left.insert(left.end(), node.outputs.begin() + (first_is_left ? 0 : 1), node.outputs.end());
+            std::vector<TensorId> made_anew = node.outputs_of(OperandUse::output);
+            if (!last) std::erase(made_anew, node.outputs[0]);  // handed on
+            left.insert(left.end(), made_anew.begin(), made_anew.end());
         }
         made.tensors.insert(made.tensors.end(), left.begin(), left.end());
         // Whoever reads an output takes its rows to lie side by side, and what is fused to it knows no padding.
         if (count == 1 && readers_in_model_[model_.ops[first].outputs[0]] == 0)
             made.step.padded_columns = padded_columns(made.step.head_op(), made.step.direction, column_multiple_);
         return made;
-    }
-
-    static bool works_in_place(const OpNode& node) {
-        const std::vector<OperandSpec> specs = node.op.operands(node.direction);
-        return std::ranges::find(specs, OperandUse::in_place, &OperandSpec::use) != specs.end();
     }
 
     const Model& model_;

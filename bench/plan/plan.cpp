@@ -47,6 +47,8 @@ Layout lay_out(const Model& model, Precision precision, const std::vector<Assign
     for (std::size_t s = 0; s < steps.size(); ++s) {
         const StepOfModel& step = steps[s];
         const std::vector<Operand> list = operands(step.step, precision);
+        const std::vector<TensorId> made_in_place = model.ops[step.ops.back()].outputs_of(OperandUse::in_place);
+        std::size_t next_in_place = 0;
         for (std::size_t i = 0; i < list.size(); ++i) {
             const TensorId id = step.tensors[i];
             TensorPlace& place = layout.places[id];
@@ -65,7 +67,7 @@ Layout lay_out(const Model& model, Precision precision, const std::vector<Assign
                     plain[id] = true;
             }
             if (list[i].use == OperandUse::in_place) {
-                const TensorId out = model.ops[step.ops.back()].outputs[0];
+                const TensorId out = made_in_place.at(next_in_place++);
                 layout.places[out].same_as = layout.places[id].same_as;
                 if (!layout.places[out].used) layout.places[out].operand = list[i];  // for who reads it as a result
             }

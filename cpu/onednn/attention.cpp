@@ -116,10 +116,10 @@ struct CausalAttention::State {
     dnnl_status_t pack(const Thread& thread, std::int64_t head, std::size_t packing, const char* qkv, char* packed,
                        char* scratchpad) const;
     template <class T>
-    dnnl_status_t run_block(const Thread& thread, std::size_t index, std::int64_t head, const T* qkv, T* out,
-                            const char* packed, char* buffers) const;
+    dnnl_status_t run_block(const Thread& thread, std::size_t index, std::int64_t head, const T* qkv, float* lse,
+                            T* out, const char* packed, char* buffers) const;
     template <class T>
-    void run(const T* qkv, T* out, char* workspace) const;
+    void run(const T* qkv, float* lse, T* out, char* workspace) const;
 };
 
 /// Makes the matmuls of all blocks; false when the weights of one are not inside those for all keys.
@@ -229,7 +229,8 @@ dnnl_status_t CausalAttention::State::pack(const Thread& thread, std::int64_t he
 
 template <class T>
 dnnl_status_t CausalAttention::State::run_block(const Thread& thread, std::size_t index, std::int64_t head,
-                                                const T* qkv, T* out, const char* packed, char* buffers) const {
+                                                const T* qkv, float* lse, T* out, const char* packed,
+                                                char* buffers) const {
     const auto [batch, heads, seq, head_size] = attention.shape;
     const Block& block = blocks[index];
     char* next = buffers;
@@ -256,7 +257,8 @@ dnnl_status_t CausalAttention::State::run_block(const Thread& thread, std::size_
     }
     vectorised([&] {
         const auto scale = static_cast<float>(attention.scale) * log2_e<float>;
-        onednn::exponentials(block.first_row, block.rows, block.keys, scale, block.ranges, scores, p, inverse_sums);
+        onednn::exponentials(block.first_row, block.rows, block.keys, scale, block.ranges, scores, p, inverse_sums,
+                             lse != nullptr ? lse + head * seq + block.first_row : nullptr);
     });
     status = std::max(status, thread.context[index].run({p, v, context, scratchpad}));
     vectorised([&] {
@@ -267,7 +269,7 @@ dnnl_status_t CausalAttention::State::run_block(const Thread& thread, std::size_
 }
 
 template <class T>
-void CausalAttention::State::run(const T* qkv, T* out, char* workspace) const {
+void CausalAttention::State::run(const T* qkv, float* lse, T* out, char* workspace) const {
     const std::int64_t heads = all_heads();
     const auto packings = static_cast<std::int64_t>(threads.front().pack_k.size());
     // A block near the end of the sequence and one near its beginning make one task, so that tasks are alike; a
@@ -289,7 +291,7 @@ void CausalAttention::State::run(const T* qkv, T* out, char* workspace) const {
             const std::int64_t head = task / pairs, first = task % pairs, second = count - 1 - first;
             for (const std::int64_t index : {second, first}) {
                 worst = std::max<int>(
-                    worst, run_block(thread, static_cast<std::size_t>(index), head, qkv, out, workspace, own));
+                    worst, run_block(thread, static_cast<std::size_t>(index), head, qkv, lse, out, workspace, own));
                 if (first == second) break;
             }
         }
@@ -321,10 +323,10 @@ std::size_t CausalAttention::workspace_bytes() const {
            state_->threads.size() * state_->thread_bytes();
 }
 
-void CausalAttention::run(const void* qkv, void* out, void* workspace) const {
+void CausalAttention::run(const void* qkv, float* lse, void* out, void* workspace) const {
     with_element(state_->stored, [&]<class T>(T) {
         if constexpr (!std::is_same_v<T, double>)
-            state_->run(static_cast<const T*>(qkv), static_cast<T*>(out), static_cast<char*>(workspace));
+            state_->run(static_cast<const T*>(qkv), lse, static_cast<T*>(out), static_cast<char*>(workspace));
     });
 }
 

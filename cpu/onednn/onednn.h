@@ -79,7 +79,8 @@ class CausalAttention {
     CausalAttention(const Attention& attention, Precision precision);
     ~CausalAttention();
     std::size_t workspace_bytes() const;
-    void run(const void* qkv, void* out, void* workspace) const;
+    /// `lse` [batch * heads, seq] may be null.
+    void run(const void* qkv, float* lse, void* out, void* workspace) const;
     std::string implementation() const;
 
   private:

@@ -1,4 +1,4 @@
-// Reference of attention: fused, and the two products of the unfused form.
+// Reference of attention: fused, its backward, and the two products of the unfused form.
 #include <algorithm>
 #include <tuple>
 
@@ -27,18 +27,23 @@ std::vector<Dot> products_with_keys(const AttentionShape& shape, const View& qkv
     return products;
 }
 
+constexpr double square(double x) { return x * x; }
+
+// fp16 keeps a number to 2^-11 of itself down to this one.
+constexpr double fp16_smallest_normal = 0x1p-14;
+constexpr double exponential_roundings = 8.0;
+
 /// The softmax of one query's scores with the errors of its entries, in units and relative to each entry.
 struct Weights {
     std::vector<double> p;
     std::vector<double> carried;  ///< by the fp32 (fp64) arithmetic of the score
     std::vector<double> inputs;   ///< by rounding q and k, root-sum-square
     double smallest_normal;       ///< below this, an fp16 p loses relative accuracy
+    double largest, log_sum;      ///< score, and logarithm of the sum of exp(score - largest)
 };
 
 Weights weights_of(const std::vector<Dot>& products, double scale, std::int64_t head_size) {
-    // Unnormalised weights are exp(s - max s) <= 1; fp16 keeps them to 2^-11 of themselves down to 2^-14 only.
-    constexpr double fp16_smallest_normal = 0x1p-14;
-    constexpr double exponential_roundings = 8.0;
+    // Unnormalised weights are exp(s - max s) <= 1.
     double largest = scale * products[0].value, sum = 0;
     for (const Dot& product : products) largest = std::max(largest, scale * product.value);
     Weights weights;
@@ -53,6 +58,8 @@ Weights weights_of(const std::vector<Dot>& products, double scale, std::int64_t 
     }
     for (double& p : weights.p) p /= sum;
     weights.smallest_normal = fp16_smallest_normal / sum;
+    weights.largest = largest;
+    weights.log_sum = std::log(sum);
     return weights;
 }
 
@@ -64,7 +71,6 @@ Expected weighted_sum(const Weights& weights, const std::vector<double>& v, std:
         value += weights.p[j] * v[j];
         magnitude += weights.p[j] * std::abs(v[j]);
     }
-    const auto square = [](double x) { return x * x; };
     for (std::size_t j = 0; j < v.size(); ++j) {
         const double effect = weights.p[j] * (v[j] - value);
         carried += square(effect * weights.carried[j]);
@@ -76,6 +82,110 @@ Expected weighted_sum(const Weights& weights, const std::vector<double>& v, std:
             magnitude + std::abs(value),
             static_cast<std::int64_t>(v.size()) + head_size,
             std::sqrt(carried),
+            std::sqrt(inner),
+            std::sqrt(inputs)};
+}
+
+/// log of the sum with the errors of its scores: each moves it by p_j times itself.
+Expected log_sum_exp(const Weights& weights, std::int64_t head_size) {
+    // Of the sum's terms two units each; the rest as large as what is added up.
+    constexpr double exponential = 2.0;
+    double carried = 0, inputs = 0;
+    for (std::size_t j = 0; j < weights.p.size(); ++j) {
+        carried += square(weights.p[j] * weights.carried[j]);
+        inputs += square(weights.p[j] * weights.inputs[j]);
+    }
+    const double value = weights.largest + weights.log_sum;
+    Expected expected{value, exponential + std::abs(weights.largest) + weights.log_sum,
+                      static_cast<std::int64_t>(weights.p.size()) + head_size};
+    expected.carried = std::sqrt(carried);
+    expected.inputs = std::sqrt(inputs);
+    return expected;
+}
+
+/// What backward reads, and the part of it that belongs to one head of one sequence.
+struct Gradient {
+    const Attention& op;
+    View qkv, out, dout, lse;
+    Head head;
+    std::int64_t column;     ///< of the head in out
+    std::int64_t first_row;  ///< of the sequence
+    std::int64_t lse_row;
+
+    Gradient(const Attention& of, std::span<const View> views, std::int64_t sequence, std::int64_t head_index)
+        : op(of),
+          qkv(views[0]),
+          out(views[1]),
+          dout(views[2]),
+          lse(views[3]),
+          head(of.shape, head_index),
+          column(head_index * of.shape.head_size),
+          first_row(sequence * of.shape.seq),
+          lse_row(sequence * of.shape.heads + head_index) {}
+
+    Dot dot_of(const View& a, std::int64_t row_a, std::int64_t column_a, const View& b, std::int64_t row_b,
+               std::int64_t column_b) const {
+        std::vector<double> values(op.shape.head_size);
+        read_row(b, first_row + row_b, column_b, op.shape.head_size, values.data());
+        Dot result;
+        with_elements(a, [&](const auto* data) {
+            result = dot(data + (first_row + row_a) * a.stride + column_a, values.data(), op.shape.head_size);
+        });
+        return result;
+    }
+};
+
+/// What a query and a key have to do with each other; errors in units, as in Expected.
+struct Pair {
+    double p, ds;
+    double p_carried, p_inputs;    ///< relative to p: the exponent's
+    double dp_carried, dp_inputs;  ///< of dP - D, but for what D carries
+    double d_carried;              ///< of D
+
+    Pair(const Gradient& of, std::int64_t query, std::int64_t key) {
+        const Dot s = of.dot_of(of.qkv, query, of.head.q, of.qkv, key, of.head.k);
+        const Dot dp = of.dot_of(of.dout, query, of.column, of.qkv, key, of.head.v);
+        const Dot d = of.dot_of(of.dout, query, of.column, of.out, query, of.column);
+        const double lse = of.lse(of.lse_row, query), root = std::sqrt(static_cast<double>(of.op.shape.head_size));
+        p = std::exp(of.op.scale * s.value - lse);
+        ds = p * (dp.value - d.value);
+        // The sum of products; then s and s - lse, each rounded once relative to what they are made of.
+        p_carried = of.op.scale * s.magnitude * (root + 2.0) + 2.0 * std::abs(lse) + exponential_roundings;
+        p_inputs = of.op.scale * std::sqrt(s.squares);
+        // On tensor cores dP may be added to -D.
+        dp_carried = root * (dp.magnitude + std::abs(d.value)) + std::abs(dp.value) + std::abs(d.value);
+        dp_inputs = std::sqrt(dp.squares);
+        d_carried = root * d.magnitude;
+    }
+};
+
+/// The sum over `pairs` of dS x, or of P x, times `scale`. `one_query`: all pairs have the same D, whose error moves
+/// all terms.
+Expected gradient_sum(const std::vector<Pair>& pairs, const std::vector<double>& x, bool of_ds, bool one_query,
+                      double scale, std::int64_t head_size) {
+    double value = 0, magnitude = 0, carried = 0, inner = 0, inputs = 0, by_d = 0, d_carried = 0;
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+        const Pair& pair = pairs[i];
+        const double factor = of_ds ? pair.ds : pair.p, term = scale * factor * x[i], by_dp = scale * pair.p * x[i];
+        value += term;
+        magnitude += std::abs(term);
+        carried += square(term * pair.p_carried);
+        inner += square(std::max(std::abs(factor), fp16_smallest_normal) * scale * x[i]);
+        inputs += square(term * pair.p_inputs) + square(term);
+        if (!of_ds) continue;
+        carried += square(by_dp * pair.dp_carried);
+        inputs += square(by_dp * pair.dp_inputs);
+        by_d += by_dp;
+        if (one_query)
+            d_carried = square(by_d * pair.d_carried);
+        else
+            d_carried += square(by_dp * pair.d_carried);
+    }
+    // |value| again: the multiplication by the scale.
+    return {value,
+            magnitude + std::abs(value),
+            static_cast<std::int64_t>(pairs.size()) + head_size,
+            std::sqrt(carried + d_carried),
             std::sqrt(inner),
             std::sqrt(inputs)};
 }
@@ -99,6 +209,49 @@ std::vector<Expected> attention(const Attention& op, View qkv, std::span<const E
                 for (std::int64_t j = 0; j < keys; ++j) v[j] = decode(data[(first_row + j) * qkv.stride + column]);
             });
             expected[i] = weighted_sum(weights, v, shape.head_size);
+        }
+    });
+    return expected;
+}
+
+std::vector<Expected> attention_lse(const Attention& op, View qkv, std::span<const Element> elements) {
+    const AttentionShape& shape = op.shape;
+    std::vector<Expected> expected(elements.size());
+    for_each_group(
+        elements, [](const Element& e) { return e; },
+        [&](std::size_t i, std::size_t) {
+            const auto [row, query] = elements[i];
+            const Head head(shape, row % shape.heads);
+            const auto products = products_with_keys(shape, qkv, row / shape.heads * shape.seq, query, head, query + 1);
+            expected[i] = log_sum_exp(weights_of(products, op.scale, shape.head_size), shape.head_size);
+        });
+    return expected;
+}
+
+std::vector<Expected> attention_gradient(const Attention& op, View qkv, View out, View dout, View lse,
+                                         std::span<const Element> elements) {
+    const AttentionShape& shape = op.shape;
+    const View views[] = {qkv, out, dout, lse};
+    std::vector<Expected> expected(elements.size());
+    const auto row_and_head = [&](const Element& e) { return std::tuple(e.row, e.column / shape.head_size); };
+    for_each_group(elements, row_and_head, [&](std::size_t first, std::size_t last) {
+        const auto [row, part_and_head] = row_and_head(elements[first]);
+        const std::int64_t part = part_and_head / shape.heads, at = row % shape.seq;
+        const bool of_q = part == 0, of_v = part == 2;
+        const Gradient gradient(op, views, row / shape.seq, part_and_head % shape.heads);
+        // Of a query's gradient the keys up to it, of a key's the queries from it on.
+        const std::int64_t begin = of_q ? 0 : at, end = of_q ? at + 1 : shape.seq;
+        std::vector<Pair> pairs;
+        for (std::int64_t other = begin; other < end; ++other)
+            pairs.emplace_back(gradient, of_q ? at : other, of_q ? other : at);
+        const View& factors = of_v ? dout : qkv;
+        const std::int64_t factor_column = of_v ? gradient.column : of_q ? gradient.head.k : gradient.head.q;
+        std::vector<double> x(end - begin);
+        for (std::size_t i = first; i < last; ++i) {
+            const std::int64_t column = factor_column + elements[i].column % shape.head_size;
+            for (std::int64_t other = begin; other < end; ++other)
+                x[other - begin] = factors(gradient.first_row + other, column);
+            expected[i] = gradient_sum(pairs, x, !of_v, of_q, of_v ? 1.0 : op.scale, shape.head_size);
         }
     });
     return expected;
@@ -149,8 +302,18 @@ std::vector<Expected> attention_context(const AttentionContext& op, View probabi
     return expected;
 }
 
-std::vector<Expected> expected(const Attention& op, Question q) { return attention(op, q.next(), q.elements); }
-ElementCost cost(const Attention& op) { return {2 * static_cast<double>(op.shape.seq), op.shape.head_size}; }
+std::vector<Expected> expected(const Attention& op, Question q) {
+    const View qkv = q.next();
+    if (q.step.direction == Direction::bwd) {
+        const View out = q.next(), dout = q.next(), lse = q.next();
+        return attention_gradient(op, qkv, out, dout, lse, q.elements);
+    }
+    return op.saves_lse && q.asks_for_next() ? attention_lse(op, qkv, q.elements) : attention(op, qkv, q.elements);
+}
+ElementCost cost(const Attention& op, Direction direction) {
+    const double products = direction == Direction::bwd ? 4 : 2;
+    return {products * static_cast<double>(op.shape.seq), op.shape.head_size};
+}
 std::vector<Expected> expected(const AttentionScores& op, Question q) {
     return attention_scores(op, q.next(), q.elements);
 }

@@ -34,11 +34,18 @@ std::vector<Expected> gelu_gradient(View x, View dy, std::span<const Element>);
 std::vector<Expected> bias_gradient(const BiasAdd&, View dy, std::span<const Element>);
 std::vector<Expected> residual_add(View x, View residual, std::span<const Element>);
 std::vector<Expected> attention(const Attention&, View qkv, std::span<const Element>);
+std::vector<Expected> attention_lse(const Attention&, View qkv, std::span<const Element>);
+std::vector<Expected> attention_gradient(const Attention&, View qkv, View out, View dout, View lse,
+                                         std::span<const Element>);
 std::vector<Expected> attention_scores(const AttentionScores&, View qkv, std::span<const Element>);
 std::vector<Expected> scale_mask(const ScaleMask&, View scores, std::span<const Element>);
 std::vector<Expected> softmax(const Softmax&, View scores, std::span<const Element>);
 std::vector<Expected> attention_context(const AttentionContext&, View probabilities, View qkv,
                                         std::span<const Element>);
+/// The output `losses`, and what becomes of the logits.
+std::vector<Expected> cross_entropy_losses(const CrossEntropy&, View logits, View tokens, std::span<const Element>);
+std::vector<Expected> cross_entropy_gradient(const CrossEntropy&, View logits, View tokens, View loss_scale,
+                                             std::span<const Element>);
 
 /// What each op kind must have here: the expected elements of a step that it heads, in the order of the question, and
 /// what one of them costs, by direction where that differs. A kind of list.h without its two lines does not compile.
@@ -57,7 +64,7 @@ ElementCost cost(const Gelu&);
 std::vector<Expected> expected(const ResidualAdd&, Question);
 ElementCost cost(const ResidualAdd&);
 std::vector<Expected> expected(const Attention&, Question);
-ElementCost cost(const Attention&);
+ElementCost cost(const Attention&, Direction);
 std::vector<Expected> expected(const AttentionScores&, Question);
 ElementCost cost(const AttentionScores&);
 std::vector<Expected> expected(const ScaleMask&, Question);
@@ -66,6 +73,8 @@ std::vector<Expected> expected(const Softmax&, Question);
 ElementCost cost(const Softmax&);
 std::vector<Expected> expected(const AttentionContext&, Question);
 ElementCost cost(const AttentionContext&);
+std::vector<Expected> expected(const CrossEntropy&, Question);
+ElementCost cost(const CrossEntropy&, Direction);
 
 /// A kind's row: of kbench's own from the functions above, of others from whoever brings the kind along.
 struct Row {

@@ -31,7 +31,7 @@ DataType data_type(ElementType element, Precision precision);
 /// What an array is filled with where no file says so: in single ops, in tests of steps, as a model's weights.
 struct Contents {
     enum class Kind {
-        normal,  ///< normal numbers around 0
+        normal,  ///< normal numbers around `mean`
         ones,
         zeros,
         below,   ///< whole numbers in [0, bound)
@@ -39,9 +39,12 @@ struct Contents {
     } kind = Kind::normal;
     double deviation = 1;    ///< of normal numbers
     std::int64_t bound = 0;  ///< of `below` and `causal`
+    double mean = 0;         ///< of `normal`
 
-    static constexpr Contents normal(double deviation = 1) { return {Kind::normal, deviation, 0}; }
-    static constexpr Contents below(std::int64_t bound) { return {Kind::below, 0, bound}; }
+    static constexpr Contents normal(double deviation = 1, double mean = 0) {
+        return {Kind::normal, deviation, 0, mean};
+    }
+    static constexpr Contents below(std::int64_t bound) { return {Kind::below, 0, bound, 0}; }
     bool operator==(const Contents&) const = default;
 };
 

@@ -1,4 +1,4 @@
-// Causal multi-head self-attention as one op (Vaswani et al., 2017).
+// Causal multi-head self-attention as one op, and its backward (Vaswani et al., 2017; Dao et al., 2022).
 #pragma once
 
 #include <cmath>
@@ -7,30 +7,63 @@
 
 namespace kbench {
 
-/// out = softmax(scale * q k^T, causal) v for each batch and head (Vaswani et al., 2017, eq. 1).
-/// in: qkv; out: [batch * seq, heads * head_size], heads side by side.
+/// fwd: out = softmax(scale * q k^T, causal) v for each batch and head (Vaswani et al., 2017, eq. 1).
+/// in: qkv; out: lse [batch * heads, seq], where `saves_lse`, and out [batch * seq, heads * head_size], heads side by
+/// side. lse, never stored in less than fp32, is of each query the natural logarithm of sum of exp(scale * q k), all
+/// that backward needs to find the probabilities again.
+/// bwd (Dao et al., FlashAttention, 2022, algorithm 4): with P = exp(scale * q k^T - lse), causal, D the sum of
+/// dout * out over a head's columns, and dS = P * (dout v^T - D):
+/// dq = scale * dS k, dk = scale * dS^T q, dv = P^T dout.
+/// in: qkv, out, dout [batch * seq, heads * head_size], lse; out: dqkv, laid out as qkv.
 struct Attention {
     static constexpr std::string_view kind = "attention", what = "causal multi-head self-attention, fused";
-    static constexpr std::string_view example = "b1h20s1024d64";
-    static constexpr Direction directions[] = {Direction::fwd};
+    static constexpr std::string_view example = "b1h20s1024d64[l]";
+    static constexpr Direction directions[] = {Direction::fwd, Direction::bwd};
 
     AttentionShape shape;
     double scale;
+    bool saves_lse = false;  ///< of fwd: bwd reads it whatever stands here
     bool operator==(const Attention&) const = default;
 
     /// Scaled by 1 / sqrt(head size).
     static Attention parse(ShapeText& text) {
         const AttentionShape shape = AttentionShape::parse(text);
-        return {shape, 1 / std::sqrt(static_cast<double>(shape.head_size))};
+        return {shape, 1 / std::sqrt(static_cast<double>(shape.head_size)), text.flag('l')};
     }
-    std::string text() const { return shape.text(); }
-    std::vector<OperandSpec> operands(Direction) const { return {shape.qkv(), shape.out()}; }
+    std::string text() const { return shape.text() + (saves_lse ? "l" : ""); }
+    std::vector<OperandSpec> operands(Direction direction) const {
+        OperandSpec lse = output("lse", shape.batch * shape.heads, shape.seq);
+        lse.element = ElementType::at_least_fp32;
+        if (direction == Direction::bwd) {
+            lse.use = OperandUse::input;
+            lse.contents = Contents::normal(0.1, lse_of_normal_numbers());
+            OperandSpec out = input("out", shape.rows(), shape.width());
+            out.contents = Contents::normal(1 / std::sqrt(static_cast<double>(shape.seq)));
+            return {shape.qkv(), out, input("dout", shape.rows(), shape.width()), lse,
+                    output("dqkv", shape.rows(), 3 * shape.width())};
+        }
+        if (saves_lse) return {shape.qkv(), lse, shape.out()};
+        return {shape.qkv(), shape.out()};
+    }
     static RoofUnit unit(Direction) { return RoofUnit::matrix; }
-    /// A pair: 2 head_size for q k^T and as many for p v; scale, minus the maximum, exp, add to the sum. A query: its
-    /// output divided by the sum.
-    Work work(Direction) const {
+    /// fwd, a pair: 2 head_size for q k^T and as many for p v; scale, minus the maximum, exp, add to the sum. A query:
+    /// its output divided by the sum; for lse the logarithm, and the maximum added.
+    /// bwd, a pair: 2 head_size for each of q k^T, dout v^T, dS k, dS^T q and P^T dout; scale, minus lse, exp, minus D,
+    /// times P. A query: 2 head_size for D; dq and dk times the scale.
+    Work work(Direction direction) const {
         const auto size = static_cast<double>(shape.head_size);
-        return {shape.causal_pairs() * (4 * size + 4) + shape.queries() * size};
+        if (direction == Direction::bwd) return {shape.causal_pairs() * (10 * size + 5) + shape.queries() * 4 * size};
+        return {shape.causal_pairs() * (4 * size + 4) + shape.queries() * (size + (saves_lse ? 2 : 0))};
+    }
+
+  private:
+    /// About the lse of a query with all keys where qkv holds normal numbers: ln n + s^2 / 2 for n scores of deviation
+    /// s, while they are that many that the largest do not decide alone, else s sqrt(2 ln n) (Derrida, Phys. Rev. B 24,
+    /// 1981). With an lse that is far smaller, P, which is not to exceed 1, could leave the range of fp16.
+    double lse_of_normal_numbers() const {
+        const double deviation = scale * std::sqrt(static_cast<double>(shape.head_size));
+        const double keys = std::log(static_cast<double>(shape.seq)), most = std::sqrt(2 * keys);
+        return deviation < most ? keys + deviation * deviation / 2 : deviation * most;
     }
 };
 

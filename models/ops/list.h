@@ -5,6 +5,7 @@
 #include "models/ops/attention_context.h"
 #include "models/ops/attention_scores.h"
 #include "models/ops/bias.h"
+#include "models/ops/cross_entropy.h"
 #include "models/ops/embedding.h"
 #include "models/ops/gelu.h"
 #include "models/ops/gemm.h"
@@ -20,17 +21,18 @@ template <OpStruct... T>
 struct OpList {};
 
 /// In the order in which tables show them.
-using BuiltInOps = OpList<Embedding,        //
-                          LayerNorm,        //
-                          RmsNorm,          //
-                          Gemm,             //
-                          BiasAdd,          //
-                          Gelu,             //
-                          ResidualAdd,      //
-                          Attention,        //
-                          AttentionScores,  //
-                          ScaleMask,        //
-                          Softmax,          //
-                          AttentionContext>;
+using BuiltInOps = OpList<Embedding,         //
+                          LayerNorm,         //
+                          RmsNorm,           //
+                          Gemm,              //
+                          BiasAdd,           //
+                          Gelu,              //
+                          ResidualAdd,       //
+                          Attention,         //
+                          AttentionScores,   //
+                          ScaleMask,         //
+                          Softmax,           //
+                          AttentionContext,  //
+                          CrossEntropy>;
 
 }  // namespace kbench

@@ -59,9 +59,12 @@ TEST_P(Blas, AttentionHoldsAtSequenceEndsWithinABlock) {
         const Matrix qkv = Matrix::normal(type, 2 * seq, 3 * 3 * 64, 1, 2);
         Matrix out = Matrix::poisoned(type, 2 * seq, 3 * 64);
         Workspace workspace(blas_attention_workspace(type, attention));
-        blas_attention(type, attention, qkv.data(), out.data(), workspace.data());
+        Matrix lse = Matrix::poisoned(type, 2 * 3, seq);
+        blas_attention(type, attention, qkv.data(), lse.data(), out.data(), workspace.data());
         const auto some = elements(out.rows, out.columns, 3, 13);
         expect_agrees(out, some, reference::attention(attention, qkv.view(), some), precision);
+        const auto queries = elements(lse.rows, lse.columns, 1, 7);
+        expect_agrees(lse, queries, reference::attention_lse(attention, qkv.view(), queries), precision);
     }
 }
 

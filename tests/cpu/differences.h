@@ -15,15 +15,22 @@ namespace kbench::test {
 class Differences {
   public:
     explicit Differences(const Op& op, unsigned seed = 1) : step_(Step::of(op)) {
-        for (const OperandSpec& spec : op.operands(Direction::fwd))
+        for (const OperandSpec& spec : op.operands(Direction::fwd)) {
             operands_.push_back(Matrix::normal(DataType::fp64, spec.rows, spec.columns,
                                                seed + static_cast<unsigned>(operands_.size())));
+            if (spec.contents.kind == Contents::Kind::below) {  // tokens
+                std::mt19937 generator(seed);
+                operands_.back().fill(
+                    [&] { return static_cast<double>(generator() % static_cast<std::uint64_t>(spec.contents.bound)); });
+            }
+        }
         dy_ = Matrix::normal(DataType::fp64, out().rows, out().columns, seed + 100);
         at_ = elements(out().rows, out().columns);
     }
 
     const Matrix& operand(std::size_t i) const { return operands_.at(i); }
     const Matrix& dy() const { return dy_; }
+    void set_dy(Matrix dy) { dy_ = std::move(dy); }
 
     /// d loss / d operand i at `element`, within about 1e-9 of its size where the third derivative is not large.
     double derivative(std::size_t i, reference::Element element) {

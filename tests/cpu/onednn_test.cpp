@@ -40,11 +40,14 @@ class OneDnn : public testing::TestWithParam<Precision> {
         const auto [batch, heads, seq, head_size] = attention.shape;
         const Matrix qkv = Matrix::normal(type, batch * seq, 3 * heads * head_size, 1, deviation);
         Matrix out = Matrix::poisoned(type, batch * seq, heads * head_size);
+        Matrix lse = Matrix::poisoned(DataType::fp32, batch * heads, seq);
         const CausalAttention step(attention, precision);
         Workspace workspace(step.workspace_bytes());
-        step.run(qkv.data(), out.data(), workspace.data());
+        step.run(qkv.data(), static_cast<float*>(lse.data()), out.data(), workspace.data());
         const auto some = elements(out.rows, out.columns, 7, 13);
         expect_agrees(out, some, reference::attention(attention, qkv.view(), some), precision);
+        const auto queries = elements(lse.rows, lse.columns, 1, 7);
+        expect_agrees(lse, queries, reference::attention_lse(attention, qkv.view(), queries), precision);
     }
 };
 INSTANTIATE_TEST_SUITE_P(Precisions, OneDnn, testing::Values(Precision::fp32, Precision::bf16, Precision::fp16),
@@ -150,7 +153,7 @@ TEST_P(OneDnn, CausalAttentionGivesTheSameOnOneThread) {
         Matrix out = Matrix::poisoned(type, 200, 5 * 64);
         const CausalAttention step(attention, precision);
         Workspace workspace(step.workspace_bytes());
-        step.run(qkv.data(), out.data(), workspace.data());
+        step.run(qkv.data(), nullptr, out.data(), workspace.data());
         return out;
     };
     const Matrix with_all = run();

@@ -120,6 +120,70 @@ TEST(ReferenceGradients, AResidualBehindALayerNormAddsToDxAndLeavesTheOthers) {
     }
 }
 
+TEST(ReferenceGradients, OfACrossEntropyAreThoseOfTheMeanOfItsLosses) {
+    const CrossEntropy op{6, 3, 5};
+    Differences forward(op);
+    Matrix scale(DataType::fp64, 1, 1);
+    scale.fill([] { return 8.0; });
+    Matrix share = Matrix(DataType::fp64, 1, op.rows);
+    share.fill([&] { return 8.0 / 4; });  // two of three rows have a target; the others' losses are 0
+    forward.set_dy(share);
+    const auto gradient = [&](const CrossEntropy& of, const Matrix& tokens) {
+        const reference::View views[] = {forward.operand(0).view(), tokens.view(), scale.view(), {}};
+        return reference::evaluate(Step::of(of, Direction::bwd), 0, views, elements(op.rows, op.vocab));
+    };
+    const Matrix& tokens = forward.operand(1);
+    const auto right = gradient(op, tokens);
+    EXPECT_TRUE(is_gradient(forward, 0, right));
+    for (std::size_t row : {2, 5})
+        for (std::size_t c = 0; c < 5; ++c) EXPECT_EQ(right[row * 5 + c].value, 0) << "the last row has no target";
+    // Planted: a row's own token as its target, the end of a sequence overlooked, the mean over all rows.
+    Matrix shifted = tokens;
+    std::int64_t i = 0;
+    shifted.fill([&] { return tokens(0, i++ == 0 ? 0 : i - 2); });
+    EXPECT_FALSE(is_gradient(forward, 0, gradient(op, shifted)));
+    EXPECT_FALSE(is_gradient(forward, 0, gradient({6, 6, 5}, tokens)));
+    auto of_all = right;
+    for (auto& element : of_all) element.value *= 4.0 / 6;
+    EXPECT_FALSE(is_gradient(forward, 0, of_all));
+}
+
+/// Backward's answer at every element of dqkv, with the out and the lse of the forward that `forward` has.
+std::vector<reference::Expected> attention_gradient(const Attention& op, const Differences& forward) {
+    const Matrix &qkv = forward.operand(0), &dout = forward.dy();
+    const auto made = [&](const Matrix& like, std::size_t output) {
+        const reference::View views[] = {qkv.view(), {}, {}};
+        const auto expected = reference::evaluate(Step::of(op), output, views, elements(like.rows, like.columns));
+        Matrix matrix = like;
+        std::size_t next = 0;
+        matrix.fill([&] { return expected[next++].value; });
+        return matrix;
+    };
+    const Matrix lse = made(forward.operand(1), 1), out = made(forward.operand(2), 2);
+    const reference::View views[] = {qkv.view(), out.view(), dout.view(), lse.view(), {}};
+    return reference::evaluate(Step::of(op, Direction::bwd), 4, views, elements(qkv.rows, qkv.columns));
+}
+
+TEST(ReferenceGradients, OfAttentionAreThoseOfItsForward) {
+    for (const AttentionShape& shape : {AttentionShape{2, 3, 7, 5}, AttentionShape{1, 1, 1, 3}}) {
+        const Attention op{shape, 0.4, true};
+        Differences forward(op);
+        auto gradient = attention_gradient(op, forward);
+        EXPECT_TRUE(is_gradient(forward, 0, gradient));
+        if (shape.seq == 1) continue;  // dq and dk are 0 there
+        // Planted: dq, then dk, with a scale that is 1 % too large.
+        const std::int64_t width = shape.width();
+        auto wrong_dq = gradient, wrong_dk = gradient;
+        for (std::size_t e = 0; e < gradient.size(); ++e) {
+            const std::int64_t column = static_cast<std::int64_t>(e) % (3 * width);
+            if (column < width) wrong_dq[e].value *= 1.01;
+            if (column >= width && column < 2 * width) wrong_dk[e].value *= 1.01;
+        }
+        EXPECT_FALSE(is_gradient(forward, 0, wrong_dq));
+        EXPECT_FALSE(is_gradient(forward, 0, wrong_dk));
+    }
+}
+
 TEST(ReferenceGradients, PlantedErrorsAreFound) {
     const Gemm square{4, 4, 4}, as_if_transposed{4, 4, 4, true};
     Differences forward(square);

@@ -148,6 +148,14 @@ TEST(Judge, AFalseAlarmOfImpossibleFiguresIsWrong) {
     EXPECT_EQ(judge("copy", copy(), known).result, TruthResult::wrong);
 }
 
+TEST(Judge, RoofsThatAreSuspectedFirstCannotTell) {
+    KnownResult known = said(Bound::not_identifiable, "", "impossible");
+    known.explained.impossible = {"187 % of the time; suspect, in this order, the roofs (did other work ...)"};
+    EXPECT_EQ(judge("copy", copy(), known).result, TruthResult::cannot_tell);
+    known.explained.impossible.push_back("the SMs are active for 160 % of the cycles");
+    EXPECT_EQ(judge("copy", copy(), known).result, TruthResult::wrong);
+}
+
 TEST(Judge, WhatWasNotMeasuredCannotTell) {
     KnownResult known;
     known.unavailable = "no permission to read counters";

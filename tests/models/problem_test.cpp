@@ -40,11 +40,14 @@ constexpr Written written[] = {
     {"gelu", "r1024w5120+bias"},
     {"residual", "r1024w1280"},
     {"attention", "b4h20s1024d64"},
+    {"attention", "b4h20s1024d64l"},
     {"attention_scores", "b4h20s128d64"},
     {"attention_scores", "b4h20s128d64+upcast"},
     {"scale_mask", "b4h20s128d64+upcast"},
     {"softmax", "r20480w1024"},
     {"attention_context", "b4h20s128d64"},
+    {"cross_entropy", "r1024v50257"},
+    {"cross_entropy", "r4096v50257s1024"},
 };
 
 TEST(Problem, EveryOpKindCanBeWrittenAndReadAgain) {
@@ -64,6 +67,8 @@ TEST(Problem, NumbersEndUpWhereTheirLettersSay) {
     const Attention attention = parse_problem("attention", "b2h3s5d64").as<Attention>();
     EXPECT_EQ(attention.shape, (AttentionShape{2, 3, 5, 64}));
     EXPECT_DOUBLE_EQ(attention.scale, 0.125);
+    EXPECT_FALSE(attention.saves_lse);
+    EXPECT_TRUE(parse_problem("attention", "b2h3s5d64l").as<Attention>().saves_lse);
     const Embedding embedding = parse_problem("embedding", "r12w4v9s6").as<Embedding>();
     EXPECT_EQ(embedding, (Embedding{12, 6, 4, 9, 6}));
 }

@@ -42,12 +42,20 @@ void judge_verdict(Judgement& judgement, const Planted& planted, const Explanati
             fmt::format("the whole is said to be {}", name(explained.verdicts.model.bound)));
 }
 
+/// What a CPU's roofs, measured while others used its cores, are said to be first: there the figures do contradict each
+/// other, and which of them is wrong is named.
+bool blames_the_roofs(const std::string& finding) {
+    return finding.find("suspect, in this order, the roofs") != std::string::npos;
+}
+
 /// Figures that cannot be: asked for, or a false alarm.
 void judge_impossible(Judgement& judgement, const Planted& planted, const Explanation& explained) {
     const auto named = [&](const std::string& figure) { return figure.find(planted.impossible) != std::string::npos; };
     if (planted.impossible.empty()) {
         if (!explained.impossible.empty())
-            worsen(judgement, TruthResult::wrong,
+            worsen(judgement,
+                   std::ranges::all_of(explained.impossible, blames_the_roofs) ? TruthResult::cannot_tell
+                                                                               : TruthResult::wrong,
                    fmt::format("called impossible: {}", fmt::join(explained.impossible, "; ")));
     } else if (std::ranges::none_of(explained.impossible, named)) {
         worsen(judgement, TruthResult::wrong, "not called impossible");

@@ -118,7 +118,8 @@ Planted special_functions(const Planter& at, const Drawn& drawn) {
     return planted;
 }
 
-/// Shuffles: 32 results a cycle and SM, all through the load-store unit, and no word of shared memory.
+/// Shuffles: 32 results a cycle and SM, all through the load-store unit. Each is a pass through the crossbar of shared
+/// memory as well, which takes one a cycle: that the two roofs tie is right.
 Planted load_store_unit(const Planter& at, const Drawn& drawn) {
     const int blocks = blocks_per_sm * at.multiprocessors();
     const auto iterations = static_cast<int>(drawn["iterations"]);
@@ -128,9 +129,13 @@ Planted load_store_unit(const Planter& at, const Drawn& drawn) {
     planted.steps = {{"shuffles", 0, 0, [=, stream = at.stream()] {
                           cuda::known::shuffles(blocks, iterations, as<std::uint32_t>(out), stream);
                       }}};
-    planted.right = {{Bound::compute, {"load-store unit"}}};
-    planted.figures = {active_cycles(1.0 * warps_per_sm * iterations * cuda::known::shuffles_an_iteration),
-                       time_over_demand()};
+    planted.right = {{Bound::compute, {"load-store unit"}}, {Bound::not_identifiable, {}, "two-roofs"}};
+    planted.figures = {
+        active_cycles(1.0 * warps_per_sm * iterations * cuda::known::shuffles_an_iteration),
+        counted("passes through shared memory",
+                1.0 * at.multiprocessors() * warps_per_sm * iterations * cuda::known::shuffles_an_iteration,
+                "shared_wavefronts"),
+        time_over_demand()};
     planted.budget = at.settled_budget();
     return planted;
 }

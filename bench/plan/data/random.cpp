@@ -121,8 +121,8 @@ void store(const std::byte* numbers, std::size_t size, std::int64_t start, std::
     }
 }
 
-void fill_rows(const Stream& stream, double standard_deviation, DataType type, std::int64_t rows, std::int64_t columns,
-               void* destination, std::int64_t row_stride) {
+void fill_rows(const Stream& stream, double mean, double standard_deviation, DataType type, std::int64_t rows,
+               std::int64_t columns, void* destination, std::int64_t row_stride) {
     if (type == DataType::int32)
         throw std::invalid_argument(
             "normal numbers cannot be stored as int32; fp16, bf16, fp32 and fp64 can hold them");
@@ -134,6 +134,8 @@ void fill_rows(const Stream& stream, double standard_deviation, DataType type, s
         alignas(64) float numbers[tile];
         alignas(64) std::byte stored[tile * sizeof(double)];
         normal_tile(stream, index, static_cast<float>(standard_deviation), numbers);
+        if (mean != 0)
+            for (float& number : numbers) number += static_cast<float>(mean);
         const std::int64_t start = index * tile, end = std::min(count, start + tile);
         if (type == DataType::fp64)
             extend_tile(numbers, reinterpret_cast<double*>(stored), tile);
@@ -178,7 +180,7 @@ std::array<std::uint32_t, 4> philox4x32_10(std::array<std::uint32_t, 4> counter,
 
 void fill_normal(std::uint64_t seed, std::string_view stream_name, double standard_deviation, DataType type,
                  void* destination, std::int64_t count) {
-    fill_rows(Stream(seed, stream_name), standard_deviation, type, 1, count, destination, count);
+    fill_rows(Stream(seed, stream_name), 0, standard_deviation, type, 1, count, destination, count);
 }
 
 void fill_contents(const Contents& contents, std::uint64_t seed, std::string_view stream_name, DataType type,
@@ -193,7 +195,8 @@ void fill_contents(const Contents& contents, std::uint64_t seed, std::string_vie
             return;
         case Contents::Kind::normal:
         case Contents::Kind::causal:
-            fill_rows(Stream(seed, stream_name), contents.deviation, type, rows, columns, destination, row_stride);
+            fill_rows(Stream(seed, stream_name), contents.mean, contents.deviation, type, rows, columns, destination,
+                      row_stride);
             if (contents.kind == Contents::Kind::causal)
                 mask_rows(contents.bound, type, rows, columns, out, row_stride);
             return;

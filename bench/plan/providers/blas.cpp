@@ -15,7 +15,10 @@ class BlasAttention final : public Computation {
     std::string implementation() const override { return cpu::blas_version() + ", blocks of rows"; }
     std::size_t workspace_bytes() const override { return cpu::blas_attention_workspace(type_, op_); }
     void run(std::span<void* const> pointers, void* workspace, void*) const override {
-        cpu::blas_attention(type_, op_, pointers[0], pointers[1], workspace);
+        OperandCursor in(pointers);
+        const void* qkv = in.next();
+        void* lse = in.next_if(op_.saves_lse);
+        cpu::blas_attention(type_, op_, qkv, lse, in.next(), workspace);
     }
 
   private:

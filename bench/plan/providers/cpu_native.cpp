@@ -1,5 +1,7 @@
 // Provider `native` on the CPU: kbench's own vector loops for the memory-bound steps.
 #include "bench/plan/provider.h"
+#include "cpu/native/attention_gradient.h"
+#include "cpu/native/cross_entropy.h"
 #include "cpu/native/elementwise.h"
 #include "cpu/native/embedding.h"
 #include "cpu/native/layernorm.h"
@@ -74,6 +76,14 @@ void rms_norm_gradient(const RmsNorm& op, const Step&, DataType type, OperandCur
     cpu::rms_norm_gradient(type, op, x, dy, weight, dx, in.next(), workspace);
 }
 
+void attention_gradient(const Attention& op, const Step&, DataType type, OperandCursor in, void* workspace) {
+    const void* qkv = in.next();
+    const void* out = in.next();
+    const void* dout = in.next();
+    const void* lse = in.next();
+    cpu::attention_gradient(type, op, qkv, out, dout, lse, in.next(), workspace);
+}
+
 void rms_norm(const RmsNorm& op, const Step&, Precision precision, OperandCursor in) {
     const void* x = in.next();
     const void* weight = in.next();
@@ -118,6 +128,25 @@ void softmax(const Softmax& op, const Step&, Precision precision, OperandCursor 
     cpu::softmax(scores_type(op.upcast, precision), storage_type(precision), op, scores, in.next());
 }
 
+/// Of rows of logits.
+std::int64_t stride_of(const CrossEntropy& op, const Step& step) {
+    return step.padded_columns > 0 ? step.padded_columns : op.vocab;
+}
+
+void cross_entropy(const CrossEntropy& op, const Step& step, Precision precision, OperandCursor in) {
+    const void* logits = in.next();
+    const auto* tokens = in.next<const std::int32_t>();
+    cpu::cross_entropy(storage_type(precision), op, stride_of(op, step), logits, tokens, in.next());
+}
+
+void cross_entropy_gradient(const CrossEntropy& op, const Step& step, Precision precision, OperandCursor in) {
+    void* logits = in.next();
+    const auto* tokens = in.next<const std::int32_t>();
+    const void* loss_scale = in.next();
+    cpu::cross_entropy_gradient(storage_type(precision), op, stride_of(op, step), logits, tokens, loss_scale,
+                                in.next());
+}
+
 }  // namespace
 
 std::unique_ptr<Provider> make_cpu_native(const ProviderContext&) {
@@ -133,7 +162,10 @@ std::unique_ptr<Provider> make_cpu_native(const ProviderContext&) {
                 row<Gelu>("cpu::gelu_gradient", gelu_gradient, {}, Direction::bwd),
                 row<ResidualAdd>("cpu::residual_add", residual_add),
                 row<ResidualAdd>("cpu::residual_add", residual_add, {}, Direction::bwd),
-                row<ScaleMask>("cpu::scale_mask", scale_mask), row<Softmax>("cpu::softmax", softmax)},
+                row<ScaleMask>("cpu::scale_mask", scale_mask), row<Softmax>("cpu::softmax", softmax),
+                gradient_row("cpu::attention_gradient", cpu::attention_gradient_workspace, attention_gradient),
+                row<CrossEntropy>("cpu::cross_entropy", cross_entropy),
+                row<CrossEntropy>("cpu::cross_entropy_gradient", cross_entropy_gradient, {}, Direction::bwd)},
         .lacks = no_tf32});
 }
 

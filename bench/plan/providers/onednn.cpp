@@ -88,9 +88,10 @@ std::unique_ptr<Computation> layer_norm(const LayerNorm& op, const Step&, Precis
 
 std::unique_ptr<Computation> attention(const Attention& op, const Step&, Precision precision) {
     return wrap(std::make_unique<cpu::CausalAttention>(op, precision),
-                [](const cpu::CausalAttention& p, OperandCursor in, void* workspace) {
+                [saves_lse = op.saves_lse](const cpu::CausalAttention& p, OperandCursor in, void* workspace) {
                     const void* qkv = in.next();
-                    p.run(qkv, in.next(), workspace);
+                    auto* lse = static_cast<float*>(in.next_if(saves_lse));
+                    p.run(qkv, lse, in.next(), workspace);
                 });
 }
 

@@ -88,6 +88,12 @@ INSTANTIATE_TEST_SUITE_P(
                 "of the time at their roofs"},
         Planted{"HalfTheTime", [](Result& r) { r.points[0].end_to_end->latency.summary_ms.median *= 0.5; },
                 "of the time at their roofs"},
+        Planted{"LowRoofsOfACpu",
+                [](Result& r) {
+                    r = known::result_of({{.us = 1000, .kernels = 0, .compute = 2, .counted = false}},
+                                         known::cpu_roofs());
+                },
+                "suspect, in this order, the roofs (did other work use the cores?), the precision that ran"},
         Planted{"TooManyInstructions", [](Result& r) { r.points[0].steps[1].counters["ipc"] = 9; },
                 "issues 9.00 instructions a cycle"},
         Planted{"ActiveForLongerThanItRan",

@@ -6,6 +6,7 @@
 #include "kbench/error.h"
 #include "kernels/attention/attention.h"
 #include "kernels/bias_backward.h"
+#include "kernels/cross_entropy.h"
 #include "kernels/elementwise.h"
 #include "kernels/embedding.h"
 #include "kernels/layernorm.h"
@@ -158,6 +159,27 @@ void softmax(const Softmax& op, const Step&, Precision precision, OperandCursor 
                           op.width, stream);
 }
 
+/// Of rows of logits.
+std::int64_t stride_of(const CrossEntropy& op, const Step& step) {
+    return step.padded_columns > 0 ? step.padded_columns : op.vocab;
+}
+
+void cross_entropy(const CrossEntropy& op, const Step& step, Precision precision, OperandCursor in,
+                   cudaStream_t stream) {
+    const void* logits = in.next();
+    const auto* tokens = in.next<const std::int32_t>();
+    cuda::cross_entropy_forward(storage_type(precision), op, stride_of(op, step), logits, tokens, in.next(), stream);
+}
+
+void cross_entropy_gradient(const CrossEntropy& op, const Step& step, Precision precision, OperandCursor in,
+                            cudaStream_t stream) {
+    void* logits = in.next();
+    const auto* tokens = in.next<const std::int32_t>();
+    const void* loss_scale = in.next();
+    cuda::cross_entropy_gradient(storage_type(precision), op, stride_of(op, step), logits, tokens, loss_scale,
+                                 in.next(), stream);
+}
+
 cuda::AttentionArguments attention_arguments(const Attention& op, Precision precision) {
     return {nullptr, nullptr, op.shape.batch, op.shape.heads, op.shape.seq, op.shape.head_size, op.scale, precision};
 }
@@ -184,23 +206,25 @@ std::unique_ptr<Computation> attention(const Attention& op, const Step&, Precisi
 }  // namespace
 
 std::unique_ptr<Provider> make_cuda_native(const ProviderContext&) {
-    return std::make_unique<Provider>(
-        Provider{.name = "native",
-                 .ops = {row<Embedding>("embedding", embedding),
-                         row<LayerNorm>("layer_norm", layer_norm, {{"residual"}, {"bias", "residual"}}, too_wide),
-                         backward_row("layer_norm_backward", cuda::layer_norm_backward_workspace_bytes,
-                                      layer_norm_backward, {{"residual"}}, too_wide_backward<LayerNorm>),
-                         row<RmsNorm>("rms_norm", rms_norm, {}, rms_too_wide),
-                         backward_row("rms_norm_backward", cuda::rms_norm_backward_workspace_bytes, rms_norm_backward,
-                                      {}, too_wide_backward<RmsNorm>),
-                         ladder_gemm(cuda::top_rung), row<BiasAdd>("bias_add", bias_add),
-                         backward_row<BiasAdd>("bias_backward", cuda::bias_backward_workspace_bytes, bias_backward),
-                         row<Gelu>("bias_gelu", gelu, {{"bias"}}),
-                         row<Gelu>("gelu_backward", gelu_backward, {}, nullptr, Direction::bwd),
-                         row<ResidualAdd>("residual_add", residual_add),
-                         row<ResidualAdd>("residual_add", residual_add, {}, nullptr, Direction::bwd),
-                         Computes<Attention>{.why_not = no_such_attention, .make = attention},
-                         row<ScaleMask>("scale_mask", scale_mask), row<Softmax>("softmax", softmax)}});
+    return std::make_unique<Provider>(Provider{
+        .name = "native",
+        .ops = {row<Embedding>("embedding", embedding),
+                row<LayerNorm>("layer_norm", layer_norm, {{"residual"}, {"bias", "residual"}}, too_wide),
+                backward_row("layer_norm_backward", cuda::layer_norm_backward_workspace_bytes, layer_norm_backward,
+                             {{"residual"}}, too_wide_backward<LayerNorm>),
+                row<RmsNorm>("rms_norm", rms_norm, {}, rms_too_wide),
+                backward_row("rms_norm_backward", cuda::rms_norm_backward_workspace_bytes, rms_norm_backward, {},
+                             too_wide_backward<RmsNorm>),
+                ladder_gemm(cuda::top_rung), row<BiasAdd>("bias_add", bias_add),
+                backward_row<BiasAdd>("bias_backward", cuda::bias_backward_workspace_bytes, bias_backward),
+                row<Gelu>("bias_gelu", gelu, {{"bias"}}),
+                row<Gelu>("gelu_backward", gelu_backward, {}, nullptr, Direction::bwd),
+                row<ResidualAdd>("residual_add", residual_add),
+                row<ResidualAdd>("residual_add", residual_add, {}, nullptr, Direction::bwd),
+                Computes<Attention>{.why_not = no_such_attention, .make = attention},
+                row<ScaleMask>("scale_mask", scale_mask), row<Softmax>("softmax", softmax),
+                row<CrossEntropy>("cross_entropy", cross_entropy),
+                row<CrossEntropy>("cross_entropy_gradient", cross_entropy_gradient, {}, nullptr, Direction::bwd)}});
 }
 
 }  // namespace kbench

@@ -145,6 +145,11 @@ TEST(FillRandom, FollowsTheTensorsContents) {
     for (const double value : values) squares += value * value;
     EXPECT_NEAR(std::sqrt(squares / 1e5), 0.02, 0.0003);
 
+    std::vector<float> moved(100'000);
+    tensor.contents = Contents::normal(0.02, 3);
+    fill_random(tensor, 5, DataType::fp32, moved.data(), 100);
+    for (std::size_t i = 0; i < moved.size(); ++i) ASSERT_EQ(moved[i], values[i] + 3.0f);
+
     tensor.contents = {Contents::Kind::ones};
     std::vector<std::uint16_t> halves(100'000, 7);
     fill_random(tensor, 5, DataType::fp16, halves.data(), 100);

@@ -1,0 +1,18 @@
+// Backward of fused causal attention on the CPU, for every stored type, without a library. Arithmetic in fp32 (fp64 for
+// fp64); shapes as in models/ops/; nothing allocates.
+#pragma once
+
+#include <cstddef>
+
+#include "kbench/precision.h"
+#include "models/ops/attention.h"
+
+namespace kbench::cpu {
+
+/// qkv, out, dout and dqkv of `type`; lse in no less than fp32. The same bits whatever the number of threads.
+/// `workspace` of attention_gradient_workspace bytes, which are enough for as many threads as there may be now.
+std::size_t attention_gradient_workspace(DataType type, const Attention& op);
+void attention_gradient(DataType type, const Attention& op, const void* qkv, const void* out, const void* dout,
+                        const void* lse, void* dqkv, void* workspace);
+
+}  // namespace kbench::cpu
