@@ -100,13 +100,21 @@ __global__ void __launch_bounds__(threads, 1)
     const A count = static_cast<A>(width);
 
     Vector<A, N> weight_sums[vectors] = {}, bias_sums[vectors] = {};
-    Vector<T, N> next_x[vectors] = {}, next_dy[vectors] = {};  // 0 beyond the row, always
+    // As loaded, two 16-bit elements a register: across the loop, bf16 would lie in a register each. 0 beyond the row.
+    using Bits = typename Vector<T, N>::Bits;
+    static_assert(sizeof(Bits) == sizeof(Vector<T, N>));
+    Bits next_x[vectors] = {}, next_dy[vectors] = {};
+    const auto elements_of = [](const Bits& bits) {
+        Vector<T, N> vector;
+        memcpy(vector.elements, &bits, sizeof bits);
+        return vector;
+    };
     const auto fetch = [&](std::int64_t row) {
 #pragma unroll
         for (int i = 0; i < vectors; ++i) {
             if (column_of(i) >= width) continue;
-            next_x[i] = Vector<T, N>::load_once(x + row * width + column_of(i));
-            next_dy[i] = Vector<T, N>::load_once(dy + row * width + column_of(i));
+            next_x[i] = __ldcg(reinterpret_cast<const Bits*>(x + row * width + column_of(i)));
+            next_dy[i] = __ldcg(reinterpret_cast<const Bits*>(dy + row * width + column_of(i)));
         }
     };
 
@@ -117,18 +125,19 @@ __global__ void __launch_bounds__(threads, 1)
     for (; row < rows; row += step) {
         if (!ahead) fetch(row);
         A values[vectors][N], g[vectors][N];
-        Vector<T, N> gradient[vectors];
+        Bits gradient[vectors];
         A sums[2] = {A{0}, A{0}};
 #pragma unroll
         for (int i = 0; i < vectors; ++i) {
             gradient[i] = next_dy[i];
+            const Vector<T, N> in = elements_of(next_x[i]), incoming = elements_of(gradient[i]);
             Vector<T, N> scale = {};
             if (column_of(i) < width) scale = Vector<T, N>::load(weight + column_of(i));
             A parts[2] = {A{0}, A{0}};  // chains of additions for each vector: they overlap
 #pragma unroll
             for (int j = 0; j < N; ++j) {
-                values[i][j] = static_cast<A>(next_x[i].elements[j]);
-                g[i][j] = static_cast<A>(gradient[i].elements[j]) * static_cast<A>(scale.elements[j]);
+                values[i][j] = static_cast<A>(in.elements[j]);
+                g[i][j] = static_cast<A>(incoming.elements[j]) * static_cast<A>(scale.elements[j]);
                 parts[0] += centred ? values[i][j] : values[i][j] * values[i][j];
                 parts[1] += centred ? g[i][j] : g[i][j] * values[i][j];
             }
@@ -167,14 +176,15 @@ __global__ void __launch_bounds__(threads, 1)
         for (int i = 0; i < vectors; ++i) {
             if (column_of(i) >= width) continue;
             const std::int64_t at = row * width + column_of(i);
+            const Vector<T, N> incoming = elements_of(gradient[i]);
             Vector<T, N> added = {};
             if (past) added = Vector<T, N>::load_once(past + at);
             Vector<T, N> out;
 #pragma unroll
             for (int j = 0; j < N; ++j) {
-                const A n = values[i][j] * rstd, incoming = static_cast<A>(gradient[i].elements[j]);
-                weight_sums[i].elements[j] += incoming * n;
-                if constexpr (centred) bias_sums[i].elements[j] += incoming;
+                const A n = values[i][j] * rstd, in = static_cast<A>(incoming.elements[j]);
+                weight_sums[i].elements[j] += in * n;
+                if constexpr (centred) bias_sums[i].elements[j] += in;
                 out.elements[j] =
                     static_cast<T>(rstd * (g[i][j] - mean_g - n * mean_gn) + static_cast<A>(added.elements[j]));
             }
