@@ -1,6 +1,7 @@
 // kbench's own op kinds: the one list. A kind is its file in this folder, its include here and its place below.
 #pragma once
 
+#include "models/ops/adamw.h"
 #include "models/ops/attention.h"
 #include "models/ops/attention_context.h"
 #include "models/ops/attention_scores.h"
@@ -33,6 +34,7 @@ using BuiltInOps = OpList<Embedding,         //
                           ScaleMask,         //
                           Softmax,           //
                           AttentionContext,  //
-                          CrossEntropy>;
+                          CrossEntropy,      //
+                          AdamW>;
 
 }  // namespace kbench

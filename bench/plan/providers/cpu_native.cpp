@@ -1,5 +1,6 @@
 // Provider `native` on the CPU: kbench's own vector loops for the memory-bound steps.
 #include "bench/plan/provider.h"
+#include "cpu/native/adamw.h"
 #include "cpu/native/cross_entropy.h"
 #include "cpu/native/elementwise.h"
 #include "cpu/native/embedding.h"
@@ -130,6 +131,17 @@ void cross_entropy_gradient(const CrossEntropy& op, const Step& step, Precision 
                                 in.next());
 }
 
+class AdamWStep final : public Computation {
+  public:
+    AdamWStep(const AdamW& op, DataType type) : op_(op), type_(type) {}
+    std::string implementation() const override { return "cpu::adamw"; }
+    void run(std::span<void* const> p, void*, void*) const override { cpu::adamw(type_, op_, p); }
+
+  private:
+    AdamW op_;
+    DataType type_;
+};
+
 }  // namespace
 
 std::unique_ptr<Provider> make_cpu_native(const ProviderContext&) {
@@ -152,7 +164,11 @@ std::unique_ptr<Provider> make_cpu_native(const ProviderContext&) {
                 row<Gelu>("cpu::gelu_gradient", gelu_gradient, {}, Direction::bwd),
                 row<ResidualAdd>("cpu::residual_add", residual_add), row<ScaleMask>("cpu::scale_mask", scale_mask),
                 row<Softmax>("cpu::softmax", softmax), row<CrossEntropy>("cpu::cross_entropy", cross_entropy),
-                row<CrossEntropy>("cpu::cross_entropy_gradient", cross_entropy_gradient, {}, Direction::bwd)},
+                row<CrossEntropy>("cpu::cross_entropy_gradient", cross_entropy_gradient, {}, Direction::bwd),
+                Computes<AdamW>{.make =
+                                    [](const AdamW& op, const Step&, Precision precision) {
+                                        return std::make_unique<AdamWStep>(op, storage_type(precision));
+                                    }}},
         .lacks = no_tf32});
 }
 

@@ -4,6 +4,7 @@
 #include "bench/plan/provider.h"
 #include "bench/plan/providers/cuda/ladder_provider.h"
 #include "kbench/error.h"
+#include "kernels/adamw.h"
 #include "kernels/attention/attention.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/elementwise.h"
@@ -132,6 +133,19 @@ void cross_entropy_gradient(const CrossEntropy& op, const Step& step, Precision 
                                  in.next(), stream);
 }
 
+class AdamWStep final : public Computation {
+  public:
+    AdamWStep(const AdamW& op, DataType type) : op_(op), type_(type) {}
+    std::string implementation() const override { return "adamw"; }
+    void run(std::span<void* const> p, void*, void* stream) const override {
+        cuda::adamw(type_, op_, p, static_cast<cudaStream_t>(stream));
+    }
+
+  private:
+    AdamW op_;
+    DataType type_;
+};
+
 cuda::AttentionArguments attention_arguments(const Attention& op, Precision precision) {
     return {nullptr, nullptr, op.shape.batch, op.shape.heads, op.shape.seq, op.shape.head_size, op.scale, precision};
 }
@@ -173,7 +187,10 @@ std::unique_ptr<Provider> make_cuda_native(const ProviderContext&) {
                 Computes<Attention>{.why_not = no_such_attention, .make = attention},
                 row<ScaleMask>("scale_mask", scale_mask), row<Softmax>("softmax", softmax),
                 row<CrossEntropy>("cross_entropy", cross_entropy),
-                row<CrossEntropy>("cross_entropy_gradient", cross_entropy_gradient, {}, nullptr, Direction::bwd)}});
+                row<CrossEntropy>("cross_entropy_gradient", cross_entropy_gradient, {}, nullptr, Direction::bwd),
+                Computes<AdamW>{.make = [](const AdamW& op, const Step&, Precision precision) {
+                    return std::make_unique<AdamWStep>(op, storage_type(precision));
+                }}}});
 }
 
 }  // namespace kbench
