@@ -16,6 +16,25 @@ double multiplier(const AdamW& op, const View& schedule, const View& norm) {
 
 }  // namespace
 
+std::vector<Expected> global_norm(std::span<const View> gradients) {
+    double squares = 0;
+    std::int64_t count = 0;
+    for (const View& gradient : gradients) {
+        with_elements(gradient, [&](const auto* elements) {
+            for (std::int64_t i = 0; i < gradient.columns; ++i) {
+                const double g = decode(elements[i]);
+                squares += g * g;
+            }
+        });
+        count += gradient.columns;
+    }
+    // Squares below fp32's smallest number, 2^-126, may be lost: of `count` of them the root is 2^-63 sqrt(count),
+    // which are 2^-39 of its last places.
+    constexpr double lost = 0x1p-39;
+    constexpr std::int64_t others = 4;
+    return {{std::sqrt(squares), std::sqrt(squares) + lost, count + others}};
+}
+
 std::vector<Expected> adamw(const AdamW& op, std::span<const View> operands, std::size_t output,
                             std::span<const Element> elements) {
     const View schedule = operands[0];
@@ -49,6 +68,12 @@ std::vector<Expected> adamw(const AdamW& op, std::span<const View> operands, std
     return expected;
 }
 
+std::vector<Expected> expected(const GlobalNorm& op, Question q) {
+    std::vector<View> gradients;
+    for (std::size_t i = 0; i < op.sizes.size(); ++i) gradients.push_back(q.next());
+    return global_norm(gradients);
+}
+ElementCost cost(const GlobalNorm& op) { return {static_cast<double>(total_size(op.sizes))}; }
 std::vector<Expected> expected(const AdamW& op, Question q) {
     std::vector<View> operands;
     for (std::size_t i = 0; i < op.first_operand() + op.sizes.size() * op.operands_each(); ++i)

@@ -42,6 +42,7 @@ std::vector<Expected> attention_context(const AttentionContext&, View probabilit
 std::vector<Expected> cross_entropy_losses(const CrossEntropy&, View logits, View tokens, std::span<const Element>);
 std::vector<Expected> cross_entropy_gradient(const CrossEntropy&, View logits, View tokens, View loss_scale,
                                              std::span<const Element>);
+std::vector<Expected> global_norm(std::span<const View> gradients);
 /// What becomes of operand `output`; `operands` as the op lists them.
 std::vector<Expected> adamw(const AdamW&, std::span<const View> operands, std::size_t output, std::span<const Element>);
 
@@ -73,6 +74,8 @@ std::vector<Expected> expected(const AttentionContext&, Question);
 ElementCost cost(const AttentionContext&);
 std::vector<Expected> expected(const CrossEntropy&, Question);
 ElementCost cost(const CrossEntropy&, Direction);
+std::vector<Expected> expected(const GlobalNorm&, Question);
+ElementCost cost(const GlobalNorm&);
 std::vector<Expected> expected(const AdamW&, Question);
 ElementCost cost(const AdamW&);
 

@@ -10,6 +10,7 @@
 #include "models/ops/embedding.h"
 #include "models/ops/gelu.h"
 #include "models/ops/gemm.h"
+#include "models/ops/global_norm.h"
 #include "models/ops/layernorm.h"
 #include "models/ops/residual.h"
 #include "models/ops/rmsnorm.h"
@@ -35,6 +36,7 @@ using BuiltInOps = OpList<Embedding,         //
                           Softmax,           //
                           AttentionContext,  //
                           CrossEntropy,      //
+                          GlobalNorm,        //
                           AdamW>;
 
 }  // namespace kbench

@@ -174,6 +174,7 @@ TEST(OpKinds, OperandsHaveTheElementsOfTheirShape) {
         {"softmax", {"r3w5", {{"scores", input, 15}, {"probabilities", output, 15}}}},
         {"attention_context", {"b2h3s5d7", {{"probabilities", input, 150}, {"qkv", input, 630}, {"out", output, 210}}}},
         {"cross_entropy", {"r6v9s3", {{"logits", input, 54}, {"tokens", input, 6}, {"losses", output, 6}}}},
+        {"global_norm", {"n7t2", {{"gradient0", input, 4}, {"gradient1", input, 3}, {"norm", output, 1}}}},
         {"adamw",
          {"n7t2",
           {{"schedule", input, 8},

@@ -4,6 +4,7 @@
 #include "cpu/native/cross_entropy.h"
 #include "cpu/native/elementwise.h"
 #include "cpu/native/embedding.h"
+#include "cpu/native/global_norm.h"
 #include "cpu/native/layernorm.h"
 #include "cpu/native/rmsnorm.h"
 #include "cpu/native/softmax.h"
@@ -131,6 +132,19 @@ void cross_entropy_gradient(const CrossEntropy& op, const Step& step, Precision 
                                 in.next());
 }
 
+class GlobalNormStep final : public Computation {
+  public:
+    GlobalNormStep(const GlobalNorm& op, DataType type) : op_(op), type_(type) {}
+    std::string implementation() const override { return "cpu::global_norm"; }
+    void run(std::span<void* const> p, void*, void*) const override {
+        cpu::global_norm(type_, op_, p.first(p.size() - 1), p.back());
+    }
+
+  private:
+    GlobalNorm op_;
+    DataType type_;
+};
+
 class AdamWStep final : public Computation {
   public:
     AdamWStep(const AdamW& op, DataType type) : op_(op), type_(type) {}
@@ -165,6 +179,10 @@ std::unique_ptr<Provider> make_cpu_native(const ProviderContext&) {
                 row<ResidualAdd>("cpu::residual_add", residual_add), row<ScaleMask>("cpu::scale_mask", scale_mask),
                 row<Softmax>("cpu::softmax", softmax), row<CrossEntropy>("cpu::cross_entropy", cross_entropy),
                 row<CrossEntropy>("cpu::cross_entropy_gradient", cross_entropy_gradient, {}, Direction::bwd),
+                Computes<GlobalNorm>{.make =
+                                         [](const GlobalNorm& op, const Step&, Precision precision) {
+                                             return std::make_unique<GlobalNormStep>(op, storage_type(precision));
+                                         }},
                 Computes<AdamW>{.make =
                                     [](const AdamW& op, const Step&, Precision precision) {
                                         return std::make_unique<AdamWStep>(op, storage_type(precision));

@@ -9,6 +9,7 @@
 #include "kernels/cross_entropy.h"
 #include "kernels/elementwise.h"
 #include "kernels/embedding.h"
+#include "kernels/global_norm.h"
 #include "kernels/layernorm.h"
 #include "kernels/rmsnorm.h"
 #include "kernels/softmax.h"
@@ -133,6 +134,20 @@ void cross_entropy_gradient(const CrossEntropy& op, const Step& step, Precision 
                                  in.next(), stream);
 }
 
+class GlobalNormStep final : public Computation {
+  public:
+    GlobalNormStep(const GlobalNorm& op, DataType type) : op_(op), type_(type) {}
+    std::string implementation() const override { return "global_norm"; }
+    std::size_t workspace_bytes() const override { return cuda::global_norm_workspace(op_); }
+    void run(std::span<void* const> p, void* workspace, void* stream) const override {
+        cuda::global_norm(type_, op_, p.first(p.size() - 1), p.back(), workspace, static_cast<cudaStream_t>(stream));
+    }
+
+  private:
+    GlobalNorm op_;
+    DataType type_;
+};
+
 class AdamWStep final : public Computation {
   public:
     AdamWStep(const AdamW& op, DataType type) : op_(op), type_(type) {}
@@ -188,6 +203,10 @@ std::unique_ptr<Provider> make_cuda_native(const ProviderContext&) {
                 row<ScaleMask>("scale_mask", scale_mask), row<Softmax>("softmax", softmax),
                 row<CrossEntropy>("cross_entropy", cross_entropy),
                 row<CrossEntropy>("cross_entropy_gradient", cross_entropy_gradient, {}, nullptr, Direction::bwd),
+                Computes<GlobalNorm>{.make =
+                                         [](const GlobalNorm& op, const Step&, Precision precision) {
+                                             return std::make_unique<GlobalNormStep>(op, storage_type(precision));
+                                         }},
                 Computes<AdamW>{.make = [](const AdamW& op, const Step&, Precision precision) {
                     return std::make_unique<AdamWStep>(op, storage_type(precision));
                 }}}});
