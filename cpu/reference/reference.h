@@ -49,6 +49,9 @@ std::vector<Expected> attention_context(const AttentionContext&, View probabilit
 std::vector<Expected> cross_entropy_losses(const CrossEntropy&, View logits, View tokens, std::span<const Element>);
 std::vector<Expected> cross_entropy_gradient(const CrossEntropy&, View logits, View tokens, View loss_scale,
                                              std::span<const Element>);
+std::vector<Expected> global_norm(std::span<const View> gradients);
+/// What becomes of operand `output`; `operands` as the op lists them.
+std::vector<Expected> adamw(const AdamW&, std::span<const View> operands, std::size_t output, std::span<const Element>);
 
 /// What each op kind must have here: the expected elements of a step that it heads, in the order of the question, and
 /// what one of them costs, by direction where that differs. A kind of list.h without its two lines does not compile.
@@ -78,6 +81,10 @@ std::vector<Expected> expected(const AttentionContext&, Question);
 ElementCost cost(const AttentionContext&);
 std::vector<Expected> expected(const CrossEntropy&, Question);
 ElementCost cost(const CrossEntropy&, Direction);
+std::vector<Expected> expected(const GlobalNorm&, Question);
+ElementCost cost(const GlobalNorm&);
+std::vector<Expected> expected(const AdamW&, Question);
+ElementCost cost(const AdamW&);
 
 /// A kind's row: of kbench's own from the functions above, of others from whoever brings the kind along.
 struct Row {

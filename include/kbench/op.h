@@ -2,6 +2,8 @@
 // (models/ops/) and those that a program brings along (kernel.h) are written against this header alone.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
@@ -36,15 +38,25 @@ struct Contents {
         zeros,
         below,   ///< whole numbers in [0, bound)
         causal,  ///< normal numbers; row r holds -infinity right of column r % bound
+        listed,  ///< `numbers`, in each row from its first column on
     } kind = Kind::normal;
     double deviation = 1;    ///< of normal numbers
     std::int64_t bound = 0;  ///< of `below` and `causal`
     double mean = 0;         ///< of `normal`
+    std::array<double, 16> numbers = {};
 
     static constexpr Contents normal(double deviation = 1, double mean = 0) {
-        return {Kind::normal, deviation, 0, mean};
+        return {.kind = Kind::normal, .deviation = deviation, .mean = mean};
     }
-    static constexpr Contents below(std::int64_t bound) { return {Kind::below, 0, bound, 0}; }
+    static constexpr Contents below(std::int64_t bound) {
+        return {.kind = Kind::below, .deviation = 0, .bound = bound};
+    }
+    /// For rows of up to 16 columns.
+    static constexpr Contents of(std::initializer_list<double> numbers) {
+        Contents contents{.kind = Kind::listed};
+        std::copy(numbers.begin(), numbers.end(), contents.numbers.begin());
+        return contents;
+    }
     bool operator==(const Contents&) const = default;
 };
 

@@ -1,6 +1,7 @@
 // kbench's own op kinds: the one list. A kind is its file in this folder, its include here and its place below.
 #pragma once
 
+#include "models/ops/adamw.h"
 #include "models/ops/attention.h"
 #include "models/ops/attention_context.h"
 #include "models/ops/attention_scores.h"
@@ -9,6 +10,7 @@
 #include "models/ops/embedding.h"
 #include "models/ops/gelu.h"
 #include "models/ops/gemm.h"
+#include "models/ops/global_norm.h"
 #include "models/ops/layernorm.h"
 #include "models/ops/residual.h"
 #include "models/ops/rmsnorm.h"
@@ -33,6 +35,8 @@ using BuiltInOps = OpList<Embedding,         //
                           ScaleMask,         //
                           Softmax,           //
                           AttentionContext,  //
-                          CrossEntropy>;
+                          CrossEntropy,      //
+                          GlobalNorm,        //
+                          AdamW>;
 
 }  // namespace kbench

@@ -174,6 +174,18 @@ TEST(OpKinds, OperandsHaveTheElementsOfTheirShape) {
         {"softmax", {"r3w5", {{"scores", input, 15}, {"probabilities", output, 15}}}},
         {"attention_context", {"b2h3s5d7", {{"probabilities", input, 150}, {"qkv", input, 630}, {"out", output, 210}}}},
         {"cross_entropy", {"r6v9s3", {{"logits", input, 54}, {"tokens", input, 6}, {"losses", output, 6}}}},
+        {"global_norm", {"n7t2", {{"gradient0", input, 4}, {"gradient1", input, 3}, {"norm", output, 1}}}},
+        {"adamw",
+         {"n7t2",
+          {{"schedule", input, 8},
+           {"weight0", in_place, 4},
+           {"gradient0", input, 4},
+           {"m0", in_place, 4},
+           {"v0", in_place, 4},
+           {"weight1", in_place, 3},
+           {"gradient1", input, 3},
+           {"m1", in_place, 3},
+           {"v1", in_place, 3}}}},
     };
     for (const OpKind* kind : op_kinds()) {
         const auto expected = cases.find(kind->name);

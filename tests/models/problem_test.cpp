@@ -49,6 +49,10 @@ constexpr Written written[] = {
     {"attention_context", "b4h20s128d64"},
     {"cross_entropy", "r1024v50257"},
     {"cross_entropy", "r4096v50257s1024"},
+    {"global_norm", "n1000t3"},
+    {"adamw", "n1000t3"},
+    {"adamw", "n1000t1m"},
+    {"adamw", "n1000t3mc"},
 };
 
 TEST(Problem, EveryOpKindCanBeWrittenAndReadAgain) {

@@ -200,6 +200,12 @@ void fill_contents(const Contents& contents, std::uint64_t seed, std::string_vie
             if (contents.kind == Contents::Kind::causal)
                 mask_rows(contents.bound, type, rows, columns, out, row_stride);
             return;
+        case Contents::Kind::listed:
+            if (columns > static_cast<std::int64_t>(contents.numbers.size()))
+                throw std::invalid_argument("listed contents are for up to 16 columns, not " + std::to_string(columns));
+            for (std::int64_t r = 0; r < rows; ++r)
+                convert(DataType::fp64, contents.numbers.data(), type, out + r * row_bytes, columns);
+            return;
         case Contents::Kind::ones:
         case Contents::Kind::zeros: break;
     }

@@ -1,9 +1,11 @@
 // Provider `native` on the CPU: kbench's own vector loops for the memory-bound steps.
 #include "bench/plan/provider.h"
+#include "cpu/native/adamw.h"
 #include "cpu/native/attention_gradient.h"
 #include "cpu/native/cross_entropy.h"
 #include "cpu/native/elementwise.h"
 #include "cpu/native/embedding.h"
+#include "cpu/native/global_norm.h"
 #include "cpu/native/layernorm.h"
 #include "cpu/native/rmsnorm.h"
 #include "cpu/native/softmax.h"
@@ -161,6 +163,30 @@ void cross_entropy_gradient(const CrossEntropy& op, const Step& step, Precision 
                                 in.next());
 }
 
+class GlobalNormStep final : public Computation {
+  public:
+    GlobalNormStep(const GlobalNorm& op, DataType type) : op_(op), type_(type) {}
+    std::string implementation() const override { return "cpu::global_norm"; }
+    void run(std::span<void* const> p, void*, void*) const override {
+        cpu::global_norm(type_, op_, p.first(p.size() - 1), p.back());
+    }
+
+  private:
+    GlobalNorm op_;
+    DataType type_;
+};
+
+class AdamWStep final : public Computation {
+  public:
+    AdamWStep(const AdamW& op, DataType type) : op_(op), type_(type) {}
+    std::string implementation() const override { return "cpu::adamw"; }
+    void run(std::span<void* const> p, void*, void*) const override { cpu::adamw(type_, op_, p); }
+
+  private:
+    AdamW op_;
+    DataType type_;
+};
+
 }  // namespace
 
 std::unique_ptr<Provider> make_cpu_native(const ProviderContext&) {
@@ -186,7 +212,15 @@ std::unique_ptr<Provider> make_cpu_native(const ProviderContext&) {
                 row<CrossEntropy>("cpu::cross_entropy", cross_entropy),
                 row<CrossEntropy>("cpu::cross_entropy_gradient", cross_entropy_gradient, {}, Direction::bwd),
                 gradient_row<Attention>("cpu::attention_gradient", cpu::attention_gradient_workspace,
-                                        attention_gradient)},
+                                        attention_gradient),
+                Computes<GlobalNorm>{.make =
+                                         [](const GlobalNorm& op, const Step&, Precision precision) {
+                                             return std::make_unique<GlobalNormStep>(op, storage_type(precision));
+                                         }},
+                Computes<AdamW>{.make =
+                                    [](const AdamW& op, const Step&, Precision precision) {
+                                        return std::make_unique<AdamWStep>(op, storage_type(precision));
+                                    }}},
         .lacks = no_tf32});
 }
 

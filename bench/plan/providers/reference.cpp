@@ -17,20 +17,22 @@ class ReferenceComputation final : public Computation {
         std::vector<reference::View> views;
         for (std::size_t i = 0; i < list.size(); ++i)
             views.push_back({pointers[i], list[i].type, list[i].rows, list[i].columns, list[i].stride});
+        // All before any is written: what is worked on in place is read by others, too.
+        std::vector<std::vector<double>> values(list.size());
         for (std::size_t i = 0; i < list.size(); ++i) {
             if (list[i].use != OperandUse::output && list[i].use != OperandUse::in_place) continue;
             std::vector<reference::Element> elements;
             for (std::int64_t r = 0; r < list[i].rows; ++r)
                 for (std::int64_t c = 0; c < list[i].columns; ++c) elements.push_back({r, c});
-            const std::vector<reference::Expected> expected = reference::evaluate(step_, i, views, elements);
-            std::vector<double> values(expected.size());
-            for (std::size_t e = 0; e < expected.size(); ++e) values[e] = expected[e].value;
-            for (std::int64_t r = 0; r < list[i].rows; ++r)
-                convert(DataType::fp64, values.data() + r * list[i].columns, list[i].type,
+            for (const reference::Expected& expected : reference::evaluate(step_, i, views, elements))
+                values[i].push_back(expected.value);
+        }
+        for (std::size_t i = 0; i < list.size(); ++i)
+            for (std::int64_t r = 0; r < list[i].rows && !values[i].empty(); ++r)
+                convert(DataType::fp64, values[i].data() + r * list[i].columns, list[i].type,
                         static_cast<std::byte*>(pointers[i]) +
                             r * list[i].stride * static_cast<std::int64_t>(size_of(list[i].type)),
                         list[i].columns);
-        }
     }
 
   private:

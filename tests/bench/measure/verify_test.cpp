@@ -52,6 +52,42 @@ TEST_F(VerifyStep, MaskedScoresAreMinusInfinityAndNothingElse) {
                 testing::HasSubstr("the reference says -inf"));
 }
 
+TEST_F(VerifyStep, StepsThatWorkInPlaceOnSomeAndMakeOthersAreVerifiedAsAWhole) {
+    const auto reference = [](const Step& step, Precision precision) -> std::unique_ptr<Computation> {
+        for (const auto& provider : make_providers(BackendKind::cpu, {}))
+            if (provider->name == "reference") return provider->make(step, precision);
+        return nullptr;
+    };
+    struct Case {
+        const char *op, *shape;
+        Direction direction;
+        std::int64_t elements;
+    };
+    const Case cases[] = {{"cross_entropy", "r6v50s3", Direction::fwd, 6},
+                          {"cross_entropy", "r6v50s3", Direction::bwd, 6 * 50 + 6},
+                          {"embedding", "r6w20v9s3", Direction::bwd, 9 * 20 + 3 * 20},
+                          {"embedding", "r6w20v9s3a", Direction::bwd, 9 * 20 + 3 * 20},
+                          {"global_norm", "n1000t3", Direction::fwd, 1},
+                          {"adamw", "n1000t3", Direction::fwd, 3 * 1000},
+                          {"adamw", "n1000t3mc", Direction::fwd, 4 * 1000}};
+    for (const auto& [op, shape, direction, elements] : cases)
+        for (const Precision precision : {Precision::fp32, Precision::fp64, Precision::bf16, Precision::fp16}) {
+            SCOPED_TRACE(testing::Message() << op << " " << shape << " " << name(precision));
+            const Step step = parse_problem(op, shape, direction);
+            EXPECT_EQ(verify(step, *native(step, precision), precision).elements_checked, elements);
+            EXPECT_EQ(verify(step, *reference(step, precision), precision).elements_checked, elements);
+        }
+}
+
+TEST_F(VerifyStep, AnArrayWorkedOnInPlaceThatIsLeftAsItWasIsFound) {
+    for (const char* shape : {"n1000t3", "n1000t3mc"}) {
+        const Step step = parse_problem("adamw", shape);
+        const auto idle = make_computation("idle", [](OperandCursor, void*, void*) {});
+        EXPECT_THAT(error_line<MeasurementError>([&] { verify(step, *idle, Precision::fp32); }),
+                    testing::HasSubstr("weight0[0, 0] is"));
+    }
+}
+
 /// A softmax in fp64 whose results are all too large by `units` of the last place's half.
 std::unique_ptr<Computation> softmax_off_by(double units, int roundings) {
     const auto run = [units](OperandCursor in, void*, void*) {

@@ -8,6 +8,7 @@
 #include "bench/plan/data/inputs.h"
 #include "bench/plan/provider.h"
 #include "models/ops/list.h"
+#include "models/problem.h"
 #include "tests/bench/small_run.h"
 
 namespace kbench {
@@ -63,6 +64,21 @@ TEST(Plan, AnInputIsStillThereForTheNextForward) {
     load(plan);
     const OutputRows first = forward(plan);
     EXPECT_EQ(first.difference(forward(plan)), "");
+}
+
+TEST(Plan, EachArrayThatIsMadeInPlaceLiesWhereItWas) {
+    const Providers providers = make_providers(BackendKind::cpu, {});
+    const auto places_of = [&](const Model& model) {
+        const Plan plan(model, Precision::fp32, assign_steps(model, Precision::fp32, providers, {}, 1));
+        std::vector<TensorId> same_as;
+        for (const TensorId id : model.ops[0].outputs) same_as.push_back(plan.layout().places[id].same_as);
+        return same_as;
+    };
+    const Model loss = make_problem_model(parse_problem("cross_entropy", "r4v9", Direction::bwd), 1, 1);
+    EXPECT_EQ(places_of(loss), (std::vector{loss.ops[0].inputs[0], loss.ops[0].outputs[1]})) << "losses are made anew";
+    const Model step = make_problem_model(parse_problem("adamw", "n9t2"), 1, 1);
+    const std::vector<TensorId>& in = step.ops[0].inputs;  // schedule; weight, gradient, m, v; the same again
+    EXPECT_EQ(places_of(step), (std::vector{in[1], in[3], in[4], in[5], in[7], in[8]}));
 }
 
 TEST(Plan, WhatIsAddedLastIsOverwrittenWhereNobodyReadsItAgain) {

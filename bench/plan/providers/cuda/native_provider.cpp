@@ -4,11 +4,13 @@
 #include "bench/plan/provider.h"
 #include "bench/plan/providers/cuda/ladder_provider.h"
 #include "kbench/error.h"
+#include "kernels/adamw.h"
 #include "kernels/attention/attention.h"
 #include "kernels/bias_backward.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/elementwise.h"
 #include "kernels/embedding.h"
+#include "kernels/global_norm.h"
 #include "kernels/layernorm.h"
 #include "kernels/norm_backward.h"
 #include "kernels/rmsnorm.h"
@@ -195,6 +197,33 @@ void cross_entropy_gradient(const CrossEntropy& op, const Step& step, Precision 
                                  in.next(), stream);
 }
 
+class GlobalNormStep final : public Computation {
+  public:
+    GlobalNormStep(const GlobalNorm& op, DataType type) : op_(op), type_(type) {}
+    std::string implementation() const override { return "global_norm"; }
+    std::size_t workspace_bytes() const override { return cuda::global_norm_workspace(op_); }
+    void run(std::span<void* const> p, void* workspace, void* stream) const override {
+        cuda::global_norm(type_, op_, p.first(p.size() - 1), p.back(), workspace, static_cast<cudaStream_t>(stream));
+    }
+
+  private:
+    GlobalNorm op_;
+    DataType type_;
+};
+
+class AdamWStep final : public Computation {
+  public:
+    AdamWStep(const AdamW& op, DataType type) : op_(op), type_(type) {}
+    std::string implementation() const override { return "adamw"; }
+    void run(std::span<void* const> p, void*, void* stream) const override {
+        cuda::adamw(type_, op_, p, static_cast<cudaStream_t>(stream));
+    }
+
+  private:
+    AdamW op_;
+    DataType type_;
+};
+
 cuda::AttentionArguments attention_arguments(const Attention& op, Precision precision) {
     return {nullptr, nullptr, op.shape.batch, op.shape.heads, op.shape.seq, op.shape.head_size, op.scale, precision};
 }
@@ -270,7 +299,8 @@ std::unique_ptr<Provider> make_cuda_native(const ProviderContext&) {
                 row<RmsNorm>("rms_norm", rms_norm, {}, rms_too_wide),
                 backward_row("rms_norm_backward", cuda::rms_norm_backward_workspace_bytes, rms_norm_backward, {},
                              too_wide_backward<RmsNorm>),
-                ladder_gemm(cuda::top_rung), row<BiasAdd>("bias_add", bias_add),
+                ladder_gemm(cuda::top_rung),
+                row<BiasAdd>("bias_add", bias_add),
                 backward_row<BiasAdd>("bias_backward", cuda::bias_backward_workspace_bytes, bias_backward),
                 leaving_no_intermediates(row<Gelu>("bias_gelu", gelu, {{"bias"}})),
                 row<Gelu>("gelu_backward", gelu_backward, {}, nullptr, Direction::bwd),
@@ -282,9 +312,17 @@ std::unique_ptr<Provider> make_cuda_native(const ProviderContext&) {
                     .why_not = no_such_attention_gradient,
                     .make = [](const Attention& op, const Step&,
                                Precision precision) { return std::make_unique<AttentionGradient>(op, precision); }},
-                row<ScaleMask>("scale_mask", scale_mask), row<Softmax>("softmax", softmax),
+                row<ScaleMask>("scale_mask", scale_mask),
+                row<Softmax>("softmax", softmax),
                 row<CrossEntropy>("cross_entropy", cross_entropy),
-                row<CrossEntropy>("cross_entropy_gradient", cross_entropy_gradient, {}, nullptr, Direction::bwd)}});
+                row<CrossEntropy>("cross_entropy_gradient", cross_entropy_gradient, {}, nullptr, Direction::bwd),
+                Computes<GlobalNorm>{.make =
+                                         [](const GlobalNorm& op, const Step&, Precision precision) {
+                                             return std::make_unique<GlobalNormStep>(op, storage_type(precision));
+                                         }},
+                Computes<AdamW>{.make = [](const AdamW& op, const Step&, Precision precision) {
+                    return std::make_unique<AdamWStep>(op, storage_type(precision));
+                }}}});
 }
 
 }  // namespace kbench

@@ -1,0 +1,14 @@
+// AdamW on the CPU, for every stored type. Arithmetic in fp32 (fp64 for fp64); nothing allocates.
+#pragma once
+
+#include <span>
+
+#include "kbench/precision.h"
+#include "models/ops/adamw.h"
+
+namespace kbench::cpu {
+
+/// `operands` as the op lists them.
+void adamw(DataType type, const AdamW& op, std::span<void* const> operands);
+
+}  // namespace kbench::cpu
