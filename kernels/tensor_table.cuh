@@ -21,7 +21,7 @@ inline constexpr std::int64_t tensor_chunk = 16384;
 inline constexpr int tensor_threads = 256;
 
 /// Some tensors, each of `arrays` arrays. 32,764 bytes are the most that parameters may have from CUDA 12.1 and sm_70
-/// on (CUDA C++ Programming Guide, "Function Parameters"); all of GPT-2 XL's 580 tensors fit with five arrays each.
+/// on (CUDA C++ Programming Guide, "Function Parameters"); 580 tensors fit with five arrays each.
 template <int arrays>
 struct TensorTable {
     static constexpr int capacity = (32764 - 128) / (arrays * 8 + 8 + 4);

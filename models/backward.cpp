@@ -21,7 +21,7 @@ class Backward {
         forward_ops_ = model_.ops.size();
     }
 
-    Model build() {
+    Model build(const TrainingOptions& options) {
         for (std::size_t i = 0; i < forward_ops_; ++i) leave_more(model_.ops[i]);
         find_dependent();
         add_loss();
@@ -30,6 +30,7 @@ class Backward {
         for (TensorId id = 0; id < gradient_.size(); ++id)
             if (model_.tensors[id].role == Role::weights && gradient_[id])
                 model_.gradients.emplace_back(id, *gradient_[id]);
+        if (options.adamw) add_adamw(options.master);
         model_.untimed_ops = with_loss;
         return std::move(model_);
     }
@@ -193,6 +194,46 @@ class Backward {
         gradient_[of] = sum;
     }
 
+    void add_adamw(bool master) {
+        AdamW op{.sizes = {}, .master = master};
+        for (const auto& [weight, gradient] : model_.gradients) op.sizes.push_back(model_.tensors[weight].elements());
+        OpNode node{op, "optimizer", {}, {}};
+        const TensorId schedule = add({.name = "schedule",
+                                       .role = Role::workspace,
+                                       .shape = {8},
+                                       .element = ElementType::at_least_fp32,
+                                       .contents = Contents::of({0, 0.9, 0.999, 1e-8, 0.01, 0.1, 0.001, 1})});
+        model_.inputs.push_back(schedule);
+        node.inputs.push_back(schedule);
+        const auto updated = [&](TensorId id) {
+            Tensor tensor = model_.tensors[id];
+            tensor.name += ".updated";
+            tensor.role = Role::optimizer;
+            node.inputs.push_back(id);
+            node.outputs.push_back(add(std::move(tensor)));
+        };
+        for (const auto& [weight, gradient] : model_.gradients) {
+            const auto state = [&, of = weight](const char* name, bool wide) {
+                return add({.name = model_.tensors[of].name + name,
+                            .role = Role::optimizer,
+                            .shape = {model_.tensors[of].elements()},
+                            .element = wide ? ElementType::at_least_fp32 : ElementType::storage,
+                            .contents = {Contents::Kind::zeros},
+                            .resident = true});
+            };
+            updated(weight);
+            node.inputs.push_back(gradient);
+            updated(state(".m", master));
+            updated(state(".v", master));
+            if (!master) continue;
+            const TensorId copy = state(".master", true);
+            model_.tensors[copy].starts_as = weight;
+            updated(copy);
+        }
+        model_.weights_change = true;
+        model_.ops.push_back(std::move(node));
+    }
+
     Model model_;
     std::size_t forward_ops_ = 0;
     std::vector<bool> depends_;                      ///< by tensor of the forward
@@ -201,12 +242,12 @@ class Backward {
 
 }  // namespace
 
-Model with_backward(Model forward) {
-    Model model = Backward(std::move(forward)).build();
+Model with_backward(Model forward, const TrainingOptions& options) {
+    Model model = Backward(std::move(forward)).build(options);
     model.untimed_ops = 0;
     return model;
 }
 
-Model backward_alone(Model forward) { return Backward(std::move(forward)).build(); }
+Model backward_alone(Model forward) { return Backward(std::move(forward)).build({}); }
 
 }  // namespace kbench

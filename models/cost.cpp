@@ -47,14 +47,22 @@ double tensor_bytes(const Tensor& tensor, Precision precision) {
 
 Cost step_cost(const Model& model, const std::vector<std::size_t>& ops, Precision precision) {
     Cost cost;
-    std::map<TensorId, Part> read, written;
+    struct Written {
+        Part part;
+        Role role;  ///< what is worked on in place stays what it was
+    };
+    std::map<TensorId, Part> read;
+    std::map<TensorId, Written> written;
     for (std::size_t i : ops) {
         const OpNode& node = model.ops[i];
         cost.flops += node.op.work(node.direction).flops;
         std::size_t input = 0, output = 0;
         for (const OperandSpec& spec : node.op.operands(node.direction)) {
-            if (spec.use == OperandUse::output || spec.use == OperandUse::in_place)
-                written.emplace(node.outputs.at(output++), spec.part_written());
+            if (spec.use == OperandUse::output || spec.use == OperandUse::in_place) {
+                const TensorId made = node.outputs.at(output++);
+                const TensorId named = spec.use == OperandUse::in_place ? node.inputs.at(input) : made;
+                written.emplace(made, Written{spec.part_written(), model.tensors[named].role});
+            }
             if (spec.use == OperandUse::output) continue;
             const auto [known, is_new] = read.emplace(node.inputs[input++], spec.part_read());
             if (!is_new) merge(known->second, spec.part_read());
@@ -67,10 +75,10 @@ Cost step_cost(const Model& model, const std::vector<std::size_t>& ops, Precisio
     for (std::size_t i = 0; i < model.ops.size(); ++i)
         if (!inside.contains(i)) read_outside.insert(model.ops[i].inputs.begin(), model.ops[i].inputs.end());
 
-    for (const auto& [id, part] : written) {
-        const Tensor& tensor = model.tensors[id];
+    for (const auto& [id, what] : written) {
         if (read_outside.contains(id) || !read.contains(id))
-            cost.bytes_written[static_cast<std::size_t>(tensor.role)] += bytes_of(tensor, elements(part), precision);
+            cost.bytes_written[static_cast<std::size_t>(what.role)] +=
+                bytes_of(model.tensors[id], elements(what.part), precision);
     }
     for (const auto& [id, part] : read) {
         const Tensor& tensor = model.tensors[id];

@@ -25,6 +25,8 @@ struct Tensor {
     ElementType element = ElementType::storage;
     /// What it is filled with where nothing else fills it: weights, inputs and resident tensors.
     Contents contents = {};
+    /// The weight whose values it holds at first, in its own type: an fp32 copy of a 16-bit weight.
+    std::optional<TensorId> starts_as = {};
     /// In memory of its own for the whole run, filled before it as weights are, whatever the role.
     bool resident = false;
 
@@ -59,6 +61,8 @@ struct Model {
     std::optional<OpNode> loss = {};
     /// Of each weight that the loss depends on, its gradient; empty without a backward.
     std::vector<std::pair<TensorId, TensorId>> gradients = {};
+    /// An op updates weights, so that nobody may keep a copy of them in another layout.
+    bool weights_change = false;
     /// So many of the first ops run once, before anything is timed, and what they make stays.
     std::size_t untimed_ops = 0;
 

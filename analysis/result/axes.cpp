@@ -16,6 +16,8 @@ namespace {
 constexpr std::string_view backend_words[] = {"cuda", "cpu"};
 constexpr std::string_view attention_words[] = {"fused", "unfused"};
 constexpr std::string_view direction_words[] = {"fwd", "bwd", "train"};
+constexpr std::string_view optimizer_words[] = {"none", "adamw"};
+constexpr std::string_view master_words[] = {"none", "fp32"};
 constexpr auto precision_words = [] {
     std::array<std::string_view, all_precisions.size()> words{};
     std::ranges::transform(all_precisions, words.begin(), [](Precision precision) { return name(precision); });
@@ -95,6 +97,22 @@ std::span<const Axis> axes() {
          .sweeps = true,
          .beside_model = true,
          .needed = true},
+        {.name = "optimizer",
+         .what = "of --direction train: adamw, or none for forward, loss and backward alone",
+         .kind = AxisKind::word,
+         .words = optimizer_words,
+         .usual = "none",
+         .option = "NAME",
+         .otherwise = "adamw in training",
+         .of_training = true},
+        {.name = "master",
+         .title = "master weights",
+         .what = "of --optimizer adamw in 16 bits: fp32 copies of the weights and fp32 state, or none",
+         .kind = AxisKind::word,
+         .words = master_words,
+         .usual = "none",
+         .option = "P",
+         .of_training = true},
     };
     return table;
 }

@@ -111,7 +111,11 @@ class Sweep {
         Model forward = options_.model.build(at);
         const std::string& direction = point.axes.text("direction");
         if (direction == "bwd") return backward_alone(std::move(forward));
-        if (direction == "train") return with_backward(std::move(forward));
+        if (direction == "train") {
+            const bool sixteen_bits = size_of(storage_type(point.precision())) == 2;
+            return with_backward(std::move(forward), {.adamw = point.axes.text("optimizer") == "adamw",
+                                                      .master = sixteen_bits && point.axes.text("master") == "fp32"});
+        }
         return forward;
     }
     std::vector<AssignedStep> assign(const Model& model, Precision precision) const {

@@ -53,6 +53,17 @@ std::vector<PointSpec> shard_of(const std::vector<PointSpec>& points, std::size_
     return mine;
 }
 
+/// What belongs to training alone: a training step updates weights unless asked otherwise, and other points have none
+/// of it.
+void complete_training(PointSpec& point, const SweepOptions& sweep) {
+    const bool trains = point.axes.text("direction") == "train";
+    for (const Axis& axis : axes())
+        if (axis.of_training && !trains) point.axes.erase(axis.name);
+    if (trains && !sweep.values.contains("optimizer")) point.axes.set("optimizer", "adamw");
+    const std::string& precision = point.axes.text("precision");
+    if (precision != "fp16" && precision != "bf16") point.axes.erase("master");
+}
+
 }  // namespace
 
 std::string PointSpec::name() const {
@@ -76,7 +87,7 @@ std::vector<AxisValue> asked_values(const Axis& axis, const SweepOptions& sweep,
         return asked->second;
     }
     if (own != nullptr) return {*own};
-    if (axis.of_model || !axis.usual) return {};
+    if (axis.of_model || axis.of_training || !axis.usual) return {};
     return {*axis.usual};
 }
 
@@ -96,6 +107,11 @@ std::vector<PointSpec> sweep_points(const SweepOptions& sweep, const AxisValues&
             }
         }
     }
+    for (const Axis& axis : axes())
+        if (axis.of_training && sweep.values.contains(axis.name) &&
+            std::ranges::none_of(points, [](const PointSpec& p) { return p.axes.text("direction") == "train"; }))
+            throw UsageError(fmt::format("--{}: only --direction train has one", axis.name));
+    for (PointSpec& point : points) complete_training(point, sweep);
     std::set<std::string> names;
     for (const PointSpec& point : points)
         if (!names.insert(point.name()).second)

@@ -119,6 +119,7 @@ class Matcher {
         made.naming_op = first + pattern.head;
         made.step.head = pattern.head;
         made.step.direction = model_.ops[made.naming_op].direction;
+        made.step.weights_change = model_.weights_change;
         std::vector<TensorId> left;
         for (std::size_t i = 0; i < count; ++i) {
             const OpNode& node = model_.ops[first + i];

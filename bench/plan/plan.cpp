@@ -62,8 +62,11 @@ Layout lay_out(const Model& model, Precision precision, const std::vector<Assign
             if (!place.used) place.operand = list[i];
             place.used = true;
             place.resident = model.tensors[id].role == Role::weights || model.tensors[id].resident;
-            place.operand.allocated_rows = std::max(place.operand.allocated_rows, list[i].allocated_rows);
-            place.operand.stride = std::max(place.operand.stride, list[i].stride);
+            // An op that takes it for one long row wants nothing of its layout but that it is dense.
+            if (list[i].columns == place.operand.columns) {
+                place.operand.allocated_rows = std::max(place.operand.allocated_rows, list[i].allocated_rows);
+                place.operand.stride = std::max(place.operand.stride, list[i].stride);
+            }
             first[id] = std::min(first[id], s);
             last[id] = std::max(last[id], s);
             if (place.resident) {
@@ -224,8 +227,9 @@ void Plan::allocate(Device& device, WeightSource& source) {
             if (staging.size() < bytes) staging.resize(bytes);
             host = staging.data();
         }
+        const Tensor& values = tensor.starts_as ? model_->tensors[*tensor.starts_as] : tensor;
         const std::int64_t rows = tensor.rows(), padding = place.operand.allocated_rows - rows;
-        source.read(tensor, place.operand.type, host, place.operand.stride);
+        source.read(values, place.operand.type, host, tensor.starts_as ? values.columns() : place.operand.stride);
         const std::size_t row_bytes = static_cast<std::size_t>(place.operand.stride) * size_of(place.operand.type);
         std::fill_n(host + static_cast<std::size_t>(rows) * row_bytes, static_cast<std::size_t>(padding) * row_bytes,
                     std::byte{0});

@@ -19,6 +19,8 @@ struct Step {
     /// How far apart, in elements, the rows of operands are whose specs say `padded`; 0: as many as they have columns.
     /// A forward's product computes so many columns; what is beyond its own is scratch, made from rows of zeros.
     std::int64_t padded_columns = 0;
+    /// Whether an op of the same model updates weights: no copy of them in another layout may be kept.
+    bool weights_change = false;
     /// Of `ops` but the last, those whose output others read too, so that the step leaves it behind.
     std::vector<std::size_t> kept = {};
 

@@ -61,11 +61,8 @@ std::unique_ptr<Computation> wrap(std::unique_ptr<Primitive> primitive, Run run)
     return std::make_unique<PrimitiveComputation<Primitive, Run>>(std::move(primitive), std::move(run));
 }
 
-std::unique_ptr<Computation> matmul(const Gemm& op, const Step& step, Precision precision) {
-    return std::make_unique<MatmulComputation>(op, step, precision);
-}
-
-std::unique_ptr<Computation> gradient(const Gemm& op, const Step& step, Precision precision) {
+/// By operands as they are, none packed.
+std::unique_ptr<Computation> plain_matmul(const Gemm& op, const Step& step, Precision precision) {
     const Gemm::Product product = op.product(step.direction, step.padded_columns);
     return wrap(std::make_unique<cpu::PlainMatmul>(product, precision),
                 [swapped = product.left_is_second](const cpu::PlainMatmul& p, OperandCursor in, void* workspace) {
@@ -74,6 +71,11 @@ std::unique_ptr<Computation> gradient(const Gemm& op, const Step& step, Precisio
                     if (swapped) std::swap(left, right);
                     p.run(left, right, in.next(), workspace);
                 });
+}
+
+std::unique_ptr<Computation> matmul(const Gemm& op, const Step& step, Precision precision) {
+    if (step.weights_change) return plain_matmul(op, step, precision);
+    return std::make_unique<MatmulComputation>(op, step, precision);
 }
 
 std::unique_ptr<Computation> layer_norm(const LayerNorm& op, const Step&, Precision precision) {
@@ -116,8 +118,10 @@ std::unique_ptr<Computation> context(const AttentionContext& op, const Step&, Pr
         });
 }
 
-std::string no_epilogue_on_padding(const Gemm&, const Step& step, Precision) {
-    return step.padded_columns == 0 || step.ops.size() == 1 ? "" : "no epilogue on padded columns";
+std::string no_epilogue_here(const Gemm&, const Step& step, Precision) {
+    if (step.ops.size() == 1) return "";
+    if (step.weights_change) return "its epilogues are for packed weights, which change in training";
+    return step.padded_columns == 0 ? "" : "no epilogue on padded columns";
 }
 
 }  // namespace
@@ -126,9 +130,9 @@ std::unique_ptr<Provider> make_onednn(const ProviderContext&) {
     return std::make_unique<Provider>(
         Provider{.name = "onednn",
                  .ops = {Computes<Gemm>{.absorbs = {{"bias"}, {"bias", "gelu"}, {"bias", "residual"}},
-                                        .why_not = no_epilogue_on_padding,
+                                        .why_not = no_epilogue_here,
                                         .make = matmul},
-                         Computes<Gemm>{.directions = {Direction::dgrad, Direction::wgrad}, .make = gradient},
+                         Computes<Gemm>{.directions = {Direction::dgrad, Direction::wgrad}, .make = plain_matmul},
                          Computes<LayerNorm>{.make = layer_norm}, Computes<Attention>{.make = attention},
                          Computes<AttentionScores>{.make = scores}, Computes<AttentionContext>{.make = context}},
                  .lacks = cpu::onednn_unsupported,

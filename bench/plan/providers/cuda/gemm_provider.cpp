@@ -222,7 +222,8 @@ ProviderOp gradient_row(Maker make) {
 /// be faster there; which it is, is measured for each problem.
 std::unique_ptr<Computation> lt_gemm(const LtMaker& make, const Gemm& op, const Step& step, Precision precision) {
     const GemmProblem plain = weight_problem(op, step, precision);
-    if (op.weight_transposed) return std::make_unique<WeightComputation<cuda::LtGemm>>(make(plain), plain.bias);
+    if (op.weight_transposed || step.weights_change)
+        return std::make_unique<WeightComputation<cuda::LtGemm>>(make(plain), plain.bias);
     GemmProblem transposed = plain;
     transposed.weight_transposed = true;
     transposed.ld_w = plain.k;
