@@ -17,7 +17,7 @@ Operand placed(const Step& step, const OperandSpec& spec, std::string name, Prec
             .rows = spec.rows,
             .columns = spec.columns,
             .stride = padded ? step.padded_columns : spec.columns,
-            .allocated_rows = spec.rows,
+            .allocated_rows = spec.rows_are_columns && step.padded_columns > 0 ? step.padded_columns : spec.rows,
             .contents = spec.contents};
 }
 
@@ -26,12 +26,18 @@ bool is_made(const OperandSpec& spec) { return spec.use == OperandUse::output ||
 /// The array that an op of a fused step hands on: the first that it makes.
 const OperandSpec& made_by(const std::vector<OperandSpec>& specs) { return *std::ranges::find_if(specs, is_made); }
 
-double padded_column_flops(const Step& step) {
+/// By how many columns the product of a step is wider than its op's.
+std::int64_t added_columns(const Step& step) {
+    if (step.padded_columns == 0 || step.head_op().work(step.direction).matrix_flops == 0) return 0;
     const std::vector<OperandSpec> specs = step.head_op().operands(step.direction);
-    if (step.padded_columns == 0 || !made_by(specs).padded) return 0;
-    const auto columns = static_cast<double>(made_by(specs).columns);
-    return step.head_op().work(step.direction).matrix_flops / columns *
-           (static_cast<double>(step.padded_columns) - columns);
+    return step.padded_columns - std::ranges::find_if(specs, &OperandSpec::padded)->columns;
+}
+
+double padded_column_flops(const Step& step) {
+    const std::int64_t added = added_columns(step);
+    if (added == 0) return 0;
+    return step.head_op().work(step.direction).matrix_flops / static_cast<double>(step.padded_columns - added) *
+           static_cast<double>(added);
 }
 
 bool is_name_of_head(const Step& step, std::string_view name) {
@@ -56,9 +62,7 @@ std::vector<Operand> operands(const Step& step, Precision precision) {
             if (spec.use == OperandUse::output) continue;
             if (std::exchange(carried, false)) continue;
             const bool taken = i < step.head && is_name_of_head(step, spec.name) && spec.use == OperandUse::weight;
-            Operand operand = placed(step, spec, fmt::format("{}{}", taken ? "pre_" : "", spec.name), precision);
-            if (spec.rows_are_columns && step.padded_columns > 0) operand.allocated_rows = step.padded_columns;
-            read.push_back(std::move(operand));
+            read.push_back(placed(step, spec, fmt::format("{}{}", taken ? "pre_" : "", spec.name), precision));
         }
         const bool last = i + 1 == step.ops.size();
         if (!last && std::ranges::find(step.kept, i) != step.kept.end())
@@ -77,8 +81,7 @@ std::string shape_text(const Step& step) {
     std::string text = step.head_op().text();
     for (std::size_t i = 0; i < step.ops.size(); ++i)
         if (i != step.head) text += fmt::format("+{}", name(step.ops[i]));
-    if (padded_column_flops(step) > 0)
-        text += fmt::format("+pad{}", step.padded_columns - made_by(step.head_op().operands(step.direction)).columns);
+    if (const std::int64_t added = added_columns(step); added > 0) text += fmt::format("+pad{}", added);
     return text;
 }
 

@@ -56,10 +56,10 @@ std::vector<Element> choose_elements(const Step& step, const Operand& out, std::
     return elements;
 }
 
-/// Seeded random contents as the op says; rows that pad the operand are 0.
+/// Seeded random contents as the op says; rows and columns that pad the operand are 0.
 void fill_operand(const Operand& operand, std::uint64_t seed, std::byte* data) {
     const std::int64_t used = operand.rows * operand.stride * static_cast<std::int64_t>(size_of(operand.type));
-    std::fill(data + used, data + operand.bytes(), std::byte{0});
+    std::fill(data + (operand.stride > operand.columns ? 0 : used), data + operand.bytes(), std::byte{0});
     fill_contents(operand.contents, seed, operand.name, operand.type, operand.rows, operand.columns, data,
                   operand.stride);
 }

@@ -170,7 +170,7 @@ bool is_allowed(const ProviderChoice& choice, std::string_view op, const Provide
 
 std::int64_t padded_columns(const Op& op, Direction direction, std::int64_t multiple) {
     const std::vector<OperandSpec> operands = op.operands(direction);
-    if (!op.pads_columns() || std::ranges::none_of(operands, &OperandSpec::rows_are_columns)) return 0;
+    if (!op.pads_columns() || !operands.back().padded) return 0;
     const std::int64_t columns = operands.back().columns;
     const std::int64_t padded = (columns + multiple - 1) / multiple * multiple;
     return padded == columns ? 0 : padded;

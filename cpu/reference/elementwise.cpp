@@ -52,7 +52,10 @@ std::vector<Expected> embedding_dwte(const Embedding& op, View tokens, View dout
                 ++expected[i].terms;
             }
         };
-        if (op.accumulates) add(before, elements[first].row);
+        if (op.accumulates) {
+            add(before, elements[first].row);
+            for (std::size_t i = first; i < last; ++i) ++expected[i].terms;  // stored between two sums
+        }
         for (std::int64_t row = 0; row < op.rows; ++row)
             if (static_cast<std::int64_t>(at(tokens, row)) == elements[first].row) add(dout, row);
     });

@@ -79,7 +79,7 @@ struct OperandSpec {
     std::optional<Part> read = {};     ///< all of it where nothing stands here
     std::optional<Part> written = {};  ///< likewise
     bool scores = false;               ///< of the square kind that attention makes: accounted as such
-    bool rows_are_columns = false;     ///< its rows are the output's columns: padded with zeros when those are
+    bool rows_are_columns = false;     ///< its rows are columns that may be padded: rows of zeros follow it then
     bool padded = false;               ///< its rows may be farther apart than it has columns (Step::padded_columns)
 
     Part part_read() const { return read.value_or(Part{static_cast<double>(rows), 0, columns}); }

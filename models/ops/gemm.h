@@ -10,8 +10,9 @@ namespace kbench {
 /// fwd: y = x · w. in: x [m, k], w [k, n], or [n, k] when `weight_transposed`; out: y [m, n].
 /// dgrad: dx = dy · w^T. in: dy [m, n], w; out: dx [m, k].
 /// wgrad: dw = x^T · dy. in: x [m, k], dy [m, n]; out: dw, of w's shape (so, transposed, dy^T · x).
-/// With padded columns the rows of a transposed w are followed by as many rows of zeros in the forward, and its
-/// gradients read a dy of rows that are so far apart.
+/// With padded columns the rows of a transposed w are followed by as many rows of zeros, and those of dy by zeros: all
+/// three products then are of so many columns (dgrad of 50257 of them in bf16 at m 4096 takes 9.0 ms, of 50304 0.7 ms
+/// on an H200).
 struct Gemm {
     static constexpr std::string_view kind = "gemm", what = "matrix product with a weight";
     static constexpr std::string_view example = "m1024n3840k1280[t][+bias][+gelu or +residual]";
@@ -29,15 +30,15 @@ struct Gemm {
         bool left_is_second;  ///< of the op's operands
         std::int64_t left_stride, right_stride, out_stride;
     };
-    /// `padded_columns`: Step's, the distance of the rows of y and dy where it is not 0.
+    /// `padded_columns`: Step's; where it is not 0 it stands in for n, as y and dy have them in memory.
     Product product(Direction direction, std::int64_t padded_columns = 0) const {
         const std::int64_t y = padded_columns > 0 ? padded_columns : n, w = weight_transposed ? k : n;
         switch (direction) {
-            case Direction::dgrad: return {m, k, n, false, !weight_transposed, false, y, w, k};
+            case Direction::dgrad: return {m, k, y, false, !weight_transposed, false, y, w, k};
             case Direction::wgrad:
-                return weight_transposed ? Product{n, k, m, true, false, true, y, k, k}
+                return weight_transposed ? Product{y, k, m, true, false, true, y, k, k}
                                          : Product{k, n, m, true, false, false, k, y, n};
-            default: return {m, n, k, false, weight_transposed, false, k, w, y};
+            default: return {m, y, k, false, weight_transposed, false, k, w, y};
         }
     }
 
@@ -49,14 +50,18 @@ struct Gemm {
         OperandSpec w = weight_transposed ? input("w", n, k) : input("w", k, n);
         w.use = OperandUse::weight;
         w.contents = near_one;
+        w.rows_are_columns = weight_transposed;
         OperandSpec dy = input("dy", m, n), out = output("out", m, n);
         dy.padded = out.padded = weight_transposed;
         switch (direction) {
             case Direction::dgrad: return {dy, w, output("dx", m, k)};
             case Direction::wgrad:
                 dy.contents = near_one;
-                return {input("x", m, k), dy, output("dw", w.rows, w.columns)};
-            default: w.rows_are_columns = weight_transposed; return {input("x", m, k), w, out};
+                w.name = "dw";
+                w.use = OperandUse::output;
+                w.contents = {};
+                return {input("x", m, k), dy, w};
+            default: return {input("x", m, k), w, out};
         }
     }
     static Gradients gradients() {
