@@ -98,21 +98,23 @@ std::span<const Axis> axes() {
          .beside_model = true,
          .needed = true},
         {.name = "optimizer",
-         .what = "of --direction train: adamw, or none for forward, loss and backward alone",
+         .what =
+             "of --direction train: adamw, which it takes unless asked, or none for forward, loss and backward alone",
          .kind = AxisKind::word,
          .words = optimizer_words,
-         .usual = "none",
          .option = "NAME",
          .otherwise = "adamw in training",
-         .of_training = true},
+         .of_training = true,
+         .since = 5},
         {.name = "master",
          .title = "master weights",
          .what = "of --optimizer adamw in 16 bits: fp32 copies of the weights and fp32 state, or none",
          .kind = AxisKind::word,
          .words = master_words,
-         .usual = "none",
          .option = "P",
-         .of_training = true},
+         .otherwise = "none",
+         .of_training = true,
+         .since = 5},
     };
     return table;
 }

@@ -116,7 +116,7 @@ const Axis* first_difference(const Point& a, const Point& b) {
 std::vector<std::pair<const Axis*, AxisValue>> told_axes(const Point& point) {
     std::vector<std::pair<const Axis*, AxisValue>> told;
     for (const Axis* axis : title_axes()) {
-        const bool is_told = axis->always_told || axis->order == 0 || !point.axes.is_usual(*axis);
+        const bool is_told = axis->always_told || axis->order == 0 || axis->beside_model || !point.axes.is_usual(*axis);
         if (const AxisValue* value = point.axes.find(axis->name); value && is_told) told.emplace_back(axis, *value);
     }
     return told;

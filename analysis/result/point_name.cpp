@@ -49,7 +49,7 @@ auto in_short(const Point& point, bool with_place) {
 
 std::string named(const Point& point, bool whole_run) {
     const auto is_told = [&](const Axis& axis) {
-        return axis.always_told || !point.axes.is_usual(axis) || (whole_run && axis.order == 0);
+        return axis.always_told || !point.axes.is_usual(axis) || (whole_run && (axis.order == 0 || axis.beside_model));
     };
     const auto say = [&](const Axis& axis, const AxisValue& value) {
         const bool is_max = axis.takes_max && point.batch_is_max && !whole_run;

@@ -50,7 +50,9 @@ TEST(Options, EveryAxisWithAnOptionSetsItsPoints) {
         EXPECT_THAT(help, HasSubstr(option + " " + std::string(axis.option)));
         const auto words = axis.offered.empty() ? axis.words : axis.offered;
         const std::string value = axis.kind == AxisKind::count ? "3" : std::string(words.back());
-        const RunRequest request = parse_run({"--model", "gpt2", option, value}).request;
+        std::vector<std::string> arguments{"--model", "gpt2", option, value};
+        if (axis.of_training) arguments.insert(arguments.end(), {"--direction", "train", "--precision", "bf16"});
+        const RunRequest request = parse_run(arguments).request;
         EXPECT_EQ(text_of(*request.run.points().at(0).axes.find(axis.name)), value);
         EXPECT_THAT(refusal({"--model", "gpt2", option, "-1"}), HasSubstr(option + " '-1': must be "));
         const bool takes_list =
@@ -72,7 +74,7 @@ TEST(Options, ZippedListsAreOfOneLength) {
     EXPECT_THAT(refusal({"--model", "gpt2", "--batch", "1,4,8", "--seq", "512,128", "--zip", "batch,seq"}),
                 HasSubstr("--seq has 2 values and --batch 3"));
     EXPECT_THAT(refusal({"--model", "gpt2", "--zip", "batch"}), HasSubstr("--zip 'batch': must be two or "));
-    EXPECT_THAT(refusal({"--model", "gpt2", "--zip", "batch,heads"}), HasSubstr("one of seq, batch, "));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--zip", "batch,heads"}), HasSubstr("one of direction, seq, batch, "));
 }
 
 TEST(Options, ASweepIsResumedWhereItsDirectoryIsNamed) {

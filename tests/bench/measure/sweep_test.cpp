@@ -131,6 +131,26 @@ TEST(SweepPoints, EverySweptAxisHasItsPlaceAndGoesInStep) {
     EXPECT_EQ(order.back(), "precision") << "neighbours in time differ in it";
 }
 
+TEST(SweepPoints, OnlyTrainingHasAnOptimizerAndMasterWeights) {
+    SweepOptions sweep;
+    sweep.values["direction"] = {"fwd", "train"};
+    sweep.values["precision"] = {"fp32", "bf16"};
+    sweep.values["master"] = {"fp32"};
+    const std::vector<PointSpec> points = sweep_points(sweep, gpt2());
+    EXPECT_THAT(names(sweep), ElementsAre("seq1024-batch1-fp32", "seq1024-batch1-bf16", "train-seq1024-batch1-fp32",
+                                          "train-seq1024-batch1-bf16"));
+    ASSERT_EQ(points.size(), 4U);
+    EXPECT_EQ(points[1].axes.find("optimizer"), nullptr);
+    EXPECT_EQ(points[1].axes.find("master"), nullptr);
+    EXPECT_EQ(points[2].axes.text("optimizer"), "adamw") << "a training step updates weights unless asked otherwise";
+    EXPECT_EQ(points[2].axes.find("master"), nullptr) << "fp32 weights have no copies";
+    EXPECT_EQ(points[3].axes.text("master"), "fp32");
+    sweep.values["optimizer"] = {"none"};
+    EXPECT_EQ(sweep_points(sweep, gpt2())[3].axes.text("optimizer"), "none");
+    sweep.values["direction"] = {"bwd"};
+    EXPECT_EQ(refusal_of([&] { sweep_points(sweep, gpt2()); }), "--optimizer: only --direction train has one");
+}
+
 TEST(SweepPoints, OfAModelWithoutALengthHaveNone) {
     SweepOptions sweep;
     sweep.values["batch"] = {1, 2};
