@@ -26,7 +26,7 @@ std::vector<double> read_numbers(const Plan& plan, TensorId id, Device& device) 
     const Operand& operand = plan.operand(id);
     std::vector<std::byte> bytes(static_cast<std::size_t>(operand.bytes()));
     device.download(bytes.data(), plan.address(id), bytes.size());
-    std::vector<double> numbers(static_cast<std::size_t>(operand.rows * operand.stride));
+    std::vector<double> numbers(static_cast<std::size_t>(operand.columns));  // of its one row
     convert(operand.type, bytes.data(), DataType::fp64, numbers.data(), static_cast<std::int64_t>(numbers.size()));
     return numbers;
 }
