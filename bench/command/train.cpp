@@ -189,9 +189,11 @@ int train_command(const std::vector<std::string>& arguments, const std::string&)
     const StopSignals signals;
     Log log(request, trainer.tokens(), stream.source() ? std::optional(stream.source()->entropy()) : std::nullopt);
     std::vector<std::int32_t> batch(static_cast<std::size_t>(trainer.tokens()));
+    stream.fill(batch);
     while (log.steps() < request.steps && StopSignals::asked() == 0) {
+        trainer.begin(batch);
         stream.fill(batch);
-        log.add(trainer.step(batch));
+        log.add(trainer.finish());
     }
     log.summary();
     if (request.save) {

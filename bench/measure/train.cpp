@@ -82,11 +82,14 @@ double Trainer::mean_loss() {
     return sum / static_cast<double>(tokens.rows() * (tokens.columns() - 1));
 }
 
-TrainedStep Trainer::step(std::span<const std::int32_t> tokens) {
+void Trainer::begin(std::span<const std::int32_t> tokens) {
     plan_.set_input(tokens_, std::as_bytes(tokens));
     set_numbers(loss_scale_, std::vector{scale_});
     set_schedule(1 / scale_);
     graph_->launch();
+}
+
+TrainedStep Trainer::finish() {
     device_.synchronize();
     TrainedStep done;
     done.loss_scale = scale_;

@@ -40,9 +40,10 @@ class Trainer {
 
     /// Tokens of a step: batch * seq.
     std::int64_t tokens() const;
-    /// One step on `tokens`, done when it returns. Throws MeasurementError where the loss is not finite, or no loss
-    /// scale makes the gradients so.
-    TrainedStep step(std::span<const std::int32_t> tokens);
+    /// Starts a step on `tokens`, which may be changed once this returns: a GPU works on while the next are made ready.
+    void begin(std::span<const std::int32_t> tokens);
+    /// Waits for it. Throws MeasurementError where the loss is not finite, or no loss scale makes the gradients so.
+    TrainedStep finish();
     /// All weights under their names, of fp32 copies where there are such. A file is whole or as before. Throws
     /// UsageError.
     void save(const std::filesystem::path& path) const;

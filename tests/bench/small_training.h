@@ -3,6 +3,8 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "bench/measure/train.h"
@@ -52,7 +54,8 @@ class SmallTraining {
 
     TrainedStep step() {
         source_.fill(tokens_);
-        return trainer_->step(tokens_);
+        trainer_->begin(tokens_);
+        return trainer_->finish();
     }
     /// The mean loss of the last ten of so many steps.
     double loss_after(int steps) {
@@ -66,6 +69,14 @@ class SmallTraining {
     void leave_out_a_batch() { source_.fill(tokens_); }
     double entropy() const { return source_.entropy(); }
     const Trainer& trainer() const { return *trainer_; }
+    /// A tensor in fp64, on a device whose memory the host sees.
+    std::span<const double> numbers(std::string_view name) const {
+        for (TensorId id = 0; id < model_.tensors.size(); ++id)
+            if (model_.tensors[id].name == name)
+                return {static_cast<const double*>(plan_.address(id)),
+                        static_cast<std::size_t>(model_.tensors[id].elements())};
+        return {};
+    }
     /// A copy of all weights, as the forward reads them.
     std::vector<std::byte> weights() const {
         std::vector<std::byte> all;

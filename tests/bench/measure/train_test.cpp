@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "kbench/error.h"
 #include "tests/bench/small_run.h"
@@ -24,6 +26,34 @@ TEST(Train, LearnsASourceNearlyToItsEntropy) {
     const double mean = run.loss_after(200);
     EXPECT_LT(mean, run.entropy() + 0.35);
     EXPECT_GT(mean, run.entropy() - 0.1) << "no model can";
+}
+
+/// By the formula, from the gradients that each step leaves (Loshchilov and Hutter, 2019, algorithm 2).
+TEST(Train, EveryStepIsAdamWs) {
+    constexpr double lr = 1e-2, decay = 0.1, clip_norm = 0.5;
+    SmallTraining run(cpu(), {.precision = Precision::fp64,
+                              .train = {.lr = lr, .weight_decay = decay, .clip_norm = clip_norm, .loss_scale = 8}});
+    const std::string name = "h.0.mlp.c_fc.weight";
+    const auto now = [&] {
+        const std::span<const double> numbers = run.numbers(name);
+        return std::vector<double>(numbers.begin(), numbers.end());
+    };
+    std::vector<double> weight = now(), m(weight.size()), v(weight.size());
+    ASSERT_FALSE(weight.empty());
+    for (int t = 1; t <= 4; ++t) {
+        const double norm = run.step().norm;
+        ASSERT_GT(norm, clip_norm) << "so that there is something to clip";
+        const std::span<const double> gradient = run.numbers(name + ".grad");
+        const std::vector<double> found = now();
+        for (std::size_t i = 0; i < weight.size(); ++i) {
+            const double g = gradient[i] / 8 * clip_norm / (norm + 1e-6);
+            m[i] = 0.9 * m[i] + 0.1 * g;
+            v[i] = 0.999 * v[i] + 0.001 * g * g;
+            const double mean = m[i] / (1 - std::pow(0.9, t)), square = v[i] / (1 - std::pow(0.999, t));
+            weight[i] -= lr * (mean / (std::sqrt(square) + 1e-8) + decay * weight[i]);
+            ASSERT_NEAR(found[i], weight[i], 1e-12) << "step " << t << ", element " << i;
+        }
+    }
 }
 
 TEST(Train, WithALearningRateOfNothingNothingIsLearnt) {
