@@ -30,7 +30,7 @@ class Backward {
         for (TensorId id = 0; id < gradient_.size(); ++id)
             if (model_.tensors[id].role == Role::weights && gradient_[id])
                 model_.gradients.emplace_back(id, *gradient_[id]);
-        if (options.adamw) add_adamw(options.master);
+        if (options.adamw) add_adamw(options.master, options.norm);
         model_.untimed_ops = with_loss;
         return std::move(model_);
     }
@@ -194,17 +194,29 @@ class Backward {
         gradient_[of] = sum;
     }
 
-    void add_adamw(bool master) {
-        AdamW op{.sizes = {}, .master = master};
+    TensorId add_norm(const std::vector<std::int64_t>& sizes) {
+        OpNode node{GlobalNorm{sizes}, "optimizer", {}, {}};
+        for (const auto& [weight, gradient] : model_.gradients) node.inputs.push_back(gradient);
+        const TensorId norm =
+            add({.name = "norm", .role = Role::workspace, .shape = {1}, .element = ElementType::at_least_fp32});
+        node.outputs = {norm};
+        model_.outputs.push_back(norm);
+        model_.ops.push_back(std::move(node));
+        return norm;
+    }
+
+    void add_adamw(bool master, bool clips) {
+        AdamW op{.sizes = {}, .master = master, .clips = clips};
         for (const auto& [weight, gradient] : model_.gradients) op.sizes.push_back(model_.tensors[weight].elements());
         OpNode node{op, "optimizer", {}, {}};
         const TensorId schedule = add({.name = "schedule",
                                        .role = Role::workspace,
-                                       .shape = {8},
+                                       .shape = {clips ? 9 : 8},
                                        .element = ElementType::at_least_fp32,
                                        .contents = Contents::of({0, 0.9, 0.999, 1e-8, 0.01, 0.1, 0.001, 1})});
         model_.inputs.push_back(schedule);
         node.inputs.push_back(schedule);
+        if (clips) node.inputs.push_back(add_norm(op.sizes));
         const auto updated = [&](TensorId id) {
             Tensor tensor = model_.tensors[id];
             tensor.name += ".updated";

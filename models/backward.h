@@ -11,10 +11,12 @@ namespace kbench {
 /// called loss_scale, 1 unless given; the outputs are the losses.
 /// With `adamw` all weights are updated in the end, each having two arrays of optimizer state and, with `master`, a
 /// copy in fp32 or wider. What AdamW is told about its step becomes an input called schedule; unless given, its
-/// learning rate is 0, so that a run does the work of a step again and again and starts from the same weights. Throws
-/// Unsupported where the model has no loss, or an op no backward.
+/// learning rate is 0, so that a run does the work of a step again and again and starts from the same weights. With
+/// `norm` the gradients' GlobalNorm is taken in front of it, an output called norm: schedule has max_norm, too, 0
+/// unless given, and a step whose gradients are not finite is skipped (AdamW::clips). Throws Unsupported where the
+/// model has no loss, or an op no backward.
 struct TrainingOptions {
-    bool adamw = false, master = false;
+    bool adamw = false, master = false, norm = false;
 };
 Model with_backward(Model forward, const TrainingOptions& options = {});
 

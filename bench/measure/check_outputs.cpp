@@ -9,7 +9,6 @@
 #include "bench/measure/parts.h"
 #include "bench/measure/progress.h"
 #include "bench/plan/data/npy.h"
-#include "bench/plan/data/write_safetensors.h"
 #include "kbench/error.h"
 
 namespace kbench {
@@ -54,20 +53,9 @@ static void check_gradients(const PartContext& at) {
 
 static void dump_gradients(const PartContext& at) {
     std::vector<SafetensorsTensor> tensors;
-    for (const auto& [weight, gradient] : at.plan.model().gradients) {
-        const Tensor& tensor = at.plan.model().tensors[weight];
-        const Operand& operand = at.plan.operand(gradient);
-        void* const memory = at.plan.address(gradient);
-        tensors.push_back({tensor.name, operand.type, tensor.shape, [&operand, memory, &at](const FileSink& sink) {
-                               visit_rows(at.device, memory, operand, [&](const reference::View& slab, std::int64_t) {
-                                   const std::size_t element = size_of(slab.type);
-                                   const auto* row = static_cast<const std::byte*>(slab.data);
-                                   for (std::int64_t r = 0; r < slab.rows; ++r)
-                                       sink({row + static_cast<std::size_t>(r * slab.stride) * element,
-                                             static_cast<std::size_t>(slab.columns) * element});
-                               });
-                           }});
-    }
+    for (const auto& [weight, gradient] : at.plan.model().gradients)
+        tensors.push_back(tensor_on(at.device, at.plan.address(gradient), at.plan.operand(gradient),
+                                    at.plan.model().tensors[weight]));
     write_safetensors(at.wants.dump_gradients, tensors);
 }
 

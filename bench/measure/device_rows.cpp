@@ -55,6 +55,18 @@ void visit_rows(Device& device, void* memory, const Operand& operand,
     }
 }
 
+SafetensorsTensor tensor_on(Device& device, void* memory, const Operand& operand, const Tensor& tensor) {
+    return {tensor.name, operand.type, tensor.shape, [&device, memory, &operand](const FileSink& sink) {
+                visit_rows(device, memory, operand, [&](const reference::View& slab, std::int64_t) {
+                    const std::size_t element = size_of(slab.type);
+                    const auto* row = static_cast<const std::byte*>(slab.data);
+                    for (std::int64_t r = 0; r < slab.rows; ++r)
+                        sink({row + static_cast<std::size_t>(r * slab.stride) * element,
+                              static_cast<std::size_t>(slab.columns) * element});
+                });
+            }};
+}
+
 std::int64_t count_nan(const reference::View& view) { return count_special(view, 1); }
 std::int64_t count_not_finite(const reference::View& view) { return count_special(view, 0); }
 

@@ -5,8 +5,10 @@
 #include <functional>
 
 #include "bench/device/device.h"
+#include "bench/plan/data/write_safetensors.h"
 #include "cpu/reference/reference.h"
 #include "kbench/step.h"
+#include "models/model.h"
 
 namespace kbench {
 
@@ -19,6 +21,10 @@ inline constexpr std::int64_t slab_bytes = std::int64_t{64} << 20;
 void visit_rows(Device& device, void* memory, const Operand& operand,
                 const std::function<void(const reference::View& slab, std::int64_t first_row)>& visit,
                 std::int64_t most_bytes = slab_bytes);
+
+/// A tensor of a file to be written, with the name and the shape of `tensor` and the elements of `operand`, which lies
+/// at `memory` and has as many. All of them must outlive it.
+SafetensorsTensor tensor_on(Device& device, void* memory, const Operand& operand, const Tensor& tensor);
 
 /// Elements of `view`, padding apart, that are NaN; none where they are integers. On all OpenMP threads.
 std::int64_t count_nan(const reference::View& view);

@@ -42,6 +42,13 @@ std::vector<std::int64_t> read_text(const std::filesystem::path& path) {
     return values;
 }
 
+std::int32_t checked(const std::filesystem::path& path, std::int64_t position, std::int64_t value, std::int64_t vocab) {
+    if (value < 0 || value >= vocab)
+        throw UsageError(
+            fmt::format("{}: token {} is {}; it should be in [0, {})", path.string(), position, value, vocab));
+    return static_cast<std::int32_t>(value);
+}
+
 std::vector<std::int64_t> read_array(const std::filesystem::path& path, std::int64_t seq) {
     IntegerArray array = read_npy_integers(path);
     if (array.shape.size() != 1 && array.shape.size() != 2)
@@ -64,12 +71,21 @@ std::vector<std::int32_t> read_tokens(const std::filesystem::path& path, std::in
                                      batch > 1 ? fmt::format(", or {} to be used for every row", seq) : ""));
     std::vector<std::int32_t> tokens(static_cast<std::size_t>(batch * seq));
     for (std::int64_t i = 0; i < batch * seq; ++i) {
-        const std::int64_t position = i % count, value = values[position];
-        if (value < 0 || value >= vocab)
-            throw UsageError(
-                fmt::format("{}: token {} is {}; it should be in [0, {})", path.string(), position, value, vocab));
-        tokens[i] = static_cast<std::int32_t>(value);
+        const std::int64_t position = i % count;
+        tokens[i] = checked(path, position, values[position], vocab);
     }
+    return tokens;
+}
+
+std::vector<std::int32_t> read_token_stream(const std::filesystem::path& path, std::int64_t least, std::int64_t vocab) {
+    const std::vector<std::int64_t> values =
+        path.extension() == ".npy" ? read_npy_integers(path).values : read_text(path);
+    if (static_cast<std::int64_t>(values.size()) < least)
+        throw UsageError(fmt::format("{}: {} tokens; it should hold {} or more", path.string(), values.size(), least));
+    std::vector<std::int32_t> tokens;
+    tokens.reserve(values.size());
+    for (const std::int64_t value : values)
+        tokens.push_back(checked(path, static_cast<std::int64_t>(tokens.size()), value, vocab));
     return tokens;
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -138,7 +139,8 @@ TEST_F(Cli, MistakesGetOneLineAndExitTwo) {
     expect_refusal("--model gpt2 --batch 0", "must be max or a whole number of at least 1");
     expect_refusal("--model gpt2 --seq 2000", "n_ctx 1024");
     expect_refusal("--model gpt2 --frobnicate", "--frobnicate");
-    expect_refusal("frobnicate", "one of run, micro, table, compare, ab, claim, merge, report, ceilings, list, doctor");
+    expect_refusal("frobnicate",
+                   "one of run, micro, train, table, compare, ab, claim, merge, report, ceilings, list, doctor");
     expect_refusal("list providers --op", "--ops");
     directory_.write("taken/result.json", "{}");
     expect_refusal("--config " + tiny() + " --backend cpu --sms 96", "--sms 96: a CPU has no SMs");
@@ -208,6 +210,60 @@ TEST_F(Cli, AnInterruptedSweepLeavesItsFinishedPointsAndTheSignalsExitCode) {
     const Outcome table = kbench("table --by point -c repeat,status --csv " + run);
     EXPECT_THAT(table.out, HasSubstr("repeat,status\n1,done\n2,done\n"));
     EXPECT_TRUE(std::filesystem::exists(run + "/report.html"));
+}
+
+TEST_F(Cli, TrainsSavesAndGoesOn) {
+    const std::string file = (directory_ / "w.safetensors").string(),
+                      train =
+                          "train --config " + tiny_config() + " --backend cpu --seq 16 --batch 4 --steps 3 --lr 1e-3 ";
+    const Outcome first = kbench(train + "--log-every 1 --save " + file);
+    EXPECT_EQ(first.exit_code, 0) << first.err;
+    EXPECT_THAT(first.out, HasSubstr("dropout 0"));
+    EXPECT_THAT(first.out, ContainsRegex("step +2/3  loss 5\\.[0-9]+ \\(entropy [12]\\.[0-9]+\\)"));
+    EXPECT_THAT(first.out, ContainsRegex("3 steps in .*: loss 5\\.[0-9]+ -> 5\\.[0-9]+ \\(mean of the last 3\\)"));
+    EXPECT_THAT(first.out, HasSubstr("wrote " + file));
+    const Outcome second = kbench(train + "--weights " + file + " --tokens " +
+                                  directory_.write("t.txt", "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17").string());
+    EXPECT_EQ(second.exit_code, 0) << second.err;
+    EXPECT_THAT(second.out, HasSubstr("weights w.safetensors"));
+    EXPECT_THAT(second.out, Not(HasSubstr("entropy")));
+}
+
+TEST_F(Cli, MistakesOfTrainingGetOneLineAndExitTwo) {
+    const std::string train = "train --config " + tiny_config() + " --backend cpu ";
+    expect_refusal(train + "--steps 0", "--steps '0'");
+    expect_refusal(train + "--seq 1", "--seq '1'");
+    expect_refusal(train + "--seq 33", "33");
+    expect_refusal(train + "--frobnicate", "--frobnicate");
+    expect_refusal(train + "--save " + (directory_ / "none/w.safetensors").string(), "none is no directory");
+    expect_refusal(train + "--weights /nowhere.safetensors", "/nowhere.safetensors");
+    expect_refusal(train + "--seq 4 --tokens " + directory_.write("t.txt", "1 2 3").string(),
+                   "3 tokens; it should hold 4 or more");
+    expect_refusal(train + "--seq 4 --tokens " + directory_.write("t.txt", "1 2 3 4 301").string(),
+                   "token 4 is 301; it should be in [0, 301)");
+    expect_refusal(train + "--tokens /nowhere.txt", "/nowhere.txt");
+    expect_refusal("train --model mlp --backend cpu", "has no loss to train with");
+    expect_refusal("train --backend cpu --config " +
+                       config(R"({"n_embd": 64, "n_layer": 2, "n_head": 4, "vocab_size": 63, "n_positions": 32})"),
+                   "--tokens synthetic: has 64 tokens, the model's vocabulary 63");
+}
+
+TEST_F(Cli, AnInterruptedTrainingSavesItsWeights) {
+    const std::string file = (directory_ / "w.safetensors").string(), log = (directory_ / "log").string();
+    const std::string train = " train --config " + tiny_config() + " --backend cpu --seq 16 --batch 2 --log-every 1 ";
+    for (const int signal : {SIGINT, SIGTERM}) {
+        std::filesystem::remove(file);
+        // A shell lets its background jobs ignore SIGINT.
+        const Outcome outcome =
+            shell("(env --default-signal=INT " KBENCH_BINARY + train + "--steps 20000 --save " + file + " > " + log +
+                  " & p=$!; until grep -q 'step  *3/' " + log + " || ! kill -0 $p; do sleep 0.02; done; kill -" +
+                  std::to_string(signal) + " $p; wait $p)");
+        EXPECT_EQ(outcome.exit_code, 128 + signal) << outcome.err;
+        EXPECT_THAT(outcome.err, ContainsRegex(std::string("stopped by SIG") + sigabbrev_np(signal) +
+                                               " after [0-9]+ of 20000 steps"));
+        EXPECT_THAT(read(log), HasSubstr("wrote " + file));
+        EXPECT_EQ(kbench(train + "--steps 1 --weights " + file).exit_code, 0);
+    }
 }
 
 TEST_F(Cli, InterruptedMicrobenchmarksLeaveWhatWasMeasured) {

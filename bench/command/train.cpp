@@ -1,0 +1,211 @@
+// kbench train: a model's weights, step by step towards a smaller loss.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <numeric>
+
+#include "bench/command/command.h"
+#include "bench/command/train_options.h"
+#include "bench/measure/planning.h"
+#include "bench/measure/stop_signal.h"
+#include "bench/measure/train.h"
+#include "bench/plan/data/markov.h"
+#include "bench/plan/data/tokens.h"
+#include "bench/plan/data/weights.h"
+#include "bench/plan/device_support.h"
+#include "kbench/error.h"
+#include "models/backward.h"
+
+namespace kbench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// The model with its backward and AdamW. Throws UsageError where it has no loss.
+Model model_of(const TrainRequest& request) {
+    ModelPoint at;
+    at.counts["batch"] = request.batch;
+    if (request.seq) at.counts["seq"] = *request.seq;
+    Model forward = request.spec.build(at);
+    if (!forward.loss)
+        throw UsageError(fmt::format("--model {}: has no loss to train with; a GPT-2 has one", forward.name));
+    return with_backward(std::move(forward), {.adamw = true, .master = request.master, .norm = true});
+}
+
+const Tensor& tokens_of(const Model& model) {
+    for (const TensorId id : model.inputs)
+        if (model.tensors[id].name == "tokens") return model.tensors[id];
+    throw UsageError(fmt::format("--model {}: reads no tokens", model.name));
+}
+
+/// Batch after batch, of a source or of a file that begins again at its end.
+class TokenStream {
+  public:
+    TokenStream(const TrainRequest& request, const Tensor& tokens) {
+        const std::int64_t vocab = tokens.contents.bound;
+        if (request.tokens != "synthetic") {
+            of_file_ = read_token_stream(request.tokens, tokens.columns(), vocab);
+            return;
+        }
+        if (vocab < MarkovSource::states)
+            throw UsageError(fmt::format("--tokens synthetic: has {} tokens, the model's vocabulary {}; give a FILE",
+                                         MarkovSource::states, vocab));
+        source_.emplace(request.seed);
+    }
+
+    const std::optional<MarkovSource>& source() const { return source_; }
+    std::string description() const {
+        if (source_)
+            return fmt::format("synthetic (Markov, {} tokens, entropy {:.4f} nats)", MarkovSource::states,
+                               source_->entropy());
+        return fmt::format("{} of a file, again and again", of_file_.size());
+    }
+    void fill(std::span<std::int32_t> batch) {
+        if (source_) return source_->fill(batch);
+        for (std::int32_t& token : batch) token = of_file_[next_++ % of_file_.size()];
+    }
+
+  private:
+    std::optional<MarkovSource> source_;
+    std::vector<std::int32_t> of_file_;
+    std::size_t next_ = 0;
+};
+
+void refuse_if_too_large(const Model& model, const Layout& layout, const Device& device) {
+    const std::int64_t needed = needed_bytes(model, layout, device), free = plannable_bytes(device);
+    if (needed > free)
+        throw DeviceError(
+            fmt::format("training needs {:.2f} GB of memory, {:.2f} GB are free: a smaller --batch may fit",
+                        static_cast<double>(needed) * 1e-9, static_cast<double>(free) * 1e-9));
+}
+
+std::string duration(double seconds) {
+    const auto whole = static_cast<std::int64_t>(seconds + 0.5);
+    if (whole < 60) return fmt::format("{:.1f} s", seconds);
+    if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
+    return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
+}
+
+template <class... Parts>
+void say(fmt::format_string<Parts...> format, Parts&&... parts) {
+    fmt::print(format, std::forward<Parts>(parts)...);
+    std::fflush(stdout);
+}
+
+/// What the steps were, as they are told.
+class Log {
+  public:
+    static constexpr std::size_t last = 10;
+
+    Log(const TrainRequest& request, std::int64_t tokens_a_step, std::optional<double> entropy)
+        : request_(request), tokens_(tokens_a_step), entropy_(entropy) {}
+
+    void add(const TrainedStep& step) {
+        ++steps_;
+        if (steps_ == 1) first_loss_ = step.loss;
+        losses_.push_back(step.loss);
+        if (losses_.size() > last) losses_.pop_front();
+        if (step.skipped) {
+            ++skipped_;
+            say("step {}: a gradient is not finite at loss scale {}; skipped\n", steps_, step.loss_scale);
+        }
+        if (steps_ == 1 || steps_ % request_.log_every == 0 || steps_ == request_.steps) tell(step);
+    }
+    std::int64_t steps() const { return steps_; }
+
+    void summary() const {
+        if (steps_ == 0) return;
+        const double mean = std::accumulate(losses_.begin(), losses_.end(), 0.0) / static_cast<double>(losses_.size());
+        say("{} steps in {}: loss {:.4f} -> {:.4f} (mean of the last {}){}, {:.0f} tokens/s\n", steps_,
+            duration(seconds_since(start_)), first_loss_, mean, losses_.size(), reachable(), rate());
+        if (request_.train.dynamic_scale) say("{} steps were skipped by loss scaling\n", skipped_);
+    }
+
+  private:
+    void tell(const TrainedStep& step) const {
+        const double left =
+            seconds_since(start_) / static_cast<double>(steps_) * static_cast<double>(request_.steps - steps_);
+        say("step {:>6}/{}  loss {:.4f}{}  norm {:.3g}  {:.0f} tokens/s  {} left\n", steps_, request_.steps, step.loss,
+            reachable(), step.norm, rate(), duration(left));
+    }
+    std::string reachable() const { return entropy_ ? fmt::format(" (entropy {:.4f})", *entropy_) : ""; }
+    double rate() const { return static_cast<double>(tokens_ * steps_) / seconds_since(start_); }
+
+    const TrainRequest& request_;
+    std::int64_t tokens_;
+    std::optional<double> entropy_;
+    std::int64_t steps_ = 0, skipped_ = 0;
+    double first_loss_ = 0;
+    std::deque<double> losses_;  ///< the last ones
+    Clock::time_point start_ = Clock::now();
+};
+
+}  // namespace
+
+int train_command(const std::vector<std::string>& arguments, const std::string&) {
+    const ParsedTrain parsed = parse_train(arguments);
+    if (!parsed.help.empty()) {
+        std::fputs(parsed.help.c_str(), stdout);
+        return 0;
+    }
+    const TrainRequest& request = parsed.request;
+    const Model model = model_of(request);
+    const Tensor& tokens = tokens_of(model);
+    TokenStream stream(request, tokens);
+    RandomWeights random(request.seed);
+    std::unique_ptr<SafetensorsWeights> checkpoint;
+    if (request.weights) {
+        checkpoint = std::make_unique<SafetensorsWeights>(*request.weights);
+        checkpoint->check(model);
+    }
+    WeightSource& weights = checkpoint ? static_cast<WeightSource&>(*checkpoint) : random;
+
+    std::string remark;
+    const DeviceList devices = choose_devices(request.device, remark);
+    Device& device = *devices.front();
+    if (!remark.empty()) fmt::print(stderr, "kbench: {}\n", remark);
+    if (const std::string why = unsupported(device, request.precision); !why.empty()) throw Unsupported(why);
+    const Providers providers = make_providers(
+        device.kind(), ProviderContext{std::filesystem::path(cache_directory()) / "cublaslt.json", false});
+    std::vector<AssignedStep> steps =
+        assign_steps(model, request.precision, providers, {}, column_multiple(device, request.precision));
+    refuse_if_too_large(model, estimate_layout(model, request.precision, steps), device);
+    Plan plan(model, request.precision, std::move(steps));
+    refuse_if_too_large(model, plan.layout(), device);
+    plan.allocate(device, weights);
+
+    say("{}: {} parameters, weights {}, {} in {}{}, dropout 0\n", model.name, model.parameter_count(), weights.name(),
+        name(device.kind()), name(request.precision), request.master ? " with fp32 master weights" : "");
+    say("batch {} of {} tokens, {}; AdamW: lr {}, weight decay {}{}\n", tokens.rows(), tokens.columns(),
+        stream.description(), request.train.lr, request.train.weight_decay,
+        request.train.clip_norm > 0 ? fmt::format(", norm at most {}", request.train.clip_norm) : "");
+    Trainer trainer(plan, device, request.train);
+    const StopSignals signals;
+    Log log(request, trainer.tokens(), stream.source() ? std::optional(stream.source()->entropy()) : std::nullopt);
+    std::vector<std::int32_t> batch(static_cast<std::size_t>(trainer.tokens()));
+    stream.fill(batch);
+    while (log.steps() < request.steps && StopSignals::asked() == 0) {
+        trainer.begin(batch);
+        stream.fill(batch);
+        log.add(trainer.finish());
+    }
+    log.summary();
+    if (request.save) {
+        trainer.save(*request.save);
+        say("wrote {}\n", request.save->string());
+    }
+    if (const int signal = StopSignals::asked(); signal != 0) {
+        fmt::print(stderr, "kbench: stopped by SIG{} after {} of {} steps\n", sigabbrev_np(signal), log.steps(),
+                   request.steps);
+        return 128 + signal;
+    }
+    return static_cast<int>(ExitCode::success);
+}
+
+}  // namespace kbench

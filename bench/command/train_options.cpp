@@ -1,0 +1,112 @@
+// The table of options of `kbench train`.
+#include "bench/command/train_options.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "bench/command/option_values.h"
+#include "kbench/error.h"
+
+namespace kbench {
+namespace {
+
+double non_negative(std::string_view option, const std::string& text) {
+    if (const std::optional<double> value = plain_number(text)) return *value;
+    throw UsageError(fmt::format("{} '{}': must be a number of at least 0", option, text));
+}
+
+const OptionOf<TrainRequest> table[] = {
+    {"--model", "NAME", "", "the model to train (`kbench list models`): a GPT-2",
+     [](TrainRequest& r, const std::string& text) { r.model = text; }},
+    {"--config", "FILE", "", "a model's config.json instead of --model",
+     [](TrainRequest& r, const std::string& text) { r.config_file = text; }},
+    {"--steps", "N", "100", "updates of the weights; a skipped step counts, too",
+     [](TrainRequest& r, const std::string& text) {
+         r.steps = number<std::int64_t>("--steps", text, 1, "a whole number");
+     }},
+    {"--batch", "N", "8", "sequences a step",
+     [](TrainRequest& r, const std::string& text) {
+         r.batch = number<std::int64_t>("--batch", text, 1, "a whole number");
+     }},
+    {"--seq", "N", "the model's longest", "tokens of a sequence; the last is a target only",
+     [](TrainRequest& r, const std::string& text) {
+         r.seq = number<std::int64_t>("--seq", text, 2, "a whole number, as the last token has no next one,");
+     }},
+    {"--precision", "P", "fp32", "fp16, bf16, tf32, fp32 or fp64",
+     [](TrainRequest& r, const std::string& text) {
+         const std::optional<Precision> precision = parse_precision(text);
+         if (!precision)
+             throw UsageError(fmt::format("--precision '{}': must be fp16, bf16, tf32, fp32 or fp64", text));
+         r.precision = *precision;
+     }},
+    backend_option<TrainRequest>(),
+    {"--tokens", "FILE", "synthetic",
+     "a .npy file or a text file of tokens, one stream cut into batches and begun again at its end; or synthetic: a "
+     "Markov source of known entropy",
+     [](TrainRequest& r, const std::string& text) { r.tokens = text; }},
+    {"--lr", "X", "1e-4", "learning rate, the same in every step",
+     [](TrainRequest& r, const std::string& text) { r.train.lr = non_negative("--lr", text); }},
+    {"--weight-decay", "X", "0.01", "of all weights",
+     [](TrainRequest& r, const std::string& text) { r.train.weight_decay = non_negative("--weight-decay", text); }},
+    {"--clip-norm", "X", "none", "gradients together longer than this are cut down to it",
+     [](TrainRequest& r, const std::string& text) { r.train.clip_norm = non_negative("--clip-norm", text); }},
+    {"--loss-scale", "X", "65536 in fp16, else 1",
+     "the loss times this is what gradients are taken of; in fp16 it is halved where a gradient is not finite and "
+     "doubled after 2000 good steps",
+     [](TrainRequest& r, const std::string& text) {
+         r.loss_scale = non_negative("--loss-scale", text);
+         if (*r.loss_scale == 0) throw UsageError("--loss-scale 0: must be above 0");
+     }},
+    {"--master", "P", "fp32",
+     "in fp16 and bf16: fp32, copies of the weights that are updated and optimizer state in fp32; or none",
+     [](TrainRequest& r, const std::string& text) {
+         r.master = word("--master", text, {"none", "fp32"}) == "fp32";
+     }},
+    {"--weights", "FILE", "", "a safetensors file to go on from; without it weights are random",
+     [](TrainRequest& r, const std::string& text) { r.weights = text; }},
+    {"--save", "FILE", "", "where the weights go at the end, or when SIGINT or SIGTERM stop it, as safetensors",
+     [](TrainRequest& r, const std::string& text) { r.save = text; }},
+    {"--seed", "N", "1", "of random weights and synthetic tokens",
+     [](TrainRequest& r, const std::string& text) {
+         r.seed = number<std::uint64_t>("--seed", text, 0, "a whole number");
+     }},
+    {"--log-every", "N", "10", "steps between two lines of progress",
+     [](TrainRequest& r, const std::string& text) {
+         r.log_every = number<std::int64_t>("--log-every", text, 1, "a whole number");
+     }},
+};
+
+/// Before hours are spent on what cannot be kept.
+void check_can_save(const std::filesystem::path& file) {
+    const std::filesystem::path directory = file.has_parent_path() ? file.parent_path() : ".";
+    if (!std::filesystem::is_directory(directory))
+        throw UsageError(fmt::format("--save {}: {} is no directory", file.string(), directory.string()));
+    if (std::filesystem::is_directory(file))
+        throw UsageError(fmt::format("--save {}: is a directory; it should be a file", file.string()));
+    if (access(directory.c_str(), W_OK | X_OK) != 0)
+        throw UsageError(fmt::format("--save {}: {} cannot be written to", file.string(), directory.string()));
+}
+
+}  // namespace
+
+std::span<const OptionOf<TrainRequest>> train_options() { return table; }
+
+std::string train_options_markdown() { return markdown_of(train_options()); }
+
+ParsedTrain parse_train(const std::vector<std::string>& arguments) {
+    ParsedTrain parsed;
+    constexpr CommandText command{"kbench train",
+                                  "Trains a model: forward, loss, backward and AdamW, step after step."};
+    TrainRequest& request = parsed.request;
+    parsed.help = parse_options(command, train_options(), request, arguments);
+    if (!parsed.help.empty()) return parsed;
+    request.spec = model_asked_for(request.model, request.config_file);
+    if (request.save) check_can_save(*request.save);
+    const bool fp16 = request.precision == Precision::fp16;
+    request.train.loss_scale = request.loss_scale.value_or(fp16 ? 65536 : 1);
+    request.train.dynamic_scale = fp16;
+    request.master &= size_of(storage_type(request.precision)) == 2;
+    return parsed;
+}
+
+}  // namespace kbench

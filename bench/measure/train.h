@@ -1,0 +1,66 @@
+// Training: step after step of a plan that has forward, loss, backward and AdamW, each with a schedule of its own.
+// Prints nothing and draws nothing: who calls it brings the tokens.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+
+#include "bench/device/device.h"
+#include "bench/plan/plan.h"
+
+namespace kbench {
+
+/// AdamW's numbers are PyTorch's usual ones where a model's training says nothing else.
+struct TrainOptions {
+    double lr = 1e-4, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0.01;
+    double clip_norm = 0;   ///< the norm that all gradients together are cut down to; 0: none
+    double loss_scale = 1;  ///< of the first step
+    /// Loss scaling of fp16 (Micikevicius et al., "Mixed precision training", ICLR 2018, section 3.2, dynamic as in
+    /// torch.amp.GradScaler): halved where a gradient is not finite, doubled after `growth_interval` steps in a row
+    /// that were finite.
+    bool dynamic_scale = false;
+    int growth_interval = 2000;
+};
+
+/// What one step did.
+struct TrainedStep {
+    double loss = 0;        ///< nats, mean over the tokens that have a target
+    double norm = 0;        ///< of all gradients together, before it is cut down; not finite where one of them is not
+    double loss_scale = 1;  ///< that the step was made with
+    bool skipped = false;   ///< the gradients were not finite: no weight changed
+};
+
+class Trainer {
+  public:
+    /// `plan`: allocated, of with_backward(model, {.adamw = true, .norm = true}). Runs it once without changing a
+    /// weight and captures it. Plan and device must outlive this.
+    Trainer(Plan& plan, Device& device, const TrainOptions& options);
+
+    /// Tokens of a step: batch * seq.
+    std::int64_t tokens() const;
+    /// Starts a step on `tokens`, which may be changed once this returns: a GPU works on while the next are made ready.
+    void begin(std::span<const std::int32_t> tokens);
+    /// Waits for it. Throws MeasurementError where the loss is not finite, or no loss scale makes the gradients so.
+    TrainedStep finish();
+    /// All weights under their names, of fp32 copies where there are such. A file is whole or as before. Throws
+    /// UsageError.
+    void save(const std::filesystem::path& path) const;
+
+  private:
+    void set_numbers(TensorId input, std::span<const double> numbers);
+    void set_schedule(double multiplier);
+    double mean_loss();
+
+    Plan& plan_;
+    Device& device_;
+    TrainOptions options_;
+    TensorId tokens_, schedule_, loss_scale_, losses_, norm_;
+    double scale_;
+    std::int64_t updates_ = 0;  ///< steps that changed the weights
+    int good_in_a_row_ = 0;
+    std::unique_ptr<DeviceGraph> graph_;
+};
+
+}  // namespace kbench

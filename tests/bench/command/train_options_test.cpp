@@ -1,0 +1,64 @@
+// The command line of `kbench train`.
+#include "bench/command/train_options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "tests/bench/refusal.h"
+#include "tests/bench/temporary_directory.h"
+
+namespace kbench {
+namespace {
+
+using testing::HasSubstr;
+
+TrainRequest parsed(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"--model", "gpt2"});
+    return parse_train(arguments).request;
+}
+std::string refusal(std::vector<std::string> arguments) {
+    return refusal_of([&] { parsed(arguments); });
+}
+
+TEST(TrainOptions, Fp16ScalesItsLossDynamicallyAndNoOther) {
+    const TrainRequest fp16 = parsed({"--precision", "fp16"}), bf16 = parsed({"--precision", "bf16"});
+    EXPECT_EQ(fp16.train.loss_scale, 65536);
+    EXPECT_TRUE(fp16.train.dynamic_scale);
+    EXPECT_EQ(bf16.train.loss_scale, 1);
+    EXPECT_FALSE(bf16.train.dynamic_scale);
+    EXPECT_EQ(parsed({"--precision", "fp16", "--loss-scale", "1024"}).train.loss_scale, 1024);
+}
+
+TEST(TrainOptions, MasterWeightsAreOf16Bits) {
+    EXPECT_TRUE(parsed({"--precision", "bf16"}).master);
+    EXPECT_FALSE(parsed({"--precision", "bf16", "--master", "none"}).master);
+    EXPECT_FALSE(parsed({"--precision", "fp32"}).master);
+}
+
+TEST(TrainOptions, MistakesSayWhatWouldBeRight) {
+    EXPECT_THAT(refusal({"--steps", "0"}), HasSubstr("--steps '0': must be a whole number of at least 1"));
+    EXPECT_THAT(refusal({"--seq", "1"}), HasSubstr("the last token has no next one, of at least 2"));
+    EXPECT_THAT(refusal({"--precision", "int8"}), HasSubstr("fp16, bf16, tf32, fp32 or fp64"));
+    EXPECT_THAT(refusal({"--lr", "-1"}), HasSubstr("--lr '-1': must be a number of at least 0"));
+    EXPECT_THAT(refusal({"--loss-scale", "0"}), HasSubstr("must be above 0"));
+    EXPECT_THAT(refusal({"--master", "fp64"}), HasSubstr("none, fp32"));
+    EXPECT_THAT(refusal({"--frobnicate"}), HasSubstr("--frobnicate"));
+    EXPECT_THAT(refusal_of([] { parse_train({}); }), HasSubstr("--model is missing"));
+    TemporaryDirectory directory;
+    EXPECT_THAT(refusal({"--save", (directory / "none/w.safetensors").string()}), HasSubstr("none is no directory"));
+    EXPECT_THAT(refusal({"--save", (directory / "").string()}), HasSubstr("is a directory"));
+}
+
+TEST(TrainOptions, TheReferenceInDocsIsTheTable) {
+    std::ifstream file(std::string(KBENCH_SOURCE_DIR) + "/docs/training.md");
+    std::stringstream text;
+    text << file.rdbuf();
+    EXPECT_THAT(text.str(), HasSubstr(train_options_markdown())) << "the table in docs/training.md must be:\n"
+                                                                 << train_options_markdown();
+}
+
+}  // namespace
+}  // namespace kbench

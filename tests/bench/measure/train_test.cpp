@@ -1,0 +1,146 @@
+// Training as a whole, on the CPU: a small GPT-2 learns a source of known entropy, goes on from its file, and leaves
+// out steps whose gradients are not finite.
+#include "bench/measure/train.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "kbench/error.h"
+#include "tests/bench/small_run.h"
+#include "tests/bench/small_training.h"
+#include "tests/bench/temporary_directory.h"
+
+namespace kbench {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Train, LearnsASourceNearlyToItsEntropy) {
+    SmallTraining run(cpu(), {});
+    const double first = run.step().loss;
+    EXPECT_NEAR(first, std::log(67.0), 0.1) << "nothing is known at first";
+    const double mean = run.loss_after(200);
+    EXPECT_LT(mean, run.entropy() + 0.35);
+    EXPECT_GT(mean, run.entropy() - 0.1) << "no model can";
+}
+
+/// By the formula, from the gradients that each step leaves (Loshchilov and Hutter, 2019, algorithm 2).
+TEST(Train, EveryStepIsAdamWs) {
+    constexpr double lr = 1e-2, decay = 0.1, clip_norm = 0.5;
+    SmallTraining run(cpu(), {.precision = Precision::fp64,
+                              .train = {.lr = lr, .weight_decay = decay, .clip_norm = clip_norm, .loss_scale = 8}});
+    const std::string name = "h.0.mlp.c_fc.weight";
+    const auto now = [&] {
+        const std::span<const double> numbers = run.numbers(name);
+        return std::vector<double>(numbers.begin(), numbers.end());
+    };
+    std::vector<double> weight = now(), m(weight.size()), v(weight.size());
+    ASSERT_FALSE(weight.empty());
+    for (int t = 1; t <= 4; ++t) {
+        const double norm = run.step().norm;
+        ASSERT_GT(norm, clip_norm) << "so that there is something to clip";
+        const std::span<const double> gradient = run.numbers(name + ".grad");
+        const std::vector<double> found = now();
+        for (std::size_t i = 0; i < weight.size(); ++i) {
+            const double g = gradient[i] / 8 * clip_norm / (norm + 1e-6);
+            m[i] = 0.9 * m[i] + 0.1 * g;
+            v[i] = 0.999 * v[i] + 0.001 * g * g;
+            const double mean = m[i] / (1 - std::pow(0.9, t)), square = v[i] / (1 - std::pow(0.999, t));
+            weight[i] -= lr * (mean / (std::sqrt(square) + 1e-8) + decay * weight[i]);
+            ASSERT_NEAR(found[i], weight[i], 1e-12) << "step " << t << ", element " << i;
+        }
+    }
+}
+
+TEST(Train, WithALearningRateOfNothingNothingIsLearnt) {
+    SmallTraining run(cpu(), {.train = {.lr = 0}});
+    const std::vector<std::byte> before = run.weights();
+    for (int step = 0; step < 3; ++step) run.step();
+    EXPECT_EQ(run.weights(), before);
+}
+
+TEST(Train, GoesOnFromItsFileWithTheSameLoss) {
+    TemporaryDirectory directory;
+    SmallTraining run(cpu(), {});
+    for (int step = 0; step < 5; ++step) run.step();
+    run.trainer().save(directory / "w.safetensors");
+    SmallTraining next(cpu(), {}, directory / "w.safetensors");
+    for (int step = 0; step < 5; ++step) next.leave_out_a_batch();
+    EXPECT_EQ(next.step().loss, run.step().loss) << "bit by bit";
+}
+
+TEST(Train, SavesTheMasterWeightsWhereThereAreSuch) {
+    if (const std::string why = unsupported(cpu(), Precision::bf16); !why.empty()) GTEST_SKIP() << why;
+    TemporaryDirectory directory;
+    const TrainingSetting setting{.precision = Precision::bf16, .master = true};
+    SmallTraining run(cpu(), setting);
+    for (int step = 0; step < 5; ++step) run.step();
+    run.trainer().save(directory / "w.safetensors");
+    SmallTraining next(cpu(), setting, directory / "w.safetensors");
+    EXPECT_EQ(next.weights(), run.weights());
+    SmallTraining without(cpu(), {.precision = Precision::bf16});
+    without.trainer().save(directory / "narrow.safetensors");
+    EXPECT_LT(std::filesystem::file_size(directory / "narrow.safetensors"),
+              std::filesystem::file_size(directory / "w.safetensors"));
+}
+
+TEST(Train, AStepWhoseGradientsAreNotFiniteIsSkippedAndTheLossScaleHalved) {
+    // In fp32, which every CPU has: there the norm is infinite where its square is beyond 3.4e38.
+    constexpr double scale = 1e24;
+    SmallTraining run(cpu(), {.train = {.lr = 1e-3, .loss_scale = scale, .dynamic_scale = true, .growth_interval = 3}});
+    const std::vector<std::byte> before = run.weights();
+    int skipped = 0;
+    TrainedStep step;
+    while ((step = run.step()).skipped) {
+        EXPECT_EQ(step.loss_scale, std::ldexp(scale, -skipped));
+        EXPECT_TRUE(std::isfinite(step.loss)) << "of the forward alone";
+        ASSERT_EQ(run.weights(), before);
+        ASSERT_LT(++skipped, 30);
+    }
+    EXPECT_GT(skipped, 10);
+    EXPECT_NE(run.weights(), before);
+    for (int good = 1; good < 3; ++good) EXPECT_EQ(run.step().loss_scale, step.loss_scale);
+    EXPECT_EQ(run.step().loss_scale, 2 * step.loss_scale) << "after three good ones";
+}
+
+TEST(Train, AGradientThatIsNotFiniteEndsATrainingWhoseScaleStays) {
+    SmallTraining run(cpu(), {.train = {.loss_scale = 1e24}});
+    EXPECT_THAT(error_line<MeasurementError>([&] { run.step(); }),
+                HasSubstr("a gradient is not finite after 0 updates, at loss scale 1e+24"));
+}
+
+TEST(Train, ALossThatIsNotFiniteEndsIt) {
+    SmallTraining run(cpu(), {.train = {.lr = 1e30}});
+    EXPECT_THAT(error_line<MeasurementError>([&] {
+                    for (int step = 0; step < 5; ++step) run.step();
+                }),
+                HasSubstr("a smaller --lr may help"));
+}
+
+TEST(Train, TheLossScaleChangesNeitherNormNorUpdate) {
+    SmallTraining plain(cpu(), {.precision = Precision::fp64}),
+        scaled(cpu(), {.precision = Precision::fp64, .train = {.lr = 3e-3, .loss_scale = 4}});
+    for (int step = 0; step < 3; ++step) {
+        const TrainedStep one = plain.step(), other = scaled.step();
+        EXPECT_NEAR(one.loss, other.loss, 1e-12);
+        EXPECT_NEAR(one.norm, other.norm, 1e-12);
+    }
+}
+
+TEST(Train, GradientsLongerThanTheNormAskedForAreCutDown) {
+    // A first step of AdamW moves each weight by lr whatever its gradient, unless that is as small as epsilon.
+    const auto moved = [](double clip_norm) {
+        SmallTraining run(cpu(), {.precision = Precision::fp64, .train = {.lr = 1e-3, .clip_norm = clip_norm}});
+        run.step();
+        return run.step().loss;
+    };
+    EXPECT_EQ(moved(0), moved(1e6));
+    EXPECT_GT(moved(1e-9), moved(0) + 0.001) << "hardly moved";
+}
+
+}  // namespace
+}  // namespace kbench
