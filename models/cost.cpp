@@ -21,6 +21,13 @@ void merge(Part& part, const Part& other) {
     part.density = std::max(part.density, other.density);
 }
 
+/// `part` of the tensor as its own shape has it: an op that takes it for one long row touches all of it, or nothing.
+Part part_of(const Tensor& tensor, const OperandSpec& spec, const Part& part) {
+    if (spec.columns == tensor.columns()) return part;
+    if (elements(part) == 0) return {};
+    return {static_cast<double>(tensor.rows()), 0, tensor.columns()};
+}
+
 double bytes_of(const Tensor& tensor, double elements, Precision precision) {
     return elements * static_cast<double>(size_of(data_type(tensor.element, precision)));
 }
@@ -61,11 +68,14 @@ Cost step_cost(const Model& model, const std::vector<std::size_t>& ops, Precisio
             if (spec.use == OperandUse::output || spec.use == OperandUse::in_place) {
                 const TensorId made = node.outputs.at(output++);
                 const TensorId named = spec.use == OperandUse::in_place ? node.inputs.at(input) : made;
-                written.emplace(made, Written{spec.part_written(), model.tensors[named].role});
+                written.emplace(
+                    made, Written{part_of(model.tensors[made], spec, spec.part_written()), model.tensors[named].role});
             }
             if (spec.use == OperandUse::output) continue;
-            const auto [known, is_new] = read.emplace(node.inputs[input++], spec.part_read());
-            if (!is_new) merge(known->second, spec.part_read());
+            const TensorId id = node.inputs[input++];
+            const Part part = part_of(model.tensors[id], spec, spec.part_read());
+            const auto [known, is_new] = read.emplace(id, part);
+            if (!is_new) merge(known->second, part);
         }
     }
 

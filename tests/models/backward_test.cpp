@@ -103,6 +103,20 @@ TEST(Backward, AloneTimesWhatComesBehindTheLossesGradient) {
     EXPECT_EQ(with_backward(small()).untimed_ops, 0U);
 }
 
+TEST(Backward, OfAStepWithAdamWMovesWhatTheOptimizerKeepsAndNoMore) {
+    const Model model = with_backward(small(), {.adamw = true});
+    const auto optimizer = static_cast<std::size_t>(Role::optimizer), weights = static_cast<std::size_t>(Role::weights);
+    const double bytes = 4 * static_cast<double>(model.parameter_count());
+    const Cost cost = step_cost(model, {model.ops.size() - 1}, Precision::fp32);
+    EXPECT_EQ(cost.bytes_read[weights], bytes);
+    EXPECT_EQ(cost.bytes_written[weights], bytes) << "in place, they stay weights";
+    EXPECT_EQ(cost.bytes_read[optimizer], 2 * bytes) << "m and v";
+    EXPECT_EQ(cost.bytes_written[optimizer], 2 * bytes);
+    EXPECT_EQ(model.parameter_count(), small().parameter_count()) << "updated weights are no others";
+    // Weights, m and v, read and written; losses, and what the embedding does not touch apart.
+    EXPECT_NEAR(least_bytes(model, Precision::fp32), 6 * bytes, 0.02 * bytes);
+}
+
 TEST(Backward, IsRefusedWhereThereIsNone) {
     EXPECT_THROW(with_backward(find_model("mlp").build({})), Unsupported);
     const Model unfused =
