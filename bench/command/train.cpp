@@ -34,7 +34,7 @@ Model model_of(const TrainRequest& request) {
     if (request.seq) at.counts["seq"] = *request.seq;
     Model forward = request.spec.build(at);
     if (!forward.loss)
-        throw UsageError(fmt::format("--model {}: has no loss to train with; a GPT-2 has one", forward.name));
+        throw UsageError(fmt::format("--model {}: has no loss to train with; language models have one", forward.name));
     return with_backward(std::move(forward), {.adamw = true, .master = request.master, .norm = true});
 }
 

@@ -252,7 +252,7 @@ TEST_F(Cli, AnInterruptedTrainingSavesItsWeights) {
     const std::string file = (directory_ / "w.safetensors").string(), log = (directory_ / "log").string();
     const std::string train = " train --config " + tiny_config() + " --backend cpu --seq 16 --batch 2 --log-every 1 ";
     for (const int signal : {SIGINT, SIGTERM}) {
-        std::filesystem::remove(file);
+        std::filesystem::remove(file), std::filesystem::remove(log);
         // A shell lets its background jobs ignore SIGINT.
         const Outcome outcome =
             shell("(env --default-signal=INT " KBENCH_BINARY + train + "--steps 20000 --save " + file + " > " + log +
