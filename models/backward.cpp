@@ -24,13 +24,13 @@ class Backward {
     Model build(const TrainingOptions& options) {
         for (std::size_t i = 0; i < forward_ops_; ++i) leave_more(model_.ops[i]);
         find_dependent();
-        add_loss();
+        add_loss(options.loss_scale);
         const std::size_t with_loss = model_.ops.size();
         for (std::size_t i = forward_ops_; i-- > 0;) add_backward_of(i);
         for (TensorId id = 0; id < gradient_.size(); ++id)
             if (model_.tensors[id].role == Role::weights && gradient_[id])
                 model_.gradients.emplace_back(id, *gradient_[id]);
-        if (options.adamw) add_adamw(options.master, options.norm);
+        if (options.adamw) add_adamw(options);
         model_.untimed_ops = with_loss;
         return std::move(model_);
     }
@@ -76,7 +76,7 @@ class Backward {
         return add(std::move(tensor));
     }
 
-    void add_loss() {
+    void add_loss(double scale) {
         OpNode node = *model_.loss;
         const TensorId predicted = node.inputs.front();
         const std::vector<OperandSpec> forward = node.op.operands(Direction::fwd);
@@ -96,7 +96,7 @@ class Backward {
                                            .role = Role::workspace,
                                            .shape = {spec.columns},
                                            .element = spec.element,
-                                           .contents = spec.contents}));
+                                           .contents = Contents::of({scale})}));
                 model_.inputs.push_back(node.inputs.back());
             }
             if (spec.use == OperandUse::in_place) {
@@ -205,15 +205,17 @@ class Backward {
         return norm;
     }
 
-    void add_adamw(bool master, bool clips) {
+    void add_adamw(const TrainingOptions& options) {
+        const bool master = options.master, clips = options.norm;
         AdamW op{.sizes = {}, .master = master, .clips = clips};
         for (const auto& [weight, gradient] : model_.gradients) op.sizes.push_back(model_.tensors[weight].elements());
         OpNode node{op, "optimizer", {}, {}};
-        const TensorId schedule = add({.name = "schedule",
-                                       .role = Role::workspace,
-                                       .shape = {clips ? 9 : 8},
-                                       .element = ElementType::at_least_fp32,
-                                       .contents = Contents::of({0, 0.9, 0.999, 1e-8, 0.01, 0.1, 0.001, 1})});
+        const TensorId schedule =
+            add({.name = "schedule",
+                 .role = Role::workspace,
+                 .shape = {clips ? 9 : 8},
+                 .element = ElementType::at_least_fp32,
+                 .contents = Contents::of({0, 0.9, 0.999, 1e-8, 0.01, 0.1, 0.001, 1 / options.loss_scale})});
         model_.inputs.push_back(schedule);
         node.inputs.push_back(schedule);
         if (clips) node.inputs.push_back(add_norm(op.sizes));
@@ -260,6 +262,8 @@ Model with_backward(Model forward, const TrainingOptions& options) {
     return model;
 }
 
-Model backward_alone(Model forward) { return Backward(std::move(forward)).build({}); }
+Model backward_alone(Model forward, const TrainingOptions& options) {
+    return Backward(std::move(forward)).build(options);
+}
 
 }  // namespace kbench

@@ -8,7 +8,7 @@ namespace kbench {
 /// `forward`, its loss and its backward, op by op from the last to the first. Ops are as training needs them (attention
 /// leaves its log-sum-exp). A tensor that several ops read has the sum of their gradients. Gradients of weights are
 /// called as the weight with ".grad" behind, have its shape and memory of their own. The loss's scale becomes an input
-/// called loss_scale, 1 unless given; the outputs are the losses.
+/// called loss_scale; the outputs are the losses.
 /// With `adamw` all weights are updated in the end, each having two arrays of optimizer state and, with `master`, a
 /// copy in fp32 or wider. What AdamW is told about its step becomes an input called schedule; unless given, its
 /// learning rate is 0, so that a run does the work of a step again and again and starts from the same weights. With
@@ -17,10 +17,11 @@ namespace kbench {
 /// model has no loss, or an op no backward.
 struct TrainingOptions {
     bool adamw = false, master = false, norm = false;
+    double loss_scale = 1;  ///< what the loss is scaled by, and AdamW's multiplier the inverse of, unless given
 };
 Model with_backward(Model forward, const TrainingOptions& options = {});
 
 /// The same, of which all up to the loss's gradient runs once and is not timed.
-Model backward_alone(Model forward);
+Model backward_alone(Model forward, const TrainingOptions& options = {});
 
 }  // namespace kbench

@@ -117,6 +117,18 @@ TEST(Backward, OfAStepWithAdamWMovesWhatTheOptimizerKeepsAndNoMore) {
     EXPECT_NEAR(least_bytes(model, Precision::fp32), 6 * bytes, 0.02 * bytes);
 }
 
+TEST(Backward, ScalesTheLossAndTakesTheScaleOutAgain) {
+    const Model model = with_backward(small(), {.adamw = true, .loss_scale = 8});
+    const auto first = [&](const char* name, std::size_t number) {
+        for (const TensorId id : model.inputs)
+            if (model.tensors[id].name == name) return model.tensors[id].contents.numbers[number];
+        return 0.0;
+    };
+    EXPECT_EQ(first("loss_scale", 0), 8);
+    EXPECT_EQ(first("schedule", 7), 1.0 / 8);
+    EXPECT_EQ(first("schedule", 0), 0) << "a measured step starts from the same weights each time";
+}
+
 TEST(Backward, IsRefusedWhereThereIsNone) {
     EXPECT_THROW(with_backward(find_model("mlp").build({})), Unsupported);
     const Model unfused =
