@@ -28,7 +28,7 @@ std::vector<Expected> global_norm(std::span<const View> gradients) {
         });
         count += gradient.columns;
     }
-    // Sums in fp32 are of up to 4096 squares, else a norm of GPT-2 large could be off by 0.2 % and lack a whole matrix;
+    // Sums in fp32 are of up to 4096 squares, else a norm of 774 million could be off by 0.2 % and lack a whole matrix;
     // what is added up beyond them must be in fp64, or in pairs.
     constexpr std::int64_t longest_sum = 4096, others = 4;
     const std::int64_t terms = std::min(count, longest_sum) + others;
