@@ -166,9 +166,13 @@ Model make_problem_model(const Step& problem, std::int64_t sets, std::int64_t ru
 }
 
 double problem_bytes(const Step& problem, Precision precision) {
+    const Model model = make_problem_model(problem, 1, 1);
     double bytes = 0;
-    for (const Tensor& tensor : make_problem_model(problem, 1, 1).tensors)
+    for (const Tensor& tensor : model.tensors)
         if (tensor.resident) bytes += tensor_bytes(tensor, precision);
+    for (const OpNode& node : model.ops)  // what is made in place has no memory of its own
+        for (const TensorId id : node.outputs_of(OperandUse::in_place))
+            if (model.tensors[id].resident) bytes -= tensor_bytes(model.tensors[id], precision);
     return bytes;
 }
 

@@ -78,6 +78,7 @@ const OptionOf<TrainRequest> table[] = {
 
 /// Before hours are spent on what cannot be kept.
 void check_can_save(const std::filesystem::path& file) {
+    if (file.empty()) throw UsageError("--save '': must name a file");
     const std::filesystem::path directory = file.has_parent_path() ? file.parent_path() : ".";
     if (!std::filesystem::is_directory(directory))
         throw UsageError(fmt::format("--save {}: {} is no directory", file.string(), directory.string()));

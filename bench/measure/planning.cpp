@@ -2,6 +2,7 @@
 #include "bench/measure/planning.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -56,10 +57,14 @@ void describe_steps(const Plan& plan, Point& point) {
 Layout estimate_layout(const Model& model, Precision precision, const std::vector<AssignedStep>& steps) {
     std::int64_t workspace = 0;
     for (const AssignedStep& a : steps) workspace = std::max(workspace, a.provider->workspace_limit);
+    // Of the step asked about last: AdamW has thousands, of which every one is asked about.
+    std::vector<Operand> list;
+    std::size_t list_of = steps.size();
     return lay_out(
         model, precision, steps,
         [&](std::size_t s, std::size_t i) {
-            const Operand operand = operands(steps[s].step, precision)[i];
+            if (std::exchange(list_of, s) != s) list = operands(steps[s].step, precision);
+            const Operand& operand = list[i];
             const bool packed =
                 steps[s].provider->packs_weights && operand.use == OperandUse::weight && operand.rows > 1;
             return packed ? operand.bytes() : 0;

@@ -44,8 +44,7 @@ struct KeyRange {
 
 /// Row r sees the first `first_row + r + 1` of `keys` keys. In place: scores become 2^(scale (s - max)), scale > 0; as
 /// T also in p [rows, keys], 0 where unseen (p is the one matrix of scores when T is float). inverse_sums[r] = 1 / the
-/// row's sum before narrowing. `lse`, which may be null: the
-/// rows' logarithms of the sums of e^(scale s / log2(e)).
+/// row's sum before narrowing. `lse`, which may be null: the rows' logarithms of the sums of e^(scale s / log2(e)).
 template <class T>
 void exponentials(std::int64_t first_row, std::int64_t rows, std::int64_t keys, float scale,
                   std::span<const KeyRange> ranges, float* scores, T* p, float* inverse_sums, float* lse) {
@@ -76,7 +75,7 @@ void exponentials(std::int64_t first_row, std::int64_t rows, std::int64_t keys, 
             if constexpr (!std::is_same_v<T, float>) narrow(s, count, p + r * keys + range.first);
         }
         inverse_sums[r] = 1 / sum;
-        if (lse != nullptr) lse[r] = largest * (scale / log2_e<float>)+std::log(sum);
+        if (lse != nullptr) lse[r] = std::log(sum) + largest * (scale / log2_e<float>);
         std::fill(p + r * keys + seen, p + (r + 1) * keys, T{});
     }
 }

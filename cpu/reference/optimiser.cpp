@@ -28,11 +28,14 @@ std::vector<Expected> global_norm(std::span<const View> gradients) {
         });
         count += gradient.columns;
     }
+    // Sums in fp32 are of up to 4096 squares, else a norm of 774 million could be off by 0.2 % and lack a whole matrix;
+    // what is added up beyond them must be in fp64, or in pairs.
+    constexpr std::int64_t longest_sum = 4096, others = 4;
+    const std::int64_t terms = std::min(count, longest_sum) + others;
     // Squares below fp32's smallest number, 2^-126, may be lost: of `count` of them the root is 2^-63 sqrt(count),
-    // which are 2^-39 of its last places.
-    constexpr double lost = 0x1p-39;
-    constexpr std::int64_t others = 4;
-    return {{std::sqrt(squares), std::sqrt(squares) + lost, count + others}};
+    // which are 2^-39 of a unit of each of so many.
+    const double lost = 0x1p-39 * std::sqrt(static_cast<double>(count) / static_cast<double>(terms));
+    return {{std::sqrt(squares), std::sqrt(squares) + lost, terms}};
 }
 
 std::vector<Expected> adamw(const AdamW& op, std::span<const View> operands, std::size_t output,

@@ -42,10 +42,12 @@ struct Expected {
     double carried = 0, inner = 0, inputs = 0;
 };
 
-/// Work of the reference for one element, and whether elements of a row share it within so many columns.
+/// Work of the reference for one element, whether elements of a row share it within so many columns, and how many such
+/// groups must be looked at so that some are of those that matter: more where most are zeros.
 struct ElementCost {
     double multiply_adds = 1;
     std::int64_t group = 1;
+    std::int64_t least_groups = 1;
 };
 
 /// A question: what should `elements`, sorted by row, of the step's operand number `output` be? Views of operands are

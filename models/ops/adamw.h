@@ -59,7 +59,7 @@ struct AdamW {
             if (master) weight.read = Part{0, 0, sizes[i]};
             array("gradient", OperandUse::input, ElementType::storage);
             array("m", OperandUse::in_place, state);
-            array("v", OperandUse::in_place, state).contents = {Contents::Kind::ones};
+            array("v", OperandUse::in_place, state).contents = Contents::normal(0.1, 1);  // ten deviations from 0
             if (master) array("master", OperandUse::in_place, wide);
         }
         return specs;

@@ -58,6 +58,17 @@ TEST(GlobalNorm, IsTheLengthOfAllGradientsWhateverTheThreads) {
     }
 }
 
+TEST(GlobalNorm, OfMillionsOfGradientsTheBoundTellsAFewThousandThatLack) {
+    const GlobalNorm op{{20'000'000, 5000}};
+    for (const DataType type : {DataType::bf16, DataType::fp32}) {
+        std::vector<Matrix> gradients = gradients_of(op, type);
+        const reference::Expected expected = expected_of(op, gradients);
+        EXPECT_TRUE(reference::agrees(norm_of(op, gradients), expected, test::precision_of(type), DataType::fp32));
+        gradients[1].fill([] { return 0.0; });
+        EXPECT_FALSE(reference::agrees(norm_of(op, gradients), expected, test::precision_of(type), DataType::fp32));
+    }
+}
+
 TEST(GlobalNorm, ReferenceIsThatOfThreeAndFour) {
     const GlobalNorm op{{2, 1}};
     std::vector<Matrix> gradients{Matrix(DataType::fp64, 1, 2), Matrix(DataType::fp64, 1, 1)};

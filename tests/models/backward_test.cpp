@@ -103,6 +103,24 @@ TEST(Backward, AloneTimesWhatComesBehindTheLossesGradient) {
     EXPECT_EQ(with_backward(small()).untimed_ops, 0U);
 }
 
+TEST(Backward, AloneReadsAtLeastWhatTheForwardLeftForIt) {
+    const Model alone = backward_alone(small()), whole = with_backward(small());
+    double left = 0;  // by the forward, and read by the backward: in the whole it need not leave the chip
+    std::set<TensorId> made, counted;
+    for (std::size_t i = 0; i < alone.ops.size(); ++i) {
+        const OpNode& node = alone.ops[i];
+        if (i < alone.untimed_ops)
+            made.insert(node.outputs.begin(), node.outputs.end());
+        else
+            for (const TensorId id : node.inputs)
+                if (made.contains(id) && counted.insert(id).second)
+                    left += tensor_bytes(alone.tensors[id], Precision::fp32);
+    }
+    EXPECT_GT(left, 0);
+    EXPECT_GT(least_bytes(alone, Precision::fp32), left);
+    EXPECT_GT(least_bytes(alone, Precision::fp32), least_bytes(whole, Precision::fp32));
+}
+
 TEST(Backward, OfAStepWithAdamWMovesWhatTheOptimizerKeepsAndNoMore) {
     const Model model = with_backward(small(), {.adamw = true});
     const auto optimizer = static_cast<std::size_t>(Role::optimizer), weights = static_cast<std::size_t>(Role::weights);

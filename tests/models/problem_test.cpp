@@ -190,6 +190,7 @@ TEST(ProblemModel, BytesOfASetAreThoseOfItsArrays) {
     EXPECT_EQ(problem_bytes(parse_problem("gemm", "m10n20k30+bias"), Precision::fp32),
               4 * (10 * 30 + 30 * 20 + 20 + 10 * 20));
     EXPECT_EQ(problem_bytes(parse_problem("layernorm", "r10w20"), Precision::fp64), 8 * (200 + 20 + 20 + 200));
+    EXPECT_EQ(problem_bytes(parse_problem("adamw", "n100t3"), Precision::fp32), 4 * (8 + 4 * 100)) << "once, in place";
     EXPECT_EQ(problem_bytes(parse_problem("attention_scores", "b1h2s3d4+upcast"), Precision::fp16),
               2 * (3 * 3 * 2 * 4) + 4 * (2 * 3 * 3));
 }

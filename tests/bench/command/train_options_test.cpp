@@ -50,6 +50,7 @@ TEST(TrainOptions, MistakesSayWhatWouldBeRight) {
     TemporaryDirectory directory;
     EXPECT_THAT(refusal({"--save", (directory / "none/w.safetensors").string()}), HasSubstr("none is no directory"));
     EXPECT_THAT(refusal({"--save", (directory / "").string()}), HasSubstr("is a directory"));
+    EXPECT_THAT(refusal({"--save", ""}), HasSubstr("must name a file"));
 }
 
 TEST(TrainOptions, TheReferenceInDocsIsTheTable) {

@@ -22,8 +22,8 @@ namespace {
 
 class VerifyStep : public testing::Test {
   protected:
-    VerifiedStep verify(const Step& step, const Computation& computation, Precision precision) {
-        return verify_step({&step, &computation, "test", "layer"}, precision, *device_, 1);
+    VerifiedStep verify(const Step& step, const Computation& computation, Precision precision, std::uint64_t seed = 1) {
+        return verify_step({&step, &computation, "test", "layer"}, precision, *device_, seed);
     }
     /// `step` as kbench's own CPU kernels compute it.
     static std::unique_ptr<Computation> native(const Step& step, Precision precision) {
@@ -86,6 +86,45 @@ TEST_F(VerifyStep, AnArrayWorkedOnInPlaceThatIsLeftAsItWasIsFound) {
         EXPECT_THAT(error_line<MeasurementError>([&] { verify(step, *idle, Precision::fp32); }),
                     testing::HasSubstr("weight0[0, 0] is"));
     }
+}
+
+/// Of a vocabulary most tokens do not occur: some of those that do must be among what is compared.
+TEST_F(VerifyStep, AnEmbeddingsGradientThatIsNotAddedIsFound) {
+    const Embedding op{256, 256, 64, 50257, 256, true};
+    const auto positions_alone = make_computation("planted", [](OperandCursor in, void*, void*) {
+        in.next();
+        const auto* dout = in.next<const float>();
+        in.next();
+        std::copy_n(dout, 256 * 64, in.next<float>());
+    });
+    for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+        const Step step = Step::of(op, Direction::bwd);
+        EXPECT_THAT(error_line<MeasurementError>([&] { verify(step, *positions_alone, Precision::fp32, seed); }),
+                    testing::HasSubstr("dwte["))
+            << seed;
+    }
+}
+
+TEST_F(VerifyStep, SecondMomentsOfOtherElementsAreFound) {
+    const Step step = parse_problem("adamw", "n1000t1");
+    const std::unique_ptr<Computation> right = native(step, Precision::fp32);
+    const auto shifted = make_computation("planted", [&](OperandCursor in, void*, void*) {
+        std::vector<void*> operands;
+        for (int i = 0; i < 5; ++i) operands.push_back(in.next());
+        auto* v = static_cast<float*>(operands[4]);
+        std::rotate(v, v + 1, v + 1000);
+        right->run(operands, nullptr, nullptr);
+    });
+    EXPECT_THAT(error_line<MeasurementError>([&] { verify(step, *shifted, Precision::fp32); }),
+                testing::HasSubstr("verification failed"));
+}
+
+TEST_F(VerifyStep, HundredsOfResultsShareWhatOneStepMayCost) {
+    const Step step = parse_problem("adamw", "n3000000t150");  // 20,000 elements each, times three
+    const VerifiedStep verified = verify(step, *native(step, Precision::fp32), Precision::fp32);
+    EXPECT_EQ(verified.elements_total, 9'000'000);
+    EXPECT_GT(verified.elements_checked, 450 * 256);
+    EXPECT_LT(verified.elements_checked, 1 << 21);
 }
 
 /// A softmax in fp64 whose results are all too large by `units` of the last place's half.
