@@ -1,13 +1,9 @@
 """Times GPT-2's forward in PyTorch; peer-compare starts it as a program of its own.
 
 A process of its own gives its memory back before kbench starts, and may bind its threads without binding kbench's.
-Takes a request as JSON in its one argument; writes one JSON object a line: first the machine, then a figure each.
 """
 
 import functools
-import json
-import os
-import sys
 import time
 from typing import Any
 
@@ -16,13 +12,9 @@ import transformers
 
 from verification import gpt2, process, pytorch
 from verification.sampler import Run, Sampler, SmClock, graph_of, one_by_one
-from verification.transformers_gpt2 import versions
+from verification.torch_program import emit, first_line, start
 
 WARM_UP_S = 1.0  # as `kbench run`
-
-
-def emit(**line: Any) -> None:
-    print(json.dumps(line), flush=True)
 
 
 def time_way(way: str, model: torch.nn.Module, tokens: torch.Tensor, sampler: Sampler) -> dict[str, Any]:
@@ -44,18 +36,8 @@ def time_way(way: str, model: torch.nn.Module, tokens: torch.Tensor, sampler: Sa
 
 
 def main() -> int:
-    request = json.loads(sys.argv[1])
-    transformers.logging.set_verbosity_error()
+    request = start()
     device = request["device"]
-    pytorch.find(device)
-    if device == "cpu":
-        torch.set_num_threads(request["threads"])
-    emit(
-        versions=versions(),
-        device=torch.cuda.get_device_name() if device == "cuda" else None,
-        threads=torch.get_num_threads(),
-        binding={name: os.environ.get(name) for name in ("OMP_PLACES", "OMP_PROC_BIND")},
-    )
     config = transformers.GPT2Config(**gpt2.CONFIGS[request["model"]])
     config._attn_implementation = "sdpa"
     torch.manual_seed(0)
@@ -73,7 +55,7 @@ def main() -> int:
                     try:
                         figure |= time_way(way, model, tokens, sampler)
                     except (RuntimeError, NotImplementedError) as error:  # out of memory, or no such kernel: go on
-                        figure["error"] = str(error).splitlines()[0][:300]
+                        figure["error"] = first_line(error)
                     emit(**figure)
             del model
             if device == "cuda":
