@@ -103,12 +103,13 @@ std::vector<Expected> evaluate(const Step& step, std::size_t output, std::span<c
 
 /// The largest error that a correct implementation may show for `expected`, when it computes in `precision` and stores
 /// the result as `stored`:
-///     u_store |value| + underflow + u_sum (sqrt(terms) magnitude + L carried) + L (u_multiply inner + u_input inputs),
+///     u_store |value| + underflow + u_sum (n magnitude + L carried) + L (u_multiply inner + u_input inputs),
 /// which is the probabilistic form of the summation bound (Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019), with
-/// L = `deviations` for root-sum-square effects. u_sum is one unit, not half of one, where tensor cores add: they
-/// truncate (Fasi et al., PeerJ Comput. Sci. 7:e330, 2021). u_input is 0 except in tf32, whose operands may be
-/// truncated. `underflow` is what may be lost below the smallest normal number. It assumes data of mixed signs.
-/// An infinite value has bound 0: it must be met exactly (see agrees).
+/// n = sqrt(terms), where they are few up to 4 more or all of them, and L = `deviations` for root-sum-square effects.
+/// u_sum is one unit, not half of one, where tensor cores add: they truncate (Fasi et al., PeerJ Comput. Sci. 7:e330,
+/// 2021). u_input is 0 except in tf32, whose operands may be truncated. `underflow` is what may be lost below the
+/// smallest normal number. It assumes data of mixed signs. An infinite value has bound 0: it must be met exactly (see
+/// agrees).
 double error_bound(const Expected& expected, Precision precision, DataType stored);
 inline constexpr double deviations = 4.0;
 
