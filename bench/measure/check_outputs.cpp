@@ -1,5 +1,6 @@
-// What the forward computed, looked at after it was timed.
+// What the model computed, looked at after it was timed.
 #include <chrono>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -15,28 +16,44 @@ namespace kbench {
 
 using Clock = std::chrono::steady_clock;
 
-/// Numbers, and the same ones however often it runs: a race that strikes one row in some runs passes every check of
-/// single steps.
-static void check_output(const PartContext& at, Forward& forward, TensorId id) {
-    const Plan& plan = at.plan;
-    const Operand& all = plan.operand(id);
-    if (const std::int64_t bad = count_not_finite(plan, id, at.device); bad > 0)
+static void check_finite(const PartContext& at, TensorId id) {
+    const Operand& all = at.plan.operand(id);
+    if (const std::int64_t bad = count_not_finite(at.plan, id, at.device); bad > 0)
         throw MeasurementError(fmt::format("{} of {} {} are not finite in {}: the times are of no use", bad,
-                                           all.rows * all.columns, plan.model().tensors[id].name,
+                                           all.rows * all.columns, at.plan.model().tensors[id].name,
                                            name(at.point.precision())));
-    const OutputRows first = OutputRows::download(plan, id, at.device, OutputRows::usual_bytes);
+}
+
+/// Rows of every output and of every gradient of a weight, as the last run left them.
+static std::vector<OutputRows> download(const PartContext& at) {
+    const Model& model = at.plan.model();
+    std::vector<OutputRows> results;
+    for (const TensorId id : model.outputs)
+        results.push_back(OutputRows::download(at.plan, id, at.device, OutputRows::usual_bytes));
+    for (const auto& [weight, gradient] : model.gradients) {
+        const auto share = OutputRows::usual_bytes / 16 / static_cast<std::int64_t>(model.gradients.size());
+        results.push_back(OutputRows::download(at.plan, gradient, at.device, share));
+    }
+    return results;
+}
+
+/// The same numbers however often it runs: a race that strikes one row in some runs passes every check of single steps.
+static void check_repeats(const PartContext& at, Forward& forward) {
+    const std::vector<OutputRows> first = download(at);
     const auto start = Clock::now();
     for (int repeat = 0; repeat < at.options().output_repeats; ++repeat) {
         at.begin("outputs");
         if (std::chrono::duration<double>(Clock::now() - start).count() > 1) break;  // a slow model: one will do
         forward.chunk();
-        const std::string difference =
-            first.difference(OutputRows::download(plan, id, at.device, OutputRows::usual_bytes));
-        if (difference.empty()) continue;
-        at.warnings.push_back(
-            fmt::format("{}: {}; a race in a kernel does this, or a library that adds in no fixed order",
-                        placed_name(at.point), difference));
-        break;
+        const std::vector<OutputRows> again = download(at);
+        for (std::size_t i = 0; i < first.size(); ++i) {
+            const std::string difference = first[i].difference(again[i]);
+            if (difference.empty()) continue;
+            at.warnings.push_back(
+                fmt::format("{}: {}; a race in a kernel does this, or a library that adds in no fixed order",
+                            placed_name(at.point), difference));
+            return;
+        }
     }
 }
 
@@ -64,7 +81,7 @@ void check_outputs(const PartContext& at, Forward& forward) {
     at.begin("outputs");
     const PhaseTimer timer(at.point, "logits");  // the phase's name in results of all versions
     for (const TensorId id : model.outputs) {
-        check_output(at, forward, id);
+        check_finite(at, id);
         const Tensor& tensor = model.tensors[id];
         const auto dump = at.wants.dumps.find(tensor.name);
         if (dump == at.wants.dumps.end()) continue;
@@ -73,6 +90,7 @@ void check_outputs(const PartContext& at, Forward& forward) {
         write_npy(dump->second, tensor.shape, all.type, whole.data(), all.stride);
     }
     check_gradients(at);
+    check_repeats(at, forward);
     if (!at.wants.dump_gradients.empty()) dump_gradients(at);
 }
 

@@ -25,6 +25,7 @@ class OtherDevice final : public Device {
     std::optional<std::int64_t> all_memory;                  ///< all that there is, instead of the machine's
     bool apart = false;                                      ///< the host cannot see its memory, as a GPU's
     std::function<std::unique_ptr<DeviceEvent>()> event;     ///< instead of the CPU's
+    std::function<void(void* to, std::size_t bytes)> after_download;
     std::size_t largest_download = 0;
 
     const DeviceInfo& info() const override { return cpu().info(); }
@@ -38,6 +39,7 @@ class OtherDevice final : public Device {
     void download(void* to, const void* from, std::size_t bytes) override {
         largest_download = std::max(largest_download, bytes);
         cpu().download(to, from, bytes);
+        if (after_download) after_download(to, bytes);
     }
     void fill(void* memory, int byte, std::size_t bytes) override { cpu().fill(memory, byte, bytes); }
     void* host_view(void* memory) override { return apart ? nullptr : cpu().host_view(memory); }

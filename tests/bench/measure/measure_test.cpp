@@ -11,6 +11,7 @@
 #include "bench/measure/planning.h"
 #include "bench/plan/data/tokens.h"
 #include "kbench/error.h"
+#include "models/backward.h"
 #include "tests/bench/small_run.h"
 
 namespace kbench {
@@ -24,8 +25,8 @@ using testing::IsEmpty;
 std::vector<std::string> parts(Point& point, const std::function<void(Wants&)>& change,
                                Profiler& profiler = cpu_profiler(), const RunOptions& options = small_run({}),
                                Device& device = cpu(),
-                               const testing::Matcher<std::vector<std::string>>& said = IsEmpty()) {
-    const Model model = make_gpt2(small_config(), 2, 33, AttentionKind::fused);
+                               const testing::Matcher<std::vector<std::string>>& said = IsEmpty(),
+                               const Model& model = make_gpt2(small_config(), 2, 33, AttentionKind::fused)) {
     const auto providers = make_providers(BackendKind::cpu, {});
     point.set("batch", 2);
     point.set("seq", 33);
@@ -95,6 +96,35 @@ TEST(Measure, LeavesOutWhatIsNotWantedAndLetsOthersSample) {
     EXPECT_EQ(samples.size(), 1u);
     EXPECT_FALSE(point.end_to_end);
     EXPECT_THAT(point.marginal, IsEmpty());
+}
+
+/// The last bits of one gradient are others in every run, as a race in a backward kernel would leave them.
+TEST(Measure, AGradientThatIsAnotherInEachRunIsFound) {
+    const Model model = with_backward(make_gpt2(small_config(), 2, 33, AttentionKind::fused));
+    const auto bytes_of = [&](TensorId id) { return static_cast<std::size_t>(model.tensors[id].elements()) * 4; };
+    const auto is_longest = [&](std::size_t bytes) {
+        return std::ranges::all_of(model.gradients, [&](const auto& pair) { return bytes_of(pair.second) <= bytes; });
+    };
+    for (const bool planted : {false, true}) {
+        OtherDevice device;
+        unsigned char runs = 0;
+        if (planted)
+            device.after_download = [&](void* to, std::size_t bytes) {
+                if (is_longest(bytes)) *static_cast<unsigned char*>(to) = runs++;
+            };
+        Point point;
+        const auto silent = testing::Matcher<std::vector<std::string>>(IsEmpty());
+        const auto warns = testing::Matcher<std::vector<std::string>>(
+            ElementsAre(HasSubstr(".grad differ between forwards of the same input")));
+        parts(
+            point,
+            [](Wants& wants) {
+                wants.verified.emplace();
+                wants.steps = wants.marginal = false;
+            },
+            cpu_profiler(), small_run({}), device, planted ? warns : silent, model);
+        EXPECT_EQ(runs > 1, planted);
+    }
 }
 
 /// A machine that draws little and runs slowly for its first 0.1 s, and throttles then.
