@@ -5,6 +5,7 @@
 #include "kernels/check.h"
 #include "kernels/tensor_table.cuh"
 #include "kernels/types.cuh"
+#include "kernels/widen.cuh"
 
 namespace kbench::cuda {
 namespace {
@@ -50,37 +51,74 @@ struct Factors {
     }
 };
 
-/// N elements from `i` on. S stores m and v, and the master where there is one.
-template <bool has_master, int N, typename T, typename S, typename A>
-__device__ void update(const Factors<A>& f, std::int64_t i, T* weight, const T* gradient, S* m, S* v, S* master) {
-    const auto gradients = Vector<T, N>::load_once(gradient + i);
-    auto first = Vector<S, N>::load_once(m + i), second = Vector<S, N>::load_once(v + i);
-    Vector<T, N> weights;
-    Vector<S, N> masters;
-    if constexpr (has_master)
-        masters = Vector<S, N>::load_once(master + i);
-    else
-        weights = Vector<T, N>::load_once(weight + i);
+/// Vectors of each array that a thread asks for before it works on the first.
+constexpr int vectors_at_once = 2;
+/// Whether L2 is told to drop first what passes through: each array is far larger and is not read again in the step.
+constexpr bool streams = true;
+
+template <typename T, int N>
+__device__ Vector<T, N> load(const T* address) {
+    if constexpr (!streams) return Vector<T, N>::load_once(address);
+    using Bits = typename Vector<T, N>::Bits;
+    const Bits bits = __ldcs(reinterpret_cast<const Bits*>(address));
+    Vector<T, N> vector;
+    static_assert(sizeof vector == sizeof bits);
+    memcpy(vector.elements, &bits, sizeof bits);
+    return vector;
+}
+template <typename T, int N>
+__device__ void store(T* address, const Vector<T, N>& vector) {
+    if constexpr (!streams) return vector.store(address);
+    typename Vector<T, N>::Bits bits;
+    memcpy(&bits, vector.elements, sizeof bits);
+    __stcs(reinterpret_cast<decltype(bits)*>(address), bits);
+}
+
+/// `count` times N elements, the first from `i` on, the others `between` elements apart. S stores m and v, and the
+/// master where there is one.
+template <bool has_master, int N, int count, typename T, typename S, typename A>
+__device__ void update(const Factors<A>& f, std::int64_t i, int between, T* weight, const T* gradient, S* m, S* v,
+                       S* master) {
+    Vector<T, N> gradients[count], weights[count];
+    Vector<S, N> first[count], second[count], masters[count];
 #pragma unroll
-    for (int j = 0; j < N; ++j) {
-        const A g = f.multiplier * static_cast<A>(gradients.elements[j]);
-        const A m_now = f.beta1 * static_cast<A>(first.elements[j]) + (1 - f.beta1) * g;
-        const A v_now = f.beta2 * static_cast<A>(second.elements[j]) + (1 - f.beta2) * g * g;
-        A w;
+    for (int c = 0; c < count; ++c) {
+        const std::int64_t at = i + c * between;
+        gradients[c] = load<T, N>(gradient + at);
+        first[c] = load<S, N>(m + at);
+        second[c] = load<S, N>(v + at);
         if constexpr (has_master)
-            w = static_cast<A>(masters.elements[j]);
+            masters[c] = load<S, N>(master + at);
         else
-            w = static_cast<A>(weights.elements[j]);
-        w = w * f.keep - quotient(f.step * m_now, root(v_now) * f.root_factor + f.epsilon);
-        first.elements[j] = static_cast<S>(m_now);
-        second.elements[j] = static_cast<S>(v_now);
-        if constexpr (has_master) masters.elements[j] = static_cast<S>(w);
-        weights.elements[j] = static_cast<T>(w);
+            weights[c] = load<T, N>(weight + at);
     }
-    first.store(m + i);
-    second.store(v + i);
-    if constexpr (has_master) masters.store(master + i);
-    weights.store(weight + i);
+#pragma unroll
+    for (int c = 0; c < count; ++c) {
+        const std::int64_t at = i + c * between;
+        A g[N], w[N], m_before[N], v_before[N];
+        widen(gradients[c], g);
+        widen(first[c], m_before);
+        widen(second[c], v_before);
+        if constexpr (has_master)
+            widen(masters[c], w);
+        else
+            widen(weights[c], w);
+#pragma unroll
+        for (int j = 0; j < N; ++j) {
+            g[j] *= f.multiplier;
+            const A m_now = f.beta1 * m_before[j] + (1 - f.beta1) * g[j];
+            const A v_now = f.beta2 * v_before[j] + (1 - f.beta2) * g[j] * g[j];
+            w[j] = w[j] * f.keep - quotient(f.step * m_now, root(v_now) * f.root_factor + f.epsilon);
+            first[c].elements[j] = static_cast<S>(m_now);
+            second[c].elements[j] = static_cast<S>(v_now);
+            if constexpr (has_master) masters[c].elements[j] = static_cast<S>(w[j]);
+            weights[c].elements[j] = static_cast<T>(w[j]);
+        }
+        store(m + at, first[c]);
+        store(v + at, second[c]);
+        if constexpr (has_master) store(master + at, masters[c]);
+        store(weight + at, weights[c]);
+    }
 }
 
 template <bool has_master, typename T, typename S>
@@ -101,10 +139,13 @@ __global__ void __launch_bounds__(tensor_threads)
     const std::int64_t begin = std::int64_t{block - table.first_chunk[tensor]} * tensor_chunk;
     const std::int64_t end = min(table.sizes[tensor], begin + tensor_chunk);
     const std::int64_t whole = table.is_aligned(tensor) ? begin + (end - begin) / N * N : begin;
-    for (std::int64_t i = begin + std::int64_t{threadIdx.x} * N; i < whole; i += tensor_threads * N)
-        update<has_master, N>(factors, i, weight, gradient, m, v, master);
-    for (std::int64_t i = whole + threadIdx.x; i < end; i += tensor_threads)
-        update<has_master, 1>(factors, i, weight, gradient, m, v, master);
+    constexpr int between = tensor_threads * N;
+    std::int64_t i = begin + std::int64_t{threadIdx.x} * N;
+    for (; i + (vectors_at_once - 1) * between < whole; i += vectors_at_once * between)
+        update<has_master, N, vectors_at_once>(factors, i, between, weight, gradient, m, v, master);
+    for (; i < whole; i += between) update<has_master, N, 1>(factors, i, between, weight, gradient, m, v, master);
+    for (i = whole + threadIdx.x; i < end; i += tensor_threads)
+        update<has_master, 1, 1>(factors, i, between, weight, gradient, m, v, master);
 }
 
 template <bool has_master, typename T, typename S>

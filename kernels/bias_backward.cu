@@ -1,33 +1,41 @@
-// The backward of a bias: sums of columns. Bound by memory: a thread has four 16-byte loads in flight, and the 640
-// blocks of [8192, 1280] in 16 bit fit on 132 SMs at once, so that 79 KB are in flight on each.
+// The backward of a bias: sums of columns. Bound by memory: a thread has five 16-byte loads in flight, and four blocks
+// run on an SM, which have 80 KB in flight. There are as many blocks as run at once: 1280 blocks where 792 do cost
+// [4096, 5120] in 16 bit a second round at half of the bandwidth.
 #include "kernels/bias_backward.h"
 
 #include <algorithm>
 
 #include "kernels/column_sums.cuh"
+#include "kernels/programmatic.cuh"
 #include "kernels/types.cuh"
+#include "kernels/widen.cuh"
 
 namespace kbench::cuda {
 namespace {
 
-constexpr int threads_per_block = 256, loads_in_flight = 4;
+constexpr int threads_per_block = 256, blocks_of_sm = 4, loads_in_flight = 5;
 /// Blocks of rows: of at least so many rows each, and not more blocks than the second kernel adds up at once.
-constexpr std::int64_t least_rows = 64, most_parts = 128;
+constexpr std::int64_t least_rows = 32, most_parts = 128;
 
 struct Parts {
     std::int64_t rows_each, count;
 };
 
-/// The same whatever the type, the alignment and the device.
-Parts parts_of(std::int64_t rows) {
-    const std::int64_t rows_each = std::max(least_rows, divide_up(rows, most_parts));
+/// The same whatever the alignment: as many as run at once on the device where columns are read in whole vectors.
+Parts parts_of(DataType type, std::int64_t rows, std::int64_t width) {
+    int device = 0, sms = 0;
+    KBENCH_CUDA(cudaGetDevice(&device));
+    KBENCH_CUDA(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device));
+    const std::int64_t column_blocks = divide_up(width * static_cast<std::int64_t>(size_of(type)), 32 * 16);
+    const std::int64_t most = std::clamp<std::int64_t>(blocks_of_sm * sms / column_blocks, 1, most_parts);
+    const std::int64_t rows_each = std::max(least_rows, divide_up(rows, most));
     return {rows_each, divide_up(rows, rows_each)};
 }
 
 /// Row blockIdx.y of `partial` [parts, width]: the sums of rows_each rows of dy. blockDim.y, a power of two, rows are
 /// read at once; their sums are then added up pairwise.
 template <typename T, int N>
-__global__ void __launch_bounds__(threads_per_block)
+__global__ void __launch_bounds__(threads_per_block, blocks_of_sm + 1)  // one of the second kernel
     column_sums_kernel(const T* __restrict__ dy, Arithmetic<T>* __restrict__ partial, std::int64_t rows,
                        std::int64_t width, std::int64_t rows_each) {
     using A = Arithmetic<T>;
@@ -43,11 +51,15 @@ __global__ void __launch_bounds__(threads_per_block)
                 if (row + i * blockDim.y < last)
                     values[i] = Vector<T, N>::load_once(dy + (row + i * blockDim.y) * width + column);
 #pragma unroll
-            for (int i = 0; i < loads_in_flight; ++i)
+            for (int i = 0; i < loads_in_flight; ++i) {
+                A wide[N];
+                widen(values[i], wide);
 #pragma unroll
-                for (int j = 0; j < N; ++j) sums.elements[j] += static_cast<A>(values[i].elements[j]);
+                for (int j = 0; j < N; ++j) sums.elements[j] += wide[j];
+            }
         }
     }
+    let_next_launch();
     A* own = scratch + (threadIdx.y * blockDim.x + threadIdx.x) * N;
     sums.store(own);
     for (unsigned half = blockDim.y / 2; half > 0; half /= 2) {
@@ -58,19 +70,19 @@ __global__ void __launch_bounds__(threads_per_block)
         for (int j = 0; j < N; ++j) sums.elements[j] += other.elements[j];
         sums.store(own);
     }
-    if (threadIdx.y == 0 && column < width) sums.store(partial + blockIdx.y * width + column);
+    if (threadIdx.y == 0 && column < width) sums.store_whole(partial + blockIdx.y * width + column);
 }
 
 }  // namespace
 
 std::size_t bias_backward_workspace_bytes(DataType type, std::int64_t rows, std::int64_t width) {
     const std::size_t arithmetic = type == DataType::fp64 ? sizeof(double) : sizeof(float);
-    return arithmetic * static_cast<std::size_t>(parts_of(rows).count * width);
+    return arithmetic * static_cast<std::size_t>(parts_of(type, rows, width).count * width);
 }
 
 void bias_backward(DataType type, const void* dy, void* db, void* workspace, std::int64_t rows, std::int64_t width,
                    cudaStream_t stream) {
-    const Parts parts = parts_of(rows);
+    const Parts parts = parts_of(type, rows, width);
     dispatch(type, [&]<typename T>() {
         auto* partial = static_cast<Arithmetic<T>*>(workspace);
         dispatch_vector<vector_width<T>>(width, {dy}, [&]<int N>() {

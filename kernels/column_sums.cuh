@@ -6,29 +6,41 @@
 
 #include <cstdint>
 
-#include "kernels/check.h"
+#include "kernels/programmatic.cuh"
 #include "kernels/types.cuh"
 
 namespace kbench::cuda {
 
-/// A block adds up 32 columns of `partial` [parts, columns], a warp every 32nd row of them. Column c goes to first[c],
-/// or, from `split` on, to second[c - split].
+/// Rows of warps of a block of add_parts_kernel. Few, so that the block fits beside those of the kernel before.
+inline constexpr int adding_warps = 8;
+
+/// A block adds up 32 columns of `partial` [parts, columns], a warp every eighth row of them. Column c goes to
+/// first[c], or, from `split` on, to second[c - split]. Its launch overlaps the end of the kernel that wrote `partial`,
+/// which it must not read before: nothing is __restrict__.
 template <typename T>
-__global__ void __launch_bounds__(1024)
-    add_parts_kernel(const Arithmetic<T>* __restrict__ partial, int parts, std::int64_t columns, T* __restrict__ first,
-                     std::int64_t split, T* __restrict__ second) {
+__global__ void __launch_bounds__(32 * adding_warps)
+    add_parts_kernel(const Arithmetic<T>* partial, int parts, std::int64_t columns, T* first, std::int64_t split,
+                     T* second) {
     using A = Arithmetic<T>;
-    constexpr int warp = 32;
-    __shared__ A sums[warp][warp];
+    constexpr int warp = 32, at_once = 17;  // the 132 parts of an H200 take the latency of L2 once, not twice
+    __shared__ A sums[adding_warps][warp];
     const std::int64_t column = std::int64_t{blockIdx.x} * warp + threadIdx.x;
+    wait_for_previous();
     A sum{0};
     if (column < columns) {
-#pragma unroll 4
-        for (int part = static_cast<int>(threadIdx.y); part < parts; part += warp)
-            sum += partial[part * columns + column];
+        for (int part = static_cast<int>(threadIdx.y); part < parts; part += at_once * adding_warps) {
+            A values[at_once];
+#pragma unroll
+            for (int i = 0; i < at_once; ++i) {
+                const int each = part + i * adding_warps;
+                values[i] = each < parts ? partial[each * columns + column] : A{0};
+            }
+#pragma unroll
+            for (int i = 0; i < at_once; ++i) sum += values[i];
+        }
     }
     sums[threadIdx.y][threadIdx.x] = sum;
-    for (unsigned half = warp / 2; half > 0; half /= 2) {
+    for (unsigned half = adding_warps / 2; half > 0; half /= 2) {
         __syncthreads();
         if (threadIdx.y < half) sums[threadIdx.y][threadIdx.x] += sums[threadIdx.y + half][threadIdx.x];
     }
@@ -41,9 +53,9 @@ __global__ void __launch_bounds__(1024)
 template <typename T>
 void add_parts(const Arithmetic<T>* partial, std::int64_t parts, std::int64_t columns, void* first, std::int64_t split,
                void* second, cudaStream_t stream) {
-    add_parts_kernel<T><<<static_cast<unsigned>(divide_up(columns, 32)), dim3(32, 32), 0, stream>>>(
-        partial, static_cast<int>(parts), columns, static_cast<T*>(first), split, static_cast<T*>(second));
-    KBENCH_CUDA_LAUNCHED("add_parts_kernel");
+    launch_behind(add_parts_kernel<T>, dim3(static_cast<unsigned>(divide_up(columns, 32))), dim3(32, adding_warps),
+                  stream, partial, static_cast<int>(parts), columns, static_cast<T*>(first), split,
+                  static_cast<T*>(second));
 }
 
 }  // namespace kbench::cuda

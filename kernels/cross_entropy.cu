@@ -1,21 +1,23 @@
 // Softmax with cross-entropy, one block a row. Bound by memory: maximum and sum are found in one pass over the row
-// (online softmax, Milakov and Gimelshein, 2018), which leaves it in shared memory for the gradient.
+// (online softmax, Milakov and Gimelshein, 2018), which leaves it in shared memory for the gradient. As a block turns a
+// part of its row into the gradient, it asks for that part of its next row: DRAM reads while the block computes, with
+// up to two rows of 100 KB in flight on an SM, where 30 KB would cover DRAM's latency.
 #include <cuda_runtime.h>
 
 #include <algorithm>
 #include <limits>
 
 #include "kernels/check.h"
+#include "kernels/cp_async.cuh"
 #include "kernels/cross_entropy.h"
-#include "kernels/row.cuh"
 #include "kernels/types.cuh"
+#include "kernels/widen.cuh"
 
 namespace kbench::cuda {
 namespace {
 
-constexpr int most_threads = 1024;
-/// Vectors that a thread asks for before it works on the first: 64 KB in flight with 1024 threads on an SM, where 30
-/// would cover DRAM's latency.
+constexpr int most_threads = 1024, warp = 32;
+/// Vectors of a thread that make up a part of a row: 32 KB with 512 threads.
 constexpr int ahead = 4;
 
 /// e^x for x <= 0 by ex2.approx, 2 ulp: an exponential of each logit in both passes keeps the special function units
@@ -27,10 +29,32 @@ __device__ inline float exponential(float x) {
 }
 __device__ inline double exponential(double x) { return exp(x); }
 
+/// A product that is not fused with an addition after it: a sum then has the same bits in all threads of a warp, and in
+/// forward as with the gradient.
+__device__ inline float product(float a, float b) { return __fmul_rn(a, b); }
+__device__ inline double product(double a, double b) { return __dmul_rn(a, b); }
+
 /// The larger of a maximum and a value; a NaN is left to the sum.
-template <typename A>
-__device__ A larger(A maximum, A value) {
-    return value > maximum ? value : maximum;
+__device__ inline float larger(float maximum, float value) { return fmaxf(maximum, value); }
+__device__ inline double larger(double maximum, double value) { return fmax(maximum, value); }
+
+/// The largest element of a vector, or NaN where all are; two of 16 bits at a time.
+template <typename T, int N>
+__device__ Arithmetic<T> largest_of(const Vector<T, N>& stored) {
+    if constexpr (sizeof(T) == 2) {
+        using Pair = std::conditional_t<std::is_same_v<T, __half>, __half2, __nv_bfloat162>;
+        Pair pairs[N / 2];
+        static_assert(sizeof pairs == sizeof stored);
+        memcpy(pairs, stored.elements, sizeof pairs);
+#pragma unroll
+        for (int i = 1; i < N / 2; ++i) pairs[0] = __hmax2(pairs[0], pairs[i]);
+        return larger(static_cast<float>(pairs[0].x), static_cast<float>(pairs[0].y));
+    } else {
+        Arithmetic<T> largest = stored.elements[0];
+#pragma unroll
+        for (int i = 1; i < N; ++i) largest = larger(largest, stored.elements[i]);
+        return largest;
+    }
 }
 
 /// Maximum of some logits and the sum of their exponentials relative to it. The maximum begins as a finite number: a
@@ -39,17 +63,41 @@ template <typename A>
 struct Online {
     A maximum = std::numeric_limits<A>::lowest(), sum = 0;
 
+    /// Before logits of up to `largest` are added.
+    __device__ void raise(A largest) {
+        if (!(largest > maximum)) return;
+        sum = product(sum, exponential(maximum - largest));
+        maximum = largest;
+    }
     template <int N>
     __device__ void add(const A (&logits)[N]) {
-        A largest = maximum;
-#pragma unroll
-        for (int i = 0; i < N; ++i) largest = larger(largest, logits[i]);
-        if (largest > maximum) {
-            sum *= exponential(maximum - largest);
-            maximum = largest;
-        }
 #pragma unroll
         for (int i = 0; i < N; ++i) sum += exponential(logits[i] - maximum);
+    }
+    /// Those of a warp's threads; all of them get the result.
+    __device__ void combine_warp() {
+        A largest = maximum;
+#pragma unroll
+        for (int distance = warp / 2; distance > 0; distance /= 2)
+            largest = larger(largest, __shfl_xor_sync(0xffffffffu, largest, distance));
+        sum = product(sum, exponential(maximum - largest));
+        maximum = largest;
+#pragma unroll
+        for (int distance = warp / 2; distance > 0; distance /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, distance);
+    }
+    /// Those of a block's threads, with one barrier. `scratch` must not be used by the next call, but may be by the one
+    /// after it: a warp that writes it again has met the others in between.
+    __device__ void combine_block(A (&scratch)[2][warp]) {
+        combine_warp();
+        const unsigned lane = threadIdx.x % warp, warps = blockDim.x / warp;
+        if (lane == 0) {
+            scratch[0][threadIdx.x / warp] = maximum;
+            scratch[1][threadIdx.x / warp] = sum;
+        }
+        __syncthreads();
+        maximum = lane < warps ? scratch[0][lane] : std::numeric_limits<A>::lowest();
+        sum = lane < warps ? scratch[1][lane] : A{0};
+        combine_warp();
     }
 };
 
@@ -82,98 +130,181 @@ __device__ void clear(T* row, std::int64_t first, std::int64_t last) {
     for (int i = 0; i < N; ++i) zeros.elements[i] = static_cast<T>(0.0f);
     T* begin = row + first;
     for (int i = static_cast<int>(threadIdx.x); i < split.vectors; i += static_cast<int>(blockDim.x))
-        zeros.store(begin + split.head + std::int64_t{i} * N);
+        zeros.store_whole(begin + split.head + std::int64_t{i} * N);
     if (static_cast<int>(threadIdx.x) < split.edges)
         begin[split.column(static_cast<int>(threadIdx.x))] = zeros.elements[0];
 }
 
-template <typename T, int N>
-__device__ void widen(const Vector<T, N>& stored, Arithmetic<T> (&values)[N]) {
-#pragma unroll
-    for (int i = 0; i < N; ++i) values[i] = static_cast<Arithmetic<T>>(stored.elements[i]);
+/// Waits until at most `pending` of this thread's newest groups of copies are on their way, or fewer.
+__device__ inline void wait_for_all_but(int pending) {
+    if (pending >= 3)
+        cp_async_wait<3>();
+    else if (pending == 2)
+        cp_async_wait<2>();
+    else if (pending == 1)
+        cp_async_wait<1>();
+    else
+        cp_async_wait<0>();
 }
 
-/// `kept` says whether dynamic shared memory holds the vectors of a row; else the gradient reads them again. A thread
-/// reads back what it has written itself, there and in the logits.
+/// 16 bytes to and from shared memory at a 32-bit address.
+__device__ inline void copy_to_shared(unsigned to, const char* from) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from));
+}
+template <typename T, int N>
+__device__ Vector<T, N> load_shared(unsigned from) {
+    uint4 bits;
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(bits.x), "=r"(bits.y), "=r"(bits.z), "=r"(bits.w)
+                 : "r"(from));
+    Vector<T, N> vector;
+    static_assert(sizeof vector == sizeof bits);
+    memcpy(vector.elements, &bits, sizeof bits);
+    return vector;
+}
+
+/// `kept` says whether dynamic shared memory holds the vectors of a row, in which a thread reads what it has copied
+/// itself; else the gradient reads them again. Rows go to blocks in turn, the last first: what wrote the logits has
+/// left the last rows in L2, and what reads the gradient finds the first ones there.
 template <typename T, bool gradient, bool kept>
 __global__ void __launch_bounds__(most_threads)
     cross_entropy_kernel(std::conditional_t<gradient, T*, const T*> logits, const std::int32_t* __restrict__ tokens,
-                         const Arithmetic<T>* __restrict__ loss_scale, Arithmetic<T>* __restrict__ losses,
-                         std::int64_t seq, std::int64_t vocab, std::int64_t stride, std::int64_t targets) {
+                         const Arithmetic<T>* __restrict__ loss_scale, Arithmetic<T>* __restrict__ losses, int rows,
+                         int seq, std::int64_t vocab, std::int64_t stride, std::int64_t targets) {
     using A = Arithmetic<T>;
     constexpr int N = vector_width<T>;
     using Stored = Vector<T, N>;
+    using Byte = std::conditional_t<gradient, char, const char>;
     extern __shared__ uint4 row_in_smem[];
-    __shared__ A scratch[2][32];
-    const std::int64_t row = blockIdx.x;
+    __shared__ A scratch[2][2][warp];
     const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
-    auto* const line = logits + row * stride;
-    if (row % seq + 1 == seq) {
-        if (thread == 0) losses[row] = 0;
-        if constexpr (gradient) clear(line, 0, stride);
-        return;
-    }
-    const std::int64_t target = tokens[row + 1];
-    const A at_target = static_cast<A>(line[target]);  // read before the barriers that every write comes after
-    const Split<N> split(line, vocab);
-    auto* const body = line + split.head;
-    T* const smem = reinterpret_cast<T*>(row_in_smem);
+    const int step = static_cast<int>(gridDim.x);
+    const auto has_target = [&](int row) { return row % seq + 1 != seq; };
 
-    Online<A> online;
-    for (int first = thread; first < split.vectors; first += ahead * threads) {
-        Stored stored[ahead];
+    // A thread's vectors of a row lie `between` bytes apart, in the row and in shared memory: the first at `begin`, the
+    // others less than `bytes` behind it.
+    struct Own {
+        Byte* begin;
+        int bytes;
+    };
+    const auto own_of = [&](auto* line, const Split<N>& split) {
+        Own own{reinterpret_cast<Byte*>(line + split.head) + thread * 16, (split.vectors - thread) * 16};
+        asm volatile("" : "+l"(own.begin));  // stays in registers, where it would be computed anew for each vector
+        return own;
+    };
+    const int between = threads * 16, part_bytes = ahead * between;
+    const int parts = static_cast<int>((vocab / N * 16 + part_bytes - 1) / part_bytes);
+    unsigned smem = static_cast<unsigned>(__cvta_generic_to_shared(row_in_smem)) + threadIdx.x * 16;
+    asm volatile("" : "+r"(smem));  // likewise
+    // Copies a part of a row to where the thread has read the same part of the row before.
+    const auto fetch = [&](const Own& own, int part) {
 #pragma unroll
         for (int j = 0; j < ahead; ++j) {
-            const int i = first + j * threads;
-            if (i < split.vectors) stored[j] = Stored::load_once(body + std::int64_t{i} * N);
+            const int at = part * part_bytes + j * between;
+            if (at < own.bytes) copy_to_shared(smem + static_cast<unsigned>(at), own.begin + at);
         }
-#pragma unroll
-        for (int j = 0; j < ahead; ++j) {
-            const int i = first + j * threads;
-            if (i >= split.vectors) continue;
-            if constexpr (kept) stored[j].store(smem + i * N);
-            A values[N];
-            widen(stored[j], values);
-            online.add(values);
-        }
-    }
-    A edge[1] = {};
-    if (thread < split.edges) {
-        edge[0] = static_cast<A>(line[split.column(thread)]);
-        online.add(edge);
-    }
-    const A maximum = reduce_row(
-        online.maximum, std::numeric_limits<A>::lowest(), [](A a, A b) { return larger(a, b); }, scratch[0]);
-    const A sum = sum_row(online.sum * exponential(online.maximum - maximum), scratch[1]);
-    if (thread == 0) losses[row] = log(sum) + (maximum - at_target);
+        cp_async_commit();
+    };
+    const auto fetch_row = [&](int row) {
+        auto* const line = logits + row * stride;
+        const Own own = own_of(line, Split<N>(line, vocab));
+        for (int part = 0; part < parts; ++part) fetch(own, part);
+    };
 
-    if constexpr (gradient) {
-        const A scale = *loss_scale / static_cast<A>(targets), times = scale / sum;
-        // The vector that holds the target, and its place there; an edge element is in none.
-        const bool in_body = target >= split.head && target < split.behind;
-        const int target_vector = in_body ? static_cast<int>((target - split.head) / N) : -1;
-        const int target_place = in_body ? static_cast<int>((target - split.head) % N) : 0;
-        for (int i = thread; i < split.vectors; i += threads) {
-            Stored stored = kept ? Stored::load(smem + i * N) : Stored::load_once(body + std::int64_t{i} * N);
-            A values[N];
-            widen(stored, values);
+    A scale = 0;
+    if constexpr (gradient) scale = *loss_scale / static_cast<A>(targets);
+    int row = rows - 1 - static_cast<int>(blockIdx.x), odd = 0;
+    if constexpr (kept) {
+        if (row >= 0 && has_target(row)) fetch_row(row);
+    }
+    std::int64_t target = row >= 0 && has_target(row) ? tokens[row + 1] : 0;
+    for (; row >= 0; row -= step) {
+        auto* const line = logits + row * stride;
+        const int next = row - step;
+        const bool fetches = kept && next >= 0 && has_target(next);
+        const std::int64_t next_target = fetches ? tokens[next + 1] : 0;
+        if (!has_target(row)) {
+            if (thread == 0) losses[row] = 0;
+            if constexpr (gradient) clear(line, 0, stride);
+            if (fetches) fetch_row(next);
+            target = next_target;
+            continue;
+        }
+        const Split<N> split(line, vocab);
+        const Own own = own_of(line, split);
+        // Whether one of the thread's vectors holds the target; an edge element is in none.
+        const bool owns_target = gradient && target >= split.head && target < split.behind &&
+                                 static_cast<int>((target - split.head) / N) % threads == thread;
+        // Both are read before the barrier that every write comes after.
+        A at_target = 0, edge[1] = {};
+        if (thread == 0 || owns_target) at_target = static_cast<A>(line[target]);
+        if (thread < split.edges) edge[0] = static_cast<A>(line[split.column(thread)]);
+        const auto load = [&](int at) {
+            if constexpr (kept) return load_shared<T, N>(smem + static_cast<unsigned>(at));
+            return Stored::load_once(reinterpret_cast<const T*>(own.begin + at));
+        };
+
+        Online<A> online;
+        for (int part = 0; part < parts; ++part) {
+            if constexpr (kept) wait_for_all_but(parts - 1 - part);
+            Stored stored[ahead];
+            A largest = online.maximum;
+            const auto inside = [&](int j) { return part * part_bytes + j * between < own.bytes; };
 #pragma unroll
-            for (int j = 0; j < N; ++j) values[j] = exponential(values[j] - maximum) * times;
-            if (i == target_vector) {
+            for (int j = 0; j < ahead; ++j)
+                if (inside(j)) stored[j] = load(part * part_bytes + j * between);
 #pragma unroll
-                for (int j = 0; j < N; ++j)
-                    if (j == target_place) values[j] -= scale;
+            for (int j = 0; j < ahead; ++j)
+                if (inside(j)) largest = larger(largest, largest_of(stored[j]));
+            online.raise(largest);
+#pragma unroll
+            for (int j = 0; j < ahead; ++j) {
+                if (!inside(j)) continue;
+                A values[N];
+                widen(stored[j], values);
+                online.add(values);
             }
-#pragma unroll
-            for (int j = 0; j < N; ++j) stored.elements[j] = static_cast<T>(values[j]);
-            stored.store(body + std::int64_t{i} * N);
         }
         if (thread < split.edges) {
-            const std::int64_t column = split.column(thread);
-            const A p = exponential(edge[0] - maximum) * times;
-            line[column] = static_cast<T>(column == target ? p - scale : p);
+            online.raise(edge[0]);
+            online.add(edge);
         }
-        clear(line, vocab, stride);
+        online.combine_block(scratch[odd]);
+        odd ^= 1;
+        const A maximum = online.maximum, sum = online.sum;
+        if (thread == 0) losses[row] = log(sum) + (maximum - at_target);
+
+        if constexpr (gradient) {
+            const A times = scale / sum;
+            auto* const next_line = logits + (fetches ? next : row) * stride;
+            const Own next_own = own_of(next_line, Split<N>(next_line, vocab));
+            for (int part = 0; part < parts; ++part) {
+#pragma unroll
+                for (int j = 0; j < ahead; ++j) {
+                    const int at = part * part_bytes + j * between;
+                    if (at >= own.bytes) continue;
+                    Stored stored = load(at);
+                    A values[N];
+                    widen(stored, values);
+#pragma unroll
+                    for (int k = 0; k < N; ++k)
+                        stored.elements[k] = static_cast<T>(exponential(values[k] - maximum) * times);
+                    stored.store_whole(reinterpret_cast<T*>(own.begin + at));
+                }
+                if (fetches) fetch(next_own, part);
+            }
+            // Behind its vector, by the same thread.
+            if (owns_target)
+                Vector<T, 1>{{static_cast<T>(exponential(at_target - maximum) * times - scale)}}.store_whole(line +
+                                                                                                             target);
+            if (thread < split.edges) {
+                const std::int64_t column = split.column(thread);
+                const A p = exponential(edge[0] - maximum) * times;
+                line[column] = static_cast<T>(column == target ? p - scale : p);
+            }
+            clear(line, vocab, stride);
+        }
+        target = next_target;
     }
 }
 
@@ -193,13 +324,24 @@ struct SharedMemory {
     }
 };
 
-/// Threads for a row: two warps at least, since a row of one would have no barrier; and all that keep DRAM busy where a
-/// row in shared memory leaves no room for a second block. Forward has as many, and so losses of the same bits.
+/// Threads for a row: all that keep DRAM busy where a row in shared memory leaves no room for a second block. Forward
+/// has as many, and so losses of the same bits.
 template <typename T>
 unsigned threads_for(std::int64_t vocab, const SharedMemory& limit) {
     const std::int64_t vectors = divide_up(vocab, vector_width<T>), bytes = vectors * 16;
     const bool alone = bytes > limit.of_two && bytes <= limit.of_block;
-    return static_cast<unsigned>(std::clamp<std::int64_t>(divide_up(vectors, 32) * 32, 64, alone ? most_threads : 512));
+    return static_cast<unsigned>(
+        std::clamp<std::int64_t>(divide_up(vectors, warp) * warp, warp, alone ? most_threads : 512));
+}
+
+/// As many blocks as the device runs at once, where each works on a row after another; else one a row.
+template <typename Kernel>
+std::int64_t blocks_for(Kernel* kernel, std::int64_t rows, unsigned threads, std::size_t smem) {
+    int device = 0, sms = 0, each = 0;
+    KBENCH_CUDA(cudaGetDevice(&device));
+    KBENCH_CUDA(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device));
+    KBENCH_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, static_cast<int>(threads), smem));
+    return std::clamp<std::int64_t>(std::int64_t{each} * sms, 1, rows);
 }
 
 }  // namespace
@@ -210,8 +352,8 @@ void cross_entropy_forward(DataType type, const CrossEntropy& op, std::int64_t s
     dispatch(type, [&]<typename T>() {
         cross_entropy_kernel<T, false, false>
             <<<static_cast<unsigned>(op.rows), threads_for<T>(op.vocab, limit), 0, stream>>>(
-                static_cast<const T*>(logits), tokens, nullptr, static_cast<Arithmetic<T>*>(losses), op.seq, op.vocab,
-                stride, op.targets());
+                static_cast<const T*>(logits), tokens, nullptr, static_cast<Arithmetic<T>*>(losses),
+                static_cast<int>(op.rows), static_cast<int>(op.seq), op.vocab, stride, op.targets());
     });
     KBENCH_CUDA_LAUNCHED("cross_entropy_kernel");
 }
@@ -221,17 +363,20 @@ void cross_entropy_gradient(DataType type, const CrossEntropy& op, std::int64_t 
     const SharedMemory limit;
     dispatch(type, [&]<typename T>() {
         const std::int64_t bytes = divide_up(op.vocab, vector_width<T>) * 16;
-        const auto launch = [&](auto* kernel, std::int64_t smem) {
-            kernel<<<static_cast<unsigned>(op.rows), threads_for<T>(op.vocab, limit), static_cast<std::size_t>(smem),
-                     stream>>>(static_cast<T*>(logits), tokens, static_cast<const Arithmetic<T>*>(loss_scale),
-                               static_cast<Arithmetic<T>*>(losses), op.seq, op.vocab, stride, op.targets());
+        const unsigned threads = threads_for<T>(op.vocab, limit);
+        const auto launch = [&](auto* kernel, std::int64_t blocks, std::size_t smem) {
+            kernel<<<static_cast<unsigned>(blocks), threads, smem, stream>>>(
+                static_cast<T*>(logits), tokens, static_cast<const Arithmetic<T>*>(loss_scale),
+                static_cast<Arithmetic<T>*>(losses), static_cast<int>(op.rows), static_cast<int>(op.seq), op.vocab,
+                stride, op.targets());
         };
-        if (bytes > limit.of_block) return launch(&cross_entropy_kernel<T, true, false>, 0);
+        if (bytes > limit.of_block) return launch(&cross_entropy_kernel<T, true, false>, op.rows, 0);
         auto* const kernel = &cross_entropy_kernel<T, true, true>;
         // Whatever the row: two threads may launch rows of different length at a time.
         KBENCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                          static_cast<int>(limit.of_block)));
-        launch(kernel, bytes);
+        const auto smem = static_cast<std::size_t>(bytes);
+        launch(kernel, blocks_for(kernel, op.rows, threads, smem), smem);
     });
     KBENCH_CUDA_LAUNCHED("cross_entropy_kernel");
 }

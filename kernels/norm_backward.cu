@@ -1,8 +1,11 @@
 // The backward of layer norm and RMS norm in one kernel, and a second one that adds up the SMs' sums over the rows.
-// Bound by memory: x and dy are read once, dx is written once. One block a SM goes over its rows, each row with a warp
+// Bound by memory: x and dy are read once, dx is written once. One block an SM goes over its rows, each row with a warp
 // or some whole warps, so that the sums over the rows stay in registers: 132 partial sums on H200, 1.3 MB for 1280
-// columns, where a block for every few rows would write more than dx. A thread asks for its next row before it works on
-// this one, for with so many registers an SM holds 8 to 12 warps: for 1280 columns in 16 bit, 40 KB in flight.
+// columns, where a block for every few rows would write more than dx.
+// A warp copies its next rows into shared memory while it works on these: for 1280 columns in 16 bit 80 KB in flight on
+// an SM, where 30 would cover DRAM's latency. Only the sums over the rows stay in registers, for a row is read again
+// from shared memory for dx. So a warp can take two rows at once, whose chains of instructions overlap, and which share
+// the weight. An element takes 20 instructions, 45 % of what an SM could issue in the time that DRAM takes.
 #include "kernels/norm_backward.h"
 
 #include <algorithm>
@@ -11,26 +14,34 @@
 
 #include "kernels/check.h"
 #include "kernels/column_sums.cuh"
+#include "kernels/cp_async.cuh"
+#include "kernels/programmatic.cuh"
 #include "kernels/types.cuh"
+#include "kernels/widen.cuh"
 
 namespace kbench::cuda {
 namespace {
 
 constexpr int warp = 32, most_warps = 16;
 
-/// A thread holds up to `vectors` vectors of a row, and a block has up to `threads`. `ahead`: the next row is asked for
-/// early, for which there are registers.
+/// A thread has `vectors` vectors of each of `rows` rows, and a block up to `threads`. `staged`: rows and weight pass
+/// through shared memory; else they are read from L2, once for the statistics and once for dx.
 struct Choice {
-    int vectors, threads;
-    bool ahead;
+    int vectors, rows, threads;
+    bool staged;
 };
 
-/// A thread needs five or six fp32 registers for each of its elements, and has 255, 168 or 128 with 256, 384 or 512
-/// threads. The last choice of each takes every row of up to 16384 elements, and keeps some of them in local memory.
-constexpr Choice of_16_bit[] = {{3, 384, true}, {5, 256, true}, {4, 512, false}};
-constexpr Choice of_fp32[] = {{5, 384, true}, {8, 512, false}};
-constexpr Choice of_fp64[] = {{5, 384, true}, {16, 512, false}};
-constexpr Choice element_by_element[] = {{32, 512, false}};
+/// A thread needs two fp32 registers for each of its elements, and has 255 or 128 with 256 or 512 threads. The last
+/// choice of each takes every row of up to 16384 elements wherever it fits: in fp64 with some of the sums in local
+/// memory.
+constexpr bool two_rows_a_warp = true;  ///< false: twice as many warps with a row each, which spill 56 bytes
+constexpr Choice of_16_bit[] = {{3, 2, 256, true},
+                                {4, 2, 256, true},
+                                {5, two_rows_a_warp ? 2 : 1, two_rows_a_warp ? 256 : 512, true},
+                                {4, 1, 512, false}};
+constexpr Choice of_fp32[] = {{6, 1, 256, true}, {10, 1, 256, true}, {8, 1, 512, false}};
+constexpr Choice of_fp64[] = {{10, 1, 256, true}, {16, 1, 512, false}};
+constexpr Choice element_by_element[] = {{32, 1, 512, false}};
 
 template <typename T, int N>
 constexpr std::span<const Choice> choices() {
@@ -40,28 +51,10 @@ constexpr std::span<const Choice> choices() {
     return of_fp64;
 }
 
-/// How a block works: blockDim.x threads on a row, blockDim.y rows at once.
-struct Shape {
-    std::size_t choice;
-    dim3 block;
-};
-
-/// The choice with which a block holds most at once; without registers for the next row only where no other takes the
-/// row. `sums_bytes` of shared memory are needed where a block has several rows at once.
-Shape shape_of(std::span<const Choice> all, std::int64_t vectors, std::int64_t sums_bytes) {
-    constexpr std::int64_t most_shared = 47 * 1024;  // 48 KiB without being asked for, less what reductions take
-    Shape best{};
-    std::int64_t most_held = 0;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        const std::int64_t threads = divide_up(vectors, warp * all[i].vectors) * warp;
-        if (threads > all[i].threads || (!all[i].ahead && most_held > 0)) continue;
-        const std::int64_t rows = sums_bytes > most_shared ? 1 : all[i].threads / threads;
-        if (rows * vectors <= most_held) continue;
-        most_held = rows * vectors;
-        best = {i, dim3(static_cast<unsigned>(threads), static_cast<unsigned>(rows))};
-    }
-    return best;
-}
+/// N neighbours of the type that is computed in lie in as many units of up to 16 bytes; a plane holds the first unit of
+/// each vector, the next one the second: a warp's accesses to a plane meet no bank twice.
+template <typename A, int N>
+inline constexpr int unit = N * sizeof(A) >= 16 ? 16 / static_cast<int>(sizeof(A)) : N;
 
 /// `values` summed up over the threads that share a row; all of them get the sums. `scratch` is used by every second
 /// call: a warp that writes it again has met the others in between.
@@ -87,145 +80,324 @@ __device__ void sum_over_row(A (&values)[count], A (&scratch)[count][most_warps]
     sum_warp();
 }
 
+__device__ inline float reciprocal_root(float x) { return rsqrtf(x); }
+__device__ inline double reciprocal_root(double x) { return 1 / sqrt(x); }
+
 /// Row blockIdx.x of `partial` [blocks, 2 width] (RMS norm: [blocks, width]): the sums of dy n, then those of dy, over
-/// the block's rows. `centred`: layer norm. dx may be dy or past: each element is read and written by the same thread.
-template <typename T, int N, int vectors, int threads, bool ahead, bool centred>
+/// the block's rows. blockDim.x threads, whole warps, share `together` rows at a time; blockDim.y such groups.
+/// `centred`: layer norm. dx may be dy or past: each element is read and written by the same thread. past where
+/// `added`.
+template <typename T, int N, int vectors, int together, int threads, bool staged, bool centred, bool added>
 __global__ void __launch_bounds__(threads, 1)
     norm_backward_kernel(const T* x, const T* dy, const T* __restrict__ weight, const T* past, T* dx,
                          Arithmetic<T>* __restrict__ partial, std::int64_t rows, int width, Arithmetic<T> epsilon) {
     using A = Arithmetic<T>;
-    extern __shared__ __align__(16) unsigned char shared_bytes[];
-    __shared__ A scratch[2][2][most_warps];
-    const auto column_of = [](int i) { return static_cast<int>(i * blockDim.x + threadIdx.x) * N; };
-    const A count = static_cast<A>(width);
-
-    Vector<A, N> weight_sums[vectors] = {}, bias_sums[vectors] = {};
-    // As loaded, two 16-bit elements a register: across the loop, bf16 would lie in a register each. 0 beyond the row.
     using Bits = typename Vector<T, N>::Bits;
-    static_assert(sizeof(Bits) == sizeof(Vector<T, N>));
-    Bits next_x[vectors] = {}, next_dy[vectors] = {};
-    const auto elements_of = [](const Bits& bits) {
-        Vector<T, N> vector;
-        memcpy(vector.elements, &bits, sizeof bits);
-        return vector;
-    };
-    const auto fetch = [&](std::int64_t row) {
-#pragma unroll
-        for (int i = 0; i < vectors; ++i) {
-            if (column_of(i) >= width) continue;
-            next_x[i] = __ldcg(reinterpret_cast<const Bits*>(x + row * width + column_of(i)));
-            next_dy[i] = __ldcg(reinterpret_cast<const Bits*>(dy + row * width + column_of(i)));
-        }
-    };
+    using Unit = Vector<A, unit<A, N>>;
+    constexpr int planes = N / unit<A, N>, per_warp = 2 * together * vectors * warp;
+    static_assert(staged ? sizeof(Bits) == 16 : together == 1);
+    extern __shared__ __align__(16) unsigned char shared[];
+    constexpr int kinds = centred ? 4 : 2;
+    __shared__ A scratch[2][together * kinds][most_warps], again_scratch[2 * together][most_warps];
 
-    std::int64_t row = std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y;
-    const std::int64_t step = std::int64_t{gridDim.x} * blockDim.y;
-    unsigned turn = 0;
-    if (ahead && row < rows) fetch(row);
-    for (; row < rows; row += step) {
-        if (!ahead) fetch(row);
-        A values[vectors][N], g[vectors][N];
-        Bits gradient[vectors];
-        A sums[2] = {A{0}, A{0}};
-#pragma unroll
-        for (int i = 0; i < vectors; ++i) {
-            gradient[i] = next_dy[i];
-            const Vector<T, N> in = elements_of(next_x[i]), incoming = elements_of(gradient[i]);
-            Vector<T, N> scale = {};
-            if (column_of(i) < width) scale = Vector<T, N>::load(weight + column_of(i));
-            A parts[2] = {A{0}, A{0}};  // chains of additions for each vector: they overlap
-#pragma unroll
-            for (int j = 0; j < N; ++j) {
-                values[i][j] = static_cast<A>(in.elements[j]);
-                g[i][j] = static_cast<A>(incoming.elements[j]) * static_cast<A>(scale.elements[j]);
-                parts[0] += centred ? values[i][j] : values[i][j] * values[i][j];
-                parts[1] += centred ? g[i][j] : g[i][j] * values[i][j];
-            }
-            sums[0] += parts[0];
-            sums[1] += parts[1];
-        }
-        if (ahead && row + step < rows) fetch(row + step);
-        sum_over_row(sums, scratch[turn]);
-        turn ^= 1;
+    const A part_of_mean = A{1} / static_cast<A>(width);
+    const auto vector_of = [](int i) { return static_cast<int>(i * blockDim.x + threadIdx.x); };
+    const int row_vectors = width / N;
+    const auto inside = [&](int i) { return vector_of(i) < row_vectors; };
 
-        A mean_g{0};
-        if constexpr (centred) {
-            const A mean = sums[0] / count;
-            mean_g = sums[1] / count;
-            sums[0] = sums[1] = A{0};
+    // The weight in the type that is computed in, zeros behind it; then slots of x and dy for two turns, of which a
+    // thread reads what it has copied itself: neither needs a barrier.
+    const int padded = staged ? vectors * static_cast<int>(blockDim.x) : 0;
+    A* const weights = reinterpret_cast<A*>(shared);
+    Bits* const slots = reinterpret_cast<Bits*>(weights + padded * N) +
+                        (threadIdx.y * blockDim.x + threadIdx.x) / warp * (2 * per_warp) + threadIdx.x % warp;
+    const auto slot_of = [](int array, int r, int i) { return ((array * together + r) * vectors + i) * warp; };
+    if constexpr (staged) {
+        for (int v = static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x); v < padded;
+             v += static_cast<int>(blockDim.x * blockDim.y)) {
+            Vector<T, N> stored = {};
+            if (v * N < width) stored = Vector<T, N>::load(weight + v * N);
+            A values[N];
+            widen(stored, values);
 #pragma unroll
-            for (int i = 0; i < vectors; ++i) {
-                if (column_of(i) >= width) continue;
-                A parts[2] = {A{0}, A{0}};
-#pragma unroll
-                for (int j = 0; j < N; ++j) {
-                    values[i][j] -= mean;
-                    parts[0] += values[i][j] * values[i][j];
-                    parts[1] += g[i][j] * values[i][j];
-                }
-                sums[0] += parts[0];
-                sums[1] += parts[1];
-            }
-            sum_over_row(sums, scratch[turn]);
-            turn ^= 1;
-        }
-        const A rstd = A{1} / sqrt(sums[0] / count + epsilon);
-        const A mean_gn = sums[1] * rstd / count;
-
-#pragma unroll
-        for (int i = 0; i < vectors; ++i) {
-            if (column_of(i) >= width) continue;
-            const std::int64_t at = row * width + column_of(i);
-            const Vector<T, N> incoming = elements_of(gradient[i]);
-            Vector<T, N> added = {};
-            if (past) added = Vector<T, N>::load_once(past + at);
-            Vector<T, N> out;
-#pragma unroll
-            for (int j = 0; j < N; ++j) {
-                const A n = values[i][j] * rstd, in = static_cast<A>(incoming.elements[j]);
-                weight_sums[i].elements[j] += in * n;
-                if constexpr (centred) bias_sums[i].elements[j] += in;
-                out.elements[j] =
-                    static_cast<T>(rstd * (g[i][j] - mean_g - n * mean_gn) + static_cast<A>(added.elements[j]));
-            }
-            out.store(dx + at);
-        }
-    }
-
-    // The rows' sums are added up in shared memory, the last row's first; row 0's threads write them.
-    A* shared = reinterpret_cast<A*>(shared_bytes);
-    A* own_partial = partial + std::int64_t{blockIdx.x} * width * (centred ? 2 : 1);
-    const auto pass_on = [&](Vector<A, N>& sums, int column, bool is_last) {
-        if (!is_last) {
-            const auto others = Vector<A, N>::load(shared + column);
-#pragma unroll
-            for (int j = 0; j < N; ++j) sums.elements[j] += others.elements[j];
-        }
-        sums.store((threadIdx.y > 0 ? shared : own_partial) + column);
-    };
-    for (unsigned y = blockDim.y; y-- > 0;) {
-        if (threadIdx.y == y) {
-#pragma unroll
-            for (int i = 0; i < vectors; ++i) {
-                if (column_of(i) >= width) continue;
-                pass_on(weight_sums[i], column_of(i), y + 1 == blockDim.y);
-                if constexpr (centred) pass_on(bias_sums[i], width + column_of(i), y + 1 == blockDim.y);
+            for (int p = 0; p < planes; ++p) {
+                Unit part;
+                memcpy(&part, values + p * unit<A, N>, sizeof part);
+                part.store(weights + (p * padded + v) * unit<A, N>);
             }
         }
         __syncthreads();
     }
+    const auto load_weight = [&](int i, A(&values)[N]) {
+        if constexpr (staged) {
+#pragma unroll
+            for (int p = 0; p < planes; ++p) {
+                const auto part = Unit::load(weights + (p * padded + vector_of(i)) * unit<A, N>);
+                memcpy(values + p * unit<A, N>, &part, sizeof part);
+            }
+        } else {
+            widen(inside(i) ? Vector<T, N>::load(weight + vector_of(i) * N) : Vector<T, N>{}, values);
+        }
+    };
+
+    // The thread's first element of row `row`, and where its others of this turn lie from there.
+    const std::int64_t step = std::int64_t{gridDim.x} * blockDim.y * together;
+    std::int64_t row = (std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y) * together;
+    std::int64_t first = row * width + static_cast<int>(threadIdx.x) * N;
+    const auto from_first = [&](int r, int i) { return r * width + i * static_cast<int>(blockDim.x) * N; };
+    // Zeros beyond a row; of a row beyond the last, x is that of the row before, and dy is 0: it adds nothing to sums.
+    const auto fetch = [&](std::int64_t row, std::int64_t first, Bits* to) {
+        asm volatile("" ::: "memory");  // behind what is read from there
+#pragma unroll
+        for (int r = 0; r < together; ++r) {
+            const bool exists = r == 0 || row + r < rows;
+#pragma unroll
+            for (int i = 0; i < vectors; ++i) {
+                cp_async_16_if(to + slot_of(0, r, i), x + first + from_first(exists ? r : 0, i), inside(i));
+                cp_async_16_if(to + slot_of(1, r, i), dy + first + from_first(r, i), inside(i) && exists);
+            }
+        }
+    };
+
+    Vector<A, N> weight_sums[vectors] = {}, bias_sums[vectors] = {};
+    if (staged && row < rows) fetch(row, first, slots);
+    if (staged) cp_async_commit();
+    int odd = 0;
+    for (; row < rows; row += step, first += step * width, odd ^= 1) {
+        const Bits* const here = slots + odd * per_warp;
+        if constexpr (staged) {
+            if (row + step < rows) fetch(row + step, first + step * width, slots + (odd ^ 1) * per_warp);
+            cp_async_commit();
+            cp_async_wait<1>();
+        }
+        const auto exists = [&](int r) { return r == 0 || row + r < rows; };
+        const auto load_row = [&](int array, int r, int i, A(&values)[N]) {
+            Vector<T, N> stored = {};
+            if constexpr (staged) {
+                const Bits bits = here[slot_of(array, r, i)];
+                memcpy(&stored, &bits, sizeof bits);
+            } else if (inside(i)) {
+                stored = Vector<T, N>::load_once((array == 0 ? x : dy) + first + from_first(r, i));
+            }
+            widen(stored, values);
+        };
+        // Asked for early: behind the first store to dx, which may be the same memory, they would each wait for DRAM.
+        Vector<T, N> past_values[added ? together : 1][added ? vectors : 1] = {};
+        if constexpr (added) {
+#pragma unroll
+            for (int r = 0; r < together; ++r)
+#pragma unroll
+                for (int i = 0; i < vectors; ++i)
+                    if (inside(i) && exists(r))
+                        past_values[r][i] = Vector<T, N>::load_once(past + first + from_first(r, i));
+        }
+
+        // Sums over each row: of g x and x^2; of layer norm also those of g and x.
+        A sums[together * kinds] = {};
+#pragma unroll
+        for (int i = 0; i < vectors; ++i) {
+            A scale[N];
+            load_weight(i, scale);
+#pragma unroll
+            for (int r = 0; r < together; ++r) {
+                A value[N], incoming[N];
+                load_row(0, r, i, value);
+                load_row(1, r, i, incoming);
+#pragma unroll
+                for (int j = 0; j < N; ++j) {
+                    const A g = incoming[j] * scale[j];
+                    sums[r * kinds] += g * value[j];
+                    sums[r * kinds + 1] += value[j] * value[j];
+                    if constexpr (centred) {
+                        sums[r * kinds + 2] += g;
+                        sums[r * kinds + 3] += value[j];
+                    }
+                }
+            }
+        }
+        sum_over_row(sums, scratch[odd]);
+
+        // The squares around the mean are E[x^2] - E[x]^2, which multiplies the error of E[x^2] by E[x^2] / variance.
+        // Up to 4 that is less than what an fp32 sum of a row's length has of its own; beyond, a second pass.
+        A mean[together], mean_g[together], squares[together], products[together];
+        bool is_far = false;
+#pragma unroll
+        for (int r = 0; r < together; ++r) {
+            products[r] = sums[r * kinds] * part_of_mean;
+            squares[r] = sums[r * kinds + 1] * part_of_mean;
+            mean[r] = mean_g[r] = 0;
+            if constexpr (centred) {
+                mean_g[r] = sums[r * kinds + 2] * part_of_mean;
+                mean[r] = sums[r * kinds + 3] * part_of_mean;
+                const A variance = squares[r] - mean[r] * mean[r];
+                is_far |= !(squares[r] <= 4 * variance);
+                products[r] -= mean_g[r] * mean[r];
+                squares[r] = variance;
+            }
+        }
+        if (centred && is_far) {
+            A again[2 * together] = {};
+#pragma unroll
+            for (int i = 0; i < vectors; ++i) {
+                A scale[N];
+                load_weight(i, scale);
+#pragma unroll
+                for (int r = 0; r < together; ++r) {
+                    A value[N], incoming[N];
+                    load_row(0, r, i, value);
+                    load_row(1, r, i, incoming);
+                    if (!inside(i)) continue;
+#pragma unroll
+                    for (int j = 0; j < N; ++j) {
+                        const A difference = value[j] - mean[r];
+                        again[2 * r] += difference * difference;
+                        again[2 * r + 1] += incoming[j] * scale[j] * difference;
+                    }
+                }
+            }
+            sum_over_row(again, again_scratch);
+#pragma unroll
+            for (int r = 0; r < together; ++r) {
+                squares[r] = again[2 * r] * part_of_mean;
+                products[r] = again[2 * r + 1] * part_of_mean;
+            }
+        }
+
+        // dx = rstd g - rstd mean(g) - (x - mean) rstd^3 mean(g (x - mean))
+        A rstd[together], constant[together], slope[together];
+        T* const to = dx + first;
+        int vectors_of[together];  // that exist
+#pragma unroll
+        for (int r = 0; r < together; ++r) {
+            vectors_of[r] = exists(r) ? row_vectors : 0;
+            rstd[r] = reciprocal_root(squares[r] + epsilon);
+            constant[r] = -rstd[r] * mean_g[r];
+            slope[r] = -(products[r] * rstd[r] * rstd[r]) * rstd[r];
+        }
+#pragma unroll
+        for (int i = 0; i < vectors; ++i) {
+            A scale[N];
+            load_weight(i, scale);
+#pragma unroll
+            for (int r = 0; r < together; ++r) {
+                A value[N], incoming[N], beside[N];
+                load_row(0, r, i, value);
+                load_row(1, r, i, incoming);
+                if constexpr (added) widen(past_values[r][i], beside);
+                Vector<T, N> out;
+#pragma unroll
+                for (int j = 0; j < N; ++j) {
+                    const A difference = centred ? value[j] - mean[r] : value[j], times = incoming[j] * rstd[r];
+                    weight_sums[i].elements[j] += times * difference;
+                    if constexpr (centred) bias_sums[i].elements[j] += incoming[j];
+                    A rest = slope[r] * difference;
+                    if constexpr (centred) rest = slope[r] * difference + constant[r];
+                    if constexpr (added) rest += beside[j];
+                    out.elements[j] = static_cast<T>(times * scale[j] + rest);
+                }
+                out.store_whole(to + from_first(r, i), vector_of(i) < vectors_of[r]);
+            }
+        }
+    }
+    let_next_launch();
+
+    // The groups' sums are added up in shared memory, in their order.
+    constexpr int kinds_of_sums = centred ? 2 : 1;
+    A* const own_partial = partial + std::int64_t{blockIdx.x} * width * kinds_of_sums;
+    const int all = width * kinds_of_sums;
+    if (blockDim.y == 1) {
+#pragma unroll
+        for (int i = 0; i < vectors; ++i) {
+            if (!inside(i)) continue;
+            weight_sums[i].store_whole(own_partial + vector_of(i) * N);
+            if constexpr (centred) bias_sums[i].store_whole(own_partial + width + vector_of(i) * N);
+        }
+        return;
+    }
+    A* const gathered = reinterpret_cast<A*>(shared);
+    const auto store_planes = [&](const Vector<A, N>& sums, A* to, int v) {
+#pragma unroll
+        for (int p = 0; p < planes; ++p) {
+            Unit part;
+            memcpy(&part, sums.elements + p * unit<A, N>, sizeof part);
+            part.store(to + (p * row_vectors + v) * unit<A, N>);
+        }
+    };
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < vectors; ++i) {
+        if (!inside(i)) continue;
+        A* const to = gathered + static_cast<int>(threadIdx.y) * all;
+        store_planes(weight_sums[i], to, vector_of(i));
+        if constexpr (centred) store_planes(bias_sums[i], to + width, vector_of(i));
+    }
+    __syncthreads();
+    for (int u = static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x); u < all / unit<A, N>;
+         u += static_cast<int>(blockDim.x * blockDim.y)) {
+        Unit sum = Unit::load(gathered + u * unit<A, N>);
+        for (unsigned y = 1; y < blockDim.y; ++y) {
+            const auto other = Unit::load(gathered + static_cast<int>(y) * all + u * unit<A, N>);
+#pragma unroll
+            for (int j = 0; j < unit<A, N>; ++j) sum.elements[j] += other.elements[j];
+        }
+        const int plane = u / row_vectors, v = u % row_vectors;
+        sum.store_whole(own_partial + plane / planes * width + v * N + plane % planes * unit<A, N>);
+    }
 }
 
-int multiprocessors() {
-    int device = 0, count = 0;
-    KBENCH_CUDA(cudaGetDevice(&device));
-    KBENCH_CUDA(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
-    return count;
+/// Of the current device.
+struct Device {
+    std::int64_t multiprocessors, shared;  ///< bytes that a block may have
+
+    Device() {
+        int device = 0, count = 0, bytes = 0;
+        KBENCH_CUDA(cudaGetDevice(&device));
+        KBENCH_CUDA(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
+        KBENCH_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+        constexpr int of_reductions = 6 * 1024;
+        multiprocessors = count;
+        shared = bytes - of_reductions;
+    }
+};
+
+/// How a block works: blockDim.x threads on a row, blockDim.y groups of them.
+struct Shape {
+    std::size_t choice;
+    dim3 block;
+    std::int64_t shared;  ///< bytes
+};
+
+/// The choice with which a block holds most at once, the first of those that hold as much. `bytes`, of a number that is
+/// computed in.
+Shape shape_of(std::span<const Choice> all, const Device& device, std::int64_t rows, std::int64_t width, std::int64_t N,
+               std::int64_t sums, std::int64_t bytes) {
+    const std::int64_t vectors = divide_up(width, N);
+    Shape best{};
+    std::int64_t most_held = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const Choice& choice = all[i];
+        const std::int64_t threads = divide_up(vectors, warp * choice.vectors) * warp;
+        const auto shared = [&](std::int64_t groups) {
+            const std::int64_t gathered = groups > 1 ? groups * sums * bytes : 0;
+            if (!choice.staged) return gathered;
+            const std::int64_t slots = groups * threads * choice.vectors * choice.rows * 2 * 2 * 16;
+            return std::max(threads * choice.vectors * N * bytes + slots, gathered);
+        };
+        std::int64_t groups = choice.threads / threads;
+        while (groups > 1 && shared(groups) > device.shared) --groups;
+        if (groups == 0 || shared(groups) > device.shared) continue;
+        const std::int64_t held = groups * choice.rows * vectors;
+        if (held <= most_held || (most_held > 0 && !choice.staged)) continue;
+        most_held = held;
+        groups = std::min(groups, divide_up(rows, choice.rows * device.multiprocessors));  // few rows, for all SMs
+        best = {i, dim3(static_cast<unsigned>(threads), static_cast<unsigned>(groups)), shared(groups)};
+    }
+    return best;
 }
 
 std::size_t workspace_bytes(DataType type, std::int64_t rows, std::int64_t sums) {
     const std::size_t arithmetic = type == DataType::fp64 ? sizeof(double) : sizeof(float);
-    return arithmetic * static_cast<std::size_t>(std::min<std::int64_t>(rows, multiprocessors()) * sums);
+    return arithmetic * static_cast<std::size_t>(std::min<std::int64_t>(rows, Device().multiprocessors) * sums);
 }
 
 /// Calls `function.operator()<index>()` for the `index` that is `chosen` of choices<T, N>().
@@ -243,27 +415,35 @@ void norm_backward(DataType type, const void* x, const void* dy, const void* wei
                    cudaStream_t stream) {
     if (width > norm_backward_max_width)
         throw Unsupported("backward of a norm of width " + std::to_string(width) +
-                          ": the native kernel keeps a row in registers, up to " +
+                          ": the native kernel keeps its sums over the rows in registers, up to " +
                           std::to_string(norm_backward_max_width) + " elements");
+    const Device device;
     const std::int64_t sums = centred ? 2 * width : width;
     dispatch(type, [&]<typename T>() {
         using A = Arithmetic<T>;
         auto* partial = static_cast<A*>(workspace);
         dispatch_vector<vector_width<T>>(width, {x, dy, weight, past, dx}, [&]<int N>() {
-            const std::int64_t sums_bytes = sums * static_cast<std::int64_t>(sizeof(A));
-            const Shape shape = shape_of(choices<T, N>(), divide_up(width, N), sums_bytes);
-            const std::int64_t blocks = std::min<std::int64_t>(divide_up(rows, shape.block.y), multiprocessors());
-            const std::size_t shared = shape.block.y > 1 ? static_cast<std::size_t>(sums_bytes) : 0;
+            const Shape shape =
+                shape_of(choices<T, N>(), device, rows, width, N, sums, static_cast<std::int64_t>(sizeof(A)));
             dispatch_choice<T, N>(shape.choice, [&]<std::size_t chosen>() {
                 constexpr Choice choice = choices<T, N>()[chosen];
-                norm_backward_kernel<T, N, choice.vectors, choice.threads, choice.ahead, centred>
-                    <<<static_cast<unsigned>(blocks), shape.block, shared, stream>>>(
-                        static_cast<const T*>(x), static_cast<const T*>(dy), static_cast<const T*>(weight),
-                        static_cast<const T*>(past), static_cast<T*>(dx), partial, rows, static_cast<int>(width),
-                        static_cast<A>(epsilon));
+                const std::int64_t blocks =
+                    std::min(divide_up(rows, choice.rows * shape.block.y), device.multiprocessors);
+                auto* const kernel = past != nullptr
+                                         ? &norm_backward_kernel<T, N, choice.vectors, choice.rows, choice.threads,
+                                                                 choice.staged, centred, centred>
+                                         : &norm_backward_kernel<T, N, choice.vectors, choice.rows, choice.threads,
+                                                                 choice.staged, centred, false>;
+                // Whatever the row: two threads may launch rows of different length at a time.
+                KBENCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                 static_cast<int>(device.shared)));
+                kernel<<<static_cast<unsigned>(blocks), shape.block, static_cast<std::size_t>(shape.shared), stream>>>(
+                    static_cast<const T*>(x), static_cast<const T*>(dy), static_cast<const T*>(weight),
+                    static_cast<const T*>(past), static_cast<T*>(dx), partial, rows, static_cast<int>(width),
+                    static_cast<A>(epsilon));
+                KBENCH_CUDA_LAUNCHED("norm_backward_kernel");
+                add_parts<T>(partial, blocks, sums, dw, width, db, stream);
             });
-            KBENCH_CUDA_LAUNCHED("norm_backward_kernel");
-            add_parts<T>(partial, blocks, sums, dw, width, db, stream);
         });
     });
 }

@@ -11,7 +11,7 @@
 
 namespace kbench::cuda {
 
-/// The widest row that both keep in registers.
+/// The widest row whose sums over the rows both keep in registers.
 inline constexpr std::int64_t norm_backward_max_width = 16384;
 
 /// Bytes of the workspaces: partial sums of every SM of the current device.
@@ -19,11 +19,11 @@ std::size_t layer_norm_backward_workspace_bytes(DataType type, std::int64_t rows
 std::size_t rms_norm_backward_workspace_bytes(DataType type, std::int64_t rows, std::int64_t width);
 
 /// With n = (x - mean) * rstd and g = dy * weight, means over the row: dx = rstd (g - mean(g) - n mean(g n)) +
-/// residual_gradient; dw = sum of dy n and db = sum of dy over the rows. Mean and rstd are found again from x, in two
-/// passes over registers. residual_gradient, what comes past the layer norm on the residual stream, may be null.
-/// x, dy, residual_gradient, dx [rows, width]; weight, dw, db [width]. dx may be dy or residual_gradient. The same bits
-/// on every run on one device. `workspace` of layer_norm_backward_workspace_bytes at a 16-byte boundary. Throws
-/// Unsupported above norm_backward_max_width.
+/// residual_gradient; dw = sum of dy n and db = sum of dy over the rows. Mean and rstd are found again from x, in one
+/// pass, and in two where the mean is far from zero. residual_gradient, what comes past the layer norm on the residual
+/// stream, may be null. x, dy, residual_gradient, dx [rows, width]; weight, dw, db [width]. dx may be dy or
+/// residual_gradient. The same bits on every run on one device. `workspace` of layer_norm_backward_workspace_bytes at a
+/// 16-byte boundary. Throws Unsupported above norm_backward_max_width.
 void layer_norm_backward(DataType type, const void* x, const void* dy, const void* weight,
                          const void* residual_gradient, void* dx, void* dw, void* db, void* workspace,
                          std::int64_t rows, std::int64_t width, double epsilon, cudaStream_t stream);

@@ -53,6 +53,30 @@ using AccessBits =
     std::conditional_t<bytes == 2, std::uint16_t,
                        std::conditional_t<bytes == 4, std::uint32_t, std::conditional_t<bytes == 8, uint2, uint4>>>;
 
+/// One store to global memory, or none. The compiler takes an assignment of 16 bytes apart in some kernels, into four
+/// stores that each write a quarter of the sectors they touch: cross-entropy's gradient was bound by them, not by DRAM.
+/// It may move this one past other accesses, so what lies at `address` must be read only for what is stored there.
+__device__ inline void store_global_if(bool condition, std::uint16_t* address, std::uint16_t bits) {
+    asm volatile("{\n.reg .pred p;\nsetp.ne.u32 p, %0, 0;\n@p st.global.b16 [%1], %2;\n}" ::"r"(
+                     static_cast<unsigned>(condition)),
+                 "l"(__cvta_generic_to_global(address)), "h"(bits));
+}
+__device__ inline void store_global_if(bool condition, std::uint32_t* address, std::uint32_t bits) {
+    asm volatile("{\n.reg .pred p;\nsetp.ne.u32 p, %0, 0;\n@p st.global.b32 [%1], %2;\n}" ::"r"(
+                     static_cast<unsigned>(condition)),
+                 "l"(__cvta_generic_to_global(address)), "r"(bits));
+}
+__device__ inline void store_global_if(bool condition, uint2* address, uint2 bits) {
+    asm volatile("{\n.reg .pred p;\nsetp.ne.u32 p, %0, 0;\n@p st.global.v2.b32 [%1], {%2, %3};\n}" ::"r"(
+                     static_cast<unsigned>(condition)),
+                 "l"(__cvta_generic_to_global(address)), "r"(bits.x), "r"(bits.y));
+}
+__device__ inline void store_global_if(bool condition, uint4* address, uint4 bits) {
+    asm volatile("{\n.reg .pred p;\nsetp.ne.u32 p, %0, 0;\n@p st.global.v4.b32 [%1], {%2, %3, %4, %5};\n}" ::"r"(
+                     static_cast<unsigned>(condition)),
+                 "l"(__cvta_generic_to_global(address)), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w));
+}
+
 /// N neighbouring elements, moved in as few accesses as their size allows (16 bytes each).
 template <typename T, int N>
 struct Vector {
@@ -71,15 +95,23 @@ struct Vector {
     }
 
     __device__ void store(T* address) const {
+        write(address, [](Bits* access, const Bits& bits) { *access = bits; });
+    }
+    /// To global memory in whole accesses, where `condition` holds: see store_global_if.
+    __device__ void store_whole(T* address, bool condition = true) const {
+        write(address, [=](Bits* access, const Bits& bits) { store_global_if(condition, access, bits); });
+    }
+
+  private:
+    template <typename Write>
+    __device__ void write(T* address, Write access) const {
 #pragma unroll
         for (int i = 0; i < accesses; ++i) {
             Bits bits;
             memcpy(&bits, reinterpret_cast<const char*>(elements) + i * access_bytes, access_bytes);
-            reinterpret_cast<Bits*>(address)[i] = bits;
+            access(reinterpret_cast<Bits*>(address) + i, bits);
         }
     }
-
-  private:
     template <typename Read>
     static __device__ Vector read(const T* address, Read access) {
         Vector vector;

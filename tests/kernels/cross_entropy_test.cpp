@@ -96,6 +96,14 @@ TEST_P(CrossEntropyOnDevice, ManyRowsAndLargeLogits) {
     check({64, 16, 5000}, 5000, 0, 40);
 }
 
+TEST_P(CrossEntropyOnDevice, RowsWithoutATargetAmongTheRowsOfABlock) {
+    KBENCH_NEEDS_DEVICE();
+    check({561, 7, 50257}, 50304);
+    check({301, 7, 50257}, 50257, 1);
+    check({300, 2, 50257}, 50257);
+    for (const std::int64_t vocab : {100, 1003}) check({20000, 10, vocab}, vocab + 5);
+}
+
 TEST_P(CrossEntropyOnDevice, TwoRunsHaveTheSameBits) {
     KBENCH_NEEDS_DEVICE();
     const CrossEntropy op{64, 32, 50257};

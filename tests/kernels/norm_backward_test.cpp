@@ -134,6 +134,8 @@ TEST_P(NormBackwardOnDevice, ManyRows) {
     check_layer_norm({.rows = 8192, .width = 1280, .residual = true, .elements = 400});
     check_rms_norm({.rows = 8192, .width = 1280, .elements = 400});
     check_layer_norm({.rows = 100003, .width = 16, .elements = 400});
+    check_layer_norm({.rows = 8191, .width = 1280, .residual = true, .dx = Into::residual, .elements = 400});
+    check_rms_norm({.rows = 8191, .width = 1600, .elements = 400});
 }
 
 TEST_P(NormBackwardOnDevice, DxMayLieOverWhatItIsMadeOf) {
@@ -149,6 +151,9 @@ TEST_P(NormBackwardOnDevice, DxMayLieOverWhatItIsMadeOf) {
 TEST_P(NormBackwardOnDevice, RowsFarFromZeroKeepTheirVariance) {
     KBENCH_NEEDS_DEVICE();  // E[x^2] - E[x]^2 would lose it
     check_layer_norm({.rows = 17, .width = 1280, .mean = 200});
+    for (const std::int64_t width : {100, 768, 1283, 2560, 8192, 12288})
+        check_layer_norm({.rows = 33, .width = width, .residual = true, .mean = 200, .elements = 1000});
+    check_layer_norm({.rows = 1700, .width = 1280, .mean = 1.7, .elements = 1000});  // some rows take a second pass
 }
 
 TEST_P(NormBackwardOnDevice, AnyAlignmentOfItsPointers) {

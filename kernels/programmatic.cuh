@@ -1,0 +1,51 @@
+// Programmatic dependent launch: a kernel's launch overlaps the end of the one before it in its stream, which saves
+// some of the microsecond between two kernels (CUDA C++ Programming Guide, "Programmatic Dependent Launch"; sm_90 and
+// newer).
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <utility>
+
+#include "kernels/check.h"
+
+namespace kbench::cuda {
+
+/// false: launches are as any other.
+inline constexpr bool launches_overlap = true;
+
+/// In the kernel before: the next may be launched once every block has come here or has ended.
+__device__ inline void let_next_launch() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+/// In the next kernel, before it reads or writes memory: waits for the end of the one before, and sees what it wrote.
+__device__ inline void wait_for_previous() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/// Launches `kernel`, which begins with wait_for_previous(), behind a kernel in the same stream. Before sm_90, and with
+/// nothing else than a kernel before it, that is a launch like any other.
+template <typename... Parameters, typename... Arguments>
+void launch_behind(void (*kernel)(Parameters...), dim3 grid, dim3 block, cudaStream_t stream,
+                   Arguments&&... arguments) {
+    int device = 0, major = 0;
+    KBENCH_CUDA(cudaGetDevice(&device));
+    KBENCH_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+    cudaLaunchAttribute overlap{};
+    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config{};
+    config.gridDim = grid;
+    config.blockDim = block;
+    config.stream = stream;
+    config.attrs = &overlap;
+    config.numAttrs = launches_overlap && major >= 9 ? 1 : 0;
+    KBENCH_CUDA(cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...));
+}
+
+}  // namespace kbench::cuda
