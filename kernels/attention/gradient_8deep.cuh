@@ -170,13 +170,14 @@ __global__ __launch_bounds__(
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
         const int at = (warp * 16 + spread(lane / 4) + 8 * r) * L::pitch + t * width;
+        // Of dout as dP takes it: dS is a small difference of the two, in which a rounding that both have cancels.
         T d = 0;
 #pragma unroll
         for (int step = 0; step < L::depth_steps; ++step) {
             const auto x = Vector<T, width>::load(stages + at + step * 4 * width);
             const auto y = Vector<T, width>::load(dout + at + step * 4 * width);
 #pragma unroll
-            for (int i = 0; i < width; ++i) d = fma(x.at[i], y.at[i], d);
+            for (int i = 0; i < width; ++i) d = fma(x.at[i], operand(y.at[i]), d);
         }
         stats[r] = stats_of(problem, work, first_own + 8 * r, lanes_sum<4>(d));
         if (t == 0) work.stats[first_own + 8 * r] = stats[r];
