@@ -93,7 +93,8 @@ Expected log_sum_exp(const Weights& weights, std::int64_t head_size) {
     double carried = 0, inputs = 0;
     for (std::size_t j = 0; j < weights.p.size(); ++j) {
         carried += square(weights.p[j] * weights.carried[j]);
-        inputs += square(weights.p[j] * weights.inputs[j]);
+        // The sum may be of terms that are rounded for p v.
+        inputs += square(weights.p[j] * weights.inputs[j]) + square(weights.p[j]);
     }
     const double value = weights.largest + weights.log_sum;
     Expected expected{value, exponential + std::abs(weights.largest) + weights.log_sum,
@@ -140,7 +141,7 @@ struct Pair {
     double p, ds;
     double p_carried, p_inputs;    ///< relative to p: the exponent's
     double dp_carried, dp_inputs;  ///< of dP - D, but for what D carries
-    double d_carried;              ///< of D
+    double d_carried, d_inputs;    ///< of D
 
     Pair(const Gradient& of, std::int64_t query, std::int64_t key) {
         const Dot s = of.dot_of(of.qkv, query, of.head.q, of.qkv, key, of.head.k);
@@ -156,6 +157,7 @@ struct Pair {
         dp_carried = root * (dp.magnitude + std::abs(d.value)) + std::abs(dp.value) + std::abs(d.value);
         dp_inputs = std::sqrt(dp.squares);
         d_carried = root * d.magnitude;
+        d_inputs = std::sqrt(d.squares);  // dout may be rounded, as for dP
     }
 };
 
@@ -163,7 +165,7 @@ struct Pair {
 /// all terms.
 Expected gradient_sum(const std::vector<Pair>& pairs, const std::vector<double>& x, bool of_ds, bool one_query,
                       double scale, std::int64_t head_size) {
-    double value = 0, magnitude = 0, carried = 0, inner = 0, inputs = 0, by_d = 0, d_carried = 0;
+    double value = 0, magnitude = 0, carried = 0, inner = 0, inputs = 0, by_d = 0, d_carried = 0, d_inputs = 0;
     for (std::size_t i = 0; i < pairs.size(); ++i) {
         const Pair& pair = pairs[i];
         const double factor = of_ds ? pair.ds : pair.p, term = scale * factor * x[i], by_dp = scale * pair.p * x[i];
@@ -176,10 +178,13 @@ Expected gradient_sum(const std::vector<Pair>& pairs, const std::vector<double>&
         carried += square(by_dp * pair.dp_carried);
         inputs += square(by_dp * pair.dp_inputs);
         by_d += by_dp;
-        if (one_query)
+        if (one_query) {
             d_carried = square(by_d * pair.d_carried);
-        else
+            d_inputs = square(by_d * pair.d_inputs);
+        } else {
             d_carried += square(by_dp * pair.d_carried);
+            d_inputs += square(by_dp * pair.d_inputs);
+        }
     }
     // |value| again: the multiplication by the scale.
     return {value,
@@ -187,7 +192,7 @@ Expected gradient_sum(const std::vector<Pair>& pairs, const std::vector<double>&
             static_cast<std::int64_t>(pairs.size()) + head_size,
             std::sqrt(carried + d_carried),
             std::sqrt(inner),
-            std::sqrt(inputs)};
+            std::sqrt(inputs + d_inputs)};
 }
 
 }  // namespace

@@ -170,14 +170,9 @@ __global__ __launch_bounds__(Layout<index>::threads,
     const int seq = problem.in_qkv.seq;
     const int key_tiles = (min(work.first_row + tile.rows, seq) + tile.others - 1) / tile.others;
     const auto load = [&](int key_tile, int stage) {
-        T* k = stages + stage * L::stage_elements;
-        load_tile<tile.others, tile.head_size, L::pitch, L::threads>(k, work.k, key_tile * tile.others, problem.in_qkv,
-                                                                     thread);
-        load_tile<tile.others, tile.head_size, L::pitch, L::threads>(k + L::other_elements, work.v,
-                                                                     key_tile * tile.others, problem.in_qkv, thread);
+        load_k_and_v<L, tile.others>(stages + stage * L::stage_elements, work, key_tile * tile.others, problem, thread);
     };
-    load_tile<tile.rows, tile.head_size, L::pitch, L::threads>(q, work.q, work.first_row, problem.in_qkv, thread);
-    load_tile<tile.rows, tile.head_size, L::pitch, L::threads>(dout, work.dout, work.first_row, problem.in_out, thread);
+    load_q_and_dout<L, tile.rows>(q, work, work.first_row, problem, thread);
     load_tile<tile.rows, tile.head_size, L::pitch, L::threads>(out, work.out, work.first_row, problem.in_out, thread);
     load(0, 0);
     cp_async_wait_all();
@@ -269,16 +264,12 @@ __global__ __launch_bounds__(Layout<index>::threads,
     const int seq = problem.in_qkv.seq;
     const int first_tile = work.first_row / tile.others, query_tiles = (seq + tile.others - 1) / tile.others;
     const auto load = [&](int query_tile, int stage) {
-        T* q = stages + stage * L::stage_elements;
-        load_tile<tile.others, tile.head_size, L::pitch, L::threads>(q, work.q, query_tile * tile.others,
-                                                                     problem.in_qkv, thread);
-        load_tile<tile.others, tile.head_size, L::pitch, L::threads>(q + L::other_elements, work.dout,
-                                                                     query_tile * tile.others, problem.in_out, thread);
+        load_q_and_dout<L, tile.others>(stages + stage * L::stage_elements, work, query_tile * tile.others, problem,
+                                        thread);
         load_stats<tile.others, L::threads>(all_stats + stage * tile.others, work.stats + query_tile * tile.others,
                                             thread);
     };
-    load_tile<tile.rows, tile.head_size, L::pitch, L::threads>(k, work.k, work.first_row, problem.in_qkv, thread);
-    load_tile<tile.rows, tile.head_size, L::pitch, L::threads>(v, work.v, work.first_row, problem.in_qkv, thread);
+    load_k_and_v<L, tile.rows>(k, work, work.first_row, problem, thread);
     load(first_tile, first_tile % 2);
     cp_async_wait_all();
     __syncthreads();

@@ -153,14 +153,9 @@ __global__ __launch_bounds__(
     const GradientWork<T> work = gradient_work_of_block<tile.rows, true>(problem);
     const int key_tiles = (min(work.first_row + tile.rows, problem.in_qkv.seq) + tile.others - 1) / tile.others;
     const auto load = [&](int key_tile, int stage) {
-        T* k = stages + stage * L::stage_elements;
-        load_tile<tile.others, tile.head_size, L::pitch, L::threads>(k, work.k, key_tile * tile.others, problem.in_qkv,
-                                                                     thread);
-        load_tile<tile.others, tile.head_size, L::pitch, L::threads>(k + L::other_elements, work.v,
-                                                                     key_tile * tile.others, problem.in_qkv, thread);
+        load_k_and_v<L, tile.others>(stages + stage * L::stage_elements, work, key_tile * tile.others, problem, thread);
     };
-    load_tile<tile.rows, tile.head_size, L::pitch, L::threads>(q, work.q, work.first_row, problem.in_qkv, thread);
-    load_tile<tile.rows, tile.head_size, L::pitch, L::threads>(dout, work.dout, work.first_row, problem.in_out, thread);
+    load_q_and_dout<L, tile.rows>(q, work, work.first_row, problem, thread);
     load_tile<tile.rows, tile.head_size, L::pitch, L::threads>(stages, work.out, work.first_row, problem.in_out,
                                                                thread);
     cp_async_wait_all();
@@ -170,13 +165,14 @@ __global__ __launch_bounds__(
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
         const int at = (warp * 16 + spread(lane / 4) + 8 * r) * L::pitch + t * width;
+        // Of dout as dP takes it: dS is a small difference of the two, in which a rounding that both have cancels.
         T d = 0;
 #pragma unroll
         for (int step = 0; step < L::depth_steps; ++step) {
             const auto x = Vector<T, width>::load(stages + at + step * 4 * width);
             const auto y = Vector<T, width>::load(dout + at + step * 4 * width);
 #pragma unroll
-            for (int i = 0; i < width; ++i) d = fma(x.at[i], y.at[i], d);
+            for (int i = 0; i < width; ++i) d = fma(x.at[i], operand(y.at[i]), d);
         }
         stats[r] = stats_of(problem, work, first_own + 8 * r, lanes_sum<4>(d));
         if (t == 0) work.stats[first_own + 8 * r] = stats[r];
@@ -240,16 +236,12 @@ __global__ __launch_bounds__(
     const int seq = problem.in_qkv.seq;
     const int first_tile = work.first_row / tile.others, query_tiles = (seq + tile.others - 1) / tile.others;
     const auto load = [&](int query_tile, int stage) {
-        T* q = stages + stage * L::stage_elements;
-        load_tile<tile.others, tile.head_size, L::pitch, L::threads>(q, work.q, query_tile * tile.others,
-                                                                     problem.in_qkv, thread);
-        load_tile<tile.others, tile.head_size, L::pitch, L::threads>(q + L::other_elements, work.dout,
-                                                                     query_tile * tile.others, problem.in_out, thread);
+        load_q_and_dout<L, tile.others>(stages + stage * L::stage_elements, work, query_tile * tile.others, problem,
+                                        thread);
         load_stats<tile.others, L::threads>(all_stats + stage * tile.others, work.stats + query_tile * tile.others,
                                             thread);
     };
-    load_tile<tile.rows, tile.head_size, L::pitch, L::threads>(k, work.k, work.first_row, problem.in_qkv, thread);
-    load_tile<tile.rows, tile.head_size, L::pitch, L::threads>(v, work.v, work.first_row, problem.in_qkv, thread);
+    load_k_and_v<L, tile.rows>(k, work, work.first_row, problem, thread);
     load(first_tile, first_tile % 2);
     cp_async_wait_all();
     __syncthreads();

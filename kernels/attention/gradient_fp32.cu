@@ -139,8 +139,7 @@ __global__ __launch_bounds__(Layout<index>::threads,
 
     const GradientWork<float> work = gradient_work_of_block<tile.rows, true>(problem);
     const int seq = problem.in_qkv.seq, thread = threadIdx.x;
-    load_tile<tile.rows, tile.head_size, L::pitch, L::threads>(q, work.q, work.first_row, problem.in_qkv, thread);
-    load_tile<tile.rows, tile.head_size, L::pitch, L::threads>(dout, work.dout, work.first_row, problem.in_out, thread);
+    load_q_and_dout<L, tile.rows>(q, work, work.first_row, problem, thread);
     cp_async_wait_all();
     __syncthreads();
     const int query = work.first_row + thread;  // each thread finds D of one
@@ -156,8 +155,7 @@ __global__ __launch_bounds__(Layout<index>::threads,
     for (int key_tile = 0; key_tile < key_tiles; ++key_tile) {
         const int first_key = key_tile * tile.others;
         __syncthreads();  // all warps have left k and v, and stats are there
-        load_tile<tile.others, tile.head_size, L::pitch, L::threads>(k, work.k, first_key, problem.in_qkv, thread);
-        load_tile<tile.others, tile.head_size, L::pitch, L::threads>(v, work.v, first_key, problem.in_qkv, thread);
+        load_k_and_v<L, tile.others>(k, work, first_key, problem, thread);
         cp_async_wait_all();
         __syncthreads();
         if (first_key > last_query) continue;
@@ -196,8 +194,7 @@ __global__ __launch_bounds__(Layout<index>::threads,
 
     const GradientWork<float> work = gradient_work_of_block<tile.rows, false>(problem);
     const int seq = problem.in_qkv.seq, thread = threadIdx.x;
-    load_tile<tile.rows, tile.head_size, L::pitch, L::threads>(k, work.k, work.first_row, problem.in_qkv, thread);
-    load_tile<tile.rows, tile.head_size, L::pitch, L::threads>(v, work.v, work.first_row, problem.in_qkv, thread);
+    load_k_and_v<L, tile.rows>(k, work, work.first_row, problem, thread);
 
     float dk[8][makes_dk ? L::columns : 1] = {}, dv[8][makes_dv ? L::columns : 1] = {};
     const int first_key = work.first_row + lane.row, warp_key = work.first_row + thread / warp_size * warp_size;
@@ -205,9 +202,7 @@ __global__ __launch_bounds__(Layout<index>::threads,
     for (int query_tile = work.first_row / tile.others; query_tile < query_tiles; ++query_tile) {
         const int first_query = query_tile * tile.others;
         __syncthreads();  // all warps have left q and dout
-        load_tile<tile.others, tile.head_size, L::pitch, L::threads>(q, work.q, first_query, problem.in_qkv, thread);
-        load_tile<tile.others, tile.head_size, L::pitch, L::threads>(dout, work.dout, first_query, problem.in_out,
-                                                                     thread);
+        load_q_and_dout<L, tile.others>(q, work, first_query, problem, thread);
         load_stats<tile.others, L::threads>(tile_stats, work.stats + first_query, thread);
         cp_async_wait_all();
         __syncthreads();

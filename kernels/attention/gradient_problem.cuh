@@ -79,6 +79,22 @@ __device__ Stats<T> stats_of(const GradientProblem<T>& problem, const GradientWo
     return {query < problem.in_qkv.seq ? work.lse[query] * log2_e : Scalar<T>(__builtin_huge_val()), d};
 }
 
+/// Start to copy `rows` rows of q and, behind them, of dout; of k and, behind them, of v.
+template <class Layout, int rows, class T>
+__device__ void load_q_and_dout(T* smem, const GradientWork<T>& work, int first_row, const GradientProblem<T>& problem,
+                                int thread) {
+    constexpr int columns = Layout::tile.head_size, pitch = Layout::pitch, threads = Layout::threads;
+    load_tile<rows, columns, pitch, threads>(smem, work.q, first_row, problem.in_qkv, thread);
+    load_tile<rows, columns, pitch, threads>(smem + rows * pitch, work.dout, first_row, problem.in_out, thread);
+}
+template <class Layout, int rows, class T>
+__device__ void load_k_and_v(T* smem, const GradientWork<T>& work, int first_row, const GradientProblem<T>& problem,
+                             int thread) {
+    constexpr int columns = Layout::tile.head_size, pitch = Layout::pitch, threads = Layout::threads;
+    load_tile<rows, columns, pitch, threads>(smem, work.k, first_row, problem.in_qkv, thread);
+    load_tile<rows, columns, pitch, threads>(smem + rows * pitch, work.v, first_row, problem.in_qkv, thread);
+}
+
 /// Starts to copy the stats of `rows` queries.
 template <int rows, int threads, class T>
 __device__ void load_stats(Stats<T>* smem, const Stats<T>* from, int thread) {

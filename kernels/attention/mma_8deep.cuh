@@ -113,12 +113,11 @@ __global__ __launch_bounds__(Layout8Deep<T, Tiles, index>::threads,
         cp_async_wait_all();
         group_barrier<tile.key_groups, L::group_threads>(group);  // v has arrived, and all warps have left k
         if (block + tile.key_groups < key_blocks) load_k(block + tile.key_groups);
-        online_softmax<4>(scores, accumulator, problem.scale_log2);
+        online_softmax<4>(scores, accumulator, problem.scale_log2, [](T p) { return operand(p); });
 
 #pragma unroll
         for (int n = 0; n < tile.keys / 8; ++n) {
-            const T p[4] = {operand(scores[0][2 * n]), operand(scores[1][2 * n]), operand(scores[0][2 * n + 1]),
-                            operand(scores[1][2 * n + 1])};
+            const T p[4] = {scores[0][2 * n], scores[1][2 * n], scores[0][2 * n + 1], scores[1][2 * n + 1]};
 #pragma unroll
             for (int d = 0; d < columns / 2 / width; ++d) {
                 const T* const source = v + n * 8 * L::v_pitch + d * 8 * width;

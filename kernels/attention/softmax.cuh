@@ -78,9 +78,11 @@ __device__ Scalar finite(Scalar maximum) {
 }
 
 /// Turns a tile of raw scores (-infinity where masked) into probabilities and rescales what was accumulated so far.
-template <int lanes, class Scalar, int rows, int keys, int columns>
+/// `round` makes of a probability what is multiplied by v. The sum is of rounded ones: they then sum to one, so that
+/// the output is a mean of v and, in backward, a part of dP that all keys share still cancels against D.
+template <int lanes, class Scalar, int rows, int keys, int columns, class Round>
 __device__ void online_softmax(Scalar (&scores)[rows][keys], Accumulator<Scalar, rows, columns>& accumulator,
-                               Scalar scale) {
+                               Scalar scale, Round round) {
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
         Scalar maximum = scores[r][0];
@@ -91,11 +93,17 @@ __device__ void online_softmax(Scalar (&scores)[rows][keys], Accumulator<Scalar,
         accumulator.maximum[r] = maximum;
         Scalar sum = 0;
 #pragma unroll
-        for (int c = 0; c < keys; ++c) sum += scores[r][c] = probability(scores[r][c], finite(maximum), scale);
+        for (int c = 0; c < keys; ++c) sum += scores[r][c] = round(probability(scores[r][c], finite(maximum), scale));
         accumulator.partial_sum[r] = accumulator.partial_sum[r] * rescale + sum;
 #pragma unroll
         for (int c = 0; c < columns; ++c) accumulator.out[r][c] *= rescale;
     }
+}
+/// The same where probabilities are multiplied as they are, or are rounded by whoever does.
+template <int lanes, class Scalar, int rows, int keys, int columns>
+__device__ void online_softmax(Scalar (&scores)[rows][keys], Accumulator<Scalar, rows, columns>& accumulator,
+                               Scalar scale) {
+    online_softmax<lanes>(scores, accumulator, scale, [](Scalar p) { return p; });
 }
 
 /// Bytes of shared memory that merge_groups needs for `groups` groups of `threads` threads.

@@ -1,4 +1,5 @@
 // Fused causal attention in tf32: fp32 in memory, operands rounded to tf32 as they are read, fp32 accumulators.
+// Probabilities are rounded before they are summed up, not after: see online_softmax.
 #include "kernels/attention/mma_8deep.cuh"
 
 namespace kbench::cuda::attention {

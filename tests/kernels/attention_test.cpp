@@ -305,6 +305,28 @@ TEST_P(AttentionPrecisions, RepeatedRunsAreBitEqualAlsoFromAGraph) {
 INSTANTIATE_TEST_SUITE_P(All, AttentionPrecisions, testing::ValuesIn(all_precisions),
                          [](const auto& instance) { return std::string(name(instance.param)); });
 
+TEST_F(AttentionTest, OfEqualValuesTheOutputIsThatValue) {
+    // Also in tf32, whose probabilities are rounded by up to 2^-11 of themselves: their sum is that of the rounded
+    // ones.
+    const Shape shape{1, 2, 64, 64};
+    std::vector<double> qkv = normal_values(static_cast<std::size_t>(shape.rows() * 3 * shape.width()), 13);
+    const auto value = [](std::size_t column) { return 1 + static_cast<double>(column % 64) / 64; };
+    const auto width = static_cast<std::size_t>(shape.width());
+    for (std::size_t i = 0; i < qkv.size(); ++i)
+        if (i % (3 * width) >= 2 * width) qkv[i] = value(i % width);
+    for (const Precision precision : {Precision::tf32, Precision::fp32, Precision::fp64}) {
+        const Case run(shape, 0.125, precision, qkv);
+        run.launch();
+        const std::vector<double> out = run.out();
+        for (std::size_t i = 0; i < out.size(); ++i) {
+            // A rounding for each key, which on tensor cores is one unit.
+            const double roundings = 2 * static_cast<double>(i / width + 8);
+            ASSERT_NEAR(out[i] / value(i), 1, roundings * accumulator_roundoff(precision))
+                << name(precision) << ", query " << i / width;
+        }
+    }
+}
+
 TEST_F(AttentionTest, Tf32RoundsItsOperandsAndFp32DoesNot) {
     const Shape shape{1, 2, 128, 64};
     const std::vector<double> qkv = normal_values(static_cast<std::size_t>(shape.rows() * 3 * shape.width()), 11);
