@@ -217,7 +217,8 @@ void Plan::allocate(Device& device, WeightSource& source) {
         std::byte* host = nullptr;
         if (plain.contains(id)) {
             weights_[id] = DeviceBuffer(device, bytes);
-            if (tensor.role != Role::weights && tensor.contents.kind == Contents::Kind::zeros) {
+            const bool zeros = tensor.contents.kind == Contents::Kind::zeros && !tensor.starts_as;
+            if (tensor.role != Role::weights && zeros) {
                 device.fill(weights_[id].data(), 0, bytes);
                 continue;
             }
