@@ -70,6 +70,9 @@ const OptionOf<TrainRequest> table[] = {
      [](TrainRequest& r, const std::string& text) {
          r.seed = number<std::uint64_t>("--seed", text, 0, "a whole number");
      }},
+    {"--deterministic", "", "",
+     "no time chooses anything, and sums are made in one order: the same bits in every run on the same device",
+     [](TrainRequest& r, const std::string&) { r.deterministic = true; }},
     {"--log-every", "N", "10", "steps between two lines of progress",
      [](TrainRequest& r, const std::string& text) {
          r.log_every = number<std::int64_t>("--log-every", text, 1, "a whole number");

@@ -55,6 +55,9 @@ class LtGemm {
     /// cuBLASLt offers no algorithm for the problem (fp64 has no bias or GELU epilogue, for example). Where rows of
     /// `out` are no multiple of 16 bytes, cuBLASLt may round the product to 16 bits before the epilogue.
     LtGemm(const GemmProblem& problem, AlgorithmCache& cache, std::size_t workspace_limit);
+    /// Takes the first that it proposes and measures nothing, so that every process takes the same; only of those that
+    /// add partial sums up in one order. Throws as the other.
+    LtGemm(const GemmProblem& problem, std::size_t workspace_limit);
     ~LtGemm();
     LtGemm(LtGemm&&) noexcept;
     void run(const GemmPointers& pointers, void* workspace, cudaStream_t stream) const;

@@ -21,6 +21,7 @@ struct TrainingSetting {
     bool master = false;
     TrainOptions train = {.lr = 3e-3};
     std::int64_t width = 32, layers = 1, batch = 8, seq = 32;
+    bool deterministic = false;
 };
 
 class SmallTraining {
@@ -28,7 +29,7 @@ class SmallTraining {
     /// With random weights, or those of a file.
     SmallTraining(Device& device, const TrainingSetting& setting, const std::filesystem::path& weights = {})
         : device_(device),
-          providers_(make_providers(device.kind(), {})),
+          providers_(make_providers(device.kind(), {.deterministic = setting.deterministic})),
           model_(with_backward(make_gpt2({.name = "tiny",
                                           .n_embd = setting.width,
                                           .n_layer = setting.layers,
@@ -78,10 +79,16 @@ class SmallTraining {
         return {};
     }
     /// A copy of all weights, as the forward reads them.
-    std::vector<std::byte> weights() const {
+    std::vector<std::byte> weights() const { return bytes_of(Role::weights); }
+    /// The same of the gradients that the last step left.
+    std::vector<std::byte> gradients() const { return bytes_of(Role::gradients); }
+
+  private:
+    std::vector<std::byte> bytes_of(Role role) const {
         std::vector<std::byte> all;
         for (TensorId id = 0; id < model_.tensors.size(); ++id) {
-            if (model_.tensors[id].role != Role::weights) continue;
+            const bool kept = role == Role::weights || model_.tensors[id].resident;
+            if (model_.tensors[id].role != role || !kept) continue;
             std::vector<std::byte> bytes(static_cast<std::size_t>(plan_.operand(id).bytes()));
             device_.download(bytes.data(), plan_.address(id), bytes.size());
             all.insert(all.end(), bytes.begin(), bytes.end());
@@ -89,7 +96,6 @@ class SmallTraining {
         return all;
     }
 
-  private:
     Device& device_;
     Providers providers_;
     Model model_;

@@ -289,6 +289,26 @@ TEST_P(GemmOnDevice, RemembersTheAlgorithmAndRefusesAStaleOne) {
     operands.expect_correct(operands.run(again, again.algorithm().workspace_bytes));
 }
 
+TEST_P(GemmOnDevice, WithoutMeasuringItTakesTheSameAlgorithmAndLeavesTheSameBits) {
+    KBENCH_NEEDS_DEVICE();
+    const Shape shapes[] = {{64, 64, 65536},
+                            {1000, 100, 64},
+                            {17, 1283, 1280},
+                            {.m = 192, .n = 64, .k = 16384, .x_transposed = true},
+                            {.m = 1280, .n = 3840, .k = 1000, .x_transposed = true}};
+    for (const Shape& shape : shapes) {
+        SCOPED_TRACE(testing::Message() << "m " << shape.m << " n " << shape.n << " k " << shape.k);
+        const Operands operands(problem_of(GetParam(), shape));
+        const cuda::LtGemm first(operands.problem, workspace_limit), second(operands.problem, workspace_limit);
+        EXPECT_EQ(first.description(), second.description());
+        EXPECT_EQ(first.algorithm().candidates, 0) << "none was measured";
+        const HostMatrix result = operands.run(first, first.algorithm().workspace_bytes);
+        operands.expect_correct(result);
+        for (int run = 0; run < 20; ++run)
+            ASSERT_TRUE(operands.run(second, second.algorithm().workspace_bytes).bytes == result.bytes) << run;
+    }
+}
+
 TEST_P(GemmOnDevice, StaysWithinTheWorkspace) {
     KBENCH_NEEDS_DEVICE();
     cuda::AlgorithmCache cache(file(), false);

@@ -56,6 +56,21 @@ TEST_F(GpuTrain, HasTheCpusLossesInFp64) {
     }
 }
 
+TEST_F(GpuTrain, DeterministicPlansLeaveTheSameBits) {
+    for (const Precision precision : all_precisions) {
+        TrainingSetting asked = setting(precision);
+        asked.deterministic = true;
+        // 64 columns and a sum over 16384 rows: a weight's gradient that libraries like to split.
+        asked.width = 64, asked.batch = 64, asked.seq = 256;
+        SmallTraining one(*device_, asked), other(*device_, asked);
+        for (int step = 0; step < 5; ++step) {
+            EXPECT_EQ(one.step().loss, other.step().loss) << name(precision) << ", step " << step;
+            EXPECT_TRUE(one.gradients() == other.gradients()) << name(precision) << ", step " << step;
+        }
+        EXPECT_TRUE(one.weights() == other.weights()) << name(precision);
+    }
+}
+
 TEST_F(GpuTrain, MakingReadyChangesNoWeight) {
     const std::unique_ptr<Device> cpu = make_cpu_device();
     const auto saved = [&](Device& device, const char* name) {

@@ -229,6 +229,26 @@ TEST_F(Cli, TrainsSavesAndGoesOn) {
     EXPECT_THAT(second.out, Not(HasSubstr("entropy")));
 }
 
+TEST_F(Cli, DeterministicRunsLeaveTheSameBits) {
+    const auto once = [&](const std::string& name) {
+        const std::string gradients = (directory_ / (name + ".g")).string(),
+                          weights = (directory_ / (name + ".w")).string(), out = (directory_ / name).string();
+        const Outcome run = kbench("run --config " + tiny() +
+                                   " --backend cpu --seq 16 --batch 2 --direction train "
+                                   "--deterministic --latency-only --quick --no-verify --out " +
+                                   out + " --dump-gradients " + gradients);
+        EXPECT_EQ(run.exit_code, 0) << run.err;
+        EXPECT_THAT(read(out + "/result.json"), HasSubstr(R"("deterministic": "yes")"));
+        const Outcome train = kbench("train --config " + tiny_config() +
+                                     " --backend cpu --seq 16 --steps 3 --lr 1e-2 --deterministic --save " + weights);
+        EXPECT_EQ(train.exit_code, 0) << train.err;
+        return read(gradients) + read(weights);
+    };
+    const std::string first = once("first");
+    EXPECT_GT(first.size(), 400000u) << "of 120 thousand parameters";
+    EXPECT_TRUE(first == once("second"));
+}
+
 TEST_F(Cli, MistakesOfTrainingGetOneLineAndExitTwo) {
     const std::string train = "train --config " + tiny_config() + " --backend cpu ";
     expect_refusal(train + "--steps 0", "--steps '0'");
