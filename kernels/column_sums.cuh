@@ -12,11 +12,11 @@
 namespace kbench::cuda {
 
 /// A block adds up 32 columns of `partial` [parts, columns], a warp every 32nd row of them. Column c goes to first[c],
-/// or, from `split` on, to second[c - split].
+/// or, from `split` on, to second[c - split]; with `accumulates` it is added to what is there.
 template <typename T>
 __global__ void __launch_bounds__(1024)
     add_parts_kernel(const Arithmetic<T>* __restrict__ partial, int parts, std::int64_t columns, T* __restrict__ first,
-                     std::int64_t split, T* __restrict__ second) {
+                     std::int64_t split, T* __restrict__ second, bool accumulates) {
     using A = Arithmetic<T>;
     constexpr int warp = 32;
     __shared__ A sums[warp][warp];
@@ -34,15 +34,17 @@ __global__ void __launch_bounds__(1024)
     }
     if (threadIdx.y > 0 || column >= columns) return;
     T* to = column < split ? first + column : second + (column - split);
-    *to = static_cast<T>(sums[0][threadIdx.x]);
+    sum = sums[0][threadIdx.x];
+    if (accumulates) sum += static_cast<A>(*to);
+    *to = static_cast<T>(sum);
 }
 
 /// Launches it.
 template <typename T>
 void add_parts(const Arithmetic<T>* partial, std::int64_t parts, std::int64_t columns, void* first, std::int64_t split,
-               void* second, cudaStream_t stream) {
+               void* second, bool accumulates, cudaStream_t stream) {
     add_parts_kernel<T><<<static_cast<unsigned>(divide_up(columns, 32)), dim3(32, 32), 0, stream>>>(
-        partial, static_cast<int>(parts), columns, static_cast<T*>(first), split, static_cast<T*>(second));
+        partial, static_cast<int>(parts), columns, static_cast<T*>(first), split, static_cast<T*>(second), accumulates);
     KBENCH_CUDA_LAUNCHED("add_parts_kernel");
 }
 

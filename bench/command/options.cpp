@@ -161,7 +161,7 @@ const Option table[] = {
     {"--retune", "", "", "measure GEMM algorithms again instead of using the remembered ones",
      [](RunRequest& r, const std::string&) { r.run.retune = true; }},
     {"--deterministic", "", "",
-     "no time chooses anything, and sums are made in one order: the same bits in every run on the same device",
+     "nothing is chosen by a measured time, and sums are made in one order: the same bits in every run on one device",
      [](RunRequest& r, const std::string&) { r.run.deterministic = true; }},
 };
 

@@ -35,7 +35,9 @@ Model model_of(const TrainRequest& request) {
     Model forward = request.spec.build(at);
     if (!forward.loss)
         throw UsageError(fmt::format("--model {}: has no loss to train with; language models have one", forward.name));
-    return with_backward(std::move(forward), {.adamw = true, .master = request.master, .norm = true});
+    return with_backward(
+        std::move(forward),
+        {.adamw = true, .master = request.master, .norm = true, .accumulate = request.train.micro_batches > 1});
 }
 
 const Tensor& tokens_of(const Model& model) {
@@ -183,8 +185,9 @@ int train_command(const std::vector<std::string>& arguments, const std::string&)
 
     say("{}: {} parameters, weights {}, {} in {}{}, dropout 0\n", model.name, model.parameter_count(), weights.name(),
         name(device.kind()), name(request.precision), request.master ? " with fp32 master weights" : "");
-    say("batch {} of {} tokens, {}; AdamW: lr {}, weight decay {}{}\n", tokens.rows(), tokens.columns(),
-        stream.description(), request.train.lr, request.train.weight_decay,
+    say("{}batch {} of {} tokens, {}; AdamW: lr {}, weight decay {}{}\n",
+        request.train.micro_batches > 1 ? fmt::format("{} times ", request.train.micro_batches) : "", tokens.rows(),
+        tokens.columns(), stream.description(), request.train.lr, request.train.weight_decay,
         request.train.clip_norm > 0 ? fmt::format(", norm at most {}", request.train.clip_norm) : "");
     Trainer trainer(plan, device, request.train);
     const StopSignals signals;

@@ -24,9 +24,13 @@ const OptionOf<TrainRequest> table[] = {
      [](TrainRequest& r, const std::string& text) {
          r.steps = number<std::int64_t>("--steps", text, 1, "a whole number");
      }},
-    {"--batch", "N", "8", "sequences a step",
+    {"--batch", "N", "8", "sequences at once: a step's, or with --accumulate those of a part of it",
      [](TrainRequest& r, const std::string& text) {
          r.batch = number<std::int64_t>("--batch", text, 1, "a whole number");
+     }},
+    {"--accumulate", "N", "1", "batches whose gradients are added up before the weights are updated once",
+     [](TrainRequest& r, const std::string& text) {
+         r.train.micro_batches = number("--accumulate", text, 1, "a whole number");
      }},
     {"--seq", "N", "the model's longest", "tokens of a sequence; the last is a target only",
      [](TrainRequest& r, const std::string& text) {
@@ -71,7 +75,7 @@ const OptionOf<TrainRequest> table[] = {
          r.seed = number<std::uint64_t>("--seed", text, 0, "a whole number");
      }},
     {"--deterministic", "", "",
-     "no time chooses anything, and sums are made in one order: the same bits in every run on the same device",
+     "nothing is chosen by a measured time, and sums are made in one order: the same bits in every run on one device",
      [](TrainRequest& r, const std::string&) { r.deterministic = true; }},
     {"--log-every", "N", "10", "steps between two lines of progress",
      [](TrainRequest& r, const std::string& text) {

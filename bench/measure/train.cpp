@@ -11,9 +11,16 @@
 #include "bench/measure/device_rows.h"
 #include "bench/plan/data/convert.h"
 #include "kbench/error.h"
+#include "models/ops/list.h"
 
 namespace kbench {
 namespace {
+
+/// Where the optimizer begins.
+std::size_t norm_of(const Plan& plan) {
+    const auto is_norm = [](const PlannedStep& step) { return step.step.head_op().is<GlobalNorm>(); };
+    return static_cast<std::size_t>(std::ranges::find_if(plan.steps(), is_norm) - plan.steps().begin());
+}
 
 TensorId named(const Model& model, const std::vector<TensorId>& ids, std::string_view name) {
     for (const TensorId id : ids)
@@ -37,27 +44,36 @@ Trainer::Trainer(Plan& plan, Device& device, const TrainOptions& options)
     : plan_(plan),
       device_(device),
       options_(options),
+      first_of_update_(norm_of(plan)),
       tokens_(named(plan.model(), plan.model().inputs, "tokens")),
       schedule_(named(plan.model(), plan.model().inputs, "schedule")),
       loss_scale_(named(plan.model(), plan.model().inputs, "loss_scale")),
       losses_(named(plan.model(), plan.model().outputs, "losses")),
       norm_(named(plan.model(), plan.model().outputs, "norm")),
       scale_(options.loss_scale) {
-    const auto enqueue = [this] {
-        for (std::size_t s = 0; s < plan_.steps().size(); ++s) plan_.run_step(s, device_.stream());
+    const auto enqueue = [this](std::size_t first, std::size_t end) {
+        return [this, first, end] {
+            for (std::size_t s = first; s < end; ++s) plan_.run_step(s, device_.stream());
+        };
     };
     if (device.is_gpu()) {  // loads every kernel, which a capture does not allow
-        const std::vector<std::int32_t> zeros(static_cast<std::size_t>(tokens()));
+        const std::vector<std::int32_t> zeros(static_cast<std::size_t>(plan_.model().tensors[tokens_].elements()));
         plan_.set_input(tokens_, std::as_bytes(std::span(zeros)));
         set_numbers(loss_scale_, std::vector{1.0});
         set_schedule(0);
-        enqueue();
+        enqueue(0, plan.steps().size())();
         device.synchronize();
     }
-    graph_ = device.capture(enqueue);
+    micro_batch_ = device.capture(enqueue(0, first_of_update_));
+    update_ = device.capture(enqueue(first_of_update_, plan.steps().size()));
+    if (options.micro_batches > 1)
+        clear_ = device.capture([this] {
+            for (const auto& [weight, gradient] : plan_.model().gradients)
+                device_.fill(plan_.address(gradient), 0, static_cast<std::size_t>(plan_.operand(gradient).bytes()));
+        });
 }
 
-std::int64_t Trainer::tokens() const { return plan_.model().tensors[tokens_].elements(); }
+std::int64_t Trainer::tokens() const { return options_.micro_batches * plan_.model().tensors[tokens_].elements(); }
 
 void Trainer::set_numbers(TensorId input, std::span<const double> numbers) {
     const Operand& operand = plan_.operand(input);
@@ -83,17 +99,28 @@ double Trainer::mean_loss() {
 }
 
 void Trainer::begin(std::span<const std::int32_t> tokens) {
-    plan_.set_input(tokens_, std::as_bytes(tokens));
-    set_numbers(loss_scale_, std::vector{scale_});
+    // Each loss is a mean over one micro-batch, that of the step over all.
+    set_numbers(loss_scale_, std::vector{scale_ / options_.micro_batches});
     set_schedule(1 / scale_);
-    graph_->launch();
+    if (clear_) clear_->launch();
+    losses_so_far_ = 0;
+    const std::size_t each = tokens.size() / static_cast<std::size_t>(options_.micro_batches);
+    for (std::size_t first = 0; first < tokens.size(); first += each) {
+        if (first > 0) {  // the last one's tokens and losses are about to be overwritten
+            device_.synchronize();
+            losses_so_far_ += mean_loss();
+        }
+        plan_.set_input(tokens_, std::as_bytes(tokens.subspan(first, each)));
+        micro_batch_->launch();
+    }
+    update_->launch();
 }
 
 TrainedStep Trainer::finish() {
     device_.synchronize();
     TrainedStep done;
     done.loss_scale = scale_;
-    done.loss = mean_loss();
+    done.loss = (losses_so_far_ + mean_loss()) / options_.micro_batches;
     done.norm = read_numbers(plan_, norm_, device_).front() / scale_;
     done.skipped = !std::isfinite(done.norm);
     if (!std::isfinite(done.loss))

@@ -22,6 +22,8 @@ struct TrainOptions {
     /// that were finite.
     bool dynamic_scale = false;
     int growth_interval = 2000;
+    /// Batches whose gradients are added up before the weights are updated, the plan's being of one.
+    int micro_batches = 1;
 };
 
 /// What one step did.
@@ -34,13 +36,15 @@ struct TrainedStep {
 
 class Trainer {
   public:
-    /// `plan`: allocated, of with_backward(model, {.adamw = true, .norm = true}). Runs it once without changing a
-    /// weight and captures it. Plan and device must outlive this.
+    /// `plan`: allocated, of with_backward(model, {.adamw = true, .norm = true}), and .accumulate where there are
+    /// several micro-batches. Runs it once without changing a weight and captures it. Plan and device must outlive
+    /// this.
     Trainer(Plan& plan, Device& device, const TrainOptions& options);
 
-    /// Tokens of a step: batch * seq.
+    /// Tokens of a step: micro-batches * batch * seq.
     std::int64_t tokens() const;
-    /// Starts a step on `tokens`, which may be changed once this returns: a GPU works on while the next are made ready.
+    /// Starts a step on `tokens`, which may be changed once this returns: a GPU works on while the next are made ready,
+    /// of several micro-batches on the last.
     void begin(std::span<const std::int32_t> tokens);
     /// Waits for it. Throws MeasurementError where the loss is not finite, or no loss scale makes the gradients so.
     TrainedStep finish();
@@ -56,11 +60,13 @@ class Trainer {
     Plan& plan_;
     Device& device_;
     TrainOptions options_;
+    std::size_t first_of_update_;  ///< of the plan's steps: behind all gradients
     TensorId tokens_, schedule_, loss_scale_, losses_, norm_;
     double scale_;
     std::int64_t updates_ = 0;  ///< steps that changed the weights
     int good_in_a_row_ = 0;
-    std::unique_ptr<DeviceGraph> graph_;
+    double losses_so_far_ = 0;  ///< of the step's micro-batches but the last
+    std::unique_ptr<DeviceGraph> clear_, micro_batch_, update_;
 };
 
 }  // namespace kbench

@@ -167,11 +167,12 @@ struct LtGemm::State {
     }
 
     cublasStatus_t launch(const GemmAlgorithm& chosen, const GemmPointers& pointers, void* workspace,
-                          cudaStream_t stream) const {
+                          cudaStream_t stream, bool accumulates = false) const {
         if (problem.bias) set(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, pointers.bias);
-        constexpr Scalar one(1), zero(0);
+        constexpr Scalar one(1);
+        const Scalar beta(accumulates ? 1 : 0);
         return cublasLtMatmul(handle.get(), desc.get(), one.as(problem.precision), pointers.w, w.get(), pointers.x,
-                              x.get(), zero.as(problem.precision), pointers.out, out.get(), pointers.out, out.get(),
+                              x.get(), beta.as(problem.precision), pointers.out, out.get(), pointers.out, out.get(),
                               &chosen.algorithm, workspace, chosen.workspace_bytes, stream);
     }
 };
@@ -209,8 +210,8 @@ LtGemm::LtGemm(const GemmProblem& problem, AlgorithmCache& cache, std::size_t wo
 LtGemm::~LtGemm() = default;
 LtGemm::LtGemm(LtGemm&&) noexcept = default;
 
-void LtGemm::run(const GemmPointers& pointers, void* workspace, cudaStream_t stream) const {
-    KBENCH_CUDA(state_->launch(state_->algorithm, pointers, workspace, stream));
+void LtGemm::run(const GemmPointers& pointers, void* workspace, cudaStream_t stream, bool accumulates) const {
+    KBENCH_CUDA(state_->launch(state_->algorithm, pointers, workspace, stream, accumulates));
 }
 
 const GemmAlgorithm& LtGemm::algorithm() const { return state_->algorithm; }

@@ -60,7 +60,8 @@ class LtGemm {
     LtGemm(const GemmProblem& problem, std::size_t workspace_limit);
     ~LtGemm();
     LtGemm(LtGemm&&) noexcept;
-    void run(const GemmPointers& pointers, void* workspace, cudaStream_t stream) const;
+    /// `accumulates`: the product is added to what `out` holds, by the algorithm that was chosen for the product alone.
+    void run(const GemmPointers& pointers, void* workspace, cudaStream_t stream, bool accumulates = false) const;
     const GemmAlgorithm& algorithm() const;
     /// Such as "cublasLt algo 66 tile 18 stages 36 splitk 1".
     std::string description() const;
@@ -78,7 +79,7 @@ class CublasGemm {
     ~CublasGemm();
     CublasGemm(CublasGemm&&) noexcept;
     static constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
-    void run(const GemmPointers& pointers, void* workspace, cudaStream_t stream) const;
+    void run(const GemmPointers& pointers, void* workspace, cudaStream_t stream, bool accumulates = false) const;
 
   private:
     struct State;

@@ -30,14 +30,15 @@ class SmallTraining {
     SmallTraining(Device& device, const TrainingSetting& setting, const std::filesystem::path& weights = {})
         : device_(device),
           providers_(make_providers(device.kind(), {.deterministic = setting.deterministic})),
-          model_(with_backward(make_gpt2({.name = "tiny",
-                                          .n_embd = setting.width,
-                                          .n_layer = setting.layers,
-                                          .n_head = 2,
-                                          .n_ctx = setting.seq,
-                                          .vocab_size = vocab},
-                                         setting.batch, setting.seq, AttentionKind::fused),
-                               {.adamw = true, .master = setting.master, .norm = true})),
+          model_(with_backward(
+              make_gpt2({.name = "tiny",
+                         .n_embd = setting.width,
+                         .n_layer = setting.layers,
+                         .n_head = 2,
+                         .n_ctx = setting.seq,
+                         .vocab_size = vocab},
+                        setting.batch, setting.seq, AttentionKind::fused),
+              {.adamw = true, .master = setting.master, .norm = true, .accumulate = setting.train.micro_batches > 1})),
           plan_(model_, setting.precision,
                 assign_steps(model_, setting.precision, providers_, {}, column_multiple(device, setting.precision))) {
         if (weights.empty()) {

@@ -309,6 +309,32 @@ TEST_P(GemmOnDevice, WithoutMeasuringItTakesTheSameAlgorithmAndLeavesTheSameBits
     }
 }
 
+TEST_P(GemmOnDevice, BothAddAProductToWhatIsThere) {
+    KBENCH_NEEDS_DEVICE();
+    for (const Shape& shape : gradient_shapes) {
+        SCOPED_TRACE(testing::Message() << "m " << shape.m << " n " << shape.n << " k " << shape.k);
+        const GemmProblem problem = problem_of(GetParam(), shape);
+        const Operands operands(problem);
+        const auto before = HostMatrix::normal(problem.out_type, problem.m, problem.n, 7, 1, 0, problem.ld_out);
+        const DeviceMatrix x(operands.x), w(operands.w);
+        const auto elements = elements_of(problem.m, problem.n, 500);
+        const auto expected = reference::added_to(before.view(), elements, operands.expected(elements));
+        const auto check = [&](const auto& gemm, std::size_t workspace_bytes) {
+            const DeviceMatrix out(before);
+            void* workspace = nullptr;
+            KBENCH_CUDA(cudaMalloc(&workspace, workspace_bytes));
+            gemm.run({x.data(), w.data(), nullptr, out.data()}, workspace, nullptr, true);
+            expect_agrees(out.download(), elements, expected, problem.precision);
+            KBENCH_CUDA(cudaFree(workspace));
+        };
+        cuda::AlgorithmCache cache(file(), false);
+        const cuda::LtGemm lt(problem, cache, workspace_limit), unmeasured(problem, workspace_limit);
+        check(lt, lt.algorithm().workspace_bytes);
+        check(unmeasured, unmeasured.algorithm().workspace_bytes);
+        check(cuda::CublasGemm(problem), cuda::CublasGemm::workspace_bytes);
+    }
+}
+
 TEST_P(GemmOnDevice, StaysWithinTheWorkspace) {
     KBENCH_NEEDS_DEVICE();
     cuda::AlgorithmCache cache(file(), false);

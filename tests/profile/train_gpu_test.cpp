@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "bench/device/device.h"
+#include "tests/bench/accumulating_steps.h"
 #include "tests/bench/small_training.h"
 #include "tests/bench/temporary_directory.h"
 
@@ -68,6 +69,23 @@ TEST_F(GpuTrain, DeterministicPlansLeaveTheSameBits) {
             EXPECT_TRUE(one.gradients() == other.gradients()) << name(precision) << ", step " << step;
         }
         EXPECT_TRUE(one.weights() == other.weights()) << name(precision);
+    }
+}
+
+TEST_F(GpuTrain, EveryProviderAddsToGradientsThatAreThere) { verify_accumulating_steps(*device_); }
+
+TEST_F(GpuTrain, AStepOfSeveralBatchesIsThatOfTheirSequencesAtOnce) {
+    for (const Precision precision : {Precision::fp64, Precision::fp32, Precision::bf16}) {
+        TrainingSetting at_once = setting(precision), parts = at_once;
+        parts.batch = at_once.batch / 4;
+        parts.train.micro_batches = 4;
+        SmallTraining whole(*device_, at_once), apart(*device_, parts);
+        const double allowed = precision == Precision::fp64 ? 1e-9 : precision == Precision::fp32 ? 1e-3 : 0.05;
+        for (int step = 0; step < 5; ++step) {
+            const TrainedStep one = whole.step(), other = apart.step();
+            EXPECT_NEAR(one.loss, other.loss, allowed) << name(precision) << ", step " << step;
+            EXPECT_NEAR(one.norm, other.norm, allowed) << name(precision) << ", step " << step;
+        }
     }
 }
 

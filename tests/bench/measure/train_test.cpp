@@ -131,6 +131,43 @@ TEST(Train, TheLossScaleChangesNeitherNormNorUpdate) {
     }
 }
 
+TEST(Train, AStepOfSeveralBatchesIsThatOfTheirSequencesAtOnce) {
+    for (const auto& [precision, allowed] : {std::pair{Precision::fp64, 1e-12}, {Precision::fp32, 1e-4}}) {
+        SmallTraining whole(cpu(), {.precision = precision, .layers = 2, .batch = 4}),
+            parts(cpu(), {.precision = precision, .train = {.lr = 3e-3, .micro_batches = 2}, .layers = 2, .batch = 2});
+        ASSERT_EQ(whole.trainer().tokens(), parts.trainer().tokens());
+        for (int step = 0; step < 3; ++step) {
+            const TrainedStep one = whole.step(), other = parts.step();
+            EXPECT_NEAR(one.loss, other.loss, allowed);
+            EXPECT_NEAR(one.norm, other.norm, allowed);
+            if (precision != Precision::fp64) continue;
+            for (const char* weight : {"wte.weight", "wpe.weight", "h.1.ln_1.weight", "h.0.attn.c_attn.bias",
+                                       "h.0.mlp.c_fc.weight", "ln_f.bias"}) {
+                const std::span<const double> a = whole.numbers(std::string(weight) + ".grad"),
+                                              b = parts.numbers(std::string(weight) + ".grad");
+                ASSERT_EQ(a.size(), b.size());
+                ASSERT_FALSE(a.empty());
+                for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], allowed) << weight << " " << i;
+            }
+        }
+    }
+}
+
+TEST(Train, WhatAStepOfSeveralBatchesLeftIsNotInTheNext) {
+    // Infinite gradients, which no addition would ever make finite again.
+    SmallTraining run(
+        cpu(),
+        {.train = {.lr = 1e-3, .loss_scale = 1e24, .dynamic_scale = true, .growth_interval = 1000, .micro_batches = 2},
+         .batch = 4});
+    TrainedStep step;
+    for (int i = 0; (step = run.step()).skipped; ++i) ASSERT_LT(i, 40);
+    for (int i = 0; i < 3; ++i) {
+        step = run.step();
+        EXPECT_FALSE(step.skipped);
+        EXPECT_LT(step.norm, 10);
+    }
+}
+
 TEST(Train, GradientsLongerThanTheNormAskedForAreCutDown) {
     // A first step of AdamW moves each weight by lr whatever its gradient, unless that is as small as epsilon.
     const auto moved = [](double clip_norm) {

@@ -140,16 +140,17 @@ class WeightComputation final : public ProductComputation<Product> {
 template <class Product>
 class GradientComputation final : public ProductComputation<Product> {
   public:
-    GradientComputation(Product product, bool left_is_second)
-        : ProductComputation<Product>(std::move(product)), left_is_second_(left_is_second) {}
+    GradientComputation(Product product, bool left_is_second, bool accumulates)
+        : ProductComputation<Product>(std::move(product)), left_is_second_(left_is_second), accumulates_(accumulates) {}
     void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
         const void *left = pointers[0], *right = pointers[1];
         if (left_is_second_) std::swap(left, right);
-        this->product_.run({left, right, nullptr, pointers[2]}, workspace, static_cast<cudaStream_t>(stream));
+        this->product_.run({left, right, nullptr, pointers[2]}, workspace, static_cast<cudaStream_t>(stream),
+                           accumulates_);
     }
 
   private:
-    bool left_is_second_;
+    bool left_is_second_, accumulates_;
 };
 
 template <class Product>
@@ -216,7 +217,8 @@ ProviderOp gradient_row(Maker make) {
     const auto gradient = [make](const Gemm& op, const Step& step, Precision precision) {
         const Gemm::Product product = op.product(step.direction, step.padded_columns);
         auto made = make(gradient_problem(product, precision));
-        return std::make_unique<GradientComputation<decltype(made)>>(std::move(made), product.left_is_second);
+        return std::make_unique<GradientComputation<decltype(made)>>(
+            std::move(made), product.left_is_second, op.accumulates && step.direction == Direction::wgrad);
     };
     return Computes<Gemm>{.directions = {Direction::dgrad, Direction::wgrad}, .make = gradient};
 }
