@@ -1,6 +1,7 @@
 // kbench train: a model's weights, step by step towards a smaller loss.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -71,6 +72,16 @@ class TokenStream {
     void fill(std::span<std::int32_t> batch) {
         if (source_) return source_->fill(batch);
         for (std::int32_t& token : batch) token = of_file_[next_++ % of_file_.size()];
+    }
+    /// As if they had been drawn. A million tokens of the source take 0.03 s.
+    void skip(std::int64_t tokens) {
+        next_ += static_cast<std::size_t>(tokens);
+        std::vector<std::int32_t> drawn(4096);
+        while (source_ && tokens > 0) {
+            const auto count = std::min(tokens, static_cast<std::int64_t>(drawn.size()));
+            source_->fill(std::span(drawn).first(static_cast<std::size_t>(count)));
+            tokens -= count;
+        }
     }
 
   private:
@@ -190,6 +201,11 @@ int train_command(const std::vector<std::string>& arguments, const std::string&)
         tokens.columns(), stream.description(), request.train.lr, request.train.weight_decay,
         request.train.clip_norm > 0 ? fmt::format(", norm at most {}", request.train.clip_norm) : "");
     Trainer trainer(plan, device, request.train);
+    if (request.weights && trainer.go_on_from(*request.weights)) {
+        const TrainingProgress& before = trainer.progress();
+        say("goes on after {} steps and {} tokens, with their optimizer state\n", before.steps, before.tokens);
+        stream.skip(before.tokens);
+    }
     const StopSignals signals;
     Log log(request, trainer.tokens(), stream.source() ? std::optional(stream.source()->entropy()) : std::nullopt);
     std::vector<std::int32_t> batch(static_cast<std::size_t>(trainer.tokens()));

@@ -49,6 +49,7 @@ class SmallTraining {
             plan_.allocate(device, file);
         }
         trainer_.emplace(plan_, device, setting.train);
+        if (!weights.empty()) goes_on_ = trainer_->go_on_from(weights);
         tokens_.resize(static_cast<std::size_t>(trainer_->tokens()));
     }
 
@@ -69,6 +70,8 @@ class SmallTraining {
         return sum / 10;
     }
     void leave_out_a_batch() { source_.fill(tokens_); }
+    /// Whether its file had more than weights.
+    bool goes_on() const { return goes_on_; }
     double entropy() const { return source_.entropy(); }
     const Trainer& trainer() const { return *trainer_; }
     /// A tensor in fp64, on a device whose memory the host sees.
@@ -104,6 +107,7 @@ class SmallTraining {
     MarkovSource source_{1};
     std::optional<Trainer> trainer_;
     std::vector<std::int32_t> tokens_;
+    bool goes_on_ = false;
 };
 
 }  // namespace kbench

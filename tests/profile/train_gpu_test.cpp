@@ -116,6 +116,22 @@ TEST_F(GpuTrain, AStepWhoseGradientsAreNotFiniteIsSkippedAndTheLossScaleHalved) 
     EXPECT_NE(run.weights(), before);
 }
 
+TEST_F(GpuTrain, GoingOnEqualsNeverHavingStopped) {
+    for (const Precision precision : all_precisions) {
+        TrainingSetting asked = setting(precision);
+        asked.deterministic = true;
+        asked.train.warmup = 5;
+        SmallTraining whole(*device_, asked);
+        for (int step = 0; step < 3; ++step) whole.step();
+        whole.trainer().save(directory_ / "three.safetensors");
+        SmallTraining rest(*device_, asked, directory_ / "three.safetensors");
+        ASSERT_TRUE(rest.goes_on());
+        for (int step = 0; step < 3; ++step) rest.leave_out_a_batch();
+        for (int step = 0; step < 3; ++step) EXPECT_EQ(rest.step().loss, whole.step().loss) << name(precision);
+        EXPECT_TRUE(rest.weights() == whole.weights()) << name(precision);
+    }
+}
+
 TEST_F(GpuTrain, GoesOnFromItsFile) {
     for (const Precision precision : {Precision::bf16, Precision::fp32}) {
         SmallTraining run(*device_, setting(precision));

@@ -36,6 +36,8 @@ TEST(TrainOptions, AStepIsOfOneBatchUnlessSeveralAreAskedFor) {
     EXPECT_EQ(parsed({}).train.micro_batches, 1);
     EXPECT_EQ(parsed({"--accumulate", "4"}).train.micro_batches, 4);
     EXPECT_THAT(refusal({"--accumulate", "0"}), HasSubstr("--accumulate '0'"));
+    EXPECT_EQ(parsed({"--warmup", "4"}).train.warmup, 4);
+    EXPECT_THAT(refusal({"--warmup", "-1"}), HasSubstr("--warmup '-1'"));
 }
 
 TEST(TrainOptions, MasterWeightsAreOf16Bits) {
