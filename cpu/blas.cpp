@@ -26,17 +26,18 @@ blasint to_blas(std::int64_t size) {
     return static_cast<blasint>(size);
 }
 
-/// c = a · b, row-major; a [m, k], or [k, m] when transposed, b [k, n] or [n, k]; ld: distance of rows in elements.
+/// c = a · b + beta c, row-major; a [m, k], or [k, m] when transposed, b [k, n] or [n, k]; ld: distance of rows in
+/// elements.
 template <class T>
 void product(bool a_transposed, bool b_transposed, std::int64_t m, std::int64_t n, std::int64_t k, const T* a,
-             std::int64_t lda, const T* b, std::int64_t ldb, T* c, std::int64_t ldc) {
+             std::int64_t lda, const T* b, std::int64_t ldb, T* c, std::int64_t ldc, T beta = 0) {
     const auto a_as = a_transposed ? CblasTrans : CblasNoTrans, b_as = b_transposed ? CblasTrans : CblasNoTrans;
     if constexpr (std::is_same_v<T, double>)
         cblas_dgemm(CblasRowMajor, a_as, b_as, to_blas(m), to_blas(n), to_blas(k), 1.0, a, to_blas(lda), b,
-                    to_blas(ldb), 0.0, c, to_blas(ldc));
+                    to_blas(ldb), beta, c, to_blas(ldc));
     else
         cblas_sgemm(CblasRowMajor, a_as, b_as, to_blas(m), to_blas(n), to_blas(k), 1.0f, a, to_blas(lda), b,
-                    to_blas(ldb), 0.0f, c, to_blas(ldc));
+                    to_blas(ldb), beta, c, to_blas(ldc));
 }
 
 /// Calls `function` with a double or a float.
@@ -118,10 +119,12 @@ std::string blas_version() {
                        threads == 1 ? "thread" : "threads");
 }
 
-void blas_gemm(DataType type, const Gemm::Product& p, const void* left, const void* right, void* out) {
+void blas_gemm(DataType type, const Gemm::Product& p, const void* left, const void* right, void* out,
+               bool accumulates) {
     with_blas_element(type, [&]<class T>(T) {
         product(p.left_transposed, p.right_transposed, p.m, p.n, p.k, static_cast<const T*>(left), p.left_stride,
-                static_cast<const T*>(right), p.right_stride, static_cast<T*>(out), p.out_stride);
+                static_cast<const T*>(right), p.right_stride, static_cast<T*>(out), p.out_stride,
+                T(accumulates ? 1 : 0));
     });
 }
 

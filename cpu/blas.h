@@ -22,8 +22,10 @@ std::string better_blas_core(std::string_view core, const std::vector<std::strin
 /// The core type that OpenBLAS picked here.
 std::string blas_core();
 
-/// out = left · right, dense and row-major as `product` has them; type fp64 or fp32, else Unsupported.
-void blas_gemm(DataType type, const Gemm::Product& product, const void* left, const void* right, void* out);
+/// out = left · right, and plus what `out` held where it accumulates, dense and row-major as `product` has them; type
+/// fp64 or fp32, else Unsupported.
+void blas_gemm(DataType type, const Gemm::Product& product, const void* left, const void* right, void* out,
+               bool accumulates = false);
 
 /// Fused causal attention in fp64 or fp32 with CBLAS products on blocks of query rows, one thread a (head, block) pair;
 /// `lse` may be null; `workspace` of blas_attention_workspace bytes.

@@ -81,7 +81,7 @@ std::size_t bias_backward_workspace_bytes(DataType type, std::int64_t rows, std:
 }
 
 void bias_backward(DataType type, const void* dy, void* db, void* workspace, std::int64_t rows, std::int64_t width,
-                   cudaStream_t stream) {
+                   cudaStream_t stream, bool accumulates) {
     const Parts parts = parts_of(type, rows, width);
     dispatch(type, [&]<typename T>() {
         auto* partial = static_cast<Arithmetic<T>*>(workspace);
@@ -95,7 +95,7 @@ void bias_backward(DataType type, const void* dy, void* db, void* workspace, std
                 <<<grid, block, 0, stream>>>(static_cast<const T*>(dy), partial, rows, width, parts.rows_each);
         });
         KBENCH_CUDA_LAUNCHED("column_sums_kernel");
-        add_parts<T>(partial, parts.count, width, db, width, nullptr, stream);
+        add_parts<T>(partial, parts.count, width, db, width, nullptr, accumulates, stream);
     });
 }
 

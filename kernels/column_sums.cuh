@@ -15,12 +15,12 @@ namespace kbench::cuda {
 inline constexpr int adding_warps = 8;
 
 /// A block adds up 32 columns of `partial` [parts, columns], a warp every eighth row of them. Column c goes to
-/// first[c], or, from `split` on, to second[c - split]. Its launch overlaps the end of the kernel that wrote `partial`,
-/// which it must not read before: nothing is __restrict__.
+/// first[c], or, from `split` on, to second[c - split]; with `accumulates` it is added to what is there. Its launch
+/// overlaps the end of the kernel that wrote `partial`, which it must not read before: nothing is __restrict__.
 template <typename T>
 __global__ void __launch_bounds__(32 * adding_warps)
     add_parts_kernel(const Arithmetic<T>* partial, int parts, std::int64_t columns, T* first, std::int64_t split,
-                     T* second) {
+                     T* second, bool accumulates) {
     using A = Arithmetic<T>;
     constexpr int warp = 32, at_once = 17;  // the 132 parts of an H200 take the latency of L2 once, not twice
     __shared__ A sums[adding_warps][warp];
@@ -46,16 +46,18 @@ __global__ void __launch_bounds__(32 * adding_warps)
     }
     if (threadIdx.y > 0 || column >= columns) return;
     T* to = column < split ? first + column : second + (column - split);
-    *to = static_cast<T>(sums[0][threadIdx.x]);
+    sum = sums[0][threadIdx.x];
+    if (accumulates) sum += static_cast<A>(*to);
+    *to = static_cast<T>(sum);
 }
 
 /// Launches it.
 template <typename T>
 void add_parts(const Arithmetic<T>* partial, std::int64_t parts, std::int64_t columns, void* first, std::int64_t split,
-               void* second, cudaStream_t stream) {
+               void* second, bool accumulates, cudaStream_t stream) {
     launch_behind(add_parts_kernel<T>, dim3(static_cast<unsigned>(divide_up(columns, 32))), dim3(32, adding_warps),
                   stream, partial, static_cast<int>(parts), columns, static_cast<T*>(first), split,
-                  static_cast<T*>(second));
+                  static_cast<T*>(second), accumulates);
 }
 
 }  // namespace kbench::cuda

@@ -182,10 +182,11 @@ __global__ void __launch_bounds__(gradient_threads)
     }
 }
 
-/// A block for each position: dwpe[position, :] = sum over the sequences.
+/// A block for each position: dwpe[position, :] = sum over the sequences, and of what is there where it `accumulates`;
+/// then there is a block for each position of a sequence alone.
 template <typename T, int N>
 __global__ void position_gradient_kernel(const T* __restrict__ dout, T* __restrict__ dwpe, std::int64_t rows,
-                                         std::int64_t seq, std::int64_t width) {
+                                         std::int64_t seq, std::int64_t width, bool accumulates) {
     using A = Arithmetic<T>;
     const std::int64_t position = blockIdx.x;
     for (std::int64_t column = std::int64_t{threadIdx.x} * N; column < width; column += std::int64_t{blockDim.x} * N) {
@@ -196,6 +197,11 @@ __global__ void position_gradient_kernel(const T* __restrict__ dout, T* __restri
             for (int j = 0; j < N; ++j) sum[j] += static_cast<A>(vector.elements[j]);
         }
         Vector<T, N> out;
+        if (accumulates) {
+            out = Vector<T, N>::load(dwpe + position * width + column);
+#pragma unroll
+            for (int j = 0; j < N; ++j) sum[j] += static_cast<A>(out.elements[j]);
+        }
 #pragma unroll
         for (int j = 0; j < N; ++j) out.elements[j] = static_cast<T>(sum[j]);
         out.store(dwpe + position * width + column);
@@ -223,9 +229,11 @@ void embedding_gradient(DataType type, const Embedding& op, const std::int32_t* 
                 static_cast<int>(vectors), op.accumulates);
             KBENCH_CUDA_LAUNCHED("token_gradient_kernel");
             const auto threads = std::min<std::int64_t>(256, divide_up(vectors, 32) * 32);
+            const std::int64_t blocks = op.accumulates_positions ? std::min(op.seq, op.positions) : op.positions;
             position_gradient_kernel<T, N>
-                <<<static_cast<unsigned>(op.positions), static_cast<unsigned>(threads), 0, stream>>>(
-                    static_cast<const T*>(dout), static_cast<T*>(dwpe), op.rows, op.seq, op.width);
+                <<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), 0, stream>>>(
+                    static_cast<const T*>(dout), static_cast<T*>(dwpe), op.rows, op.seq, op.width,
+                    op.accumulates_positions);
         });
     });
     KBENCH_CUDA_LAUNCHED("position_gradient_kernel");

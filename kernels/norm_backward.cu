@@ -412,7 +412,7 @@ void dispatch_choice(std::size_t chosen, Function&& function) {
 template <bool centred>
 void norm_backward(DataType type, const void* x, const void* dy, const void* weight, const void* past, void* dx,
                    void* dw, void* db, void* workspace, std::int64_t rows, std::int64_t width, double epsilon,
-                   cudaStream_t stream) {
+                   cudaStream_t stream, bool accumulates) {
     if (width > norm_backward_max_width)
         throw Unsupported("backward of a norm of width " + std::to_string(width) +
                           ": the native kernel keeps its sums over the rows in registers, up to " +
@@ -442,7 +442,7 @@ void norm_backward(DataType type, const void* x, const void* dy, const void* wei
                     static_cast<const T*>(past), static_cast<T*>(dx), partial, rows, static_cast<int>(width),
                     static_cast<A>(epsilon));
                 KBENCH_CUDA_LAUNCHED("norm_backward_kernel");
-                add_parts<T>(partial, blocks, sums, dw, width, db, stream);
+                add_parts<T>(partial, blocks, sums, dw, width, db, accumulates, stream);
             });
         });
     });
@@ -460,13 +460,16 @@ std::size_t rms_norm_backward_workspace_bytes(DataType type, std::int64_t rows, 
 
 void layer_norm_backward(DataType type, const void* x, const void* dy, const void* weight,
                          const void* residual_gradient, void* dx, void* dw, void* db, void* workspace,
-                         std::int64_t rows, std::int64_t width, double epsilon, cudaStream_t stream) {
-    norm_backward<true>(type, x, dy, weight, residual_gradient, dx, dw, db, workspace, rows, width, epsilon, stream);
+                         std::int64_t rows, std::int64_t width, double epsilon, cudaStream_t stream, bool accumulates) {
+    norm_backward<true>(type, x, dy, weight, residual_gradient, dx, dw, db, workspace, rows, width, epsilon, stream,
+                        accumulates);
 }
 
 void rms_norm_backward(DataType type, const void* x, const void* dy, const void* weight, void* dx, void* dw,
-                       void* workspace, std::int64_t rows, std::int64_t width, double epsilon, cudaStream_t stream) {
-    norm_backward<false>(type, x, dy, weight, nullptr, dx, dw, nullptr, workspace, rows, width, epsilon, stream);
+                       void* workspace, std::int64_t rows, std::int64_t width, double epsilon, cudaStream_t stream,
+                       bool accumulates) {
+    norm_backward<false>(type, x, dy, weight, nullptr, dx, dw, nullptr, workspace, rows, width, epsilon, stream,
+                         accumulates);
 }
 
 }  // namespace kbench::cuda

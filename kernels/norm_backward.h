@@ -20,17 +20,20 @@ std::size_t rms_norm_backward_workspace_bytes(DataType type, std::int64_t rows, 
 
 /// With n = (x - mean) * rstd and g = dy * weight, means over the row: dx = rstd (g - mean(g) - n mean(g n)) +
 /// residual_gradient; dw = sum of dy n and db = sum of dy over the rows. Mean and rstd are found again from x, in one
-/// pass, and in two where the mean is far from zero. residual_gradient, what comes past the layer norm on the residual
-/// stream, may be null. x, dy, residual_gradient, dx [rows, width]; weight, dw, db [width]. dx may be dy or
-/// residual_gradient. The same bits on every run on one device. `workspace` of layer_norm_backward_workspace_bytes at a
-/// 16-byte boundary. Throws Unsupported above norm_backward_max_width.
+/// pass, and in two where the mean is far from zero. Where it `accumulates` the sums are added to what dw and db hold.
+/// residual_gradient, what comes past the layer norm on the residual stream, may be null. x, dy, residual_gradient,
+/// dx [rows, width]; weight, dw, db [width]. dx may be dy or residual_gradient. The same bits on every run on one
+/// device. `workspace` of layer_norm_backward_workspace_bytes at a 16-byte boundary. Throws Unsupported above
+/// norm_backward_max_width.
 void layer_norm_backward(DataType type, const void* x, const void* dy, const void* weight,
                          const void* residual_gradient, void* dx, void* dw, void* db, void* workspace,
-                         std::int64_t rows, std::int64_t width, double epsilon, cudaStream_t stream);
+                         std::int64_t rows, std::int64_t width, double epsilon, cudaStream_t stream,
+                         bool accumulates = false);
 
 /// With n = x * rstd and g = dy * weight: dx = rstd (g - n mean(g n)), dw = sum of dy n over the rows; else as
 /// layer_norm_backward.
 void rms_norm_backward(DataType type, const void* x, const void* dy, const void* weight, void* dx, void* dw,
-                       void* workspace, std::int64_t rows, std::int64_t width, double epsilon, cudaStream_t stream);
+                       void* workspace, std::int64_t rows, std::int64_t width, double epsilon, cudaStream_t stream,
+                       bool accumulates = false);
 
 }  // namespace kbench::cuda

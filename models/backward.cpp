@@ -24,11 +24,12 @@ class Backward {
     Model build(const TrainingOptions& options) {
         for (std::size_t i = 0; i < forward_ops_; ++i) leave_more(model_.ops[i]);
         find_dependent();
+        if (options.accumulate) add_sums();
         add_loss(options.loss_scale);
         const std::size_t with_loss = model_.ops.size();
         for (std::size_t i = forward_ops_; i-- > 0;) add_backward_of(i);
         for (TensorId id = 0; id < gradient_.size(); ++id)
-            if (model_.tensors[id].role == Role::weights && gradient_[id])
+            if (model_.tensors[id].role == Role::weights && gradient_[id] && !is_only_a_sum(id))
                 model_.gradients.emplace_back(id, *gradient_[id]);
         if (options.adamw) add_adamw(options);
         model_.untimed_ops = with_loss;
@@ -75,6 +76,15 @@ class Backward {
         tensor.contents = {Contents::Kind::zeros};
         return add(std::move(tensor));
     }
+
+    /// Every weight has a gradient from the beginning, to which its ops add.
+    void add_sums() {
+        sums_.resize(depends_.size());
+        for (TensorId id = 0; id < depends_.size(); ++id)
+            if (model_.tensors[id].role == Role::weights) sums_[id] = gradient_[id] = gradient_tensor(id);
+    }
+    /// To which no op has added.
+    bool is_only_a_sum(TensorId weight) const { return !sums_.empty() && sums_[weight] == gradient_[weight]; }
 
     void add_loss(double scale) {
         OpNode node = *model_.loss;
@@ -147,18 +157,30 @@ class Backward {
             return required(node, name.substr(1));
         };
         const std::vector<OperandSpec> specs = node.op.operands(rule.direction);
-        bool wanted = false, there = false;
+        bool wanted = false;
         for (std::size_t i = 0; i < specs.size(); ++i) {
             const auto of = gradient_of(rule.operands.at(i));
-            if (!of || !is_made(specs[i])) continue;
-            wanted |= depends_[*of];
-            there |= gradient_[*of].has_value();
+            if (of && is_made(specs[i])) wanted |= depends_[*of];
         }
         if (!wanted) return;
 
         OpNode step{node.op, node.layer, {}, {}, rule.direction, index};
-        if (const std::optional<Op> accumulating = node.op.accumulating(); there && accumulating)
-            step.op = *accumulating;
+        // It adds to as many gradients as are there.
+        const auto in_place = [&](const Op& op) -> std::optional<int> {
+            int count = 0;
+            const std::vector<OperandSpec> of_op = op.operands(rule.direction);
+            for (std::size_t i = 0; i < of_op.size(); ++i) {
+                const auto of = gradient_of(rule.operands.at(i));
+                if (of_op[i].use != OperandUse::in_place || !of) continue;
+                if (!gradient_[*of]) return std::nullopt;
+                ++count;
+            }
+            return count;
+        };
+        while (const std::optional<Op> adds = step.op.accumulating()) {
+            if (in_place(*adds).value_or(0) <= in_place(step.op).value_or(0)) break;
+            step.op = *adds;
+        }
         std::vector<std::pair<TensorId, TensorId>> made;  // of which tensor, which
         const std::vector<OperandSpec> operands = step.op.operands(rule.direction);
         for (std::size_t i = 0; i < operands.size(); ++i) {
@@ -183,6 +205,9 @@ class Backward {
             gradient_[of] = gradient;
             return;
         }
+        if (!sums_.empty() && model_.tensors[of].role == Role::weights)
+            throw Unsupported(fmt::format("{} of {} cannot add to the gradient of {} that another batch has left",
+                                          name(node.op), node.layer, model_.tensors[of].name));
         const TensorId sum = gradient_tensor(of);
         const Tensor& tensor = model_.tensors[of];
         model_.ops.push_back({ResidualAdd{tensor.rows(), tensor.columns()},
@@ -252,6 +277,7 @@ class Backward {
     std::size_t forward_ops_ = 0;
     std::vector<bool> depends_;                      ///< by tensor of the forward
     std::vector<std::optional<TensorId>> gradient_;  ///< of each, as far as the backward has come
+    std::vector<std::optional<TensorId>> sums_;      ///< what gradients of weights are added to; empty where none are
 };
 
 }  // namespace

@@ -17,6 +17,9 @@ namespace kbench {
 /// model has no loss, or an op no backward.
 struct TrainingOptions {
     bool adamw = false, master = false, norm = false;
+    /// Gradients of weights are added to what is there, zeros at first: with the ops in front of the optimizer run
+    /// several times a step is of as many micro-batches. Whoever runs them clears the gradients (Model::gradients).
+    bool accumulate = false;
     double loss_scale = 1;  ///< what the loss is scaled by, and AdamW's multiplier the inverse of, unless given
 };
 Model with_backward(Model forward, const TrainingOptions& options = {});

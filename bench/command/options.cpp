@@ -159,6 +159,9 @@ const Option table[] = {
      [](RunRequest& r, const std::string&) { r.run.sm_scaling_s = 0; }},
     {"--retune", "", "", "measure GEMM algorithms again instead of using the remembered ones",
      [](RunRequest& r, const std::string&) { r.run.retune = true; }},
+    {"--deterministic", "", "",
+     "nothing is chosen by a measured time, and sums are made in one order: the same bits in every run on one device",
+     [](RunRequest& r, const std::string&) { r.run.deterministic = true; }},
 };
 
 /// The axes' options stand behind those that name the model.
@@ -179,6 +182,8 @@ void refuse_beyond_model(const RunOptions& run) {
 void resolve(RunRequest& request) {
     request.run.model = model_asked_for(request.model, request.config_file);
     refuse_beyond_model(request.run);
+    if (request.run.deterministic && request.run.retune)
+        throw UsageError("--deterministic: measures no GEMM algorithms; leave out one of it and --retune");
     if (request.resume && request.run.out.empty()) throw UsageError("--resume: name the sweep's directory with --out");
     const std::size_t points = request.run.points().size();
     if (!request.run.dumps.empty() && points > 1)

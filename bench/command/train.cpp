@@ -1,6 +1,7 @@
 // kbench train: a model's weights, step by step towards a smaller loss.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -35,7 +36,9 @@ Model model_of(const TrainRequest& request) {
     Model forward = request.spec.build(at);
     if (!forward.loss)
         throw UsageError(fmt::format("--model {}: has no loss to train with; language models have one", forward.name));
-    return with_backward(std::move(forward), {.adamw = true, .master = request.master, .norm = true});
+    return with_backward(
+        std::move(forward),
+        {.adamw = true, .master = request.master, .norm = true, .accumulate = request.train.micro_batches > 1});
 }
 
 const Tensor& tokens_of(const Model& model) {
@@ -69,6 +72,16 @@ class TokenStream {
     void fill(std::span<std::int32_t> batch) {
         if (source_) return source_->fill(batch);
         for (std::int32_t& token : batch) token = of_file_[next_++ % of_file_.size()];
+    }
+    /// As if they had been drawn. A million tokens of the source take 0.03 s.
+    void skip(std::int64_t tokens) {
+        next_ += static_cast<std::size_t>(tokens);
+        std::vector<std::int32_t> drawn(4096);
+        while (source_ && tokens > 0) {
+            const auto count = std::min(tokens, static_cast<std::int64_t>(drawn.size()));
+            source_->fill(std::span(drawn).first(static_cast<std::size_t>(count)));
+            tokens -= count;
+        }
     }
 
   private:
@@ -172,7 +185,8 @@ int train_command(const std::vector<std::string>& arguments, const std::string&)
     if (!remark.empty()) fmt::print(stderr, "kbench: {}\n", remark);
     if (const std::string why = unsupported(device, request.precision); !why.empty()) throw Unsupported(why);
     const Providers providers = make_providers(
-        device.kind(), ProviderContext{std::filesystem::path(cache_directory()) / "cublaslt.json", false});
+        device.kind(), ProviderContext{.algorithm_cache = std::filesystem::path(cache_directory()) / "cublaslt.json",
+                                       .deterministic = request.deterministic});
     std::vector<AssignedStep> steps =
         assign_steps(model, request.precision, providers, {}, column_multiple(device, request.precision));
     refuse_if_too_large(model, estimate_layout(model, request.precision, steps), device);
@@ -182,10 +196,16 @@ int train_command(const std::vector<std::string>& arguments, const std::string&)
 
     say("{}: {} parameters, weights {}, {} in {}{}, dropout 0\n", model.name, model.parameter_count(), weights.name(),
         name(device.kind()), name(request.precision), request.master ? " with fp32 master weights" : "");
-    say("batch {} of {} tokens, {}; AdamW: lr {}, weight decay {}{}\n", tokens.rows(), tokens.columns(),
-        stream.description(), request.train.lr, request.train.weight_decay,
+    say("{}batch {} of {} tokens, {}; AdamW: lr {}, weight decay {}{}\n",
+        request.train.micro_batches > 1 ? fmt::format("{} times ", request.train.micro_batches) : "", tokens.rows(),
+        tokens.columns(), stream.description(), request.train.lr, request.train.weight_decay,
         request.train.clip_norm > 0 ? fmt::format(", norm at most {}", request.train.clip_norm) : "");
     Trainer trainer(plan, device, request.train);
+    if (request.weights && trainer.go_on_from(*request.weights)) {
+        const TrainingProgress& before = trainer.progress();
+        say("goes on after {} steps and {} tokens, with their optimizer state\n", before.steps, before.tokens);
+        stream.skip(before.tokens);
+    }
     const StopSignals signals;
     Log log(request, trainer.tokens(), stream.source() ? std::optional(stream.source()->entropy()) : std::nullopt);
     std::vector<std::int32_t> batch(static_cast<std::size_t>(trainer.tokens()));

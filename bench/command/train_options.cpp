@@ -20,13 +20,17 @@ const OptionOf<TrainRequest> table[] = {
      [](TrainRequest& r, const std::string& text) { r.model = text; }},
     {"--config", "FILE", "", "a model's config.json instead of --model",
      [](TrainRequest& r, const std::string& text) { r.config_file = text; }},
-    {"--steps", "N", "100", "updates of the weights; a skipped step counts, too",
+    {"--steps", "N", "100", "updates of the weights, not counting those of --weights; a skipped step counts, too",
      [](TrainRequest& r, const std::string& text) {
          r.steps = number<std::int64_t>("--steps", text, 1, "a whole number");
      }},
-    {"--batch", "N", "8", "sequences a step",
+    {"--batch", "N", "8", "sequences at once: a step's, or with --accumulate those of a part of it",
      [](TrainRequest& r, const std::string& text) {
          r.batch = number<std::int64_t>("--batch", text, 1, "a whole number");
+     }},
+    {"--accumulate", "N", "1", "batches whose gradients are added up before the weights are updated once",
+     [](TrainRequest& r, const std::string& text) {
+         r.train.micro_batches = number("--accumulate", text, 1, "a whole number");
      }},
     {"--seq", "N", "the model's longest", "tokens of a sequence; the last is a target only",
      [](TrainRequest& r, const std::string& text) {
@@ -44,8 +48,12 @@ const OptionOf<TrainRequest> table[] = {
      "a .npy file or a text file of tokens, one stream cut into batches and begun again at its end; or synthetic: a "
      "Markov source of known entropy",
      [](TrainRequest& r, const std::string& text) { r.tokens = text; }},
-    {"--lr", "X", "1e-4", "learning rate, the same in every step",
+    {"--lr", "X", "1e-4", "learning rate, the same in every step after --warmup",
      [](TrainRequest& r, const std::string& text) { r.train.lr = non_negative("--lr", text); }},
+    {"--warmup", "N", "0", "updates in which the learning rate rises in equal steps to --lr",
+     [](TrainRequest& r, const std::string& text) {
+         r.train.warmup = number<std::int64_t>("--warmup", text, 0, "a whole number");
+     }},
     {"--weight-decay", "X", "0.01", "of all weights",
      [](TrainRequest& r, const std::string& text) { r.train.weight_decay = non_negative("--weight-decay", text); }},
     {"--clip-norm", "X", "none", "gradients together longer than this are cut down to it",
@@ -62,14 +70,20 @@ const OptionOf<TrainRequest> table[] = {
      [](TrainRequest& r, const std::string& text) {
          r.master = word("--master", text, {"none", "fp32"}) == "fp32";
      }},
-    {"--weights", "FILE", "", "a safetensors file to go on from; without it weights are random",
+    {"--weights", "FILE", "",
+     "a safetensors file to go on from, with AdamW's state and the token stream where it has them, as those of --save "
+     "do; without it weights are random",
      [](TrainRequest& r, const std::string& text) { r.weights = text; }},
-    {"--save", "FILE", "", "where the weights go at the end, or when SIGINT or SIGTERM stop it, as safetensors",
+    {"--save", "FILE", "",
+     "where weights and AdamW's state go at the end, or when SIGINT or SIGTERM stop it, as safetensors",
      [](TrainRequest& r, const std::string& text) { r.save = text; }},
     {"--seed", "N", "1", "of random weights and synthetic tokens",
      [](TrainRequest& r, const std::string& text) {
          r.seed = number<std::uint64_t>("--seed", text, 0, "a whole number");
      }},
+    {"--deterministic", "", "",
+     "nothing is chosen by a measured time, and sums are made in one order: the same bits in every run on one device",
+     [](TrainRequest& r, const std::string&) { r.deterministic = true; }},
     {"--log-every", "N", "10", "steps between two lines of progress",
      [](TrainRequest& r, const std::string& text) {
          r.log_every = number<std::int64_t>("--log-every", text, 1, "a whole number");

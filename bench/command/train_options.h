@@ -24,6 +24,7 @@ struct TrainRequest {
     std::int64_t steps = 100, batch = 8, log_every = 10;
     std::optional<std::int64_t> seq;  ///< else the model's usual one
     std::string tokens = "synthetic";
+    bool deterministic = false;
     bool master = true;  ///< where the precision stores 16 bits
     std::optional<double> loss_scale;
     std::uint64_t seed = 1;

@@ -78,7 +78,8 @@ std::map<std::string, std::string> recorded_options(const RunOptions& options, c
         {"logits_repeats", fmt::format("{}", options.output_repeats)}};
     if (const std::optional<GpuInfo>& gpu = device.info().gpu; gpu && gpu->multiprocessors_of_device)
         recorded["sms"] = fmt::format("{} of {}", gpu->multiprocessors, *gpu->multiprocessors_of_device);
-    for (const Axis& axis : axes())  // the others are the points'
+    if (options.deterministic) recorded["deterministic"] = "yes";  // not there in all other results
+    for (const Axis& axis : axes())                                // the others are the points'
         if (axis.order == 0)
             for (const AxisValue& value : asked_values(axis, options, options.of_model()))
                 recorded[std::string(axis.name)] = text_of(value);

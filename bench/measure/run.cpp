@@ -58,7 +58,9 @@ class Sweep {
           profiler_(profiler),
           progress_(progress),
           providers_(make_providers(device.kind(),
-                                    ProviderContext{options.cache_directory / "cublaslt.json", options.retune})) {
+                                    ProviderContext{.algorithm_cache = options.cache_directory / "cublaslt.json",
+                                                    .retune = options.retune,
+                                                    .deterministic = options.deterministic})) {
         if (options.weights) checkpoint_ = std::make_unique<SafetensorsWeights>(*options.weights);
     }
 

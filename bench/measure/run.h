@@ -28,7 +28,7 @@ struct RunOptions : PointOptions, SweepOptions {
     std::filesystem::path dump_gradients = {};
     std::filesystem::path out;
     bool compress = false;  ///< result.json.gz
-    bool retune = false;
+    bool retune = false, deterministic = false;
     std::filesystem::path cache_directory;
 
     /// The axes that the model has, where not all have them, with its own values.

@@ -5,15 +5,26 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <stdexcept>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/measure/device_rows.h"
 #include "bench/plan/data/convert.h"
+#include "bench/plan/data/safetensors.h"
 #include "kbench/error.h"
+#include "models/ops/list.h"
 
 namespace kbench {
 namespace {
+
+/// Where the optimizer begins.
+std::size_t norm_of(const Plan& plan) {
+    const auto is_norm = [](const PlannedStep& step) { return step.step.head_op().is<GlobalNorm>(); };
+    return static_cast<std::size_t>(std::ranges::find_if(plan.steps(), is_norm) - plan.steps().begin());
+}
 
 TensorId named(const Model& model, const std::vector<TensorId>& ids, std::string_view name) {
     for (const TensorId id : ids)
@@ -31,33 +42,51 @@ std::vector<double> read_numbers(const Plan& plan, TensorId id, Device& device) 
     return numbers;
 }
 
+/// Under the names that a file has them by.
+std::vector<std::pair<std::string, double>> numbers_of(const TrainingProgress& progress) {
+    return {{"training.steps", static_cast<double>(progress.steps)},
+            {"training.updates", static_cast<double>(progress.updates)},
+            {"training.tokens", static_cast<double>(progress.tokens)},
+            {"training.loss_scale", progress.loss_scale},
+            {"training.good_in_a_row", static_cast<double>(progress.good_in_a_row)}};
+}
+
 }  // namespace
 
 Trainer::Trainer(Plan& plan, Device& device, const TrainOptions& options)
     : plan_(plan),
       device_(device),
       options_(options),
+      first_of_update_(norm_of(plan)),
       tokens_(named(plan.model(), plan.model().inputs, "tokens")),
       schedule_(named(plan.model(), plan.model().inputs, "schedule")),
       loss_scale_(named(plan.model(), plan.model().inputs, "loss_scale")),
       losses_(named(plan.model(), plan.model().outputs, "losses")),
       norm_(named(plan.model(), plan.model().outputs, "norm")),
-      scale_(options.loss_scale) {
-    const auto enqueue = [this] {
-        for (std::size_t s = 0; s < plan_.steps().size(); ++s) plan_.run_step(s, device_.stream());
+      progress_{.loss_scale = options.loss_scale} {
+    const auto enqueue = [this](std::size_t first, std::size_t end) {
+        return [this, first, end] {
+            for (std::size_t s = first; s < end; ++s) plan_.run_step(s, device_.stream());
+        };
     };
     if (device.is_gpu()) {  // loads every kernel, which a capture does not allow
-        const std::vector<std::int32_t> zeros(static_cast<std::size_t>(tokens()));
+        const std::vector<std::int32_t> zeros(static_cast<std::size_t>(plan_.model().tensors[tokens_].elements()));
         plan_.set_input(tokens_, std::as_bytes(std::span(zeros)));
         set_numbers(loss_scale_, std::vector{1.0});
         set_schedule(0);
-        enqueue();
+        enqueue(0, plan.steps().size())();
         device.synchronize();
     }
-    graph_ = device.capture(enqueue);
+    micro_batch_ = device.capture(enqueue(0, first_of_update_));
+    update_ = device.capture(enqueue(first_of_update_, plan.steps().size()));
+    if (options.micro_batches > 1)
+        clear_ = device.capture([this] {
+            for (const auto& [weight, gradient] : plan_.model().gradients)
+                device_.fill(plan_.address(gradient), 0, static_cast<std::size_t>(plan_.operand(gradient).bytes()));
+        });
 }
 
-std::int64_t Trainer::tokens() const { return plan_.model().tensors[tokens_].elements(); }
+std::int64_t Trainer::tokens() const { return options_.micro_batches * plan_.model().tensors[tokens_].elements(); }
 
 void Trainer::set_numbers(TensorId input, std::span<const double> numbers) {
     const Operand& operand = plan_.operand(input);
@@ -68,9 +97,10 @@ void Trainer::set_numbers(TensorId input, std::span<const double> numbers) {
 
 /// Of the update that comes next; a multiplier of 0 makes it none.
 void Trainer::set_schedule(double multiplier) {
-    const auto t = static_cast<double>(updates_ + 1);
+    const auto t = static_cast<double>(progress_.updates + 1);
     const TrainOptions& o = options_;
-    set_numbers(schedule_, std::vector{o.lr, o.beta1, o.beta2, o.epsilon, o.weight_decay, 1 - std::pow(o.beta1, t),
+    const double lr = o.lr * (o.warmup > 0 ? std::min(1.0, t / static_cast<double>(o.warmup)) : 1.0);
+    set_numbers(schedule_, std::vector{lr, o.beta1, o.beta2, o.epsilon, o.weight_decay, 1 - std::pow(o.beta1, t),
                                        1 - std::pow(o.beta2, t), multiplier, o.clip_norm});
 }
 
@@ -83,36 +113,61 @@ double Trainer::mean_loss() {
 }
 
 void Trainer::begin(std::span<const std::int32_t> tokens) {
-    plan_.set_input(tokens_, std::as_bytes(tokens));
-    set_numbers(loss_scale_, std::vector{scale_});
-    set_schedule(1 / scale_);
-    graph_->launch();
+    // Each loss is a mean over one micro-batch, that of the step over all.
+    set_numbers(loss_scale_, std::vector{progress_.loss_scale / options_.micro_batches});
+    set_schedule(1 / progress_.loss_scale);
+    if (clear_) clear_->launch();
+    losses_so_far_ = 0;
+    const std::size_t each = tokens.size() / static_cast<std::size_t>(options_.micro_batches);
+    for (std::size_t first = 0; first < tokens.size(); first += each) {
+        if (first > 0) {  // the last one's tokens and losses are about to be overwritten
+            device_.synchronize();
+            losses_so_far_ += mean_loss();
+        }
+        plan_.set_input(tokens_, std::as_bytes(tokens.subspan(first, each)));
+        micro_batch_->launch();
+    }
+    update_->launch();
 }
 
 TrainedStep Trainer::finish() {
     device_.synchronize();
+    TrainingProgress& now = progress_;
     TrainedStep done;
-    done.loss_scale = scale_;
-    done.loss = mean_loss();
-    done.norm = read_numbers(plan_, norm_, device_).front() / scale_;
+    done.loss_scale = now.loss_scale;
+    done.loss = (losses_so_far_ + mean_loss()) / options_.micro_batches;
+    done.norm = read_numbers(plan_, norm_, device_).front() / now.loss_scale;
     done.skipped = !std::isfinite(done.norm);
     if (!std::isfinite(done.loss))
         throw MeasurementError(
-            fmt::format("the loss is {} after {} updates: a smaller --lr may help", done.loss, updates_));
-    if (!done.skipped) {
-        ++updates_;
-        if (options_.dynamic_scale && ++good_in_a_row_ == options_.growth_interval) {
-            scale_ *= 2;
-            good_in_a_row_ = 0;
-        }
+            fmt::format("the loss is {} after {} updates: a smaller --lr may help", done.loss, now.updates));
+    if (done.skipped && (!options_.dynamic_scale || now.loss_scale <= 1))
+        throw MeasurementError(
+            fmt::format("a gradient is not finite after {} updates, at loss scale {}", now.updates, now.loss_scale));
+    ++now.steps;
+    now.tokens += tokens();
+    if (done.skipped) {
+        now.loss_scale = std::max(1.0, now.loss_scale / 2);
+        now.good_in_a_row = 0;
         return done;
     }
-    if (!options_.dynamic_scale || scale_ <= 1)
-        throw MeasurementError(
-            fmt::format("a gradient is not finite after {} updates, at loss scale {}", updates_, scale_));
-    scale_ = std::max(1.0, scale_ / 2);
-    good_in_a_row_ = 0;
+    ++now.updates;
+    if (options_.dynamic_scale && ++now.good_in_a_row == options_.growth_interval) {
+        now.loss_scale *= 2;
+        now.good_in_a_row = 0;
+    }
     return done;
+}
+
+std::vector<TensorId> Trainer::optimizer_state() const {
+    const OpNode& node = plan_.model().ops.back();
+    const auto* adamw = node.op.get_if<AdamW>();
+    if (adamw == nullptr) throw std::logic_error("a model in training ends with AdamW");
+    std::vector<TensorId> ids;  // of each tensor: weight, gradient, m, v
+    for (std::size_t i = 0; i < adamw->sizes.size(); ++i)
+        for (const std::size_t state : {2u, 3u})
+            ids.push_back(node.inputs.at(adamw->first_operand() + i * adamw->operands_each() + state));
+    return ids;
 }
 
 void Trainer::save(const std::filesystem::path& path) const {
@@ -125,7 +180,32 @@ void Trainer::save(const std::filesystem::path& path) const {
             if (model.tensors[other].starts_as == id && model.tensors[other].resident) from = other;
         tensors.push_back(tensor_on(device_, plan_.address(from), plan_.operand(from), model.tensors[id]));
     }
+    for (const TensorId id : optimizer_state())
+        tensors.push_back(tensor_on(device_, plan_.address(id), plan_.operand(id), model.tensors[id]));
+    for (const auto& [name, number] : numbers_of(progress_))
+        tensors.push_back({name, DataType::fp64, {1}, [number = number](const FileSink& sink) {
+                               sink(std::as_bytes(std::span(&number, 1)));
+                           }});
     write_safetensors(path, tensors);
+}
+
+bool Trainer::go_on_from(const std::filesystem::path& path) {
+    const Safetensors file(path);
+    std::vector<std::pair<std::string, double>> numbers = numbers_of(progress_);
+    if (!file.has(numbers.front().first)) return false;
+    for (auto& [name, number] : numbers)
+        file.load({.name = name, .role = Role::optimizer, .shape = {1}}, DataType::fp64, &number, 1);
+    std::vector<std::byte> bytes;
+    for (const TensorId id : optimizer_state()) {
+        const Operand& operand = plan_.operand(id);
+        bytes.resize(static_cast<std::size_t>(operand.bytes()));
+        file.load(plan_.model().tensors[id], operand.type, bytes.data(), operand.stride);
+        device_.upload(plan_.address(id), bytes.data(), bytes.size());
+    }
+    const auto whole = [&](std::size_t i) { return static_cast<std::int64_t>(numbers[i].second); };
+    const double scale = options_.dynamic_scale ? numbers[3].second : progress_.loss_scale;
+    progress_ = {whole(0), whole(1), whole(2), scale, whole(4)};
+    return true;
 }
 
 }  // namespace kbench

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "bench/device/device.h"
 #include "bench/plan/plan.h"
@@ -14,6 +15,8 @@ namespace kbench {
 
 /// AdamW's numbers are PyTorch's usual ones where a model's training says nothing else.
 struct TrainOptions {
+    /// The rate rises by lr / warmup from update to update, up to lr.
+    std::int64_t warmup = 0;
     double lr = 1e-4, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0.01;
     double clip_norm = 0;   ///< the norm that all gradients together are cut down to; 0: none
     double loss_scale = 1;  ///< of the first step
@@ -22,6 +25,8 @@ struct TrainOptions {
     /// that were finite.
     bool dynamic_scale = false;
     int growth_interval = 2000;
+    /// Batches whose gradients are added up before the weights are updated, the plan's being of one.
+    int micro_batches = 1;
 };
 
 /// What one step did.
@@ -32,35 +37,53 @@ struct TrainedStep {
     bool skipped = false;   ///< the gradients were not finite: no weight changed
 };
 
+/// How far a training has come: with the weights and AdamW's state all that the next step hangs on.
+struct TrainingProgress {
+    std::int64_t steps = 0;
+    std::int64_t updates = 0;  ///< steps that changed the weights
+    std::int64_t tokens = 0;   ///< that the steps were made with
+    double loss_scale = 1;     ///< of the next step
+    std::int64_t good_in_a_row = 0;
+};
+
 class Trainer {
   public:
-    /// `plan`: allocated, of with_backward(model, {.adamw = true, .norm = true}). Runs it once without changing a
-    /// weight and captures it. Plan and device must outlive this.
+    /// `plan`: allocated, of with_backward(model, {.adamw = true, .norm = true}), and .accumulate where there are
+    /// several micro-batches. Runs it once without changing a weight and captures it. Plan and device must outlive
+    /// this.
     Trainer(Plan& plan, Device& device, const TrainOptions& options);
 
-    /// Tokens of a step: batch * seq.
+    /// Tokens of a step: micro-batches * batch * seq.
     std::int64_t tokens() const;
-    /// Starts a step on `tokens`, which may be changed once this returns: a GPU works on while the next are made ready.
+    /// Starts a step on `tokens`, which may be changed once this returns: a GPU works on while the next are made ready,
+    /// of several micro-batches on the last.
     void begin(std::span<const std::int32_t> tokens);
     /// Waits for it. Throws MeasurementError where the loss is not finite, or no loss scale makes the gradients so.
     TrainedStep finish();
-    /// All weights under their names, of fp32 copies where there are such. A file is whole or as before. Throws
-    /// UsageError.
+    const TrainingProgress& progress() const { return progress_; }
+    /// All weights under their names, of fp32 copies where there are such; of each AdamW's state, with ".m" and ".v"
+    /// behind; and the progress, in fp64: training.steps, .updates, .tokens, .loss_scale and .good_in_a_row. A file is
+    /// whole or as before. Throws UsageError.
     void save(const std::filesystem::path& path) const;
+    /// Takes AdamW's state and the progress from a file of save, whose weights the plan has; false, and nothing
+    /// changes, where the file holds weights alone. A loss scale that is not dynamic stays. Throws UsageError.
+    bool go_on_from(const std::filesystem::path& path);
 
   private:
     void set_numbers(TensorId input, std::span<const double> numbers);
     void set_schedule(double multiplier);
     double mean_loss();
+    /// AdamW's m and v of all weights.
+    std::vector<TensorId> optimizer_state() const;
 
     Plan& plan_;
     Device& device_;
     TrainOptions options_;
+    std::size_t first_of_update_;  ///< of the plan's steps: behind all gradients
     TensorId tokens_, schedule_, loss_scale_, losses_, norm_;
-    double scale_;
-    std::int64_t updates_ = 0;  ///< steps that changed the weights
-    int good_in_a_row_ = 0;
-    std::unique_ptr<DeviceGraph> graph_;
+    TrainingProgress progress_;
+    double losses_so_far_ = 0;  ///< of the step's micro-batches but the last
+    std::unique_ptr<DeviceGraph> clear_, micro_batch_, update_;
 };
 
 }  // namespace kbench

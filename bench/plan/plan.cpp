@@ -2,6 +2,7 @@
 #include "bench/plan/plan.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
@@ -54,7 +55,9 @@ Layout lay_out(const Model& model, Precision precision, const std::vector<Assign
     for (std::size_t s = 0; s < steps.size(); ++s) {
         const StepOfModel& step = steps[s];
         const std::vector<Operand> list = operands(step.step, precision);
-        const std::vector<TensorId> made_in_place = model.ops[step.ops.back()].outputs_of(OperandUse::in_place);
+        std::vector<TensorId> made_in_place;
+        for (const std::size_t op : step.ops)
+            std::ranges::copy(model.ops[op].outputs_of(OperandUse::in_place), std::back_inserter(made_in_place));
         std::size_t next_in_place = 0;
         for (std::size_t i = 0; i < list.size(); ++i) {
             const TensorId id = step.tensors[i];

@@ -58,7 +58,9 @@ void gelu_gradient(DataType type, std::int64_t count, const void* x, const void*
     });
 }
 
-void bias_gradient(DataType type, std::int64_t rows, std::int64_t width, const void* dy, void* db) {
+void bias_gradient(DataType type, const BiasAdd& op, const void* dy, void* db) {
+    const std::int64_t rows = op.rows, width = op.width;
+    const bool accumulates = op.accumulates;
     with_element(type, [&]<class T>(T) {
 #pragma omp parallel for schedule(static)
         for (std::int64_t first = 0; first < width; first += columns_at_once) {
@@ -72,6 +74,8 @@ void bias_gradient(DataType type, std::int64_t rows, std::int64_t width, const v
 #pragma omp simd
                     for (std::int64_t c = 0; c < columns; ++c) sums[c] += load(values[c]);
                 }
+                if (accumulates)
+                    for (std::int64_t c = 0; c < columns; ++c) sums[c] += load(to[c]);
                 for (std::int64_t c = 0; c < columns; ++c) store(to[c], sums[c]);
             });
         }

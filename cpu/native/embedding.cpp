@@ -82,8 +82,10 @@ void embedding_gradient(DataType type, const Embedding& op, const std::int32_t* 
             for (std::int64_t position = 0; position < op.positions; ++position) {
                 const std::int64_t seq = op.seq, count = position < seq ? op.rows / seq : 0;
                 T* to = static_cast<T*>(dwpe) + position * op.width;
+                if (count == 0 && op.accumulates_positions) continue;
                 add_rows(
-                    op.width, from, count, [=](std::int64_t i) { return i * seq + position; }, false, to);
+                    op.width, from, count, [=](std::int64_t i) { return i * seq + position; }, op.accumulates_positions,
+                    to);
             }
         }
     });

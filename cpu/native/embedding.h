@@ -14,7 +14,8 @@ void embedding(DataType type, const Embedding& op, const std::int32_t* tokens, c
                void* out);
 
 /// Backward: sums over the rows r rising, the same bits whatever the number of threads. Where `op` accumulates they are
-/// added to dwte, and only rows of tokens that occur are touched. `workspace` of embedding_gradient_workspace bytes.
+/// added to dwte or dwpe, and only rows of tokens or positions that occur are touched. `workspace` of
+/// embedding_gradient_workspace bytes.
 std::size_t embedding_gradient_workspace(const Embedding& op);
 void embedding_gradient(DataType type, const Embedding& op, const std::int32_t* tokens, const void* dout, void* dwte,
                         void* dwpe, void* workspace);

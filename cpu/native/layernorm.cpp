@@ -131,7 +131,8 @@ void layer_norm_gradient(DataType type, const LayerNorm& op, const void* x, cons
         for (std::int64_t i = 0; i < 2 * width; ++i) {
             C sum = 0;
             for (std::int64_t block = 0; block < blocks.count; ++block) sum += partial[2 * block * width + i];
-            store(sums_of[i / width][i % width], sum);
+            T& to = sums_of[i / width][i % width];
+            store(to, op.accumulates ? sum + load(to) : sum);
         }
     });
 }

@@ -137,7 +137,7 @@ void rms_norm_gradient(DataType type, const RmsNorm& op, const void* x, const vo
         for (std::int64_t c = 0; c < width; ++c) {
             C sum = 0;
             for (std::int64_t block = 0; block < blocks.count; ++block) sum += partial[block * width + c];
-            store(out[c], sum);
+            store(out[c], op.accumulates ? sum + load(out[c]) : sum);
         }
     });
 }

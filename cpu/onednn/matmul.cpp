@@ -114,7 +114,8 @@ struct PlainMatmul::State {
     Call call;
 };
 
-PlainMatmul::PlainMatmul(const Gemm::Product& p, Precision precision) : state_(std::make_unique<State>()) {
+PlainMatmul::PlainMatmul(const Gemm::Product& p, Precision precision, bool accumulates)
+    : state_(std::make_unique<State>()) {
     onednn::require(precision);
     const auto type = onednn::data_type(storage_type(precision));
     const auto strides = [](bool transposed, std::int64_t stride) {
@@ -123,8 +124,10 @@ PlainMatmul::PlainMatmul(const Gemm::Product& p, Precision precision) : state_(s
     const memory::desc left({p.m, p.k}, type, strides(p.left_transposed, p.left_stride)),
         right({p.k, p.n}, type, strides(p.right_transposed, p.right_stride)),
         out({p.m, p.n}, type, strides(false, p.out_stride));
+    dnnl::post_ops post_ops;
+    if (accumulates) post_ops.append_sum(1);
     onednn::create("matmul", [&] {
-        state_->desc = dnnl::matmul::primitive_desc(onednn::engine(), left, right, out, onednn::attributes({}));
+        state_->desc = dnnl::matmul::primitive_desc(onednn::engine(), left, right, out, onednn::attributes(post_ops));
         const auto& desc = state_->desc;
         state_->call = Call(dnnl::matmul(desc), {{DNNL_ARG_SRC, desc.src_desc()},
                                                  {DNNL_ARG_WEIGHTS, desc.weights_desc()},

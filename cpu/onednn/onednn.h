@@ -42,11 +42,11 @@ class Matmul {
     std::unique_ptr<State> state_;
 };
 
-/// out = left · right, dense and row-major as `product` has them, in storage_type(precision), neither of them packed:
-/// what changes from step to step is not worth it. Throws Unsupported.
+/// out = left · right, and plus what `out` held where it accumulates, dense and row-major as `product` has them, in
+/// storage_type(precision), neither of them packed: what changes from step to step is not worth it. Throws Unsupported.
 class PlainMatmul {
   public:
-    PlainMatmul(const Gemm::Product& product, Precision precision);
+    PlainMatmul(const Gemm::Product& product, Precision precision, bool accumulates = false);
     ~PlainMatmul();
     std::size_t workspace_bytes() const;
     void run(const void* left, const void* right, void* out, void* workspace) const;

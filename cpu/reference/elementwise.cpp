@@ -25,6 +25,16 @@ Expected gelu(const Expected& argument) {
     return result;
 }
 
+std::vector<Expected> added_to(View before, std::span<const Element> elements, std::vector<Expected> sums) {
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+        const double term = before(elements[i].row, elements[i].column);
+        sums[i].value += term;
+        sums[i].magnitude += std::abs(term);
+        ++sums[i].terms;
+    }
+    return sums;
+}
+
 std::vector<Expected> embedding(const Embedding& op, View tokens, View wte, View wpe,
                                 std::span<const Element> elements) {
     std::vector<Expected> expected;
@@ -125,14 +135,19 @@ std::vector<Expected> residual_add(View x, View residual, std::span<const Elemen
 std::vector<Expected> expected(const Embedding& op, Question q) {
     if (q.step.direction == Direction::bwd) {
         const View tokens = q.next(), dout = q.next();
-        if (!q.asks_for_next()) return embedding_dwpe(op, dout, q.elements);
-        return embedding_dwte(op, tokens, dout, q.next(), q.elements);
+        if (q.asks_for_next()) return embedding_dwte(op, tokens, dout, q.next(), q.elements);
+        q.next();
+        const std::vector<Expected> sums = embedding_dwpe(op, dout, q.elements);
+        return op.accumulates_positions ? added_to(q.next(), q.elements, sums) : sums;
     }
     const View tokens = q.next(), wte = q.next(), wpe = q.next();
     return embedding(op, tokens, wte, wpe, q.elements);
 }
 std::vector<Expected> expected(const BiasAdd& op, Question q) {
-    if (q.step.direction == Direction::bwd) return bias_gradient(op, q.next(), q.elements);
+    if (q.step.direction == Direction::bwd) {
+        const std::vector<Expected> sums = bias_gradient(op, q.next(), q.elements);
+        return op.accumulates ? added_to(q.next(), q.elements, sums) : sums;
+    }
     const View x = q.next(), bias = q.next();
     return bias_gelu(x, bias, false, q.elements);
 }

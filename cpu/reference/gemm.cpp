@@ -93,7 +93,11 @@ std::vector<Expected> gemm_gradient(const Gemm& gemm, Direction direction, View 
 
 std::vector<Expected> expected(const Gemm& op, Question q) {
     const View first = q.next(), second = q.next();
-    if (q.step.direction != Direction::fwd) return gemm_gradient(op, q.step.direction, first, second, q.elements);
+    if (q.step.direction != Direction::fwd) {
+        const std::vector<Expected> product = gemm_gradient(op, q.step.direction, first, second, q.elements);
+        const bool adds = op.accumulates && q.step.direction == Direction::wgrad;
+        return adds ? added_to(q.next(), q.elements, product) : product;
+    }
     const View bias = q.next_if(q.step.absorbs<BiasAdd>());
     const View residual = q.next_if(q.step.absorbs<ResidualAdd>());
     return gemm(op, first, second, bias, q.step.absorbs<Gelu>(), residual, q.elements);

@@ -135,9 +135,16 @@ std::vector<Expected> layer_norm_dw(const LayerNorm& op, View x, View dy, std::s
 std::vector<Expected> expected(const LayerNorm& op, Question q) {
     if (q.step.direction == Direction::bwd) {
         const View in = q.next(), dy = q.next(), scale = q.next();
+        if (op.accumulates) {
+            if (q.asks_for_next()) return added_to(q.next(), q.elements, layer_norm_dw(op, in, dy, q.elements));
+            q.next();
+            if (q.asks_for_next())
+                return added_to(q.next(), q.elements, bias_gradient({op.rows, op.width}, dy, q.elements));
+            q.next();
+        }
         const View past = q.next_if(q.step.absorbs<ResidualAdd>());  // which hands dx on, so that it is the last
         const auto dx = [&] { return layer_norm_dx(op, in, dy, scale, past, q.elements); };
-        if (!past && q.asks_for_next()) return dx();
+        if (op.accumulates || (!past && q.asks_for_next())) return dx();
         if (!past) q.next();
         if (q.asks_for_next()) return layer_norm_dw(op, in, dy, q.elements);
         q.next();

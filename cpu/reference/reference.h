@@ -12,6 +12,9 @@
 
 namespace kbench::reference {
 
+/// `sums`, each added to what its element held before.
+std::vector<Expected> added_to(View before, std::span<const Element> elements, std::vector<Expected> sums);
+
 /// Each function: `elements` sorted by row; result in the same order. Shapes as in models/ops/.
 std::vector<Expected> embedding(const Embedding&, View tokens, View wte, View wpe, std::span<const Element>);
 /// The output dwte, with `before` in it where it accumulates, and dwpe.

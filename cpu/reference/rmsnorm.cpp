@@ -81,6 +81,9 @@ std::vector<Expected> expected(const RmsNorm& op, Question q) {
     const View x = q.next();
     if (q.step.direction == Direction::bwd) {
         const View dy = q.next(), scale = q.next();
+        if (op.accumulates && q.asks_for_next())
+            return added_to(q.next(), q.elements, rms_norm_dw(op, x, dy, q.elements));
+        if (op.accumulates) return rms_norm_dx(op, x, dy, scale, q.elements);
         return q.asks_for_next() ? rms_norm_dx(op, x, dy, scale, q.elements) : rms_norm_dw(op, x, dy, q.elements);
     }
     return rms_norm(op, x, q.next(), q.elements);

@@ -125,6 +125,7 @@ struct Provider {
 struct ProviderContext {
     std::filesystem::path algorithm_cache = {};  ///< file of measured GEMM algorithms
     bool retune = false;
+    bool deterministic = false;  ///< no choice may hang on a time, and sums are made in one order
 };
 
 /// One row for each provider of this build, preferred first within a backend; registered ones come last.

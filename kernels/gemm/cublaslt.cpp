@@ -129,7 +129,10 @@ struct LtGemm::State {
                result.workspaceSize <= cached.workspace_bytes;
     }
 
-    std::vector<GemmAlgorithm> candidates(std::size_t workspace_limit) const {
+    /// The library's guess at the fastest first. `one_order`: none whose partial sums are added up in the order in
+    /// which they are ready. "In place" is one: counters make the additions one after another, of their order nothing
+    /// is said (cuBLASLt, cublasLtReductionScheme_t). The other schemes add in a step of its own.
+    std::vector<GemmAlgorithm> candidates(std::size_t workspace_limit, bool one_order) const {
         cublasLtMatmulPreference_t created;
         KBENCH_CUDA(cublasLtMatmulPreferenceCreate(&created));
         const Preference preference(created);
@@ -139,7 +142,8 @@ struct LtGemm::State {
         set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(stored_x(problem)));
         set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(stored_out(problem)));
         set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(stored_out(problem)));
-        if (size_of(problem.out_type) == 2)  // the other schemes add partial sums up in the 16 bits of the output
+        // The other schemes add partial sums up in the type of the output: 16 bits may be too few.
+        if (one_order || size_of(problem.out_type) == 2)
             set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
                 static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
 
@@ -153,36 +157,47 @@ struct LtGemm::State {
         for (int i = 0; i < found; ++i)
             if (results[i].state == CUBLAS_STATUS_SUCCESS)
                 algorithms.push_back({results[i].algo, results[i].workspaceSize});
+        if (algorithms.empty())
+            throw Unsupported(
+                fmt::format("cuBLASLt offers no {} algorithm within {} bytes of workspace for gemm m {} n {} "
+                            "k {}, leading dimensions {} {} {}",
+                            name(problem.precision), workspace_limit, problem.m, problem.n, problem.k, problem.ld_x,
+                            problem.ld_w, problem.ld_out));
         return algorithms;
     }
 
     cublasStatus_t launch(const GemmAlgorithm& chosen, const GemmPointers& pointers, void* workspace,
-                          cudaStream_t stream) const {
+                          cudaStream_t stream, bool accumulates = false) const {
         if (problem.bias) set(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, pointers.bias);
-        constexpr Scalar one(1), zero(0);
+        constexpr Scalar one(1);
+        const Scalar beta(accumulates ? 1 : 0);
         return cublasLtMatmul(handle.get(), desc.get(), one.as(problem.precision), pointers.w, w.get(), pointers.x,
-                              x.get(), zero.as(problem.precision), pointers.out, out.get(), pointers.out, out.get(),
+                              x.get(), beta.as(problem.precision), pointers.out, out.get(), pointers.out, out.get(),
                               &chosen.algorithm, workspace, chosen.workspace_bytes, stream);
     }
 };
 
-LtGemm::LtGemm(const GemmProblem& problem, AlgorithmCache& cache, std::size_t workspace_limit) {
+static void check_epilogue(const GemmProblem& problem) {
     check_problem(problem);
     if (problem.precision == Precision::fp64 && (problem.bias || problem.gelu))
         throw Unsupported("cuBLASLt has no bias or GELU epilogue in fp64");
+}
+
+LtGemm::LtGemm(const GemmProblem& problem, std::size_t workspace_limit) {
+    check_epilogue(problem);
+    state_ = std::make_unique<State>(problem);
+    state_->algorithm = state_->candidates(workspace_limit, true).front();
+}
+
+LtGemm::LtGemm(const GemmProblem& problem, AlgorithmCache& cache, std::size_t workspace_limit) {
+    check_epilogue(problem);
     state_ = std::make_unique<State>(problem);
     const std::string key = algorithm_key(problem, device_name(), cublaslt_version());
     if (const GemmAlgorithm* cached = cache.find(key); cached && state_->accepts(*cached, workspace_limit)) {
         state_->algorithm = *cached;
         return;
     }
-    const std::vector<GemmAlgorithm> candidates = state_->candidates(workspace_limit);
-    if (candidates.empty())
-        throw Unsupported(
-            fmt::format("cuBLASLt offers no {} algorithm within {} bytes of workspace for gemm m {} n {} "
-                        "k {}, leading dimensions {} {} {}",
-                        name(problem.precision), workspace_limit, problem.m, problem.n, problem.k, problem.ld_x,
-                        problem.ld_w, problem.ld_out));
+    const std::vector<GemmAlgorithm> candidates = state_->candidates(workspace_limit, false);
     const State measured(problem_to_measure(problem));
     state_->algorithm = fastest(
         measured.problem, candidates, workspace_limit,
@@ -195,8 +210,8 @@ LtGemm::LtGemm(const GemmProblem& problem, AlgorithmCache& cache, std::size_t wo
 LtGemm::~LtGemm() = default;
 LtGemm::LtGemm(LtGemm&&) noexcept = default;
 
-void LtGemm::run(const GemmPointers& pointers, void* workspace, cudaStream_t stream) const {
-    KBENCH_CUDA(state_->launch(state_->algorithm, pointers, workspace, stream));
+void LtGemm::run(const GemmPointers& pointers, void* workspace, cudaStream_t stream, bool accumulates) const {
+    KBENCH_CUDA(state_->launch(state_->algorithm, pointers, workspace, stream, accumulates));
 }
 
 const GemmAlgorithm& LtGemm::algorithm() const { return state_->algorithm; }

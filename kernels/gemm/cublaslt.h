@@ -55,9 +55,13 @@ class LtGemm {
     /// cuBLASLt offers no algorithm for the problem (fp64 has no bias or GELU epilogue, for example). Where rows of
     /// `out` are no multiple of 16 bytes, cuBLASLt may round the product to 16 bits before the epilogue.
     LtGemm(const GemmProblem& problem, AlgorithmCache& cache, std::size_t workspace_limit);
+    /// Takes the first that it proposes and measures nothing, so that every process takes the same; only of those that
+    /// add partial sums up in one order. Throws as the other.
+    LtGemm(const GemmProblem& problem, std::size_t workspace_limit);
     ~LtGemm();
     LtGemm(LtGemm&&) noexcept;
-    void run(const GemmPointers& pointers, void* workspace, cudaStream_t stream) const;
+    /// `accumulates`: the product is added to what `out` holds, by the algorithm that was chosen for the product alone.
+    void run(const GemmPointers& pointers, void* workspace, cudaStream_t stream, bool accumulates = false) const;
     const GemmAlgorithm& algorithm() const;
     /// Such as "cublasLt algo 66 tile 18 stages 36 splitk 1".
     std::string description() const;
@@ -75,7 +79,7 @@ class CublasGemm {
     ~CublasGemm();
     CublasGemm(CublasGemm&&) noexcept;
     static constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
-    void run(const GemmPointers& pointers, void* workspace, cudaStream_t stream) const;
+    void run(const GemmPointers& pointers, void* workspace, cudaStream_t stream, bool accumulates = false) const;
 
   private:
     struct State;

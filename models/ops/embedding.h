@@ -13,25 +13,26 @@ namespace kbench {
 /// position p, 0 beyond seq. in: tokens, dout [rows, width]; out: dwte [vocab, width], dwpe [positions, width].
 /// `accumulates`: dwte is worked on in place, the sums being added to what is there: of weights tied with a language
 /// model's head, whose gradient is made first. Only rows of tokens that occur are touched then.
+/// `accumulates_positions`: dwpe is, too, of which only the first seq rows are touched then.
 struct Embedding {
     static constexpr std::string_view kind = "embedding", what = "token and position embedding, added";
-    static constexpr std::string_view example = "r1024w1280v50257";
+    static constexpr std::string_view example = "r1024w1280v50257[a][p]";
     static constexpr Direction directions[] = {Direction::fwd, Direction::bwd};
 
     std::int64_t rows, seq, width, vocab, positions;
-    bool accumulates = false;
+    bool accumulates = false, accumulates_positions = false;
     bool operator==(const Embedding&) const = default;
 
     /// As many positions as a sequence has; it is all rows where no "s" stands.
     static Embedding parse(ShapeText& shape) {
         const std::int64_t rows = shape.size('r'), seq = shape.size_or('s', rows);
         if (rows % seq != 0) throw ShapeText::Wrong();
-        return {rows, seq, shape.size('w'), shape.size('v'), seq, shape.flag('a')};
+        return {rows, seq, shape.size('w'), shape.size('v'), seq, shape.flag('a'), shape.flag('p')};
     }
     std::string text() const {
         std::string text = shape_text({{'r', rows}, {'w', width}, {'v', vocab}});
         if (seq != rows) text += shape_text({{'s', seq}});
-        return accumulates ? text + "a" : text;
+        return text + (accumulates ? "a" : "") + (accumulates_positions ? "p" : "");
     }
     /// Tokens are taken as distinct, so what is read of wte is the most that can be needed.
     std::vector<OperandSpec> operands(Direction direction) const {
@@ -41,13 +42,16 @@ struct Embedding {
         tokens.contents = Contents::below(vocab);
         const Part touched{static_cast<double>(std::min(rows, vocab)), 0, width};
         if (direction == Direction::bwd) {
-            OperandSpec dwte = output("dwte", vocab, width);
+            OperandSpec dwte = output("dwte", vocab, width), dwpe = output("dwpe", positions, width);
             if (accumulates) {
                 dwte.use = OperandUse::in_place;
                 dwte.read = dwte.written = touched;
             }
-            // What is worked on in place stands with what is read, and so in front of what is only written.
-            return {tokens, input("dout", rows, width), dwte, output("dwpe", positions, width)};
+            if (accumulates_positions) {
+                dwpe.use = OperandUse::in_place;
+                dwpe.read = dwpe.written = Part{static_cast<double>(std::min(seq, positions)), 0, width};
+            }
+            return {tokens, input("dout", rows, width), dwte, dwpe};
         }
         wte.use = wpe.use = OperandUse::weight;
         wte.read = touched;
@@ -55,7 +59,8 @@ struct Embedding {
         return {tokens, wte, wpe, output("out", rows, width)};
     }
     static Gradients gradients() { return {{{Direction::bwd, {"tokens", "dout", "dwte", "dwpe"}}}}; }
-    Embedding accumulating() const { return {rows, seq, width, vocab, positions, true}; }
+    /// First wte's gradient, then wpe's, too: a tied wte may have one when wpe has none.
+    Embedding accumulating() const { return {rows, seq, width, vocab, positions, true, accumulates}; }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
     /// bwd: each element is added to two sums.
     Work work(Direction direction) const {

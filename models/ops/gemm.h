@@ -9,17 +9,17 @@ namespace kbench {
 
 /// fwd: y = x · w. in: x [m, k], w [k, n], or [n, k] when `weight_transposed`; out: y [m, n].
 /// dgrad: dx = dy · w^T. in: dy [m, n], w; out: dx [m, k].
-/// wgrad: dw = x^T · dy. in: x [m, k], dy [m, n]; out: dw, of w's shape (so, transposed, dy^T · x).
-/// With padded columns the rows of a transposed w are followed by as many rows of zeros, and those of dy by zeros: all
-/// three products then are of so many columns (dgrad of 50257 of them in bf16 at m 4096 takes 9.0 ms, of 50304 0.7 ms
-/// on an H200).
+/// wgrad: dw = x^T · dy. in: x [m, k], dy [m, n]; out: dw, of w's shape (so, transposed, dy^T · x). `accumulates`: dw
+/// is worked on in place, the product being added to what is there. With padded columns the rows of a transposed w are
+/// followed by as many rows of zeros, and those of dy by zeros: all three products then are of so many columns (dgrad
+/// of 50257 of them in bf16 at m 4096 takes 9.0 ms, of 50304 0.7 ms on an H200).
 struct Gemm {
     static constexpr std::string_view kind = "gemm", what = "matrix product with a weight";
-    static constexpr std::string_view example = "m1024n3840k1280[t][+bias][+gelu or +residual]";
+    static constexpr std::string_view example = "m1024n3840k1280[t][a][+bias][+gelu or +residual]";
     static constexpr Direction directions[] = {Direction::fwd, Direction::dgrad, Direction::wgrad};
 
     std::int64_t m, n, k;
-    bool weight_transposed = false;
+    bool weight_transposed = false, accumulates = false;
     bool operator==(const Gemm&) const = default;
 
     /// What a direction multiplies: out [m, n] = left · right, row-major; left is [m, k], or [k, m] when transposed,
@@ -42,8 +42,12 @@ struct Gemm {
         }
     }
 
-    static Gemm parse(ShapeText& shape) { return {shape.size('m'), shape.size('n'), shape.size('k'), shape.flag('t')}; }
-    std::string text() const { return shape_text({{'m', m}, {'n', n}, {'k', k}}) + (weight_transposed ? "t" : ""); }
+    static Gemm parse(ShapeText& shape) {
+        return {shape.size('m'), shape.size('n'), shape.size('k'), shape.flag('t'), shape.flag('a')};
+    }
+    std::string text() const {
+        return shape_text({{'m', m}, {'n', n}, {'k', k}}) + (weight_transposed ? "t" : "") + (accumulates ? "a" : "");
+    }
     /// What is multiplied with x or dy is of the size that keeps outputs near 1.
     std::vector<OperandSpec> operands(Direction direction) const {
         const Contents near_one = Contents::normal(1 / std::sqrt(static_cast<double>(product(direction).k)));
@@ -58,7 +62,7 @@ struct Gemm {
             case Direction::wgrad:
                 dy.contents = near_one;
                 w.name = "dw";
-                w.use = OperandUse::output;
+                w.use = accumulates ? OperandUse::in_place : OperandUse::output;
                 w.contents = {};
                 return {input("x", m, k), dy, w};
             default: return {input("x", m, k), w, out};
@@ -67,6 +71,7 @@ struct Gemm {
     static Gradients gradients() {
         return {{{Direction::wgrad, {"x", "dout", "dw"}}, {Direction::dgrad, {"dout", "w", "dx"}}}};
     }
+    Gemm accumulating() const { return {m, n, k, weight_transposed, true}; }
     static RoofUnit unit(Direction) { return RoofUnit::matrix; }
     Work work(Direction) const {
         const double flops = 2 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);

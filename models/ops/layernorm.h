@@ -10,25 +10,37 @@ namespace kbench {
 /// fwd: in: x [rows, width], weight [width], bias [width]; out: y [rows, width].
 /// bwd: with n = (x - mean) * rstd and g = dy * weight, dx = rstd (g - mean(g) - n mean(g n)), means over the row;
 /// dw = sum of dy n and db = sum of dy over the rows. What forward knew of the rows is found again.
-/// in: x, dy [rows, width], weight [width]; out: dx [rows, width], dw, db [width].
+/// in: x, dy [rows, width], weight [width]; out: dx [rows, width], dw, db [width]. `accumulates`: dw and db are worked
+/// on in place, the sums being added to what is there.
 struct LayerNorm {
     static constexpr std::string_view kind = "layernorm", what = "layer normalisation over the last dimension";
-    static constexpr std::string_view example = "r1024w1280[+bias][+residual]";
+    static constexpr std::string_view example = "r1024w1280[a][+bias][+residual]";
     static constexpr Direction directions[] = {Direction::fwd, Direction::bwd};
 
     std::int64_t rows, width;
     double epsilon = 1e-5;
+    bool accumulates = false;
     bool operator==(const LayerNorm&) const = default;
 
-    static LayerNorm parse(ShapeText& shape) { return {shape.size('r'), shape.size('w')}; }
-    std::string text() const { return shape_text({{'r', rows}, {'w', width}}); }
+    static LayerNorm parse(ShapeText& shape) {
+        return {.rows = shape.size('r'), .width = shape.size('w'), .accumulates = shape.flag('a')};
+    }
+    std::string text() const { return shape_text({{'r', rows}, {'w', width}}) + (accumulates ? "a" : ""); }
     std::vector<OperandSpec> operands(Direction direction) const {
-        if (direction == Direction::bwd)
-            return {input("x", rows, width),   input("dy", rows, width), weight("weight", width),
-                    output("dx", rows, width), output("dw", 1, width),   output("db", 1, width)};
+        if (direction == Direction::bwd) {
+            OperandSpec dw = output("dw", 1, width), db = output("db", 1, width);
+            if (accumulates) dw.use = db.use = OperandUse::in_place;
+            return {input("x", rows, width),
+                    input("dy", rows, width),
+                    weight("weight", width),
+                    output("dx", rows, width),
+                    dw,
+                    db};
+        }
         return {input("x", rows, width), weight("weight", width), weight("bias", width), output("out", rows, width)};
     }
     static Gradients gradients() { return {{{Direction::bwd, {"x", "dout", "weight", "dx", "dweight", "dbias"}}}}; }
+    LayerNorm accumulating() const { return {rows, width, epsilon, true}; }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
     /// An element: add to the mean, subtract it, square, add, times rstd, times weight, plus bias. A row: two divisions
     /// by the width, plus epsilon, root, reciprocal.

@@ -10,25 +10,32 @@ namespace kbench {
 /// fwd: in: x [rows, width], weight [width]; out: y [rows, width].
 /// bwd: with n = x * rstd and g = dy * weight, dx = rstd (g - n mean(g n)), the mean over the row; dw = sum of dy n
 /// over the rows. What forward knew of the rows is found again. in: x, dy [rows, width], weight [width]; out: dx [rows,
-/// width], dw [width].
+/// width], dw [width]. `accumulates`: dw is worked on in place, the sums being added to what is there.
 struct RmsNorm {
     static constexpr std::string_view kind = "rmsnorm", what = "root mean square normalisation, with a weight";
-    static constexpr std::string_view example = "r4096w4096";
+    static constexpr std::string_view example = "r4096w4096[a]";
     static constexpr Direction directions[] = {Direction::fwd, Direction::bwd};
 
     std::int64_t rows, width;
     double epsilon = 1e-6;
+    bool accumulates = false;
     bool operator==(const RmsNorm&) const = default;
 
-    static RmsNorm parse(ShapeText& shape) { return {shape.size('r'), shape.size('w')}; }
-    std::string text() const { return shape_text({{'r', rows}, {'w', width}}); }
+    static RmsNorm parse(ShapeText& shape) {
+        return {.rows = shape.size('r'), .width = shape.size('w'), .accumulates = shape.flag('a')};
+    }
+    std::string text() const { return shape_text({{'r', rows}, {'w', width}}) + (accumulates ? "a" : ""); }
     std::vector<OperandSpec> operands(Direction direction) const {
-        if (direction == Direction::bwd)
+        if (direction == Direction::bwd) {
+            OperandSpec dw = output("dw", 1, width);
+            if (accumulates) dw.use = OperandUse::in_place;
             return {input("x", rows, width), input("dy", rows, width), weight("weight", width),
-                    output("dx", rows, width), output("dw", 1, width)};
+                    output("dx", rows, width), dw};
+        }
         return {input("x", rows, width), weight("weight", width), output("out", rows, width)};
     }
     static Gradients gradients() { return {{{Direction::bwd, {"x", "dout", "weight", "dx", "dweight"}}}}; }
+    RmsNorm accumulating() const { return {rows, width, epsilon, true}; }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
     /// An element: square, add, times rstd, times weight. A row: divide by the width, plus epsilon, root, reciprocal.
     /// Backward, an element: square, add, times rstd (n); g, times n, add; less n times the mean, times rstd: three; dy

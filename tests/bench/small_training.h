@@ -21,6 +21,7 @@ struct TrainingSetting {
     bool master = false;
     TrainOptions train = {.lr = 3e-3};
     std::int64_t width = 32, layers = 1, batch = 8, seq = 32;
+    bool deterministic = false;
 };
 
 class SmallTraining {
@@ -28,15 +29,16 @@ class SmallTraining {
     /// With random weights, or those of a file.
     SmallTraining(Device& device, const TrainingSetting& setting, const std::filesystem::path& weights = {})
         : device_(device),
-          providers_(make_providers(device.kind(), {})),
-          model_(with_backward(make_gpt2({.name = "tiny",
-                                          .n_embd = setting.width,
-                                          .n_layer = setting.layers,
-                                          .n_head = 2,
-                                          .n_ctx = setting.seq,
-                                          .vocab_size = vocab},
-                                         setting.batch, setting.seq, AttentionKind::fused),
-                               {.adamw = true, .master = setting.master, .norm = true})),
+          providers_(make_providers(device.kind(), {.deterministic = setting.deterministic})),
+          model_(with_backward(
+              make_gpt2({.name = "tiny",
+                         .n_embd = setting.width,
+                         .n_layer = setting.layers,
+                         .n_head = 2,
+                         .n_ctx = setting.seq,
+                         .vocab_size = vocab},
+                        setting.batch, setting.seq, AttentionKind::fused),
+              {.adamw = true, .master = setting.master, .norm = true, .accumulate = setting.train.micro_batches > 1})),
           plan_(model_, setting.precision,
                 assign_steps(model_, setting.precision, providers_, {}, column_multiple(device, setting.precision))) {
         if (weights.empty()) {
@@ -47,6 +49,7 @@ class SmallTraining {
             plan_.allocate(device, file);
         }
         trainer_.emplace(plan_, device, setting.train);
+        if (!weights.empty()) goes_on_ = trainer_->go_on_from(weights);
         tokens_.resize(static_cast<std::size_t>(trainer_->tokens()));
     }
 
@@ -67,6 +70,8 @@ class SmallTraining {
         return sum / 10;
     }
     void leave_out_a_batch() { source_.fill(tokens_); }
+    /// Whether its file had more than weights.
+    bool goes_on() const { return goes_on_; }
     double entropy() const { return source_.entropy(); }
     const Trainer& trainer() const { return *trainer_; }
     /// A tensor in fp64, on a device whose memory the host sees.
@@ -78,10 +83,16 @@ class SmallTraining {
         return {};
     }
     /// A copy of all weights, as the forward reads them.
-    std::vector<std::byte> weights() const {
+    std::vector<std::byte> weights() const { return bytes_of(Role::weights); }
+    /// The same of the gradients that the last step left.
+    std::vector<std::byte> gradients() const { return bytes_of(Role::gradients); }
+
+  private:
+    std::vector<std::byte> bytes_of(Role role) const {
         std::vector<std::byte> all;
         for (TensorId id = 0; id < model_.tensors.size(); ++id) {
-            if (model_.tensors[id].role != Role::weights) continue;
+            const bool kept = role == Role::weights || model_.tensors[id].resident;
+            if (model_.tensors[id].role != role || !kept) continue;
             std::vector<std::byte> bytes(static_cast<std::size_t>(plan_.operand(id).bytes()));
             device_.download(bytes.data(), plan_.address(id), bytes.size());
             all.insert(all.end(), bytes.begin(), bytes.end());
@@ -89,7 +100,6 @@ class SmallTraining {
         return all;
     }
 
-  private:
     Device& device_;
     Providers providers_;
     Model model_;
@@ -97,6 +107,7 @@ class SmallTraining {
     MarkovSource source_{1};
     std::optional<Trainer> trainer_;
     std::vector<std::int32_t> tokens_;
+    bool goes_on_ = false;
 };
 
 }  // namespace kbench

@@ -153,13 +153,13 @@ TEST_P(Native, GelusGradientHoldsFarFromZeroAndInPlace) {
 
 TEST_P(Native, ABiasGradientIsTheSumOfItsColumnWhateverTheThreads) {
     Matrix sums = Matrix::poisoned(type, 1, width);
-    bias_gradient(type, rows, width, x.data(), sums.data());
+    bias_gradient(type, {rows, width}, x.data(), sums.data());
     const auto columns = elements(1, width);
     expect_agrees(sums, columns, reference::bias_gradient({rows, width}, x.view(), columns), precision);
     const int threads = omp_get_max_threads();
     Matrix by_one = Matrix::poisoned(type, 1, width);
     omp_set_num_threads(1);
-    bias_gradient(type, rows, width, x.data(), by_one.data());
+    bias_gradient(type, {rows, width}, x.data(), by_one.data());
     omp_set_num_threads(threads);
     EXPECT_EQ(by_one, sums);
 }

@@ -41,6 +41,26 @@ TEST_P(BiasBackwardOnDevice, AddsUpColumnsOfAnyShape) {
         for (const std::int64_t width : {1, 8, 24, 100, 1280, 1283, 5120}) check(rows, width);
 }
 
+TEST_P(BiasBackwardOnDevice, AddsToWhatIsThereOfAnyWidth) {
+    KBENCH_NEEDS_DEVICE();
+    const DataType type = GetParam();
+    for (const std::int64_t rows : {1, 65, 8193})
+        for (const std::int64_t width : {1, 24, 100, 1280, 1283}) {
+            SCOPED_TRACE(testing::Message() << "rows " << rows << " width " << width);
+            const auto dy = HostMatrix::normal(type, rows, width, 1), before = HostMatrix::normal(type, 1, width, 2, 9);
+            const DeviceMatrix device_dy(dy), db(before);
+            const auto workspace = DeviceMatrix::poisoned(
+                DataType::fp32, 1,
+                static_cast<std::int64_t>(cuda::bias_backward_workspace_bytes(type, rows, width) / sizeof(float)));
+            cuda::bias_backward(type, device_dy.data(), db.data(), workspace.data(), rows, width, nullptr, true);
+            const auto columns = elements_of(1, width, 500);
+            expect_agrees(db.download(), columns,
+                          reference::added_to(before.view(), columns,
+                                              reference::bias_gradient({rows, width}, dy.view(), columns)),
+                          precision_of(type));
+        }
+}
+
 TEST_P(BiasBackwardOnDevice, AddsUpManyRows) {
     KBENCH_NEEDS_DEVICE();
     check(4096, 5120);

@@ -39,7 +39,8 @@ TEST_P(EmbeddingOnDevice, AddsTheRowsOfTokenAndPosition) {
 void check_gradient(DataType type, const Embedding& op, std::int64_t distinct, std::int64_t offset = 0) {
     SCOPED_TRACE(testing::Message() << op.text() << " of " << distinct << " distinct tokens, offset " << offset);
     const auto dout = HostMatrix::normal(type, op.rows, op.width, 1),
-               before = HostMatrix::normal(type, op.vocab, op.width, 2);
+               before = HostMatrix::normal(type, op.vocab, op.width, 2),
+               before_positions = HostMatrix::normal(type, op.positions, op.width, 4);
     HostMatrix tokens(DataType::int32, 1, op.rows);
     std::mt19937 generator(3);
     for (std::int64_t row = 0; row < op.rows; ++row) {
@@ -52,7 +53,8 @@ void check_gradient(DataType type, const Embedding& op, std::int64_t distinct, s
     const auto run = [&] {
         const auto dwte =
             op.accumulates ? DeviceMatrix(before, offset) : DeviceMatrix::poisoned(type, op.vocab, op.width, 0, offset);
-        const auto dwpe = DeviceMatrix::poisoned(type, op.positions, op.width, 0, offset);
+        const auto dwpe = op.accumulates_positions ? DeviceMatrix(before_positions, offset)
+                                                   : DeviceMatrix::poisoned(type, op.positions, op.width, 0, offset);
         cuda::embedding_gradient(type, op, static_cast<const std::int32_t*>(device_tokens.data()), device_dout.data(),
                                  dwte.data(), dwpe.data(), workspace.data(), nullptr);
         return std::vector<HostMatrix>{dwte.download(), dwpe.download()};
@@ -72,7 +74,10 @@ void check_gradient(DataType type, const Embedding& op, std::int64_t distinct, s
     expect_agrees(made[0], of_wte, reference::embedding_dwte(op, tokens.view(), dout.view(), before.view(), of_wte),
                   precision_of(type));
     const auto of_wpe = elements_of(op.positions, op.width);
-    expect_agrees(made[1], of_wpe, reference::embedding_dwpe(op, dout.view(), of_wpe), precision_of(type));
+    auto of_positions = reference::embedding_dwpe(op, dout.view(), of_wpe);
+    if (op.accumulates_positions)
+        of_positions = reference::added_to(before_positions.view(), of_wpe, std::move(of_positions));
+    expect_agrees(made[1], of_wpe, of_positions, precision_of(type));
 }
 
 TEST_P(EmbeddingOnDevice, GradientAddsUpTheRowsOfEachToken) {
@@ -80,7 +85,7 @@ TEST_P(EmbeddingOnDevice, GradientAddsUpTheRowsOfEachToken) {
     for (const bool accumulates : {false, true})
         for (const std::int64_t distinct : {1, 2, 64, 1000000})
             for (const std::int64_t width : {1, 8, 100, 264, 1280, 1283, 5120}) {
-                check_gradient(GetParam(), {1, 1, width, 97, 3, accumulates}, distinct);
+                check_gradient(GetParam(), {1, 1, width, 97, 3, accumulates, accumulates}, distinct);
                 check_gradient(GetParam(), {340, 17, width, 97, 17, accumulates}, distinct);
             }
 }
@@ -97,6 +102,7 @@ TEST_P(EmbeddingOnDevice, GradientOfUnalignedRows) {
     KBENCH_NEEDS_DEVICE();
     check_gradient(GetParam(), {340, 17, 1280, 97, 17, false}, 20, 1);
     check_gradient(GetParam(), {340, 17, 100, 97, 17, true}, 20, 3);
+    check_gradient(GetParam(), {340, 17, 100, 97, 19, true, true}, 20, 3);
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, EmbeddingOnDevice,

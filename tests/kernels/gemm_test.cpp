@@ -289,6 +289,52 @@ TEST_P(GemmOnDevice, RemembersTheAlgorithmAndRefusesAStaleOne) {
     operands.expect_correct(operands.run(again, again.algorithm().workspace_bytes));
 }
 
+TEST_P(GemmOnDevice, WithoutMeasuringItTakesTheSameAlgorithmAndLeavesTheSameBits) {
+    KBENCH_NEEDS_DEVICE();
+    const Shape shapes[] = {{64, 64, 65536},
+                            {1000, 100, 64},
+                            {17, 1283, 1280},
+                            {.m = 192, .n = 64, .k = 16384, .x_transposed = true},
+                            {.m = 1280, .n = 3840, .k = 1000, .x_transposed = true}};
+    for (const Shape& shape : shapes) {
+        SCOPED_TRACE(testing::Message() << "m " << shape.m << " n " << shape.n << " k " << shape.k);
+        const Operands operands(problem_of(GetParam(), shape));
+        const cuda::LtGemm first(operands.problem, workspace_limit), second(operands.problem, workspace_limit);
+        EXPECT_EQ(first.description(), second.description());
+        EXPECT_EQ(first.algorithm().candidates, 0) << "none was measured";
+        const HostMatrix result = operands.run(first, first.algorithm().workspace_bytes);
+        operands.expect_correct(result);
+        for (int run = 0; run < 20; ++run)
+            ASSERT_TRUE(operands.run(second, second.algorithm().workspace_bytes).bytes == result.bytes) << run;
+    }
+}
+
+TEST_P(GemmOnDevice, BothAddAProductToWhatIsThere) {
+    KBENCH_NEEDS_DEVICE();
+    for (const Shape& shape : gradient_shapes) {
+        SCOPED_TRACE(testing::Message() << "m " << shape.m << " n " << shape.n << " k " << shape.k);
+        const GemmProblem problem = problem_of(GetParam(), shape);
+        const Operands operands(problem);
+        const auto before = HostMatrix::normal(problem.out_type, problem.m, problem.n, 7, 1, 0, problem.ld_out);
+        const DeviceMatrix x(operands.x), w(operands.w);
+        const auto elements = elements_of(problem.m, problem.n, 500);
+        const auto expected = reference::added_to(before.view(), elements, operands.expected(elements));
+        const auto check = [&](const auto& gemm, std::size_t workspace_bytes) {
+            const DeviceMatrix out(before);
+            void* workspace = nullptr;
+            KBENCH_CUDA(cudaMalloc(&workspace, workspace_bytes));
+            gemm.run({x.data(), w.data(), nullptr, out.data()}, workspace, nullptr, true);
+            expect_agrees(out.download(), elements, expected, problem.precision);
+            KBENCH_CUDA(cudaFree(workspace));
+        };
+        cuda::AlgorithmCache cache(file(), false);
+        const cuda::LtGemm lt(problem, cache, workspace_limit), unmeasured(problem, workspace_limit);
+        check(lt, lt.algorithm().workspace_bytes);
+        check(unmeasured, unmeasured.algorithm().workspace_bytes);
+        check(cuda::CublasGemm(problem), cuda::CublasGemm::workspace_bytes);
+    }
+}
+
 TEST_P(GemmOnDevice, StaysWithinTheWorkspace) {
     KBENCH_NEEDS_DEVICE();
     cuda::AlgorithmCache cache(file(), false);

@@ -96,6 +96,33 @@ TEST(Backward, AddsToATiedWeightsGradientInPlace) {
     EXPECT_EQ(of_wte->second, last.outputs.front());
 }
 
+TEST(Backward, OfSeveralBatchesAddsEveryGradientToASumInPlace) {
+    for (const bool tied : {true, false}) {
+        const Model model = with_backward(make_gpt2({.name = "small",
+                                                     .n_embd = 64,
+                                                     .n_layer = 2,
+                                                     .n_head = 2,
+                                                     .n_ctx = 16,
+                                                     .vocab_size = 97,
+                                                     .tie_word_embeddings = tied},
+                                                    3, 16, AttentionKind::fused),
+                                          {.accumulate = true});
+        std::set<TensorId> made, weights;
+        for (const OpNode& node : model.ops) {
+            for (const TensorId id : node.outputs_of(OperandUse::output)) made.insert(id);
+            for (const TensorId id : node.outputs_of(OperandUse::in_place))
+                EXPECT_EQ(model.tensors[id].name.ends_with(".grad"), node.forward || node.op.is<CrossEntropy>());
+        }
+        for (const auto& [weight, gradient] : model.gradients) {
+            weights.insert(weight);
+            EXPECT_FALSE(made.contains(gradient)) << model.tensors[gradient].name << " is overwritten";
+        }
+        for (TensorId id = 0; id < model.tensors.size(); ++id)
+            EXPECT_EQ(model.tensors[id].role == Role::weights, weights.contains(id)) << model.tensors[id].name;
+        EXPECT_EQ(model.ops.size(), with_backward(small()).ops.size()) << "no further steps";
+    }
+}
+
 TEST(Backward, AloneTimesWhatComesBehindTheLossesGradient) {
     const Model model = backward_alone(small());
     EXPECT_TRUE(model.ops[model.untimed_ops - 1].op.is<CrossEntropy>());

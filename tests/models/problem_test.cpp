@@ -52,6 +52,11 @@ constexpr Written written[] = {
     {"global_norm", "n1000t3"},
     {"adamw", "n1000t3"},
     {"adamw", "n1000t1m"},
+    {"gemm", "m10n20k30ta"},
+    {"bias", "r10w20a"},
+    {"layernorm", "r10w20a"},
+    {"rmsnorm", "r10w20a"},
+    {"embedding", "r12w4v9s6ap"},
     {"adamw", "n1000t3mc"},
 };
 

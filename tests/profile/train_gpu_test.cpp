@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "bench/device/device.h"
+#include "tests/bench/accumulating_steps.h"
 #include "tests/bench/small_training.h"
 #include "tests/bench/temporary_directory.h"
 
@@ -56,6 +57,38 @@ TEST_F(GpuTrain, HasTheCpusLossesInFp64) {
     }
 }
 
+TEST_F(GpuTrain, DeterministicPlansLeaveTheSameBits) {
+    for (const Precision precision : all_precisions) {
+        TrainingSetting asked = setting(precision);
+        asked.deterministic = true;
+        // 64 columns and a sum over 16384 rows: a weight's gradient that libraries like to split.
+        asked.width = 64, asked.batch = 64, asked.seq = 256;
+        SmallTraining one(*device_, asked), other(*device_, asked);
+        for (int step = 0; step < 5; ++step) {
+            EXPECT_EQ(one.step().loss, other.step().loss) << name(precision) << ", step " << step;
+            EXPECT_TRUE(one.gradients() == other.gradients()) << name(precision) << ", step " << step;
+        }
+        EXPECT_TRUE(one.weights() == other.weights()) << name(precision);
+    }
+}
+
+TEST_F(GpuTrain, EveryProviderAddsToGradientsThatAreThere) { verify_accumulating_steps(*device_); }
+
+TEST_F(GpuTrain, AStepOfSeveralBatchesIsThatOfTheirSequencesAtOnce) {
+    for (const Precision precision : {Precision::fp64, Precision::fp32, Precision::bf16}) {
+        TrainingSetting at_once = setting(precision), parts = at_once;
+        parts.batch = at_once.batch / 4;
+        parts.train.micro_batches = 4;
+        SmallTraining whole(*device_, at_once), apart(*device_, parts);
+        const double allowed = precision == Precision::fp64 ? 1e-9 : precision == Precision::fp32 ? 1e-3 : 0.05;
+        for (int step = 0; step < 5; ++step) {
+            const TrainedStep one = whole.step(), other = apart.step();
+            EXPECT_NEAR(one.loss, other.loss, allowed) << name(precision) << ", step " << step;
+            EXPECT_NEAR(one.norm, other.norm, allowed) << name(precision) << ", step " << step;
+        }
+    }
+}
+
 TEST_F(GpuTrain, MakingReadyChangesNoWeight) {
     const std::unique_ptr<Device> cpu = make_cpu_device();
     const auto saved = [&](Device& device, const char* name) {
@@ -81,6 +114,22 @@ TEST_F(GpuTrain, AStepWhoseGradientsAreNotFiniteIsSkippedAndTheLossScaleHalved) 
     }
     EXPECT_GT(skipped, 5);
     EXPECT_NE(run.weights(), before);
+}
+
+TEST_F(GpuTrain, GoingOnEqualsNeverHavingStopped) {
+    for (const Precision precision : all_precisions) {
+        TrainingSetting asked = setting(precision);
+        asked.deterministic = true;
+        asked.train.warmup = 5;
+        SmallTraining whole(*device_, asked);
+        for (int step = 0; step < 3; ++step) whole.step();
+        whole.trainer().save(directory_ / "three.safetensors");
+        SmallTraining rest(*device_, asked, directory_ / "three.safetensors");
+        ASSERT_TRUE(rest.goes_on());
+        for (int step = 0; step < 3; ++step) rest.leave_out_a_batch();
+        for (int step = 0; step < 3; ++step) EXPECT_EQ(rest.step().loss, whole.step().loss) << name(precision);
+        EXPECT_TRUE(rest.weights() == whole.weights()) << name(precision);
+    }
 }
 
 TEST_F(GpuTrain, GoesOnFromItsFile) {

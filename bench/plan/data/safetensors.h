@@ -31,6 +31,9 @@ class Safetensors {
     /// On all OpenMP threads.
     void load(const Tensor& tensor, DataType type, void* destination, std::int64_t row_stride) const;
 
+    /// Whether load would find a tensor of that name.
+    bool has(const std::string& name) const { return find(name) != nullptr; }
+
     const std::filesystem::path& path() const { return path_; }
 
   private:

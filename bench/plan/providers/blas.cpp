@@ -27,14 +27,15 @@ class BlasAttention final : public Computation {
 };
 
 std::unique_ptr<Computation> gemm(const Gemm& op, const Step& step, Precision precision) {
-    return make_computation(cpu::blas_version(),
-                            [type = storage_type(precision), product = op.product(step.direction, step.padded_columns)](
-                                OperandCursor in, void*, void*) {
-                                const void* left = in.next();
-                                const void* right = in.next();
-                                if (product.left_is_second) std::swap(left, right);
-                                cpu::blas_gemm(type, product, left, right, in.next());
-                            });
+    return make_computation(
+        cpu::blas_version(),
+        [type = storage_type(precision), product = op.product(step.direction, step.padded_columns),
+         accumulates = op.accumulates && step.direction == Direction::wgrad](OperandCursor in, void*, void*) {
+            const void* left = in.next();
+            const void* right = in.next();
+            if (product.left_is_second) std::swap(left, right);
+            cpu::blas_gemm(type, product, left, right, in.next(), accumulates);
+        });
 }
 
 std::unique_ptr<Computation> attention(const Attention& op, const Step&, Precision precision) {

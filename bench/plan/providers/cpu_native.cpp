@@ -62,10 +62,12 @@ void layer_norm_gradient(const LayerNorm& op, const Step& step, DataType type, O
     const void* x = in.next();
     const void* dy = in.next();
     const void* weight = in.next();
+    void* dw = in.next_if(op.accumulates);
+    void* db = in.next_if(op.accumulates);
     const void* past = in.next_if(step.absorbs<ResidualAdd>());
     void* alone = in.next_if(past == nullptr);
-    void* dw = in.next();
-    void* db = in.next();
+    if (!op.accumulates) dw = in.next();
+    if (!op.accumulates) db = in.next();
     void* sum = in.next_if(past != nullptr);
     cpu::layer_norm_gradient(type, op, x, dy, weight, past, past ? sum : alone, dw, db, workspace);
 }
@@ -74,8 +76,9 @@ void rms_norm_gradient(const RmsNorm& op, const Step&, DataType type, OperandCur
     const void* x = in.next();
     const void* dy = in.next();
     const void* weight = in.next();
+    void* sum = in.next_if(op.accumulates);
     void* dx = in.next();
-    cpu::rms_norm_gradient(type, op, x, dy, weight, dx, in.next(), workspace);
+    cpu::rms_norm_gradient(type, op, x, dy, weight, dx, sum ? sum : in.next(), workspace);
 }
 
 void attention_gradient(const Attention& op, const Step&, DataType type, OperandCursor in, void* workspace) {
@@ -120,7 +123,7 @@ void gelu(const Gelu& op, const Step& step, Precision precision, OperandCursor i
 
 void bias_gradient(const BiasAdd& op, const Step&, Precision precision, OperandCursor in) {
     const void* dy = in.next();
-    cpu::bias_gradient(storage_type(precision), op.rows, op.width, dy, in.next());
+    cpu::bias_gradient(storage_type(precision), op, dy, in.next());
 }
 
 void gelu_gradient(const Gelu& op, const Step&, Precision precision, OperandCursor in) {

@@ -64,7 +64,8 @@ std::unique_ptr<Computation> wrap(std::unique_ptr<Primitive> primitive, Run run)
 /// By operands as they are, none packed.
 std::unique_ptr<Computation> plain_matmul(const Gemm& op, const Step& step, Precision precision) {
     const Gemm::Product product = op.product(step.direction, step.padded_columns);
-    return wrap(std::make_unique<cpu::PlainMatmul>(product, precision),
+    const bool accumulates = op.accumulates && step.direction == Direction::wgrad;
+    return wrap(std::make_unique<cpu::PlainMatmul>(product, precision, accumulates),
                 [swapped = product.left_is_second](const cpu::PlainMatmul& p, OperandCursor in, void* workspace) {
                     const void* left = in.next();
                     const void* right = in.next();

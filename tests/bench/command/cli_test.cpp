@@ -229,6 +229,52 @@ TEST_F(Cli, TrainsSavesAndGoesOn) {
     EXPECT_THAT(second.out, Not(HasSubstr("entropy")));
 }
 
+TEST_F(Cli, DeterministicRunsLeaveTheSameBits) {
+    const auto once = [&](const std::string& name) {
+        const std::string gradients = (directory_ / (name + ".g")).string(),
+                          weights = (directory_ / (name + ".w")).string(), out = (directory_ / name).string();
+        const Outcome run = kbench("run --config " + tiny() +
+                                   " --backend cpu --seq 16 --batch 2 --direction train "
+                                   "--deterministic --latency-only --quick --no-verify --out " +
+                                   out + " --dump-gradients " + gradients);
+        EXPECT_EQ(run.exit_code, 0) << run.err;
+        EXPECT_THAT(read(out + "/result.json"), HasSubstr(R"("deterministic": "yes")"));
+        const Outcome train = kbench("train --config " + tiny_config() +
+                                     " --backend cpu --seq 16 --steps 3 --lr 1e-2 --deterministic --save " + weights);
+        EXPECT_EQ(train.exit_code, 0) << train.err;
+        return read(gradients) + read(weights);
+    };
+    const std::string first = once("first");
+    EXPECT_GT(first.size(), 400000u) << "of 120 thousand parameters";
+    EXPECT_TRUE(first == once("second"));
+}
+
+TEST_F(Cli, ATrainingThatGoesOnLeavesTheFileOfOneThatNeverStopped) {
+    const std::string tokens = directory_.write("t.txt", "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20").string();
+    for (const std::string& source : {std::string("synthetic"), tokens}) {
+        const auto train = [&](const std::string& more) {
+            const Outcome outcome = kbench("train --config " + tiny_config() +
+                                           " --backend cpu --seq 16 --batch 2 --accumulate 2 --warmup 4 --lr 1e-2 "
+                                           "--deterministic --tokens " +
+                                           source + more);
+            EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+            return outcome.out;
+        };
+        const std::string whole = (directory_ / "whole").string(), part = (directory_ / "part").string(),
+                          rest = (directory_ / "rest").string();
+        train(" --steps 6 --save " + whole);
+        train(" --steps 3 --save " + part);
+        EXPECT_THAT(train(" --steps 3 --weights " + part + " --save " + rest),
+                    HasSubstr("goes on after 3 steps and 192 tokens"));
+        EXPECT_TRUE(read(whole) == read(rest)) << source;
+        EXPECT_FALSE(read(whole) == read(part));
+        const Outcome run =
+            kbench("run --config " + tiny() + " --backend cpu --quick --no-verify --latency-only " + "--weights " +
+                   whole + " --out " + (directory_ / (source == tokens ? "of-file" : "of-source")).string());
+        EXPECT_EQ(run.exit_code, 0) << "a checkpoint is a file of weights, too: " << run.err;
+    }
+}
+
 TEST_F(Cli, MistakesOfTrainingGetOneLineAndExitTwo) {
     const std::string train = "train --config " + tiny_config() + " --backend cpu ";
     expect_refusal(train + "--steps 0", "--steps '0'");

@@ -142,6 +142,12 @@ TEST(Options, WrongValuesSayWhatWouldBeRight) {
                 HasSubstr("--dump-output holds one point, the sweep has 2"));
 }
 
+TEST(Options, WhatIsDeterministicMeasuresNoAlgorithm) {
+    EXPECT_TRUE(parse_run({"--model", "gpt2", "--deterministic"}).request.run.deterministic);
+    EXPECT_FALSE(parse_run({"--model", "gpt2"}).request.run.deterministic);
+    EXPECT_THAT(refusal({"--model", "gpt2", "--deterministic", "--retune"}), HasSubstr("leave out one"));
+}
+
 TEST(Options, HelpNamesEveryOption) {
     const std::string help = parse_run({"--help"}).help;
     for (const Option& option : run_options()) EXPECT_THAT(help, HasSubstr(std::string(option.name)));

@@ -32,6 +32,14 @@ TEST(TrainOptions, Fp16ScalesItsLossDynamicallyAndNoOther) {
     EXPECT_EQ(parsed({"--precision", "fp16", "--loss-scale", "1024"}).train.loss_scale, 1024);
 }
 
+TEST(TrainOptions, AStepIsOfOneBatchUnlessSeveralAreAskedFor) {
+    EXPECT_EQ(parsed({}).train.micro_batches, 1);
+    EXPECT_EQ(parsed({"--accumulate", "4"}).train.micro_batches, 4);
+    EXPECT_THAT(refusal({"--accumulate", "0"}), HasSubstr("--accumulate '0'"));
+    EXPECT_EQ(parsed({"--warmup", "4"}).train.warmup, 4);
+    EXPECT_THAT(refusal({"--warmup", "-1"}), HasSubstr("--warmup '-1'"));
+}
+
 TEST(TrainOptions, MasterWeightsAreOf16Bits) {
     EXPECT_TRUE(parsed({"--precision", "bf16"}).master);
     EXPECT_FALSE(parsed({"--precision", "bf16", "--master", "none"}).master);

@@ -230,7 +230,7 @@ class PlantedLie final : public Computation {
         const auto* x = static_cast<const float*>(pointers[0]);
         const auto* w = static_cast<const float*>(pointers[1]);
         auto* out = static_cast<float*>(pointers[2]);
-        const auto& [m, n, k, transposed] = op_;
+        const std::int64_t m = op_.m, n = op_.n, k = op_.k;
         const auto rounded = [this](float value) {
             if (kind_ != Kind::rounded_inputs) return value;
             std::uint32_t bits = 0;

@@ -332,6 +332,7 @@ TEST_F(Resume, NamesWhatDiffers) {
     };
     EXPECT_THAT(with([&] { options_.seed = 7; }), HasSubstr("option seed is 1 in"));
     EXPECT_THAT(with([&] { options_.verify = false; }), HasSubstr("option verify is yes in"));
+    EXPECT_THAT(with([&] { options_.deterministic = true; }), HasSubstr("option deterministic is not there in"));
     EXPECT_THAT(with([&] { options_.values["attention"] = {"unfused"}; }), HasSubstr("option attention"));
     EXPECT_THAT(with([&] { options_.providers = {{"gemm", "reference"}}; }), HasSubstr("gemm=reference in this run"));
     EXPECT_THAT(with([&] { options_.counters.sets = {}; }), HasSubstr("option counters is core in"));

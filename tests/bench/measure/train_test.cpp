@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/plan/data/write_safetensors.h"
 #include "kbench/error.h"
 #include "tests/bench/small_run.h"
 #include "tests/bench/small_training.h"
@@ -73,6 +74,75 @@ TEST(Train, GoesOnFromItsFileWithTheSameLoss) {
     EXPECT_EQ(next.step().loss, run.step().loss) << "bit by bit";
 }
 
+TEST(Train, GoingOnEqualsNeverHavingStopped) {
+    for (const Precision precision : {Precision::fp32, Precision::fp64, Precision::bf16}) {
+        if (!unsupported(cpu(), precision).empty()) continue;
+        TemporaryDirectory directory;
+        TrainingSetting setting{.precision = precision,
+                                .master = precision == Precision::bf16,
+                                .train = {.warmup = 5, .lr = 3e-3, .loss_scale = 64, .dynamic_scale = true}};
+        setting.train.growth_interval = 4;  // which the second part sees the end of
+        SmallTraining whole(cpu(), setting);
+        std::vector<double> losses;
+        for (int step = 0; step < 6; ++step) {
+            if (step == 3) whole.trainer().save(directory / "three.safetensors");
+            losses.push_back(whole.step().loss);
+        }
+        SmallTraining rest(cpu(), setting, directory / "three.safetensors");
+        ASSERT_TRUE(rest.goes_on());
+        EXPECT_EQ(rest.trainer().progress().steps, 3);
+        EXPECT_EQ(rest.trainer().progress().tokens, 3 * rest.trainer().tokens());
+        for (int step = 0; step < 3; ++step) rest.leave_out_a_batch();
+        for (std::size_t step = 3; step < 6; ++step) EXPECT_EQ(rest.step().loss, losses[step]) << name(precision);
+        EXPECT_EQ(rest.weights(), whole.weights()) << name(precision);
+        EXPECT_EQ(rest.trainer().progress().loss_scale, 128);
+        EXPECT_EQ(whole.trainer().progress().loss_scale, 128);
+    }
+}
+
+TEST(Train, AFileOfWeightsAloneStartsTheOptimizerAnew) {
+    TemporaryDirectory directory;
+    const std::filesystem::path file = directory / "w.safetensors";
+    const float number = 0.01f;
+    const Model model = make_gpt2(
+        {.name = "tiny", .n_embd = 32, .n_layer = 1, .n_head = 2, .n_ctx = 32, .vocab_size = SmallTraining::vocab}, 8,
+        32, AttentionKind::fused);
+    std::vector<SafetensorsTensor> tensors;
+    for (const Tensor& tensor : model.tensors)
+        if (tensor.role == Role::weights)
+            tensors.push_back(
+                {tensor.name, DataType::fp32, tensor.shape, [&number, count = tensor.elements()](const FileSink& sink) {
+                     for (std::int64_t i = 0; i < count; ++i) sink(std::as_bytes(std::span(&number, 1)));
+                 }});
+    write_safetensors(file, tensors);
+    SmallTraining run(cpu(), {}, file);
+    EXPECT_FALSE(run.goes_on());
+    EXPECT_EQ(run.trainer().progress().updates, 0);
+    run.step();
+    EXPECT_EQ(run.trainer().progress().updates, 1);
+}
+
+TEST(Train, TheRateRisesOverTheWarmUp) {
+    // AdamW's first step moves a weight by the rate, whatever its gradient, unless that is as small as epsilon.
+    const auto moved = [](std::int64_t warmup) {
+        SmallTraining run(cpu(),
+                          {.precision = Precision::fp64, .train = {.warmup = warmup, .lr = 1e-3, .weight_decay = 0}});
+        const auto weight = [&] { return run.numbers("h.0.mlp.c_fc.weight")[7]; };
+        std::vector<double> by;
+        for (int step = 0; step < 3; ++step) {
+            const double before = weight();
+            run.step();
+            by.push_back(std::abs(weight() - before));
+        }
+        return by;
+    };
+    const std::vector<double> at_once = moved(0), two = moved(2), ten = moved(10);
+    EXPECT_NEAR(at_once[0], 1e-3, 1e-5);
+    EXPECT_NEAR(two[0], 0.5 * at_once[0], 1e-12);
+    EXPECT_NEAR(ten[0], 0.1 * at_once[0], 1e-12);
+    EXPECT_EQ(moved(1), at_once);
+}
+
 TEST(Train, SavesTheMasterWeightsWhereThereAreSuch) {
     if (const std::string why = unsupported(cpu(), Precision::bf16); !why.empty()) GTEST_SKIP() << why;
     TemporaryDirectory directory;
@@ -128,6 +198,43 @@ TEST(Train, TheLossScaleChangesNeitherNormNorUpdate) {
         const TrainedStep one = plain.step(), other = scaled.step();
         EXPECT_NEAR(one.loss, other.loss, 1e-12);
         EXPECT_NEAR(one.norm, other.norm, 1e-12);
+    }
+}
+
+TEST(Train, AStepOfSeveralBatchesIsThatOfTheirSequencesAtOnce) {
+    for (const auto& [precision, allowed] : {std::pair{Precision::fp64, 1e-12}, {Precision::fp32, 1e-4}}) {
+        SmallTraining whole(cpu(), {.precision = precision, .layers = 2, .batch = 4}),
+            parts(cpu(), {.precision = precision, .train = {.lr = 3e-3, .micro_batches = 2}, .layers = 2, .batch = 2});
+        ASSERT_EQ(whole.trainer().tokens(), parts.trainer().tokens());
+        for (int step = 0; step < 3; ++step) {
+            const TrainedStep one = whole.step(), other = parts.step();
+            EXPECT_NEAR(one.loss, other.loss, allowed);
+            EXPECT_NEAR(one.norm, other.norm, allowed);
+            if (precision != Precision::fp64) continue;
+            for (const char* weight : {"wte.weight", "wpe.weight", "h.1.ln_1.weight", "h.0.attn.c_attn.bias",
+                                       "h.0.mlp.c_fc.weight", "ln_f.bias"}) {
+                const std::span<const double> a = whole.numbers(std::string(weight) + ".grad"),
+                                              b = parts.numbers(std::string(weight) + ".grad");
+                ASSERT_EQ(a.size(), b.size());
+                ASSERT_FALSE(a.empty());
+                for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], allowed) << weight << " " << i;
+            }
+        }
+    }
+}
+
+TEST(Train, WhatAStepOfSeveralBatchesLeftIsNotInTheNext) {
+    // Infinite gradients, which no addition would ever make finite again.
+    SmallTraining run(
+        cpu(),
+        {.train = {.lr = 1e-3, .loss_scale = 1e24, .dynamic_scale = true, .growth_interval = 1000, .micro_batches = 2},
+         .batch = 4});
+    TrainedStep step;
+    for (int i = 0; (step = run.step()).skipped; ++i) ASSERT_LT(i, 40);
+    for (int i = 0; i < 3; ++i) {
+        step = run.step();
+        EXPECT_FALSE(step.skipped);
+        EXPECT_LT(step.norm, 10);
     }
 }
 

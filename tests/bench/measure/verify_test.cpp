@@ -14,6 +14,7 @@
 #include "kbench/kernel.h"
 #include "models/ops/list.h"
 #include "models/problem.h"
+#include "tests/bench/accumulating_steps.h"
 #include "tests/bench/small_run.h"
 #include "tests/bench/temporary_directory.h"
 
@@ -50,6 +51,22 @@ TEST_F(VerifyStep, MaskedScoresAreMinusInfinityAndNothingElse) {
     });
     EXPECT_THAT(error_line<MeasurementError>([&] { verify(step, *finite, Precision::fp32); }),
                 testing::HasSubstr("the reference says -inf"));
+}
+
+TEST_F(VerifyStep, EveryProviderAddsToGradientsThatAreThere) { verify_accumulating_steps(*device_); }
+
+TEST_F(VerifyStep, AGradientThatIsNotAddedToWhatIsThereShows) {
+    const Step gemm = Step::of(Gemm{100, 283, 64, false, true}, Direction::wgrad),
+               bias = Step::of(BiasAdd{100, 283, true}, Direction::bwd);
+    for (const auto& provider : make_providers(BackendKind::cpu, {})) {
+        const Step overwriting_gemm = Step::of(Gemm{100, 283, 64}, Direction::wgrad),
+                   overwriting_bias = Step::of(BiasAdd{100, 283}, Direction::bwd);
+        for (const auto& [step, other] : {std::pair{&gemm, &overwriting_gemm}, {&bias, &overwriting_bias}}) {
+            if (!provider->unsupported(*other, Precision::fp32).empty()) continue;
+            const auto wrong = provider->make(*other, Precision::fp32);
+            EXPECT_THROW(verify(*step, *wrong, Precision::fp32), MeasurementError) << provider->name;
+        }
+    }
 }
 
 TEST_F(VerifyStep, StepsThatWorkInPlaceOnSomeAndMakeOthersAreVerifiedAsAWhole) {

@@ -121,13 +121,33 @@ TEST(BackwardPlan, AloneRunsAgainAndAgainBehindOneForward) {
     }
 }
 
+TEST(BackwardPlan, AccumulatedGradientsAreSumsOverTheRuns) {
+    for (const bool tied : {true, false}) {
+        Training once(with_backward(forward_model(tied))),
+            sums(with_backward(forward_model(tied), {.accumulate = true}));
+        once.run();
+        for (int run = 1; run <= 3; ++run) {
+            sums.run();
+            for (std::size_t i = 0; i < once.model().gradients.size(); ++i) {
+                const auto& [weight, gradient] = once.model().gradients[i];
+                const double* added = sums.numbers(sums.model().gradients.at(i).second);
+                for (std::int64_t e = 0; e < once.model().tensors[weight].elements(); ++e)
+                    ASSERT_NEAR(added[e], run * once.numbers(gradient)[e], 1e-12)
+                        << once.model().tensors[weight].name << " after " << run;
+            }
+        }
+    }
+}
+
 TEST(BackwardPlan, KeepsGradientsInMemoryOfTheirOwn) {
-    Training training(with_backward(forward_model(true)));
-    const MemoryPlan& memory = training.plan().layout().memory;
-    double bytes = 0;
-    for (const auto& [weight, gradient] : training.model().gradients)
-        bytes += static_cast<double>((training.model().tensors[weight].elements() * 8 + 255) / 256 * 256);
-    EXPECT_EQ(static_cast<double>(memory.bytes[static_cast<std::size_t>(Role::gradients)]), bytes);
+    for (const bool accumulate : {false, true}) {
+        Training training(with_backward(forward_model(true), {.accumulate = accumulate}));
+        const MemoryPlan& memory = training.plan().layout().memory;
+        double bytes = 0;
+        for (const auto& [weight, gradient] : training.model().gradients)
+            bytes += static_cast<double>((training.model().tensors[weight].elements() * 8 + 255) / 256 * 256);
+        EXPECT_EQ(static_cast<double>(memory.bytes[static_cast<std::size_t>(Role::gradients)]), bytes);
+    }
 }
 
 }  // namespace

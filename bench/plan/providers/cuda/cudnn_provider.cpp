@@ -167,7 +167,9 @@ std::unique_ptr<Computation> attention(const Attention& op, Precision precision,
     return std::make_unique<GraphComputation>(std::move(handle), std::move(builder), "attention");
 }
 
-/// Not deterministic: that is another algorithm of cuDNN, and this one is the peer that people meet.
+/// Unless asked for it is not deterministic: that is another algorithm of cuDNN, and this one is the peer that people
+/// meet.
+template <bool deterministic>
 std::unique_ptr<Computation> attention_gradient(const Attention& op, Precision precision, Handle handle) {
     const auto [dimensions, in_qkv, in_out, lse_dimensions, in_lse, width] = AttentionLayout(op.shape);
     GraphBuilder builder(precision);
@@ -180,6 +182,7 @@ std::unique_ptr<Computation> attention_gradient(const Attention& op, Precision p
     lse->set_data_type(fe::DataType_t::FLOAT);
     const auto options = fe::graph::SDPA_backward_attributes()
                              .set_name("attention backward")
+                             .set_deterministic_algorithm(deterministic)
                              .set_causal_mask(true)
                              .set_attn_scale(static_cast<float>(op.scale));
     const auto outputs = builder.graph->sdpa_backward(q, k, v, out, dout, lse, options);
@@ -275,13 +278,15 @@ Computes<T> row(std::vector<Precision> precisions, std::string (*why_not)(const 
 
 }  // namespace
 
-std::unique_ptr<Provider> make_cudnn(const ProviderContext&) {
+std::unique_ptr<Provider> make_cudnn(const ProviderContext& context) {
     const auto handle = std::make_shared<Handle>();
     using enum Precision;
     return std::make_unique<Provider>(
         Provider{.name = "cudnn",
                  .ops = {row<Attention>({fp16, bf16}, no_such_attention, attention, handle),
-                         row<Attention>({fp16, bf16}, no_such_attention, attention_gradient, handle, Direction::bwd),
+                         row<Attention>({fp16, bf16}, no_such_attention,
+                                        context.deterministic ? attention_gradient<true> : attention_gradient<false>,
+                                        handle, Direction::bwd),
                          row<LayerNorm>({fp16, bf16, tf32, fp32}, nullptr, layer_norm, handle),
                          row<Softmax>({fp16, bf16, tf32, fp32, fp64}, no_such_softmax, softmax, handle)},
                  .on_request_only = true,

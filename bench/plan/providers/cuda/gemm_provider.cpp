@@ -57,8 +57,11 @@ const std::byte* at(const void* base, std::int64_t element, DataType type) {
 
 /// What differs between the two libraries: how a GEMM is made, its workspace and its description.
 struct LtMaker {
-    std::shared_ptr<cuda::AlgorithmCache> cache;
-    cuda::LtGemm operator()(const GemmProblem& p) const { return {p, *cache, lt_workspace_limit}; }
+    std::shared_ptr<cuda::AlgorithmCache> cache;  ///< null where no time may choose
+    cuda::LtGemm operator()(const GemmProblem& p) const {
+        if (!cache) return {p, lt_workspace_limit};
+        return {p, *cache, lt_workspace_limit};
+    }
 };
 struct CublasMaker {
     cuda::CublasGemm operator()(const GemmProblem& p) const { return cuda::CublasGemm(p); }
@@ -137,16 +140,17 @@ class WeightComputation final : public ProductComputation<Product> {
 template <class Product>
 class GradientComputation final : public ProductComputation<Product> {
   public:
-    GradientComputation(Product product, bool left_is_second)
-        : ProductComputation<Product>(std::move(product)), left_is_second_(left_is_second) {}
+    GradientComputation(Product product, bool left_is_second, bool accumulates)
+        : ProductComputation<Product>(std::move(product)), left_is_second_(left_is_second), accumulates_(accumulates) {}
     void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
         const void *left = pointers[0], *right = pointers[1];
         if (left_is_second_) std::swap(left, right);
-        this->product_.run({left, right, nullptr, pointers[2]}, workspace, static_cast<cudaStream_t>(stream));
+        this->product_.run({left, right, nullptr, pointers[2]}, workspace, static_cast<cudaStream_t>(stream),
+                           accumulates_);
     }
 
   private:
-    bool left_is_second_;
+    bool left_is_second_, accumulates_;
 };
 
 template <class Product>
@@ -213,16 +217,17 @@ ProviderOp gradient_row(Maker make) {
     const auto gradient = [make](const Gemm& op, const Step& step, Precision precision) {
         const Gemm::Product product = op.product(step.direction, step.padded_columns);
         auto made = make(gradient_problem(product, precision));
-        return std::make_unique<GradientComputation<decltype(made)>>(std::move(made), product.left_is_second);
+        return std::make_unique<GradientComputation<decltype(made)>>(
+            std::move(made), product.left_is_second, op.accumulates && step.direction == Direction::wgrad);
     };
     return Computes<Gemm>{.directions = {Direction::dgrad, Direction::wgrad}, .make = gradient};
 }
 
 /// A checkpoint keeps weights as [k, n]. Hopper's tensor cores read tf32 with k innermost only, so a copy as [n, k] can
-/// be faster there; which it is, is measured for each problem.
+/// be faster there; which it is, is measured for each problem, and where no time may choose it is kept as it is.
 std::unique_ptr<Computation> lt_gemm(const LtMaker& make, const Gemm& op, const Step& step, Precision precision) {
     const GemmProblem plain = weight_problem(op, step, precision);
-    if (op.weight_transposed || step.weights_change)
+    if (op.weight_transposed || step.weights_change || !make.cache)
         return std::make_unique<WeightComputation<cuda::LtGemm>>(make(plain), plain.bias);
     GemmProblem transposed = plain;
     transposed.weight_transposed = true;
@@ -237,8 +242,9 @@ std::unique_ptr<Computation> lt_gemm(const LtMaker& make, const Gemm& op, const 
 }  // namespace
 
 std::unique_ptr<Provider> make_cublaslt(const ProviderContext& context) {
-    const auto cache = std::make_shared<cuda::AlgorithmCache>(context.algorithm_cache, context.retune);
-    const LtMaker make{cache};
+    const LtMaker make{context.deterministic
+                           ? nullptr
+                           : std::make_shared<cuda::AlgorithmCache>(context.algorithm_cache, context.retune)};
     const auto gemm = [make](const Gemm& op, const Step& step, Precision precision) {
         return lt_gemm(make, op, step, precision);
     };
@@ -250,7 +256,7 @@ std::unique_ptr<Provider> make_cublaslt(const ProviderContext& context) {
                 Computes<Gemm>{.precisions = {Precision::fp64}, .make = gemm},  // whose kernels have no epilogue
                 gradient_row(make), scores_row(make), context_row(make)},
         .workspace_limit = lt_workspace_limit,
-        .warnings = [cache] { return cache->warnings(); }});
+        .warnings = [cache = make.cache] { return cache ? cache->warnings() : std::vector<std::string>(); }});
 }
 
 std::unique_ptr<Provider> make_cublas(const ProviderContext&) {

@@ -94,13 +94,15 @@ void layer_norm_backward(const LayerNorm& op, const Step& step, DataType type, O
     const void* x = in.next();
     const void* dy = in.next();
     const void* weight = in.next();
+    void* dw = in.next_if(op.accumulates);
+    void* db = in.next_if(op.accumulates);
     const void* past = in.next_if(step.absorbs<ResidualAdd>());
     void* alone = in.next_if(past == nullptr);
-    void* dw = in.next();
-    void* db = in.next();
+    if (!op.accumulates) dw = in.next();
+    if (!op.accumulates) db = in.next();
     void* sum = in.next_if(past != nullptr);
     cuda::layer_norm_backward(type, x, dy, weight, past, past ? sum : alone, dw, db, workspace, op.rows, op.width,
-                              op.epsilon, stream);
+                              op.epsilon, stream, op.accumulates);
 }
 
 std::string wider_than(std::int64_t limit, std::int64_t width) {
@@ -131,8 +133,11 @@ void rms_norm_backward(const RmsNorm& op, const Step&, DataType type, OperandCur
     const void* x = in.next();
     const void* dy = in.next();
     const void* weight = in.next();
+    void* sum = in.next_if(op.accumulates);
     void* dx = in.next();
-    cuda::rms_norm_backward(type, x, dy, weight, dx, in.next(), workspace, op.rows, op.width, op.epsilon, stream);
+    void* dw = sum ? sum : in.next();
+    cuda::rms_norm_backward(type, x, dy, weight, dx, dw, workspace, op.rows, op.width, op.epsilon, stream,
+                            op.accumulates);
 }
 
 void bias_add(const BiasAdd& op, const Step&, Precision precision, OperandCursor in, cudaStream_t stream) {
@@ -150,7 +155,7 @@ void gelu(const Gelu& op, const Step& step, Precision precision, OperandCursor i
 void bias_backward(const BiasAdd& op, const Step&, DataType type, OperandCursor in, void* workspace,
                    cudaStream_t stream) {
     const void* dy = in.next();
-    cuda::bias_backward(type, dy, in.next(), workspace, op.rows, op.width, stream);
+    cuda::bias_backward(type, dy, in.next(), workspace, op.rows, op.width, stream, op.accumulates);
 }
 
 void gelu_backward(const Gelu& op, const Step&, Precision precision, OperandCursor in, cudaStream_t stream) {
