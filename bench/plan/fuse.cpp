@@ -36,11 +36,18 @@ std::vector<Pattern> all_patterns() {
     return list;
 }
 
-/// How often each tensor is read by ops.
+/// How often each tensor is read by ops. What is made twice counts as one, read by whoever reads either, so that an op
+/// that is computed again becomes the same step as before: the same kernels run, and the same bits come out.
 std::vector<int> count_readers(const Model& model) {
     std::vector<int> readers(model.tensors.size(), 0);
     for (const OpNode& node : model.ops)
-        for (const TensorId id : node.inputs) ++readers[id];
+        if (!node.is_recomputed())
+            for (const TensorId id : node.inputs) ++readers[id];
+    for (const OpNode& node : model.ops)
+        for (std::size_t i = 0; node.is_recomputed() && i < node.outputs.size(); ++i) {
+            int &before = readers[model.ops[*node.forward].outputs[i]], &again = readers[node.outputs[i]];
+            before = again = before + again;
+        }
     return readers;
 }
 
