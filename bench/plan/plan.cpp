@@ -88,6 +88,8 @@ Layout lay_out(const Model& model, Precision precision, const std::vector<Assign
             if (list[i].use == OperandUse::in_place) {
                 const TensorId out = made_in_place.at(next_in_place++);
                 layout.places[out].same_as = layout.places[id].same_as;
+                first[out] = std::min(first[out], s);
+                last[out] = std::max(last[out], s);
                 if (!layout.places[out].used) layout.places[out].operand = list[i];  // for who reads it as a result
             }
         }
@@ -95,11 +97,10 @@ Layout lay_out(const Model& model, Precision precision, const std::vector<Assign
     // Inputs serve the next forward, too, and outputs are read when all is done.
     for (const TensorId id : model.inputs) first[id] = 0, last[id] = steps.size();
     for (const TensorId id : model.outputs) last[id] = steps.size();
-    // So do those tensors of the untimed steps that the others read: these run again and again.
+    // So does what untimed steps make for the others: these run again and again.
     const std::size_t first_timed = count_untimed(model, steps);
-    for (std::size_t s = 0; s < first_timed; ++s)
-        for (const TensorId id : steps[s].tensors)
-            if (last[id] >= first_timed) last[id] = steps.size();
+    for (TensorId id = 0; id < model.tensors.size(); ++id)
+        if (first[id] < first_timed && last[id] >= first_timed) last[id] = steps.size();
     // What the last op adds (a residual) may be overwritten by the sum where nobody reads it afterwards: no copy, and
     // less memory.
     for (std::size_t s = 0; s < steps.size(); ++s) {

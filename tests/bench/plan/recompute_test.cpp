@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
+#include <map>
 
 #include "bench/measure/planning.h"
 #include "bench/plan/data/inputs.h"
@@ -70,7 +70,7 @@ TEST(RecomputePlan, LossAndGradientsHaveTheSameBits) {
             again(with_backward(small(), {.recompute = true}), precision);
         const auto before = kept.results(), after = again.results();
         ASSERT_EQ(before.size(), after.size());
-        for (const auto& [name, bytes] : before) EXPECT_EQ(bytes, after.at(name)) << name << " " << name;
+        for (const auto& [result, bytes] : before) EXPECT_EQ(bytes, after.at(result)) << result << name(precision);
     }
 }
 
@@ -97,9 +97,25 @@ TEST(RecomputePlan, AStepThatRunsAgainIsTheSameStepAsBefore) {
         ++repeated;
         const PlannedStep& before = *first.at(*node.forward);
         EXPECT_EQ(step.provider, before.provider);
-        if (!node.op.is<LayerNorm>()) EXPECT_EQ(step.computation, before.computation) << shape_text(step.step);
+        // A block's first layer norm may have been computed along with the addition before it, which is another
+        // block's.
+        EXPECT_TRUE(step.step == before.step || node.op.is<LayerNorm>()) << shape_text(step.step);
     }
     EXPECT_GE(repeated, 3 * 6);
+}
+
+TEST(RecomputePlan, EveryOtherStepIsAsWithoutIt) {
+    const Ran kept(with_backward(small()), Precision::fp32),
+        again(with_backward(small(), {.recompute = true}), Precision::fp32);
+    std::vector<const PlannedStep*> others;
+    for (const PlannedStep& step : again.plan().steps())
+        if (!again.model().ops[step.naming_op].is_recomputed()) others.push_back(&step);
+    const std::vector<PlannedStep>& steps = kept.plan().steps();
+    ASSERT_EQ(others.size(), steps.size());
+    for (std::size_t s = 0; s < steps.size(); ++s) {
+        EXPECT_TRUE(others[s]->step == steps[s].step) << shape_text(steps[s].step);
+        EXPECT_EQ(again.model().ops[others[s]->naming_op].layer, kept.model().ops[steps[s].naming_op].layer);
+    }
 }
 
 TEST(RecomputePlan, AloneRunsAgainAndAgainInLessMemory) {
@@ -126,31 +142,23 @@ TEST(RecomputePlan, SavesOneTensorOfABlock) {
     EXPECT_LT(again.plan().layout().memory.total(), kept.plan().layout().memory.total());
 }
 
-struct Planned {
-    const char* model;
-    double saved_gb, saved_gb_recomputing, total_gb, total_gb_recomputing;
-};
-
-/// Plans of whole models, on paper.
-TEST(RecomputePlan, OfLargeModelsTakesMuchLessMemory) {
+TEST(RecomputePlan, OfLargeModelsTakesLessMemoryByWhatIsNotSaved) {
     const auto providers = make_providers(BackendKind::cpu, {});
-    const auto planned = [&](const char* name, bool recompute) {
-        const Model model = with_backward(make_gpt2(gpt2_config(name), 4, 1024, AttentionKind::fused),
-                                          {.adamw = true, .recompute = recompute});
-        return estimate_layout(model, Precision::fp32, assign_steps(model, Precision::fp32, providers, {}, 64)).memory;
-    };
     for (const char* name : {"gpt2", "gpt2-large"}) {
-        const MemoryPlan all = planned(name, false), block = planned(name, true);
-        const auto at = [](const MemoryPlan& memory, Role role) {
-            return static_cast<double>(memory.bytes[static_cast<std::size_t>(role)]);
+        const Gpt2Config& config = gpt2_config(name);
+        const auto planned = [&](bool recompute) {
+            const Model model = with_backward(make_gpt2(config, 4, 1024, AttentionKind::fused),
+                                              {.adamw = true, .recompute = recompute});
+            return estimate_layout(model, Precision::fp32, assign_steps(model, Precision::fp32, providers, {}, 64))
+                .memory;
         };
-        for (const auto& [label, memory] : {std::pair{"none", all}, std::pair{"block", block}}) {
-            printf("%s %s total %.3f GB", name, label, static_cast<double>(memory.total()) * 1e-9);
-            for (std::size_t r = 0; r < role_count; ++r)
-                printf(" %s %.3f", role_names[r].data(), static_cast<double>(memory.bytes[r]) * 1e-9);
-            printf("\n");
-        }
-        EXPECT_LT(at(block, Role::saved_activations), at(all, Role::saved_activations) / 8);
+        const auto saved = static_cast<std::size_t>(Role::saved_activations);
+        const MemoryPlan all = planned(false), block = planned(true);
+        const std::int64_t stream = std::int64_t{4} * 4096 * config.n_embd;
+        EXPECT_EQ(block.bytes[saved], (config.n_layer + 2) * stream) << name;
+        // The peak is at the loss: by then a block's own activations, made again, have room where the logits were.
+        EXPECT_EQ(all.total() - block.total(), all.bytes[saved] - block.bytes[saved]) << name;
+        EXPECT_GT(all.bytes[saved], 13 * block.bytes[saved]) << name;
     }
 }
 
