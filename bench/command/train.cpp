@@ -9,6 +9,7 @@
 #include <memory>
 #include <numeric>
 
+#include "analysis/report/sections/sections.h"
 #include "bench/command/command.h"
 #include "bench/command/train_options.h"
 #include "bench/measure/planning.h"
@@ -36,9 +37,11 @@ Model model_of(const TrainRequest& request) {
     Model forward = request.spec.build(at);
     if (!forward.loss)
         throw UsageError(fmt::format("--model {}: has no loss to train with; language models have one", forward.name));
-    return with_backward(
-        std::move(forward),
-        {.adamw = true, .master = request.master, .norm = true, .accumulate = request.train.micro_batches > 1});
+    return with_backward(std::move(forward), {.adamw = true,
+                                              .master = request.master,
+                                              .norm = true,
+                                              .recompute = request.recompute,
+                                              .accumulate = request.train.micro_batches > 1});
 }
 
 const Tensor& tokens_of(const Model& model) {
@@ -200,6 +203,7 @@ int train_command(const std::vector<std::string>& arguments, const std::string&)
         request.train.micro_batches > 1 ? fmt::format("{} times ", request.train.micro_batches) : "", tokens.rows(),
         tokens.columns(), stream.description(), request.train.lr, request.train.weight_decay,
         request.train.clip_norm > 0 ? fmt::format(", norm at most {}", request.train.clip_norm) : "");
+    say("memory {}\n", memory_text(plan.layout().memory));
     Trainer trainer(plan, device, request.train);
     if (request.weights && trainer.go_on_from(*request.weights)) {
         const TrainingProgress& before = trainer.progress();

@@ -70,6 +70,11 @@ const OptionOf<TrainRequest> table[] = {
      [](TrainRequest& r, const std::string& text) {
          r.master = word("--master", text, {"none", "fp32"}) == "fp32";
      }},
+    {"--recompute", "WHAT", "none",
+     "block keeps of each block its input alone and makes the rest again for its backward: less memory, more time",
+     [](TrainRequest& r, const std::string& text) {
+         r.recompute = word("--recompute", text, {"none", "block"}) == "block";
+     }},
     {"--weights", "FILE", "",
      "a safetensors file to go on from, with AdamW's state and the token stream where it has them, as those of --save "
      "do; without it weights are random",

@@ -26,6 +26,7 @@ struct TrainRequest {
     std::string tokens = "synthetic";
     bool deterministic = false;
     bool master = true;  ///< where the precision stores 16 bits
+    bool recompute = false;
     std::optional<double> loss_scale;
     std::uint64_t seed = 1;
     std::optional<std::filesystem::path> weights, save;
