@@ -99,9 +99,9 @@ Cost step_cost(const Model& model, const std::vector<std::size_t>& ops, Precisio
 }
 
 double least_bytes(const Model& model, Precision precision) {
-    std::vector<std::size_t> all(model.ops.size());
-    std::iota(all.begin(), all.end(), std::size_t{0});
-    return step_cost(model, all, precision).bytes();
+    std::vector<std::size_t> timed(model.ops.size() - model.untimed_ops);
+    std::iota(timed.begin(), timed.end(), model.untimed_ops);
+    return step_cost(model, timed, precision).bytes();
 }
 
 }  // namespace kbench

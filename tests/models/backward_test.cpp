@@ -103,6 +103,21 @@ TEST(Backward, AloneTimesWhatComesBehindTheLossesGradient) {
     EXPECT_EQ(with_backward(small()).untimed_ops, 0U);
 }
 
+TEST(Backward, AlonesLeastBytesAreOfWhatIsTimed) {
+    const Model alone = backward_alone(small()), whole = with_backward(small());
+    // What it cannot do without: the weights of products, once; their gradients, written; the logits' gradient, read.
+    const double weights = 4 * static_cast<double>(alone.parameter_count()), logits = 4.0 * 3 * 16 * 97;
+    const double least = least_bytes(alone, Precision::fp32);
+    EXPECT_GT(least, 1.9 * weights + logits);
+    std::vector<std::size_t> timed;
+    for (std::size_t i = alone.untimed_ops; i < alone.ops.size(); ++i) timed.push_back(i);
+    EXPECT_EQ(least, step_cost(alone, timed, Precision::fp32).bytes());
+    // A whole step reads weights and tokens and writes gradients and losses; what its forward leaves is not among them.
+    const double of_whole = least_bytes(whole, Precision::fp32);
+    EXPECT_LT(of_whole, 2.1 * weights);
+    EXPECT_GT(least - of_whole, 4.0 * 3 * 16 * 64 * 2) << "activations that the backward alone reads";
+}
+
 TEST(Backward, OfAStepWithAdamWMovesWhatTheOptimizerKeepsAndNoMore) {
     const Model model = with_backward(small(), {.adamw = true});
     const auto optimizer = static_cast<std::size_t>(Role::optimizer), weights = static_cast<std::size_t>(Role::weights);
