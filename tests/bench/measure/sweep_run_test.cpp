@@ -173,6 +173,16 @@ TEST(MaxBatch, IsTheLargestThatThePlanFitsAndIsRun) {
     EXPECT_TRUE(point.batch_is_max);
     EXPECT_GT(point.batch(), 3);
     EXPECT_THAT(result.warnings, IsEmpty());
+    // Of its own direction it was run; a backward keeps activations and gradients, an optimizer its state besides.
+    ASSERT_THAT(point.largest_batches, SizeIs(3));
+    const LargestBatch &forward = point.largest_batches[0], &backward = point.largest_batches[1],
+                       &train = point.largest_batches[2];
+    EXPECT_EQ(forward.batch, point.batch());
+    EXPECT_TRUE(forward.ran);
+    EXPECT_EQ(train.direction, "train");
+    EXPECT_FALSE(train.ran);
+    EXPECT_LT(backward.batch, forward.batch);
+    EXPECT_LT(train.batch, backward.batch);
 
     // One more does not fit, and says which would.
     const TemporaryDirectory other;
