@@ -51,7 +51,7 @@ DirectionWork summed(DirectionWork work, const std::string& name, const Directio
         work.flops += step.cost.flops;
         streaming += step.cost.bytes();
         const std::optional<double> bytes = counted_bytes(step), occupancy = counter(step, "achieved_occupancy");
-        work.is_counted = work.is_counted && bytes;
+        work.is_counted = work.is_counted && bytes && dram_origin(*source.point) == Origin::measured;
         counted += bytes.value_or(0);
         has_occupancy = has_occupancy && occupancy;
         occupied_us += occupancy.value_or(0) * (time ? time->value : 0);
@@ -176,6 +176,7 @@ Directions forward_against_backward(const DirectionSource& forward, const Direct
     }
     const bool has_forward = forward.point != nullptr && is_known(forward);
     directions.is_one_point = has_forward && forward.point == backward.point;
+    directions.is_gpu = point.backend() == "cuda";
     if (has_forward) directions.forward_point = forward.point;
     const ForwardSteps forwards(has_forward ? *forward.point : point);
     DirectionPair& whole = directions.whole;

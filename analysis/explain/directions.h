@@ -25,7 +25,7 @@ struct DirectionWork {
     bool has_interval = true;             ///< each was timed more than once
     double flops = 0;                     ///< useful ones
     double bytes = 0;                     ///< through DRAM where `is_counted`, else the cost model's streaming bytes
-    bool is_counted = true;               ///< of every step
+    bool is_counted = true;               ///< by hardware, of every step
     std::optional<double> occupancy_pct;  ///< achieved, weighted by time; nothing where one was not counted
     std::vector<std::string> fused;       ///< op kinds computed along with those that name the steps
     Verdict verdict;                      ///< of all of them, as of a layer
@@ -61,6 +61,7 @@ struct Directions {
     std::string unavailable;                     ///< why there is nothing; empty where there is
     const Point* forward_point = nullptr;        ///< null: no forward was measured
     bool is_one_point = false;                   ///< both directions are of one training step
+    bool is_gpu = false;                         ///< else nothing has an occupancy
     DirectionWork loss;                          ///< steps that compute the loss and its gradient at once
     DirectionWork optimizer;                     ///< steps behind the backward
     DirectionPair whole;                         ///< all forward and all backward steps but these two

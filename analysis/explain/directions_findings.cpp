@@ -21,6 +21,8 @@ bool is_bound_by_dram(const DirectionWork& work) {
     return work.verdict.bound == Bound::bandwidth && work.verdict.level == name(Level::dram);
 }
 
+bool has_intervals(const DirectionPair& pair) { return pair.forward.has_interval && pair.backward.has_interval; }
+
 /// How the time grew against the work that was done: per byte where DRAM binds both, else per FLOP.
 std::string pace(const DirectionPair& pair) {
     const std::optional<Interval> time = pair.time_ratio();
@@ -31,8 +33,7 @@ std::string pace(const DirectionPair& pair) {
         unit = "byte";
     }
     if (!time || !work || *work <= 0) return "";
-    if (!pair.forward.has_interval || !pair.backward.has_interval)
-        return ", of times without an interval, which decides nothing";
+    if (!has_intervals(pair)) return "; too few samples to tell whether that is slower";
     const Interval by_unit = scaled(*time, 1 / *work);
     if (by_unit.low <= 1 && by_unit.high >= 1) return fmt::format(", within the intervals as long per {}", unit);
     std::string text = fmt::format(", {} times as long per {}", with_ends(by_unit), unit);
@@ -45,7 +46,9 @@ std::string pace(const DirectionPair& pair) {
 /// "2.80 [2.75, 2.86] times the time for 2.48 times the FLOPs and 2.94 times the bytes at DRAM".
 std::string growth(const DirectionPair& pair) {
     const std::optional<double> flops = pair.flop_ratio(), bytes = pair.byte_ratio();
-    std::string text = fmt::format("{} times the time", with_ends(*pair.time_ratio()));
+    const Interval time = *pair.time_ratio();
+    std::string text =
+        fmt::format("{} times the time", has_intervals(pair) ? with_ends(time) : fmt::format("{:.2f}", time.value));
     if (flops) text += fmt::format(" for {:.2f} times the FLOPs", *flops);
     if (bytes && pair.forward.is_counted) text += fmt::format(" and {:.2f} times the bytes at DRAM", *bytes);
     return text + pace(pair);
@@ -116,7 +119,8 @@ std::vector<std::string> direction_findings(const Directions& directions, bool h
         findings.push_back(of_optimizer(directions, has_roofs));
     std::string missing;
     if (!whole.backward.is_counted) missing = "DRAM bytes";
-    if (!whole.backward.occupancy_pct) missing += missing.empty() ? "Achieved occupancy" : " and achieved occupancy";
+    if (directions.is_gpu && !whole.backward.occupancy_pct)
+        missing += missing.empty() ? "Achieved occupancy" : " and achieved occupancy";
     if (!missing.empty()) findings.push_back(fmt::format("{} of the backward: not counted.", missing));
     return findings;
 }

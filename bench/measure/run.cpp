@@ -160,10 +160,9 @@ class Sweep {
             Point other;
             other.axes = point.axes;
             other.set("direction", direction);
-            if (direction != "train")
-                for (const char* of_training : {"optimizer", "master"}) other.axes.erase(of_training);
-            else if (other.axes.find("optimizer") == nullptr)
-                other.set("optimizer", "adamw");
+            for (const Axis& axis : axes())
+                if (axis.of_training && direction != "train") other.axes.erase(axis.name);
+            if (direction == "train" && other.axes.find("optimizer") == nullptr) other.set("optimizer", "adamw");
             try {
                 point.largest_batches.push_back(
                     {std::string(direction), announced_largest(other, available), available});

@@ -108,7 +108,7 @@ TEST(Backward, AlonesLeastBytesAreOfWhatIsTimed) {
     // What it cannot do without: the weights of products, once; their gradients, written; the logits' gradient, read.
     const double weights = 4 * static_cast<double>(alone.parameter_count()), logits = 4.0 * 3 * 16 * 97;
     const double least = least_bytes(alone, Precision::fp32);
-    EXPECT_GT(least, 1.9 * weights + logits);
+    EXPECT_GT(least, 1.95 * weights + logits) << "also of what the embedding adds a few rows to";
     std::vector<std::size_t> timed;
     for (std::size_t i = alone.untimed_ops; i < alone.ops.size(); ++i) timed.push_back(i);
     EXPECT_EQ(least, step_cost(alone, timed, Precision::fp32).bytes());

@@ -23,7 +23,8 @@ DirectionSource source_of(const ExplainedResult& explained, std::size_t point) {
 
 AxisValues in_direction(AxisValues axes, std::string_view direction) {
     axes.set("direction", std::string(direction));
-    for (const char* of_training : {"optimizer", "master"}) axes.erase(of_training);
+    for (const Axis& axis : kbench::axes())
+        if (axis.of_training) axes.erase(axis.name);
     return axes;
 }
 
@@ -39,6 +40,7 @@ std::optional<std::size_t> forward_of(const std::vector<Point>& points, const Po
 struct Cells {
     int time_decimals;
     enum class Counted { all, none, some } counted;
+    bool has_occupancy;  ///< of a GPU
 
     std::string time(const DirectionWork& work) const {
         if (work.empty() || !work.time_us) return "";
@@ -52,8 +54,8 @@ struct Cells {
     std::string bytes_header(std::string_view of) const {
         return fmt::format("{}GB{}", of, counted == Counted::none ? " (model)" : " at DRAM");
     }
-    static std::string occupancy(const DirectionWork& work) {
-        if (work.empty()) return "";
+    std::string occupancy(const DirectionWork& work) const {
+        if (work.empty() || !has_occupancy) return "";
         return work.occupancy_pct ? fixed(*work.occupancy_pct, 1) : "not counted";
     }
     static std::string bound(const DirectionWork& work) { return work.empty() ? "" : verdict_text(work.verdict); }
@@ -61,15 +63,17 @@ struct Cells {
         return work.empty() || work.flops <= 0 ? "" : format_flop(work.flops);
     }
     static std::string ratio(const std::optional<double>& ratio) { return ratio ? fixed(*ratio, 2) : ""; }
-    static std::string ratio(const std::optional<Interval>& ratio, Depth depth) {
+    static std::string time_ratio(const DirectionPair& pair, Depth depth) {
+        const std::optional<Interval> ratio = pair.time_ratio();
         if (!ratio) return "";
-        if (depth == Depth::summary) return fixed(ratio->value, 2);
+        if (depth == Depth::summary || !pair.forward.has_interval || !pair.backward.has_interval)
+            return fixed(ratio->value, 2);
         return fmt::format("{:.2f} [{:.2f}, {:.2f}]", ratio->value, ratio->low, ratio->high);
     }
 };
 
 Cells cells_of(const Directions& directions) {
-    Cells cells{decimals_for(directions.time_us / us_per_ms, time_digits), Cells::Counted::all};
+    Cells cells{decimals_for(directions.time_us / us_per_ms, time_digits), Cells::Counted::all, directions.is_gpu};
     bool any = false, all = true;
     for (const DirectionPair& kind : directions.by_op)
         for (const DirectionWork* work : {&kind.forward, &kind.backward}) {
@@ -97,7 +101,7 @@ Rows part_rows(const Directions& directions, const Cells& cells, bool has_roofs)
         rows.rows.push_back({std::string(part), std::to_string(work.steps.size()), cells.time(work),
                              us > 0 && is_of_step ? fixed(100 * us / directions.time_us, 1) : "", Cells::flops(work),
                              us > 0 && work.flops > 0 ? significant(work.flops / us * 1e-6) : "", cells.bytes(work),
-                             Cells::occupancy(work), has_roofs ? Cells::bound(work) : ""});
+                             cells.occupancy(work), has_roofs ? Cells::bound(work) : ""});
     };
     add("forward", directions.whole.forward, directions.is_one_point);
     add("loss and its gradient", directions.loss, true);
@@ -148,15 +152,14 @@ Rows pair_rows(const std::vector<DirectionPair>& pairs, std::string_view what, c
     // Of a product of several the forward's own figures stand in the row of all of them.
     const auto add = [&](const std::string& name, const DirectionPair& pair, bool is_product) {
         const DirectionWork &forward = is_product ? none : pair.forward, &backward = pair.backward;
-        std::vector<std::string> cell{name, cells.time(forward), cells.time(backward),
-                                      Cells::ratio(pair.time_ratio(), depth)};
+        std::vector<std::string> cell{name, cells.time(forward), cells.time(backward), Cells::time_ratio(pair, depth)};
         const auto put = [&cell](bool is_shown, std::initializer_list<std::string> texts) {
             if (is_shown) cell.insert(cell.end(), texts);
         };
         put(is_full, {Cells::flops(forward), Cells::flops(backward)});
         put(true, {Cells::ratio(pair.flop_ratio()), cells.bytes(forward), cells.bytes(backward)});
         put(is_full, {Cells::ratio(pair.byte_ratio())});
-        put(true, {Cells::occupancy(forward), Cells::occupancy(backward)});
+        put(true, {cells.occupancy(forward), cells.occupancy(backward)});
         put(is_full && has_roofs, {Cells::bound(forward), Cells::bound(backward)});
         put(is_full, {is_product ? std::string() : fused_cell(pair)});
         rows.rows.push_back(std::move(cell));
@@ -229,8 +232,14 @@ Section directions_section(const ExplainedResult& explained, std::size_t index, 
     else if (!directions.is_one_point)
         section.add(Paragraph{fmt::format("The forward is a point of its own, {}, which keeps nothing for a backward.",
                                           point_name(*directions.forward_point))});
-    section.add(part_rows(directions, cells, has_roofs));
-    section.add(pair_rows(directions.by_op, "op", cells, has_roofs, depth));
+    Rows parts = part_rows(directions, cells, has_roofs),
+         kinds = pair_rows(directions.by_op, "op", cells, has_roofs, depth);
+    if (is_full) {
+        parts.caption = "Its parts:";
+        kinds.caption = "By op kind:";
+    }
+    section.add(std::move(parts));
+    section.add(std::move(kinds));
     if (!has_roofs && is_full)
         section.add(
             Paragraph{fmt::format("What binds them cannot be said: {}.", explanation.ledger.roofs_unavailable)});

@@ -103,7 +103,8 @@ TEST(Directions, DecideNothingWithinTheIntervals) {
     Result once = planted(gelu(400));
     for (StepResult& step : once.points[0].steps) step.time_us.reset();
     const Directions directions = directions_of(once);
-    EXPECT_THAT(finding_of(directions, "gelu"), HasSubstr("without an interval, which decides nothing"));
+    EXPECT_THAT(finding_of(directions, "gelu"),
+                AllOf(HasSubstr("gelu: 4.00 times the time"), HasSubstr("too few samples to tell")));
     EXPECT_FALSE(directions.by_op[0].time_per_flop_ratio());
 }
 
@@ -141,6 +142,21 @@ TEST(Directions, WhatWasNotCountedIsNoVerdict) {
     EXPECT_THAT(directions.findings, Contains("DRAM bytes and achieved occupancy of the backward: not counted."));
     EXPECT_THAT(write_markdown(result), AllOf(HasSubstr("not counted |"), HasSubstr("GB (model)")));
     EXPECT_THAT(directions_of(planted(gelu(400))).findings, Each(Not(HasSubstr("not counted"))));
+}
+
+TEST(Directions, AnEstimateOfDramIsNoCount) {
+    Result result = planted(gelu(400));
+    EXPECT_TRUE(directions_of(result).by_op[0].backward.is_counted);
+    result.points[0].counters.metrics = {{"dram_read_bytes", "byte", "", Origin::estimated, "the cost model's"}};
+    EXPECT_FALSE(directions_of(result).by_op[0].backward.is_counted);
+    EXPECT_THAT(write_markdown(result), AllOf(HasSubstr("GB (model)"), Not(HasSubstr("GB at DRAM"))));
+}
+
+TEST(Directions, ACpuHasNoOccupancyToMiss) {
+    Result result = planted(gelu(400), "train", known::cpu_roofs());
+    for (StepResult& step : result.points[0].steps) step.counters.clear();
+    EXPECT_THAT(directions_of(result).findings, Contains("DRAM bytes of the backward: not counted."));
+    EXPECT_THAT(write_markdown(result), Not(HasSubstr("occ %")));
 }
 
 TEST(Directions, OneStepThatWasNotCountedLeavesItsKindUncounted) {
