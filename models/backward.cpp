@@ -7,6 +7,7 @@
 
 #include "kbench/error.h"
 #include "models/ops/list.h"
+#include "models/recompute.h"
 
 namespace kbench {
 namespace {
@@ -31,6 +32,8 @@ class Backward {
             if (model_.tensors[id].role == Role::weights && gradient_[id])
                 model_.gradients.emplace_back(id, *gradient_[id]);
         if (options.adamw) add_adamw(options);
+        if (options.recompute) recompute_blocks(model_, forward_ops_, with_loss);
+        name_saved(with_loss);
         model_.untimed_ops = with_loss;
         return std::move(model_);
     }
@@ -246,6 +249,18 @@ class Backward {
         }
         model_.weights_change = true;
         model_.ops.push_back(std::move(node));
+    }
+
+    /// What the forward makes and the backward reads is saved from one to the other.
+    void name_saved(std::size_t first_backward) {
+        std::vector<bool> made(model_.tensors.size(), false);
+        for (std::size_t i = 0; i < forward_ops_; ++i)
+            for (const TensorId id : model_.ops[i].outputs) made[id] = true;
+        for (std::size_t i = first_backward; i < model_.ops.size(); ++i)
+            for (const TensorId id : model_.ops[i].inputs) {
+                Role& role = model_.tensors[id].role;
+                if (made[id] && (role == Role::activations || role == Role::scores)) role = Role::saved_activations;
+            }
     }
 
     Model model_;

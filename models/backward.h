@@ -13,10 +13,12 @@ namespace kbench {
 /// copy in fp32 or wider. What AdamW is told about its step becomes an input called schedule; unless given, its
 /// learning rate is 0, so that a run does the work of a step again and again and starts from the same weights. With
 /// `norm` the gradients' GlobalNorm is taken in front of it, an output called norm: schedule has max_norm, too, 0
-/// unless given, and a step whose gradients are not finite is skipped (AdamW::clips). Throws Unsupported where the
-/// model has no loss, or an op no backward.
+/// unless given, and a step whose gradients are not finite is skipped (AdamW::clips). With
+/// `recompute` the forward keeps only what enters and leaves its blocks (recompute.h). Tensors of the forward that the
+/// backward reads have the role of saved activations. Throws Unsupported where the model has no loss, or an op no
+/// backward.
 struct TrainingOptions {
-    bool adamw = false, master = false, norm = false;
+    bool adamw = false, master = false, norm = false, recompute = false;
     double loss_scale = 1;  ///< what the loss is scaled by, and AdamW's multiplier the inverse of, unless given
 };
 Model with_backward(Model forward, const TrainingOptions& options = {});

@@ -42,8 +42,10 @@ struct OpNode {
     std::string layer;
     std::vector<TensorId> inputs, outputs;
     Direction direction = Direction::fwd;
-    /// The op of the same model that a backward one belongs to.
+    /// The op of the same model that a backward one belongs to, or that a forward one computes again.
     std::optional<std::size_t> forward = {};
+
+    bool is_recomputed() const { return direction == Direction::fwd && forward; }
 
     /// Those outputs that belong to operands of `use`: output, or in_place.
     std::vector<TensorId> outputs_of(OperandUse use) const;

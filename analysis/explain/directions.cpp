@@ -48,7 +48,7 @@ DirectionWork summed(DirectionWork work, const std::string& name, const Directio
         if (!time) work.time_us.reset();
         if (work.time_us) *work.time_us += *time;
         work.has_interval = work.has_interval && step.time_us && step.time_us->n > 1;
-        work.flops += step.cost.flops;
+        if (!step.is_recomputed()) work.flops += step.cost.flops;
         streaming += step.cost.bytes();
         const std::optional<double> bytes = counted_bytes(step), occupancy = counter(step, "achieved_occupancy");
         work.is_counted = work.is_counted && bytes && dram_origin(*source.point) == Origin::measured;
@@ -68,8 +68,8 @@ DirectionWork summed(DirectionWork work, const std::string& name, const Directio
 /// What a step is part of.
 enum class StepPart { forward, loss, backward, optimizer };
 
-/// Forward steps behind the last backward one update weights. In training a backward step that has no forward one, in
-/// front of the first that has, is the loss: it computes both at once.
+/// Forward steps behind the last backward one update weights; what is computed again is for the backward. In training a
+/// backward step that has no forward one, in front of the first that has, is the loss: it computes both at once.
 std::vector<StepPart> parts_of(const Point& point, const ForwardSteps& forwards) {
     const std::vector<StepResult>& steps = point.steps;
     std::size_t first = steps.size(), behind = 0;
@@ -81,7 +81,9 @@ std::vector<StepPart> parts_of(const Point& point, const ForwardSteps& forwards)
     if (first == steps.size() || point.direction() != "train") first = 0;
     std::vector<StepPart> parts;
     for (std::size_t i = 0; i < steps.size(); ++i) {
-        if (steps[i].direction == Direction::fwd)
+        if (steps[i].is_recomputed())
+            parts.push_back(StepPart::backward);
+        else if (steps[i].direction == Direction::fwd)
             parts.push_back(behind == 0 || i < behind ? StepPart::forward : StepPart::optimizer);
         else
             parts.push_back(i < first ? StepPart::loss : StepPart::backward);
@@ -111,6 +113,12 @@ void sum_and_sort(std::vector<DirectionPair>& pairs, const DirectionSource& forw
         const auto us = [](const DirectionWork& work) { return work.time_us ? work.time_us->value : 0; };
         return us(pair.forward) + us(pair.backward);
     });
+}
+
+/// Of a backward measured alone the step names its forward, too.
+std::string_view layer_forward(const StepResult& step, const StepResult* forward) {
+    if (forward != nullptr) return forward->layer;
+    return step.forward ? layer_of(*step.forward) : std::string_view(step.layer);
 }
 
 bool is_known(const DirectionSource& source) {
@@ -146,7 +154,7 @@ std::optional<Interval> DirectionPair::time_per_flop_ratio() const {
 
 ForwardSteps::ForwardSteps(const Point& point) {
     for (const StepResult& step : point.steps) {
-        if (step.direction != Direction::fwd) continue;
+        if (step.direction != Direction::fwd || step.is_recomputed()) continue;
         by_layer_.emplace(step.layer, &step);
         by_op_.emplace(fmt::format("{}:{}", step.layer, step.op), &step);
         for (const std::string& label : step.absorbs) {
@@ -157,6 +165,11 @@ ForwardSteps::ForwardSteps(const Point& point) {
 }
 
 const StepResult* ForwardSteps::of(const StepResult& backward) const {
+    if (backward.forward) {
+        const auto named = by_op_.find(*backward.forward);
+        return named != by_op_.end() ? named->second : nullptr;
+    }
+    // A result from before steps named their forward.
     if (const auto op = by_op_.find(fmt::format("{}:{}", backward.layer, backward.op)); op != by_op_.end())
         return op->second;
     // A sum of gradients is of no op of its kind, but of one of its layer.
@@ -192,8 +205,7 @@ Directions forward_against_backward(const DirectionSource& forward, const Direct
         DirectionPair& kind = pair_called(directions.by_op, step.op);
         kind.backward.steps.push_back(i);
         if (of != nullptr && of->op != step.op) add_once(kind.forward_within, of->op);
-        pair_called(directions.by_layer, layer_group(of != nullptr ? of->layer : step.layer))
-            .backward.steps.push_back(i);
+        pair_called(directions.by_layer, layer_group(layer_forward(step, of))).backward.steps.push_back(i);
     }
     if (has_forward) {
         const std::vector<StepPart> of_forward = directions.is_one_point ? parts : parts_of(*forward.point, forwards);

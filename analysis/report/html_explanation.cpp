@@ -121,7 +121,7 @@ ReportJson roofline_data(const Point& point, const Roofline& roofline) {
 ReportJson attribution_data(const Attribution& attribution) {
     ReportJson roles = ReportJson::array(), levels_list = roles;
     for (const RoleTraffic& role : attribution.roles)
-        roles.push_back({{"role", name(role.role)},
+        roles.push_back({{"role", title(role.role)},
                          {"streaming_bytes", report_number(role.streaming_bytes)},
                          {"attributed_bytes", report_number(role.attributed_bytes)},
                          {"dram_ms", report_number(role.dram_ms)},

@@ -64,6 +64,7 @@ Json step_args(const StepInterval& placed, bool recorded, const Verdict* verdict
                  {"bytes", step.cost.bytes()},
                  {"tflop_per_s", step.tflop_per_s()},
                  {"gb_per_s", step.gb_per_s()}};
+    if (step.forward) args["forward"] = *step.forward;
     if (verdict != nullptr)
         args["verdict"] = verdict->level.empty() ? std::string(name(verdict->bound))
                                                  : fmt::format("{} ({})", name(verdict->bound), verdict->level);

@@ -18,6 +18,7 @@ constexpr std::string_view attention_words[] = {"fused", "unfused"};
 constexpr std::string_view direction_words[] = {"fwd", "bwd", "train"};
 constexpr std::string_view optimizer_words[] = {"none", "adamw"};
 constexpr std::string_view master_words[] = {"none", "fp32"};
+constexpr std::string_view recompute_words[] = {"none", "block"};
 constexpr auto precision_words = [] {
     std::array<std::string_view, all_precisions.size()> words{};
     std::ranges::transform(all_precisions, words.begin(), [](Precision precision) { return name(precision); });
@@ -114,6 +115,16 @@ std::span<const Axis> axes() {
          .option = "P",
          .otherwise = "none",
          .of_training = true,
+         .since = 5},
+        {.name = "recompute",
+         .what =
+             "of --direction bwd and train: block keeps of each block its input alone and makes the rest again for its "
+             "backward, none keeps all",
+         .kind = AxisKind::word,
+         .words = recompute_words,
+         .usual = "none",
+         .option = "WHAT",
+         .of_backward = true,
          .since = 5},
     };
     return table;

@@ -231,10 +231,9 @@ inline Column not_recorded(std::string column, std::string what) {
     return of_row(std::move(column), Align::right, std::move(what), [](const TableRow&) { return Value(NoValue::na); });
 }
 
-/// The numbers of the ops that a step computes. A backward step would carry those of its forward ops, which no result
-/// has yet.
+/// The numbers of the ops that a step computes; nothing for steps of a backward.
 inline Value op_numbers(const PlacedStep& placed) {
-    if (placed.step->direction != Direction::fwd) return NoValue::na;
+    if (placed.step->direction != Direction::fwd || placed.step->is_recomputed()) return NoValue::na;
     std::string list;
     for (std::size_t i = 0; i < placed.step->absorbs.size(); ++i)
         list += fmt::format("{}{}", i > 0 ? "," : "", placed.first_op + static_cast<std::int64_t>(i));

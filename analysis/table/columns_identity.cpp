@@ -20,8 +20,8 @@ void add_pyprof_columns(std::vector<Column>& list) {
                           "number of the row in order of execution, from 0, before --sort and --top",
                           [](const TableRow& row) { return Value(static_cast<std::int64_t>(row.index)); }));
     list.push_back(of_row("seq", Align::left,
-                          "numbers of the ops computed, from 0 in the order of the forward pass; their backward steps "
-                          "carry the same",
+                          "numbers of the ops computed, from 0 in the order of the forward pass; na for steps of a "
+                          "backward, which name theirs in forward",
                           [](const TableRow& row) { return shared(row, op_numbers); }));
     list.back().shortens = false;
     list.push_back(not_recorded("altseq", "alternate sequence number; always na, an op has one number here"));
@@ -182,6 +182,10 @@ void add_step_columns(std::vector<Column>& list) {
     }));
     list.push_back(text("absorbs", "every op computed, layer:kind, joined by ;",
                         [](const StepResult& step) { return fmt::format("{}", fmt::join(step.absorbs, ";")); }));
+    list.push_back(text("forward",
+                        "the forward step, layer:op, that a backward step belongs to or that a forward step computes "
+                        "again; na for others",
+                        [](const StepResult& step) { return step.forward.value_or(""); }));
     list.push_back(text("provider", "who computes the step (`kbench list providers`)",
                         [](const StepResult& step) { return step.provider; }));
     list.push_back(text("isa", "instruction set of a CPU implementation, where its name tells",
@@ -195,7 +199,8 @@ void add_step_columns(std::vector<Column>& list) {
                           [](const StepResult& step) { return step.padding_flops; }));
     for (std::size_t role = 0; role < role_count; ++role)
         list.push_back(amount(
-            fmt::format("bytes_{}", role_names[role]), "B", fmt::format("streaming bytes of {}", role_names[role]),
+            fmt::format("bytes_{}", role_names[role]), "B",
+            fmt::format("streaming bytes of {}", title(static_cast<Role>(role))),
             [role](const StepResult& step) { return step.cost.bytes_read[role] + step.cost.bytes_written[role]; }));
 }
 

@@ -15,7 +15,8 @@ namespace {
 
 /// Numbers of ops that the step takes, see PlacedStep.
 std::int64_t forward_ops(const StepResult& step) {
-    return step.direction == Direction::fwd ? static_cast<std::int64_t>(step.absorbs.size()) : 0;
+    return step.direction == Direction::fwd && !step.is_recomputed() ? static_cast<std::int64_t>(step.absorbs.size())
+                                                                     : 0;
 }
 
 std::optional<double> total_time_us(const Point& point) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <numeric>
 
+#include "analysis/report/sections/sections.h"
 #include "bench/command/command.h"
 #include "bench/command/train_options.h"
 #include "bench/measure/planning.h"
@@ -35,7 +36,8 @@ Model model_of(const TrainRequest& request) {
     Model forward = request.spec.build(at);
     if (!forward.loss)
         throw UsageError(fmt::format("--model {}: has no loss to train with; language models have one", forward.name));
-    return with_backward(std::move(forward), {.adamw = true, .master = request.master, .norm = true});
+    return with_backward(std::move(forward),
+                         {.adamw = true, .master = request.master, .norm = true, .recompute = request.recompute});
 }
 
 const Tensor& tokens_of(const Model& model) {
@@ -185,6 +187,7 @@ int train_command(const std::vector<std::string>& arguments, const std::string&)
     say("batch {} of {} tokens, {}; AdamW: lr {}, weight decay {}{}\n", tokens.rows(), tokens.columns(),
         stream.description(), request.train.lr, request.train.weight_decay,
         request.train.clip_norm > 0 ? fmt::format(", norm at most {}", request.train.clip_norm) : "");
+    say("memory {}\n", memory_text(plan.layout().memory));
     Trainer trainer(plan, device, request.train);
     const StopSignals signals;
     Log log(request, trainer.tokens(), stream.source() ? std::optional(stream.source()->entropy()) : std::nullopt);

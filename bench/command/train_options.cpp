@@ -62,6 +62,11 @@ const OptionOf<TrainRequest> table[] = {
      [](TrainRequest& r, const std::string& text) {
          r.master = word("--master", text, {"none", "fp32"}) == "fp32";
      }},
+    {"--recompute", "WHAT", "none",
+     "block keeps of each block its input alone and makes the rest again for its backward: less memory, more time",
+     [](TrainRequest& r, const std::string& text) {
+         r.recompute = word("--recompute", text, {"none", "block"}) == "block";
+     }},
     {"--weights", "FILE", "", "a safetensors file to go on from; without it weights are random",
      [](TrainRequest& r, const std::string& text) { r.weights = text; }},
     {"--save", "FILE", "", "where the weights go at the end, or when SIGINT or SIGTERM stop it, as safetensors",

@@ -25,6 +25,7 @@ struct TrainRequest {
     std::optional<std::int64_t> seq;  ///< else the model's usual one
     std::string tokens = "synthetic";
     bool master = true;  ///< where the precision stores 16 bits
+    bool recompute = false;
     std::optional<double> loss_scale;
     std::uint64_t seed = 1;
     std::optional<std::filesystem::path> weights, save;

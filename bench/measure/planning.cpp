@@ -2,6 +2,7 @@
 #include "bench/measure/planning.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -27,9 +28,20 @@ void refuse_if_too_large(const Point& point, std::int64_t needed, const Device& 
                                   gigabytes(available), hint(available)));
 }
 
+/// By op of the model, the step that computes it as a result names it: "layer:op".
+std::vector<std::string> step_names(const Plan& plan) {
+    const Model& model = plan.model();
+    std::vector<std::string> names(model.ops.size());
+    for (const PlannedStep& planned : plan.steps())
+        for (const std::size_t op : planned.ops)
+            names[op] = fmt::format("{}:{}", model.ops[planned.naming_op].layer, op_name(planned.step));
+    return names;
+}
+
 /// The steps as a result has them, with what each must do.
 void describe_steps(const Plan& plan, Point& point) {
     const Model& model = plan.model();
+    const std::vector<std::string> names = step_names(plan);
     for (const PlannedStep& planned : plan.timed_steps()) {
         StepResult result;
         result.index = static_cast<int>(point.steps.size());
@@ -42,10 +54,14 @@ void describe_steps(const Plan& plan, Point& point) {
         result.shape = shape_text(planned.step);
         result.precision = point.precision();
         result.direction = model.ops[planned.naming_op].direction;
+        if (const auto forward = model.ops[planned.naming_op].forward) result.forward = names[*forward];
         result.cost = step_cost(model, planned.ops, point.precision());
         result.padding_flops = padding_flops(planned.step);
         result.matrix_flops = matrix_flops(planned.step);
-        point.cost += result.cost;
+        Cost cost = result.cost;
+        if (result.is_recomputed())
+            point.recomputed_flops = point.recomputed_flops.value_or(0) + std::exchange(cost.flops, 0);
+        point.cost += cost;
         point.padding_flops += result.padding_flops;
         point.steps.push_back(std::move(result));
     }

@@ -118,6 +118,7 @@ class Sweep {
         const bool sixteen_bits = size_of(storage_type(point.precision())) == 2;
         const TrainingOptions training{.adamw = point.axes.text("optimizer") == "adamw",
                                        .master = sixteen_bits && point.axes.text("master") == "fp32",
+                                       .recompute = point.axes.text("recompute") == "block",
                                        .loss_scale = point.precision() == Precision::fp16 ? fp16_loss_scale : 1};
         if (direction == "bwd") return backward_alone(std::move(forward), training);
         if (direction == "train") return with_backward(std::move(forward), training);

@@ -53,12 +53,19 @@ std::vector<PointSpec> shard_of(const std::vector<PointSpec>& points, std::size_
     return mine;
 }
 
+/// Whether a point of its direction can have the axis.
+bool is_of_direction(const Axis& axis, const PointSpec& point) {
+    const std::string& direction = point.axes.text("direction");
+    if (axis.of_training) return direction == "train";
+    return !axis.of_backward || direction != "fwd";
+}
+
 /// What belongs to training alone: a training step updates weights unless asked otherwise, and other points have none
 /// of it.
 void complete_training(PointSpec& point, const SweepOptions& sweep) {
     const bool trains = point.axes.text("direction") == "train";
     for (const Axis& axis : axes())
-        if (axis.of_training && !trains) point.axes.erase(axis.name);
+        if (!is_of_direction(axis, point)) point.axes.erase(axis.name);
     if (trains && !sweep.values.contains("optimizer")) point.axes.set("optimizer", "adamw");
     const std::string& precision = point.axes.text("precision");
     if (precision != "fp16" && precision != "bf16") point.axes.erase("master");
@@ -88,7 +95,7 @@ std::vector<AxisValue> asked_values(const Axis& axis, const SweepOptions& sweep,
         return asked->second;
     }
     if (own != nullptr) return {*own};
-    if (axis.of_model || axis.of_training || !axis.usual) return {};
+    if (axis.of_model || axis.of_training || axis.of_backward || !axis.usual) return {};
     return {*axis.usual};
 }
 
@@ -109,9 +116,10 @@ std::vector<PointSpec> sweep_points(const SweepOptions& sweep, const AxisValues&
         }
     }
     for (const Axis& axis : axes())
-        if (axis.of_training && sweep.values.contains(axis.name) &&
-            std::ranges::none_of(points, [](const PointSpec& p) { return p.axes.text("direction") == "train"; }))
-            throw UsageError(fmt::format("--{}: only --direction train has one", axis.name));
+        if (sweep.values.contains(axis.name) &&
+            std::ranges::none_of(points, [&](const PointSpec& p) { return is_of_direction(axis, p); }))
+            throw UsageError(fmt::format("--{}: only --direction {} has one", axis.name,
+                                         axis.of_training ? "train" : "bwd or train"));
     for (PointSpec& point : points) complete_training(point, sweep);
     std::set<std::string> names;
     for (const PointSpec& point : points)

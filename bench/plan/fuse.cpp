@@ -36,11 +36,18 @@ std::vector<Pattern> all_patterns() {
     return list;
 }
 
-/// How often each tensor is read by ops.
+/// How often each tensor is read by ops. What is made twice counts as one, read by whoever reads either, so that an op
+/// that is computed again becomes the same step as before: the same kernels run, and the same bits come out.
 std::vector<int> count_readers(const Model& model) {
     std::vector<int> readers(model.tensors.size(), 0);
     for (const OpNode& node : model.ops)
-        for (const TensorId id : node.inputs) ++readers[id];
+        if (!node.is_recomputed())
+            for (const TensorId id : node.inputs) ++readers[id];
+    for (const OpNode& node : model.ops)
+        for (std::size_t i = 0; node.is_recomputed() && i < node.outputs.size(); ++i) {
+            int &before = readers[model.ops[*node.forward].outputs[i]], &again = readers[node.outputs[i]];
+            before = again = before + again;
+        }
     return readers;
 }
 
@@ -197,17 +204,25 @@ std::vector<AssignedStep> assign_steps(const Model& model, Precision precision, 
     const Matcher matcher(model, column_multiple);
     const std::vector<Pattern> patterns = all_patterns();
     std::vector<AssignedStep> assigned;
+    std::vector<const Provider*> computes(model.ops.size(), nullptr);  // each op
+    std::vector<Provider*> in_turn;
+    for (const auto& provider : providers) in_turn.push_back(provider.get());
     for (std::size_t op = 0; op < model.ops.size();) {
         std::optional<AssignedStep> found;
         std::string refusals;
+        // What is computed again is asked first of whom computed it before: others may round otherwise.
+        std::vector<Provider*> asked = in_turn;
+        if (model.ops[op].is_recomputed())
+            std::ranges::stable_partition(
+                asked, [&, before = computes[*model.ops[op].forward]](const Provider* p) { return p == before; });
         for (const Pattern& pattern : patterns) {
             std::optional<StepOfModel> step = matcher.match(pattern, op);
             if (!step) continue;
-            for (const auto& provider : providers) {
+            for (Provider* const provider : asked) {
                 if (!is_allowed(choice, op_name(step->step), *provider)) continue;
                 const std::string reason = provider->unsupported(step->step, precision);
                 if (reason.empty()) {
-                    found = AssignedStep{std::move(*step), provider.get()};
+                    found = AssignedStep{std::move(*step), provider};
                     break;
                 }
                 if (pattern.kinds.size() == 1)
@@ -218,6 +233,7 @@ std::vector<AssignedStep> assign_steps(const Model& model, Precision precision, 
         if (!found)
             throw Unsupported(fmt::format("no provider computes {} of {} in {} ({})", name(model.ops[op].op),
                                           model.ops[op].layer, name(precision), refusals));
+        for (const std::size_t of_step : found->ops) computes[of_step] = found->provider;
         op += found->ops.size();
         assigned.push_back(std::move(*found));
     }

@@ -30,6 +30,7 @@ using ProviderChoice = std::map<std::string, std::string, std::less<>>;
 
 /// Throws Unsupported, with every provider's reason, when no provider (or not the chosen one) takes some op;
 /// UsageError when `choice` names an op or a provider that this backend does not have.
+/// An op that is computed again is left to the provider of the first time where that takes it.
 /// `column_multiple`: to what the columns of a head are padded, see padded_columns.
 std::vector<AssignedStep> assign_steps(const Model& model, Precision precision, const Providers& providers,
                                        const ProviderChoice& choice, std::int64_t column_multiple);

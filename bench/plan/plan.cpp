@@ -32,6 +32,15 @@ std::optional<TensorId> added_last(const StepOfModel& step, Precision precision)
     return alike ? std::optional(step.tensors[read - 1]) : std::nullopt;
 }
 
+/// Whether an earlier step, the same but for its place, reads the same weight in the same packed form.
+bool is_packed_before(const std::vector<AssignedStep>& steps, std::size_t s, std::size_t operand) {
+    const AssignedStep& step = steps[s];
+    return std::any_of(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(s), [&](const AssignedStep& other) {
+        return other.provider == step.provider && other.tensors.size() > operand &&
+               other.tensors[operand] == step.tensors[operand] && other.step == step.step;
+    });
+}
+
 /// Steps of ops that run once, in front of the others.
 std::size_t count_untimed(const Model& model, const auto& steps) {
     std::size_t count = 0;
@@ -71,14 +80,16 @@ Layout lay_out(const Model& model, Precision precision, const std::vector<Assign
             last[id] = std::max(last[id], s);
             if (place.resident) {
                 const std::int64_t packed = packed_bytes(s, i);
-                if (packed > 0)
-                    of(layout.memory, Role::weights) += aligned(packed);
-                else
+                if (packed == 0)
                     plain[id] = true;
+                else if (!is_packed_before(steps, s, i))
+                    of(layout.memory, Role::weights) += aligned(packed);
             }
             if (list[i].use == OperandUse::in_place) {
                 const TensorId out = made_in_place.at(next_in_place++);
                 layout.places[out].same_as = layout.places[id].same_as;
+                first[out] = std::min(first[out], s);
+                last[out] = std::max(last[out], s);
                 if (!layout.places[out].used) layout.places[out].operand = list[i];  // for who reads it as a result
             }
         }
@@ -86,9 +97,10 @@ Layout lay_out(const Model& model, Precision precision, const std::vector<Assign
     // Inputs serve the next forward, too, and outputs are read when all is done.
     for (const TensorId id : model.inputs) first[id] = 0, last[id] = steps.size();
     for (const TensorId id : model.outputs) last[id] = steps.size();
-    // So do what the untimed steps make: the others run again and again.
-    for (std::size_t s = 0; s < count_untimed(model, steps); ++s)
-        for (const TensorId id : steps[s].tensors) last[id] = steps.size();
+    // So does what untimed steps make for the others: these run again and again.
+    const std::size_t first_timed = count_untimed(model, steps);
+    for (TensorId id = 0; id < model.tensors.size(); ++id)
+        if (first[id] < first_timed && last[id] >= first_timed) last[id] = steps.size();
     // What the last op adds (a residual) may be overwritten by the sum where nobody reads it afterwards: no copy, and
     // less memory.
     for (std::size_t s = 0; s < steps.size(); ++s) {
@@ -122,11 +134,17 @@ Layout lay_out(const Model& model, Precision precision, const std::vector<Assign
     for (std::size_t i = 0; i < in_arena.size(); ++i) layout.places[in_arena[i]].offset = arena.offsets[i];
     layout.arena_bytes = arena.bytes;
 
-    // The arena is shared over time: tokens, scores and logits count in full, activations and their gradients get the
-    // rest, so that the line of gradients is that of weights alone.
+    // The arena is shared over time: tokens, scores, logits and what the backward reads of the forward, all there at
+    // the loss, count in full. Other activations and their gradients get the rest, so that the line of gradients is
+    // that of weights alone.
     std::int64_t named = 0;
+    std::vector<Role> roles(model.tensors.size());
+    for (TensorId id = 0; id < model.tensors.size(); ++id) {
+        roles[id] = model.tensors[id].role;
+        if (roles[id] == Role::saved_activations) roles[layout.places[id].same_as] = roles[id];
+    }
     for (const TensorId id : in_arena) {
-        const Role role = model.tensors[id].role;
+        const Role role = roles[id];
         if (role == Role::activations || role == Role::gradients) continue;
         if (role == Role::scores) {
             of(layout.memory, role) = std::max(of(layout.memory, role), aligned(layout.places[id].operand.bytes()));
@@ -134,7 +152,8 @@ Layout lay_out(const Model& model, Precision precision, const std::vector<Assign
             of(layout.memory, role) += aligned(layout.places[id].operand.bytes());
         }
     }
-    for (const Role role : {Role::tokens, Role::scores, Role::logits}) named += of(layout.memory, role);
+    for (const Role role : {Role::tokens, Role::saved_activations, Role::scores, Role::logits})
+        named += of(layout.memory, role);
     of(layout.memory, Role::activations) = std::max<std::int64_t>(0, arena.bytes - named);
     of(layout.memory, Role::scores) -= std::max<std::int64_t>(0, named - arena.bytes);
     of(layout.memory, Role::workspace) = aligned(workspace_bytes);
@@ -249,8 +268,16 @@ void Plan::allocate(Device& device, WeightSource& source) {
                     std::byte{0});
         if (plain.contains(id) && device.host_view(weights_[id].data()) == nullptr)
             device.upload(weights_[id].data(), host, bytes);
-        for (const Use& use : packed_uses[id]) {
+        const std::vector<Use>& uses = packed_uses[id];
+        for (const Use& use : uses) {
             const Computation& computation = *steps_[use.step].computation;
+            const auto alike = std::ranges::find_if(uses, [&](const Use& other) {
+                return other.operand == use.operand && steps_[other.step].computation.get() == &computation;
+            });
+            if (alike->step != use.step) {
+                pointers_[use.step][use.operand] = pointers_[alike->step][alike->operand];
+                continue;
+            }
             packed_.emplace_back(device, *computation.packed_bytes(use.operand));
             computation.pack(use.operand, host, packed_.back().data());
             pointers_[use.step][use.operand] = packed_.back().data();

@@ -52,6 +52,7 @@ struct Axis {
     bool beside_model = false;        ///< a point's name has the bare word after the model's: "NAME bwd"
     bool of_model = false;            ///< a point has it where its model says so
     bool of_training = false;         ///< a point has it where its direction is train
+    bool of_backward = false;         ///< a point has it where its direction is bwd or train
     bool needed = false;              ///< a file's point without it is refused
     int since = 1;                    ///< version of the schema; points of older files have its usual value
 

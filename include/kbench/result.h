@@ -68,6 +68,9 @@ struct StepResult {
     std::string provider, implementation, shape;
     Precision precision = Precision::fp32;
     Direction direction = Direction::fwd;
+    /// Of a backward step the forward step that it belongs to, of a forward step the earlier one that it computes
+    /// again: "layer:op" of that step, which a point of the backward alone does not have among its steps.
+    std::optional<std::string> forward;
     Cost cost;
     double padding_flops = 0;  ///< executed on padded columns and masked elements, not in cost
     /// FLOPs of the step's matrix products as launched, 2 m n k with padding; 0 where it has none.
@@ -77,6 +80,7 @@ struct StepResult {
     std::map<std::string, double> counters;  ///< by the metric's name, see CounterRun::metrics
     std::string counters_discarded;          ///< why they are missing though the run was counted
 
+    bool is_recomputed() const { return direction == Direction::fwd && forward; }
     /// The step's time on the device: its kernels' recorded times with the gaps between them; without records the
     /// median of the step run, whose marks between steps cost time of their own.
     std::optional<double> device_us() const;
@@ -181,11 +185,13 @@ struct Point {
     std::string reason;  ///< why it was skipped or failed
     MemoryPlan memory;
     std::vector<LargestBatch> largest_batches;  ///< none for a single op, and in files that do not have them
-    Cost cost;                                  ///< sum of the steps': its bytes are the streaming bytes
+    Cost cost;  ///< sum of the steps', without the FLOPs of recomputed ones: its bytes are the streaming bytes
     /// Weights, inputs and outputs once, of what is timed: what a backward alone reads of its forward is an input.
     /// Nothing for a single op, whose streaming bytes are the least, and in files that do not have it.
     std::optional<double> least_bytes;
     double padding_flops = 0;
+    /// FLOPs of steps that compute again what the forward computed before, not in cost; none where there are no such.
+    std::optional<double> recomputed_flops;
     Verification verification;
     std::optional<EndToEnd> end_to_end;
     Conditions conditions;

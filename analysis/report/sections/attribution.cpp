@@ -38,7 +38,7 @@ Section attribution_section(const Attribution& attribution) {
                {}};
     const auto role_ms = ms_cells(attribution.roles, &RoleTraffic::dram_ms);
     for (const RoleTraffic& role : attribution.roles)
-        roles.rows.push_back({std::string(name(role.role)), format_bytes(role.streaming_bytes),
+        roles.rows.push_back({std::string(title(role.role)), format_bytes(role.streaming_bytes),
                               format_bytes(role.attributed_bytes), role_ms(role.dram_ms), role_ms(role.exposed_ms)});
     Rows memory{{{"level", Align::left},
                  {"bytes"},

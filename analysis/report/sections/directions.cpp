@@ -24,7 +24,7 @@ DirectionSource source_of(const ExplainedResult& explained, std::size_t point) {
 AxisValues in_direction(AxisValues axes, std::string_view direction) {
     axes.set("direction", std::string(direction));
     for (const Axis& axis : kbench::axes())
-        if (axis.of_training) axes.erase(axis.name);
+        if (axis.of_training || axis.of_backward) axes.erase(axis.name);
     return axes;
 }
 
@@ -167,7 +167,8 @@ Rows pair_rows(const std::vector<DirectionPair>& pairs, std::string_view what, c
     for (const DirectionPair& pair : pairs) {
         add(pair.name, pair, false);
         for (const auto& [direction, work] : pair.products)
-            add(fmt::format("{} {}", pair.name, name(direction)), {pair.name, pair.forward, work, {}, {}}, true);
+            add(fmt::format("{} {}", pair.name, direction == Direction::fwd ? "again" : name(direction)),
+                {pair.name, pair.forward, work, {}, {}}, true);
     }
     return rows;
 }

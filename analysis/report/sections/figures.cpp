@@ -89,17 +89,31 @@ std::string not_converged(const EndToEnd& times) {
 
 std::string planned(const MemoryPlan& memory, Depth depth) {
     if (memory.total() == 0) return {};
-    const std::string total = format_bytes(static_cast<double>(memory.total()));
-    if (depth == Depth::full) return total;
-    std::vector<std::string> roles;
-    for (std::size_t role = 0; role < role_count; ++role)
-        if (memory.bytes[role] > 0)
-            roles.push_back(
-                fmt::format("{} {}", role_names[role], format_bytes(static_cast<double>(memory.bytes[role]))));
-    return fmt::format("{}: {}", total, fmt::join(roles, ", "));
+    return depth == Depth::full ? format_bytes(static_cast<double>(memory.total())) : memory_text(memory);
+}
+
+/// FLOPs of forward steps that the backward runs again, and their time where all were timed.
+std::string recomputed(const Point& point) {
+    if (!point.recomputed_flops) return {};
+    std::optional<double> us = 0;
+    for (const StepResult& step : point.steps)
+        if (step.is_recomputed()) us = us && step.device_us() ? std::optional(*us + *step.device_us()) : std::nullopt;
+    return format_flop(*point.recomputed_flops) + (us ? fmt::format(" in {} ms", significant(*us * 1e-3)) : "");
 }
 
 }  // namespace
+
+std::string memory_text(const MemoryPlan& memory) {
+    const bool saves = memory.bytes[static_cast<std::size_t>(Role::saved_activations)] > 0;
+    std::vector<std::string> roles;
+    for (std::size_t i = 0; i < role_count; ++i) {
+        const auto role = static_cast<Role>(i);
+        if (memory.bytes[i] > 0)
+            roles.push_back(fmt::format("{}{} {}", saves && role == Role::activations ? "other " : "", title(role),
+                                        format_bytes(static_cast<double>(memory.bytes[i]))));
+    }
+    return fmt::format("{}: {}", format_bytes(static_cast<double>(memory.total())), fmt::join(roles, ", "));
+}
 
 std::vector<Fact> energy_facts(const EndToEnd& times) {
     std::vector<Fact> facts;
@@ -136,6 +150,7 @@ Section figures_section(const Point& point, const Explanation& explanation, Dept
     add("useful work", rated(format_flop(point.cost.flops), format_flop_per_s(point.cost.flops / seconds)),
         "derived: cost model");
     if (point.padding_flops > 0) add("not useful", format_flop(point.padding_flops), "derived: padding and masks");
+    add("recomputed", recomputed(point), "derived: steps of the forward that run again");
     const auto traffic = [&](double bytes) { return rated(format_bytes(bytes), format_bytes_per_s(bytes / seconds)); };
     const std::string streaming = traffic(point.cost.bytes()),
                       least = point.least_bytes ? traffic(*point.least_bytes) : "";

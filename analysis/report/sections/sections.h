@@ -66,6 +66,9 @@ Document summary_of(const ExplainedResult& explained);
 
 inline constexpr int time_digits = 4;  ///< a median is known to about 0.5 %, differences worth seeing are smaller
 
+/// "2.5 GB: weights 1.5 GB, other activations 400 MB, ...": the total and every role that has any.
+std::string memory_text(const MemoryPlan& memory);
+
 /// "derived", or with a reason "unavailable: no counter".
 std::string origin_text(const Quantity& quantity);
 /// A figure, or why there is none.

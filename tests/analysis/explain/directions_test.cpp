@@ -206,6 +206,25 @@ TEST(Directions, ABackwardStandsWithTheStepThatComputedItsOpForward) {
     EXPECT_THAT(finding_of(directions, "bias"), HasSubstr("computed within gemm; the backward takes 0.00800 ms"));
 }
 
+TEST(Directions, AStepsNamedForwardGoesBeforeItsLayer) {
+    Result result = planted(training_step());
+    result.points[0].steps[5].forward = "h.0.ln:layernorm";  // the GELU's, whose layer says otherwise
+    EXPECT_THAT(called(directions_of(result).by_layer, "h.*.ln").backward.steps, ElementsAre(3, 4, 5));
+}
+
+TEST(Directions, WhatIsComputedAgainIsOfTheBackwardAndNoUsefulWork) {
+    Result result = planted(training_step());
+    const Directions before = directions_of(result);
+    StepResult again = result.points[0].steps[0];
+    again.forward = "h.0.c_fc:gemm";
+    result.points[0].steps.insert(result.points[0].steps.begin() + 3, again);
+    const Directions directions = directions_of(result);
+    EXPECT_EQ(directions.whole.forward.flops, before.whole.forward.flops);
+    EXPECT_EQ(directions.whole.backward.flops, before.whole.backward.flops);
+    EXPECT_DOUBLE_EQ(directions.whole.backward.time_us->value, before.whole.backward.time_us->value + 100);
+    EXPECT_THAT(called(directions.by_layer, "h.*.c_fc").backward.steps, testing::SizeIs(5));
+}
+
 TEST(Directions, AGemmsProductsStandTogetherAndApart) {
     const Directions directions = directions_of(planted(training_step()));
     const DirectionPair& gemm = called(directions.by_op, "gemm");

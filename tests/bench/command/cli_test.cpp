@@ -229,6 +229,34 @@ TEST_F(Cli, TrainsSavesAndGoesOn) {
     EXPECT_THAT(second.out, Not(HasSubstr("entropy")));
 }
 
+TEST_F(Cli, RecomputingTrainsTheSameInLessMemory) {
+    const auto losses = [&](const std::string& more) {
+        const Outcome outcome = kbench("train --config " + tiny_config() +
+                                       " --backend cpu --seq 16 --batch 4 --steps 3 --log-every 1 --lr 1e-3" + more);
+        EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+        EXPECT_THAT(outcome.out, HasSubstr("saved activations"));
+        std::string found;
+        for (std::size_t at = 0; (at = outcome.out.find("  loss ", at)) != std::string::npos; ++at)
+            found += outcome.out.substr(at, outcome.out.find("norm", at) - at);
+        return found;
+    };
+    EXPECT_EQ(losses(" --recompute block"), losses(""));
+}
+
+TEST_F(Cli, RecomputingIsOfABackwardAndSaysWhatItTakes) {
+    const std::string run = "--config " + tiny() + " --backend cpu --quick --out " + (directory_ / "r").string();
+    expect_refusal(run + " --recompute block", "--recompute: only --direction bwd or train has one");
+    expect_refusal(run + " --direction bwd --recompute all", "none, block");
+    const Outcome done = kbench(run + " --direction bwd --recompute block");
+    EXPECT_EQ(done.exit_code, 0) << done.err;
+    EXPECT_THAT(done.out, HasSubstr("recompute block"));
+    EXPECT_THAT(done.out, HasSubstr("saved activations"));
+    EXPECT_THAT(done.out, ContainsRegex("recomputed +[0-9.,]+ .?FLOP in "));
+    const Outcome table = kbench("table -c layer,op,dir,forward --csv " + (directory_ / "r").string());
+    EXPECT_THAT(table.out, HasSubstr("h.0.ln_1,layernorm,fwd,h.0.ln_1:layernorm\n"));
+    EXPECT_THAT(table.out, HasSubstr("h.0.mlp.c_fc,bias,bwd,h.0.mlp.c_fc:gemm\n"));
+}
+
 TEST_F(Cli, MistakesOfTrainingGetOneLineAndExitTwo) {
     const std::string train = "train --config " + tiny_config() + " --backend cpu ";
     expect_refusal(train + "--steps 0", "--steps '0'");

@@ -51,7 +51,8 @@ TEST(Options, EveryAxisWithAnOptionSetsItsPoints) {
         const auto words = axis.offered.empty() ? axis.words : axis.offered;
         const std::string value = axis.kind == AxisKind::count ? "3" : std::string(words.back());
         std::vector<std::string> arguments{"--model", "gpt2", option, value};
-        if (axis.of_training) arguments.insert(arguments.end(), {"--direction", "train", "--precision", "bf16"});
+        if (axis.of_training || axis.of_backward)
+            arguments.insert(arguments.end(), {"--direction", "train", "--precision", "bf16"});
         const RunRequest request = parse_run(arguments).request;
         EXPECT_EQ(text_of(*request.run.points().at(0).axes.find(axis.name)), value);
         EXPECT_THAT(refusal({"--model", "gpt2", option, "-1"}), HasSubstr(option + " '-1': must be "));

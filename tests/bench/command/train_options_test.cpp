@@ -38,6 +38,13 @@ TEST(TrainOptions, MasterWeightsAreOf16Bits) {
     EXPECT_FALSE(parsed({"--precision", "fp32"}).master);
 }
 
+TEST(TrainOptions, RecomputeIsAskedFor) {
+    EXPECT_FALSE(parsed({}).recompute);
+    EXPECT_TRUE(parsed({"--recompute", "block"}).recompute);
+    EXPECT_FALSE(parsed({"--recompute", "none"}).recompute);
+    EXPECT_THAT(refusal({"--recompute", "all"}), HasSubstr("none, block"));
+}
+
 TEST(TrainOptions, MistakesSayWhatWouldBeRight) {
     EXPECT_THAT(refusal({"--steps", "0"}), HasSubstr("--steps '0': must be a whole number of at least 1"));
     EXPECT_THAT(refusal({"--seq", "1"}), HasSubstr("the last token has no next one, of at least 2"));

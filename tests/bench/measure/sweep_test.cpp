@@ -151,6 +151,22 @@ TEST(SweepPoints, OnlyTrainingHasAnOptimizerAndMasterWeights) {
     EXPECT_EQ(refusal_of([&] { sweep_points(sweep, gpt2()); }), "--optimizer: only --direction train has one");
 }
 
+TEST(SweepPoints, OnlyABackwardHasABlockToRecompute) {
+    SweepOptions sweep;
+    sweep.values["direction"] = {"fwd", "bwd", "train"};
+    sweep.values["recompute"] = {"block"};
+    const std::vector<PointSpec> points = sweep_points(sweep, gpt2());
+    ASSERT_EQ(points.size(), 3U);
+    EXPECT_EQ(points[0].axes.find("recompute"), nullptr);
+    EXPECT_EQ(points[1].axes.text("recompute"), "block");
+    EXPECT_EQ(points[2].axes.text("recompute"), "block");
+    sweep.values["direction"] = {"fwd"};
+    EXPECT_EQ(refusal_of([&] { sweep_points(sweep, gpt2()); }), "--recompute: only --direction bwd or train has one");
+    sweep.values.erase("recompute");
+    sweep.values["direction"] = {"bwd"};
+    EXPECT_EQ(sweep_points(sweep, gpt2())[0].axes.text("recompute"), "none");
+}
+
 TEST(SweepPoints, OfAModelWithoutALengthHaveNone) {
     SweepOptions sweep;
     sweep.values["batch"] = {1, 2};
