@@ -68,8 +68,11 @@ Cost step_cost(const Model& model, const std::vector<std::size_t>& ops, Precisio
             if (spec.use == OperandUse::output || spec.use == OperandUse::in_place) {
                 const TensorId made = node.outputs.at(output++);
                 const TensorId named = spec.use == OperandUse::in_place ? node.inputs.at(input) : made;
-                written.emplace(
-                    made, Written{part_of(model.tensors[made], spec, spec.part_written()), model.tensors[named].role});
+                Part part = part_of(model.tensors[made], spec, spec.part_written());
+                // The rest of what was made here before stays.
+                if (const auto before = written.find(named); before != written.end() && named != made)
+                    merge(part, before->second.part);
+                written.emplace(made, Written{part, model.tensors[named].role});
             }
             if (spec.use == OperandUse::output) continue;
             const TensorId id = node.inputs[input++];

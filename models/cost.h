@@ -16,8 +16,8 @@ double tensor_bytes(const Tensor& tensor, Precision precision);
 /// bytes, a tensor read by several of them counts once.
 Cost step_cost(const Model& model, const std::vector<std::size_t>& ops, Precision precision);
 
-/// Least bytes of the model: weights, inputs and outputs once, as if it were one step. Of a backward alone also what
-/// it reads of the forward's, which is not timed.
+/// Least bytes of what is timed of the model: weights, inputs and outputs once, as if it were one step. What its
+/// untimed ops leave is an input, as the activations are that a backward alone reads.
 double least_bytes(const Model& model, Precision precision);
 
 }  // namespace kbench

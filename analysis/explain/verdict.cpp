@@ -237,6 +237,13 @@ void judge_gaps(Verdict& verdict, const Ledger& ledger) {
 
 }  // namespace
 
+Verdict judge_together(const std::string& subject, const Ledger& ledger, const Verdicts& verdicts,
+                       std::span<const std::size_t> steps) {
+    Tally tally;
+    for (const std::size_t step : steps) tally.add(verdicts.steps.at(step), ledger.steps.at(step).time_us);
+    return judge_many(subject, tally);
+}
+
 Verdicts judge(const Ledger& ledger, const Roofs& roofs) {
     Verdicts verdicts;
     Tally model;

@@ -63,4 +63,9 @@ struct Verdicts {
 };
 Verdicts judge(const Ledger& ledger, const Roofs& roofs);
 
+/// What binds most of the time of some of these steps, by the rules of a layer. `steps`: positions in the ledger's, of
+/// which `verdicts` are.
+Verdict judge_together(const std::string& subject, const Ledger& ledger, const Verdicts& verdicts,
+                       std::span<const std::size_t> steps);
+
 }  // namespace kbench

@@ -128,8 +128,23 @@ ReportJson curve_axes_data() {
     return list;
 }
 
-/// `file` holds a copy of the result, for the queries of tables; the explanation points into `point`.
-ReportJson point_data(const ResultFile& file, std::size_t index, const Point& point, const Explanation& explanation) {
+/// null of a forward alone. The chart's rows: op kind, ms forward, ms backward; those that have no such steps are null.
+ReportJson directions_data(const ExplainedResult& explained, std::size_t index) {
+    const Directions directions = directions_of(explained, index);
+    const Section section = directions_section(explained, index, directions, Depth::full);
+    if (section.empty()) return nullptr;
+    ReportJson ops = ReportJson::array();
+    const auto ms = [](const DirectionWork& work) {
+        return work.empty() || !work.time_us ? ReportJson() : report_number(work.time_us->value * 1e-3);
+    };
+    for (const DirectionPair& kind : directions.by_op) ops.push_back({kind.name, ms(kind.forward), ms(kind.backward)});
+    return {{"section", section_data(section)}, {"ops", std::move(ops)}};
+}
+
+/// `file` holds a copy of the result, for the queries of tables; the explanation points into the result's point.
+ReportJson point_data(const ResultFile& file, const ExplainedResult& explained, std::size_t index) {
+    const Point& point = explained.points()[index];
+    const Explanation& explanation = explained.of(index);
     ReportJson data = {
         {"name", point_name(point)},
         {"axes", axes_data(point)},
@@ -145,6 +160,7 @@ ReportJson point_data(const ResultFile& file, std::size_t index, const Point& po
         {"cycles", section_data(cycles_section(explanation.cycles))},
         {"closures", section_data(closures_section(explanation.closures))},
         {"sms", section_data(elasticity_section(explanation.elasticity))},
+        {"directions", directions_data(explained, index)},
         {"conditions", conditions_data(point)},
         {"activity_unavailable", point.activity.unavailable},
         {"counters_unavailable", point.counters.unavailable},
@@ -189,8 +205,7 @@ nlohmann::ordered_json report_data(const ExplainedResult& explained) {
     const Result& result = explained.result();
     const ResultFile file{{}, result};
     ReportJson points = ReportJson::array();
-    for (std::size_t i = 0; i < result.points.size(); ++i)
-        points.push_back(point_data(file, i, result.points[i], explained.of(i)));
+    for (std::size_t i = 0; i < result.points.size(); ++i) points.push_back(point_data(file, explained, i));
     return {{"schema", result_schema},
             {"lines", lines_data()},
             {"levels", level_names},

@@ -91,7 +91,8 @@ void add_copies(TraceEvents& events, int process, const Point& point, const Time
                          const std::optional<Timing>& timing) {
         if (!copy) return;
         events.slice(process, track, label, copy->start, copy->end,
-                     {{"time", fmt::format("median of {} copies, timed apart from the forward", timing->summary_ms.n)},
+                     {{"time", fmt::format("median of {} copies, timed apart from the {}", timing->summary_ms.n,
+                                           timed_words(point).short_name)},
                       {"median_ms", timing->summary_ms.median},
                       {"ci_ms", {timing->summary_ms.ci_low, timing->summary_ms.ci_high}}});
     };
@@ -135,9 +136,8 @@ void add_slices(TraceEvents& events, int process, const Point& point, const Time
 std::string times_of(const Point& point, const Timeline& timeline) {
     if (timeline.recorded)
         return fmt::format(
-            "kernels and the gaps between them: medians of {} recorded forwards, which take longer than "
-            "without records",
-            point.activity.runs);
+            "kernels and the gaps between them: medians of {} recorded {}, which take longer than without records",
+            point.activity.runs, timed_words(point).several);
     const std::string& why = point.activity.unavailable;
     return fmt::format("steps: medians of the step run, one after another; no kernel was recorded{}{}",
                        why.empty() ? "" : ": ", why);

@@ -58,7 +58,18 @@ std::string named(const Point& point, bool whole_run) {
     return joined(parts_of(point, is_told, say), ", ");
 }
 
+constexpr TimedWords directions_timed[] = {
+    {"fwd", "forward", "forward pass", "forwards"},
+    {"bwd", "backward", "backward pass", "backward passes"},
+    {"train", "training step", "training step", "training steps"},
+};
+
 }  // namespace
+
+const TimedWords& timed_words(const Point& point) {
+    const auto found = std::ranges::find(directions_timed, point.direction(), &TimedWords::direction);
+    return found == std::end(directions_timed) ? directions_timed[0] : *found;
+}
 
 std::string point_name(const Point& point) { return named(point, false); }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "kbench/result.h"
 
@@ -20,5 +21,11 @@ std::string placed_name(const Point& point);
 
 /// "NAME at batch 1, sequence length 1024, fp16".
 std::string sentence_name(const Point& point);
+
+/// What is timed of a point, as its direction has it.
+struct TimedWords {
+    std::string_view direction, short_name, name, several;
+};
+const TimedWords& timed_words(const Point& point);
 
 }  // namespace kbench

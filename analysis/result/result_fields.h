@@ -239,6 +239,11 @@ template <>
 inline constexpr auto fields<MemoryPlan> = std::tuple{Field{"bytes", &MemoryPlan::bytes}};
 
 template <>
+inline constexpr auto fields<LargestBatch> =
+    std::tuple{Field{"direction", &LargestBatch::direction}, Field{"batch", &LargestBatch::batch},
+               Field{"available_bytes", &LargestBatch::available_bytes}, Field{"ran", &LargestBatch::ran}};
+
+template <>
 inline constexpr auto fields<EndToEnd> =
     std::tuple{Field{"latency", &EndToEnd::latency},
                Field{"stream", &EndToEnd::stream},
@@ -262,6 +267,7 @@ inline constexpr auto fields<Point> = std::tuple{AxisFields{"batch"},
                                                  Field{"status", &Point::status},
                                                  Field{"reason", &Point::reason},
                                                  Field{"memory", &Point::memory},
+                                                 Field{"largest_batches", &Point::largest_batches, false, 6, 6},
                                                  Field{"cost", &Point::cost},
                                                  Field{"least_bytes", &Point::least_bytes, false, 6, 6},
                                                  Field{"padding_flops", &Point::padding_flops},

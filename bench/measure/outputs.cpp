@@ -65,7 +65,7 @@ std::string OutputRows::difference(const OutputRows& other) const {
     }
     if (first_row == a.rows) return "";
     const std::string compared = every_ == 1 ? std::string() : fmt::format(" (one row of {} was compared)", every_);
-    return fmt::format("{} of {} {}{} differ between forwards of the same input, by up to {:.3g}, first at row {}",
+    return fmt::format("{} of {} {}{} differ between runs of the same input, by up to {:.3g}, first at row {}",
                        differing, count(), name_, compared, largest, first_row * every_);
 }
 

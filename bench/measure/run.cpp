@@ -142,16 +142,41 @@ class Sweep {
         }
     }
 
-    /// The largest batch of the point's model whose plan takes at most `available` bytes; 0 when there is none.
-    /// Searched by what computations announce; by plans only where that was too little.
-    std::int64_t largest(const Point& point, std::int64_t available) const {
-        const std::int64_t announced = largest_batch(
+    /// The largest batch of the point's model whose plan takes at most `available` bytes, by what computations
+    /// announce; 0 when there is none.
+    std::int64_t announced_largest(const Point& point, std::int64_t available) const {
+        return largest_batch(
             [&](std::int64_t batch) {
                 const Model model = model_of(point, batch);
                 const Layout layout = estimate_layout(model, point.precision(), assign(model, point.precision()));
                 return needed_bytes(model, layout, device_);
             },
             available);
+    }
+
+    /// The announced largest batch of each direction that the model has, with AdamW unless the point has none.
+    void find_largest_batches(Point& point) const {
+        const PhaseTimer timer(point, "batches");
+        const std::int64_t available = plannable_bytes(device_);
+        point.largest_batches.clear();
+        for (const std::string_view direction : axis_named("direction").words) {
+            Point other;
+            other.axes = point.axes;
+            other.set("direction", direction);
+            for (const Axis& axis : axes())
+                if (axis.of_training && direction != "train") other.axes.erase(axis.name);
+            if (direction == "train" && other.axes.find("optimizer") == nullptr) other.set("optimizer", "adamw");
+            try {
+                point.largest_batches.push_back(
+                    {std::string(direction), announced_largest(other, available), available});
+            } catch (const Unsupported&) {  // the model, or a provider, has no such direction
+            }
+        }
+    }
+
+    /// The same; by plans where what was announced was too little.
+    std::int64_t largest(const Point& point, std::int64_t available) const {
+        const std::int64_t announced = announced_largest(point, available);
         std::int64_t fits = 0, over = announced + 1;
         for (std::int64_t next = announced; over - fits > 1;) {
             const std::optional<std::int64_t> bytes = planned_bytes(point, next);
@@ -191,6 +216,7 @@ class Sweep {
             throw UsageError("--dump-gradients: a forward has none; ask for --direction bwd or train");
         point.verification.enabled = options_.verify;
         at("plan");
+        find_largest_batches(point);
         Plan plan = plan_point(
             model, assign(model, point.precision()), device_, point, [&](std::int64_t available) -> std::string {
                 const std::int64_t fits = largest(point, available);
@@ -235,6 +261,8 @@ class Sweep {
                 why = "the host has not enough memory";
             }
             if (why.empty()) {
+                for (LargestBatch& own : point.largest_batches)
+                    if (own.direction == point.direction()) own = {own.direction, batch, own.available_bytes, true};
                 warnings.insert(warnings.end(), of_attempt.begin(), of_attempt.end());
                 return;
             }

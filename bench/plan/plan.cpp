@@ -165,15 +165,29 @@ Layout lay_out(const Model& model, Precision precision, const std::vector<Assign
 }
 
 std::int64_t largest_batch(const std::function<std::int64_t(std::int64_t)>& bytes_at, std::int64_t available) {
-    if (bytes_at(1) > available) return 0;
-    std::int64_t fits = 1, over = 2;
-    while (bytes_at(over) <= available) {
-        fits = over;
-        over *= 2;
-    }
-    while (over - fits > 1) {
-        const std::int64_t middle = fits + (over - fits) / 2;
-        (bytes_at(middle) <= available ? fits : over) = middle;
+    std::int64_t fits = 1, bytes = bytes_at(1), over = 0;  // 0: none is known
+    if (bytes > available) return 0;
+    // Memory grows nearly by the same amount with each sequence, so that a guess along the line is right after four or
+    // five plans, where halving takes twenty. Halving in between bounds how many there are.
+    std::int64_t next = 2;
+    for (bool halves = false; over == 0 || over - fits > 1; halves = !halves) {
+        const std::int64_t before = fits, bytes_before = bytes, at_next = bytes_at(next);
+        if (at_next <= available) {
+            fits = next;
+            bytes = at_next;
+        } else {
+            over = next;
+        }
+        const double a_sequence = static_cast<double>(at_next - bytes_before) / static_cast<double>(next - before);
+        const double more = a_sequence > 0 ? static_cast<double>(available - bytes) / a_sequence : 0;
+        const std::int64_t most = over > 0 ? over - 1 : fits * 1024;
+        if (over == 0 && more <= 0)
+            next = fits * 2;
+        else if (over > 0 && halves && over - fits > 4)
+            next = fits + (over - fits) / 2;
+        else
+            next = fits + static_cast<std::int64_t>(std::min(more, static_cast<double>(most - fits)));
+        next = std::clamp(next, fits + 1, std::max(fits + 1, most));
     }
     return fits;
 }

@@ -166,6 +166,14 @@ enum class PointStatus { done, skipped, failed };
 inline constexpr std::string_view point_status_names[] = {"done", "skipped", "failed"};
 constexpr std::string_view name(PointStatus status) { return point_status_names[static_cast<int>(status)]; }
 
+/// The largest batch of one direction, all else being as in the point, whose plan fits into the memory that is free.
+struct LargestBatch {
+    std::string direction;
+    std::int64_t batch = 0;            ///< 0: not even one sequence fits
+    std::int64_t available_bytes = 0;  ///< what a plan may take
+    bool ran = false;                  ///< asked for as "max" and run; else what providers announce says so
+};
+
 /// One point of the sweep: what was run, at one value on each axis that it has.
 struct Point {
     AxisValues axes;
@@ -176,9 +184,10 @@ struct Point {
     PointStatus status = PointStatus::skipped;
     std::string reason;  ///< why it was skipped or failed
     MemoryPlan memory;
+    std::vector<LargestBatch> largest_batches;  ///< none for a single op, and in files that do not have them
     Cost cost;  ///< sum of the steps', without the FLOPs of recomputed ones: its bytes are the streaming bytes
-    /// Weights, inputs and outputs once; nothing for a single op, whose streaming bytes are the least, and in files
-    /// that do not have it.
+    /// Weights, inputs and outputs once, of what is timed: what a backward alone reads of its forward is an input.
+    /// Nothing for a single op, whose streaming bytes are the least, and in files that do not have it.
     std::optional<double> least_bytes;
     double padding_flops = 0;
     /// FLOPs of steps that compute again what the forward computed before, not in cost; none where there are no such.

@@ -304,6 +304,7 @@ void add_sm_scaling(Point& point) {
 
 void add_profile(Point& point) {
     point.activity = {"", 5, 4.1, 3.95, 3.68, 0.018, {{1.72, 1.73, 2.38}}};
+    point.largest_batches = {{"fwd", 312, 148000000000, false}, {"train", 96, 148000000000, true}};
     point.marginal = {{"gemm", 145, timing(2.7, 15)}, {"attention", 36, timing(0.7, 15)}};
     point.conditions.readings = {{0.02, 1980, 3201, 640, 41}, {0.04, 1755, 3201, 698, std::nullopt}};
     point.conditions.blocks = {{0.03, 4.125, 1980, 1}, {0.06, 4.25, 1755, 1}, {0.09, 4.1875, std::nullopt, 0}};

@@ -380,7 +380,7 @@ class Report(unittest.TestCase):
         b = self.open(self.report(sweep(), "sweep"))
         charts = "[...document.querySelectorAll('#sweep .chart')]"
         titles = b.js(f"{charts}.map((c) => c.ariaLabel)")
-        self.assertEqual(titles, ["Time of a forward pass, ms", "Throughput, tokens/s", "Useful work, TFLOP/s", "Occupancy, %",
+        self.assertEqual(titles, ["Time of one run, ms", "Throughput, tokens/s", "Useful work, TFLOP/s", "Occupancy, %",
                                   "Share of the binding roofs, %", "Energy a sequence, J"])
         traces = lambda i: b.js(f"{charts}[{i}].data.map((t) => [t.x, t.y])")  # noqa: E731
         times = traces(0)

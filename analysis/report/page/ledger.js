@@ -79,6 +79,6 @@ function drawMarginal(point) {
 
 function drawSms(point) {
   const into = body('sms');
-  if (!point.sms) return into.append(missing('the forward was not run on fewer SMs for this point'));
+  if (!point.sms) return into.append(missing('this point was not run on fewer SMs'));
   into.append(...sectionParts(point.sms));
 }

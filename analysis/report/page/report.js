@@ -26,6 +26,7 @@ function showPoint(index) {
   charts.clear();
   drawAnswer(point);
   drawFigures(point);
+  drawDirections(point);
   drawRoofline(point);
   drawLedger(point);
   drawMarginal(point);

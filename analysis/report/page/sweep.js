@@ -23,7 +23,7 @@ const roofMark = (roof) => (roof ? roofMarks[roof] || 'square' : 'circle-open');
 function sweepCharts(points) {
   const achieved = points.every((point) => point.sweep.occ_achieved !== null);
   return [
-    ['Time of a forward pass, ms', 'ms', 'measured; log scale', (sweep) => sweep.ms],
+    ['Time of one run, ms', 'ms', 'measured; log scale', (sweep) => sweep.ms],
     ['Throughput, tokens/s', 'tokens/s', 'measured', (sweep) => sweep.tokens_per_s],
     ['Useful work, TFLOP/s', 'TFLOP/s', 'derived: FLOPs of the cost model over the latency', (sweep) => sweep.tflop_per_s],
     ['Occupancy, %', '%', achieved ? 'achieved: counted, weighted by time' : 'theoretical: from the launches, weighted by time',

@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "analysis/report/sections/sections.h"
+#include "analysis/result/point_name.h"
 #include "models/base/format.h"
 
 namespace kbench {
@@ -59,7 +60,7 @@ std::string closing_line(const Point& point, const Breakdown& breakdown) {
                                               show(gaps_between_steps_ms(point)), unit.name)
                                 : std::string("Steps measured one by one sum to");
     return fmt::format("{} {} {}, {:.1f} % of the {}'s median of {} {}: {} {} {}.", how, show(sum_ms), unit.name,
-                       100 * sum_ms / whole_ms, point.backend() == "cuda" ? "CUDA graph" : "forward pass",
+                       100 * sum_ms / whole_ms, point.backend() == "cuda" ? "CUDA graph" : timed_words(point).name,
                        show(whole_ms), unit.name, show(std::abs(sum_ms - whole_ms)), unit.name,
                        sum_ms >= whole_ms ? "more" : "less");
 }

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "analysis/report/sections/sections.h"
+#include "analysis/result/point_name.h"
 #include "models/base/format.h"
 
 namespace kbench {
@@ -40,9 +41,10 @@ std::string kernels_text(const Point& point) {
     std::size_t kernels = 0;
     for (const StepResult& step : point.steps) kernels += step.kernels.size();
     const TimeUnit unit = time_unit(activity.kernels_ms);
-    std::string text = fmt::format("{} recorded in {} forwards: {} {unit} and gaps of {} {unit}", kernels,
-                                   activity.runs, significant(activity.kernels_ms * unit.per_ms, time_digits),
-                                   significant(activity.gaps_ms * unit.per_ms, 2), fmt::arg("unit", unit.name));
+    std::string text =
+        fmt::format("{} recorded in {} {}: {} {unit} and gaps of {} {unit}", kernels, activity.runs,
+                    timed_words(point).several, significant(activity.kernels_ms * unit.per_ms, time_digits),
+                    significant(activity.gaps_ms * unit.per_ms, 2), fmt::arg("unit", unit.name));
     if (activity.inflation.empty()) return text;
     const RecordInflation& shortest = activity.inflation.front();
     return text + fmt::format("; recording makes a kernel of {:.1f} us look like {:.1f} us and take {:.1f} us",

@@ -17,7 +17,9 @@ Section closing_section() {
                        "estimated, or unavailable with its reason. GB is 1e9 bytes."}}};
 }
 
-void add_sections(Section& into, const Point& point, const Explanation& explanation) {
+void add_sections(Section& into, const ExplainedResult& explained, std::size_t index) {
+    const Point& point = explained.points()[index];
+    const Explanation& explanation = explained.of(index);
     if (point.status != PointStatus::done) {
         into.add(Paragraph{fmt::format("{}: {}.", name(point.status), point.reason)});
         return;
@@ -25,6 +27,7 @@ void add_sections(Section& into, const Point& point, const Explanation& explanat
     into.add(answer_section(explanation));
     into.add(figures_section(point, explanation, Depth::full));
     into.add(checks_section(point, Depth::full));
+    into.add(directions_section(explained, index, directions_of(explained, index), Depth::full));
     into.add(ledger_section(explanation.ledger, Depth::full));
     into.add(demands_section(explanation.ledger));
     into.add(cycles_section(explanation.cycles));
@@ -38,7 +41,9 @@ void add_sections(Section& into, const Point& point, const Explanation& explanat
 }
 
 /// A block of the terminal. What went wrong in a point that is not done is told too.
-Section point_summary(const Point& point, const Explanation& explanation) {
+Section point_summary(const ExplainedResult& explained, std::size_t index) {
+    const Point& point = explained.points()[index];
+    const Explanation& explanation = explained.of(index);
     if (point.status != PointStatus::done) {
         Section section{fmt::format("{}: {}: {}", placed_name(point), name(point.status), point.reason)};
         if (!point.verification.steps.empty())
@@ -61,6 +66,7 @@ Section point_summary(const Point& point, const Explanation& explanation) {
     section.add(std::move(why));
     section.add(ops_section(point));
     section.add(layers_section(point));
+    section.add(directions_section(explained, index, directions_of(explained, index), Depth::summary));
     section.add(hardware_section(point, Depth::summary));
     return section;
 }
@@ -95,7 +101,7 @@ Document report_of(const ExplainedResult& explained) {
     for (std::size_t i = 0; i < result.points.size(); ++i) {
         Section point{is_sweep ? point_name(result.points[i]) : ""};
         if (!is_sweep) point.add(Paragraph{point_name(result.points[i])});
-        add_sections(point, result.points[i], explained.of(i));
+        add_sections(point, explained, i);
         document.sections.push_back(std::move(point));
     }
     document.sections.push_back(warnings_section(result));
@@ -109,8 +115,7 @@ Document summary_of(const ExplainedResult& explained) {
     const Result& result = explained.result();
     Document document{report_title(result), {environment_section(result.environment)}};
     document.sections.front().title.clear();
-    for (std::size_t i = 0; i < result.points.size(); ++i)
-        document.sections.push_back(point_summary(result.points[i], explained.of(i)));
+    for (std::size_t i = 0; i < result.points.size(); ++i) document.sections.push_back(point_summary(explained, i));
     const auto is_done = [](const Point& point) { return point.status == PointStatus::done; };
     const auto finished = std::ranges::count_if(result.points, is_done);
     if (finished > 1) document.sections.push_back(points_section(explained, Depth::summary));

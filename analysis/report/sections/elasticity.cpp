@@ -53,7 +53,7 @@ Section elasticity_section(const SmElasticity& elasticity) {
     if (!elasticity.unavailable.empty()) section.add(Paragraph{elasticity.unavailable, Tone::missing});
     if (!elasticity.model) return section;
     section.add(
-        Paragraph{fmt::format("The same forward with SMs taken away, every kernel recorded. The elasticity is ln(time "
+        Paragraph{fmt::format("The same work with SMs taken away, every kernel recorded. The elasticity is ln(time "
                               "ratio) / ln(SM ratio): 1 "
                               "where time grows as SMs are taken away, 0 where it stays. The SMs' clock changed by {}, "
                               "and is divided out; the "

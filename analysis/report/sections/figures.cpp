@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "analysis/report/sections/sections.h"
+#include "analysis/result/point_name.h"
 #include "models/base/format.h"
 
 namespace kbench {
@@ -70,7 +71,7 @@ Rows latency_rows(const Point& point) {
                              std::to_string(ms.n), fmt::format("{:.0f}", ms.independent)});
     };
     const EndToEnd& times = *point.end_to_end;
-    add(point.backend() == "cuda" ? "CUDA graph" : "forward", times.latency);
+    add(point.backend() == "cuda" ? "CUDA graph" : timed_words(point).short_name, times.latency);
     for (const TimeKind& kind : time_kinds)
         if (const auto& timing = times.*kind.timing) add(kind.short_name, *timing);
     return rows;
@@ -165,6 +166,7 @@ Section figures_section(const Point& point, const Explanation& explanation, Dept
             add(fmt::format("{} traffic", name(level.level)),
                 rated(format_bytes(level.bytes), format_bytes_per_s(level.bytes / seconds)), name(level.origin));
     add(depth == Depth::full ? "memory planned" : "memory", planned(point.memory, depth), "derived: plan");
+    if (point.direction() == "fwd") add("largest batch", largest_batches_text(point.largest_batches), "derived: plan");
     if (depth == Depth::full) std::ranges::move(energy_facts(times), std::back_inserter(facts.facts));
     section.add(std::move(facts));
     if (depth == Depth::full) section.add(Paragraph{not_converged(times)});

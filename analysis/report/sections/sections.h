@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/explain/directions.h"
 #include "analysis/explain/explain.h"
 #include "analysis/report/document.h"
 #include "kbench/result.h"
@@ -40,6 +41,14 @@ Section ops_section(const Point& point);
 Section layers_section(const Point& point);
 /// What the hardware did in each layer: launch and occupancy, in a summary traffic and pipes of the slowest.
 Section hardware_section(const Point& point, Depth depth);
+
+/// The backward of a point against the forward in it or, in a sweep over directions, of the point that is equal
+/// otherwise; empty of a forward alone.
+Directions directions_of(const ExplainedResult& explained, std::size_t point);
+Section directions_section(const ExplainedResult& explained, std::size_t point, const Directions& directions,
+                           Depth depth);
+/// "fwd 310, train 96 (run), in 148 GB"; empty where none is known.
+std::string largest_batches_text(const std::vector<LargestBatch>& batches);
 
 /// One row for each point of a sweep.
 Section points_section(const ExplainedResult& explained, Depth depth);

@@ -171,6 +171,7 @@ Result of_one_op() {
     point.steps[0].layer = "micro";
     point.steps[0].absorbs = {"micro:gemm"};
     point.marginal.clear();
+    point.largest_batches.clear();
     point.memory.bytes[static_cast<std::size_t>(Role::tokens)] = 0;
     point.verification.steps.resize(1);
     EndToEnd& times = *point.end_to_end;

@@ -36,7 +36,7 @@ TEST(OutputRows, NamesHowManyDifferByHowMuchAndWhereFirst) {
         values[4 * stride + 6] -= 2.0f;
     });
     EXPECT_EQ(make().difference(other),
-              "2 of 35 logits differ between forwards of the same input, by up to 2, first at row 2");
+              "2 of 35 logits differ between runs of the same input, by up to 2, first at row 2");
 }
 
 TEST(OutputRows, PaddingMayDiffer) {
@@ -51,7 +51,7 @@ TEST(OutputRows, SayWhichRowsWereCompared) {
         return OutputRows("logits", every_tenth, std::move(bytes), 10);
     };
     EXPECT_EQ(of({1, 2, 3}).difference(of({1, 2, 4})),
-              "1 of 3 logits (one row of 10 was compared) differ between forwards of the same input, by up to 1, first "
+              "1 of 3 logits (one row of 10 was compared) differ between runs of the same input, by up to 1, first "
               "at row 20");
 }
 

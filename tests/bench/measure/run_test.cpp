@@ -220,6 +220,26 @@ TEST(LargestBatch, IsTheLastThatFits) {
     EXPECT_EQ(largest_batch(bytes, 1730), 73);
 }
 
+TEST(LargestBatch, IsFoundWithFewPlansWhateverTheShapeOfTheMemory) {
+    const auto stairs = [](std::int64_t batch) { return 500 + 4096 * ((7 * batch + 99) / 100); };
+    const auto bent = [](std::int64_t batch) { return batch < 300 ? 1000000 + batch : 1000300 + 5000 * (batch - 300); };
+    const auto squares = [](std::int64_t batch) { return batch * batch; };
+    const auto flat_at_first = [](std::int64_t batch) { return std::max<std::int64_t>(5000, 3 * batch); };
+    int plans = 0;
+    for (const std::function<std::int64_t(std::int64_t)>& shape :
+         std::initializer_list<std::function<std::int64_t(std::int64_t)>>{stairs, bent, squares, flat_at_first})
+        for (const std::int64_t available : {5000L, 1000299L, 1005299L, 123456789L, 150000000000L}) {
+            plans = 0;
+            const std::int64_t batch = largest_batch([&](std::int64_t n) { return ++plans, shape(n); }, available);
+            EXPECT_LE(batch == 0 ? 0 : shape(batch), available);
+            EXPECT_GT(shape(batch + 1), available);
+            EXPECT_LT(plans, 30);
+        }
+    plans = 0;
+    EXPECT_EQ(largest_batch([&](std::int64_t n) { return ++plans, 1000 + 7 * n; }, 123456), 17493);
+    EXPECT_LE(plans, 5);
+}
+
 /// A GEMM that is right but for one element, or that leaves its last row unwritten.
 class PlantedLie final : public Computation {
   public:

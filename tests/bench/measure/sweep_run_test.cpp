@@ -173,6 +173,10 @@ TEST(MaxBatch, IsTheLargestThatThePlanFitsAndIsRun) {
     EXPECT_TRUE(point.batch_is_max);
     EXPECT_GT(point.batch(), 3);
     EXPECT_THAT(result.warnings, IsEmpty());
+    const auto of_own = std::ranges::find(point.largest_batches, "fwd", &LargestBatch::direction);
+    ASSERT_NE(of_own, point.largest_batches.end());
+    EXPECT_EQ(of_own->batch, point.batch());
+    EXPECT_TRUE(of_own->ran);
 
     // One more does not fit, and says which would.
     const TemporaryDirectory other;
@@ -182,6 +186,30 @@ TEST(MaxBatch, IsTheLargestThatThePlanFitsAndIsRun) {
     run_points(one_more, device, cpu_profiler(), check, progress);
     EXPECT_THAT(statuses(check), ElementsAre(PointStatus::done, PointStatus::skipped));
     EXPECT_THAT(check.points[1].reason, HasSubstr(fmt::format("the largest batch that fits is {}", point.batch())));
+}
+
+TEST(MaxBatch, IsRecordedForEachDirectionByThePlan) {
+    const TemporaryDirectory directory;
+    OtherDevice device;
+    device.all_memory = little_memory + 50'000'000;
+    Result result;
+    Progress progress;
+    RunOptions options = small_run(directory / "");
+    options.verify = false;
+    run_points(options, device, cpu_profiler(), result, progress);
+    const std::vector<LargestBatch>& found = result.points.at(0).largest_batches;
+    ASSERT_THAT(found, SizeIs(3));
+    // With a backward activations are kept; run alone it keeps all of them, as it reads them again and again.
+    EXPECT_EQ(found[1].direction, "bwd");
+    EXPECT_EQ(found[2].direction, "train");
+    for (const std::size_t with_backward : {1, 2}) {
+        EXPECT_GT(found[with_backward].batch, 0);
+        EXPECT_LT(found[with_backward].batch, found[0].batch);
+    }
+    for (const LargestBatch& largest : found) {
+        EXPECT_FALSE(largest.ran);
+        EXPECT_LT(largest.available_bytes, *device.all_memory);
+    }
 }
 
 TEST(MaxBatch, GoesToTheNextSmallerThatRunsAndSaysSo) {
