@@ -115,7 +115,7 @@ TEST(Measure, AGradientThatIsAnotherInEachRunIsFound) {
         Point point;
         const auto silent = testing::Matcher<std::vector<std::string>>(IsEmpty());
         const auto warns = testing::Matcher<std::vector<std::string>>(
-            ElementsAre(HasSubstr(".grad differ between forwards of the same input")));
+            ElementsAre(HasSubstr(".grad differ between runs of the same input")));
         parts(
             point,
             [](Wants& wants) {

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -62,6 +63,15 @@ TEST(Train, WithALearningRateOfNothingNothingIsLearnt) {
     const std::vector<std::byte> before = run.weights();
     for (int step = 0; step < 3; ++step) run.step();
     EXPECT_EQ(run.weights(), before);
+}
+
+TEST(Train, CopiesOfTheWeightsBeginAsTheWeights) {
+    const TrainingSetting of_fp64{.precision = Precision::fp64, .master = true};
+    SmallTraining with(cpu(), of_fp64), without(cpu(), {.precision = Precision::fp64});
+    const auto copy = with.numbers("h.0.mlp.c_fc.weight.master"), weight = with.numbers("h.0.mlp.c_fc.weight");
+    EXPECT_TRUE(std::ranges::equal(copy, weight));
+    EXPECT_TRUE(std::ranges::any_of(copy, [](double number) { return number != 0; }));
+    for (int step = 0; step < 3; ++step) EXPECT_EQ(with.step().loss, without.step().loss) << "copies of the same type";
 }
 
 TEST(Train, GoesOnFromItsFileWithTheSameLoss) {
