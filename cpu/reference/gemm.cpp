@@ -1,5 +1,6 @@
 // Reference of the matrix product and its epilogue.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "cpu/reference/rows.h"
@@ -91,12 +92,20 @@ std::vector<Expected> gemm_gradient(const Gemm& gemm, Direction direction, View 
     return multiply(p, first, second, {}, false, {}, elements);
 }
 
+std::vector<Expected> products_added_to(View before, std::span<const Element> elements,
+                                        std::vector<Expected> products) {
+    if (size_of(before.type) == 2)
+        for (Expected& product : products)
+            product.inner += std::abs(product.value) / deviations;  // counted at its worst
+    return added_to(before, elements, std::move(products));
+}
+
 std::vector<Expected> expected(const Gemm& op, Question q) {
     const View first = q.next(), second = q.next();
     if (q.step.direction != Direction::fwd) {
         const std::vector<Expected> product = gemm_gradient(op, q.step.direction, first, second, q.elements);
         const bool adds = op.accumulates && q.step.direction == Direction::wgrad;
-        return adds ? added_to(q.next(), q.elements, product) : product;
+        return adds ? products_added_to(q.next(), q.elements, product) : product;
     }
     const View bias = q.next_if(q.step.absorbs<BiasAdd>());
     const View residual = q.next_if(q.step.absorbs<ResidualAdd>());

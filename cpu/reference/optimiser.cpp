@@ -21,9 +21,15 @@ std::vector<Expected> global_norm(std::span<const View> gradients) {
     std::int64_t count = 0;
     for (const View& gradient : gradients) {
         with_elements(gradient, [&](const auto* elements) {
-            for (std::int64_t i = 0; i < gradient.columns; ++i) {
-                const double g = decode(elements[i]);
-                squares += g * g;
+            // In parts: added one after the other, 50 million squares had a root off by 1.1e-14; fp64 allows 7.7e-15.
+            constexpr std::int64_t part = 4096;
+            for (std::int64_t first = 0; first < gradient.columns; first += part) {
+                double sum = 0;
+                for (std::int64_t i = first; i < std::min(gradient.columns, first + part); ++i) {
+                    const double g = decode(elements[i]);
+                    sum += g * g;
+                }
+                squares += sum;
             }
         });
         count += gradient.columns;

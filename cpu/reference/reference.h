@@ -14,6 +14,8 @@ namespace kbench::reference {
 
 /// `sums`, each added to what its element held before.
 std::vector<Expected> added_to(View before, std::span<const Element> elements, std::vector<Expected> sums);
+/// The same of a GEMM's products. In 16 bits each may be rounded before it is added: cuBLAS with beta = 1 does so.
+std::vector<Expected> products_added_to(View before, std::span<const Element> elements, std::vector<Expected> products);
 
 /// Each function: `elements` sorted by row; result in the same order. Shapes as in models/ops/.
 std::vector<Expected> embedding(const Embedding&, View tokens, View wte, View wpe, std::span<const Element>);

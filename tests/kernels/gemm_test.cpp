@@ -318,7 +318,7 @@ TEST_P(GemmOnDevice, BothAddAProductToWhatIsThere) {
         const auto before = HostMatrix::normal(problem.out_type, problem.m, problem.n, 7, 1, 0, problem.ld_out);
         const DeviceMatrix x(operands.x), w(operands.w);
         const auto elements = elements_of(problem.m, problem.n, 500);
-        const auto expected = reference::added_to(before.view(), elements, operands.expected(elements));
+        const auto expected = reference::products_added_to(before.view(), elements, operands.expected(elements));
         const auto check = [&](const auto& gemm, std::size_t workspace_bytes) {
             const DeviceMatrix out(before);
             void* workspace = nullptr;
