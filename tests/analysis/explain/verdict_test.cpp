@@ -260,9 +260,9 @@ const std::vector<StepCase>& step_cases() {
     return cases;
 }
 
-class OneStep : public testing::TestWithParam<StepCase> {};
+class VerdictOfOneStep : public testing::TestWithParam<StepCase> {};
 
-TEST_P(OneStep, HasTheVerdictThatItWasBuiltFor) {
+TEST_P(VerdictOfOneStep, HasTheVerdictThatItWasBuiltFor) {
     StepCase c = GetParam();
     if (c.name == "NoRoofsAtAll") c.roofs.ceilings.clear();
     if (c.name == "NoRoofOfL2") c.roofs = known::without(c.roofs, "l2_read");
@@ -275,7 +275,8 @@ TEST_P(OneStep, HasTheVerdictThatItWasBuiltFor) {
     EXPECT_NE(verdict.overturned_by, "");
     EXPECT_FALSE(verdict.evidence.empty());
 }
-INSTANTIATE_TEST_SUITE_P(Verdict, OneStep, testing::ValuesIn(step_cases()), [](const auto& c) { return c.param.name; });
+INSTANTIATE_TEST_SUITE_P(Verdict, VerdictOfOneStep, testing::ValuesIn(step_cases()),
+                         [](const auto& c) { return c.param.name; });
 
 // Evidence.
 
@@ -383,7 +384,7 @@ TEST(WithinErrors, TwoLevelsThatTieAreBothNamed) {
 
 TEST(VerdictRules, EveryLineDecidesSomewhere) {
     std::set<std::string> decided;
-    for (const StepCase& c : step_cases()) decided.insert(c.rule);  // OneStep checks that they do
+    for (const StepCase& c : step_cases()) decided.insert(c.rule);  // VerdictOfOneStep checks that they do
     const Step copy{.dram = 0.9}, fma{.compute = 0.9, .issue = 0.9}, short_one{.us = 50, .gap_us = 50};
     for (const std::vector<Step>& steps : {std::vector{copy}, {copy, fma}, {short_one}})
         decided.insert(judged(known::result_of(steps)).model.rule);

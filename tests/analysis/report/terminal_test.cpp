@@ -20,7 +20,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-std::size_t count(const std::string& text, const std::string& part) {
+std::size_t occurrences(const std::string& text, const std::string& part) {
     std::size_t found = 0;
     for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
     return found;
@@ -88,7 +88,7 @@ TEST(Terminal, SaysInOneLineWhyAPointWasSkipped) {
 
 TEST(Terminal, GivesEachReasonForMissingFiguresOnce) {
     const std::string text = write_terminal(only(example::cpu_point()), 200);
-    EXPECT_EQ(count(text, "intel-rapl"), 1u) << text;
+    EXPECT_EQ(occurrences(text, "intel-rapl"), 1u) << text;
     EXPECT_THAT(text, HasSubstr("power, energy per sequence, energy per token, energy while sampling: unavailable: "
                                 "/sys/class/powercap/intel-rapl cannot be read\n"));
 }
@@ -111,7 +111,7 @@ TEST(Terminal, ShowsNoIntervalOfTooFewSamples) {
         point.end_to_end->latency = example::timing(40, n);
         Result sweep = only(point);
         sweep.points.push_back(point);
-        return count(write_terminal(sweep, 200), "[");
+        return occurrences(write_terminal(sweep, 200), "[");
     };
     EXPECT_EQ(intervals(12), intervals(9) + 4) << "each point's own, and its row of the sweep's table";
 }

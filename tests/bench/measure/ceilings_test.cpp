@@ -52,7 +52,7 @@ class State final : public MachineState {
 };
 
 /// A device that counts how often it is measured: its ceiling is the number of the measurement.
-class Device : public testing::Test {
+class CeilingsOfADevice : public testing::Test {
   protected:
     CeilingSource source() {
         return {"cuda", 1,
@@ -86,7 +86,7 @@ class Device : public testing::Test {
     std::vector<std::string> warnings_;
 };
 
-TEST_F(Device, IsMeasuredOnceAndRememberedWithEveryField) {
+TEST_F(CeilingsOfADevice, IsMeasuredOnceAndRememberedWithEveryField) {
     const CeilingRun first = obtain();
     EXPECT_EQ(seconds_, 2);
     EXPECT_EQ(first.device, "A GPU");
@@ -98,7 +98,7 @@ TEST_F(Device, IsMeasuredOnceAndRememberedWithEveryField) {
     EXPECT_THAT(warnings_, IsEmpty());
 }
 
-TEST_F(Device, IsMeasuredAgainWhenAskedAndThatIsRemembered) {
+TEST_F(CeilingsOfADevice, IsMeasuredAgainWhenAskedAndThatIsRemembered) {
     obtain();
     EXPECT_EQ(value(obtain(CeilingPolicy::measure)), 2);
     EXPECT_EQ(value(obtain()), 2);
@@ -122,7 +122,7 @@ Result result_with_step(const CeilingRun& ceilings, double bytes) {
     return result;
 }
 
-TEST_F(Device, IsMeasuredAgainWhenAStepBeatsItsRoof) {
+TEST_F(CeilingsOfADevice, IsMeasuredAgainWhenAStepBeatsItsRoof) {
     Result within = result_with_step(obtain(), 1010);  // 1 % above the first measurement's 1 GB/s
     EXPECT_FALSE(mend_low_ceilings(source(), {CeilingPolicy::automatic, 2}, file(), within));
     EXPECT_EQ(measured_, 1);
@@ -142,7 +142,7 @@ TEST_F(Device, IsMeasuredAgainWhenAStepBeatsItsRoof) {
                 ElementsAre(HasSubstr("step 0 copy ran 30 % above the roof dram_read, measured 5 times")));
 }
 
-TEST_F(Device, KeepsTheHigherOfTwoMeasurements) {
+TEST_F(CeilingsOfADevice, KeepsTheHigherOfTwoMeasurements) {
     CeilingRun first = obtain();
     first.ceilings[0].value = Quantity::measured(5);
     Result result = result_with_step(first, 6000);
@@ -150,7 +150,7 @@ TEST_F(Device, KeepsTheHigherOfTwoMeasurements) {
     EXPECT_EQ(value(result.ceilings), 5);
 }
 
-TEST_F(Device, WhatAThrottledMachineGaveTheSecondTimeIsNotRemembered) {
+TEST_F(CeilingsOfADevice, WhatAThrottledMachineGaveTheSecondTimeIsNotRemembered) {
     Result result = result_with_step(obtain(), 1900);
     state_.mask = 0x40;  // hw_thermal_slowdown
     EXPECT_TRUE(mend_low_ceilings(source(), {CeilingPolicy::automatic, 2}, file(), result));
@@ -159,14 +159,14 @@ TEST_F(Device, WhatAThrottledMachineGaveTheSecondTimeIsNotRemembered) {
     EXPECT_EQ(value(obtain()), 1) << "the first measurement's";
 }
 
-TEST_F(Device, IsNotMeasuredWhereNoneAreWanted) {
+TEST_F(CeilingsOfADevice, IsNotMeasuredWhereNoneAreWanted) {
     const CeilingRun run = obtain(CeilingPolicy::none);
     EXPECT_EQ(measured_, 0);
     EXPECT_THAT(run.unavailable, HasSubstr("--ceilings none"));
     EXPECT_FALSE(std::filesystem::exists(file()));
 }
 
-TEST_F(Device, IsAnotherOneWithAnotherDriverClockOrProbe) {
+TEST_F(CeilingsOfADevice, IsAnotherOneWithAnotherDriverClockOrProbe) {
     const std::vector<void (*)(Environment&, CeilingSource&)> changes = {
         [](Environment&, CeilingSource&) {},
         [](Environment& e, CeilingSource&) { e.gpu->driver = "580.2"; },
@@ -217,7 +217,7 @@ TEST(CpuKey, NamesModelCoresThreadsAndIsa) {
     EXPECT_FALSE(differs()) << "a GPU beside it changes nothing";
 }
 
-TEST_F(Device, ADamagedFileCostsAWarningAndIsReplaced) {
+TEST_F(CeilingsOfADevice, ADamagedFileCostsAWarningAndIsReplaced) {
     const std::string good = R"({"schema": "kbench.ceilings/1", "machines": {"k": )";
     for (const std::string& text :
          {std::string(), std::string("{"), std::string("[]"), std::string("{\"schema\": 1}"),
@@ -238,7 +238,7 @@ TEST_F(Device, ADamagedFileCostsAWarningAndIsReplaced) {
     }
 }
 
-TEST_F(Device, ThatWasTooHotIsNotRemembered) {
+TEST_F(CeilingsOfADevice, ThatWasTooHotIsNotRemembered) {
     state_.mask = 0x040;
     const CeilingRun run = obtain();
     EXPECT_EQ(value(run), 1);
@@ -250,7 +250,7 @@ TEST_F(Device, ThatWasTooHotIsNotRemembered) {
     EXPECT_THAT(warnings_, IsEmpty());
 }
 
-TEST_F(Device, ThatCannotBeMeasuredIsNotRememberedAndSaysWhy) {
+TEST_F(CeilingsOfADevice, ThatCannotBeMeasuredIsNotRememberedAndSaysWhy) {
     CeilingSource broken = source();
     broken.measure = [](double) -> std::vector<Ceiling> { throw DeviceError("the device fell off the bus"); };
     const CeilingRun run = obtain_ceilings(broken, environment_, {}, file(), warnings_);
@@ -261,7 +261,7 @@ TEST_F(Device, ThatCannotBeMeasuredIsNotRememberedAndSaysWhy) {
     EXPECT_FALSE(std::filesystem::exists(file()));
 }
 
-TEST_F(Device, IsUsedThoughItsCeilingsCannotBeWritten) {
+TEST_F(CeilingsOfADevice, IsUsedThoughItsCeilingsCannotBeWritten) {
     const std::filesystem::path below_a_file = directory_.write("taken", "x") / "ceilings.json";
     const CeilingRun run = obtain_ceilings(source(), environment_, {}, below_a_file, warnings_);
     EXPECT_EQ(value(run), 1);

@@ -93,7 +93,7 @@ void register_clamp() {
     ASSERT_TRUE(done);
 }
 
-std::unique_ptr<Provider> made(const std::string& name) {
+std::unique_ptr<Provider> made_provider(const std::string& name) {
     for (const ProviderRow& row : provider_rows())
         if (row.name == name && row.backend == BackendKind::cpu) return row.make({});
     throw std::runtime_error("no provider " + name);
@@ -147,7 +147,7 @@ TEST(UserOp, IsVerifiedWithWhatIsFusedToIt) {
     const auto device = make_cpu_device();
     const auto verify = [&](const char* shape, const char* provider) {
         const Step step = parse_problem("clamp", shape);
-        const auto computation = made(provider)->make(step, Precision::fp64);
+        const auto computation = made_provider(provider)->make(step, Precision::fp64);
         return verify_step({&step, computation.get(), provider, "layer"}, Precision::fp64, *device, 1);
     };
     for (const char* shape : {"r40w60", "r40w60+bias", "r40w60+residual", "r40w60+bias+residual"}) {
@@ -161,8 +161,8 @@ TEST(UserOp, IsVerifiedWithWhatIsFusedToIt) {
 TEST(UserOp, ItsBackwardIsAnotherStepThatOnlyWhoHasItComputes) {
     register_clamp();
     const Step backward = parse_problem("clamp", "r4w6", Direction::bwd);
-    EXPECT_EQ(made("clamping")->unsupported(backward, Precision::fp64), "has no clamp in direction bwd");
-    const auto reference = made("reference");
+    EXPECT_EQ(made_provider("clamping")->unsupported(backward, Precision::fp64), "has no clamp in direction bwd");
+    const auto reference = made_provider("reference");
     EXPECT_EQ(reference->unsupported(backward, Precision::fp64), "");
     const auto device = make_cpu_device();
     const auto computation = reference->make(backward, Precision::fp64);
