@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -94,6 +95,19 @@ CeilingPolicy parse_ceiling_policy(const std::string& text) {
     const std::string chosen = word("--ceilings", text, ceiling_policy_names);
     return static_cast<CeilingPolicy>(std::ranges::find(ceiling_policy_names, chosen) -
                                       std::begin(ceiling_policy_names));
+}
+
+void check_can_write(std::string_view option, const std::filesystem::path& file,
+                     const std::filesystem::path& made_later) {
+    if (file.empty()) throw UsageError(fmt::format("{} '': must name a file", option));
+    const std::filesystem::path directory = file.has_parent_path() ? file.parent_path() : ".";
+    if (!made_later.empty() && (directory / "").lexically_normal() == (made_later / "").lexically_normal()) return;
+    if (!std::filesystem::is_directory(directory))
+        throw UsageError(fmt::format("{} {}: {} is no directory", option, file.string(), directory.string()));
+    if (std::filesystem::is_directory(file))
+        throw UsageError(fmt::format("{} {}: is a directory; it should be a file", option, file.string()));
+    if (access(directory.c_str(), W_OK | X_OK) != 0)
+        throw UsageError(fmt::format("{} {}: {} cannot be written to", option, file.string(), directory.string()));
 }
 
 }  // namespace kbench

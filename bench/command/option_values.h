@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,10 @@ std::vector<AxisValue> axis_values(const Axis& axis, const std::string& text);
 std::optional<double> plain_number(std::string_view text);
 /// "3%" or "0.03".
 double parse_share(std::string_view option, const std::string& text);
+/// Before time is spent on what cannot be kept: `file` must lie in a directory that can be written to, or in
+/// `made_later`.
+void check_can_write(std::string_view option, const std::filesystem::path& file,
+                     const std::filesystem::path& made_later = {});
 /// What --model names or --config holds; throws UsageError unless one of them is given.
 ModelSpec model_asked_for(const std::string& model, const std::string& config_file);
 /// --precision: a comma-separated list, or all.

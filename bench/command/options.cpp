@@ -192,6 +192,9 @@ void resolve(RunRequest& request) {
     if (!request.run.dump_gradients.empty() && points > 1)
         throw UsageError(fmt::format("--dump-gradients holds one point, the sweep has {}: give one {}", points,
                                      listed(sweep_names(), "and")));
+    for (const auto& [output, file] : request.run.dumps) check_can_write("--dump-output", file, request.run.out);
+    if (!request.run.dump_gradients.empty())
+        check_can_write("--dump-gradients", request.run.dump_gradients, request.run.out);
     if (request.latency_only) {
         if (request.run.counters.required)
             throw UsageError("--latency-only: reads no counters; leave out one of it and --counters or --metrics");

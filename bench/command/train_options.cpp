@@ -2,8 +2,6 @@
 #include "bench/command/train_options.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
-
 #include "bench/command/option_values.h"
 #include "kbench/error.h"
 
@@ -56,14 +54,15 @@ const OptionOf<TrainRequest> table[] = {
      }},
     {"--weight-decay", "X", "0.01", "of all weights",
      [](TrainRequest& r, const std::string& text) { r.train.weight_decay = non_negative("--weight-decay", text); }},
-    {"--clip-norm", "X", "none", "gradients together longer than this are cut down to it",
+    {"--clip-norm", "X", "none", "gradients together longer than this are cut down to it; 0: none",
      [](TrainRequest& r, const std::string& text) { r.train.clip_norm = non_negative("--clip-norm", text); }},
     {"--loss-scale", "X", "65536 in fp16, else 1",
      "the loss times this is what gradients are taken of; in fp16 it is halved where a gradient is not finite and "
      "doubled after 2000 good steps",
      [](TrainRequest& r, const std::string& text) {
          r.loss_scale = non_negative("--loss-scale", text);
-         if (*r.loss_scale == 0) throw UsageError("--loss-scale 0: must be above 0");
+         if (!(*r.loss_scale >= 0x1p-100 && *r.loss_scale <= 0x1p+100))
+             throw UsageError(fmt::format("--loss-scale {}: it and its inverse must be fp32 numbers", text));
      }},
     {"--master", "P", "fp32",
      "in fp16 and bf16: fp32, copies of the weights that are updated and optimizer state in fp32; or none",
@@ -95,18 +94,6 @@ const OptionOf<TrainRequest> table[] = {
      }},
 };
 
-/// Before hours are spent on what cannot be kept.
-void check_can_save(const std::filesystem::path& file) {
-    if (file.empty()) throw UsageError("--save '': must name a file");
-    const std::filesystem::path directory = file.has_parent_path() ? file.parent_path() : ".";
-    if (!std::filesystem::is_directory(directory))
-        throw UsageError(fmt::format("--save {}: {} is no directory", file.string(), directory.string()));
-    if (std::filesystem::is_directory(file))
-        throw UsageError(fmt::format("--save {}: is a directory; it should be a file", file.string()));
-    if (access(directory.c_str(), W_OK | X_OK) != 0)
-        throw UsageError(fmt::format("--save {}: {} cannot be written to", file.string(), directory.string()));
-}
-
 }  // namespace
 
 std::span<const OptionOf<TrainRequest>> train_options() { return table; }
@@ -121,7 +108,7 @@ ParsedTrain parse_train(const std::vector<std::string>& arguments) {
     parsed.help = parse_options(command, train_options(), request, arguments);
     if (!parsed.help.empty()) return parsed;
     request.spec = model_asked_for(request.model, request.config_file);
-    if (request.save) check_can_save(*request.save);
+    if (request.save) check_can_write("--save", *request.save);
     const bool fp16 = request.precision == Precision::fp16;
     request.train.loss_scale = request.loss_scale.value_or(fp16 ? 65536 : 1);
     request.train.dynamic_scale = fp16;

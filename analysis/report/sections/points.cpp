@@ -67,9 +67,10 @@ Section points_section(const ExplainedResult& explained, Depth depth) {
             cells.push_back(energy ? significant(*energy) : "");
             if (is_full) {
                 const Ledger& ledger = explained.of(i).ledger;
-                const bool known = ledger.roofs_unavailable.empty() && ledger.end_to_end_us > 0;
-                cells.push_back(known ? fixed(100 * ledger.demands.useful_us / ledger.end_to_end_us, 1) : "");
-                cells.push_back(fixed(100 * ledger.residual_share(), 2));
+                const bool adds_up = ledger.unavailable.empty() && ledger.end_to_end_us > 0;
+                const bool has_roofs = adds_up && ledger.roofs_unavailable.empty();
+                cells.push_back(has_roofs ? fixed(100 * ledger.demands.useful_us / ledger.end_to_end_us, 1) : "");
+                cells.push_back(adds_up ? fixed(100 * ledger.residual_share(), 2) : "");
                 cells.emplace_back(name(explained.of(i).verdicts.model.bound));
             }
         }

@@ -1,8 +1,10 @@
 // report.md: its layout by golden file, and that what names hold stays text.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <sstream>
 
 #include "analysis/report/markdown_text.h"
@@ -51,6 +53,21 @@ TEST(Markdown, OfASweepMatchesTheGoldenFile) {
     const std::string text = write_markdown(example::profiled_result());
     expect_golden("report_sweep.md", text);
     EXPECT_LT(text.find("## All points"), text.find("## gpt2-large, batch 1"));
+}
+
+TEST(Markdown, OfAPointWithoutStepsNothingAddsUpToNothing) {
+    const auto row_of = [](bool timed) {
+        Result sweep = one_point();
+        if (!timed) sweep.points[0].steps.clear();
+        sweep.points.push_back(sweep.points[0]);
+        const std::string text = write_markdown(sweep);
+        const std::size_t row = text.find("| done |", text.find("## All points"));
+        const std::size_t begin = text.rfind('\n', row) + 1;
+        return text.substr(begin, row - begin);
+    };
+    // Demand and residual are left out: their columns, where no point has them.
+    EXPECT_EQ(std::ranges::count(row_of(true), '|') - std::ranges::count(row_of(false), '|'), 2) << row_of(false);
+    EXPECT_THAT(row_of(false), Not(HasSubstr("100.00")));
 }
 
 TEST(Markdown, ShowsNoIntervalOfTooFewSamples) {

@@ -139,6 +139,14 @@ TEST(Options, WrongValuesSayWhatWouldBeRight) {
     EXPECT_THAT(refusal({"--model", "gpt2", "--config", "x.json"}), HasSubstr("exclude each other"));
     EXPECT_THAT(refusal({"--config", "/nowhere/config.json"}), HasSubstr("cannot be read"));
     EXPECT_THAT(refusal({"--model", "gpt2", "--sequence", "8"}), HasSubstr("--sequence"));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--dump-logits", "none/x.npy", "--out", "other"}),
+                HasSubstr("--dump-output none/x.npy: none is no directory"));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--direction", "bwd", "--dump-gradients", "none/x", "--out", "none/../no"}),
+                HasSubstr("--dump-gradients none/x: none is no directory"));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--direction", "bwd", "--dump-gradients", "."}),
+                HasSubstr("is a directory; it should be a file"));
+    for (const char* inside : {"new/x.npy", "./new/../new/x.npy"})
+        EXPECT_EQ(parse_run({"--model", "gpt2", "--dump-logits", inside, "--out", "new"}).request.run.dumps.size(), 1u);
     EXPECT_THAT(refusal({"--model", "gpt2", "--batch", "1,2", "--dump-logits", "x.npy"}),
                 HasSubstr("--dump-output holds one point, the sweep has 2"));
 }

@@ -58,7 +58,8 @@ TEST(TrainOptions, MistakesSayWhatWouldBeRight) {
     EXPECT_THAT(refusal({"--seq", "1"}), HasSubstr("the last token has no next one, of at least 2"));
     EXPECT_THAT(refusal({"--precision", "int8"}), HasSubstr("fp16, bf16, tf32, fp32 or fp64"));
     EXPECT_THAT(refusal({"--lr", "-1"}), HasSubstr("--lr '-1': must be a number of at least 0"));
-    EXPECT_THAT(refusal({"--loss-scale", "0"}), HasSubstr("must be above 0"));
+    for (const char* scale : {"0", "1e-50", "1e50"})
+        EXPECT_THAT(refusal({"--loss-scale", scale}), HasSubstr("it and its inverse must be fp32 numbers"));
     EXPECT_THAT(refusal({"--master", "fp64"}), HasSubstr("none, fp32"));
     EXPECT_THAT(refusal({"--frobnicate"}), HasSubstr("--frobnicate"));
     EXPECT_THAT(refusal_of([] { parse_train({}); }), HasSubstr("--model is missing"));

@@ -144,7 +144,7 @@ TEST(CpuProviders, SayWhatTheyDoNotTake) {
 
 #ifdef KBENCH_HAVE_CUDA
 
-Model small_model(AttentionKind attention) {
+Model small_model_of(AttentionKind attention) {
     Gpt2Config config{"tiny", 64, 2, 4};
     config.vocab_size = 100;
     return make_gpt2(config, 2, 8, attention);
@@ -154,7 +154,7 @@ TEST(CudaProviders, ModelsRunTheirProductsOnCublasLtUnlessAskedOtherwise) {
     const auto providers = make_providers(BackendKind::cuda, {});
     for (const AttentionKind attention : {AttentionKind::fused, AttentionKind::unfused})
         for (const Precision precision : all_precisions) {
-            const Model model = small_model(attention);
+            const Model model = small_model_of(attention);
             for (const AssignedStep& s : assign_steps(model, precision, providers, {}, 64)) {
                 const Op& op = s.step.head_op();
                 const bool product = op.is<Gemm>() || op.is<AttentionScores>() || op.is<AttentionContext>();
@@ -166,7 +166,7 @@ TEST(CudaProviders, ModelsRunTheirProductsOnCublasLtUnlessAskedOtherwise) {
 
 TEST(CudaProviders, NativeComputesPlainProductsAndLeavesTheirEpiloguesToOthers) {
     const auto providers = make_providers(BackendKind::cuda, {});
-    const Model model = small_model(AttentionKind::fused);
+    const Model model = small_model_of(AttentionKind::fused);
     for (const Precision precision : all_precisions)
         for (const AssignedStep& s : assign_steps(model, precision, providers, {{"*", "native"}}, 64)) {
             EXPECT_EQ(s.provider->name, "native");
