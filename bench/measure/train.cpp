@@ -193,8 +193,12 @@ bool Trainer::go_on_from(const std::filesystem::path& path) {
     const Safetensors file(path);
     std::vector<std::pair<std::string, double>> numbers = numbers_of(progress_);
     if (!file.has(numbers.front().first)) return false;
-    for (auto& [name, number] : numbers)
+    for (auto& [name, number] : numbers) {
         file.load({.name = name, .role = Role::optimizer, .shape = {1}}, DataType::fp64, &number, 1);
+        const bool is_scale = name == "training.loss_scale";
+        if (!(number >= (is_scale ? 0x1p-100 : 0) && number <= (is_scale ? 0x1p+100 : 0x1p+53)))
+            throw UsageError(fmt::format("{}: {} is {}, which no training leaves", path.string(), name, number));
+    }
     std::vector<std::byte> bytes;
     for (const TensorId id : optimizer_state()) {
         const Operand& operand = plan_.operand(id);

@@ -66,7 +66,8 @@ class Trainer {
     /// whole or as before. Throws UsageError.
     void save(const std::filesystem::path& path) const;
     /// Takes AdamW's state and the progress from a file of save, whose weights the plan has; false, and nothing
-    /// changes, where the file holds weights alone. A loss scale that is not dynamic stays. Throws UsageError.
+    /// changes, where the file holds weights alone. A loss scale that is not dynamic stays. Throws UsageError,
+    /// also for numbers that no training leaves.
     bool go_on_from(const std::filesystem::path& path);
 
   private:

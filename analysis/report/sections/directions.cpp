@@ -222,8 +222,16 @@ Directions directions_of(const ExplainedResult& explained, std::size_t index) {
 Section directions_section(const ExplainedResult& explained, std::size_t index, const Directions& directions,
                            Depth depth) {
     Section section{"Forward against backward"};
-    if (!directions.unavailable.empty()) section.add(Paragraph{directions.unavailable, Tone::missing});
     if (directions.empty()) return section;
+    const std::string largest = largest_text(explained, explained.points()[index]);
+    const auto add_largest = [&] {
+        if (!largest.empty()) section.add(Paragraph{fmt::format("Largest batch by direction: {}.", largest)});
+    };
+    if (!directions.unavailable.empty()) {
+        section.add(Paragraph{directions.unavailable, Tone::missing});
+        add_largest();
+        return section;
+    }
     const bool is_full = depth == Depth::full;
     const Explanation& explanation = explained.of(index);
     const bool has_roofs = explanation.ledger.roofs_unavailable.empty();
@@ -250,8 +258,7 @@ Section directions_section(const ExplainedResult& explained, std::size_t index, 
         else
             section.add(Paragraph{directions.findings.front()});
     }
-    if (const std::string largest = largest_text(explained, explained.points()[index]); !largest.empty())
-        section.add(Paragraph{fmt::format("Largest batch by direction: {}.", largest)});
+    add_largest();
     if (!is_full) return section;
     section.add(Section{"Forward against backward by layer (* is every block)",
                         {pair_rows(directions.by_layer, "layer", cells, has_roofs, depth)}});

@@ -314,6 +314,21 @@ TEST(Directions, WithoutTimesAreUnavailable) {
     EXPECT_EQ(directions_of(result).unavailable, "the point was not timed");
 }
 
+TEST(Directions, OfStepsThatWereNotTimedNothingIsSaidButTheLargestBatch) {
+    Result result = planted(gelu(400));
+    for (StepResult& step : result.points[0].steps) {
+        step.time_us.reset();
+        step.kernels.clear();
+    }
+    result.points[0].largest_batches = {{"train", 87, 100000000000, false}};
+    const std::string text = write_markdown(result);
+    const std::size_t begin = text.find("Forward against backward");
+    ASSERT_NE(begin, text.npos);
+    const std::string section = text.substr(begin, text.find("\n#", begin) - begin);
+    EXPECT_THAT(section, AllOf(HasSubstr("its steps were not timed"), HasSubstr("train 87"),
+                               Not(HasSubstr("No forward was measured")), Not(HasSubstr("Times are measured"))));
+}
+
 TEST(TimedWords, AreOfTheDirection) {
     Result result = planted(gelu(400), "train", known::cpu_roofs());
     for (StepResult& step : result.points[0].steps) step.kernels.clear();

@@ -1,5 +1,5 @@
 // The command line of `kbench train`.
-#include "bench/command/train_options.h"
+#include "bench/command/training/train_options.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

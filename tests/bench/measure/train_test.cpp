@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -130,6 +131,32 @@ TEST(Train, AFileOfWeightsAloneStartsTheOptimizerAnew) {
     EXPECT_EQ(run.trainer().progress().updates, 0);
     run.step();
     EXPECT_EQ(run.trainer().progress().updates, 1);
+}
+
+/// The numbers of its progress are the file's last five.
+TEST(Train, AFileWithNumbersThatNoTrainingLeavesIsRefused) {
+    TemporaryDirectory directory;
+    const std::filesystem::path file = directory / "w.safetensors";
+    SmallTraining run(cpu(), {});
+    run.step();
+    run.trainer().save(file);
+    EXPECT_TRUE(SmallTraining(cpu(), {}, file).goes_on());
+    const auto with = [&](int number, double value) {
+        std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+        stream.seekp(-8 * (5 - number), std::ios::end);
+        stream.write(reinterpret_cast<const char*>(&value), sizeof value);
+        stream.close();
+        try {
+            SmallTraining(cpu(), {}, file);
+        } catch (const UsageError& error) {
+            return std::string(error.what());
+        }
+        return std::string();
+    };
+    EXPECT_THAT(with(3, 0), HasSubstr("training.loss_scale is 0, which no training leaves"));
+    EXPECT_THAT(with(2, 1e300), HasSubstr("training.tokens is 1e+300"));
+    EXPECT_THAT(with(0, -1), HasSubstr("training.steps is -1"));
+    EXPECT_THAT(with(0, std::nan("")), HasSubstr("training.steps is nan"));
 }
 
 TEST(Train, TheRateRisesOverTheWarmUp) {

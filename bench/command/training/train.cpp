@@ -11,7 +11,7 @@
 
 #include "analysis/report/sections/sections.h"
 #include "bench/command/command.h"
-#include "bench/command/train_options.h"
+#include "bench/command/training/train_options.h"
 #include "bench/measure/planning.h"
 #include "bench/measure/stop_signal.h"
 #include "bench/measure/train.h"

@@ -1,7 +1,8 @@
 // The table of options of `kbench train`.
-#include "bench/command/train_options.h"
+#include "bench/command/training/train_options.h"
 
 #include <fmt/format.h>
+
 #include "bench/command/option_values.h"
 #include "kbench/error.h"
 
