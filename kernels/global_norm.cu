@@ -15,24 +15,26 @@ namespace {
 
 /// Blocks of a launch of the first stage: twice what the 132 SMs of an H200 run at a time.
 constexpr int most_blocks = 2112;
-constexpr int last_threads = 1024;
+constexpr int threads = 256, chunk = 16384, last_threads = 1024;
+
+using Gradients = TensorTable<1, chunk>;
 
 template <typename T>
-__global__ void __launch_bounds__(tensor_threads)
-    squares_kernel(const __grid_constant__ TensorTable<1> table, double* __restrict__ sums) {
+__global__ void __launch_bounds__(threads)
+    squares_kernel(const __grid_constant__ Gradients table, double* __restrict__ sums) {
     using A = Arithmetic<T>;
     constexpr int N = vector_width<T>;
     __shared__ double scratch[32];
     double total = 0;
-    for (int chunk = static_cast<int>(blockIdx.x); chunk < table.chunks; chunk += static_cast<int>(gridDim.x)) {
-        const int tensor = table.tensor_of(chunk);
+    for (int index = static_cast<int>(blockIdx.x); index < table.chunks; index += static_cast<int>(gridDim.x)) {
+        const int tensor = table.tensor_of(index);
         const T* const gradient = static_cast<const T*>(table.pointers[0][tensor]);
-        const std::int64_t begin = std::int64_t{chunk - table.first_chunk[tensor]} * tensor_chunk;
-        const std::int64_t end = min(table.sizes[tensor], begin + tensor_chunk);
+        const std::int64_t begin = std::int64_t{index - table.first_chunk[tensor]} * chunk;
+        const std::int64_t end = min(table.sizes[tensor], begin + chunk);
         const std::int64_t whole = table.is_aligned(tensor) ? begin + (end - begin) / N * N : begin;
         A sum = 0;
 #pragma unroll 4
-        for (std::int64_t i = begin + std::int64_t{threadIdx.x} * N; i < whole; i += tensor_threads * N) {
+        for (std::int64_t i = begin + std::int64_t{threadIdx.x} * N; i < whole; i += threads * N) {
             const auto vector = Vector<T, N>::load_once(gradient + i);
 #pragma unroll
             for (int j = 0; j < N; ++j) {
@@ -40,7 +42,7 @@ __global__ void __launch_bounds__(tensor_threads)
                 sum += g * g;
             }
         }
-        for (std::int64_t i = whole + threadIdx.x; i < end; i += tensor_threads) {
+        for (std::int64_t i = whole + threadIdx.x; i < end; i += threads) {
             const A g = static_cast<A>(gradient[i]);
             sum += g * g;
         }
@@ -62,7 +64,7 @@ __global__ void __launch_bounds__(last_threads) root_kernel(const double* __rest
 }  // namespace
 
 std::size_t global_norm_workspace(const GlobalNorm& op) {
-    const std::int64_t launches = divide_up(static_cast<std::int64_t>(op.sizes.size()), TensorTable<1>::capacity);
+    const std::int64_t launches = divide_up(static_cast<std::int64_t>(op.sizes.size()), Gradients::capacity);
     return static_cast<std::size_t>(launches) * most_blocks * sizeof(double);
 }
 
@@ -72,9 +74,9 @@ void global_norm(DataType type, const GlobalNorm& op, std::span<void* const> gra
     int count = 0;
     dispatch(type, [&]<typename T>() {
         const auto pointer = [&](std::size_t tensor, int) { return gradients[tensor]; };
-        for_tensor_tables<1>(op.sizes, pointer, [&](const TensorTable<1>& table) {
+        for_tensor_tables<1, chunk>(op.sizes, pointer, [&](const Gradients& table) {
             const int blocks = std::min(most_blocks, table.chunks);
-            squares_kernel<T><<<static_cast<unsigned>(blocks), tensor_threads, 0, stream>>>(table, sums + count);
+            squares_kernel<T><<<static_cast<unsigned>(blocks), threads, 0, stream>>>(table, sums + count);
             KBENCH_CUDA_LAUNCHED("squares_kernel");
             count += blocks;
         });
