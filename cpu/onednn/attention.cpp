@@ -17,8 +17,11 @@
 namespace kbench::cpu {
 
 using dnnl::memory;
+using onednn::block_size;
 using onednn::Call;
+using onednn::is_part_of;
 using onednn::KeyRange;
+using onednn::MadeForOneThread;
 using Tag = memory::format_tag;
 
 namespace {
@@ -37,39 +40,6 @@ std::int64_t keys_per_product(DataType type, const AttentionShape& shape) {
 
 /// Keys that are packed at a time: small enough to share the packing of few heads among many threads.
 constexpr std::int64_t keys_per_packing = 256;
-
-/// Matmuls made under this guard may run inside a parallel region, by one thread each: oneDNN splits the work and sizes
-/// the scratchpad for the thread count it sees when a primitive is made.
-class MadeForOneThread {
-  public:
-    MadeForOneThread() : threads_(omp_get_max_threads()) { omp_set_num_threads(1); }
-    ~MadeForOneThread() { omp_set_num_threads(threads_); }
-
-  private:
-    int threads_;
-};
-
-/// Elements of dimension `d` in one block of a blocked layout; 1 in a plain one.
-memory::dim block_size(const memory::desc& desc, int d) {
-    memory::dim size = 1;
-    for (std::size_t i = 0; i < desc.get_inner_blks().size(); ++i)
-        if (desc.get_inner_idxs()[i] == d) size *= desc.get_inner_blks()[i];
-    return size;
-}
-
-/// True when the elements of `part`, which begins at `first` in dimension `d` of `whole`, lie in `whole`'s memory as
-/// they would by themselves.
-bool is_part_of(const memory::desc& part, const memory::desc& whole, int d, memory::dim first) {
-    if (part.get_inner_blks() != whole.get_inner_blks() || part.get_inner_idxs() != whole.get_inner_idxs())
-        return false;
-    for (int i = 0; i < 2; ++i) {
-        const bool stride_matters = part.get_padded_dims()[static_cast<std::size_t>(i)] > block_size(part, i);
-        if (stride_matters &&
-            part.get_strides()[static_cast<std::size_t>(i)] != whole.get_strides()[static_cast<std::size_t>(i)])
-            return false;
-    }
-    return first % block_size(whole, d) == 0;
-}
 
 dnnl::matmul::primitive_desc product(const memory::desc& a, const memory::desc& b, const memory::desc& c) {
     return {onednn::engine(), a, b, c, onednn::attributes()};

@@ -88,6 +88,22 @@ class CausalAttention {
     std::unique_ptr<State> state_;
 };
 
+/// Backward of causal attention: blocks of keys of one head with ranges of queries, 5 matrix products of each by
+/// oneDNN, the exponentials and dS by our own vector code in fp32. P and dS are rounded to storage_type(precision); all
+/// sums are fp32. The same on every run with as many threads.
+class CausalAttentionGradient {
+  public:
+    CausalAttentionGradient(const Attention& attention, Precision precision);
+    ~CausalAttentionGradient();
+    std::size_t workspace_bytes() const;
+    void run(const void* qkv, const void* out, const void* dout, const float* lse, void* dqkv, void* workspace) const;
+    std::string implementation() const;  ///< of all its products, each once
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
 /// Unfused attention's two products, over all batches and heads: scores = q k^T, out = probabilities v.
 class BatchedAttentionProduct {
   public:

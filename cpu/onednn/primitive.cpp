@@ -2,6 +2,7 @@
 #include "cpu/onednn/primitive.h"
 
 #include <fmt/format.h>
+#include <omp.h>
 #include <oneapi/dnnl/dnnl_debug.h>
 
 #include "cpu/onednn/onednn.h"
@@ -50,6 +51,29 @@ void create(std::string_view what, const std::function<void()>& create) {
 void check(dnnl_status_t status, std::string_view what) {
     if (status != dnnl_success)
         throw DeviceError(fmt::format("{}: {} failed: {}", onednn_version(), what, dnnl_status2str(status)));
+}
+
+MadeForOneThread::MadeForOneThread() : threads_(omp_get_max_threads()) { omp_set_num_threads(1); }
+
+MadeForOneThread::~MadeForOneThread() { omp_set_num_threads(threads_); }
+
+dnnl::memory::dim block_size(const dnnl::memory::desc& desc, int d) {
+    dnnl::memory::dim size = 1;
+    for (std::size_t i = 0; i < desc.get_inner_blks().size(); ++i)
+        if (desc.get_inner_idxs()[i] == d) size *= desc.get_inner_blks()[i];
+    return size;
+}
+
+bool is_part_of(const dnnl::memory::desc& part, const dnnl::memory::desc& whole, int d, dnnl::memory::dim first) {
+    if (part.get_inner_blks() != whole.get_inner_blks() || part.get_inner_idxs() != whole.get_inner_idxs())
+        return false;
+    for (int i = 0; i < 2; ++i) {
+        const bool stride_matters = part.get_padded_dims()[static_cast<std::size_t>(i)] > block_size(part, i);
+        if (stride_matters &&
+            part.get_strides()[static_cast<std::size_t>(i)] != whole.get_strides()[static_cast<std::size_t>(i)])
+            return false;
+    }
+    return first % block_size(whole, d) == 0;
 }
 
 Call::Call(const dnnl::primitive& primitive, const std::vector<Argument>& arguments)

@@ -28,6 +28,26 @@ void create(std::string_view what, const std::function<void()>& create);
 /// Throws DeviceError naming `what` unless `status` is success.
 void check(dnnl_status_t status, std::string_view what);
 
+/// Primitives made under this guard may run inside a parallel region, by one thread each: oneDNN splits the work and
+/// sizes the scratchpad for the thread count it sees when a primitive is made.
+class MadeForOneThread {
+  public:
+    MadeForOneThread();
+    ~MadeForOneThread();
+    MadeForOneThread(const MadeForOneThread&) = delete;
+    MadeForOneThread& operator=(const MadeForOneThread&) = delete;
+
+  private:
+    int threads_;
+};
+
+/// Elements of dimension `d` in one block of a blocked layout; 1 in a plain one.
+dnnl::memory::dim block_size(const dnnl::memory::desc& desc, int d);
+
+/// True when the elements of the matrix `part`, which begins at `first` in dimension `d` of `whole`, lie in `whole`'s
+/// memory as they would by themselves.
+bool is_part_of(const dnnl::memory::desc& part, const dnnl::memory::desc& whole, int d, dnnl::memory::dim first);
+
 /// A primitive with its memory objects, made once, so that running it sets pointers and allocates no memory of ours.
 /// One thread at a time may use a Call; threads that share a primitive have one each.
 class Call {

@@ -113,6 +113,8 @@ TEST_P(OneDnn, MatmulsOfGpt2LargeUseTheBlockedKernelWhereTheCpuHasAvx512) {
     for (const Gemm& gemm : {Gemm{1024, 3840, 1280}, Gemm{1024, 1280, 5120}, Gemm{1024, 50257, 1280, true}})
         EXPECT_THAT(Matmul(gemm, precision, true, true, true).implementation(), testing::StartsWith("brg"));
     EXPECT_THAT(CausalAttention({{1, 20, 1024, 64}, 0.125}, precision).implementation(), testing::StartsWith("brg"));
+    EXPECT_EQ(CausalAttentionGradient({{1, 20, 1024, 64}, 0.125}, precision).implementation(),
+              CausalAttention({{1, 20, 1024, 64}, 0.125}, precision).implementation());
     for (const auto kind : {BatchedAttentionProduct::Kind::scores, BatchedAttentionProduct::Kind::context})
         EXPECT_THAT(BatchedAttentionProduct(kind, {1, 20, 1024, 64}, precision, false).implementation(),
                     testing::StartsWith("brg"));
@@ -217,6 +219,7 @@ TEST(OneDnnSupport, WhatTheIsaLacksIsRefusedByEveryStepWithTheSameReason) {
         is_refused([&] { Matmul({64, 64, 64}, precision, false, false, false); });
         is_refused([&] { Normalise({64, 64, 1e-5}, precision); });
         is_refused([&] { CausalAttention({shape, 0.125}, precision); });
+        is_refused([&] { CausalAttentionGradient({shape, 0.125}, precision); });
         is_refused([&] { BatchedAttentionProduct(BatchedAttentionProduct::Kind::scores, shape, precision, false); });
     }
     EXPECT_GE(refused, 2);

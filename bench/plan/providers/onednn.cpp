@@ -98,6 +98,17 @@ std::unique_ptr<Computation> attention(const Attention& op, const Step&, Precisi
                 });
 }
 
+std::unique_ptr<Computation> attention_gradient(const Attention& op, const Step&, Precision precision) {
+    return wrap(std::make_unique<cpu::CausalAttentionGradient>(op, precision),
+                [](const cpu::CausalAttentionGradient& p, OperandCursor in, void* workspace) {
+                    const void* qkv = in.next();
+                    const void* out = in.next();
+                    const void* dout = in.next();
+                    const auto* lse = in.next<const float>();
+                    p.run(qkv, out, dout, lse, in.next(), workspace);
+                });
+}
+
 using cpu::BatchedAttentionProduct;
 
 std::unique_ptr<Computation> scores(const AttentionScores& op, const Step&, Precision precision) {
@@ -135,6 +146,7 @@ std::unique_ptr<Provider> make_onednn(const ProviderContext&) {
                                         .make = matmul},
                          Computes<Gemm>{.directions = {Direction::dgrad, Direction::wgrad}, .make = plain_matmul},
                          Computes<LayerNorm>{.make = layer_norm}, Computes<Attention>{.make = attention},
+                         Computes<Attention>{.directions = {Direction::bwd}, .make = attention_gradient},
                          Computes<AttentionScores>{.make = scores}, Computes<AttentionContext>{.make = context}},
                  .lacks = cpu::onednn_unsupported,
                  .packs_weights = true});
