@@ -119,6 +119,26 @@ TEST(CpuProviders, ComputeTheGradientsOfAGemmWhereTheyComputeIt) {
     EXPECT_GE(with_gemm, 3) << "onednn, blas and reference compute fp32, fp64 or both";
 }
 
+TEST(CpuProviders, OneDnnComputesAttentionsBackwardWhereItComputesItsForwardAndNativeElsewhere) {
+    const auto providers = make_providers(BackendKind::cpu, {});
+    const Attention attention{{1, 2, 64, 64}, 0.125};
+    const Step forward = Step::of(attention), backward = Step::of(attention, Direction::bwd);
+    for (const Precision precision : {Precision::fp16, Precision::bf16, Precision::fp32, Precision::fp64}) {
+        const auto takes = [&](const Step& step) {
+            return [&, precision](const auto& provider) { return provider->unsupported(step, precision).empty(); };
+        };
+        const bool onednn = std::ranges::any_of(
+            providers, [&](const auto& provider) { return provider->name == "onednn" && takes(forward)(provider); });
+        const auto first = std::ranges::find_if(providers, takes(backward));
+        ASSERT_NE(first, providers.end()) << name(precision);
+        EXPECT_EQ((*first)->name, onednn ? "onednn" : "native") << name(precision);
+        EXPECT_THAT((*first)->make(backward, precision)->implementation(),
+                    testing::StartsWith(onednn ? "brg" : "cpu::attention_gradient"))
+            << name(precision);
+        EXPECT_TRUE(onednn || precision != Precision::fp32) << "it has fp32 on every CPU";
+    }
+}
+
 TEST(CpuProviders, SayWhatTheyDoNotTake) {
     const auto providers = make_providers(BackendKind::cpu, {});
     const auto why = [&](std::string_view provider, const Step& step, Precision precision) {
