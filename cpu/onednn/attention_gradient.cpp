@@ -90,14 +90,18 @@ struct CausalAttentionGradient::State {
     std::vector<Products> products;
     std::vector<Thread> threads;
 
-    /// The workspace: of each head the first, of each task its dQ, of each thread the buffers of one block; in this
-    /// order. P and dS as wide as scores and dP replace them.
+    /// The workspace: slots, each with what belongs to one head, then of each thread the buffers of one block, in this
+    /// order. P and dS as wide as scores and dP replace them. A slot is a thread's while heads are not split, which
+    /// leaves a head's rows in the cache of the one that reads them; else it is a head's.
     std::size_t rows_bytes, packed_bytes, sums_bytes, dq_bytes;
     std::size_t block_bytes, scores_bytes, p_bytes, own_bytes, scratchpad_bytes = 0;
-    std::size_t head_bytes() const { return 2 * (rows_bytes + packed_bytes + sums_bytes); }
+    std::size_t slot_bytes() const {
+        return 2 * (rows_bytes + packed_bytes + sums_bytes) + static_cast<std::size_t>(parts) * dq_bytes;
+    }
     std::size_t thread_bytes() const {
         return 2 * (block_bytes + scores_bytes + p_bytes + own_bytes) + scratchpad_bytes;
     }
+    std::int64_t slots() const { return parts == 1 ? static_cast<std::int64_t>(threads.size()) : all_heads(); }
     std::int64_t all_heads() const { return attention.shape.batch * attention.shape.heads; }
     std::int64_t key_blocks() const { return (attention.shape.seq + keys_per_block - 1) / keys_per_block; }
 
@@ -108,12 +112,12 @@ struct CausalAttentionGradient::State {
     void size_buffers();
     std::size_t products_of(std::int64_t keys, std::int64_t queries) const;
 
-    /// What the tasks of a head share: dense and packed rows, and of each query lse log2(e) and D.
+    /// What the tasks of a head share: dense and packed rows, of each query lse log2(e) and D, and each task's dQ.
     struct Head {
         char *q, *dout, *packed_q, *packed_dout;
-        float *log2_sums, *d;
+        float *log2_sums, *d, *dq;
     };
-    Head head_at(char* workspace, std::int64_t head) const;
+    Head head_at(char* workspace, std::int64_t slot) const;
     template <class T>
     dnnl_status_t prepare(const Thread& thread, std::int64_t head, std::int64_t packing, const T* qkv, const T* out,
                           const T* dout, const float* lse, const Head& to, char* scratchpad) const;
@@ -210,8 +214,8 @@ void CausalAttentionGradient::State::size_buffers() {
     scratchpad_bytes = aligned(scratchpad_bytes);
 }
 
-auto CausalAttentionGradient::State::head_at(char* workspace, std::int64_t head) const -> Head {
-    char* next = workspace + static_cast<std::size_t>(head) * head_bytes();
+auto CausalAttentionGradient::State::head_at(char* workspace, std::int64_t slot) const -> Head {
+    char* next = workspace + static_cast<std::size_t>(slot) * slot_bytes();
     const auto take = [&next](std::size_t bytes) { return std::exchange(next, next + bytes); };
     Head at{};
     at.q = take(rows_bytes);
@@ -220,6 +224,7 @@ auto CausalAttentionGradient::State::head_at(char* workspace, std::int64_t head)
     at.packed_dout = take(packed_bytes);
     at.log2_sums = reinterpret_cast<float*>(take(sums_bytes));
     at.d = reinterpret_cast<float*>(take(sums_bytes));
+    at.dq = reinterpret_cast<float*>(next);
     return at;
 }
 
@@ -311,42 +316,55 @@ void CausalAttentionGradient::State::run(const T* qkv, const T* out, const T* do
     const auto [batch, head_count, seq, head_size] = attention.shape;
     const std::int64_t heads = all_heads(), width = head_count * head_size;
     const std::int64_t packings = (seq + rows_per_packing - 1) / rows_per_packing;
-    char* sums = workspace + static_cast<std::size_t>(heads) * head_bytes();
-    char* buffers = sums + static_cast<std::size_t>(heads * parts) * dq_bytes;
+    char* const buffers = workspace + static_cast<std::size_t>(slots()) * slot_bytes();
     const auto dq_elements = static_cast<std::int64_t>(dq_bytes / sizeof(float));
     int worst = dnnl_success;  // throwing inside the parallel region would end the process
 #pragma omp parallel num_threads(static_cast <int>(threads.size())) reduction(max : worst)
     {
-        const auto id = static_cast<std::size_t>(omp_get_thread_num());
-        const Thread& thread = threads[id];
-        char* own = buffers + id * thread_bytes();
-#pragma omp for schedule(static)
-        for (std::int64_t task = 0; task < heads * packings; ++task) {
-            const std::int64_t head = task / packings;
-            worst = std::max<int>(
-                worst, prepare(thread, head, task % packings, qkv, out, dout, lse, head_at(workspace, head), own));
-        }
-#pragma omp for schedule(dynamic)
-        for (std::int64_t task = 0; task < heads * parts; ++task) {
-            const std::int64_t head = task / parts;
-            float* dq = reinterpret_cast<float*>(sums) + task * dq_elements;
+        const auto id = static_cast<std::int64_t>(omp_get_thread_num());
+        const Thread& thread = threads[static_cast<std::size_t>(id)];
+        char* const own = buffers + static_cast<std::size_t>(id) * thread_bytes();
+        const auto prepare_rows = [&](std::int64_t head, std::int64_t packing, const Head& to) {
+            worst = std::max<int>(worst, prepare(thread, head, packing, qkv, out, dout, lse, to, own));
+        };
+        const auto run_part = [&, seq = seq, head_size = head_size](std::int64_t head, std::int64_t part,
+                                                                    const Head& of) {
+            float* dq = of.dq + part * dq_elements;
             std::fill(dq, dq + seq * head_size, 0.0f);
             for (std::int64_t block = 0; block < key_blocks(); ++block)
-                if (part_of(block, parts) == task % parts)
-                    worst = std::max<int>(worst, run_block(thread, block * keys_per_block, head, qkv,
-                                                           head_at(workspace, head), dq, dqkv, own));
-        }
-#pragma omp for schedule(static)
-        for (std::int64_t task = 0; task < heads * packings; ++task) {
-            const std::int64_t head = task / packings, first = task % packings * rows_per_packing;
-            const std::int64_t rows = std::min(rows_per_packing, seq - first);
-            float* dq = reinterpret_cast<float*>(sums) + head * parts * dq_elements + first * head_size;
+                if (part_of(block, parts) == part)
+                    worst =
+                        std::max<int>(worst, run_block(thread, block * keys_per_block, head, qkv, of, dq, dqkv, own));
+        };
+        const auto write_dq = [&, seq = seq, head_size = head_size, head_count = head_count](
+                                  std::int64_t head, std::int64_t packing, const Head& of) {
+            const std::int64_t first = packing * rows_per_packing, rows = std::min(rows_per_packing, seq - first);
+            float* dq = of.dq + first * head_size;
             T* to = dqkv + (head / head_count * seq + first) * 3 * width + head % head_count * head_size;
-            vectorised([&, head_size = head_size] {
+            vectorised([&] {
                 for (std::int64_t part = 1; part < parts; ++part)
                     onednn::add(rows * head_size, dq + part * dq_elements, dq);
                 onednn::write_rows(rows, head_size, static_cast<float>(attention.scale), dq, to, 3 * width);
             });
+        };
+        if (parts == 1) {
+            const Head of = head_at(workspace, id);
+#pragma omp for schedule(dynamic)
+            for (std::int64_t head = 0; head < heads; ++head) {
+                for (std::int64_t packing = 0; packing < packings; ++packing) prepare_rows(head, packing, of);
+                run_part(head, 0, of);
+                for (std::int64_t packing = 0; packing < packings; ++packing) write_dq(head, packing, of);
+            }
+        } else {
+#pragma omp for schedule(static)
+            for (std::int64_t task = 0; task < heads * packings; ++task)
+                prepare_rows(task / packings, task % packings, head_at(workspace, task / packings));
+#pragma omp for schedule(dynamic)
+            for (std::int64_t task = 0; task < heads * parts; ++task)
+                run_part(task / parts, task % parts, head_at(workspace, task / parts));
+#pragma omp for schedule(static)
+            for (std::int64_t task = 0; task < heads * packings; ++task)
+                write_dq(task / packings, task % packings, head_at(workspace, task / packings));
         }
     }
     onednn::check(static_cast<dnnl_status_t>(worst), "attention's backward");
@@ -371,8 +389,7 @@ CausalAttentionGradient::CausalAttentionGradient(const Attention& attention, Pre
 CausalAttentionGradient::~CausalAttentionGradient() = default;
 
 std::size_t CausalAttentionGradient::workspace_bytes() const {
-    const auto heads = static_cast<std::size_t>(state_->all_heads());
-    return heads * (state_->head_bytes() + static_cast<std::size_t>(state_->parts) * state_->dq_bytes) +
+    return static_cast<std::size_t>(state_->slots()) * state_->slot_bytes() +
            state_->threads.size() * state_->thread_bytes();
 }
 

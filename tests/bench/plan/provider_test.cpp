@@ -132,9 +132,7 @@ TEST(CpuProviders, OneDnnComputesAttentionsBackwardWhereItComputesItsForwardAndN
         const auto first = std::ranges::find_if(providers, takes(backward));
         ASSERT_NE(first, providers.end()) << name(precision);
         EXPECT_EQ((*first)->name, onednn ? "onednn" : "native") << name(precision);
-        EXPECT_THAT((*first)->make(backward, precision)->implementation(),
-                    testing::StartsWith(onednn ? "brg" : "cpu::attention_gradient"))
-            << name(precision);
+        EXPECT_EQ((*first)->make(backward, precision)->implementation() == "cpu::attention_gradient", !onednn);
         EXPECT_TRUE(onednn || precision != Precision::fp32) << "it has fp32 on every CPU";
     }
 }
