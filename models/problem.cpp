@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <stdexcept>
 
 #include "kbench/error.h"
 #include "models/cost.h"
@@ -25,20 +27,32 @@ std::pair<std::int64_t, std::int64_t> matrix_behind(const Op& head, Direction di
     return {made->rows, made->columns};
 }
 
+/// What `head` reads under the name that `kind` has for its own first operand.
+std::pair<std::int64_t, std::int64_t> matrix_shared(const Op& head, const OpKind& kind, Direction direction) {
+    const std::vector<OperandSpec> own = kind.on(1, 1).operands(direction_along(kind, direction)),
+                                   specs = head.operands(direction);
+    const auto shared = std::ranges::find(specs, own.front().name, &OperandSpec::name);
+    if (shared == specs.end())
+        throw std::logic_error(fmt::format("{} beside {} shares no {}", kind.name, name(head), own.front().name));
+    return {shared->rows, shared->columns};
+}
+
 /// Whether ops for all of `kinds` can be made around a head that runs in `direction`.
 bool can_stand(const std::vector<std::string_view>& kinds, Direction direction) {
     return std::ranges::all_of(kinds, [&](std::string_view name) {
         const OpKind* kind = find_op_kind(name);
-        return kind != nullptr && kind->on != nullptr && kind->has(direction);
+        return kind != nullptr && kind->on != nullptr && kind->has(direction_along(*kind, direction));
     });
 }
 
 /// `head` with what stands around it in `fusion`.
 Step fused(const Op& head, const Fusion& fusion, Direction direction) {
-    Step step{{}, fusion.before.size(), direction};
+    Step step{{}, fusion.beside.size() + fusion.before.size(), direction};
+    step.beside = fusion.beside.size();
     const auto add = [&](std::string_view kind, std::pair<std::int64_t, std::int64_t> matrix) {
         step.ops.push_back(find_op_kind(kind)->on(matrix.first, matrix.second));
     };
+    for (const std::string_view kind : fusion.beside) add(kind, matrix_shared(head, *find_op_kind(kind), direction));
     for (const std::string_view kind : fusion.before) add(kind, matrix_before(head, direction));
     step.ops.push_back(head);
     for (const std::string_view kind : fusion.after) add(kind, matrix_behind(head, direction));
@@ -68,19 +82,27 @@ class RunsBuilder {
         };
         model_.outputs.clear();
         TensorId carried = 0;
+        std::map<std::string_view, TensorId> shared;  // what ops beside the head have read: by the head's name for it
         for (std::size_t i = 0; i < problem_.ops.size(); ++i) {
-            const bool last = i + 1 == problem_.ops.size();
-            OpNode node{problem_.ops[i], fmt::format("run.{}", run), {}, {}, problem_.direction};
-            const std::vector<OperandSpec> specs = node.op.operands(problem_.direction);
-            const bool writes_one = std::ranges::count_if(specs, writes) == 1;
+            const bool is_beside = i < problem_.beside, hands_on = !is_beside && i + 1 < problem_.ops.size();
+            OpNode node{problem_.ops[i], fmt::format("run.{}", run), {}, {}, problem_.direction_of(i)};
+            const std::vector<OperandSpec> specs = node.op.operands(node.direction);
+            const bool writes_one = problem_.beside == 0 && std::ranges::count_if(specs, writes) == 1;
             for (const OperandSpec& spec : specs) {
-                const bool is_output = writes(spec);
-                if (spec.use != OperandUse::output)
-                    node.inputs.push_back(i > 0 && node.inputs.empty()         ? carried
-                                          : spec.element == ElementType::int32 ? add_input(spec)
-                                                                               : resident(spec));
-                if (!is_output) continue;
-                const bool handed_on = !last && node.outputs.empty();
+                if (spec.use != OperandUse::output) {
+                    const bool is_shared = (is_beside && node.inputs.empty()) || i == problem_.head;
+                    if (i > problem_.beside && node.inputs.empty())
+                        node.inputs.push_back(carried);
+                    else if (spec.element == ElementType::int32)
+                        node.inputs.push_back(add_input(spec));
+                    else if (const auto read = shared.find(spec.name); is_shared && read != shared.end())
+                        node.inputs.push_back(read->second);
+                    else
+                        node.inputs.push_back(resident(spec));
+                    if (is_beside && node.inputs.size() == 1) shared.emplace(spec.name, node.inputs.front());
+                }
+                if (!writes(spec)) continue;
+                const bool handed_on = hands_on && node.outputs.empty();
                 node.outputs.push_back(handed_on ? add(spec, fmt::format("between.{}.{}", run, i))
                                                  : resident(made(spec, writes_one)));
                 if (!handed_on) model_.outputs.push_back(node.outputs.back());
@@ -142,7 +164,8 @@ Step parse_problem(std::string_view op, std::string_view shape, Direction direct
         std::vector<Fusion> fusions = kind.fusions(direction);
         fusions.push_back({});
         for (const Fusion& fusion : fusions) {
-            std::vector<std::string_view> words = fusion.before;
+            std::vector<std::string_view> words = fusion.beside;
+            words.insert(words.end(), fusion.before.begin(), fusion.before.end());
             words.insert(words.end(), fusion.after.begin(), fusion.after.end());
             if (words == text.suffixes() && can_stand(words, direction)) return fused(head, fusion, direction);
         }

@@ -56,8 +56,10 @@ bool Step::absorbs(std::string_view kind) const {
 std::vector<Operand> operands(const Step& step, Precision precision) {
     std::vector<Operand> read, left;
     for (std::size_t i = 0; i < step.ops.size(); ++i) {
-        const std::vector<OperandSpec> specs = step.ops[i].operands(step.direction);
-        bool carried = i > 0;  // the first of what an op behind another reads is what that one made
+        const std::vector<OperandSpec> specs = step.ops[i].operands(step.direction_of(i));
+        const bool is_beside = i < step.beside;
+        // The first of what an op reads is what the one before it made; beside the head, what the head reads.
+        bool carried = is_beside || i > step.beside;
         for (const OperandSpec& spec : specs) {
             if (spec.use == OperandUse::output) continue;
             if (std::exchange(carried, false)) continue;
@@ -68,7 +70,7 @@ std::vector<Operand> operands(const Step& step, Precision precision) {
         if (!last && std::ranges::find(step.kept, i) != step.kept.end())
             left.push_back(placed(step, made_by(specs), "sum", precision));
         for (const OperandSpec& spec : specs) {
-            const bool handed_on = !last && &spec == &made_by(specs);
+            const bool handed_on = !last && !is_beside && &spec == &made_by(specs);
             if (spec.use == OperandUse::output && !handed_on)
                 left.push_back(placed(step, spec, std::string(spec.name), precision));
         }
@@ -87,13 +89,13 @@ std::string shape_text(const Step& step) {
 
 double padding_flops(const Step& step) {
     double flops = padded_column_flops(step);
-    for (const Op& op : step.ops) flops += op.work(step.direction).masked_flops;
+    for (std::size_t i = 0; i < step.ops.size(); ++i) flops += step.ops[i].work(step.direction_of(i)).masked_flops;
     return flops;
 }
 
 double matrix_flops(const Step& step) {
     double flops = padded_column_flops(step);
-    for (const Op& op : step.ops) flops += op.work(step.direction).matrix_flops;
+    for (std::size_t i = 0; i < step.ops.size(); ++i) flops += step.ops[i].work(step.direction_of(i)).matrix_flops;
     return flops;
 }
 

@@ -97,6 +97,13 @@ std::vector<std::string> ops_of(const StepResult& step) {
     return step.absorbs.empty() ? std::vector{fmt::format("{}:{}", step.layer, step.op)} : step.absorbs;
 }
 
+/// The direction of an entry in StepResult::absorbs: a step that a product names is its dgrad or wgrad, and what goes
+/// along with it is its own backward.
+Direction direction_of(const StepResult& step, const std::string& op) {
+    const bool is_named = op.substr(op.rfind(':') + 1) == step.op;
+    return is_named || step.direction == Direction::fwd ? step.direction : Direction::bwd;
+}
+
 /// An op's name, its direction and how many of the same came before it.
 using OpKey = std::tuple<std::string, Direction, int>;
 
@@ -165,8 +172,9 @@ std::vector<StepMatch> match_steps(const Point& a, const Point& b) {
         std::map<std::pair<std::string, Direction>, int> seen;
         for (std::size_t s = 0; s < steps.size(); ++s)
             for (const std::string& op : ops_of(steps[s])) {
-                const int before = seen[{op, steps[s].direction}]++;
-                const auto [found, is_new] = owner.try_emplace({op, steps[s].direction, before}, first + s);
+                const Direction direction = direction_of(steps[s], op);
+                const int before = seen[{op, direction}]++;
+                const auto [found, is_new] = owner.try_emplace({op, direction, before}, first + s);
                 if (!is_new) sets.join(found->second, first + s);
             }
     };

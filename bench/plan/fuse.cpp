@@ -13,23 +13,35 @@
 namespace kbench {
 namespace {
 
-/// Op kinds that may become one step in a direction; `head` is the position of the one that names it.
+/// Op kinds that may become one step; `head` is the position of the one that names it, and so many of the first only
+/// read what it reads.
 struct Pattern {
-    std::vector<std::string_view> kinds;
-    std::size_t head;
-    Direction direction;
+    std::vector<const OpKind*> kinds;
+    std::size_t head, beside;
+    Direction direction;  ///< of the head
 };
+
+Pattern pattern_of(const OpKind& head, const Fusion& fusion, Direction direction) {
+    Pattern pattern{{}, fusion.beside.size() + fusion.before.size(), fusion.beside.size(), direction};
+    const auto add = [&](const std::vector<std::string_view>& names) {
+        for (const std::string_view name : names) pattern.kinds.push_back(find_op_kind(name));
+    };
+    add(fusion.beside);
+    add(fusion.before);
+    pattern.kinds.push_back(&head);
+    add(fusion.after);
+    return pattern;
+}
 
 /// Longest first: the first that some provider takes wins. Made anew, since a program may add kinds.
 std::vector<Pattern> all_patterns() {
     std::vector<Pattern> list;
     for (const OpKind* kind : op_kinds())
         for (const Direction direction : kind->directions) {
-            list.push_back({{kind->name}, 0, direction});
+            list.push_back(pattern_of(*kind, {}, direction));
             for (const Fusion& fusion : kind->fusions(direction)) {
-                Pattern& pattern = list.emplace_back(Pattern{fusion.before, fusion.before.size(), direction});
-                pattern.kinds.push_back(kind->name);
-                pattern.kinds.insert(pattern.kinds.end(), fusion.after.begin(), fusion.after.end());
+                Pattern pattern = pattern_of(*kind, fusion, direction);
+                if (!std::ranges::count(pattern.kinds, nullptr)) list.push_back(std::move(pattern));
             }
         }
     std::ranges::stable_sort(list, std::ranges::greater(), [](const Pattern& p) { return p.kinds.size(); });
@@ -67,10 +79,17 @@ class Matcher {
         if (first + count > model_.ops.size()) return std::nullopt;
         for (std::size_t i = 0; i < count; ++i) {
             const OpNode& node = model_.ops[first + i];
-            if (name(node.op) != pattern.kinds[i] || node.direction != pattern.direction) return std::nullopt;
-            if (i > 0 && !continues(model_.ops[first + i - 1], node, i == pattern.head)) return std::nullopt;
-            for (std::size_t before = first; before < first + i; ++before)
-                if (reads_a_side_product(node, model_.ops[before])) return std::nullopt;
+            const OpKind& kind = *pattern.kinds[i];
+            if (&node.op.kind() != &kind || node.direction != direction_along(kind, pattern.direction))
+                return std::nullopt;
+            if (i < pattern.beside && !reads_with(node, model_.ops[first + pattern.head])) return std::nullopt;
+            if (i > pattern.beside && !continues(model_.ops[first + i - 1], node, i >= pattern.head))
+                return std::nullopt;
+            for (std::size_t before = 0; before < i; ++before)
+                if (reads_a_side_product(node, model_.ops[first + before], before < pattern.beside))
+                    return std::nullopt;
+            if (count > 1 && std::ranges::any_of(node.inputs, [&](TensorId id) { return padded_[id] > 0; }))
+                return std::nullopt;
         }
         return build(pattern, first);
     }
@@ -105,18 +124,31 @@ class Matcher {
         });
     }
 
-    /// `next` takes what `node` makes first in its first place and nowhere else; only what the head itself takes may
-    /// have other readers, for whom the step leaves it behind.
-    bool continues(const OpNode& node, const OpNode& next, bool is_head) const {
+    /// `node` reads in its first place what `head` reads under the same name.
+    static bool reads_with(const OpNode& node, const OpNode& head) {
+        const OperandSpec first = node.op.operands(node.direction).front();
+        std::size_t input = 0;
+        for (const OperandSpec& spec : head.op.operands(head.direction)) {
+            if (spec.use == OperandUse::output) continue;
+            const TensorId id = head.inputs.at(input++);
+            if (spec.name == first.name) return spec.use == OperandUse::input && node.inputs.front() == id;
+        }
+        return false;
+    }
+
+    /// `next` takes what `node` makes first in its first place and nowhere else. What the head takes, or an op behind
+    /// it (`may_be_kept`), may have other readers, for whom the step leaves it behind.
+    bool continues(const OpNode& node, const OpNode& next, bool may_be_kept) const {
         const TensorId out = node.outputs.at(0);
         const bool consumes =
             !next.inputs.empty() && next.inputs.front() == out && std::ranges::count(next.inputs, out) == 1;
-        return consumes && (readers_[out] == 1 || is_head);
+        return consumes && (readers_[out] == 1 || may_be_kept);
     }
 
-    /// Whether `node` takes what `maker` makes besides what it hands on: the step writes that, and cannot read it.
-    static bool reads_a_side_product(const OpNode& node, const OpNode& maker) {
-        return std::any_of(maker.outputs.begin() + 1, maker.outputs.end(),
+    /// Whether `node` takes what `maker` makes besides what it hands on, which beside a head is nothing: the step
+    /// writes that, and cannot read it.
+    static bool reads_a_side_product(const OpNode& node, const OpNode& maker, bool is_beside) {
+        return std::any_of(maker.outputs.begin() + (is_beside ? 0 : 1), maker.outputs.end(),
                            [&](TensorId id) { return std::ranges::count(node.inputs, id) > 0; });
     }
 
@@ -125,6 +157,7 @@ class Matcher {
         StepOfModel made;
         made.naming_op = first + pattern.head;
         made.step.head = pattern.head;
+        made.step.beside = pattern.beside;
         made.step.direction = model_.ops[made.naming_op].direction;
         made.step.weights_change = model_.weights_change;
         std::vector<TensorId> left;
@@ -132,15 +165,17 @@ class Matcher {
             const OpNode& node = model_.ops[first + i];
             made.ops.push_back(first + i);
             made.step.ops.push_back(node.op);
-            // What is read and not made within the step: an op behind another has that one's result in its first place.
-            made.tensors.insert(made.tensors.end(), node.inputs.begin() + (i > 0 ? 1 : 0), node.inputs.end());
-            const bool last = i + 1 == count;
-            if (!last && readers_[node.outputs[0]] > 1) {
+            // What is read and not made within the step: an op behind another has that one's result in its first place,
+            // one beside the head what the head reads.
+            const bool is_beside = i < pattern.beside, hands_on = !is_beside && i + 1 < count;
+            made.tensors.insert(made.tensors.end(), node.inputs.begin() + (is_beside || i > pattern.beside ? 1 : 0),
+                                node.inputs.end());
+            if (hands_on && readers_[node.outputs[0]] > 1) {
                 made.step.kept.push_back(i);
                 left.push_back(node.outputs[0]);
             }
             for (const TensorId id : node.outputs_of(OperandUse::output))
-                if (last || id != node.outputs.front()) left.push_back(id);
+                if (!hands_on || id != node.outputs.front()) left.push_back(id);
         }
         made.tensors.insert(made.tensors.end(), left.begin(), left.end());
         if (count == 1)
@@ -165,9 +200,12 @@ void check_choice(const ProviderChoice& choice, const Providers& providers) {
     }
 }
 
-/// Whether `choice` leaves the op to `provider`.
-bool is_allowed(const ProviderChoice& choice, std::string_view op, const Provider& provider) {
-    const auto chosen = choice.find(op), any = choice.find("*");
+/// Whether `choice` leaves the step to `provider`: what names it, and nothing along with it to another by name.
+bool is_allowed(const ProviderChoice& choice, const Step& step, const Provider& provider) {
+    for (const Op& op : step.ops)
+        if (const auto named = choice.find(name(op)); named != choice.end() && named->second != provider.name)
+            return false;
+    const auto chosen = choice.find(op_name(step)), any = choice.find("*");
     if (chosen != choice.end()) return provider.name == chosen->second;
     if (any != choice.end()) return provider.name == any->second;
     return !provider.on_request_only;
@@ -219,7 +257,7 @@ std::vector<AssignedStep> assign_steps(const Model& model, Precision precision, 
             std::optional<StepOfModel> step = matcher.match(pattern, op);
             if (!step) continue;
             for (Provider* const provider : asked) {
-                if (!is_allowed(choice, op_name(step->step), *provider)) continue;
+                if (!is_allowed(choice, step->step, *provider)) continue;
                 const std::string reason = provider->unsupported(step->step, precision);
                 if (reason.empty()) {
                     found = AssignedStep{std::move(*step), provider};

@@ -25,7 +25,8 @@ struct AssignedStep : StepOfModel {
     Provider* provider = nullptr;
 };
 
-/// `--provider op=name`, by op name; "*" for all ops.
+/// `--provider op=name`, by op name; "*" for all ops. An op that is named is computed by no other, along with another
+/// op neither.
 using ProviderChoice = std::map<std::string, std::string, std::less<>>;
 
 /// Throws Unsupported, with every provider's reason, when no provider (or not the chosen one) takes some op;

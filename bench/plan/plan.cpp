@@ -9,6 +9,7 @@
 #include <set>
 
 #include "kbench/error.h"
+#include "models/ops/list.h"
 
 namespace kbench {
 namespace {
@@ -20,10 +21,10 @@ std::int64_t aligned(std::int64_t bytes) { return (bytes + alignment - 1) / alig
 std::int64_t& of(MemoryPlan& memory, Role role) { return memory.bytes[static_cast<std::size_t>(role)]; }
 
 /// The operand that the step's last op adds to what the head made, if it lies as the output does; nothing where the
-/// head is the last op, which may read in any order.
+/// head is the last op, or where what it made is multiplied (a gradient by GELU's slope): these may read in any order.
 std::optional<TensorId> added_last(const StepOfModel& step, Precision precision) {
     const std::vector<Operand> list = operands(step.step, precision);
-    if (step.step.head + 1 == step.step.ops.size()) return std::nullopt;
+    if (step.step.head + 1 == step.step.ops.size() || !step.step.ops.back().is<ResidualAdd>()) return std::nullopt;
     std::size_t read = 0;  // what is read stands in front of what is left
     while (read < list.size() && list[read].use != OperandUse::output) ++read;
     if (read == 0 || read == list.size()) return std::nullopt;

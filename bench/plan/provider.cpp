@@ -110,6 +110,8 @@ Refusal refusal(const ProviderOp& row, const Step& step, Precision precision) {
     const Absorbed along = absorbed(step);
     if (!along.empty() && !row.absorbs_anything && !holds(row.absorbs, along))
         return {3, fmt::format("its {} takes no {} in {}", op, fmt::join(along, "+"), name(precision))};
+    if (step.keeps_results() && !row.leaves_results)
+        return {3, fmt::format("its {} leaves nothing behind of what it makes on its way", op)};
     return {4, row.why_not ? row.why_not(step, precision) : std::string()};
 }
 

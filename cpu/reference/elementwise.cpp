@@ -94,21 +94,55 @@ std::vector<Expected> bias_gelu(View x, View bias, bool with_gelu, std::span<con
     return expected;
 }
 
+namespace {
+
+/// GELU's derivative at x, s + 2 x u' s (1 - s), and its parts.
+struct GeluSlope {
+    double u, x_du, s, through_s;  ///< x_du: x u'
+    explicit GeluSlope(double x) {
+        const double factor = std::sqrt(2.0 / std::numbers::pi);
+        u = factor * (x + 0.044715 * x * x * x);
+        x_du = x * factor * (1.0 + 3 * 0.044715 * x * x);
+        s = 1.0 / (1.0 + std::exp(-2.0 * u));
+        through_s = 2.0 * x_du * s / (1.0 + std::exp(2.0 * u));
+    }
+    double value() const { return s + through_s; }
+};
+/// Roundings of the slope's terms, and of 2 u, each of which moves both terms in its own size.
+constexpr double slope_roundings = 12.0, exponent_roundings = 6.0;
+
+}  // namespace
+
 std::vector<Expected> gelu_gradient(View x, View dy, std::span<const Element> elements) {
     std::vector<Expected> expected;
     for (const auto [row, column] : elements) {
-        const double v = x(row, column), factor = std::sqrt(2.0 / std::numbers::pi);
-        const double u = factor * (v + 0.044715 * v * v * v), slope = factor * (1.0 + 3 * 0.044715 * v * v);
-        const double s = 1.0 / (1.0 + std::exp(-2.0 * u)), rest = 1.0 / (1.0 + std::exp(2.0 * u));
-        const double through_s = 2.0 * v * slope * s * rest;
-        // A dozen roundings, each relative to one of the two terms; half a dozen of 2 u, each of both in its own size.
+        const GeluSlope slope(x(row, column));
         // Far below zero s is lost under the smallest fp32 number, 2^24 of which are about its last place's.
-        constexpr double roundings = 12.0, smallest = 0x1p-100;
-        const double size = s + std::abs(through_s) + smallest * std::abs(v * slope);
-        expected.push_back({dy(row, column) * (s + through_s),
-                            std::abs(dy(row, column)) * size * (roundings + 6.0 * std::abs(2.0 * u)), 1});
+        constexpr double smallest = 0x1p-100;
+        const double size = slope.s + std::abs(slope.through_s) + smallest * std::abs(slope.x_du);
+        expected.push_back(
+            {dy(row, column) * slope.value(),
+             std::abs(dy(row, column)) * size * (slope_roundings + exponent_roundings * std::abs(2.0 * slope.u)), 1});
     }
     return expected;
+}
+
+Expected times_gelu_slope(const Expected& dy, double x) {
+    // A library may compute (1 + t + x u' (1 - t^2)) / 2, t = tanh(u), whose sums cancel far from zero: then the error
+    // is relative to 1 and x u', not to the slope.
+    const GeluSlope slope(x);
+    const double size = 0.5 + std::abs(slope.x_du), t = std::tanh(slope.u);
+    const double exponent = exponent_roundings * std::abs(2.0 * slope.u) * (slope.s + std::abs(slope.through_s));
+    Expected result = dy;
+    result.value *= slope.value();
+    result.magnitude *= std::abs(slope.value());
+    result.inputs *= std::abs(slope.value());
+    // One error each, not a sum of many: counted at their worst. As in gelu, t may be off by 2^-11 of itself.
+    result.carried =
+        std::abs(slope.value()) * dy.carried + std::abs(dy.value) * (slope_roundings * size + exponent) / deviations;
+    result.inner = std::abs(slope.value()) * dy.inner +
+                   std::abs(dy.value) * (0.5 + std::abs(t * slope.x_du)) * std::abs(t) / deviations;
+    return result;
 }
 
 std::vector<Expected> bias_gradient(const BiasAdd& op, View dy, std::span<const Element> elements) {
@@ -152,10 +186,10 @@ std::vector<Expected> expected(const BiasAdd& op, Question q) {
     return bias_gelu(x, bias, false, q.elements);
 }
 std::vector<Expected> expected(const Gelu&, Question q) {
-    const View x = q.next();
-    if (q.step.direction == Direction::bwd) return gelu_gradient(x, q.next(), q.elements);
+    const View first = q.next();
+    if (q.step.direction == Direction::bwd) return gelu_gradient(q.next(), first, q.elements);
     const View bias = q.next_if(q.step.absorbs<BiasAdd>());
-    return bias_gelu(x, bias, true, q.elements);
+    return bias_gelu(first, bias, true, q.elements);
 }
 std::vector<Expected> expected(const ResidualAdd&, Question q) {
     const View x = q.next(), residual = q.next();

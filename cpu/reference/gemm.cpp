@@ -92,6 +92,23 @@ std::vector<Expected> gemm_gradient(const Gemm& gemm, Direction direction, View 
     return multiply(p, first, second, {}, false, {}, elements);
 }
 
+std::vector<Expected> times_gelu_slope(std::vector<Expected> products, View x, std::span<const Element> elements) {
+    for (std::size_t i = 0; i < products.size(); ++i)
+        products[i] = times_gelu_slope(products[i], x(elements[i].row, elements[i].column));
+    return products;
+}
+
+std::vector<Expected> product_bias_gradient(const BiasAdd& op, View dy, std::span<const Element> elements) {
+    std::vector<Expected> sums = bias_gradient(op, dy, elements);
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+        double squares = 0;
+        for (std::int64_t row = 0; row < op.rows; ++row)
+            squares += dy(row, elements[i].column) * dy(row, elements[i].column);
+        sums[i].inputs = std::sqrt(squares);
+    }
+    return sums;
+}
+
 std::vector<Expected> products_added_to(View before, std::span<const Element> elements,
                                         std::vector<Expected> products) {
     if (size_of(before.type) == 2)
@@ -100,16 +117,46 @@ std::vector<Expected> products_added_to(View before, std::span<const Element> el
     return added_to(before, elements, std::move(products));
 }
 
-std::vector<Expected> expected(const Gemm& op, Question q) {
-    const View first = q.next(), second = q.next();
-    if (q.step.direction != Direction::fwd) {
-        const std::vector<Expected> product = gemm_gradient(op, q.step.direction, first, second, q.elements);
-        const bool adds = op.accumulates && q.step.direction == Direction::wgrad;
-        return adds ? products_added_to(q.next(), q.elements, product) : product;
+/// dw, or db of a bias beside it.
+static std::vector<Expected> expected_wgrad(const Gemm& op, Question q) {
+    const BiasAdd* bias = q.step.beside > 0 ? q.step.ops.front().get_if<BiasAdd>() : nullptr;
+    const bool db_in_place = bias != nullptr && bias->accumulates;
+    bool asks_for_db = db_in_place && q.asks_for_next();
+    const View db_before = q.next_if(db_in_place), x = q.next(), dy = q.next(), dw_before = q.next_if(op.accumulates);
+    asks_for_db |= bias != nullptr && !db_in_place && q.asks_for_next();
+    if (asks_for_db) {
+        const std::vector<Expected> sums = product_bias_gradient(*bias, dy, q.elements);
+        return db_in_place ? added_to(db_before, q.elements, sums) : sums;
     }
+    const std::vector<Expected> product = gemm_gradient(op, Direction::wgrad, x, dy, q.elements);
+    return op.accumulates ? products_added_to(dw_before, q.elements, product) : product;
+}
+
+static std::vector<Expected> expected_dgrad(const Gemm& op, Question q) {
+    const View dy = q.next(), w = q.next();
+    const std::vector<Expected> product = gemm_gradient(op, Direction::dgrad, dy, w, q.elements);
+    return q.step.absorbs<Gelu>() ? times_gelu_slope(product, q.next(), q.elements) : product;
+}
+
+std::vector<Expected> expected(const Gemm& op, Question q) {
+    if (q.step.direction == Direction::wgrad) return expected_wgrad(op, q);
+    if (q.step.direction == Direction::dgrad) return expected_dgrad(op, q);
+    const View x = q.next(), w = q.next();
     const View bias = q.next_if(q.step.absorbs<BiasAdd>());
     const View residual = q.next_if(q.step.absorbs<ResidualAdd>());
-    return gemm(op, first, second, bias, q.step.absorbs<Gelu>(), residual, q.elements);
+    // What the step leaves behind on its way is made by the ops up to there.
+    std::size_t last = q.step.ops.size() - 1;
+    for (const std::size_t kept : q.step.kept) {
+        if (q.asks_for_next()) {
+            last = kept;
+            break;
+        }
+        q.next();
+    }
+    Step until = q.step;
+    until.ops.erase(until.ops.begin() + static_cast<std::ptrdiff_t>(last) + 1, until.ops.end());
+    return gemm(op, x, w, until.absorbs<BiasAdd>() ? bias : View{}, until.absorbs<Gelu>(),
+                until.absorbs<ResidualAdd>() ? residual : View{}, q.elements);
 }
 ElementCost cost(const Gemm& op, Direction direction) { return {static_cast<double>(op.product(direction).k)}; }
 

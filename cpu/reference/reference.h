@@ -37,6 +37,10 @@ std::vector<Expected> rms_norm_dw(const RmsNorm&, View x, View dy, std::span<con
 std::vector<Expected> gemm(const Gemm&, View x, View w, View bias, bool gelu, View residual, std::span<const Element>);
 /// dgrad of dy and w, or wgrad of x and dy.
 std::vector<Expected> gemm_gradient(const Gemm&, Direction, View first, View second, std::span<const Element>);
+/// A product, dgrad's say, times GELU's slope at x.
+std::vector<Expected> times_gelu_slope(std::vector<Expected> products, View x, std::span<const Element>);
+/// As bias_gradient, by the unit that multiplies dy, too: in tf32 it reads dy rounded.
+std::vector<Expected> product_bias_gradient(const BiasAdd&, View dy, std::span<const Element>);
 std::vector<Expected> bias_gelu(View x, View bias, bool gelu, std::span<const Element>);
 std::vector<Expected> gelu_gradient(View x, View dy, std::span<const Element>);
 std::vector<Expected> bias_gradient(const BiasAdd&, View dy, std::span<const Element>);

@@ -86,5 +86,7 @@ void for_each_group(std::span<const Element> elements, Key key, F f) {
 
 /// Adds the error that GELU makes and passes on; `argument` is what is expected of its argument.
 Expected gelu(const Expected& argument);
+/// `dy` times GELU's slope at `x`, with the error that the slope has and passes on, computed in whatever form.
+Expected times_gelu_slope(const Expected& dy, double x);
 
 }  // namespace kbench::reference

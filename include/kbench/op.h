@@ -106,10 +106,13 @@ struct Work {
     double masked_flops = 0;  ///< executed besides `flops`, for elements that a mask discards
 };
 
-/// Kinds that one call may compute along with the op that names it, in its direction and in order of execution; each
-/// consumes what the one before it makes first.
+/// Kinds that one call may compute along with the op that names it, in its direction (direction_along) and in order of
+/// execution; each consumes, in its first place, what the one before it makes first.
 struct Fusion {
     std::vector<std::string_view> before = {}, after = {};
+    /// In front of all these: kinds that read, in their first place, what the head reads under the same name. Nothing
+    /// of what they make is read by the others.
+    std::vector<std::string_view> beside = {};
 };
 
 /// A step of an op's backward: one of its directions, and what each of that direction's operands is, in their order: an
@@ -202,6 +205,10 @@ struct OpKind {
 
     bool has(Direction direction) const;
 };
+
+/// The direction of a kind that is computed along with a head in `of_head`: the same, but that a GEMM's dgrad and wgrad
+/// are the backward of kinds that have neither.
+Direction direction_along(const OpKind& kind, Direction of_head);
 
 /// The row of a kind; one address for each.
 template <OpStruct T>

@@ -76,6 +76,8 @@ struct ProviderOp {
     std::vector<Precision> precisions = {all_precisions.begin(), all_precisions.end()};
     std::vector<Absorbed> absorbs = {};  ///< besides nothing
     bool absorbs_anything = false;
+    bool leaves_results =
+        false;  ///< also steps that keep what the head makes, or an op behind it (Step::keeps_results)
     /// Empty when it computes this step, else why not, in a few words; for what the fields above cannot say.
     std::function<std::string(const Step& step, Precision precision)> why_not = {};
     /// Called for steps that the row takes. Throws Unsupported when the library refuses after all.
@@ -88,11 +90,13 @@ struct Computes {
     std::vector<Direction> directions = {Direction::fwd};
     std::vector<Precision> precisions = {all_precisions.begin(), all_precisions.end()};
     std::vector<Absorbed> absorbs = {};
+    bool leaves_results = false;
     std::function<std::string(const T& op, const Step& step, Precision precision)> why_not = {};
     std::function<std::unique_ptr<Computation>(const T& op, const Step& step, Precision precision)> make;
 
     operator ProviderOp() && {
         ProviderOp row{&op_kind<T>(), std::move(directions), std::move(precisions), std::move(absorbs)};
+        row.leaves_results = leaves_results;
         if (why_not)
             row.why_not = [function = std::move(why_not)](const Step& step, Precision precision) {
                 return function(step.as<T>(), step, precision);

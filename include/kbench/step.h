@@ -13,9 +13,9 @@
 namespace kbench {
 
 struct Step {
-    std::vector<Op> ops;   ///< in order of execution; each consumes what the one before it makes
+    std::vector<Op> ops;   ///< in order of execution; each consumes what the one before it makes, but for `beside`
     std::size_t head = 0;  ///< the one of `ops` that names the step
-    Direction direction = Direction::fwd;
+    Direction direction = Direction::fwd;  ///< of the head
     /// How far apart, in elements, the rows of operands are whose specs say `padded`; 0: as many as they have columns.
     /// A forward's product computes so many columns; what is beyond its own is scratch, made from rows of zeros.
     std::int64_t padded_columns = 0;
@@ -23,11 +23,16 @@ struct Step {
     bool weights_change = false;
     /// Of `ops` but the last, those whose output others read too, so that the step leaves it behind.
     std::vector<std::size_t> kept = {};
+    /// So many of the first ops hand nothing on: each reads, in its first place, what the head reads under that name.
+    std::size_t beside = 0;
 
     /// An op alone.
     static Step of(Op op, Direction direction = Direction::fwd) { return {{std::move(op)}, 0, direction}; }
 
     const Op& head_op() const { return ops[head]; }
+    Direction direction_of(std::size_t op) const {
+        return op == head ? direction : direction_along(ops[op].kind(), direction);
+    }
     /// The head, which must be of that kind.
     template <OpStruct T>
     const T& as() const {
@@ -40,6 +45,8 @@ struct Step {
         return absorbs(T::kind);
     }
     bool keeps_intermediates() const { return !kept.empty(); }
+    /// What the head makes, or an op behind it; not only what the head itself takes.
+    bool keeps_results() const { return !kept.empty() && kept.back() >= head; }
 
     bool operator==(const Step&) const = default;
 };
@@ -58,8 +65,9 @@ struct Operand {
 
 /// The operands of a step in the order in which providers take their pointers: op by op what is read and not made
 /// within the step, then op by op what is left: of an op but the last what it makes besides the first, which it hands
-/// on, and that too where it is kept; all that the last op makes. An op in front of the head whose operand has the
-/// name of one of the head's has "pre_" before it.
+/// on, and that too where it is kept; all that the last op makes. What an op beside the head reads with it stands at
+/// the head's place, and all that it makes is left. An op in front of the head whose operand has the name of one of the
+/// head's has "pre_" before it.
 std::vector<Operand> operands(const Step& step, Precision precision);
 
 /// "m1024n3840k1280+bias+gelu", "b1h20s1024d64", "r1024w1280+residual": the head's shape, then what it absorbs, then

@@ -15,7 +15,7 @@ struct CublasGemm::State {
 
 CublasGemm::CublasGemm(const GemmProblem& problem) {
     check_problem(problem);
-    if (problem.bias || problem.gelu) throw Unsupported("cuBLAS has no bias or GELU epilogue; cuBLASLt has");
+    if (problem.has_epilogue()) throw Unsupported("cuBLAS has no epilogue; cuBLASLt has");
     state_ = std::make_unique<State>(State{problem, shared_cublas_handle()});
 }
 

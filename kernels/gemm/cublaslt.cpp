@@ -41,6 +41,15 @@ void set(const Preference& preference, cublasLtMatmulPreferenceAttributes_t attr
     KBENCH_CUDA(cublasLtMatmulPreferenceSetAttribute(preference.get(), attribute, &value, sizeof value));
 }
 
+cublasLtEpilogue_t epilogue(const GemmProblem& p) {
+    if (p.gelu_gradient) return CUBLASLT_EPILOGUE_DGELU;
+    // The library's A is w. Its rows are those of A and of the output, and so our columns.
+    if (p.bias_gradient) return CUBLASLT_EPILOGUE_BGRADA;
+    if (p.keeps_argument) return p.bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
+    if (p.gelu) return p.bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+    return p.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+}
+
 MatmulDesc make_desc(const GemmProblem& p) {
     cublasLtMatmulDesc_t created;
     const cudaDataType_t scale_type = p.precision == Precision::fp64 ? CUDA_R_64F : CUDA_R_32F;
@@ -50,10 +59,16 @@ MatmulDesc make_desc(const GemmProblem& p) {
     // so its bias, one value a row, is ours.
     set(desc, CUBLASLT_MATMUL_DESC_TRANSA, p.weight_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(desc, CUBLASLT_MATMUL_DESC_TRANSB, p.x_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
-    constexpr cublasLtEpilogue_t epilogues[2][2] = {{CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_GELU},
-                                                    {CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_GELU_BIAS}};
-    set(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogues[p.bias][p.gelu]);
-    if (p.bias) set(desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, cuda_type(storage_type(p.precision)));
+    set(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue(p));
+    if (p.bias || p.bias_gradient) set(desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, cuda_type(storage_type(p.precision)));
+    // Nothing is read where algorithms are chosen, but pointers say how far what they will be is aligned: as far as all
+    // memory is that kbench allocates.
+    constexpr std::uintptr_t aligned = 256;
+    if (p.bias_gradient) set(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned);
+    if (p.has_aux()) {
+        set(desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, aligned);
+        set(desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, p.ld_out);
+    }
     return desc;
 }
 
@@ -152,23 +167,28 @@ struct LtGemm::State {
         const cublasStatus_t status =
             cublasLtMatmulAlgoGetHeuristic(handle.get(), desc.get(), w.get(), x.get(), out.get(), out.get(),
                                            preference.get(), most_candidates, results.data(), &found);
-        if (status != CUBLAS_STATUS_NOT_SUPPORTED) KBENCH_CUDA(status);
+        // An epilogue that it has not for these types or transposes may be an invalid value to it, too.
+        const bool is_refused =
+            status == CUBLAS_STATUS_NOT_SUPPORTED || (status == CUBLAS_STATUS_INVALID_VALUE && problem.has_epilogue());
+        if (!is_refused) KBENCH_CUDA(status);
         std::vector<GemmAlgorithm> algorithms;
         for (int i = 0; i < found; ++i)
             if (results[i].state == CUBLAS_STATUS_SUCCESS)
                 algorithms.push_back({results[i].algo, results[i].workspaceSize});
         if (algorithms.empty())
-            throw Unsupported(
-                fmt::format("cuBLASLt offers no {} algorithm within {} bytes of workspace for gemm m {} n {} "
-                            "k {}, leading dimensions {} {} {}",
-                            name(problem.precision), workspace_limit, problem.m, problem.n, problem.k, problem.ld_x,
-                            problem.ld_w, problem.ld_out));
+            throw Unsupported(fmt::format(
+                "cuBLASLt offers no {} algorithm{} within {} bytes of workspace for gemm m {} n {} "
+                "k {}, leading dimensions {} {} {}",
+                name(problem.precision), problem.has_epilogue() ? " with that epilogue" : "", workspace_limit,
+                problem.m, problem.n, problem.k, problem.ld_x, problem.ld_w, problem.ld_out));
         return algorithms;
     }
 
     cublasStatus_t launch(const GemmAlgorithm& chosen, const GemmPointers& pointers, void* workspace,
                           cudaStream_t stream, bool accumulates = false) const {
         if (problem.bias) set(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, pointers.bias);
+        if (problem.bias_gradient) set(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, pointers.bias_gradient);
+        if (problem.has_aux()) set(desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, pointers.aux);
         constexpr Scalar one(1);
         const Scalar beta(accumulates ? 1 : 0);
         return cublasLtMatmul(handle.get(), desc.get(), one.as(problem.precision), pointers.w, w.get(), pointers.x,
@@ -179,8 +199,23 @@ struct LtGemm::State {
 
 static void check_epilogue(const GemmProblem& problem) {
     check_problem(problem);
-    if (problem.precision == Precision::fp64 && (problem.bias || problem.gelu))
-        throw Unsupported("cuBLASLt has no bias or GELU epilogue in fp64");
+    if (problem.precision == Precision::fp64 && problem.has_epilogue())
+        throw Unsupported("cuBLASLt has no epilogue in fp64");
+    if (problem.has_aux() && problem.ld_out % 8 != 0)  // cublasLt.h, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD
+        throw Unsupported(fmt::format("cuBLASLt takes GELU's argument in rows of a multiple of 8 elements, not of {}",
+                                      problem.ld_out));
+}
+
+std::string lt_lacks(const GemmProblem& problem, std::size_t workspace_limit, bool one_order) {
+    try {
+        check_epilogue(problem);
+        int devices = 0;
+        if (cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0)
+            LtGemm::State(problem).candidates(workspace_limit, one_order);
+    } catch (const Unsupported& refusal) {
+        return refusal.what();
+    }
+    return "";
 }
 
 LtGemm::LtGemm(const GemmProblem& problem, std::size_t workspace_limit) {

@@ -1,4 +1,4 @@
-// GEMM through cuBLASLt, bias and GELU in the epilogue, the algorithm chosen by measurement.
+// GEMM through cuBLASLt, bias, GELU and their gradients in the epilogue, the algorithm chosen by measurement.
 #pragma once
 
 #include <cublasLt.h>
@@ -67,12 +67,18 @@ class LtGemm {
     std::string description() const;
 
   private:
+    friend std::string lt_lacks(const GemmProblem&, std::size_t, bool);
     struct State;
     std::unique_ptr<State> state_;
 };
 
+/// Empty when cuBLASLt has an algorithm for `problem`, else why LtGemm would throw Unsupported, before it measures. On
+/// a machine without a device: as far as the library's documentation says. `one_order`: of those that LtGemm takes
+/// without a cache.
+std::string lt_lacks(const GemmProblem& problem, std::size_t workspace_limit, bool one_order);
+
 /// The same product through cuBLAS (cublasGemmEx or its strided batched form), cuBLAS's own choice of algorithm, no
-/// epilogue: throws Unsupported when `bias` or `gelu` is asked for.
+/// epilogue: throws Unsupported when one is asked for.
 class CublasGemm {
   public:
     explicit CublasGemm(const GemmProblem& problem);

@@ -49,7 +49,10 @@ void check_problem(const GemmProblem& p) {
     if (p.out_type != storage && !upcast)
         throw Unsupported(fmt::format("gemm in {} stores {}, or fp32 from 16 bits, not {}", name(p.precision),
                                       name(storage), name(p.out_type)));
-    if ((p.bias || p.gelu) && p.batch > 1) throw Unsupported("a batched gemm has no bias or GELU epilogue");
+    if (p.has_epilogue() && p.batch > 1) throw Unsupported("a batched gemm has no epilogue");
+    if (p.keeps_argument && !p.gelu) throw UsageError("gemm: without GELU there is no argument of it to keep");
+    if (p.bias_gradient + p.gelu_gradient + (p.bias || p.gelu) > 1)
+        throw Unsupported("gemm: one epilogue of the forward, of GELU's gradient or of a bias's, not several");
 }
 
 std::shared_ptr<cublasLtContext> shared_lt_handle() {

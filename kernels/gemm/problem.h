@@ -11,16 +11,22 @@ namespace kbench::cuda {
 /// when `weight_transposed`.
 /// `n` is what is computed (padded if the caller padded w and out); leading dimensions are in elements.
 /// `batch` > 1: strided batches (strides in elements), no epilogue.
-/// out_type differs from the storage type of `precision` only for upcast scores (fp32 out of fp16 or bf16 operands).
+/// Epilogues, in this order: + bias[n]; GELU in its tanh form, which with `keeps_argument` leaves behind what it is
+/// applied to; the product times GELU's slope at aux. `bias_gradient`: besides, the sums of w's columns, w being dy of
+/// a weight's gradient. out_type differs from the storage type of `precision` only for upcast scores (fp32 out of fp16
+/// or bf16 operands).
 struct GemmProblem {
     Precision precision;
     std::int64_t m, n, k;
     bool x_transposed = false, weight_transposed = false;
-    bool bias = false, gelu = false;
+    bool bias = false, gelu = false, keeps_argument = false, gelu_gradient = false, bias_gradient = false;
     DataType out_type;
     std::int64_t ld_x, ld_w, ld_out;
     std::int64_t batch = 1, stride_x = 0, stride_w = 0, stride_out = 0;
     bool operator==(const GemmProblem&) const = default;
+
+    bool has_aux() const { return keeps_argument || gelu_gradient; }
+    bool has_epilogue() const { return bias || gelu || has_aux() || bias_gradient; }
 };
 
 struct GemmPointers {
@@ -28,6 +34,8 @@ struct GemmPointers {
     const void* w;
     const void* bias;  ///< [n], null without bias
     void* out;
+    void* aux = nullptr;            ///< as out: GELU's argument, written or (gelu_gradient) read
+    void* bias_gradient = nullptr;  ///< [n], written
 };
 
 }  // namespace kbench::cuda

@@ -89,6 +89,8 @@ class Bench {
           w_(allocate(weight_bytes_ * copies_)),
           bias_(allocate(problem.bias ? problem.n * size_of(storage_type(problem.precision)) : 0)),
           out_(allocate(aligned_bytes(stored_out(problem)))),
+          aux_(allocate(problem.has_aux() ? aligned_bytes(stored_out(problem)) : 0)),
+          bias_gradient_(allocate(problem.bias_gradient ? aligned_bytes(stored_bias_gradient()) : 0)),
           workspace_(allocate(workspace_bytes)),
           difference_(allocate(sizeof(double))) {
         const DataType type = storage_type(problem.precision);
@@ -97,6 +99,11 @@ class Bench {
         fill_normal(type, x_.get(), count(aligned_bytes(stored_x(problem))), 1, 1, stream_.get());
         fill_normal(type, w_.get(), count(weight_bytes_ * copies_), weight_deviation, 2, stream_.get());
         if (bias_) fill_normal(type, bias_.get(), problem.n, 1, 3, stream_.get());
+        if (problem.gelu_gradient)
+            fill_normal(type, aux_.get(), count(aligned_bytes(stored_out(problem))), 1, 4, stream_.get());
+        results_.push_back({stored_out(problem), out_.get(), nullptr});
+        if (problem.keeps_argument) results_.push_back({stored_out(problem), aux_.get(), nullptr});
+        if (problem.bias_gradient) results_.push_back({stored_bias_gradient(), bias_gradient_.get(), nullptr});
     }
 
     /// One launch on the first copy of the weights; whether it was accepted.
@@ -106,29 +113,22 @@ class Bench {
 
     /// Runs `candidate` on poisoned output. The first candidate's output becomes what the others must agree with.
     bool correct(const GemmAlgorithm& candidate) {
-        const std::size_t bytes = aligned_bytes(stored_out(problem_));
-        KBENCH_CUDA(cudaMemsetAsync(out_.get(), 0xff, bytes, stream_.get()));  // NaN in every type
+        for (const Result& result : results_)  // NaN in every type
+            KBENCH_CUDA(cudaMemsetAsync(result.data, 0xff, aligned_bytes(result.stored), stream_.get()));
         if (!launch_once(candidate)) return false;
-        const bool first = !expected_;
-        if (first) {
-            expected_ = allocate(bytes);
-            KBENCH_CUDA(cudaMemcpyAsync(expected_.get(), out_.get(), bytes, cudaMemcpyDeviceToDevice, stream_.get()));
+        const bool first = !results_.front().expected;
+        bool agrees = true;
+        for (Result& result : results_) {
+            if (first) {
+                const std::size_t bytes = aligned_bytes(result.stored);
+                result.expected = allocate(bytes);
+                KBENCH_CUDA(cudaMemcpyAsync(result.expected.get(), result.data, bytes, cudaMemcpyDeviceToDevice,
+                                            stream_.get()));
+            }
+            agrees &= largest_error(result) <= rounding_allowance(problem_);
         }
-        double largest = 0;
-        const Stored out = stored_out(problem_);
-        for (std::int64_t i = 0; i < problem_.batch; ++i) {
-            const std::size_t offset = i * out.stride * size_of(out.type);
-            double difference = 0;
-            largest_difference(out.type, static_cast<char*>(out_.get()) + offset,
-                               static_cast<char*>(expected_.get()) + offset, out.rows, out.columns, out.ld,
-                               static_cast<double*>(difference_.get()), stream_.get());
-            KBENCH_CUDA(
-                cudaMemcpyAsync(&difference, difference_.get(), sizeof difference, cudaMemcpyDefault, stream_.get()));
-            KBENCH_CUDA(cudaStreamSynchronize(stream_.get()));
-            largest = std::max(largest, difference);
-        }
-        const bool agrees = largest <= rounding_allowance(problem_);
-        if (first && !agrees) expected_.reset();  // not even finite
+        if (first && !agrees)  // not even finite
+            for (Result& result : results_) result.expected.reset();
         return agrees;
     }
 
@@ -163,13 +163,41 @@ class Bench {
   private:
     static constexpr std::size_t alignment = 256;
 
+    /// What a launch writes, and what the first candidate wrote there.
+    struct Result {
+        Stored stored;
+        void* data;
+        Memory expected;
+    };
+
+    Stored stored_bias_gradient() const { return {1, problem_.n, problem_.n, 0, storage_type(problem_.precision)}; }
+
+    double largest_error(const Result& result) {
+        double largest = 0;
+        const Stored& stored = result.stored;
+        for (std::int64_t i = 0; i < problem_.batch; ++i) {
+            const std::size_t offset = i * stored.stride * size_of(stored.type);
+            double difference = 0;
+            largest_difference(stored.type, static_cast<char*>(result.data) + offset,
+                               static_cast<char*>(result.expected.get()) + offset, stored.rows, stored.columns,
+                               stored.ld, static_cast<double*>(difference_.get()), stream_.get());
+            KBENCH_CUDA(
+                cudaMemcpyAsync(&difference, difference_.get(), sizeof difference, cudaMemcpyDefault, stream_.get()));
+            KBENCH_CUDA(cudaStreamSynchronize(stream_.get()));
+            largest = std::max(largest, difference);
+        }
+        return largest;
+    }
+
     std::size_t aligned_bytes(const Stored& stored) const {
         const std::size_t bytes = stored.extent(problem_.batch) * size_of(stored.type);
         return (bytes + alignment - 1) / alignment * alignment;
     }
 
     GemmPointers pointers(std::int64_t copy) const {
-        return {x_.get(), static_cast<char*>(w_.get()) + copy * weight_bytes_, bias_.get(), out_.get()};
+        return {x_.get(),    static_cast<char*>(w_.get()) + copy * weight_bytes_,
+                bias_.get(), out_.get(),
+                aux_.get(),  bias_gradient_.get()};
     }
 
     template <typename Work>
@@ -189,7 +217,8 @@ class Bench {
     Event start_ = make_event(), stop_ = make_event();
     std::size_t weight_bytes_;
     std::int64_t copies_;
-    Memory x_, w_, bias_, out_, workspace_, difference_, expected_;
+    Memory x_, w_, bias_, out_, aux_, bias_gradient_, workspace_, difference_;
+    std::vector<Result> results_;  ///< of one launch
 };
 
 double median(std::vector<double> values) {
@@ -211,7 +240,8 @@ struct Contender {
 GemmProblem problem_to_measure(GemmProblem problem) {
     constexpr std::int64_t most_bytes = std::int64_t{1} << 30, step = 1024;
     const Stored x = stored_x(problem), out = stored_out(problem);
-    const auto row_bytes = static_cast<std::int64_t>(x.ld * size_of(x.type) + out.ld * size_of(out.type));
+    const std::int64_t outputs = problem.has_aux() ? 2 : 1;
+    const auto row_bytes = static_cast<std::int64_t>(x.ld * size_of(x.type) + outputs * out.ld * size_of(out.type));
     const std::int64_t rows = std::max<std::int64_t>(1, most_bytes / row_bytes / step) * step;
     if (problem.batch == 1) problem.m = std::min(problem.m, rows);
     return problem;

@@ -14,7 +14,7 @@ namespace kbench::cuda {
 /// Runs `problem` by one candidate and returns whether it could be launched.
 using LaunchGemm = std::function<bool(const GemmAlgorithm&, const GemmPointers&, void* workspace, cudaStream_t stream)>;
 
-/// `problem` as it is to be measured: of fewer rows, a multiple of 1024, where x and out take more than 1 GiB, as
+/// `problem` as it is to be measured: of fewer rows, a multiple of 1024, where x, out and aux take more than 1 GiB, as
 /// only a model's largest batches do. The device may have no room for a second output then, and what is fastest for so
 /// many tiles is so for more.
 GemmProblem problem_to_measure(GemmProblem problem);

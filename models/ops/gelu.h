@@ -6,7 +6,8 @@
 namespace kbench {
 
 /// fwd: y = 0.5 x (1 + tanh(u)), u = sqrt(2/pi) (x + 0.044715 x^3) (Hendrycks and Gimpel, 2016). in: x; out: y.
-/// bwd: dx = dy (s + 2 x u' s (1 - s)), s = 1 / (1 + e^(-2u)), so that y = x s. in: x, dy; out: dx. All [rows, width].
+/// bwd: dx = dy (s + 2 x u' s (1 - s)), s = 1 / (1 + e^(-2u)), so that y = x s. in: dy, which a product may hand on; x;
+/// out: dx. All [rows, width].
 struct Gelu {
     static constexpr std::string_view kind = "gelu", what = "GELU, tanh form";
     static constexpr std::string_view example = "r1024w5120[+bias]";
@@ -20,10 +21,10 @@ struct Gelu {
     std::string text() const { return shape_text({{'r', rows}, {'w', width}}); }
     std::vector<OperandSpec> operands(Direction direction) const {
         if (direction == Direction::bwd)
-            return {input("x", rows, width), input("dy", rows, width), output("dx", rows, width)};
+            return {input("dy", rows, width), input("x", rows, width), output("dx", rows, width)};
         return {input("x", rows, width), output("out", rows, width)};
     }
-    static Gradients gradients() { return {{{Direction::bwd, {"x", "dout", "dx"}}}}; }
+    static Gradients gradients() { return {{{Direction::bwd, {"dout", "x", "dx"}}}}; }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
     /// fwd: x * x * x * 0.044715 + x: four; times sqrt(2/pi), tanh, plus 1, times 0.5, times x.
     /// bwd: x * x, times 0.044715, plus 1, times x and -2 sqrt(2/pi), exponential, plus 1, reciprocal: eight; 1 - s;

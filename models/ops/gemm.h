@@ -78,7 +78,8 @@ struct Gemm {
         return {flops, flops};
     }
     static std::vector<Fusion> fusions(Direction direction) {
-        if (direction != Direction::fwd) return {};
+        if (direction == Direction::wgrad) return {{.beside = {"bias"}}};
+        if (direction == Direction::dgrad) return {{.after = {"gelu"}}};
         return {{.after = {"bias", "residual"}},
                 {.after = {"bias", "gelu"}},
                 {.after = {"bias"}},

@@ -57,6 +57,11 @@ void add_op_kind(const OpKind& kind) {
 
 bool OpKind::has(Direction direction) const { return std::ranges::find(directions, direction) != directions.end(); }
 
+Direction direction_along(const OpKind& kind, Direction of_head) {
+    const bool is_of_a_product = of_head == Direction::dgrad || of_head == Direction::wgrad;
+    return is_of_a_product && !kind.has(of_head) ? Direction::bwd : of_head;
+}
+
 std::vector<OperandSpec> Op::operands(Direction direction) const {
     refuse_other(*kind_, direction);
     return kind_->operands(value_.get(), direction);

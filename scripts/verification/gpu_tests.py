@@ -42,11 +42,11 @@ def _not_run(name: str, reason: str) -> dict[str, Any]:
 
 
 def ctest(build: pathlib.Path, log: pathlib.Path) -> dict[str, Any]:
-    """Every test with the label gpu, one at a time."""
+    """Every test with the label gpu, one entry of ctest at a time; an entry may be many tests: its own sums count."""
     if shutil.which("ctest") is None:
         return _not_run("ctest", "no ctest on PATH: install CMake")
-    done = run(["ctest", "--test-dir", str(build), "-L", "gpu", "--no-tests=error", "--output-on-failure"], LIMIT_S)
-    ran = len(re.findall(r"^ *\d+/\d+ Test .*(?: Passed|\*\*\*(?!Skipped|Not Run))", done.stdout, re.MULTILINE))
+    done = run(["ctest", "--test-dir", str(build), "-L", "gpu", "--no-tests=error", "--verbose"], LIMIT_S)
+    ran = sum(map(int, re.findall(r"^\d+: \[  (?:PASSED|FAILED)  \] (\d+) tests?[.,]", done.stdout, re.MULTILINE)))
     problem = "" if done.exit_code == 0 else done.last_line
     return _entry("ctest", done, log, ran, problem, "every test skipped: no GPU" if ran == 0 and not problem else "")
 

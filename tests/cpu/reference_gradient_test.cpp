@@ -29,7 +29,7 @@ TEST(ReferenceGradients, OfAGemmAreThoseOfItsForward) {
 TEST(ReferenceGradients, OfGeluAndOfABiasAreThoseOfTheirForward) {
     const Gelu gelu{5, 7};
     Differences through(gelu);
-    const reference::View gelu_views[] = {through.operand(0).view(), through.dy().view(), {}};
+    const reference::View gelu_views[] = {through.dy().view(), through.operand(0).view(), {}};
     const auto all = elements(5, 7);
     EXPECT_TRUE(is_gradient(through, 0, reference::evaluate(Step::of(gelu, Direction::bwd), 2, gelu_views, all)));
     const BiasAdd bias{5, 7};
@@ -37,6 +37,91 @@ TEST(ReferenceGradients, OfGeluAndOfABiasAreThoseOfTheirForward) {
     const reference::View bias_views[] = {added.dy().view(), {}};
     EXPECT_TRUE(
         is_gradient(added, 1, reference::evaluate(Step::of(bias, Direction::bwd), 1, bias_views, elements(1, 7))));
+}
+
+std::vector<double> values(const std::vector<reference::Expected>& expected) {
+    std::vector<double> list;
+    for (const reference::Expected& e : expected) list.push_back(e.value);
+    return list;
+}
+
+TEST(ReferenceGradients, OfABiasBesideAWeightAreThoseOfBothApart) {
+    for (const bool adds : {false, true}) {
+        const Gemm gemm{6, 5, 7, false, adds};
+        const BiasAdd bias{6, 5, adds};
+        const Step both{{bias, gemm}, 1, Direction::wgrad, 0, false, {}, 1};
+        const Matrix x = Matrix::normal(DataType::fp64, 6, 7, 1), dy = Matrix::normal(DataType::fp64, 6, 5, 2),
+                     db = Matrix::normal(DataType::fp64, 1, 5, 3), dw = Matrix::normal(DataType::fp64, 7, 5, 4);
+        std::vector<reference::View> views{x.view(), dy.view(), db.view(), dw.view()};
+        if (adds) views = {db.view(), x.view(), dy.view(), dw.view()};
+        const reference::View of_bias[] = {dy.view(), db.view()}, of_gemm[] = {x.view(), dy.view(), dw.view()};
+        const auto sums = reference::evaluate(Step::of(bias, Direction::bwd), 1, of_bias, elements(1, 5));
+        const auto products = reference::evaluate(Step::of(gemm, Direction::wgrad), 2, of_gemm, elements(7, 5));
+        EXPECT_EQ(values(reference::evaluate(both, adds ? 0 : 2, views, elements(1, 5))), values(sums)) << adds;
+        EXPECT_EQ(values(reference::evaluate(both, 3, views, elements(7, 5))), values(products)) << adds;
+    }
+}
+
+TEST(ReferenceGradients, OfGeluBehindAProductAreThoseOfBothInTurn) {
+    const Gemm gemm{6, 5, 7};
+    const Step both{{gemm, Gelu{6, 7}}, 0, Direction::dgrad};
+    const Matrix dy = Matrix::normal(DataType::fp64, 6, 5, 1), w = Matrix::normal(DataType::fp64, 7, 5, 2),
+                 x = Matrix::normal(DataType::fp64, 6, 7, 3);
+    const reference::View views[] = {dy.view(), w.view(), x.view(), {}};
+    const auto found = reference::evaluate(both, 3, views, elements(6, 7));
+    const auto product =
+        reference::evaluate(Step::of(gemm, Direction::dgrad), 2, std::span(views).subspan(0, 3), elements(6, 7));
+    for (std::size_t e = 0; e < product.size(); ++e) {
+        const auto [row, column] = elements(6, 7)[e];
+        // GELU's slope by differences of GELU.
+        const double h = 1e-5, at = x(row, column);
+        Matrix around(DataType::fp64, 1, 2);
+        double sides[] = {at - h, at + h};
+        int next = 0;
+        around.fill([&] { return sides[next++]; });
+        const auto gelu = reference::bias_gelu(around.view(), {}, true, elements(1, 2));
+        const double slope = (gelu[1].value - gelu[0].value) / (2 * h);
+        EXPECT_NEAR(found[e].value, product[e].value * slope, 1e-8);
+        EXPECT_GT(found[e].inner, 0) << "a hardware tanh is no error";
+    }
+}
+
+TEST(ReferenceGradients, FindADroppedSlopeInEveryPrecision) {
+    const Gemm gemm{40, 30, 64};
+    const Matrix x = Matrix::normal(DataType::fp64, 40, 64, 3);
+    const Matrix dy = Matrix::normal(DataType::fp64, 40, 30, 1), w = Matrix::normal(DataType::fp64, 64, 30, 2);
+    const auto all = elements(40, 64);
+    const auto products = reference::gemm_gradient(gemm, Direction::dgrad, dy.view(), w.view(), all);
+    const auto expected = reference::times_gelu_slope(products, x.view(), all);
+    for (const Precision precision : {Precision::fp16, Precision::bf16, Precision::tf32, Precision::fp32}) {
+        std::size_t without = 0, of_the_wrong_element = 0;
+        for (std::size_t e = 0; e < all.size(); ++e) {
+            EXPECT_TRUE(reference::agrees(expected[e].value, expected[e], precision, storage_type(precision)));
+            without += !reference::agrees(products[e].value, expected[e], precision, storage_type(precision));
+            const double other = expected[e].value != 0 ? expected[(e + 1) % all.size()].value : 0;
+            of_the_wrong_element += !reference::agrees(other, expected[e], precision, storage_type(precision));
+        }
+        EXPECT_GT(without, all.size() / 2) << name(precision);
+        EXPECT_GT(of_the_wrong_element, all.size() * 9 / 10) << name(precision);
+    }
+}
+
+TEST(ReferenceForward, OfAFusedGemmIsAlsoWhatItLeavesBehind) {
+    Step step{{Gemm{6, 5, 7}, BiasAdd{6, 5}, Gelu{6, 5}}, 0};
+    const Matrix x = Matrix::normal(DataType::fp64, 6, 7, 1), w = Matrix::normal(DataType::fp64, 7, 5, 2),
+                 bias = Matrix::normal(DataType::fp64, 1, 5, 3);
+    const std::vector<reference::View> views{x.view(), w.view(), bias.view(), {}, {}, {}};
+    const auto all = elements(6, 5);
+    const auto product = reference::gemm(Gemm{6, 5, 7}, x.view(), w.view(), {}, false, {}, all),
+               sum = reference::gemm(Gemm{6, 5, 7}, x.view(), w.view(), bias.view(), false, {}, all),
+               out = reference::gemm(Gemm{6, 5, 7}, x.view(), w.view(), bias.view(), true, {}, all);
+    step.kept = {1};
+    EXPECT_EQ(values(reference::evaluate(step, 3, views, all)), values(sum));
+    EXPECT_EQ(values(reference::evaluate(step, 4, views, all)), values(out));
+    step.kept = {0, 1};
+    EXPECT_EQ(values(reference::evaluate(step, 3, views, all)), values(product));
+    EXPECT_EQ(values(reference::evaluate(step, 4, views, all)), values(sum));
+    EXPECT_EQ(values(reference::evaluate(step, 5, views, all)), values(out));
 }
 
 TEST(ReferenceGradients, OfALayerNormAreThoseOfItsForward) {

@@ -202,16 +202,26 @@ TEST(OpKinds, WhatStandsInAFusionCanBeMadeForAMatrix) {
     for (const OpKind* kind : op_kinds())
         for (const Direction direction : kind->directions)
             for (const Fusion& fusion : kind->fusions(direction))
-                for (const auto& names : {fusion.before, fusion.after})
-                    for (const std::string_view other : names) {
+                for (const auto* names : {&fusion.before, &fusion.after, &fusion.beside})
+                    for (const std::string_view other : *names) {
                         const OpKind* absorbed = find_op_kind(other);
                         ASSERT_NE(absorbed, nullptr) << kind->name << " with " << other;
                         ASSERT_NE(absorbed->on, nullptr) << kind->name << " with " << other;
-                        ASSERT_TRUE(absorbed->has(direction)) << kind->name << " with " << other;
-                        const std::vector<OperandSpec> specs = absorbed->on(3, 5).operands(direction);
+                        const Direction along = direction_along(*absorbed, direction);
+                        ASSERT_TRUE(absorbed->has(along)) << kind->name << " with " << other;
+                        std::vector<OperandSpec> specs = absorbed->on(3, 5).operands(along);
+                        if (names == &fusion.beside) specs.resize(1);  // of what it makes nothing is handed on
                         for (const OperandSpec& spec : {specs.front(), specs.back()})
                             EXPECT_EQ(std::pair(spec.rows, spec.columns), std::pair(std::int64_t{3}, std::int64_t{5}));
                     }
+}
+
+TEST(OpKinds, WhatGoesAlongWithAGemmsGradientsGoesBackward) {
+    EXPECT_EQ(direction_along(op_kind<BiasAdd>(), Direction::wgrad), Direction::bwd);
+    EXPECT_EQ(direction_along(op_kind<Gelu>(), Direction::dgrad), Direction::bwd);
+    EXPECT_EQ(direction_along(op_kind<Gemm>(), Direction::wgrad), Direction::wgrad);
+    EXPECT_EQ(direction_along(op_kind<Gelu>(), Direction::fwd), Direction::fwd);
+    EXPECT_EQ(direction_along(op_kind<Softmax>(), Direction::bwd), Direction::bwd) << "which it has not";
 }
 
 TEST(Op, IsEqualToOneOfTheSameKindAndShape) {

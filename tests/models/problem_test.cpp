@@ -173,6 +173,25 @@ TEST(Problem, FusionsAreThoseOfTheirDirection) {
     EXPECT_THROW(parse_problem("layernorm", "r3w5+bias+residual", Direction::bwd), UsageError);
     EXPECT_THROW(parse_problem("gelu", "r3w5+bias", Direction::bwd), UsageError);
     EXPECT_THROW(parse_problem("gemm", "m3n5k7+bias", Direction::dgrad), UsageError);
+    EXPECT_THROW(parse_problem("gemm", "m3n5k7+gelu", Direction::wgrad), UsageError);
+}
+
+TEST(ProblemModel, WhatAnOpReadsWithTheHeadIsOneTensor) {
+    const Step problem = parse_problem("gemm", "m10n20k30+bias", Direction::wgrad);
+    const Model model = make_problem_model(problem, 2, 3);
+    const OpNode &bias = model.ops.at(4), &gemm = model.ops.at(5);
+    EXPECT_EQ(bias.direction, Direction::bwd);
+    EXPECT_EQ(gemm.direction, Direction::wgrad);
+    EXPECT_EQ(gemm.inputs.at(1), bias.inputs.at(0)) << "dy";
+    EXPECT_NE(gemm.inputs.at(0), bias.inputs.at(0));
+    EXPECT_EQ(bias.inputs, model.ops.at(0).inputs) << "the third run is on the first set again";
+    EXPECT_NE(bias.inputs, model.ops.at(2).inputs);
+    EXPECT_THAT(model.outputs, ElementsAre(bias.outputs.at(0), gemm.outputs.at(0)));
+    EXPECT_EQ(model.tensors[bias.outputs[0]].name, "db#0");
+    EXPECT_EQ(model.tensors[gemm.outputs[0]].name, "dw#0");
+    EXPECT_EQ(problem_bytes(problem, Precision::fp32), 4 * (10 * 30 + 10 * 20 + 20 + 30 * 20));
+    EXPECT_EQ(step_cost(model, {4, 5}, Precision::fp32).bytes(), problem_bytes(problem, Precision::fp32));
+    EXPECT_EQ(step_cost(model, {4, 5}, Precision::fp32).flops, 2 * 10 * 20 * 30 + 10 * 20);
 }
 
 TEST(ProblemModel, WhatAnOpMakesBesidesWhatItHandsOnIsAResultToo) {

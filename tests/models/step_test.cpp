@@ -74,6 +74,38 @@ TEST(StepOperands, AnOpThatHandsItsFirstResultOnLeavesTheOthersInFrontOfTheLast)
     EXPECT_THAT(names(Step::of(LayerNorm{3, 5}, Direction::bwd)), ElementsAre("x", "dy", "weight", "dx", "dw", "db"));
 }
 
+TEST(StepOperands, WhatAnOpBesideTheHeadReadsWithItStandsAtTheHeadsPlace) {
+    Step step = parse_problem("gemm", "m3n5k7+bias", Direction::wgrad);
+    EXPECT_EQ(step.head, 1u);
+    EXPECT_EQ(step.beside, 1u);
+    EXPECT_EQ(step.ops.at(0), Op(BiasAdd{3, 5})) << "of dy's shape, which is not what wgrad reads first";
+    EXPECT_EQ(step.direction_of(0), Direction::bwd);
+    EXPECT_EQ(step.direction_of(1), Direction::wgrad);
+    EXPECT_EQ(shape_text(step), "m3n5k7+bias");
+    EXPECT_THAT(names(step), ElementsAre("x", "dy", "db", "dw"));
+    EXPECT_EQ(matrix_flops(step), 2.0 * 3 * 5 * 7);
+    step.ops = {BiasAdd{3, 5, true}, Gemm{3, 5, 7, false, true}};
+    EXPECT_THAT(names(step), ElementsAre("db", "x", "dy", "dw")) << "both in place";
+}
+
+TEST(StepOperands, GelusGradientTakesWhatAProductHandsOn) {
+    const Step step = parse_problem("gemm", "m3n5k7+gelu", Direction::dgrad);
+    EXPECT_EQ(step.ops.at(1), Op(Gelu{3, 7}));
+    EXPECT_EQ(step.direction_of(1), Direction::bwd);
+    EXPECT_THAT(names(step), ElementsAre("dy", "w", "x", "dx"));
+    EXPECT_FALSE(step.keeps_results());
+}
+
+TEST(StepOperands, WhatGeluIsAppliedToMayBeLeftBehind) {
+    Step step = parse_problem("gemm", "m3n5k7+bias+gelu");
+    step.kept = {1};
+    EXPECT_THAT(names(step), ElementsAre("x", "w", "bias", "sum", "out"));
+    EXPECT_TRUE(step.keeps_results());
+    Step norm = parse_problem("layernorm", "r3w5+bias+residual");
+    norm.kept = {1};
+    EXPECT_FALSE(norm.keeps_results()) << "the head takes it";
+}
+
 TEST(StepOperands, HaveTypesAndShapesOfTheirOp) {
     const std::vector<Operand> embedding = operands(parse_problem("embedding", "r12w4v9s6"), Precision::fp16);
     EXPECT_EQ(embedding[0].type, DataType::int32);

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "bench/device/device.h"
+#include "models/problem.h"
 #include "tests/bench/accumulating_steps.h"
 #include "tests/bench/small_training.h"
 #include "tests/bench/temporary_directory.h"
@@ -73,6 +74,37 @@ TEST_F(GpuTrain, DeterministicPlansLeaveTheSameBits) {
 }
 
 TEST_F(GpuTrain, EveryProviderAddsToGradientsThatAreThere) { verify_accumulating_steps(*device_); }
+
+/// At GPT-2's widths and at odd numbers of rows; what cuBLASLt has no kernel for is computed apart.
+TEST_F(GpuTrain, WhatGoesAlongWithProductsIsRightInEveryPrecision) {
+    const Providers providers = make_providers(BackendKind::cuda, {});
+    std::vector<Step> steps;
+    for (const char* shape : {"m4096n5120k1280", "m1024n3840k1280", "m1024n1280k5120", "m333n768k3072", "m17n128k64"}) {
+        const std::string gemm = shape;
+        steps.push_back(parse_problem("gemm", gemm + "+bias", Direction::wgrad));
+        steps.push_back(parse_problem("gemm", gemm + "+gelu", Direction::dgrad));
+        steps.push_back(parse_problem("gemm", gemm + "+bias+gelu"));
+        steps.back().kept = {1};
+        steps.push_back(steps.back());
+        steps.back().weights_change = true;  // so that no copy of the weight is read
+    }
+    for (const Precision precision : {Precision::fp16, Precision::bf16, Precision::tf32, Precision::fp32}) {
+        int computed = 0;
+        for (const Step& step : steps) {
+            SCOPED_TRACE(testing::Message()
+                         << name(step.direction) << " " << shape_text(step) << " " << name(precision));
+            const Provider& cublaslt = *providers.front();
+            if (!cublaslt.unsupported(step, precision).empty()) continue;
+            const auto computation = cublaslt.make(step, precision);
+            EXPECT_NO_THROW(verify_step({&step, computation.get(), "cublaslt", "layer"}, precision, *device_, 1));
+            ++computed;
+        }
+        RecordProperty(std::string(name(precision)), computed);
+        if (size_of(storage_type(precision)) == 2) {
+            EXPECT_GE(computed, 4 * 4) << name(precision);
+        }
+    }
+}
 
 TEST_F(GpuTrain, AStepOfSeveralBatchesIsThatOfTheirSequencesAtOnce) {
     for (const Precision precision : {Precision::fp64, Precision::fp32, Precision::bf16}) {

@@ -127,8 +127,8 @@ void bias_gradient(const BiasAdd& op, const Step&, Precision precision, OperandC
 }
 
 void gelu_gradient(const Gelu& op, const Step&, Precision precision, OperandCursor in) {
-    const void* x = in.next();
     const void* dy = in.next();
+    const void* x = in.next();
     cpu::gelu_gradient(storage_type(precision), op.rows * op.width, x, dy, in.next());
 }
 

@@ -49,6 +49,7 @@ std::unique_ptr<Provider> make_reference(const ProviderContext&) {
         provider.ops.push_back({.kind = kind,
                                 .directions = {kind->directions.begin(), kind->directions.end()},
                                 .absorbs_anything = true,
+                                .leaves_results = kind == &op_kind<Gemm>(),  // whose training wants it
                                 .make = [](const Step& step, Precision precision) {
                                     return std::make_unique<ReferenceComputation>(step, precision);
                                 }});

@@ -74,7 +74,7 @@ const Kernel& kernel_for(GemmRung rung, const GemmProblem& problem, std::size_t 
 
 void check_ladder_problem(const GemmProblem& p) {
     check_problem(p);
-    if (p.bias || p.gelu) throw Unsupported("the GEMM ladder has no epilogue");
+    if (p.has_epilogue()) throw Unsupported("the GEMM ladder has no epilogue");
     if (p.batch != 1 || p.out_type != storage_type(p.precision))
         throw Unsupported("the GEMM ladder has neither batches nor upcast results");
     constexpr std::int64_t limit = std::numeric_limits<int>::max() - 256;  // a tile beyond the edge is still an int

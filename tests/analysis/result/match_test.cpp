@@ -136,6 +136,21 @@ TEST(MatchSteps, OneStepMayBeSeveralOfTheOther) {
     EXPECT_THAT(layers(match_steps(a, b)), ElementsAre(std::pair(Names{"x"}, Names{"x", "x", "x.act"})));
 }
 
+TEST(MatchSteps, WhatGoesAlongWithAGradientIsTheBackwardOfItsOwn) {
+    const auto backward = [](StepResult s, Direction direction) {
+        s.direction = direction;
+        return s;
+    };
+    const StepResult bias = backward(step("x", "bias", 1, 1, 1), Direction::bwd),
+                     gelu = backward(step("x.act", "gelu", 1, 1, 1), Direction::bwd),
+                     wgrad = backward(step("x", "gemm", 1, 1, 1), Direction::wgrad),
+                     dgrad = backward(step("y", "gemm", 1, 1, 1), Direction::dgrad);
+    const Point a = point({fused(wgrad, {"x:bias"}), fused(dgrad, {"x.act:gelu"})}, 1, 1, 1);
+    const Point b = point({bias, wgrad, dgrad, gelu}, 1, 1, 1);
+    EXPECT_THAT(layers(match_steps(a, b)),
+                ElementsAre(std::pair(Names{"x"}, Names{"x", "x"}), std::pair(Names{"y"}, Names{"y", "x.act"})));
+}
+
 TEST(MatchSteps, OpsOfOnePlanAloneHaveNoCounterpart) {
     const Point a = point({step("x", "gemm", 1, 1, 1), step("y", "gelu", 1, 1, 1)}, 1, 1, 1);
     Point b = point({step("z", "gelu", 1, 1, 1), step("x", "gemm", 1, 1, 1)}, 1, 1, 1);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "bench/measure/device_rows.h"
 #include "bench/plan/provider.h"
@@ -94,6 +95,55 @@ TEST_F(VerifyStep, StepsThatWorkInPlaceOnSomeAndMakeOthersAreVerifiedAsAWhole) {
             EXPECT_EQ(verify(step, *native(step, precision), precision).elements_checked, elements);
             EXPECT_EQ(verify(step, *reference(step, precision), precision).elements_checked, elements);
         }
+}
+
+/// Steps of training that a GEMM heads, and what of them somebody may forget.
+TEST_F(VerifyStep, OfGradientsThatGoAlongWithAProductWhatIsForgottenIsFound) {
+    const auto of_cpu = [](std::string_view provider, const Step& step, Precision precision) {
+        for (const auto& candidate : make_providers(BackendKind::cpu, {}))
+            if (candidate->name == provider) return candidate->make(step, precision);
+        return std::unique_ptr<Computation>();
+    };
+    const Step with_bias = parse_problem("gemm", "m100n48k64+bias", Direction::wgrad),
+               with_gelu = parse_problem("gemm", "m100n48k64+gelu", Direction::dgrad);
+    Step kept = parse_problem("gemm", "m100n48k64+bias+gelu");
+    kept.kept = {1};
+    for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::fp16}) {
+        SCOPED_TRACE(name(precision));
+        for (const Step& step : {with_bias, with_gelu, kept})
+            EXPECT_NO_THROW(verify(step, *of_cpu("reference", step, precision), precision)) << shape_text(step);
+        const auto error = [&](const Step& step, const Computation& computation) {
+            return error_line<MeasurementError>([&] { verify(step, computation, precision); });
+        };
+        const std::unique_ptr<Computation> wgrad =
+            of_cpu("reference", Step::of(with_bias.head_op(), Direction::wgrad), precision);
+        const auto without_bias = make_computation("planted", [&](OperandCursor in, void*, void*) {
+            void *x = in.next(), *dy = in.next(), *db = in.next();
+            std::memset(db, 0, 48 * size_of(storage_type(precision)));
+            void* const pointers[] = {x, dy, in.next()};
+            wgrad->run(pointers, nullptr, nullptr);
+        });
+        EXPECT_THAT(error(with_bias, *without_bias), testing::HasSubstr("db["));
+        const std::unique_ptr<Computation> dgrad =
+            of_cpu("reference", Step::of(with_gelu.head_op(), Direction::dgrad), precision);
+        const auto without_slope = make_computation("planted", [&](OperandCursor in, void*, void*) {
+            void *dy = in.next(), *w = in.next();
+            in.next();
+            void* const pointers[] = {dy, w, in.next()};
+            dgrad->run(pointers, nullptr, nullptr);
+        });
+        EXPECT_THAT(error(with_gelu, *without_slope), testing::HasSubstr("dx["));
+        Step plain = kept;
+        plain.kept = {};
+        const std::unique_ptr<Computation> forward = of_cpu("reference", plain, precision);
+        const auto keeps_the_result = make_computation("planted", [&](OperandCursor in, void*, void*) {
+            void *x = in.next(), *w = in.next(), *bias = in.next(), *sum = in.next(), *out = in.next();
+            void* const pointers[] = {x, w, bias, out};
+            forward->run(pointers, nullptr, nullptr);
+            std::memcpy(sum, out, 100 * 48 * size_of(storage_type(precision)));
+        });
+        EXPECT_THAT(error(kept, *keeps_the_result), testing::HasSubstr("sum["));
+    }
 }
 
 TEST_F(VerifyStep, AnArrayWorkedOnInPlaceThatIsLeftAsItWasIsFound) {

@@ -2,10 +2,12 @@
 // gradients that meet, and memory that a later step must not have taken.
 #include "models/backward.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include "bench/plan/data/inputs.h"
@@ -35,9 +37,9 @@ Model forward_model(bool tied) {
 
 class Training {
   public:
-    explicit Training(Model model)
+    explicit Training(Model model, const ProviderChoice& choice = {})
         : model_(std::move(model)),
-          plan_(model_, Precision::fp64, assign_steps(model_, Precision::fp64, providers_, {}, 1)) {
+          plan_(model_, Precision::fp64, assign_steps(model_, Precision::fp64, providers_, choice, 1)) {
         RandomWeights weights(3);
         plan_.allocate(cpu(), weights);
         for (const TensorId id : model_.inputs)
@@ -91,6 +93,55 @@ TEST(BackwardPlan, GradientsAreThoseOfTheLoss) {
         ASSERT_TRUE(std::isfinite(training.loss()));
         for (const auto& [weight, gradient] : training.model().gradients)
             EXPECT_LT(gradient_error(training, weight, gradient), 1e-6) << training.model().tensors[weight].name;
+    }
+}
+
+/// The steps of `training` that absorb something, by what they are called: how often each.
+std::map<std::string, int> fused_steps(const Training& training) {
+    std::map<std::string, int> counts;
+    for (const PlannedStep& step : training.plan().steps())
+        if (step.step.head_op().is<Gemm>() && step.step.ops.size() > 1)
+            ++counts[fmt::format("{} {}{}", name(step.step.direction), shape_text(step.step),
+                                 step.step.keeps_results() ? ", kept" : "")];
+    return counts;
+}
+
+TEST(BackwardPlan, GradientsOfFusedProductsAreThoseOfTheLossToo) {
+    // The oracle, on request, takes whatever may be fused: c_attn, c_proj, c_fc and c_proj of two blocks.
+    Training fused(with_backward(forward_model(true)), {{"gemm", "reference"}}),
+        apart(with_backward(forward_model(true)));
+    EXPECT_TRUE(fused_steps(apart).empty()) << "no provider of a CPU has them in fp64";
+    const std::map<std::string, int> expected{
+        {"fwd m14n36k12+bias", 2},          {"fwd m14n12k12+bias+residual", 2}, {"fwd m14n48k12+bias+gelu, kept", 2},
+        {"fwd m14n12k48+bias+residual", 2}, {"wgrad m14n36k12+bias", 2},        {"wgrad m14n12k12+bias", 2},
+        {"wgrad m14n48k12+bias", 2},        {"wgrad m14n12k48+bias", 2},        {"dgrad m14n12k48+gelu", 2}};
+    EXPECT_EQ(fused_steps(fused), expected);
+    fused.run();
+    apart.run();
+    for (std::size_t i = 0; i < apart.model().gradients.size(); ++i) {
+        const auto& [weight, gradient] = apart.model().gradients[i];
+        for (std::int64_t e = 0; e < apart.model().tensors[weight].elements(); ++e)
+            ASSERT_NEAR(fused.numbers(gradient)[e], apart.numbers(gradient)[e], 1e-12)
+                << apart.model().tensors[weight].name;
+    }
+    for (const PlannedStep& step : fused.plan().steps())
+        if (step.step.direction == Direction::dgrad && step.step.absorbs<Gelu>()) {
+            EXPECT_NE(fused.plan().address(step.tensors.at(2)), fused.plan().address(step.tensors.at(3)))
+                << "a product may write before it has read all of GELU's argument";
+        }
+}
+
+TEST(BackwardPlan, FusedProductsAddToGradientsThatAreThere) {
+    Training once(with_backward(forward_model(true))),
+        sums(with_backward(forward_model(true), {.accumulate = true}), {{"gemm", "reference"}});
+    EXPECT_EQ(fused_steps(sums).at("wgrad m14n48k12a+bias"), 2);
+    once.run();
+    for (int run = 1; run <= 2; ++run) sums.run();
+    for (std::size_t i = 0; i < once.model().gradients.size(); ++i) {
+        const auto& [weight, gradient] = once.model().gradients[i];
+        const double* added = sums.numbers(sums.model().gradients.at(i).second);
+        for (std::int64_t e = 0; e < once.model().tensors[weight].elements(); ++e)
+            ASSERT_NEAR(added[e], 2 * once.numbers(gradient)[e], 1e-12) << once.model().tensors[weight].name;
     }
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "kbench/error.h"
+#include "models/backward.h"
 #include "models/gpt2.h"
 #include "models/ops/list.h"
 #include "models/ops/table.h"
@@ -146,6 +147,12 @@ TEST(Fuse, ChosenProvidersAreUsedOrRefusedByName) {
         EXPECT_EQ(s.provider->name, op_name(s.step) == "gemm" ? "other" : "picky");
     for (const AssignedStep& s : assign_steps(model, Precision::fp32, providers, {{"*", "other"}}, 64))
         EXPECT_EQ(s.provider->name, "other");
+    for (const AssignedStep& s : assign_steps(model, Precision::fp32, providers, {{"gelu", "other"}}, 64))
+        EXPECT_EQ(s.provider->name, s.step.absorbs<Gelu>() ? "other" : "picky") << "named, also within another's step";
+    providers.back() = picky("other", [](const Step& step) { return step.ops.size() > 1 ? "alone" : ""; });
+    const auto apart = assign_steps(model, Precision::fp32, providers, {{"gelu", "other"}}, 64);
+    EXPECT_EQ(shape_text(apart.at(6).step), "m16n256k64+bias");
+    EXPECT_EQ(apart.at(7).provider->name, "other");
     EXPECT_THROW(assign_steps(model, Precision::fp32, providers, {{"gemm", "nobody"}}, 64), UsageError);
     EXPECT_THROW(assign_steps(model, Precision::fp32, providers, {{"gem", "other"}}, 64), UsageError);
 }
@@ -233,6 +240,78 @@ TEST(Fuse, NothingInAStepReadsWhatTheStepLeaves) {
     model.ops[1].inputs[1] = model.ops[0].outputs[1];  // dw as the other gradient
     EXPECT_THROW(steps_of(model, 2, 1), Unsupported);
     EXPECT_EQ(steps_of(model, 1, 1).size(), 2u);
+}
+
+/// As `picky`, and leaves behind what ops behind a head take from one another.
+Providers one_that_leaves_results() {
+    Providers list = one(takes_all);
+    for (ProviderOp& row : list.front()->ops) row.leaves_results = true;
+    return list;
+}
+
+TEST(Fuse, WhatIsMadeBehindTheHeadMayBeLeftWhereTheProviderSaysSo) {
+    const Op gemm = Gemm{4, 6, 6}, bias = BiasAdd{4, 6}, gelu = Gelu{4, 6};
+    const Chain chain = Chain().then(gemm).then(bias).wanted().then(gelu);
+    const auto steps = assign_steps(chain.model(), Precision::fp32, one_that_leaves_results(), {}, 1);
+    EXPECT_EQ(kinds(steps), (std::vector<std::string>{"gemm m4n6k6+bias+gelu"}));
+    EXPECT_THAT(steps.at(0).step.kept, ElementsAre(1u));
+    EXPECT_EQ(steps[0].tensors.size(), operands(steps[0].step, Precision::fp32).size());
+}
+
+TEST(Fuse, GradientsOfABiasAndOfGeluGoAlongWithThoseOfProducts) {
+    const Model model = with_backward(small_model());
+    const auto steps = assign_steps(model, Precision::fp32, one_that_leaves_results(), {}, 1);
+    expect_all_ops_once(model, steps);
+    std::vector<std::string> of_block;
+    for (const AssignedStep& s : steps) {
+        const OpNode& node = model.ops[s.naming_op];
+        if (node.forward && node.layer.starts_with("h.1.mlp"))
+            of_block.push_back(node.layer.substr(8) + " " + std::string(name(s.step.direction)) + " " +
+                               shape_text(s.step));
+    }
+    EXPECT_THAT(of_block, ElementsAre("c_proj wgrad m16n64k256+bias", "c_proj dgrad m16n64k256+gelu",
+                                      "c_fc wgrad m16n256k64+bias", "c_fc dgrad m16n256k64"));
+    for (const AssignedStep& s : steps)
+        if (s.step.beside > 0) {
+            EXPECT_EQ(model.ops[s.ops.at(0)].inputs.at(0), model.ops[s.ops.at(1)].inputs.at(1)) << "both read dy";
+            EXPECT_EQ(s.tensors.at(2), model.ops[s.ops[0]].outputs.at(0)) << "db in front of dw";
+        }
+}
+
+TEST(Fuse, BesideAHeadStandsOnlyWhatReadsTheSame) {
+    const auto problem = [] {
+        return make_problem_model(parse_problem("gemm", "m4n6k6+bias", Direction::wgrad), 1, 1);
+    };
+    EXPECT_EQ(steps_of(problem(), 2, 1).size(), 1u);
+    Model other = problem();
+    other.ops[0].inputs[0] = other.ops[1].inputs[0];  // x, which is as large
+    EXPECT_THROW(steps_of(other, 2, 1), Unsupported);
+    Model reads_it = problem();
+    reads_it.ops[1].inputs[0] = reads_it.ops[0].outputs[0];
+    EXPECT_THROW(steps_of(reads_it, 2, 1), Unsupported) << "what the step writes it cannot read";
+    Model forward = problem();
+    forward.ops[0].direction = Direction::fwd;
+    EXPECT_THROW(steps_of(forward, 2, 1), Unsupported);
+}
+
+TEST(Fuse, PaddedRowsAreReadByProductsAlone) {
+    // GELU in front of a head of 100 rows: dgrad reads gradients of padded rows, which no fused step knows.
+    Model model;
+    const auto tensor = [&](const char* name, std::int64_t rows, std::int64_t columns) {
+        model.tensors.push_back({.name = name, .shape = {rows, columns}});
+        return model.tensors.size() - 1;
+    };
+    const TensorId x = tensor("x", 4, 64), h = tensor("h", 4, 64), w = tensor("w", 100, 64), y = tensor("y", 4, 100),
+                   dh = tensor("dh", 4, 64), dx = tensor("dx", 4, 64);
+    const Gemm head{4, 100, 64, true};
+    model.ops = {{Gelu{4, 64}, "act", {x}, {h}},
+                 {head, "head", {h, w}, {y}},
+                 {head, "head", {y, w}, {dh}, Direction::dgrad, 1},
+                 {Gelu{4, 64}, "act", {dh, x}, {dx}, Direction::bwd, 0}};
+    EXPECT_EQ(assign_steps(model, Precision::fp32, one(takes_all), {}, 1).size(), 3u);
+    const auto padded = assign_steps(model, Precision::fp32, one(takes_all), {}, 64);
+    EXPECT_EQ(padded.size(), 4u);
+    EXPECT_EQ(shape_text(padded.at(2).step), "m4n100k64t+pad28");
 }
 
 TEST(Fuse, OnlyHeadsThatSaySoArePadded) {

@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
 #include "bench/plan/fuse.h"
 #include "kbench/error.h"
+#include "models/backward.h"
 #include "models/gpt2.h"
 #include "models/ops/list.h"
 #include "models/problem.h"
@@ -104,6 +106,27 @@ TEST(Provider, ARowThatAbsorbsAnythingStillHasItsSay) {
     EXPECT_EQ(refusal(provider, step, Precision::bf16), "keeps no sum");
 }
 
+TEST(Provider, LeavesNothingBehindItsHeadUnlessItsRowSaysSo) {
+    Provider provider = sample();
+    Step step = parse_problem("gemm", "m8n8k8+bias");
+    step.kept = {0};
+    EXPECT_EQ(refusal(provider, step, Precision::fp16), "its gemm leaves nothing behind of what it makes on its way");
+    for (ProviderOp& row : provider.ops) row.leaves_results = true;
+    EXPECT_EQ(refusal(provider, step, Precision::fp16), "");
+}
+
+TEST(CpuProviders, ComputeNoGradientsAlongWithAProductUnlessAsked) {
+    for (const auto& provider : make_providers(BackendKind::cpu, {}))
+        for (const Precision precision : all_precisions) {
+            if (provider->on_request_only) continue;
+            EXPECT_NE(provider->unsupported(parse_problem("gemm", "m8n8k8+bias", Direction::wgrad), precision), "");
+            EXPECT_NE(provider->unsupported(parse_problem("gemm", "m8n8k8+gelu", Direction::dgrad), precision), "");
+            Step kept = parse_problem("gemm", "m8n8k8+bias+gelu");
+            kept.kept = {1};
+            EXPECT_NE(provider->unsupported(kept, precision), "");
+        }
+}
+
 TEST(CpuProviders, ComputeTheGradientsOfAGemmWhereTheyComputeIt) {
     int with_gemm = 0;
     for (const auto& provider : make_providers(BackendKind::cpu, {}))
@@ -182,6 +205,55 @@ TEST(CudaProviders, ModelsRunTheirProductsOnCublasLtUnlessAskedOtherwise) {
         }
 }
 
+/// Products that absorb something, in training: "fwd +bias+gelu, kept", each once.
+std::set<std::string> fused_in_training(Precision precision, const TrainingOptions& options = {},
+                                        const ProviderContext& context = {}) {
+    Gpt2Config config{"tiny", 64, 2, 4};
+    config.vocab_size = 100;
+    const Model model = with_backward(make_gpt2(config, 2, 64, AttentionKind::fused), options);
+    const auto providers = make_providers(BackendKind::cuda, context);
+    std::set<std::string> fused;
+    for (const AssignedStep& s : assign_steps(model, precision, providers, {}, 64)) {
+        if (!s.step.head_op().is<Gemm>() || s.step.ops.size() == 1) continue;
+        const std::string text = shape_text(s.step);
+        fused.insert(std::string(name(s.step.direction)) + " " + text.substr(text.find('+')) +
+                     (s.step.keeps_results() ? ", kept" : ""));
+        EXPECT_EQ(s.provider->name, "cublaslt");
+    }
+    return fused;
+}
+
+TEST(CudaProviders, TrainingsProductsComputeBiasesAndGeluOfBothDirections) {
+    const std::set<std::string> all{"fwd +bias", "fwd +bias+gelu, kept", "wgrad +bias", "dgrad +gelu"};
+    for (const Precision precision : {Precision::fp16, Precision::bf16}) {
+        EXPECT_EQ(fused_in_training(precision), all) << name(precision);
+        EXPECT_EQ(fused_in_training(precision, {.recompute = true}), all) << name(precision);
+    }
+    EXPECT_EQ(fused_in_training(Precision::fp64), std::set<std::string>{});
+}
+
+TEST(CudaProviders, ABiassGradientIsApartWhereItIsAddedOrMustBeSummedInOneOrder) {
+    const std::set<std::string> without{"fwd +bias", "fwd +bias+gelu, kept", "dgrad +gelu"};
+    EXPECT_EQ(fused_in_training(Precision::bf16, {.accumulate = true}), without);
+    EXPECT_EQ(fused_in_training(Precision::bf16, {}, {.deterministic = true}), without);
+}
+
+TEST(CudaProviders, EpiloguesThatCublasLtHasNotAreStepsOfTheirOwn) {
+    const auto providers = make_providers(BackendKind::cuda, {});
+    const Provider& cublaslt = *providers.front();
+    ASSERT_EQ(cublaslt.name, "cublaslt");
+    Step kept = parse_problem("gemm", "m16n20k64+bias+gelu");
+    kept.kept = {1};
+    EXPECT_THAT(cublaslt.unsupported(kept, Precision::bf16), testing::HasSubstr("a multiple of 8 elements, not of 20"));
+    const Step dgrad = parse_problem("gemm", "m16n64k20+gelu", Direction::dgrad);
+    EXPECT_THAT(cublaslt.unsupported(dgrad, Precision::bf16), testing::HasSubstr("not of 20"));
+    const Step transposed = parse_problem("gemm", "m16n64k64t+bias", Direction::wgrad);
+    EXPECT_NE(cublaslt.unsupported(transposed, Precision::bf16), "");
+    kept.kept = {0};
+    EXPECT_NE(cublaslt.unsupported(kept, Precision::bf16), "") << "the product without its bias";
+    EXPECT_EQ(cublaslt.unsupported(parse_problem("gemm", "m16n20k64", Direction::wgrad), Precision::bf16), "");
+}
+
 TEST(CudaProviders, NativeComputesPlainProductsAndLeavesTheirEpiloguesToOthers) {
     const auto providers = make_providers(BackendKind::cuda, {});
     const Model model = small_model_of(AttentionKind::fused);
@@ -196,6 +268,7 @@ TEST(CudaProviders, RungsOfTheGemmLadderComputeOnlyWhatTheyAreAskedFor) {
     int rungs = 0;
     for (const auto& provider : make_providers(BackendKind::cuda, {})) {
         const bool rung = provider->name.starts_with("native_");
+        if (provider->name == "onednn") continue;  // of user_kernel_test.cpp, which cannot take it back
         EXPECT_EQ(provider->on_request_only, rung || provider->name == "cudnn") << provider->name;
         if (!rung) continue;
         ++rungs;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "bench/plan/provider.h"
 #include "bench/plan/providers/cuda/weight_problem.h"
@@ -108,8 +109,10 @@ class WeightComputation final : public ProductComputation<Product> {
   public:
     /// `transposed_from`: the weight as the checkpoint has it, when it is to be kept transposed; null to keep it as it
     /// is.
-    WeightComputation(Product product, bool bias, const GemmProblem* transposed_from = nullptr)
-        : ProductComputation<Product>(std::move(product)), bias_(bias) {
+    WeightComputation(Product product, const GemmProblem& problem, const GemmProblem* transposed_from = nullptr)
+        : ProductComputation<Product>(std::move(product)),
+          bias_(problem.bias),
+          keeps_argument_(problem.keeps_argument) {
         if (transposed_from != nullptr) plain_ = *transposed_from;
     }
     std::string implementation() const override {
@@ -129,28 +132,36 @@ class WeightComputation final : public ProductComputation<Product> {
         const void* x = in.next();
         const void* w = in.next();
         const void* bias = in.next_if(bias_);
-        this->product_.run({x, w, bias, in.next()}, workspace, static_cast<cudaStream_t>(stream));
+        void* argument = in.next_if(keeps_argument_);
+        this->product_.run({x, w, bias, in.next(), argument}, workspace, static_cast<cudaStream_t>(stream));
     }
 
   private:
-    bool bias_;
+    bool bias_, keeps_argument_;
     std::optional<GemmProblem> plain_;
 };
 
 template <class Product>
 class GradientComputation final : public ProductComputation<Product> {
   public:
-    GradientComputation(Product product, bool left_is_second, bool accumulates)
-        : ProductComputation<Product>(std::move(product)), left_is_second_(left_is_second), accumulates_(accumulates) {}
+    GradientComputation(Product product, const GemmProblem& problem, bool left_is_second, bool accumulates)
+        : ProductComputation<Product>(std::move(product)),
+          gelu_(problem.gelu_gradient),
+          bias_(problem.bias_gradient),
+          left_is_second_(left_is_second),
+          accumulates_(accumulates) {}
     void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
-        const void *left = pointers[0], *right = pointers[1];
+        OperandCursor in(pointers);
+        const void *left = in.next(), *right = in.next();
         if (left_is_second_) std::swap(left, right);
-        this->product_.run({left, right, nullptr, pointers[2]}, workspace, static_cast<cudaStream_t>(stream),
+        void* gelu_x = in.next_if(gelu_);
+        void* db = in.next_if(bias_);
+        this->product_.run({left, right, nullptr, in.next(), gelu_x, db}, workspace, static_cast<cudaStream_t>(stream),
                            accumulates_);
     }
 
   private:
-    bool left_is_second_, accumulates_;
+    bool gelu_, bias_, left_is_second_, accumulates_;
 };
 
 template <class Product>
@@ -213,14 +224,60 @@ ProviderOp context_row(Maker make) {
 }
 
 template <class Maker>
-ProviderOp gradient_row(Maker make) {
-    const auto gradient = [make](const Gemm& op, const Step& step, Precision precision) {
-        const Gemm::Product product = op.product(step.direction, step.padded_columns);
-        auto made = make(gradient_problem(product, precision));
-        return std::make_unique<GradientComputation<decltype(made)>>(
-            std::move(made), product.left_is_second, op.accumulates && step.direction == Direction::wgrad);
-    };
-    return Computes<Gemm>{.directions = {Direction::dgrad, Direction::wgrad}, .make = gradient};
+std::unique_ptr<Computation> make_gradient(const Maker& make, const Gemm& op, const Step& step, Precision precision) {
+    const GemmProblem problem = gradient_problem(op, step, precision);
+    auto made = make(problem);
+    return std::make_unique<GradientComputation<decltype(made)>>(std::move(made), problem,
+                                                                 op.product(step.direction).left_is_second,
+                                                                 op.accumulates && step.direction == Direction::wgrad);
+}
+
+template <class Maker>
+ProviderOp gradient_row(Maker maker) {
+    return Computes<Gemm>{.directions = {Direction::dgrad, Direction::wgrad},
+                          .make = [maker](const Gemm& op, const Step& step, Precision precision) {
+                              return make_gradient(maker, op, step, precision);
+                          }};
+}
+
+/// Those in which cuBLASLt has epilogues.
+const std::vector<Precision> with_epilogues = {Precision::fp16, Precision::bf16, Precision::tf32, Precision::fp32};
+
+/// What cuBLASLt lacks of problems with the epilogues of training, asked once each: where it has none, what would be
+/// computed along is computed apart.
+class Lacking {
+  public:
+    explicit Lacking(bool one_order) : one_order_(one_order) {}
+    std::string operator()(const GemmProblem& problem) const {
+        const auto [entry, is_new] = known_->try_emplace(cuda::algorithm_key(problem, "", 0));
+        if (is_new) entry->second = cuda::lt_lacks(problem, lt_workspace_limit, one_order_);
+        return entry->second;
+    }
+
+  private:
+    bool one_order_;
+    std::shared_ptr<std::map<std::string, std::string>> known_ = std::make_shared<std::map<std::string, std::string>>();
+};
+
+/// GELU's gradient behind dgrad, a bias's beside wgrad. `one_order`: whether sums must be made in one order.
+ProviderOp fused_gradient_row(const LtMaker& maker, const Lacking& lacking, bool one_order) {
+    return Computes<Gemm>{
+        .directions = {Direction::dgrad, Direction::wgrad},
+        .precisions = with_epilogues,
+        .absorbs = {{"gelu"}, {"bias"}},
+        .why_not = [lacking, one_order](const Gemm& op, const Step& step, Precision precision) -> std::string {
+            if (step.ops.size() == 1 || step.padded_columns > 0) return "is not for products alone or padded ones";
+            if (step.absorbs<BiasAdd>()) {
+                const bool adds = op.accumulates || step.ops.front().get_if<BiasAdd>()->accumulates;
+                if (adds) return "a bias's gradient in the epilogue is written, not added";
+                if (op.weight_transposed) return "no bias's gradient where dy is on the left";
+                // cuBLASLt says nothing of the order in which the epilogue adds rows up.
+                if (one_order) return "no bias's gradient in the epilogue where sums are made in one order";
+            }
+            return lacking(gradient_problem(op, step, precision));
+        },
+        .make = [maker](const Gemm& op, const Step& step,
+                        Precision precision) { return make_gradient(maker, op, step, precision); }};
 }
 
 /// A checkpoint keeps weights as [k, n]. Hopper's tensor cores read tf32 with k innermost only, so a copy as [n, k] can
@@ -228,15 +285,17 @@ ProviderOp gradient_row(Maker make) {
 std::unique_ptr<Computation> lt_gemm(const LtMaker& make, const Gemm& op, const Step& step, Precision precision) {
     const GemmProblem plain = weight_problem(op, step, precision);
     if (op.weight_transposed || step.weights_change || !make.cache)
-        return std::make_unique<WeightComputation<cuda::LtGemm>>(make(plain), plain.bias);
+        return std::make_unique<WeightComputation<cuda::LtGemm>>(make(plain), plain);
     GemmProblem transposed = plain;
     transposed.weight_transposed = true;
     transposed.ld_w = plain.k;
+    if (plain.keeps_argument && !cuda::lt_lacks(transposed, lt_workspace_limit, false).empty())
+        return std::make_unique<WeightComputation<cuda::LtGemm>>(make(plain), plain);
     cuda::LtGemm as_stored = make(plain), as_copied = make(transposed);
     constexpr double worth_a_copy = 0.97;
     if (as_copied.algorithm().median_us < worth_a_copy * as_stored.algorithm().median_us)
-        return std::make_unique<WeightComputation<cuda::LtGemm>>(std::move(as_copied), plain.bias, &plain);
-    return std::make_unique<WeightComputation<cuda::LtGemm>>(std::move(as_stored), plain.bias);
+        return std::make_unique<WeightComputation<cuda::LtGemm>>(std::move(as_copied), plain, &plain);
+    return std::make_unique<WeightComputation<cuda::LtGemm>>(std::move(as_stored), plain);
 }
 
 }  // namespace
@@ -248,13 +307,24 @@ std::unique_ptr<Provider> make_cublaslt(const ProviderContext& context) {
     const auto gemm = [make](const Gemm& op, const Step& step, Precision precision) {
         return lt_gemm(make, op, step, precision);
     };
+    const Lacking lacking(context.deterministic);
+    // In training the backward reads what GELU was applied to: the last but one that the step makes.
+    const auto cannot_keep = [lacking](const Gemm& op, const Step& step, Precision precision) -> std::string {
+        if (!step.keeps_intermediates()) return "";
+        if (!step.absorbs<Gelu>() || step.kept != std::vector{step.ops.size() - 2})
+            return "leaves nothing behind but what GELU is applied to";
+        return lacking(weight_problem(op, step, precision));
+    };
     return std::make_unique<Provider>(Provider{
         .name = "cublaslt",
-        .ops = {Computes<Gemm>{.precisions = {Precision::fp16, Precision::bf16, Precision::tf32, Precision::fp32},
+        .ops = {Computes<Gemm>{.precisions = with_epilogues,
                                .absorbs = {{"bias"}, {"bias", "gelu"}},
+                               .leaves_results = true,
+                               .why_not = cannot_keep,
                                .make = gemm},
                 Computes<Gemm>{.precisions = {Precision::fp64}, .make = gemm},  // whose kernels have no epilogue
-                gradient_row(make), scores_row(make), context_row(make)},
+                gradient_row(make), fused_gradient_row(make, lacking, context.deterministic), scores_row(make),
+                context_row(make)},
         .workspace_limit = lt_workspace_limit,
         .warnings = [cache = make.cache] { return cache ? cache->warnings() : std::vector<std::string>(); }});
 }
@@ -265,8 +335,9 @@ std::unique_ptr<Provider> make_cublas(const ProviderContext&) {
         Provider{.name = "cublas",
                  .ops = {Computes<Gemm>{.make =
                                             [make](const Gemm& op, const Step& step, Precision precision) {
+                                                const GemmProblem problem = weight_problem(op, step, precision);
                                                 return std::make_unique<WeightComputation<cuda::CublasGemm>>(
-                                                    make(weight_problem(op, step, precision)), false);
+                                                    make(problem), problem);
                                             }},
                          gradient_row(make), scores_row(make), context_row(make)},
                  .workspace_limit = cuda::CublasGemm::workspace_bytes});

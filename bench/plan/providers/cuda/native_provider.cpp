@@ -159,8 +159,8 @@ void bias_backward(const BiasAdd& op, const Step&, DataType type, OperandCursor 
 }
 
 void gelu_backward(const Gelu& op, const Step&, Precision precision, OperandCursor in, cudaStream_t stream) {
-    const void* x = in.next();
     const void* dy = in.next();
+    const void* x = in.next();
     cuda::gelu_backward(storage_type(precision), x, dy, in.next(), op.rows * op.width, stream);
 }
 

@@ -18,6 +18,7 @@ inline cuda::GemmProblem weight_problem(const Gemm& g, const Step& step, Precisi
     p.weight_transposed = g.weight_transposed;
     p.bias = step.absorbs<BiasAdd>();
     p.gelu = step.absorbs<Gelu>();
+    p.keeps_argument = p.gelu && step.keeps_results();
     p.out_type = storage_type(precision);
     p.ld_x = g.k;
     p.ld_w = g.weight_transposed ? g.k : g.n;
@@ -25,13 +26,16 @@ inline cuda::GemmProblem weight_problem(const Gemm& g, const Step& step, Precisi
     return p;
 }
 
-/// A gradient's product, see Gemm::product.
-inline cuda::GemmProblem gradient_problem(const Gemm::Product& product, Precision precision) {
+/// A gradient's product, see Gemm::product, and epilogue: a bias's gradient beside wgrad, GELU's behind dgrad.
+inline cuda::GemmProblem gradient_problem(const Gemm& g, const Step& step, Precision precision) {
+    const Gemm::Product product = g.product(step.direction, step.padded_columns);
     cuda::GemmProblem p{};
     p.precision = precision;
     p.m = product.m;
     p.n = product.n;
     p.k = product.k;
+    p.bias_gradient = step.absorbs<BiasAdd>();
+    p.gelu_gradient = step.absorbs<Gelu>();
     p.x_transposed = product.left_transposed;
     p.weight_transposed = product.right_transposed;
     p.out_type = storage_type(precision);
