@@ -1,5 +1,5 @@
 // The vector loops between the matmuls of one block of attention: what is not a product, on buffers of one thread.
-// Internal to cpu/onednn/attention.cpp; call them inside `vectorised`.
+// Internal to cpu/onednn/; call them inside `vectorised`.
 #pragma once
 
 #include <immintrin.h>
