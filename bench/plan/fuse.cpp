@@ -201,14 +201,14 @@ void check_choice(const ProviderChoice& choice, const Providers& providers) {
 }
 
 /// Whether `choice` leaves the step to `provider`: what names it, and nothing along with it to another by name.
-bool is_allowed(const ProviderChoice& choice, const Step& step, const Provider& provider) {
+bool is_allowed(const ProviderChoice& choice, const Step& step, Precision precision, const Provider& provider) {
     for (const Op& op : step.ops)
         if (const auto named = choice.find(name(op)); named != choice.end() && named->second != provider.name)
             return false;
     const auto chosen = choice.find(op_name(step)), any = choice.find("*");
     if (chosen != choice.end()) return provider.name == chosen->second;
     if (any != choice.end()) return provider.name == any->second;
-    return !provider.on_request_only;
+    return !provider.takes_on_request_only(step, precision);
 }
 
 }  // namespace
@@ -257,7 +257,7 @@ std::vector<AssignedStep> assign_steps(const Model& model, Precision precision, 
             std::optional<StepOfModel> step = matcher.match(pattern, op);
             if (!step) continue;
             for (Provider* const provider : asked) {
-                if (!is_allowed(choice, step->step, *provider)) continue;
+                if (!is_allowed(choice, step->step, precision, *provider)) continue;
                 const std::string reason = provider->unsupported(step->step, precision);
                 if (reason.empty()) {
                     found = AssignedStep{std::move(*step), provider};

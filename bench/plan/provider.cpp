@@ -129,11 +129,20 @@ std::string Provider::unsupported(const Step& step, Precision precision) const {
     return nearest.reason;
 }
 
+const ProviderOp* Provider::row_of(const Step& step, Precision precision) const {
+    for (const ProviderOp& row : ops)
+        if (row.kind == &step.head_op().kind() && refusal(row, step, precision).reason.empty()) return &row;
+    return nullptr;
+}
+
+bool Provider::takes_on_request_only(const Step& step, Precision precision) const {
+    const ProviderOp* row = row_of(step, precision);
+    return on_request_only || (row != nullptr && row->on_request_only);
+}
+
 std::unique_ptr<Computation> Provider::make(const Step& step, Precision precision) const {
     if (const std::string why = unsupported(step, precision); !why.empty()) throw Unsupported(why);
-    for (const ProviderOp& row : ops)
-        if (row.kind == &step.head_op().kind() && refusal(row, step, precision).reason.empty())
-            return row.make(step, precision);
+    if (const ProviderOp* row = row_of(step, precision)) return row->make(step, precision);
     throw Unsupported(fmt::format("has no {}", op_name(step)));
 }
 

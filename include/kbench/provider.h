@@ -76,8 +76,10 @@ struct ProviderOp {
     std::vector<Precision> precisions = {all_precisions.begin(), all_precisions.end()};
     std::vector<Absorbed> absorbs = {};  ///< besides nothing
     bool absorbs_anything = false;
-    bool leaves_results =
-        false;  ///< also steps that keep what the head makes, or an op behind it (Step::keeps_results)
+    /// Also steps that keep what the head makes, or an op behind it (Step::keeps_results).
+    bool leaves_results = false;
+    /// Steps that a plan has only where `--provider` names the provider: as a rule they are faster apart.
+    bool on_request_only = false;
     /// Empty when it computes this step, else why not, in a few words; for what the fields above cannot say.
     std::function<std::string(const Step& step, Precision precision)> why_not = {};
     /// Called for steps that the row takes. Throws Unsupported when the library refuses after all.
@@ -91,12 +93,14 @@ struct Computes {
     std::vector<Precision> precisions = {all_precisions.begin(), all_precisions.end()};
     std::vector<Absorbed> absorbs = {};
     bool leaves_results = false;
+    bool on_request_only = false;
     std::function<std::string(const T& op, const Step& step, Precision precision)> why_not = {};
     std::function<std::unique_ptr<Computation>(const T& op, const Step& step, Precision precision)> make;
 
     operator ProviderOp() && {
         ProviderOp row{&op_kind<T>(), std::move(directions), std::move(precisions), std::move(absorbs)};
         row.leaves_results = leaves_results;
+        row.on_request_only = on_request_only;
         if (why_not)
             row.why_not = [function = std::move(why_not)](const Step& step, Precision precision) {
                 return function(step.as<T>(), step, precision);
@@ -121,8 +125,13 @@ struct Provider {
 
     /// Empty when some row takes the step; otherwise why the one that comes nearest does not, in a few words.
     std::string unsupported(const Step& step, Precision precision) const;
+    /// Whether it takes the step only where `--provider` names it.
+    bool takes_on_request_only(const Step& step, Precision precision) const;
     /// Throws Unsupported.
     std::unique_ptr<Computation> make(const Step& step, Precision precision) const;
+
+  private:
+    const ProviderOp* row_of(const Step& step, Precision precision) const;
 };
 
 /// What providers may need to know when they are made.

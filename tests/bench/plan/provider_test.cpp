@@ -207,13 +207,13 @@ TEST(CudaProviders, ModelsRunTheirProductsOnCublasLtUnlessAskedOtherwise) {
 
 /// Products that absorb something, in training: "fwd +bias+gelu, kept", each once.
 std::set<std::string> fused_in_training(Precision precision, const TrainingOptions& options = {},
-                                        const ProviderContext& context = {}) {
+                                        const ProviderContext& context = {}, const ProviderChoice& choice = {}) {
     Gpt2Config config{"tiny", 64, 2, 4};
     config.vocab_size = 100;
     const Model model = with_backward(make_gpt2(config, 2, 64, AttentionKind::fused), options);
     const auto providers = make_providers(BackendKind::cuda, context);
     std::set<std::string> fused;
-    for (const AssignedStep& s : assign_steps(model, precision, providers, {}, 64)) {
+    for (const AssignedStep& s : assign_steps(model, precision, providers, choice, 64)) {
         if (!s.step.head_op().is<Gemm>() || s.step.ops.size() == 1) continue;
         const std::string text = shape_text(s.step);
         fused.insert(std::string(name(s.step.direction)) + " " + text.substr(text.find('+')) +
@@ -224,18 +224,24 @@ std::set<std::string> fused_in_training(Precision precision, const TrainingOptio
 }
 
 TEST(CudaProviders, TrainingsProductsComputeBiasesAndGeluOfBothDirections) {
-    const std::set<std::string> all{"fwd +bias", "fwd +bias+gelu, kept", "wgrad +bias", "dgrad +gelu"};
+    const std::set<std::string> usual{"fwd +bias", "fwd +bias+gelu, kept", "dgrad +gelu"};
+    std::set<std::string> all = usual;
+    all.insert("wgrad +bias");
     for (const Precision precision : {Precision::fp16, Precision::bf16}) {
-        EXPECT_EQ(fused_in_training(precision), all) << name(precision);
-        EXPECT_EQ(fused_in_training(precision, {.recompute = true}), all) << name(precision);
+        EXPECT_EQ(fused_in_training(precision), usual) << name(precision);
+        EXPECT_EQ(fused_in_training(precision, {.recompute = true}), usual) << name(precision);
+        EXPECT_EQ(fused_in_training(precision, {}, {}, {{"gemm", "cublaslt"}}), all) << name(precision);
     }
+    for (const Precision precision : {Precision::tf32, Precision::fp32})
+        EXPECT_EQ(fused_in_training(precision), std::set<std::string>{"fwd +bias"}) << name(precision);
     EXPECT_EQ(fused_in_training(Precision::fp64), std::set<std::string>{});
 }
 
 TEST(CudaProviders, ABiassGradientIsApartWhereItIsAddedOrMustBeSummedInOneOrder) {
     const std::set<std::string> without{"fwd +bias", "fwd +bias+gelu, kept", "dgrad +gelu"};
-    EXPECT_EQ(fused_in_training(Precision::bf16, {.accumulate = true}), without);
-    EXPECT_EQ(fused_in_training(Precision::bf16, {}, {.deterministic = true}), without);
+    const ProviderChoice asked{{"gemm", "cublaslt"}};
+    EXPECT_EQ(fused_in_training(Precision::bf16, {.accumulate = true}, {}, asked), without);
+    EXPECT_EQ(fused_in_training(Precision::bf16, {}, {.deterministic = true}, asked), without);
 }
 
 TEST(CudaProviders, EpiloguesThatCublasLtHasNotAreStepsOfTheirOwn) {
@@ -245,6 +251,9 @@ TEST(CudaProviders, EpiloguesThatCublasLtHasNotAreStepsOfTheirOwn) {
     Step kept = parse_problem("gemm", "m16n20k64+bias+gelu");
     kept.kept = {1};
     EXPECT_THAT(cublaslt.unsupported(kept, Precision::bf16), testing::HasSubstr("a multiple of 8 elements, not of 20"));
+    kept = parse_problem("gemm", "m16n64k20+bias+gelu");
+    kept.kept = {1};
+    EXPECT_THAT(cublaslt.unsupported(kept, Precision::bf16), testing::HasSubstr("a multiple of 8 elements"));
     const Step dgrad = parse_problem("gemm", "m16n64k20+gelu", Direction::dgrad);
     EXPECT_THAT(cublaslt.unsupported(dgrad, Precision::bf16), testing::HasSubstr("not of 20"));
     const Step transposed = parse_problem("gemm", "m16n64k64t+bias", Direction::wgrad);
