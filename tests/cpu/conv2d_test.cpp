@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <omp.h>
 
+#include "cpu/blas.h"
 #include "tests/cpu/matrix.h"
 #include "tests/cpu/reference_data.h"
 
@@ -59,6 +60,7 @@ const std::vector<Conv2d> shapes{
     {3, 4, 13, 40, 6, 5, 11, 2, 1, 2, 5},
     {1, 2, 5, 100, 3, 5, 7, 3, 2, 0, 0},
     {1, 7, 9, 33, 33, 9, 11, 1, 1, 4, 5, true},
+    {1, 2, 5, 450, 3, 3, 11, 1, 2, 1, 5, true},
     {1, 2, 3, 2, 2, 3, 9, 1, 1, 2, 8},  // taps that never meet x
 };
 
@@ -117,18 +119,18 @@ TEST(Conv2d, CountsProductsWithPaddingApart) {
     }
 }
 
-class NativeConv2d : public testing::TestWithParam<DataType> {};
+using Workspace = std::size_t (*)(DataType, const Conv2d&);
+using Convolve = void (*)(DataType, const Conv2d&, const void*, const void*, const void*, void*, void*);
 
-TEST_P(NativeConv2d, AgreesWithTheReferenceWhateverTheThreads) {
-    const DataType type = GetParam();
+void expect_agreement_whatever_the_threads(DataType type, Workspace bytes, Convolve convolve) {
     for (const Conv2d& op : shapes) {
         SCOPED_TRACE(op.text());
         const Data data(op, type);
         const auto run = [&] {
             Matrix out = Matrix::poisoned(type, op.batch * op.out_channels * op.out_height(), op.out_width());
-            test::Workspace workspace(cpu::conv2d_workspace(type, op));
-            cpu::conv2d(type, op, data.x.data(), data.weight.data(), op.bias ? data.bias.data() : nullptr, out.data(),
-                        workspace.data());
+            test::Workspace workspace(bytes(type, op));
+            convolve(type, op, data.x.data(), data.weight.data(), op.bias ? data.bias.data() : nullptr, out.data(),
+                     workspace.data());
             return out;
         };
         const Matrix out = run();
@@ -140,8 +142,19 @@ TEST_P(NativeConv2d, AgreesWithTheReferenceWhateverTheThreads) {
         omp_set_num_threads(threads);
     }
 }
+
+class NativeConv2d : public testing::TestWithParam<DataType> {};
+
+TEST_P(NativeConv2d, AgreesWithTheReferenceWhateverTheThreads) {
+    expect_agreement_whatever_the_threads(GetParam(), cpu::conv2d_workspace, cpu::conv2d);
+}
 INSTANTIATE_TEST_SUITE_P(Types, NativeConv2d,
                          testing::Values(DataType::fp16, DataType::bf16, DataType::fp32, DataType::fp64));
+
+TEST(BlasConv2d, AgreesWithTheReferenceWhateverTheThreads) {
+    for (const DataType type : {DataType::fp32, DataType::fp64})
+        expect_agreement_whatever_the_threads(type, cpu::blas_conv2d_workspace, cpu::blas_conv2d);
+}
 
 }  // namespace
 }  // namespace kbench
