@@ -10,6 +10,7 @@
 #include <cmath>
 #include <limits>
 
+#include "cpu/im2col.h"
 #include "cpu/vector.h"
 
 namespace kbench::cpu {
@@ -39,6 +40,9 @@ void product(bool a_transposed, bool b_transposed, std::int64_t m, std::int64_t 
         cblas_sgemm(CblasRowMajor, a_as, b_as, to_blas(m), to_blas(n), to_blas(k), 1.0f, a, to_blas(lda), b,
                     to_blas(ldb), beta, c, to_blas(ldc));
 }
+
+/// Positions of a convolution that are multiplied at once: enough for a product to be efficient.
+constexpr std::int64_t positions_at_once = 192;
 
 /// Calls `function` with a double or a float.
 template <class Function>
@@ -175,6 +179,28 @@ void blas_attention_context(DataType type, const AttentionShape& shape, const vo
                     static_cast<const T*>(probabilities) + (head * shape.seq + first_row) * shape.seq, shape.seq,
                     static_cast<const T*>(qkv) + qkv_offset(shape, head, 2), qkv_width,
                     static_cast<T*>(out) + out_offset(shape, head) + first_row * width, width);
+        });
+    });
+}
+
+std::size_t blas_conv2d_workspace(DataType type, const Conv2d& op) {
+    return static_cast<std::size_t>(Im2col(op, positions_at_once, 0).elements()) * size_of(type);
+}
+
+void blas_conv2d(DataType type, const Conv2d& op, const void* x, const void* weight, const void* bias, void* out,
+                 void* workspace) {
+    to_blas(std::max(op.out_channels, op.taps()));
+    with_blas_element(type, [&]<class T>(T) {
+        const Im2col pieces(op, positions_at_once, 0);
+        const T* const filters = static_cast<const T*>(weight);
+        pieces.for_each_piece(static_cast<T*>(workspace), [&](std::int64_t image, std::int64_t p, std::int64_t first,
+                                                              std::int64_t count, T* columns, T* tile) {
+            pieces.convolve(static_cast<const T*>(x), filters, static_cast<const T*>(bias), image, p, first, count,
+                            columns, tile, static_cast<T*>(out),
+                            [&](std::int64_t depth, const T* part, const T* taps, T* sums) {
+                                product(false, true, op.out_channels, count, depth, part, op.taps(), taps, depth, sums,
+                                        count, T(1));
+                            });
         });
     });
 }

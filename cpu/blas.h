@@ -7,6 +7,7 @@
 
 #include "kbench/precision.h"
 #include "models/ops/attention.h"
+#include "models/ops/conv2d.h"
 #include "models/ops/gemm.h"
 
 namespace kbench::cpu {
@@ -31,6 +32,11 @@ void blas_gemm(DataType type, const Gemm::Product& product, const void* left, co
 /// `lse` may be null; `workspace` of blas_attention_workspace bytes.
 std::size_t blas_attention_workspace(DataType type, const Attention& attention);
 void blas_attention(DataType type, const Attention& attention, const void* qkv, void* lse, void* out, void* workspace);
+
+/// The convolution by im2col in fp64 or fp32, products of one piece a thread; bias: null where the op has none.
+std::size_t blas_conv2d_workspace(DataType type, const Conv2d& op);
+void blas_conv2d(DataType type, const Conv2d& op, const void* x, const void* weight, const void* bias, void* out,
+                 void* workspace);
 
 /// Unfused attention's products over all batches and heads, fp64 or fp32.
 void blas_attention_scores(DataType type, const AttentionShape& shape, const void* qkv, void* scores);

@@ -8,6 +8,7 @@
 #include "kbench/error.h"
 #include "models/base/config_keys.h"
 #include "models/base/nearest.h"
+#include "models/deepspeech2.h"
 #include "models/gpt2.h"
 #include "models/mlp.h"
 
@@ -17,6 +18,8 @@ namespace {
 constexpr ModelFamily families[] = {
     {"gpt2", "GPT-2 (Radford et al., 2019): a decoder-only transformer", gpt2_models, read_gpt2},
     {"mlp", "a multi-layer perceptron: dense layers with bias and GELU", mlp_models, read_mlp},
+    {"deepspeech2", "Deep Speech 2 (Amodei et al., 2016): convolutions and recurrent layers for speech",
+     deepspeech2_models, read_deepspeech2},
 };
 
 /// `names` as "a, b, c".

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::string_view backend_words[] = {"cuda", "cpu"};
 constexpr std::string_view attention_words[] = {"fused", "unfused"};
+constexpr std::string_view cell_words[] = {"lstm", "gru", "rnn"};
 constexpr std::string_view direction_words[] = {"fwd", "bwd", "train"};
 constexpr std::string_view optimizer_words[] = {"none", "adamw"};
 constexpr std::string_view master_words[] = {"none", "fp32"};
@@ -72,6 +73,24 @@ std::span<const Axis> axes() {
          .sweeps = true,
          .always_told = true,
          .of_model = true},
+        {.name = "frames",
+         .unit = "frames",
+         .what = "frames of the longest utterance",
+         .order = 32,
+         .option = "N",
+         .otherwise = "1000, of a model that reads speech",
+         .sweeps = true,
+         .always_told = true,
+         .of_model = true,
+         .since = 6},
+        {.name = "cell",
+         .what = "cell of recurrent layers: lstm, gru or rnn",
+         .kind = AxisKind::word,
+         .words = cell_words,
+         .usual = "lstm",
+         .option = "KIND",
+         .of_model = true,
+         .since = 6},
         {.name = "repeat",
          .what = "number of the repeat of the point in its sweep, from 1",
          .usual = 1,

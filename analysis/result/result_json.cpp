@@ -233,7 +233,8 @@ class Reader {
         const auto found = json.find(axis.name);
         const Path at = path.field(axis.name);
         if (found == json.end()) {
-            if (version_ < axis.since && axis.usual) values.set(axis.name, *axis.usual);
+            // No model of an older file has an axis that came with a newer model.
+            if (version_ < axis.since && axis.usual && !axis.of_model) values.set(axis.name, *axis.usual);
             if (axis.needed || (version_ >= axis.since && version_ < axes_are_optional_since))
                 fail(at, "a value", "nothing");
             return false;

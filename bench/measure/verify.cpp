@@ -69,6 +69,13 @@ void fill_operand(const Operand& operand, std::uint64_t seed, std::byte* data) {
     std::fill(data + (operand.stride > operand.columns ? 0 : used), data + operand.bytes(), std::byte{0});
     fill_contents(operand.contents, seed, operand.name, operand.type, operand.rows, operand.columns, data,
                   operand.stride);
+    // Whole numbers below a bound may stand where the usual ones are listed: lengths, say, of which all are full, while
+    // what goes wrong is what comes behind the end of shorter ones. The first row keeps the usual numbers.
+    if (operand.type == DataType::int32 && operand.contents.kind == Contents::Kind::listed &&
+        operand.contents.bound > 0)
+        fill_contents(Contents::below(operand.contents.bound), seed, operand.name, operand.type, operand.rows - 1,
+                      operand.columns, data + operand.stride * static_cast<std::int64_t>(sizeof(std::int32_t)),
+                      operand.stride);
 }
 
 /// A step's operands on the device, and on the host what the reference reads of them: no output, which at the largest

@@ -54,6 +54,16 @@ std::vector<Expected> scale_mask(const ScaleMask&, View scores, std::span<const 
 std::vector<Expected> softmax(const Softmax&, View scores, std::span<const Element>);
 std::vector<Expected> attention_context(const AttentionContext&, View probabilities, View qkv,
                                         std::span<const Element>);
+/// bias: an empty View where the op has none.
+std::vector<Expected> conv2d(const Conv2d&, View x, View weight, View bias, std::span<const Element>);
+std::vector<Expected> batch_norm(const BatchNorm&, View x, View weight, View bias, View mean, View variance,
+                                 std::span<const Element>);
+std::vector<Expected> hardtanh(const Hardtanh&, View x, std::span<const Element>);
+std::vector<Expected> time_mask(const TimeMask&, View x, View lengths, std::span<const Element>);
+std::vector<Expected> to_sequence(const ToSequence&, View x, std::span<const Element>);
+/// h of one direction.
+std::vector<Expected> recurrent(Cell, const RecurrentShape&, bool reverse, View gates_x, View weight_hh, View bias_ih,
+                                View bias_hh, View lengths, std::span<const Element>);
 /// The output `losses`, and what becomes of the logits.
 std::vector<Expected> cross_entropy_losses(const CrossEntropy&, View logits, View tokens, std::span<const Element>);
 std::vector<Expected> cross_entropy_gradient(const CrossEntropy&, View logits, View tokens, View loss_scale,
@@ -88,6 +98,22 @@ std::vector<Expected> expected(const Softmax&, Question);
 ElementCost cost(const Softmax&);
 std::vector<Expected> expected(const AttentionContext&, Question);
 ElementCost cost(const AttentionContext&);
+std::vector<Expected> expected(const Conv2d&, Question);
+ElementCost cost(const Conv2d&);
+std::vector<Expected> expected(const BatchNorm&, Question);
+ElementCost cost(const BatchNorm&);
+std::vector<Expected> expected(const Hardtanh&, Question);
+ElementCost cost(const Hardtanh&);
+std::vector<Expected> expected(const TimeMask&, Question);
+ElementCost cost(const TimeMask&);
+std::vector<Expected> expected(const ToSequence&, Question);
+ElementCost cost(const ToSequence&);
+std::vector<Expected> expected(const Lstm&, Question);
+ElementCost cost(const Lstm&);
+std::vector<Expected> expected(const Gru&, Question);
+ElementCost cost(const Gru&);
+std::vector<Expected> expected(const Rnn&, Question);
+ElementCost cost(const Rnn&);
 std::vector<Expected> expected(const CrossEntropy&, Question);
 ElementCost cost(const CrossEntropy&, Direction);
 std::vector<Expected> expected(const GlobalNorm&, Question);

@@ -41,7 +41,7 @@ struct Contents {
         listed,  ///< `numbers`, in each row from its first column on
     } kind = Kind::normal;
     double deviation = 1;    ///< of normal numbers
-    std::int64_t bound = 0;  ///< of `below` and `causal`
+    std::int64_t bound = 0;  ///< of `below` and `causal`; of listed integers: others below it may stand in their place
     double mean = 0;         ///< of `normal`
     std::array<double, 16> numbers = {};
 

@@ -5,17 +5,23 @@
 #include "models/ops/attention.h"
 #include "models/ops/attention_context.h"
 #include "models/ops/attention_scores.h"
+#include "models/ops/batchnorm.h"
 #include "models/ops/bias.h"
+#include "models/ops/conv2d.h"
 #include "models/ops/cross_entropy.h"
 #include "models/ops/embedding.h"
 #include "models/ops/gelu.h"
 #include "models/ops/gemm.h"
 #include "models/ops/global_norm.h"
+#include "models/ops/hardtanh.h"
 #include "models/ops/layernorm.h"
+#include "models/ops/recurrent.h"
 #include "models/ops/residual.h"
 #include "models/ops/rmsnorm.h"
 #include "models/ops/scale_mask.h"
 #include "models/ops/softmax.h"
+#include "models/ops/time_mask.h"
+#include "models/ops/to_sequence.h"
 
 namespace kbench {
 
@@ -35,6 +41,14 @@ using BuiltInOps = OpList<Embedding,         //
                           ScaleMask,         //
                           Softmax,           //
                           AttentionContext,  //
+                          Conv2d,            //
+                          BatchNorm,         //
+                          Hardtanh,          //
+                          TimeMask,          //
+                          ToSequence,        //
+                          Lstm,              //
+                          Gru,               //
+                          Rnn,               //
                           CrossEntropy,      //
                           GlobalNorm,        //
                           AdamW>;

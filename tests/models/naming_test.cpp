@@ -15,11 +15,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::regex named(R"((gpt-?2|\bmlp))", std::regex::icase);
+const std::regex named(R"((gpt-?2|\bmlp|deep ?speech))", std::regex::icase);
 
 /// Whether `line` of `path` may name a model.
 bool may_name(const std::string& path, const std::string& line) {
-    if (path.starts_with("models/gpt2") || path.starts_with("models/mlp") || path == "models/registry.cpp") return true;
+    if (path.starts_with("models/gpt2") || path.starts_with("models/mlp") || path.starts_with("models/deepspeech2") ||
+        path == "models/registry.cpp")
+        return true;
     // Help is text of a command's options.
     const bool is_text = line.find('"') != std::string::npos && line.find("#include") == std::string::npos;
     if (path == "bench/main.cpp") return is_text;
@@ -60,6 +62,7 @@ TEST(Naming, NoCodeNamesAModelButItsOwn) {
 TEST(Naming, TheSearchFindsWhatIsPlanted) {
     EXPECT_EQ(lines_that_name_a_model("bench/plan/plan.cpp", "int a;\n// as in GPT-2\n").size(), 1u);
     EXPECT_EQ(lines_that_name_a_model("kernels/x.cu", "if (model == \"gpt2-large\")").size(), 1u);
+    EXPECT_EQ(lines_that_name_a_model("cpu/native/recurrent.cpp", "// Deep Speech 2's layers").size(), 1u);
     EXPECT_EQ(lines_that_name_a_model("bench/measure/run.cpp", "#include \"models/mlp.h\"").size(), 1u);
     EXPECT_EQ(lines_that_name_a_model("bench/command/options.cpp", "#include \"models/gpt2.h\"").size(), 1u);
     EXPECT_TRUE(lines_that_name_a_model("bench/command/options.cpp", "     \"such as gpt2-large\",").empty());

@@ -47,9 +47,11 @@ std::vector<std::byte> input_bytes(const Tensor& tensor, const Operand& operand,
     if (file.empty()) {
         fill_random(tensor, seed, operand.type, bytes.data(), tensor.columns());
     } else if (operand.type == DataType::int32) {
-        const std::vector<std::int32_t> tokens =
-            read_tokens(file, tensor.rows(), tensor.columns(), tensor.contents.bound);
-        std::ranges::copy(std::as_bytes(std::span(tokens)), bytes.begin());
+        const bool one_a_row = tensor.contents.kind == Contents::Kind::listed && tensor.columns() == 1;
+        const std::vector<std::int32_t> numbers =
+            one_a_row ? read_numbers_of_rows(file, tensor.rows(), tensor.contents.bound, tensor.name)
+                      : read_tokens(file, tensor.rows(), tensor.columns(), tensor.contents.bound);
+        std::ranges::copy(std::as_bytes(std::span(numbers)), bytes.begin());
     } else {
         read_numbers(tensor, file, operand.type, bytes.data());
     }

@@ -203,6 +203,13 @@ void fill_contents(const Contents& contents, std::uint64_t seed, std::string_vie
         case Contents::Kind::listed:
             if (columns > static_cast<std::int64_t>(contents.numbers.size()))
                 throw std::invalid_argument("listed contents are for up to 16 columns, not " + std::to_string(columns));
+            if (type == DataType::int32) {
+                for (std::int64_t r = 0; r < rows; ++r)
+                    std::transform(contents.numbers.begin(), contents.numbers.begin() + columns,
+                                   reinterpret_cast<std::int32_t*>(out + r * row_bytes),
+                                   [](double number) { return static_cast<std::int32_t>(number); });
+                return;
+            }
             for (std::int64_t r = 0; r < rows; ++r)
                 convert(DataType::fp64, contents.numbers.data(), type, out + r * row_bytes, columns);
             return;

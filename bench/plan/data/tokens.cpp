@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::string_view separators = " \t\r\n\v\f,";
 
-std::vector<std::int64_t> read_text(const std::filesystem::path& path) {
+std::vector<std::int64_t> read_text(const std::filesystem::path& path, std::string_view what = "token") {
     std::ifstream file(path, std::ios::binary);
     if (!file || std::filesystem::is_directory(path))
         throw UsageError(fmt::format("{}: cannot be read: {}; it should be a .npy file or a text file of integers",
@@ -34,18 +34,19 @@ std::vector<std::int64_t> read_text(const std::filesystem::path& path) {
         std::int64_t value = 0;
         const auto parsed = std::from_chars(word.data(), word.data() + word.size(), value);
         if (parsed.ec != std::errc{} || parsed.ptr != word.data() + word.size())
-            throw UsageError(fmt::format("{}: token {} is '{}'; it should be an integer", path.string(), values.size(),
-                                         word.substr(0, 32)));
+            throw UsageError(fmt::format("{}: {} {} is '{}'; it should be an integer", path.string(), what,
+                                         values.size(), word.substr(0, 32)));
         values.push_back(value);
         at = text.find_first_not_of(separators, end);
     }
     return values;
 }
 
-std::int32_t checked(const std::filesystem::path& path, std::int64_t position, std::int64_t value, std::int64_t vocab) {
-    if (value < 0 || value >= vocab)
+std::int32_t checked(const std::filesystem::path& path, std::int64_t position, std::int64_t value, std::int64_t bound,
+                     std::string_view what = "token") {
+    if (value < 0 || value >= bound)
         throw UsageError(
-            fmt::format("{}: token {} is {}; it should be in [0, {})", path.string(), position, value, vocab));
+            fmt::format("{}: {} {} is {}; it should be in [0, {})", path.string(), what, position, value, bound));
     return static_cast<std::int32_t>(value);
 }
 
@@ -75,6 +76,20 @@ std::vector<std::int32_t> read_tokens(const std::filesystem::path& path, std::in
         tokens[i] = checked(path, position, values[position], vocab);
     }
     return tokens;
+}
+
+std::vector<std::int32_t> read_numbers_of_rows(const std::filesystem::path& path, std::int64_t batch,
+                                               std::int64_t bound, std::string_view what) {
+    const std::vector<std::int64_t> values =
+        path.extension() == ".npy" ? read_npy_integers(path).values : read_text(path, what);
+    const auto count = static_cast<std::int64_t>(values.size());
+    if (count != 1 && count != batch)
+        throw UsageError(fmt::format("{}: {} of {}; batch {} needs {}{}", path.string(), count, what, batch, batch,
+                                     batch > 1 ? ", or 1 for all" : ""));
+    std::vector<std::int32_t> numbers;
+    for (std::int64_t i = 0; i < batch; ++i)
+        numbers.push_back(checked(path, i % count, values[static_cast<std::size_t>(i % count)], bound, what));
+    return numbers;
 }
 
 std::vector<std::int32_t> read_token_stream(const std::filesystem::path& path, std::int64_t least, std::int64_t vocab) {

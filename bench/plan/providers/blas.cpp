@@ -1,4 +1,4 @@
-// Provider `blas`: GEMMs and attention in fp64 (and fp32) through CBLAS.
+// Provider `blas`: GEMMs, attention and convolutions in fp64 (and fp32) through CBLAS.
 #include "cpu/blas.h"
 
 #include <fmt/format.h>
@@ -59,6 +59,19 @@ std::unique_ptr<Computation> context(const AttentionContext& op, const Step&, Pr
                             });
 }
 
+std::unique_ptr<Computation> conv2d(const Conv2d& op, const Step&, Precision precision) {
+    const DataType type = storage_type(precision);
+    return make_computation(
+        cpu::blas_version() + ", im2col",
+        [type, op](OperandCursor in, void* workspace, void*) {
+            const void* x = in.next();
+            const void* weight = in.next();
+            const void* bias = in.next_if(op.bias);
+            cpu::blas_conv2d(type, op, x, weight, bias, in.next(), workspace);
+        },
+        1, cpu::blas_conv2d_workspace(type, op));
+}
+
 std::string lacks(Precision precision) {
     const bool has = precision == Precision::fp64 || precision == Precision::fp32;
     return has ? "" : fmt::format("CBLAS has no {}", name(precision));
@@ -77,7 +90,7 @@ std::unique_ptr<Provider> make_blas(const ProviderContext&) {
                                         .why_not = no_padding,
                                         .make = gemm},
                          Computes<Attention>{.make = attention}, Computes<AttentionScores>{.make = scores},
-                         Computes<AttentionContext>{.make = context}},
+                         Computes<AttentionContext>{.make = context}, Computes<Conv2d>{.make = conv2d}},
                  .lacks = lacks});
 }
 

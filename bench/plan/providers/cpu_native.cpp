@@ -1,13 +1,17 @@
-// Provider `native` on the CPU: kbench's own vector loops for the memory-bound steps.
+// Provider `native` on the CPU: kbench's own vector loops for the memory-bound steps, convolutions and recurrent
+// layers.
 #include "bench/plan/provider.h"
 #include "cpu/native/adamw.h"
 #include "cpu/native/attention_gradient.h"
+#include "cpu/native/conv2d.h"
 #include "cpu/native/cross_entropy.h"
 #include "cpu/native/elementwise.h"
 #include "cpu/native/embedding.h"
 #include "cpu/native/global_norm.h"
 #include "cpu/native/layernorm.h"
+#include "cpu/native/recurrent.h"
 #include "cpu/native/rmsnorm.h"
+#include "cpu/native/sequence.h"
 #include "cpu/native/softmax.h"
 #include "models/ops/list.h"
 
@@ -26,12 +30,11 @@ ProviderOp row(const char* implementation, Run run, std::vector<Absorbed> absorb
                        }};
 }
 
-/// A row of a backward whose loop has a workspace: `workspace_bytes(type, op)`, `run(op, step, type, operands,
-/// workspace)`.
+/// A row of a loop that has a workspace: `workspace_bytes(type, op)`, `run(op, step, type, operands, workspace)`.
 template <OpStruct T, class Run>
-ProviderOp gradient_row(const char* implementation, std::size_t (*workspace_bytes)(DataType, const T&), Run run,
-                        std::vector<Absorbed> absorbs = {}) {
-    return Computes<T>{.directions = {Direction::bwd},
+ProviderOp workspace_row(const char* implementation, std::size_t (*workspace_bytes)(DataType, const T&), Run run,
+                         std::vector<Absorbed> absorbs = {}, Direction direction = Direction::fwd) {
+    return Computes<T>{.directions = {direction},
                        .absorbs = std::move(absorbs),
                        .make = [=](const T& op, const Step& step, Precision precision) {
                            const DataType type = storage_type(precision);
@@ -40,6 +43,12 @@ ProviderOp gradient_row(const char* implementation, std::size_t (*workspace_byte
                                [=](OperandCursor in, void* workspace, void*) { run(op, step, type, in, workspace); }, 1,
                                workspace_bytes(type, op));
                        }};
+}
+
+template <OpStruct T, class Run>
+ProviderOp gradient_row(const char* implementation, std::size_t (*workspace_bytes)(DataType, const T&), Run run,
+                        std::vector<Absorbed> absorbs = {}) {
+    return workspace_row(implementation, workspace_bytes, run, std::move(absorbs), Direction::bwd);
 }
 
 void embedding(const Embedding& op, const Step&, Precision precision, OperandCursor in) {
@@ -166,6 +175,58 @@ void cross_entropy_gradient(const CrossEntropy& op, const Step& step, Precision 
                                 in.next());
 }
 
+void conv2d(const Conv2d& op, const Step&, DataType type, OperandCursor in, void* workspace) {
+    const void* x = in.next();
+    const void* weight = in.next();
+    const void* bias = in.next_if(op.bias);
+    cpu::conv2d(type, op, x, weight, bias, in.next(), workspace);
+}
+
+void batch_norm(const BatchNorm& op, const Step&, Precision precision, OperandCursor in) {
+    const void* x = in.next();
+    const void* weight = in.next();
+    const void* bias = in.next();
+    const void* mean = in.next();
+    const void* variance = in.next();
+    cpu::batch_norm(storage_type(precision), op, x, weight, bias, mean, variance, in.next());
+}
+
+void hardtanh(const Hardtanh& op, const Step&, Precision precision, OperandCursor in) {
+    const void* x = in.next();
+    cpu::hardtanh(storage_type(precision), op, x, in.next());
+}
+
+void time_mask(const TimeMask& op, const Step&, Precision precision, OperandCursor in) {
+    const void* x = in.next();
+    const auto* lengths = in.next<const std::int32_t>();
+    cpu::time_mask(storage_type(precision), op, x, lengths, in.next());
+}
+
+void to_sequence(const ToSequence& op, const Step&, Precision precision, OperandCursor in) {
+    const void* x = in.next();
+    cpu::to_sequence(storage_type(precision), op, x, in.next());
+}
+
+template <Cell cell>
+ProviderOp recurrent_row() {
+    const auto bytes = [](DataType type, const Recurrent<cell>& op) {
+        return cpu::recurrent_workspace(type, cell, op.shape);
+    };
+    const auto run = [](const Recurrent<cell>& op, const Step&, DataType type, OperandCursor in, void* workspace) {
+        cpu::RecurrentDirection forward{}, reverse{};
+        for (const auto member : {&cpu::RecurrentDirection::gates_x, &cpu::RecurrentDirection::weight_hh,
+                                  &cpu::RecurrentDirection::bias_ih, &cpu::RecurrentDirection::bias_hh}) {
+            forward.*member = in.next();
+            reverse.*member = in.next();
+        }
+        const auto* lengths = in.next<const std::int32_t>();
+        forward.out = in.next();
+        reverse.out = in.next();
+        cpu::recurrent(type, cell, op.shape, forward, reverse, lengths, workspace);
+    };
+    return workspace_row<Recurrent<cell>>("cpu::recurrent", bytes, run);
+}
+
 class GlobalNormStep final : public Computation {
   public:
     GlobalNormStep(const GlobalNorm& op, DataType type) : op_(op), type_(type) {}
@@ -196,7 +257,8 @@ std::unique_ptr<Provider> make_cpu_native(const ProviderContext&) {
     return std::make_unique<Provider>(Provider{
         .name = "native",
         .ops = {row<Embedding>("cpu::embedding", embedding),
-                row<LayerNorm>("cpu::layer_norm", layer_norm, {{"residual"}}), row<RmsNorm>("cpu::rms_norm", rms_norm),
+                row<LayerNorm>("cpu::layer_norm", layer_norm, {{"residual"}}),
+                row<RmsNorm>("cpu::rms_norm", rms_norm),
                 row<BiasAdd>("cpu::bias_gelu", bias_add),
                 leaving_no_intermediates(row<Gelu>("cpu::bias_gelu", gelu, {{"bias"}})),
                 gradient_row("cpu::layer_norm_gradient", cpu::layer_norm_gradient_workspace, layer_norm_gradient,
@@ -211,11 +273,20 @@ std::unique_ptr<Provider> make_cpu_native(const ProviderContext&) {
                 row<Gelu>("cpu::gelu_gradient", gelu_gradient, {}, Direction::bwd),
                 row<ResidualAdd>("cpu::residual_add", residual_add),
                 row<ResidualAdd>("cpu::residual_add", residual_add, {}, Direction::bwd),
-                row<ScaleMask>("cpu::scale_mask", scale_mask), row<Softmax>("cpu::softmax", softmax),
+                row<ScaleMask>("cpu::scale_mask", scale_mask),
+                row<Softmax>("cpu::softmax", softmax),
                 row<CrossEntropy>("cpu::cross_entropy", cross_entropy),
                 row<CrossEntropy>("cpu::cross_entropy_gradient", cross_entropy_gradient, {}, Direction::bwd),
                 gradient_row<Attention>("cpu::attention_gradient", cpu::attention_gradient_workspace,
                                         attention_gradient),
+                workspace_row("cpu::conv2d", cpu::conv2d_workspace, conv2d),
+                row<BatchNorm>("cpu::batch_norm", batch_norm),
+                row<Hardtanh>("cpu::hardtanh", hardtanh),
+                row<TimeMask>("cpu::time_mask", time_mask),
+                row<ToSequence>("cpu::to_sequence", to_sequence),
+                recurrent_row<Cell::lstm>(),
+                recurrent_row<Cell::gru>(),
+                recurrent_row<Cell::rnn>(),
                 Computes<GlobalNorm>{.make =
                                          [](const GlobalNorm& op, const Step&, Precision precision) {
                                              return std::make_unique<GlobalNormStep>(op, storage_type(precision));

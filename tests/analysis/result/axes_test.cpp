@@ -134,7 +134,8 @@ TEST_P(EveryAxis, ThatAnOlderFileDoesNotHaveHasItsUsualValue) {
     if (axis().since > 1) {
         const Point old = read_as(axis().since - 1);
         const AxisValue* value = old.axes.find(axis().name);
-        EXPECT_EQ(value ? std::optional(*value) : std::nullopt, axis().usual);
+        // Models that have a newer axis are newer than the file, too.
+        EXPECT_EQ(value ? std::optional(*value) : std::nullopt, axis().of_model ? std::nullopt : axis().usual);
     }
     if (axis().since <= 4) {
         EXPECT_THROW(read_as(4), UsageError) << "until version 4 each point had it";

@@ -5,10 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 
+#include "models/registry.h"
 #include "tests/bench/refusal.h"
 
 namespace kbench {
@@ -50,14 +52,16 @@ TEST(Options, EveryAxisWithAnOptionSetsItsPoints) {
         EXPECT_THAT(help, HasSubstr(option + " " + std::string(axis.option)));
         const auto words = axis.offered.empty() ? axis.words : axis.offered;
         const std::string value = axis.kind == AxisKind::count ? "3" : std::string(words.back());
-        std::vector<std::string> arguments{"--model", "gpt2", option, value};
+        const auto has_it = [&](const ModelSpec& model) { return model.axis(axis.name) != nullptr; };
+        const std::string model = axis.of_model ? std::ranges::find_if(builtin_models(), has_it)->name : "gpt2";
+        std::vector<std::string> arguments{"--model", model, option, value};
         if (axis.of_training || axis.of_backward)
             arguments.insert(arguments.end(), {"--direction", "train", "--precision", "bf16"});
         const RunRequest request = parse_run(arguments).request;
         EXPECT_EQ(text_of(*request.run.points().at(0).axes.find(axis.name)), value);
-        EXPECT_THAT(refusal({"--model", "gpt2", option, "-1"}), HasSubstr(option + " '-1': must be "));
+        EXPECT_THAT(refusal({"--model", model, option, "-1"}), HasSubstr(option + " '-1': must be "));
         const bool takes_list =
-            refusal({"--model", "gpt2", option, value + "," + value}).find("asked for twice") != std::string::npos;
+            refusal({"--model", model, option, value + "," + value}).find("asked for twice") != std::string::npos;
         EXPECT_EQ(takes_list, axis.sweeps) << option;
     }
 }
@@ -75,7 +79,8 @@ TEST(Options, ZippedListsAreOfOneLength) {
     EXPECT_THAT(refusal({"--model", "gpt2", "--batch", "1,4,8", "--seq", "512,128", "--zip", "batch,seq"}),
                 HasSubstr("--seq has 2 values and --batch 3"));
     EXPECT_THAT(refusal({"--model", "gpt2", "--zip", "batch"}), HasSubstr("--zip 'batch': must be two or "));
-    EXPECT_THAT(refusal({"--model", "gpt2", "--zip", "batch,heads"}), HasSubstr("one of direction, seq, batch, "));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--zip", "batch,heads"}),
+                HasSubstr("one of direction, seq, frames, batch, "));
 }
 
 TEST(Options, ASweepIsResumedWhereItsDirectoryIsNamed) {

@@ -54,6 +54,30 @@ TEST_F(VerifyStep, MaskedScoresAreMinusInfinityAndNothingElse) {
                 testing::HasSubstr("the reference says -inf"));
 }
 
+TEST_F(VerifyStep, SequencesAreOfOtherLengthsThanTheUsualFullOne) {
+    const Step mask = Step::of(TimeMask{4, 3, 50, 2});
+    EXPECT_EQ(verify(mask, *native(mask, Precision::fp32), Precision::fp32).elements_checked, 4 * 3 * 50);
+    const auto blind = make_computation("blind", [](OperandCursor in, void*, void*) {
+        const auto* x = in.next<const float>();
+        in.next();
+        std::copy_n(x, 4 * 3 * 50, in.next<float>());
+    });
+    EXPECT_THAT(error_line<MeasurementError>([&] { verify(mask, *blind, Precision::fp32); }),
+                testing::HasSubstr("the reference says 0"));
+    const auto all_masked = make_computation("all masked", [](OperandCursor in, void*, void*) {
+        in.next();
+        in.next();
+        std::fill_n(in.next<float>(), 4 * 3 * 50, 0.0f);
+    });
+    EXPECT_THAT(error_line<MeasurementError>([&] { verify(mask, *all_masked, Precision::fp32); }),
+                testing::HasSubstr("out[0, 0] is 0,"))
+        << "the first is full";
+    for (const Precision precision : {Precision::fp32, Precision::fp64, Precision::fp16})
+        for (const Step& layer :
+             {Step::of(Lstm{{30, 3, 40, 2}}), Step::of(Gru{{30, 3, 40}}), Step::of(Rnn{{30, 3, 40}})})
+            EXPECT_EQ(verify(layer, *native(layer, precision), precision).elements_checked, 2 * 30 * 3 * 40);
+}
+
 TEST_F(VerifyStep, EveryProviderAddsToGradientsThatAreThere) { verify_accumulating_steps(*device_); }
 
 TEST_F(VerifyStep, AGradientThatIsNotAddedToWhatIsThereShows) {

@@ -157,6 +157,12 @@ TEST(FillRandom, FollowsTheTensorsContents) {
     tensor.contents = {Contents::Kind::zeros};
     fill_random(tensor, 5, DataType::fp16, halves.data(), 100);
     EXPECT_EQ(halves, std::vector<std::uint16_t>(100'000, 0));
+
+    Tensor lengths = matrix(3, 2);
+    lengths.contents = Contents::of({117, 59});
+    std::vector<std::int32_t> numbers(9, -1);
+    fill_random(lengths, 5, DataType::int32, numbers.data(), 3);
+    EXPECT_EQ(numbers, (std::vector<std::int32_t>{117, 59, -1, 117, 59, -1, 117, 59, -1}));
 }
 
 TEST(FillTokens, CoversTheVocabularyAndNothingElse) {

@@ -1,0 +1,24 @@
+// What stands around convolutions and recurrent layers, on the CPU, for every stored type. Arithmetic in fp32 (fp64 for
+// fp64); shapes as in models/ops/; nothing allocates.
+#pragma once
+
+#include <cstdint>
+
+#include "kbench/precision.h"
+#include "models/ops/batchnorm.h"
+#include "models/ops/hardtanh.h"
+#include "models/ops/time_mask.h"
+#include "models/ops/to_sequence.h"
+
+namespace kbench::cpu {
+
+/// In place allowed.
+void batch_norm(DataType type, const BatchNorm& op, const void* x, const void* weight, const void* bias,
+                const void* mean, const void* variance, void* out);
+/// In place allowed.
+void hardtanh(DataType type, const Hardtanh& op, const void* x, void* out);
+/// In place allowed.
+void time_mask(DataType type, const TimeMask& op, const void* x, const std::int32_t* lengths, void* out);
+void to_sequence(DataType type, const ToSequence& op, const void* x, void* out);
+
+}  // namespace kbench::cpu

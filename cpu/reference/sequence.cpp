@@ -1,0 +1,62 @@
+// Reference of what stands around convolutions and recurrent layers: batch norm, clipping, masks and the transposition.
+#include <algorithm>
+
+#include "cpu/reference/rows.h"
+
+namespace kbench::reference {
+
+std::vector<Expected> batch_norm(const BatchNorm& op, View x, View weight, View bias, View mean, View variance,
+                                 std::span<const Element> elements) {
+    std::vector<Expected> expected;
+    for (const auto [row, column] : elements) {
+        const std::int64_t channel = op.channels > 0 ? row / op.height % op.channels : column;
+        const double scale = at(weight, channel) / std::sqrt(at(variance, channel) + op.epsilon);
+        const double value = x(row, column), center = at(mean, channel), shift = at(bias, channel);
+        // Who folds the mean into the bias rounds scale x and scale mean, which may cancel. Epsilon's sum, root,
+        // quotient and product round scale four times, each relative to the whole.
+        constexpr std::int64_t roundings = 8;
+        expected.push_back({(value - center) * scale + shift,
+                            (std::abs(value) + std::abs(center)) * std::abs(scale) + std::abs(shift), roundings});
+    }
+    return expected;
+}
+
+std::vector<Expected> hardtanh(const Hardtanh& op, View x, std::span<const Element> elements) {
+    std::vector<Expected> expected;
+    for (const auto [row, column] : elements) expected.push_back({std::clamp(x(row, column), op.low, op.high), 0, 0});
+    return expected;
+}
+
+std::vector<Expected> time_mask(const TimeMask& op, View x, View lengths, std::span<const Element> elements) {
+    std::vector<Expected> expected;
+    for (const auto [row, column] : elements) {
+        const auto length = static_cast<std::int64_t>(lengths(row / op.rows_each, 0));
+        const bool inside = column < steps_of(length, op.frames_per_step, op.steps);
+        expected.push_back({inside ? x(row, column) : 0.0, 0, 0});
+    }
+    return expected;
+}
+
+std::vector<Expected> to_sequence(const ToSequence& op, View x, std::span<const Element> elements) {
+    std::vector<Expected> expected;
+    for (const auto [row, column] : elements)
+        expected.push_back({x(row % op.batch * op.features + column, row / op.batch), 0, 0});
+    return expected;
+}
+
+std::vector<Expected> expected(const BatchNorm& op, Question q) {
+    const View x = q.next(), weight = q.next(), bias = q.next(), mean = q.next(), variance = q.next();
+    return batch_norm(op, x, weight, bias, mean, variance, q.elements);
+}
+ElementCost cost(const BatchNorm&) { return {}; }
+std::vector<Expected> expected(const Hardtanh& op, Question q) { return hardtanh(op, q.next(), q.elements); }
+ElementCost cost(const Hardtanh&) { return {}; }
+std::vector<Expected> expected(const TimeMask& op, Question q) {
+    const View x = q.next(), lengths = q.next();
+    return time_mask(op, x, lengths, q.elements);
+}
+ElementCost cost(const TimeMask&) { return {}; }
+std::vector<Expected> expected(const ToSequence& op, Question q) { return to_sequence(op, q.next(), q.elements); }
+ElementCost cost(const ToSequence&) { return {}; }
+
+}  // namespace kbench::reference

@@ -1,0 +1,95 @@
+// The two-dimensional convolution of neural networks.
+#pragma once
+
+#include <cmath>
+
+#include "kbench/op.h"
+
+namespace kbench {
+
+/// fwd: y[n, k, p, q] = bias[k] + sum over c, r, s of x[n, c, p stride_h - pad_h + r, q stride_w - pad_w + s]
+/// w[k, c, r, s], x being 0 outside of its height and width: a cross-correlation, which the field calls convolution
+/// (Goodfellow et al., Deep Learning, 2016, eq. 9.6). p < out_height() and q < out_width().
+/// in: x [batch * in_channels * height, width] (NCHW), weight [out_channels * in_channels * kernel_h, kernel_w] (KCRS),
+/// with `bias` bias [out_channels]; out: [batch * out_channels * out_height, out_width].
+/// Letters of a shape: n, c, h, w of x; k filters of r x s; strides u, v; padding p, q. Strides are 1 and paddings 0
+/// where their letters are missing, as are a bias and its b.
+struct Conv2d {
+    static constexpr std::string_view kind = "conv2d", what = "two-dimensional convolution";
+    static constexpr std::string_view example = "n8c32h81w500k32r21s11[u2][v1][p10][q5][b]";
+    static constexpr Direction directions[] = {Direction::fwd};
+
+    std::int64_t batch, in_channels, height, width, out_channels, kernel_h, kernel_w;
+    std::int64_t stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0;
+    bool bias = false;
+    bool operator==(const Conv2d&) const = default;
+
+    std::int64_t out_height() const { return (height + 2 * pad_h - kernel_h) / stride_h + 1; }
+    std::int64_t out_width() const { return (width + 2 * pad_w - kernel_w) / stride_w + 1; }
+    /// Products that make up an element of y, those with padding included.
+    std::int64_t taps() const { return in_channels * kernel_h * kernel_w; }
+
+    static Conv2d parse(ShapeText& shape) {
+        Conv2d op{shape.size('n'), shape.size('c'), shape.size('h'), shape.size('w'),
+                  shape.size('k'), shape.size('r'), shape.size('s')};
+        op.stride_h = shape.size_or('u', 1);
+        op.stride_w = shape.size_or('v', 1);
+        op.pad_h = shape.size_or('p', 0);
+        op.pad_w = shape.size_or('q', 0);
+        op.bias = shape.flag('b');
+        const bool fits = op.height + 2 * op.pad_h >= op.kernel_h && op.width + 2 * op.pad_w >= op.kernel_w;
+        if (!fits) throw ShapeText::Wrong();
+        return op;
+    }
+    std::string text() const {
+        std::string text = shape_text({{'n', batch},
+                                       {'c', in_channels},
+                                       {'h', height},
+                                       {'w', width},
+                                       {'k', out_channels},
+                                       {'r', kernel_h},
+                                       {'s', kernel_w}});
+        if (stride_h != 1) text += shape_text({{'u', stride_h}});
+        if (stride_w != 1) text += shape_text({{'v', stride_w}});
+        if (pad_h != 0) text += shape_text({{'p', pad_h}});
+        if (pad_w != 0) text += shape_text({{'q', pad_w}});
+        return text + (bias ? "b" : "");
+    }
+    /// Weights of the size that keeps outputs near 1.
+    std::vector<OperandSpec> operands(Direction) const {
+        OperandSpec w = input("weight", out_channels * in_channels * kernel_h, kernel_w);
+        w.use = OperandUse::weight;
+        w.contents = Contents::normal(1 / std::sqrt(static_cast<double>(taps())));
+        std::vector<OperandSpec> specs{input("x", batch * in_channels * height, width), w};
+        if (bias) specs.push_back(weight("bias", out_channels));
+        specs.push_back(output("out", batch * out_channels * out_height(), out_width()));
+        return specs;
+    }
+    static RoofUnit unit(Direction) { return RoofUnit::matrix; }
+    /// Useful are products with elements of x alone. An implicit GEMM multiplies the padding too: 2 n k p q c r s in
+    /// all.
+    Work work(Direction) const {
+        const auto made = static_cast<double>(batch) * static_cast<double>(out_channels);
+        const double positions = static_cast<double>(out_height()) * static_cast<double>(out_width());
+        const double all = 2 * made * positions * static_cast<double>(taps());
+        const double inside = 2 * made * static_cast<double>(in_channels) *
+                              inner_taps(height, out_height(), kernel_h, stride_h, pad_h) *
+                              inner_taps(width, out_width(), kernel_w, stride_w, pad_w);
+        return {inside + (bias ? made * positions : 0), all, all - inside};
+    }
+
+  private:
+    /// Pairs of a position and a tap, in one dimension, that meet an element of x.
+    static double inner_taps(std::int64_t size, std::int64_t out, std::int64_t kernel, std::int64_t stride,
+                             std::int64_t pad) {
+        double pairs = 0;
+        for (std::int64_t at = 0; at < out; ++at) {
+            const std::int64_t first = at * stride - pad;
+            const std::int64_t begin = std::max<std::int64_t>(0, -first), end = std::min(kernel, size - first);
+            pairs += static_cast<double>(std::max<std::int64_t>(0, end - begin));
+        }
+        return pairs;
+    }
+};
+
+}  // namespace kbench

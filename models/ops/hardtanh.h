@@ -1,0 +1,33 @@
+// The clipped linear unit.
+#pragma once
+
+#include "kbench/op.h"
+
+namespace kbench {
+
+/// y = min(max(x, low), high), PyTorch's Hardtanh(low, high); with low 0 the clipped rectifier of Hannun et al. (2014,
+/// arXiv:1412.5567, section 2). in: x; out: y [rows, width].
+struct Hardtanh {
+    static constexpr std::string_view kind = "hardtanh", what = "clipping to a range";
+    static constexpr std::string_view example = "r10000w500";
+    static constexpr Direction directions[] = {Direction::fwd};
+
+    std::int64_t rows, width;
+    double low = 0, high = 20;
+    bool operator==(const Hardtanh&) const = default;
+
+    static Hardtanh parse(ShapeText& shape) { return on(shape.size('r'), shape.size('w')); }
+    static Hardtanh on(std::int64_t rows, std::int64_t columns) { return {rows, columns}; }
+    std::string text() const { return shape_text({{'r', rows}, {'w', width}}); }
+    /// Numbers on both sides of both ends.
+    std::vector<OperandSpec> operands(Direction) const {
+        OperandSpec x = input("x", rows, width);
+        x.contents = Contents::normal((high - low) / 2, (low + high) / 2);
+        return {x, output("out", rows, width)};
+    }
+    static RoofUnit unit(Direction) { return RoofUnit::plain; }
+    /// A minimum and a maximum, each an instruction as an addition is.
+    Work work(Direction) const { return {2 * static_cast<double>(rows) * static_cast<double>(width)}; }
+};
+
+}  // namespace kbench

@@ -1,0 +1,36 @@
+// Zeros behind the end of each sequence of a batch.
+#pragma once
+
+#include "kbench/lengths.h"
+
+namespace kbench {
+
+/// y = x where a column (time) is below steps_of(lengths[n], frames_per_step), else 0: what is computed of a sequence's
+/// padding must not reach its other steps.
+/// in: x [batch * rows_each, steps], lengths [batch, 1] int32; out: y as x. Row r is of sequence r / rows_each.
+struct TimeMask {
+    static constexpr std::string_view kind = "time_mask", what = "zeros behind the end of each sequence";
+    static constexpr std::string_view example = "n8r2592t500[f2]";
+    static constexpr Direction directions[] = {Direction::fwd};
+
+    std::int64_t batch, rows_each, steps, frames_per_step = 1;
+    bool operator==(const TimeMask&) const = default;
+
+    static TimeMask parse(ShapeText& shape) {
+        return {shape.size('n'), shape.size('r'), shape.size('t'), shape.size_or('f', 1)};
+    }
+    std::string text() const {
+        std::string text = shape_text({{'n', batch}, {'r', rows_each}, {'t', steps}});
+        if (frames_per_step != 1) text += shape_text({{'f', frames_per_step}});
+        return text;
+    }
+    std::vector<OperandSpec> operands(Direction) const {
+        return {input("x", batch * rows_each, steps), lengths_operand(batch, steps * frames_per_step),
+                output("out", batch * rows_each, steps)};
+    }
+    static RoofUnit unit(Direction) { return RoofUnit::plain; }
+    /// It moves numbers.
+    Work work(Direction) const { return {0}; }
+};
+
+}  // namespace kbench

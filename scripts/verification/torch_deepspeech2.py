@@ -1,0 +1,95 @@
+"""Deep Speech 2 in plain PyTorch, with the modules, and so the names, of deepspeech.pytorch's checkpoints."""
+
+from typing import Any
+
+import torch
+from torch import nn
+
+CELLS = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
+FRAMES_PER_STEP = 2
+
+
+class Masked(nn.Module):
+    """Convolutions' modules, behind each of which what lies past an utterance's end becomes 0."""
+
+    def __init__(self, modules: nn.Sequential):
+        super().__init__()
+        self.seq_module = modules
+
+    def forward(self, x: torch.Tensor, steps: torch.Tensor) -> torch.Tensor:
+        for module in self.seq_module:
+            x = module(x)
+            outside = torch.arange(x.shape[3], device=x.device) >= steps.to(x.device)[:, None]
+            x = x.masked_fill(outside[:, None, None, :], 0)
+        return x
+
+
+class PerStep(nn.Module):
+    """A module of vectors, on all vectors of sequences."""
+
+    def __init__(self, module: nn.Module):
+        super().__init__()
+        self.module = module
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.module(x.flatten(0, 1)).unflatten(0, x.shape[:2])
+
+
+class Layer(nn.Module):
+    def __init__(self, cell: str, inputs: int, hidden: int, normalised: bool):
+        super().__init__()
+        self.batch_norm = PerStep(nn.BatchNorm1d(hidden)) if normalised else None
+        self.rnn = CELLS[cell](inputs, hidden, bidirectional=True)
+
+    def forward(self, x: torch.Tensor, steps: torch.Tensor) -> torch.Tensor:
+        x = self.batch_norm(x) if self.batch_norm else x
+        packed = nn.utils.rnn.pack_padded_sequence(x, steps.cpu(), enforce_sorted=False)
+        out, _ = nn.utils.rnn.pad_packed_sequence(self.rnn(packed)[0], total_length=x.shape[0])
+        return out.unflatten(2, (2, -1)).sum(2)
+
+
+class DeepSpeech2(nn.Module):
+    """`config`: keys as in kbench's config.json. forward: spectrogram [N, 1, F, T], lengths [N]; logits [T', N, labels]."""
+
+    def __init__(self, config: dict[str, Any]):
+        super().__init__()
+        hidden, channels = config["hidden_size"], config["conv_channels"]
+        rows = int(config["sample_rate"] * config["window_size"] / 2) + 1
+        self.conv = Masked(
+            nn.Sequential(
+                nn.Conv2d(1, channels, (41, 11), (2, 2), (20, 5)),
+                nn.BatchNorm2d(channels),
+                nn.Hardtanh(0, 20),
+                nn.Conv2d(channels, channels, (21, 11), (2, 1), (10, 5)),
+                nn.BatchNorm2d(channels),
+                nn.Hardtanh(0, 20),
+            )
+        )
+        rows = (rows - 1) // 2 + 1
+        rows = (rows - 1) // 2 + 1
+        inputs = [channels * rows] + [hidden] * (config["hidden_layers"] - 1)
+        self.rnns = nn.ModuleList(Layer(config["rnn_type"], size, hidden, i > 0) for i, size in enumerate(inputs))
+        self.fc = nn.Sequential(
+            PerStep(nn.Sequential(nn.BatchNorm1d(hidden), nn.Linear(hidden, config["labels"], bias=False)))
+        )
+
+    def forward(self, x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        steps = (lengths + FRAMES_PER_STEP - 1) // FRAMES_PER_STEP
+        x = self.conv(x, steps)
+        x = x.flatten(1, 2).permute(2, 0, 1).contiguous()
+        for layer in self.rnns:
+            x = layer(x, steps)
+        return self.fc(x)
+
+
+def randomised(model: DeepSpeech2, seed: int) -> DeepSpeech2:
+    """Batch norms get random parameters and statistics, as one that is left out would not show: theirs are 0 and 1."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for module in model.modules():
+            if not isinstance(module, nn.modules.batchnorm._BatchNorm):
+                continue
+            for values, mean in ((module.weight, 1), (module.bias, 0), (module.running_mean, 0)):
+                values.copy_(mean + 0.2 * torch.randn(values.shape, generator=generator))
+            module.running_var.copy_(0.5 + torch.rand(module.running_var.shape, generator=generator))
+    return model.eval()

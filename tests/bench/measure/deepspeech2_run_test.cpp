@@ -1,0 +1,118 @@
+// A model of speech goes the whole way: utterances of several lengths, two inputs, its own axes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "analysis/result/result_json.h"
+#include "bench/measure/run.h"
+#include "bench/plan/data/npy.h"
+#include "kbench/error.h"
+#include "tests/bench/small_run.h"
+#include "tests/bench/temporary_directory.h"
+
+namespace kbench {
+namespace {
+
+using testing::HasSubstr;
+
+class DeepSpeech2Run : public testing::Test {
+  protected:
+    DeepSpeech2Run() : options_(small_run(out_ / "")) {
+        options_.model = read_model(
+            R"({"model_type": "deepspeech2", "hidden_size": 12, "hidden_layers": 2, "conv_channels": 3, "labels": 5,
+                "sample_rate": 1600})",
+            "small.json");
+        options_.values.erase("seq");
+        options_.values["batch"] = {3};
+        options_.values["frames"] = {21};
+        options_.values["precision"] = {"fp64"};
+    }
+    Result run() {
+        Result result;
+        Progress progress;
+        run_points(options_, cpu(), cpu_profiler(), result, progress);
+        return result;
+    }
+    FloatArray logits(const std::string& name, const ProviderChoice& providers = {}) {
+        options_.providers = providers;
+        options_.out = out_ / name;
+        options_.dumps["logits"] = out_ / (name + ".npy");
+        const Result result = run();
+        EXPECT_EQ(result.points.at(0).status, PointStatus::done) << result.points.at(0).reason;
+        return read_npy_floats(out_ / (name + ".npy"));
+    }
+    void set_lengths(const std::string& text) {
+        std::ofstream(out_ / "lengths.txt") << text;
+        options_.inputs["lengths"] = out_ / "lengths.txt";
+    }
+
+    TemporaryDirectory out_;
+    RunOptions options_;
+};
+
+TEST_F(DeepSpeech2Run, GivesTheLogitsOfUtterancesOfSeveralLengthsForEveryCell) {
+    set_lengths("21 8 13\n");
+    for (const char* cell : {"lstm", "gru", "rnn"}) {
+        options_.values["cell"] = {cell};
+        const FloatArray got = logits(cell), right = logits(std::string(cell) + "_reference", {{"*", "reference"}});
+        EXPECT_EQ(got.shape, (std::vector<std::int64_t>{11, 3, 5}));
+        for (std::size_t i = 0; i < got.values.size(); ++i) ASSERT_NEAR(got.values[i], right.values[i], 1e-12) << i;
+    }
+}
+
+TEST_F(DeepSpeech2Run, WhatIsPaddedBehindAnUtteranceChangesNothingOfIt) {
+    std::vector<double> spectrogram(3 * 17 * 21);
+    for (std::size_t i = 0; i < spectrogram.size(); ++i) spectrogram[i] = std::sin(static_cast<double>(i * i));
+    const auto write = [&](const std::string& name) {
+        const std::vector<std::int64_t> shape{3, 1, 17, 21};
+        write_npy(out_ / name, shape, DataType::fp64, spectrogram.data(), 21);
+        options_.inputs["spectrogram"] = out_ / name;
+    };
+    write("spectrogram.npy");
+    const FloatArray full = logits("full");
+    set_lengths("21 8 13");
+    const FloatArray ragged = logits("ragged");
+    const auto row = [](const FloatArray& array, std::int64_t step, std::int64_t n) {
+        const auto begin = array.values.begin() + (step * 3 + n) * 5;
+        return std::vector<double>(begin, begin + 5);
+    };
+    for (std::int64_t step = 0; step < 11; ++step) {
+        EXPECT_EQ(row(full, step, 0), row(ragged, step, 0)) << "the longest";
+        EXPECT_NE(row(full, step, 1), row(ragged, step, 1));
+        if (step > 4) {
+            EXPECT_EQ(row(ragged, step, 1), row(ragged, 10, 1)) << "behind the end all is alike";
+        }
+    }
+    // Far enough behind the end that no kernel of the convolutions, 11 and 11 of every second frame, reaches it.
+    for (std::int64_t f = 0; f < 17; ++f) spectrogram[static_cast<std::size_t>((17 + f) * 21 + 20)] += 100;
+    write("other.npy");
+    const FloatArray other = logits("other");
+    EXPECT_EQ(other.values, ragged.values);
+}
+
+TEST_F(DeepSpeech2Run, ItsPointHasFramesAndACell) {
+    const Result result = run();
+    const Point& point = result.points.at(0);
+    EXPECT_EQ(point.axes.count("frames"), 21);
+    EXPECT_EQ(point.axes.text("cell"), "lstm");
+    EXPECT_EQ(point.axes.find("seq"), nullptr);
+    EXPECT_EQ(parse_result(to_text(result), "again").points.at(0).axes, point.axes);
+    options_.values["cell"] = {"rnn"};
+    EXPECT_EQ(run().points.at(0).axes.text("cell"), "rnn");
+}
+
+TEST_F(DeepSpeech2Run, RefusesLengthsThatItsUtterancesCannotHave) {
+    const auto refusal = [&](const std::string& lengths) {
+        set_lengths(lengths);
+        return error_line<UsageError>([&] { run(); });
+    };
+    EXPECT_THAT(refusal("21 22 3"), HasSubstr("lengths 1 is 22; it should be in [0, 22)"));
+    EXPECT_THAT(refusal("21 -1 3"), HasSubstr("lengths 1 is -1"));
+    EXPECT_THAT(refusal("21 8"), HasSubstr("2 of lengths; batch 3 needs 3, or 1 for all"));
+    EXPECT_THAT(refusal("21 8 x"), HasSubstr("lengths 2 is 'x'; it should be an integer"));
+}
+
+}  // namespace
+}  // namespace kbench
