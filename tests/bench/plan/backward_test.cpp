@@ -49,8 +49,12 @@ class Training {
     void run(std::size_t first = 0) {
         for (std::size_t step = first; step < plan_.steps().size(); ++step) plan_.run_step(step, nullptr);
     }
+    /// Of the forward, up to the step that makes the losses.
     double loss() {
-        run();
+        for (std::size_t step = 0; step < plan_.steps().size(); ++step) {
+            plan_.run_step(step, nullptr);
+            if (plan_.steps()[step].step.head_op().is<CrossEntropy>()) break;
+        }
         const Tensor& losses = model_.tensors[model_.outputs.at(0)];
         const double* values = numbers(model_.outputs.at(0));
         return std::accumulate(values, values + losses.elements(), 0.0) / (2 * 6);
