@@ -315,22 +315,24 @@ class OneDnnRecurrent : public testing::TestWithParam<std::tuple<Precision, Cell
 TEST_P(OneDnnRecurrent, AgreesWithTheReferenceInBothDirectionsHoweverManyThreadsItIsMadeFor) {
     std::vector<RecurrentShape> all = run_shapes;
     all.push_back({4, 2, 150});
-    for (const RecurrentShape& shape : all)
+    for (const RecurrentShape& shape : all) {
+        const Layer forward(cell, shape, type, 1, ragged(shape)), reverse(cell, shape, type, 11, ragged(shape));
+        const std::vector<Element> at = forward.all();
+        const std::vector<Expected> expected = forward.expected(false, at), backwards = reverse.expected(true, at);
         for (const int made_for : {1, 2, 3, 8}) {
             SCOPED_TRACE(std::to_string(shape.steps) + " steps, hidden " + std::to_string(shape.hidden) +
                          ", made for " + std::to_string(made_for) + " threads");
-            const Layer forward(cell, shape, type, 1, ragged(shape)), reverse(cell, shape, type, 11, ragged(shape));
             omp_set_num_threads(made_for);
             const cpu::RecurrentLayer step(cell, shape, precision);
             omp_set_num_threads(threads);
             const std::vector<Matrix> made = run(step, forward, reverse);
-            const std::vector<Element> at = forward.all();
-            test::expect_agrees(made[0], at, forward.expected(false, at), precision);
-            test::expect_agrees(made[1], at, reverse.expected(true, at), precision);
+            test::expect_agrees(made[0], at, expected, precision);
+            test::expect_agrees(made[1], at, backwards, precision);
             omp_set_num_threads(1);
             EXPECT_EQ(run(step, forward, reverse), made);
             omp_set_num_threads(threads);
         }
+    }
 }
 
 TEST_P(OneDnnRecurrent, SequencesEndWhereTheirLengthsSay) {

