@@ -37,7 +37,7 @@ static std::vector<ProviderRow> built_in() {
         {"cudnn", BackendKind::cuda, "attention, layer norm, softmax; only with --provider", MADE_BY(make_cudnn)},
 #endif
 #endif
-        {"onednn", BackendKind::cpu, "GEMMs with post-ops, layer norm, attention: fp32, bf16, fp16",
+        {"onednn", BackendKind::cpu, "GEMMs, attention, layer norm, convolutions, LSTM, GRU: fp32, bf16, fp16",
          MADE_BY(make_onednn)},
         {"blas", BackendKind::cpu, "GEMMs and attention through CBLAS: fp64, fp32", MADE_BY(make_blas)},
         {"native", BackendKind::cpu, "kbench's own vector loops for memory-bound steps", MADE_BY(make_cpu_native)},

@@ -4,23 +4,14 @@
 
 #include <algorithm>
 
+#include "cpu/cell.h"
 #include "cpu/native/products.h"
-#include "cpu/vector.h"
 
 namespace kbench::cpu {
 namespace {
 
 /// Units that a thread takes at a time: 4 gates of 8 rows of 1024 fp32 are 128 KiB.
 constexpr std::int64_t units_at_once = 8;
-
-template <class C>
-inline C sigmoid_vector(C x) {
-    return C(1) / (C(1) + exp2_vector(-log2_e<C> * x));
-}
-template <class C>
-inline C tanh_vector(C x) {
-    return C(2) / (C(1) + exp2_vector(C(-2) * log2_e<C> * x)) - C(1);
-}
 
 /// The workspace's parts, in elements: W of both directions, widened where it is stored in 16 bits; h twice and c of
 /// both; sums, of both, gates * hidden for each sequence.
@@ -78,20 +69,7 @@ void advance(const RecurrentShape& shape, const Running<T>& d, const std::int32_
                 return sums[(g * count + unit - first) * batch + n] + load(d.bias_hh[g * hidden + unit]);
             };
             const std::int64_t at = n * hidden + unit;
-            C h;
-            if constexpr (cell == Cell::lstm) {
-                const C i = sigmoid_vector(input(0) + recurrent(0)), f = sigmoid_vector(input(1) + recurrent(1));
-                const C g = tanh_vector(input(2) + recurrent(2)), o = sigmoid_vector(input(3) + recurrent(3));
-                const C c = (step > 0 ? f * d.c[at] : C(0)) + i * g;
-                d.c[at] = c;
-                h = o * tanh_vector(c);
-            } else if constexpr (cell == Cell::gru) {
-                const C r = sigmoid_vector(input(0) + recurrent(0)), z = sigmoid_vector(input(1) + recurrent(1));
-                const C n_gate = tanh_vector(input(2) + r * recurrent(2));
-                h = (C(1) - z) * n_gate + (step > 0 ? z * before[at] : C(0));
-            } else {
-                h = tanh_vector(input(0) + recurrent(0));
-            }
+            const C h = next_h<cell>(input, recurrent, before[at], d.c[at]);
             after[at] = h;
             store(out[unit], h);
         }
@@ -121,8 +99,7 @@ void run(const RecurrentShape& shape, const RecurrentDirection& forward, const R
                       h + 2 * parts.state,
                       h + 3 * parts.state,
                       i == 1};
-        // Of a sequence that has ended h is multiplied on, and thrown away: it must only be a number.
-        std::fill(h, h + 2 * parts.state, C(0));
+        std::fill(h, h + 3 * parts.state, C(0));  // of both h and c: those of ended sequences are multiplied on
         if constexpr (!std::is_same_v<T, C>) {
             const std::int64_t rows = gates_of(cell) * shape.hidden, width = shape.hidden;
 #pragma omp parallel for schedule(static)

@@ -7,8 +7,10 @@
 #include <memory>
 #include <string>
 
+#include "cpu/native/recurrent.h"
 #include "kbench/precision.h"
 #include "models/ops/attention.h"
+#include "models/ops/conv2d.h"
 #include "models/ops/gemm.h"
 #include "models/ops/layernorm.h"
 
@@ -114,6 +116,43 @@ class BatchedAttentionProduct {
     std::size_t workspace_bytes() const;
     /// scores: x is qkv, probabilities is null. context: x is qkv, probabilities is given.
     void run(const void* qkv, const void* probabilities, void* out, void* workspace) const;
+    std::string implementation() const;
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+/// A convolution with its bias; arrays as in models/ops/, the weight packed.
+class Convolution {
+  public:
+    Convolution(const Conv2d& op, Precision precision);
+    ~Convolution();
+    std::size_t packed_bytes() const;
+    void pack(const void* plain, void* packed) const;
+    std::size_t workspace_bytes() const;
+    /// `bias`: null where the op has none.
+    void run(const void* x, const void* packed_weight, const void* bias, void* out, void* workspace) const;
+    std::string implementation() const;
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+/// Both directions of a recurrent layer behind its input's product, step by step: products of h with blocks of the
+/// packed weight_hh by oneDNN, the cell by our own vector code; sums and c in fp32, h between steps in
+/// storage_type(precision). The same bits on any number of threads once it is made.
+class RecurrentLayer {
+  public:
+    RecurrentLayer(Cell cell, const RecurrentShape& shape, Precision precision);
+    ~RecurrentLayer();
+    std::size_t packed_bytes() const;  ///< of one direction's weight_hh
+    void pack(const void* plain, void* packed) const;
+    std::size_t workspace_bytes() const;
+    /// Both weight_hh packed.
+    void run(const RecurrentDirection& forward, const RecurrentDirection& reverse, const std::int32_t* lengths,
+             void* workspace) const;
     std::string implementation() const;
 
   private:

@@ -5,6 +5,7 @@
 #include <omp.h>
 
 #include "cpu/blas.h"
+#include "cpu/onednn/onednn.h"
 #include "tests/cpu/matrix.h"
 #include "tests/cpu/reference_data.h"
 
@@ -154,6 +155,38 @@ INSTANTIATE_TEST_SUITE_P(Types, NativeConv2d,
 TEST(BlasConv2d, AgreesWithTheReferenceWhateverTheThreads) {
     for (const DataType type : {DataType::fp32, DataType::fp64})
         expect_agreement_whatever_the_threads(type, cpu::blas_conv2d_workspace, cpu::blas_conv2d);
+}
+
+class OneDnnConv2d : public testing::TestWithParam<Precision> {};
+
+TEST_P(OneDnnConv2d, AgreesWithTheReferenceWithAPackedWeightAndInsideItsWorkspace) {
+    const Precision precision = GetParam();
+    if (const std::string reason = cpu::onednn_unsupported(precision); !reason.empty()) GTEST_SKIP() << reason;
+    const DataType type = storage_type(precision);
+    std::vector<Conv2d> all = shapes;
+    all.push_back({2, 32, 15, 60, 32, 21, 11, 2, 1, 10, 5, true});
+    all.push_back({2, 1, 45, 90, 32, 41, 11, 2, 2, 20, 5, true});
+    for (const Conv2d& op : all) {
+        SCOPED_TRACE(op.text());
+        const Data data(op, type);
+        const cpu::Convolution step(op, precision);
+        test::Workspace packed(step.packed_bytes()), workspace(step.workspace_bytes());
+        step.pack(data.weight.data(), packed.data());
+        Matrix out = Matrix::poisoned(type, op.batch * op.out_channels * op.out_height(), op.out_width());
+        step.run(data.x.data(), packed.data(), op.bias ? data.bias.data() : nullptr, out.data(), workspace.data());
+        const std::vector<Element> at = all_of(op);
+        test::expect_agrees(out, at, data.expected(op, at), precision);
+    }
+}
+INSTANTIATE_TEST_SUITE_P(Precisions, OneDnnConv2d, testing::Values(Precision::fp32, Precision::bf16, Precision::fp16),
+                         [](const auto& test) { return std::string(name(test.param)); });
+
+TEST(OneDnnConv2d, OfDeepConvolutionsIsABlockedKernelWhereTheCpuHasAvx512) {
+    if (!cpu::onednn_isa().starts_with("avx512")) GTEST_SKIP() << "this CPU has " << cpu::onednn_isa();
+    for (const Conv2d& op :
+         {Conv2d{8, 1, 161, 1000, 32, 41, 11, 2, 2, 20, 5, true}, {8, 32, 81, 500, 32, 21, 11, 2, 1, 10, 5, true}})
+        EXPECT_THAT(cpu::Convolution(op, Precision::fp32).implementation(),
+                    testing::AnyOf(testing::StartsWith("brg"), testing::StartsWith("jit")));
 }
 
 }  // namespace

@@ -221,6 +221,8 @@ TEST(OneDnnSupport, WhatTheIsaLacksIsRefusedByEveryStepWithTheSameReason) {
         is_refused([&] { CausalAttention({shape, 0.125}, precision); });
         is_refused([&] { CausalAttentionGradient({shape, 0.125}, precision); });
         is_refused([&] { BatchedAttentionProduct(BatchedAttentionProduct::Kind::scores, shape, precision, false); });
+        is_refused([&] { Convolution({1, 1, 8, 8, 4, 3, 3}, precision); });
+        is_refused([&] { RecurrentLayer(Cell::gru, {4, 2, 16}, precision); });
     }
     EXPECT_GE(refused, 2);
 }

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <functional>
 
+#include "cpu/onednn/onednn.h"
 #include "tests/cpu/matrix.h"
 #include "tests/cpu/reference_data.h"
 
@@ -248,23 +249,26 @@ TEST(RecurrentReference, PlantedErrorsAreFound) {
             }
 }
 
+const std::vector<RecurrentShape> run_shapes{{1, 1, 1},  {7, 3, 5},   {20, 2, 33, 2},
+                                             {5, 9, 16}, {3, 1, 100}, {200, 2, 24}};
+
+cpu::RecurrentDirection direction_of(const Layer& layer, const void* weight, Matrix& out) {
+    return {layer.gates_x.data(), weight, layer.bias_ih.data(), layer.bias_hh.data(), out.data()};
+}
+
 class NativeRecurrent : public testing::TestWithParam<std::tuple<DataType, Cell>> {};
 
 TEST_P(NativeRecurrent, AgreesWithTheReferenceInBothDirectionsWhateverTheThreads) {
     const auto [type, cell] = GetParam();
-    for (const RecurrentShape& shape :
-         {RecurrentShape{1, 1, 1}, {7, 3, 5}, {20, 2, 33, 2}, {5, 9, 16}, {3, 1, 100}, {200, 2, 24}}) {
+    for (const RecurrentShape& shape : run_shapes) {
         SCOPED_TRACE(std::to_string(shape.steps) + " steps, hidden " + std::to_string(shape.hidden));
         const Layer forward(cell, shape, type, 1, ragged(shape)), reverse(cell, shape, type, 11, ragged(shape));
         const auto run = [&] {
             std::vector<Matrix> made(2, Matrix::poisoned(type, shape.steps * shape.batch, shape.hidden));
             test::Workspace workspace(cpu::recurrent_workspace(type, cell, shape));
-            const auto direction = [](const Layer& layer, Matrix& out) {
-                return cpu::RecurrentDirection{layer.gates_x.data(), layer.weight.data(), layer.bias_ih.data(),
-                                               layer.bias_hh.data(), out.data()};
-            };
-            cpu::recurrent(type, cell, shape, direction(forward, made[0]), direction(reverse, made[1]),
-                           forward.lengths.data(), workspace.data());
+            cpu::recurrent(type, cell, shape, direction_of(forward, forward.weight.data(), made[0]),
+                           direction_of(reverse, reverse.weight.data(), made[1]), forward.lengths.data(),
+                           workspace.data());
             return made;
         };
         const std::vector<Matrix> made = run();
@@ -281,6 +285,83 @@ INSTANTIATE_TEST_SUITE_P(Types, NativeRecurrent,
                          testing::Combine(testing::Values(DataType::fp16, DataType::bf16, DataType::fp32,
                                                           DataType::fp64),
                                           testing::ValuesIn(cells)));
+
+class OneDnnRecurrent : public testing::TestWithParam<std::tuple<Precision, Cell>> {
+  protected:
+    void SetUp() override {
+        if (const std::string reason = cpu::onednn_unsupported(precision); !reason.empty()) GTEST_SKIP() << reason;
+    }
+    ~OneDnnRecurrent() override { omp_set_num_threads(threads); }
+
+    std::vector<Matrix> run(const cpu::RecurrentLayer& step, const Layer& forward, const Layer& reverse) const {
+        std::vector<Matrix> made(
+            2, Matrix::poisoned(type, forward.shape.steps * forward.shape.batch, forward.shape.hidden));
+        test::Workspace packed(step.packed_bytes()), packed_reverse(step.packed_bytes());
+        test::Workspace workspace(step.workspace_bytes());
+        step.pack(forward.weight.data(), packed.data());
+        step.pack(reverse.weight.data(), packed_reverse.data());
+        step.run(direction_of(forward, packed.data(), made[0]), direction_of(reverse, packed_reverse.data(), made[1]),
+                 forward.lengths.data(), workspace.data());
+        return made;
+    }
+
+    Precision precision = std::get<0>(GetParam());
+    Cell cell = std::get<1>(GetParam());
+    DataType type = storage_type(precision);
+    int threads = omp_get_max_threads();
+};
+
+// Made for 1, 2, 3 and 8 threads: a block of all units, and several of them with a shorter last one.
+TEST_P(OneDnnRecurrent, AgreesWithTheReferenceInBothDirectionsHoweverManyThreadsItIsMadeFor) {
+    std::vector<RecurrentShape> all = run_shapes;
+    all.push_back({4, 2, 150});
+    for (const RecurrentShape& shape : all) {
+        const Layer forward(cell, shape, type, 1, ragged(shape)), reverse(cell, shape, type, 11, ragged(shape));
+        const std::vector<Element> at = forward.all();
+        const std::vector<Expected> expected = forward.expected(false, at), backwards = reverse.expected(true, at);
+        for (const int made_for : {1, 2, 3, 8}) {
+            SCOPED_TRACE(std::to_string(shape.steps) + " steps, hidden " + std::to_string(shape.hidden) +
+                         ", made for " + std::to_string(made_for) + " threads");
+            omp_set_num_threads(made_for);
+            const cpu::RecurrentLayer step(cell, shape, precision);
+            omp_set_num_threads(threads);
+            const std::vector<Matrix> made = run(step, forward, reverse);
+            test::expect_agrees(made[0], at, expected, precision);
+            test::expect_agrees(made[1], at, backwards, precision);
+            omp_set_num_threads(1);
+            EXPECT_EQ(run(step, forward, reverse), made);
+            omp_set_num_threads(threads);
+        }
+    }
+}
+
+TEST_P(OneDnnRecurrent, SequencesEndWhereTheirLengthsSay) {
+    const RecurrentShape shape{12, 3, 20, 2};
+    Layer forward(cell, shape, type, 1, {24, 7, 0}), reverse(cell, shape, type, 11, {24, 7, 0});
+    const std::vector<Matrix> made = run(cpu::RecurrentLayer(cell, shape, precision), forward, reverse);
+    forward.lengths = reverse.lengths = {24, 9, 0};
+    const std::vector<Matrix> longer = run(cpu::RecurrentLayer(cell, shape, precision), forward, reverse);
+    for (std::int64_t t = 0; t < shape.steps; ++t)
+        for (std::int64_t unit = 0; unit < shape.hidden; ++unit) {
+            const std::int64_t row = t * shape.batch;
+            EXPECT_EQ(longer[0](row, unit), made[0](row, unit));
+            if (t < 4) {
+                EXPECT_EQ(longer[0](row + 1, unit), made[0](row + 1, unit)) << "its steps before the end are the same";
+            } else {
+                EXPECT_EQ(made[0](row + 1, unit), 0) << t;
+            }
+            EXPECT_EQ(longer[0](row + 1, unit) == 0, t > 4) << t;
+            EXPECT_EQ(made[1](row + 2, unit), 0) << "an empty one";
+        }
+    EXPECT_NE(longer[1](1, 0), made[1](1, 0)) << "the reverse direction begins at the end";
+}
+INSTANTIATE_TEST_SUITE_P(Precisions, OneDnnRecurrent,
+                         testing::Combine(testing::Values(Precision::fp32, Precision::bf16, Precision::fp16),
+                                          testing::ValuesIn(cells)),
+                         [](const auto& test) {
+                             return std::string(name(std::get<0>(test.param))) + "_" +
+                                    std::string(cell_names[static_cast<int>(std::get<1>(test.param))]);
+                         });
 
 }  // namespace
 }  // namespace kbench

@@ -1,6 +1,7 @@
 // Provider `native` on the CPU: kbench's own vector loops for the memory-bound steps, convolutions and recurrent
 // layers.
 #include "bench/plan/provider.h"
+#include "bench/plan/providers/recurrent_operands.h"
 #include "cpu/native/adamw.h"
 #include "cpu/native/attention_gradient.h"
 #include "cpu/native/conv2d.h"
@@ -213,16 +214,8 @@ ProviderOp recurrent_row() {
         return cpu::recurrent_workspace(type, cell, op.shape);
     };
     const auto run = [](const Recurrent<cell>& op, const Step&, DataType type, OperandCursor in, void* workspace) {
-        cpu::RecurrentDirection forward{}, reverse{};
-        for (const auto member : {&cpu::RecurrentDirection::gates_x, &cpu::RecurrentDirection::weight_hh,
-                                  &cpu::RecurrentDirection::bias_ih, &cpu::RecurrentDirection::bias_hh}) {
-            forward.*member = in.next();
-            reverse.*member = in.next();
-        }
-        const auto* lengths = in.next<const std::int32_t>();
-        forward.out = in.next();
-        reverse.out = in.next();
-        cpu::recurrent(type, cell, op.shape, forward, reverse, lengths, workspace);
+        const RecurrentOperands operands(in);
+        cpu::recurrent(type, cell, op.shape, operands.forward, operands.reverse, operands.lengths, workspace);
     };
     return workspace_row<Recurrent<cell>>("cpu::recurrent", bytes, run);
 }

@@ -160,6 +160,30 @@ TEST(CpuProviders, OneDnnComputesAttentionsBackwardWhereItComputesItsForwardAndN
     }
 }
 
+TEST(CpuProviders, OneDnnTakesConvolutionsAndRecurrentLayersWhereItHasThePrecisionAndWeightsStayAsTheyAre) {
+    const auto providers = make_providers(BackendKind::cpu, {});
+    for (const auto& [op, shape, packed] : {std::tuple("conv2d", "n2c3h9w20k4r3s5b", std::vector<std::size_t>{1}),
+                                            {"lstm", "t6n2h8", {2, 3}},
+                                            {"gru", "t6n2h8", {2, 3}},
+                                            {"rnn", "t6n2h8", {2, 3}}}) {
+        SCOPED_TRACE(op);
+        const auto first = [&](const Step& step, Precision precision) {
+            const auto takes = [&](const auto& provider) { return provider->unsupported(step, precision).empty(); };
+            return std::ranges::find_if(providers, takes)->get();
+        };
+        Step step = parse_problem(op, shape);
+        const Provider& provider = *first(step, Precision::fp32);
+        EXPECT_EQ(provider.name, "onednn");
+        const auto computation = provider.make(step, Precision::fp32);
+        for (std::size_t i = 0; i < operands(step, Precision::fp32).size(); ++i)
+            EXPECT_EQ(computation->packed_bytes(i).has_value(), std::ranges::find(packed, i) != packed.end()) << i;
+        EXPECT_NE(first(step, Precision::fp64)->name, "onednn");
+        step.weights_change = true;
+        EXPECT_EQ(refusal(provider, step, Precision::fp32), "its weights are packed, and change in training");
+        EXPECT_NE(first(step, Precision::fp32)->name, "onednn");
+    }
+}
+
 TEST(CpuProviders, SayWhatTheyDoNotTake) {
     const auto providers = make_providers(BackendKind::cpu, {});
     const auto why = [&](std::string_view provider, const Step& step, Precision precision) {

@@ -1,0 +1,221 @@
+// Recurrent layers step by step. oneDNN's own RNN primitives want the layer's input, of which only the product with
+// weight_ih is left here, and know no lengths. One parallel region for all steps, with a barrier behind each: a task is
+// a block of units of one direction, whose thread multiplies h with the weights of all their gates and advances them.
+#include <omp.h>
+
+#include <algorithm>
+
+#include "cpu/cell.h"
+#include "cpu/onednn/onednn.h"
+#include "cpu/onednn/primitive.h"
+
+namespace kbench::cpu {
+
+using dnnl::memory;
+using onednn::Call;
+using Tag = memory::format_tag;
+
+namespace {
+
+constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+/// Units of one direction that a thread takes, so that all threads have as many: with an even number of them each stays
+/// with one direction. Whole vectors of 16.
+std::int64_t units_of_block(std::int64_t hidden, std::int64_t threads) {
+    const std::int64_t blocks = threads % 2 == 0 ? threads / 2 : threads;
+    return std::min(hidden, ((hidden + blocks - 1) / blocks + 15) / 16 * 16);
+}
+
+}  // namespace
+
+struct RecurrentLayer::State {
+    /// Units [first, first + count): their gates' weights are gates * count rows, each gate's behind the one's before.
+    struct Block {
+        std::int64_t first, count;
+        std::size_t weights;  ///< in the packed ones, bytes
+        dnnl::matmul::primitive_desc desc;
+        Call pack;
+        Call multiply[2];  ///< of each direction, which may run at the same time
+    };
+
+    Cell cell;
+    RecurrentShape shape;
+    DataType stored;
+    std::vector<Block> blocks;
+    std::size_t packed_bytes = 0;
+    /// Parts of the workspace: of each direction h twice and c, of each task sums and a scratchpad.
+    std::size_t h_bytes, c_bytes, sums_bytes = 0, scratchpad_bytes = 0;
+
+    std::size_t rows(const Block& block) const { return static_cast<std::size_t>(gates_of(cell) * block.count); }
+    std::size_t row_bytes() const { return static_cast<std::size_t>(shape.hidden) * size_of(stored); }
+    std::size_t direction_bytes() const { return 2 * h_bytes + c_bytes; }
+    std::size_t task_bytes() const { return sums_bytes + scratchpad_bytes; }
+
+    void add_block(std::int64_t first, std::int64_t count);
+    template <Cell of, class T>
+    void advance(const Block& block, const RecurrentDirection& direction, bool reverse, const std::int32_t* lengths,
+                 std::int64_t step, const float* sums, const T* before, T* after, float* c) const;
+    template <Cell of, class T>
+    dnnl_status_t run(const RecurrentDirection& forward, const RecurrentDirection& reverse, const std::int32_t* lengths,
+                      char* workspace) const;
+};
+
+void RecurrentLayer::State::add_block(std::int64_t first, std::int64_t count) {
+    const auto type = onednn::data_type(stored);
+    const std::int64_t width = gates_of(cell) * count;
+    const memory::desc h({shape.batch, shape.hidden}, type, Tag::ab),
+        sums({shape.batch, width}, memory::data_type::f32, Tag::ab);
+    const memory::desc any({shape.hidden, width}, type, Tag::any), plain({shape.hidden, width}, type, Tag::ba);
+    Block block{first, count, packed_bytes, {}, {}, {}};
+    block.desc = dnnl::matmul::primitive_desc(onednn::engine(), h, any, sums, onednn::attributes());
+    const memory::desc packed = block.desc.weights_desc(), scratchpad = block.desc.scratchpad_desc();
+    const dnnl::matmul matmul(block.desc);
+    for (Call& call : block.multiply)
+        call = Call(
+            matmul,
+            {{DNNL_ARG_SRC, h}, {DNNL_ARG_WEIGHTS, packed}, {DNNL_ARG_DST, sums}, {DNNL_ARG_SCRATCHPAD, scratchpad}});
+    const dnnl::reorder::primitive_desc pack(onednn::engine(), plain, onednn::engine(), packed);
+    block.pack = Call(dnnl::reorder(pack), {{DNNL_ARG_FROM, plain}, {DNNL_ARG_TO, packed}});
+    packed_bytes += aligned(packed.get_size());
+    sums_bytes = std::max(sums_bytes, aligned(sums.get_size()));
+    scratchpad_bytes = std::max(scratchpad_bytes, aligned(scratchpad.get_size()));
+    blocks.push_back(std::move(block));
+}
+
+RecurrentLayer::RecurrentLayer(Cell cell, const RecurrentShape& shape, Precision precision)
+    : state_(std::make_unique<State>()) {
+    onednn::require(precision);
+    State& s = *state_;
+    s.cell = cell;
+    s.shape = shape;
+    s.stored = storage_type(precision);
+    const auto elements = static_cast<std::size_t>(shape.batch * shape.hidden);
+    s.h_bytes = aligned(elements * size_of(s.stored));
+    s.c_bytes = aligned(elements * sizeof(float));
+    const std::int64_t units = units_of_block(shape.hidden, omp_get_max_threads());
+    const onednn::MadeForOneThread guard;
+    onednn::create("matmul", [&] {
+        for (std::int64_t first = 0; first < shape.hidden; first += units)
+            s.add_block(first, std::min(units, shape.hidden - first));
+    });
+}
+
+RecurrentLayer::~RecurrentLayer() = default;
+
+std::size_t RecurrentLayer::packed_bytes() const { return state_->packed_bytes; }
+
+void RecurrentLayer::pack(const void* plain, void* packed) const {
+    const State& s = *state_;
+    std::vector<char> rows(s.rows(s.blocks.front()) * s.row_bytes());
+    for (const State::Block& block : s.blocks) {
+        const std::size_t bytes = static_cast<std::size_t>(block.count) * s.row_bytes();
+        for (std::int64_t g = 0; g < gates_of(s.cell); ++g) {
+            const auto row = static_cast<std::size_t>(g * s.shape.hidden + block.first);
+            std::copy_n(static_cast<const char*>(plain) + row * s.row_bytes(), bytes,
+                        rows.data() + static_cast<std::size_t>(g) * bytes);
+        }
+        onednn::check(block.pack.run({rows.data(), static_cast<char*>(packed) + block.weights}),
+                      "packing a recurrent weight");
+    }
+}
+
+std::size_t RecurrentLayer::workspace_bytes() const {
+    return 2 * state_->direction_bytes() + 2 * state_->blocks.size() * state_->task_bytes();
+}
+
+/// `c`, `before` and `after` begin with the first sequence's first unit of all.
+template <Cell of, class T>
+void RecurrentLayer::State::advance(const Block& block, const RecurrentDirection& direction, bool reverse,
+                                    const std::int32_t* lengths, std::int64_t step, const float* sums, const T* before,
+                                    T* after, float* c) const {
+    const std::int64_t hidden = shape.hidden, count = block.count, width = gates_of(of) * count;
+    const T* const bias_ih = static_cast<const T*>(direction.bias_ih) + block.first;
+    const T* const bias_hh = static_cast<const T*>(direction.bias_hh) + block.first;
+    for (std::int64_t n = 0; n < shape.batch; ++n) {
+        const std::int64_t steps = steps_of(lengths[n], shape.frames_per_step, shape.steps);
+        const std::int64_t t = reverse && step < steps ? steps - 1 - step : step, row = t * shape.batch + n;
+        T* const out = static_cast<T*>(direction.out) + row * hidden + block.first;
+        if (step >= steps) {
+            std::fill(out, out + count, T{});
+            continue;
+        }
+        const T* const x = static_cast<const T*>(direction.gates_x) + row * gates_of(of) * hidden + block.first;
+        const float* const sum = sums + n * width;
+        const T* const h_before = before + n * hidden + block.first;
+        T* const h_after = after + n * hidden + block.first;
+        float* const own_c = c + n * hidden + block.first;
+#pragma omp simd
+        for (std::int64_t u = 0; u < count; ++u) {
+            const auto input = [=](std::int64_t g) { return load(x[g * hidden + u]) + load(bias_ih[g * hidden + u]); };
+            const auto recurrent = [=](std::int64_t g) { return sum[g * count + u] + load(bias_hh[g * hidden + u]); };
+            const float h = next_h<of>(input, recurrent, load(h_before[u]), own_c[u]);
+            store(h_after[u], h);
+            store(out[u], h);
+        }
+    }
+}
+
+template <Cell of, class T>
+dnnl_status_t RecurrentLayer::State::run(const RecurrentDirection& forward, const RecurrentDirection& reverse,
+                                         const std::int32_t* lengths, char* workspace) const {
+    // h and c begin as 0; h of sequences that have ended is multiplied on, and thrown away.
+    std::fill(workspace, workspace + 2 * direction_bytes(), char(0));
+    std::int64_t longest = 0;
+    for (std::int64_t n = 0; n < shape.batch; ++n)
+        longest = std::max(longest, steps_of(lengths[n], shape.frames_per_step, shape.steps));
+    const auto blocks_of_direction = static_cast<std::int64_t>(blocks.size());
+    int status = dnnl_success;
+#pragma omp parallel reduction(max : status)
+    for (std::int64_t step = 0; step < shape.steps; ++step) {
+#pragma omp for schedule(static)
+        for (std::int64_t task = 0; task < 2 * blocks_of_direction; ++task) {
+            const bool is_reverse = task >= blocks_of_direction;
+            const Block& block = blocks[static_cast<std::size_t>(task % blocks_of_direction)];
+            const RecurrentDirection& direction = is_reverse ? reverse : forward;
+            char* const state = workspace + (is_reverse ? direction_bytes() : 0);
+            const auto h = [&](std::int64_t at) {
+                return reinterpret_cast<T*>(state + static_cast<std::size_t>(at % 2) * h_bytes);
+            };
+            char* const own = workspace + 2 * direction_bytes() + static_cast<std::size_t>(task) * task_bytes();
+            auto* const sums = reinterpret_cast<float*>(own);
+            if (step == 0)
+                std::fill(own, own + sums_bytes, char(0));
+            else if (step < longest)
+                status =
+                    std::max<int>(status, block.multiply[is_reverse].run(
+                                              {h(step), static_cast<const char*>(direction.weight_hh) + block.weights,
+                                               sums, own + sums_bytes}));
+            vectorised([&] {
+                advance<of, T>(block, direction, is_reverse, lengths, step, sums, h(step), h(step + 1),
+                               reinterpret_cast<float*>(state + 2 * h_bytes));
+            });
+        }
+    }
+    return static_cast<dnnl_status_t>(status);
+}
+
+void RecurrentLayer::run(const RecurrentDirection& forward, const RecurrentDirection& reverse,
+                         const std::int32_t* lengths, void* workspace) const {
+    const State& s = *state_;
+    const auto run = [&]<class T>(T) {
+        char* const memory = static_cast<char*>(workspace);
+        switch (s.cell) {
+            case Cell::lstm: return s.run<Cell::lstm, T>(forward, reverse, lengths, memory);
+            case Cell::gru: return s.run<Cell::gru, T>(forward, reverse, lengths, memory);
+            case Cell::rnn: return s.run<Cell::rnn, T>(forward, reverse, lengths, memory);
+        }
+        return dnnl_invalid_arguments;
+    };
+    with_element(s.stored, [&]<class T>(T element) {
+        // With double it would never run: oneDNN has no fp64.
+        if constexpr (!std::is_same_v<T, double>) onednn::check(run(element), "a recurrent step");
+    });
+}
+
+std::string RecurrentLayer::implementation() const {
+    std::string names = state_->blocks.front().desc.impl_info_str();
+    if (const std::string last = state_->blocks.back().desc.impl_info_str(); last != names) names += ", " + last;
+    return names + ", step by step";
+}
+
+}  // namespace kbench::cpu
