@@ -165,6 +165,7 @@ TEST_F(DeepSpeech2Run, DrawnLengthsAreRunAndLeftBehind) {
     EXPECT_EQ(std::vector<std::int32_t>(std::istream_iterator<std::int32_t>(file), {}), lengths);
     EXPECT_EQ(drawn.axes.count("useful_frames"), std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0}));
     options_.seed = 2;
+    options_.out = out_ / "other";
     const Point other = run().points.at(0);
     EXPECT_NE(other.axes.text("lengths"), drawn.axes.text("lengths"));
     EXPECT_NE(first_difference(drawn, other), nullptr);
