@@ -9,6 +9,7 @@
 
 #include "kbench/error.h"
 #include "models/base/config_keys.h"
+#include "models/lengths.h"
 #include "models/ops/list.h"
 
 namespace kbench {
@@ -185,7 +186,8 @@ ModelSpec spec_of(const DeepSpeech2Config& c) {
     std::rotate(cells.begin(), cells.begin() + static_cast<int>(c.cell), cells.begin() + static_cast<int>(c.cell) + 1);
     spec.axes = {{.name = "batch", .unit = "utterances"},
                  {.name = "frames", .unit = "frames of 10 ms", .usual = 1000},
-                 {.name = "cell", .words = std::move(cells)}};
+                 {.name = "cell", .words = std::move(cells)},
+                 lengths_axis()};
     spec.description = fmt::format(
         "{}: rnn_type {}, hidden_size {}, hidden_layers {}, conv_channels {}, labels {}, sample_rate {}, window_size "
         "{}",

@@ -16,6 +16,7 @@ namespace {
 constexpr std::string_view backend_words[] = {"cuda", "cpu"};
 constexpr std::string_view attention_words[] = {"fused", "unfused"};
 constexpr std::string_view cell_words[] = {"lstm", "gru", "rnn"};
+constexpr std::string_view lengths_offered[] = {"full", "librispeech-like"};
 constexpr std::string_view direction_words[] = {"fwd", "bwd", "train"};
 constexpr std::string_view optimizer_words[] = {"none", "adamw"};
 constexpr std::string_view master_words[] = {"none", "fp32"};
@@ -89,6 +90,21 @@ std::span<const Axis> axes() {
          .words = cell_words,
          .usual = "lstm",
          .option = "KIND",
+         .of_model = true,
+         .since = 6},
+        {.name = "lengths",
+         .what =
+             "lengths of a batch's utterances: full (all as long as --frames), librispeech-like (seeded, the longest "
+             "--frames long, the longest first) or a file of frames, one number a line or .npy",
+         .kind = AxisKind::name,
+         .offered = lengths_offered,
+         .usual = "full",
+         .option = "WHICH",
+         .of_model = true,
+         .since = 6},
+        {.name = "useful_frames",
+         .unit = "frames",
+         .what = "frames within the utterances of a batch whose lengths are not full; the others are padding",
          .of_model = true,
          .since = 6},
         {.name = "repeat",

@@ -9,6 +9,7 @@
 #include "analysis/explain/point_roofs.h"
 #include "analysis/explain/verdict.h"
 #include "analysis/machine/isa.h"
+#include "analysis/result/frames.h"
 #include "analysis/table/columns_builders.h"
 
 namespace kbench::column {
@@ -138,6 +139,14 @@ void add_sweep_columns(std::vector<Column>& list) {
                           [](const TableRow& row) -> std::optional<double> {
                               if (!row.point->end_to_end) return std::nullopt;
                               return row.point->end_to_end->tokens_per_s;
+                          }));
+    list.push_back(figure("frames_per_s", "frames/s", "1/s",
+                          "the same of frames within utterances; na for points without frames", 0,
+                          [](const TableRow& row) -> std::optional<double> {
+                              const std::optional<Frames> frames = frames_of(*row.point);
+                              if (!row.point->end_to_end || !frames) return std::nullopt;
+                              const double ms = row.point->end_to_end->latency.summary_ms.median;
+                              return ms > 0 ? std::optional(frames->useful / ms * 1e3) : std::nullopt;
                           }));
     list.push_back(figure("point_tflop_per_s", "point TFLOP/s", "TFLOP/s",
                           "useful FLOPs of the cost model over the point's latency", 3,

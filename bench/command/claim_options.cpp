@@ -47,7 +47,8 @@ std::span<const OptionOf<ClaimRequest>> claim_options() {
                            {"--config", "FILE", "", "a model's config.json instead of --model",
                             [](ClaimRequest& r, const std::string& text) { r.config_file = text; }}};
         for (const Axis* axis : axes_in_order())
-            if (!axis->option.empty() && (axis->of_model || axis->name == "batch"))
+            // What a model is built at: of sequences that are padded a claim is about all frames.
+            if (!axis->option.empty() && axis->kind != AxisKind::name && (axis->of_model || axis->name == "batch"))
                 options.push_back(axis_option(*axis));
         options.push_back({"--machine", "ID", "",
                            "a machine of `kbench list machines`, or a machine file, which ends in .json",

@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <iterator>
 
 #include "bench/command/option_values.h"
 #include "kbench/error.h"
+#include "models/lengths.h"
 #include "models/registry.h"
 
 namespace kbench {
@@ -39,6 +41,16 @@ std::vector<std::string> zipped_axes(const std::string& text) {
     return zipped;
 }
 
+/// One of the words that an axis offers; else a file, whose numbers are the model's input of that name.
+void set_word_or_file(const Axis& axis, const std::string& text, RunOptions& run) {
+    const bool is_word = std::ranges::find(axis.offered, text) != axis.offered.end();
+    if (!is_word && !std::filesystem::is_regular_file(text))
+        throw UsageError(
+            fmt::format("--{} '{}': must be {} or a file", axis.name, text, fmt::join(axis.offered, ", ")));
+    run.values[std::string(axis.name)] = {is_word ? text : std::string(lengths_of_file)};
+    if (!is_word) run.inputs[std::string(axis.name)] = text;
+}
+
 /// The option of an axis, as its row says.
 Option axis_option(const Axis& axis) {
     std::string help(axis.what);
@@ -51,7 +63,10 @@ Option axis_option(const Axis& axis) {
     return {fmt::format("--{}", axis.name), fmt::format("{}{}", axis.option, axis.sweeps ? ",..." : ""),
             axis.usual ? text_of(*axis.usual) : std::string(axis.otherwise), std::move(help),
             [&axis](RunRequest& r, const std::string& text) {
-                r.run.values[std::string(axis.name)] = axis_values(axis, text);
+                if (axis.kind == AxisKind::name)
+                    set_word_or_file(axis, text, r.run);
+                else
+                    r.run.values[std::string(axis.name)] = axis_values(axis, text);
             }};
 }
 
@@ -178,10 +193,20 @@ void refuse_beyond_model(const RunOptions& run) {
     }
 }
 
+/// `--input` gives lengths too.
+void refuse_lengths_twice(const RunOptions& run) {
+    const auto asked = run.values.find(lengths_name);
+    if (asked == run.values.end() || !run.inputs.contains(lengths_name)) return;
+    if (const std::string word = text_of(asked->second.front()); word != lengths_of_file)
+        throw UsageError(fmt::format("--lengths {}: --input lengths={} gives others; leave out one of them", word,
+                                     run.inputs.find(lengths_name)->second.string()));
+}
+
 /// What follows from several options together.
 void resolve(RunRequest& request) {
     request.run.model = model_asked_for(request.model, request.config_file);
     refuse_beyond_model(request.run);
+    refuse_lengths_twice(request.run);
     if (request.run.deterministic && request.run.retune)
         throw UsageError("--deterministic: measures no GEMM algorithms; leave out one of it and --retune");
     if (request.resume && request.run.out.empty()) throw UsageError("--resume: name the sweep's directory with --out");

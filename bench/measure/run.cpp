@@ -11,15 +11,18 @@
 #include "analysis/compare/sweep_findings.h"
 #include "analysis/result/merge.h"
 #include "analysis/result/point_name.h"
+#include "bench/measure/lengths.h"
 #include "bench/measure/measure.h"
 #include "bench/measure/planning.h"
 #include "bench/measure/recorded_options.h"
 #include "bench/measure/result_files.h"
 #include "bench/measure/stop_signal.h"
+#include "bench/plan/data/tokens.h"
 #include "bench/plan/device_support.h"
 #include "kbench/error.h"
 #include "models/backward.h"
 #include "models/cost.h"
+#include "models/lengths.h"
 
 namespace kbench {
 namespace {
@@ -106,16 +109,21 @@ class Sweep {
     }
 
   private:
-    Model model_of(const Point& point, std::int64_t batch) const {
+    /// Lengths are left out: shapes do not depend on them, and the point's tell which they were.
+    ModelPoint model_point(const Point& point, std::int64_t batch) const {
         ModelPoint at;
         for (const ModelAxis& axis : options_.model.axes) {
+            if (axis.name == lengths_name) continue;
             if (!axis.is_count())
                 at.words[std::string(axis.name)] = point.axes.text(axis.name);
             else if (const auto count = point.axes.count(axis.name))
                 at.counts[std::string(axis.name)] = *count;
         }
         at.counts["batch"] = batch;
-        Model forward = options_.model.build(at);
+        return at;
+    }
+    Model model_of(const Point& point, std::int64_t batch) const {
+        Model forward = options_.model.build(model_point(point, batch));
         const std::string& direction = point.axes.text("direction");
         const bool sixteen_bits = size_of(storage_type(point.precision())) == 2;
         const TrainingOptions training{.adamw = point.axes.text("optimizer") == "adamw",
@@ -222,9 +230,17 @@ class Sweep {
                 const std::int64_t fits = largest(point, available);
                 return fits > 0 ? fmt::format("the largest batch that fits is {}", fits) : "not even batch 1 fits";
             });
+        FilesByName inputs = options_.inputs;
+        if (const std::filesystem::path file = lengths_file(options_, point); !file.empty()) {
+            inputs[std::string(lengths_name)] = file;
+            const ModelPoint padded = model_point(point, point.batch());
+            const std::vector<std::int32_t> lengths =
+                read_numbers_of_rows(file, point.batch(), padded.count(frames_name) + 1, lengths_name);
+            account_lengths(plan, useful_flops(options_.model, padded, lengths), lengths, point);
+        }
         const Wants wants{.options = options_,
                           .weights = weights,
-                          .inputs = options_.inputs,
+                          .inputs = inputs,
                           .verified = {},
                           .sample = {},
                           .steps = options_.step_runs > 0,
@@ -300,6 +316,8 @@ AxisValues RunOptions::of_model() const {
         if (axis.name == "batch") continue;  // which every model has
         if (axis.is_count())
             own.set(axis.name, axis.usual);
+        else if (axis.name == lengths_name && inputs.contains(lengths_name))
+            own.set(axis.name, std::string(lengths_of_file));
         else
             own.set(axis.name, std::string(axis.words.front()));
     }

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "analysis/report/sections/sections.h"
+#include "analysis/result/frames.h"
 #include "analysis/result/point_name.h"
 #include "models/base/format.h"
 
@@ -142,8 +143,19 @@ Section figures_section(const Point& point, const Explanation& explanation, Dept
     std::vector<std::string> rates;
     if (times.sequences_per_s) rates.push_back(significant(*times.sequences_per_s, 4) + " sequences/s");
     if (times.tokens_per_s) rates.push_back(significant(*times.tokens_per_s, 4) + " tokens/s");
-    add("throughput", fmt::format("{}", fmt::join(rates, ", ")), "derived: at the median");
     const double seconds = times.latency.summary_ms.median * 1e-3;
+    const std::optional<Frames> frames = frames_of(point);
+    if (frames && seconds > 0) {
+        rates.push_back(significant(static_cast<double>(point.batch()) / seconds, 4) + " utterances/s");
+        rates.push_back(significant(frames->useful / seconds, 4) + " frames/s");
+    }
+    add("throughput", fmt::format("{}", fmt::join(rates, ", ")), "derived: at the median");
+    if (frames && point.axes.count("useful_frames"))
+        add("frames",
+            fmt::format("{} of {} ({:.1f} % are padding), {} an utterance", significant(frames->useful, 1),
+                        significant(frames->padded, 1), 100 * frames->padding_share(),
+                        significant(frames->useful / static_cast<double>(point.batch()), 4)),
+            "derived: lengths");
     const auto rated = [seconds](const std::string& amount, const std::string& rate) {
         return seconds > 0 ? fmt::format("{}, {}", amount, rate) : amount;
     };

@@ -12,6 +12,7 @@
 
 #include "models/registry.h"
 #include "tests/bench/refusal.h"
+#include "tests/bench/temporary_directory.h"
 
 namespace kbench {
 namespace {
@@ -127,6 +128,29 @@ TEST(Options, AttentionIsAWordOfTheModel) {
     const RunOptions run = parse_run({"--model", "gpt2", "--attention", "unfused"}).request.run;
     EXPECT_EQ(run.points().at(0).axes.text("attention"), "unfused");
     EXPECT_THAT(refusal({"--model", "gpt2", "--attention", "flash"}), HasSubstr("fused, unfused"));
+}
+
+TEST(Options, LengthsAreAWordOrAFileWhereTheModelHasThem) {
+    const TemporaryDirectory folder;
+    const std::string file = folder / "lengths.txt";
+    std::ofstream(file) << "7";
+    const auto run = [](const std::string& text) {
+        return parse_run({"--model", "deepspeech2", "--lengths", text}).request.run;
+    };
+    EXPECT_EQ(run(file).inputs, (FilesByName{{"lengths", file}}));
+    EXPECT_EQ(run(file).points().at(0).axes.text("lengths"), "file");
+    EXPECT_EQ(run("librispeech-like").points().at(0).axes.text("lengths"), "librispeech-like");
+    EXPECT_TRUE(run("librispeech-like").inputs.empty());
+    const RunOptions by_input = parse_run({"--model", "deepspeech2", "--input", "lengths=" + file}).request.run;
+    EXPECT_EQ(by_input.points().at(0).axes.text("lengths"), "file");
+    EXPECT_EQ(parse_run({"--model", "deepspeech2"}).request.run.points().at(0).axes.text("lengths"), "full");
+
+    EXPECT_EQ(refusal({"--model", "deepspeech2", "--lengths", "librispeech"}),
+              "--lengths 'librispeech': must be full, librispeech-like or a file");
+    for (const std::string& value : {file, std::string("librispeech-like")})
+        EXPECT_EQ(refusal({"--model", "gpt2", "--lengths", value}), "--lengths: the model has no lengths");
+    EXPECT_THAT(refusal({"--model", "deepspeech2", "--lengths", "librispeech-like", "--input", "lengths=" + file}),
+                HasSubstr("leave out one of them"));
 }
 
 TEST(Options, WrongValuesSayWhatWouldBeRight) {

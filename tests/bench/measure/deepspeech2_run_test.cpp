@@ -4,11 +4,17 @@
 
 #include <cmath>
 #include <fstream>
+#include <iterator>
+#include <numeric>
 
+#include "analysis/report/render/render.h"
+#include "analysis/report/sections/sections.h"
+#include "analysis/result/match.h"
 #include "analysis/result/result_json.h"
 #include "bench/measure/run.h"
 #include "bench/plan/data/npy.h"
 #include "kbench/error.h"
+#include "models/lengths.h"
 #include "tests/bench/small_run.h"
 #include "tests/bench/temporary_directory.h"
 
@@ -103,6 +109,84 @@ TEST_F(DeepSpeech2Run, ItsPointHasFramesAndACell) {
     EXPECT_EQ(run().points.at(0).axes.text("cell"), "rnn");
 }
 
+/// By the kind of its op.
+double useful_flops_of(const Point& point, std::string_view op) {
+    double flops = 0;
+    for (const StepResult& step : point.steps)
+        if (step.op == op) flops += step.cost.flops;
+    return flops;
+}
+
+TEST_F(DeepSpeech2Run, WhatIsComputedBehindAnUtteranceIsNotUseful) {
+    const Result full = run();
+    set_lengths("21 8 13");
+    const Result ragged = run();
+    const Point &all = full.points.at(0), &some = ragged.points.at(0);
+    EXPECT_EQ(all.axes.text("lengths"), "full");
+    EXPECT_EQ(all.axes.find("useful_frames"), nullptr);
+    EXPECT_THAT(some.axes.text("lengths"), testing::MatchesRegex("file [0-9a-f]{8}"));
+    EXPECT_EQ(some.axes.count("useful_frames"), 42);
+    EXPECT_EQ(first_difference(all, some), &axis_named("lengths"));
+
+    // Of 3 x 11 steps 11 + 4 + 7 are of utterances.
+    for (const char* op : {"gemm", "lstm"})
+        EXPECT_EQ(useful_flops_of(some, op) * 33, useful_flops_of(all, op) * 22) << op;
+    ASSERT_EQ(some.steps.size(), all.steps.size());
+    double useful = 0, padding = 0;
+    for (std::size_t i = 0; i < some.steps.size(); ++i) {
+        const StepResult &one = some.steps[i], &other = all.steps[i];
+        EXPECT_EQ(one.cost.flops + one.padding_flops, other.cost.flops + other.padding_flops) << one.layer;
+        EXPECT_EQ(one.matrix_flops, other.matrix_flops) << "as it is launched";
+        EXPECT_EQ(one.cost.bytes(), other.cost.bytes()) << "as it is read and written";
+        if (other.cost.flops > 0) {
+            EXPECT_LT(one.cost.flops, other.cost.flops) << one.layer;
+        }
+        useful += one.cost.flops;
+        padding += one.padding_flops;
+    }
+    EXPECT_DOUBLE_EQ(some.cost.flops, useful);
+    EXPECT_DOUBLE_EQ(some.padding_flops, padding);
+    EXPECT_EQ(parse_result(to_text(ragged), "again").points.at(0).axes, some.axes);
+
+    set_lengths("21 8 14");
+    EXPECT_NE(run().points.at(0).axes.text("lengths"), some.axes.text("lengths"));
+    set_lengths("21");
+    EXPECT_EQ(run().points.at(0).cost.flops, all.cost.flops) << "full lengths of a file are full";
+}
+
+TEST_F(DeepSpeech2Run, DrawnLengthsAreRunAndLeftBehind) {
+    options_.values["lengths"] = {"librispeech-like"};
+    options_.values["frames"] = {40};
+    options_.out = out_ / "drawn";
+    const Point drawn = run().points.at(0);
+    ASSERT_EQ(drawn.status, PointStatus::done) << drawn.reason;
+    const std::vector<std::int32_t> lengths = librispeech_like(options_.seed, 3, 40);
+    std::ifstream file(out_ / "drawn/lengths-frames40-batch3.txt");
+    EXPECT_EQ(std::vector<std::int32_t>(std::istream_iterator<std::int32_t>(file), {}), lengths);
+    EXPECT_EQ(drawn.axes.count("useful_frames"), std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0}));
+    options_.seed = 2;
+    options_.out = out_ / "other";
+    const Point other = run().points.at(0);
+    EXPECT_NE(other.axes.text("lengths"), drawn.axes.text("lengths"));
+    EXPECT_NE(first_difference(drawn, other), nullptr);
+
+    options_.values.erase("lengths");
+    options_.seed = 1;
+    options_.inputs["lengths"] = out_ / "drawn/lengths-frames40-batch3.txt";
+    EXPECT_EQ(run().points.at(0).cost.flops, drawn.cost.flops);
+}
+
+TEST_F(DeepSpeech2Run, ItsReportHasUtterancesAndFrames) {
+    set_lengths("21 8 13");
+    const Result result = run();
+    const ExplainedResult explained(result);
+    const std::string text =
+        render_terminal({"", {figures_section(result.points.at(0), explained.of(0), Depth::full)}}, 200);
+    EXPECT_THAT(text, HasSubstr(" utterances/s, "));
+    EXPECT_THAT(text, HasSubstr(" frames/s"));
+    EXPECT_THAT(text, HasSubstr("42 of 63 (33.3 % are padding), 14.00 an utterance"));
+}
+
 TEST_F(DeepSpeech2Run, RefusesLengthsThatItsUtterancesCannotHave) {
     const auto refusal = [&](const std::string& lengths) {
         set_lengths(lengths);
@@ -111,6 +195,7 @@ TEST_F(DeepSpeech2Run, RefusesLengthsThatItsUtterancesCannotHave) {
     EXPECT_THAT(refusal("21 22 3"), HasSubstr("lengths 1 is 22; it should be in [0, 22)"));
     EXPECT_THAT(refusal("21 -1 3"), HasSubstr("lengths 1 is -1"));
     EXPECT_THAT(refusal("21 8"), HasSubstr("2 of lengths; batch 3 needs 3, or 1 for all"));
+    EXPECT_THAT(refusal("0 0 0"), HasSubstr("lengths are all 0"));
     EXPECT_THAT(refusal("21 8 x"), HasSubstr("lengths 2 is 'x'; it should be an integer"));
 }
 

@@ -1,0 +1,13 @@
+// See frames.h.
+#include "analysis/result/frames.h"
+
+namespace kbench {
+
+std::optional<Frames> frames_of(const Point& point) {
+    const std::optional<std::int64_t> longest = point.axes.count("frames");
+    if (!longest) return std::nullopt;
+    const std::int64_t padded = *longest * point.batch();
+    return Frames{static_cast<double>(padded), static_cast<double>(point.axes.count("useful_frames").value_or(padded))};
+}
+
+}  // namespace kbench

@@ -1,0 +1,19 @@
+// Frames of a point whose sequences may be of several lengths: all that are computed, and those within a sequence.
+#pragma once
+
+#include <optional>
+
+#include "kbench/result.h"
+
+namespace kbench {
+
+struct Frames {
+    double padded = 0;  ///< batch times the longest
+    double useful = 0;  ///< within the sequences
+    double padding_share() const { return 1 - useful / padded; }
+};
+
+/// Nothing for a point without frames.
+std::optional<Frames> frames_of(const Point& point);
+
+}  // namespace kbench

@@ -1,0 +1,56 @@
+// See lengths.h.
+#include "bench/measure/lengths.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <numeric>
+#include <string>
+
+#include "kbench/error.h"
+#include "models/lengths.h"
+
+namespace kbench {
+namespace {
+
+/// FNV-1a (Fowler, Noll, Vo), 32 bits: tells lists apart.
+std::uint32_t hash_of(std::span<const std::int32_t> lengths) {
+    std::uint32_t hash = 0x811c9dc5u;
+    for (const std::byte byte : std::as_bytes(lengths)) hash = (hash ^ static_cast<std::uint32_t>(byte)) * 0x01000193u;
+    return hash;
+}
+
+}  // namespace
+
+std::filesystem::path lengths_file(const RunOptions& options, const Point& point) {
+    if (const auto given = options.inputs.find(lengths_name); given != options.inputs.end()) return given->second;
+    if (point.axes.find(lengths_name) == nullptr || point.axes.text(lengths_name) != drawn_lengths) return {};
+    const std::int64_t frames = point.axes.count(frames_name).value(), batch = point.batch();
+    const std::filesystem::path path = options.out / fmt::format("lengths-frames{}-batch{}.txt", frames, batch);
+    std::ofstream file(path);
+    for (const std::int32_t length : librispeech_like(options.seed, batch, frames)) file << length << "\n";
+    if (!file.flush()) throw UsageError(fmt::format("cannot write {}", path.string()));
+    return path;
+}
+
+void account_lengths(const Plan& plan, const std::vector<double>& useful, std::span<const std::int32_t> lengths,
+                     Point& point) {
+    const auto frames = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+    if (frames == 0) throw UsageError("lengths are all 0; one at least should have a frame");
+    const Model& model = plan.model();
+    std::size_t next = 0;
+    for (const PlannedStep& planned : plan.timed_steps()) {
+        double padded = 0;
+        for (const std::size_t op : planned.ops)
+            padded += model.ops[op].op.work(model.ops[op].direction).flops - useful.at(op);
+        StepResult& step = point.steps.at(next++);
+        step.cost.flops -= padded;
+        step.padding_flops += padded;
+        point.cost.flops -= padded;
+        point.padding_flops += padded;
+    }
+    point.set(lengths_name, fmt::format("{} {:08x}", point.axes.text(lengths_name), hash_of(lengths)));
+    point.set("useful_frames", frames);
+}
+
+}  // namespace kbench

@@ -1,0 +1,87 @@
+// See lengths.h.
+#include "models/lengths.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <random>
+#include <stdexcept>
+
+namespace kbench {
+namespace {
+
+/// In [0, 1). The standard says what numbers this engine gives; of its own distributions it does not.
+double uniform(std::mt19937_64& engine) { return static_cast<double>(engine() >> 11) * 0x1p-53; }
+
+/// Nearly standard normal, within 6: the sum of twelve uniform numbers, which needs no logarithm that machines round
+/// differently.
+double normal(std::mt19937_64& engine) {
+    double sum = -6;
+    for (int i = 0; i < 12; ++i) sum += uniform(engine);
+    return sum;
+}
+
+double utterance_seconds(std::mt19937_64& engine) {
+    constexpr double tail = 0.22, shortest = 1.5, tail_end = 13, usual = 14.2, deviation = 1.5;
+    if (uniform(engine) < tail) return shortest + (tail_end - shortest) * uniform(engine);
+    return usual + deviation * normal(engine);  // 5.2 to 23.2
+}
+
+/// FLOPs of each op.
+std::vector<double> flops_of(const Model& model) {
+    std::vector<double> flops;
+    for (const OpNode& node : model.ops) flops.push_back(node.op.work(node.direction).flops);
+    return flops;
+}
+
+}  // namespace
+
+std::vector<std::int32_t> librispeech_like(std::uint64_t seed, std::int64_t batch, std::int64_t longest) {
+    std::mt19937_64 engine(seed);
+    std::vector<double> seconds(static_cast<std::size_t>(batch));
+    for (double& one : seconds) one = utterance_seconds(engine);
+    std::ranges::sort(seconds, std::greater<>());
+    std::vector<std::int32_t> lengths;
+    for (const double one : seconds) {
+        const auto frames = std::llround(one / seconds.front() * static_cast<double>(longest));
+        lengths.push_back(static_cast<std::int32_t>(std::max(1LL, frames)));
+    }
+    return lengths;
+}
+
+std::vector<double> useful_flops(const ModelSpec& spec, const ModelPoint& point,
+                                 std::span<const std::int32_t> lengths) {
+    const auto flops_at = [&](std::int64_t batch, std::int64_t frames) {
+        ModelPoint at = point;
+        at.counts["batch"] = batch;
+        at.counts[std::string(frames_name)] = frames;
+        return flops_of(spec.build(at));
+    };
+    const std::int64_t longest = point.count(frames_name);
+    const auto batch = static_cast<std::int64_t>(lengths.size());
+    const std::vector<double> padded = flops_at(batch, longest), one = flops_at(1, longest);
+    std::map<std::int32_t, int> sequences;  // of each length
+    for (const std::int32_t length : lengths)
+        if (length > 0) ++sequences[length];
+
+    std::vector<double> useful(padded.size());
+    double counted = 0;
+    for (const auto& [length, count] : sequences) {
+        const std::vector<double> alone = flops_at(1, length);
+        if (alone.size() != useful.size())
+            throw std::logic_error(fmt::format("{} has other ops at {} frames than at {}", spec.name, length, longest));
+        for (std::size_t i = 0; i < useful.size(); ++i) useful[i] += count * alone[i];
+        counted += count;
+    }
+    if (batch == 1 || counted == 0) return useful;
+    for (std::size_t i = 0; i < useful.size(); ++i) {
+        const double once = (static_cast<double>(batch) * one[i] - padded[i]) / static_cast<double>(batch - 1);
+        useful[i] -= (counted - 1) * once;
+    }
+    return useful;
+}
+
+}  // namespace kbench
