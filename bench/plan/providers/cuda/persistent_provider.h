@@ -1,0 +1,11 @@
+// The persistent LSTM as a row of `native`.
+#pragma once
+
+#include "bench/plan/provider.h"
+
+namespace kbench {
+
+/// Takes what fits on the device at once (kernels/recurrent/persistent.h); other rows have the rest.
+ProviderOp persistent_lstm_row();
+
+}  // namespace kbench

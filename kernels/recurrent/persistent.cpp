@@ -1,0 +1,152 @@
+// Chooses and launches the kernel of the persistent LSTM. Its blocks wait for each other, so that all of a direction
+// must be on the device at once: they are launched cooperatively, which fails where that cannot be.
+#include "kernels/recurrent/persistent.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "kbench/error.h"
+#include "kernels/check.h"
+#include "kernels/recurrent/persistent_kernel.h"
+#include "kernels/recurrent/persistent_layout.h"
+
+namespace kbench::cuda {
+namespace {
+
+using namespace persistent;
+
+/// The smallest of `sizes` that is no smaller; 0 where there is none.
+int fitting(std::int64_t size, std::initializer_list<int> sizes) {
+    for (const int candidate : sizes)
+        if (size <= candidate) return candidate;
+    return 0;
+}
+int k_steps_of(const PersistentLstm& layer) {
+    return fitting((layer.shape.hidden + warpgroups * depth - 1) / (warpgroups * depth), {4, 8, 16});
+}
+int columns_of(const PersistentLstm& layer) { return fitting(layer.shape.batch, {8, 16, 32, 64}); }
+bool is_polled(const PersistentLstm& layer) { return layer.exchange == PersistentExchange::polled; }
+
+const void* kernel_of(const PersistentLstm& layer) {
+    const int k_steps = k_steps_of(layer), columns = columns_of(layer);
+    if (k_steps == 0 || columns == 0) return nullptr;
+    switch (layer.type) {
+        case DataType::fp16: return fp16_kernel(k_steps, columns, layer.exchange, layer.variant);
+        case DataType::bf16: return bf16_kernel(k_steps, columns, layer.exchange, layer.variant);
+        default: return nullptr;
+    }
+}
+
+int shared_bytes_of(const PersistentLstm& layer) {
+    return shared_bytes(k_steps_of(layer), columns_of(layer), is_polled(layer));
+}
+std::size_t slots_bytes(const PersistentLstm& layer) {
+    return static_cast<std::size_t>(is_polled(layer) ? polled_slots : counted_slots) *
+           static_cast<std::size_t>(layer.shape.hidden) * static_cast<std::size_t>(columns_of(layer)) * 2;
+}
+
+int blocks_of_direction(const PersistentLstm& layer) { return static_cast<int>(layer.shape.hidden) / units; }
+
+/// Blocks that the current device has places for.
+int places(const PersistentLstm& layer, const void* kernel) {
+    int device = 0, multiprocessors = 0, blocks = 0;
+    KBENCH_CUDA(cudaGetDevice(&device));
+    KBENCH_CUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+    const int bytes = shared_bytes_of(layer);
+    KBENCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    KBENCH_CUDA(
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, static_cast<std::size_t>(bytes)));
+    return blocks * multiprocessors;
+}
+
+std::string unsupported_device() {
+    int device = 0, major = 0, minor = 0;
+    if (cudaGetDevice(&device) != cudaSuccess) {
+        cudaGetLastError();  // forgets it
+        return "needs a device of compute capability 9.0";
+    }
+    KBENCH_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+    KBENCH_CUDA(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
+    return major == 9 && minor == 0
+               ? ""
+               : fmt::format("its products are compute capability 9.0's, this is {}.{}", major, minor);
+}
+
+}  // namespace
+
+PersistentLstm persistent_lstm_of(DataType type, const RecurrentShape& shape) {
+    return {type, shape, shape.batch <= 32 ? PersistentExchange::polled : PersistentExchange::counted};
+}
+
+std::string persistent_lstm_unsupported(const PersistentLstm& layer) {
+    const RecurrentShape& shape = layer.shape;
+    if (layer.type != DataType::fp16 && layer.type != DataType::bf16)
+        return fmt::format("keeps weights in registers, which have no place for {}", name(layer.type));
+    if (shape.hidden % units != 0 || k_steps_of(layer) == 0)
+        return fmt::format("hidden {} is not a multiple of {} up to 1024", shape.hidden, units);
+    if (columns_of(layer) == 0) return fmt::format("batch {} is over its limit of 64", shape.batch);
+    if (shape.steps > 1'000'000) return fmt::format("{} steps are over its limit of a million", shape.steps);
+    if (is_polled(layer) && columns_of(layer) > 32)
+        return fmt::format("batch {} is over the limit of 32 of polling", shape.batch);
+    const void* kernel = kernel_of(layer);
+    if (!kernel) return "this variant is not built";
+    if (std::string reason = unsupported_device(); !reason.empty()) return reason;
+    const int needed = blocks_of_direction(layer), there = places(layer, kernel);
+    return needed <= there ? "" : fmt::format("{} blocks must run at once, {} can", needed, there);
+}
+
+std::string persistent_lstm_name(const PersistentLstm& layer) {
+    return fmt::format("persistent_lstm<{}, K {}, N {}, {}>", name(layer.type), 64 * k_steps_of(layer),
+                       columns_of(layer), persistent_exchange_names[static_cast<int>(layer.exchange)]);
+}
+
+std::size_t persistent_lstm_workspace(const PersistentLstm& layer) { return counters_bytes + 2 * slots_bytes(layer); }
+
+int persistent_lstm_blocks(const PersistentLstm& layer) {
+    const int of_direction = blocks_of_direction(layer);
+    return 2 * of_direction <= places(layer, kernel_of(layer)) ? 2 * of_direction : of_direction;
+}
+
+void persistent_lstm(const PersistentLstm& layer, const PersistentDirection& forward,
+                     const PersistentDirection& reverse, const std::int32_t* lengths, void* workspace,
+                     cudaStream_t stream, std::uint64_t* clocks) {
+    if (const std::string reason = persistent_lstm_unsupported(layer); !reason.empty())
+        throw Unsupported("persistent LSTM: " + reason);
+    if ((layer.variant == PersistentVariant::clocks) != (clocks != nullptr))
+        throw UsageError("persistent LSTM: the variant with clocks writes them, and no other");
+    for (const PersistentDirection& d : {forward, reverse})
+        for (const void* pointer : {d.gates_x, d.weight_hh, d.bias_ih, d.bias_hh, static_cast<const void*>(d.out)})
+            if (reinterpret_cast<std::uintptr_t>(pointer) % 16 != 0)
+                throw UsageError("persistent LSTM: operands begin at multiples of 16 bytes");
+    if (reinterpret_cast<std::uintptr_t>(workspace) % 256 != 0)
+        throw UsageError("persistent LSTM: its workspace begins at a multiple of 256 bytes");
+
+    auto* const memory = static_cast<unsigned char*>(workspace);
+    unsigned char* const slots = memory + counters_bytes;
+    if (is_polled(layer))
+        KBENCH_CUDA(cudaMemsetAsync(slots, 0xff, 2 * slots_bytes(layer), stream));
+    else
+        KBENCH_CUDA(cudaMemsetAsync(memory, 0, counters_bytes, stream));
+
+    Arguments arguments{.directions = {forward, reverse},
+                        .lengths = lengths,
+                        .frames_per_step = layer.shape.frames_per_step,
+                        .steps = static_cast<int>(layer.shape.steps),
+                        .batch = static_cast<int>(layer.shape.batch),
+                        .hidden = static_cast<int>(layer.shape.hidden),
+                        .first_direction = 0,
+                        .h = {slots, slots + slots_bytes(layer)},
+                        .counters = reinterpret_cast<std::uint32_t*>(memory),
+                        .clocks = clocks};
+    const void* const kernel = kernel_of(layer);
+    const int blocks = persistent_lstm_blocks(layer), launches = 2 * blocks_of_direction(layer) / blocks;
+    for (int launch = 0; launch < launches; ++launch) {
+        arguments.first_direction = launch;
+        void* parameters[] = {&arguments};
+        KBENCH_CUDA(cudaLaunchCooperativeKernel(kernel, dim3(static_cast<unsigned>(blocks)), dim3(threads), parameters,
+                                                static_cast<std::size_t>(shared_bytes_of(layer)), stream));
+    }
+}
+
+}  // namespace kbench::cuda

@@ -1,0 +1,369 @@
+// The persistent LSTM: its index arithmetic on the host, its results against the reference on a device.
+#include "kernels/recurrent/persistent.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include "kbench/error.h"
+#include "kernels/check.h"
+#include "kernels/recurrent/persistent_layout.h"
+#include "tests/kernels/device_matrix.h"
+
+namespace kbench::test {
+namespace {
+
+using cuda::PersistentDirection;
+using cuda::PersistentExchange;
+using cuda::PersistentLstm;
+using cuda::PersistentVariant;
+using reference::Element;
+
+/// wgmma as PTX describes it, of a block's four warpgroups: A from registers that the kernel fills, B by descriptor
+/// from h as the kernel lays it out, sums where the kernel reads them.
+TEST(PersistentLstmLayout, IsWhatTheInstructionReadsAndWrites) {
+    using namespace cuda::persistent;
+    constexpr int k_steps = 4, hidden = warpgroups * k_steps * depth;
+    for (const int columns : {8, 16, 32, 64}) {
+        const auto w = [](int row, int k) { return (row * 7 + k * 3) % 11 - 5; };
+        const auto h = [](int k, int n) { return (k * 5 + n * 13) % 7 - 3; };
+        std::vector<int> memory(static_cast<std::size_t>(hidden * columns), 99);
+        for (int k = 0; k < hidden; ++k)
+            for (int n = 0; n < columns; ++n) memory.at(static_cast<std::size_t>(h_offset(k, n, columns))) = h(k, n);
+        std::vector<int> sums(static_cast<std::size_t>(columns * sums_stride), 0);
+        for (int warpgroup = 0; warpgroup < warpgroups; ++warpgroup)
+            for (int step = 0; step < k_steps; ++step) {
+                const int start = warpgroup * k_steps * depth * columns + step * 2 * leading_bytes(columns) / 2;
+                int a[rows][depth];
+                for (int warp = 0; warp < 4; ++warp)
+                    for (int lane = 0; lane < 32; ++lane)
+                        for (int index = 0; index < 4; ++index)
+                            for (int element = 0; element < 2; ++element) {
+                                // PTX: a0 a1 (g, 2 t), a2 a3 (g + 8, 2 t), a4 a5 (g, 2 t + 8), a6 a7 (g + 8, 2 t + 8).
+                                const int i = 2 * index + element;
+                                const int row = lane / 4 + (i / 2 % 2 == 1 ? 8 : 0);
+                                const int column = lane % 4 * 2 + i % 2 + (i >= 4 ? 8 : 0);
+                                a[warp * 16 + row][column] =
+                                    w(warp * 16 + fragment_row(lane, index),
+                                      (warpgroup * k_steps + step) * depth + fragment_column(lane, index) + element);
+                            }
+                const auto b = [&](int k, int n) {
+                    const int bytes = k / 8 * leading_bytes(columns) + n / 8 * stride_bytes + n % 8 * 16 + k % 8 * 2;
+                    return memory.at(static_cast<std::size_t>(start + bytes / 2));
+                };
+                for (int warp = 0; warp < 4; ++warp)
+                    for (int lane = 0; lane < 32; ++lane)
+                        for (int i = 0; i < columns / 2; ++i) {
+                            // PTX: d0 d1 (g, 2 t), d2 d3 (g + 8, 2 t), and so on for every 8 columns.
+                            const int row = warp * 16 + lane / 4 + (i % 4 >= 2 ? 8 : 0);
+                            const int n = i / 4 * 8 + lane % 4 * 2 + i % 2;
+                            int sum = 0;
+                            for (int k = 0; k < depth; ++k) sum += a[row][k] * b(k, n);
+                            sums.at(static_cast<std::size_t>(
+                                sum_offset(warp * 16 + sum_row(lane, i), sum_column(lane, i)))) += sum;
+                        }
+            }
+        for (int row = 0; row < rows; ++row)
+            for (int n = 0; n < columns; ++n) {
+                int sum = 0;
+                for (int k = 0; k < hidden; ++k) sum += w(row, k) * h(k, n);
+                ASSERT_EQ(sums[static_cast<std::size_t>(sum_offset(row, n))], sum) << row << " " << n;
+                ASSERT_EQ(row_of(unit_of(row), gate_of(row)), row);
+            }
+    }
+}
+
+/// 32 banks of 4 bytes, a warp's writes one word a lane, its reads four.
+TEST(PersistentLstmLayout, MeetsNoBankTwice) {
+    using namespace cuda::persistent;
+    for (int i = 0; i < 32; ++i) {
+        std::set<int> banks;
+        for (int lane = 0; lane < 32; ++lane) banks.insert(sum_offset(16 + sum_row(lane, i), sum_column(lane, i)) % 32);
+        EXPECT_EQ(banks.size(), 32u);
+    }
+    for (int quarter = 0; quarter < 4; ++quarter) {  // 16 bytes a lane are read by a quarter of a warp at a time
+        std::set<int> banks;
+        for (int lane = 8 * quarter; lane < 8 * quarter + 8; ++lane)
+            for (int word = 0; word < 4; ++word)
+                banks.insert((sum_offset(row_of(lane % units, 0), lane / units) + word) % 32);
+        EXPECT_EQ(banks.size(), 32u);
+    }
+}
+
+TEST(PersistentLstm, SaysWhyItDoesNotComputeALayer) {
+    const auto reason = [](DataType type, const RecurrentShape& shape) {
+        return persistent_lstm_unsupported(cuda::persistent_lstm_of(type, shape));
+    };
+    EXPECT_NE(reason(DataType::fp32, {5, 8, 1024}).find("fp32"), std::string::npos);
+    EXPECT_NE(reason(DataType::fp16, {5, 8, 1025}).find("hidden 1025"), std::string::npos);
+    EXPECT_NE(reason(DataType::fp16, {5, 8, 2048}).find("hidden 2048"), std::string::npos);
+    EXPECT_NE(reason(DataType::bf16, {5, 65, 1024}).find("batch 65"), std::string::npos);
+}
+
+struct Direction {
+    HostMatrix gates_x, weight, bias_ih, bias_hh;
+
+    Direction(DataType type, const RecurrentShape& s, unsigned seed)
+        : gates_x(HostMatrix::normal(type, s.steps * s.batch, 4 * s.hidden, seed)),
+          weight(HostMatrix::normal(type, 4 * s.hidden, s.hidden, seed + 1,
+                                    1 / std::sqrt(3 * static_cast<double>(s.hidden)))),
+          bias_ih(HostMatrix::normal(type, 1, 4 * s.hidden, seed + 2, 0.3)),
+          bias_hh(HostMatrix::normal(type, 1, 4 * s.hidden, seed + 3, 0.3)) {}
+    std::vector<reference::Expected> expected(const RecurrentShape& shape, bool reverse, const HostMatrix& lengths,
+                                              const std::vector<Element>& at) const {
+        return reference::recurrent(Cell::lstm, shape, reverse, gates_x.view(), weight.view(), bias_ih.view(),
+                                    bias_hh.view(), lengths.view(), at);
+    }
+};
+
+struct DeviceDirection {
+    DeviceMatrix gates_x, weight, bias_ih, bias_hh, out;
+
+    DeviceDirection(const Direction& d, const RecurrentShape& s)
+        : gates_x(d.gates_x),
+          weight(d.weight),
+          bias_ih(d.bias_ih),
+          bias_hh(d.bias_hh),
+          out(DeviceMatrix::poisoned(d.weight.type, s.steps * s.batch, s.hidden)) {}
+    PersistentDirection pointers() const {
+        return {gates_x.data(), weight.data(), bias_ih.data(), bias_hh.data(), out.data()};
+    }
+};
+
+/// A layer with its operands on the device.
+class OnDevice {
+  public:
+    OnDevice(const PersistentLstm& layer, const Direction& forward, const Direction& reverse, const HostMatrix& lengths)
+        : layer_(layer),
+          forward_(forward, layer.shape),
+          reverse_(reverse, layer.shape),
+          lengths_(lengths),
+          workspace_(DeviceMatrix::poisoned(DataType::fp16, 1,
+                                            static_cast<std::int64_t>(cuda::persistent_lstm_workspace(layer) / 2))) {}
+
+    void launch(cudaStream_t stream, std::uint64_t* clocks = nullptr) const {
+        cuda::persistent_lstm(layer_, forward_.pointers(), reverse_.pointers(),
+                              static_cast<const std::int32_t*>(lengths_.data()), workspace_.data(), stream, clocks);
+    }
+    std::array<HostMatrix, 2> out() const {
+        workspace_.download();  // for its guards
+        return {forward_.out.download(), reverse_.out.download()};
+    }
+    void poison() const {
+        const std::size_t bytes = forward_.out.download().bytes.size();
+        for (const DeviceDirection* d : {&forward_, &reverse_}) KBENCH_CUDA(cudaMemset(d->out.data(), 0xff, bytes));
+        KBENCH_CUDA(cudaMemset(workspace_.data(), 0x55, cuda::persistent_lstm_workspace(layer_)));
+        KBENCH_CUDA(cudaDeviceSynchronize());
+    }
+    std::array<HostMatrix, 2> run() const {
+        poison();
+        launch(nullptr);
+        return out();
+    }
+
+  private:
+    PersistentLstm layer_;
+    DeviceDirection forward_, reverse_;
+    DeviceMatrix lengths_, workspace_;
+};
+
+/// Of sequences: the first is full, others end anywhere, some at once.
+HostMatrix ragged(const RecurrentShape& s) {
+    HostMatrix lengths(DataType::int32, s.batch, 1);
+    for (std::int64_t n = 0; n < s.batch; ++n)
+        lengths.set(
+            n, 0,
+            static_cast<double>(n == 0 ? s.steps * s.frames_per_step : (n * 7919) % (s.steps * s.frames_per_step + 1)));
+    return lengths;
+}
+
+/// All elements of three sequences.
+std::vector<Element> elements_of_some(const RecurrentShape& s) {
+    const std::set<std::int64_t> sequences{0, s.batch / 2, s.batch - 1};
+    std::vector<Element> at;
+    for (std::int64_t t = 0; t < s.steps; ++t)
+        for (const std::int64_t n : sequences)
+            for (std::int64_t unit = 0; unit < s.hidden; ++unit) at.push_back({t * s.batch + n, unit});
+    return at;
+}
+
+std::string instance_name(const testing::TestParamInfo<std::tuple<DataType, PersistentExchange>>& instance) {
+    return fmt::format("{}_{}", name(std::get<0>(instance.param)),
+                       cuda::persistent_exchange_names[static_cast<int>(std::get<1>(instance.param))]);
+}
+
+class PersistentLstmOnDevice : public testing::TestWithParam<std::tuple<DataType, PersistentExchange>> {
+  protected:
+    const DataType type = std::get<0>(GetParam());
+    const PersistentExchange exchange = std::get<1>(GetParam());
+
+    void check(const RecurrentShape& shape) const {
+        SCOPED_TRACE(testing::Message() << shape.steps << " steps, batch " << shape.batch << ", hidden "
+                                        << shape.hidden);
+        const PersistentLstm layer{type, shape, exchange};
+        if (exchange == PersistentExchange::polled && shape.batch > 32) return;
+        const std::string reason = persistent_lstm_unsupported(layer);
+        ASSERT_EQ(reason, "");
+        const Direction forward(type, shape, 1), reverse(type, shape, 11);
+        const HostMatrix lengths = ragged(shape);
+        const OnDevice device(layer, forward, reverse, lengths);
+        const std::array<HostMatrix, 2> made = device.run();
+        const std::vector<Element> at = elements_of_some(shape);
+        expect_agrees(made[0], at, forward.expected(shape, false, lengths, at), precision_of(type));
+        expect_agrees(made[1], at, reverse.expected(shape, true, lengths, at), precision_of(type));
+        for (const HostMatrix& out : made)
+            for (std::int64_t row = 0; row < out.rows; ++row) {
+                const std::int64_t steps = steps_of(static_cast<std::int64_t>(lengths(row % shape.batch, 0)),
+                                                    shape.frames_per_step, shape.steps);
+                for (std::int64_t unit = 0; unit < shape.hidden; ++unit) {
+                    const double h = out(row, unit);
+                    ASSERT_TRUE(row / shape.batch < steps ? std::abs(h) <= 1 : h == 0)
+                        << "row " << row << ", unit " << unit << ": " << h;
+                }
+            }
+        const std::array<HostMatrix, 2> again = device.run();
+        for (std::size_t d = 0; d < 2; ++d) EXPECT_TRUE(again[d].bytes == made[d].bytes) << "other bits in another run";
+    }
+};
+
+#define KBENCH_NEEDS_PERSISTENT_LSTM()                                                                               \
+    KBENCH_NEEDS_DEVICE();                                                                                           \
+    if (const std::string reason = cuda::persistent_lstm_unsupported({DataType::fp16, {1, 1, 16}}); !reason.empty()) \
+    GTEST_SKIP() << reason
+
+TEST_P(PersistentLstmOnDevice, AgreesWithTheReferenceAfterOneStep) {
+    KBENCH_NEEDS_PERSISTENT_LSTM();
+    for (const std::int64_t hidden : {256, 512, 1024})
+        for (const std::int64_t batch : {1, 3, 8, 32, 64}) check({1, batch, hidden});
+}
+
+TEST_P(PersistentLstmOnDevice, AgreesWithTheReferenceAfterTwoSteps) {
+    KBENCH_NEEDS_PERSISTENT_LSTM();
+    for (const std::int64_t hidden : {256, 512, 1024})
+        for (const std::int64_t batch : {1, 3, 8, 13, 32, 64}) check({2, batch, hidden});
+}
+
+TEST_P(PersistentLstmOnDevice, AgreesWithTheReferenceAfterManySteps) {
+    KBENCH_NEEDS_PERSISTENT_LSTM();
+    for (const std::int64_t hidden : {256, 512, 1024})
+        for (const std::int64_t batch : {1, 3, 8, 16, 32, 64}) check({61, batch, hidden});
+}
+
+TEST_P(PersistentLstmOnDevice, TakesAnyMultipleOfABlocksUnits) {
+    KBENCH_NEEDS_PERSISTENT_LSTM();
+    for (const std::int64_t hidden : {16, 48, 80, 272, 528, 1008}) check({21, 5, hidden, 3});
+}
+
+/// A rotation of weight_hh's columns by a core matrix, which a wrong layout of h would be, must not pass.
+TEST_P(PersistentLstmOnDevice, AWrongLayoutWouldBeSeen) {
+    KBENCH_NEEDS_PERSISTENT_LSTM();
+    const RecurrentShape shape{8, 16, 1024};
+    const Direction forward(type, shape, 1);
+    Direction rotated = forward;
+    for (std::int64_t row = 0; row < 4 * shape.hidden; ++row)
+        for (std::int64_t k = 0; k < shape.hidden; ++k)
+            rotated.weight.set(row, k, forward.weight(row, (k + 8) % shape.hidden));
+    HostMatrix lengths(DataType::int32, shape.batch, 1);
+    for (std::int64_t n = 0; n < shape.batch; ++n) lengths.set(n, 0, static_cast<double>(shape.steps));
+    const HostMatrix made = OnDevice({type, shape, exchange}, forward, forward, lengths).run()[0];
+    std::vector<Element> at = elements_of_some(shape);
+    std::erase_if(at, [&](const Element& e) { return e.row / shape.batch == 0; });  // h is 0 before the first step
+    const auto wrong = rotated.expected(shape, false, lengths, at);
+    std::size_t seen = 0;
+    for (std::size_t i = 0; i < at.size(); ++i)
+        seen += !reference::agrees(made(at[i].row, at[i].column), wrong[i], precision_of(type), type);
+    EXPECT_GT(2 * seen, at.size());
+}
+
+TEST_P(PersistentLstmOnDevice, IsTheSameFromAGraphHoweverOftenItIsLaunched) {
+    KBENCH_NEEDS_PERSISTENT_LSTM();
+    for (const std::int64_t batch : {4, 32}) {
+        const RecurrentShape shape{100, batch, 1024};
+        const OnDevice device({type, shape, exchange}, Direction(type, shape, 1), Direction(type, shape, 11),
+                              ragged(shape));
+        const std::array<HostMatrix, 2> made = device.run();
+        cudaStream_t stream = nullptr;
+        cudaGraph_t graph = nullptr;
+        cudaGraphExec_t executable = nullptr;
+        KBENCH_CUDA(cudaStreamCreate(&stream));
+        KBENCH_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+        device.launch(stream);
+        device.launch(stream);  // behind itself, as layers of a model are behind each other
+        KBENCH_CUDA(cudaStreamEndCapture(stream, &graph));
+        KBENCH_CUDA(cudaGraphInstantiate(&executable, graph, 0));
+        for (int launch = 0; launch < 20; ++launch) {
+            device.poison();
+            KBENCH_CUDA(cudaGraphLaunch(executable, stream));
+            KBENCH_CUDA(cudaStreamSynchronize(stream));
+            const std::array<HostMatrix, 2> again = device.out();
+            for (std::size_t d = 0; d < 2; ++d) EXPECT_TRUE(again[d].bytes == made[d].bytes) << "launch " << launch;
+        }
+        KBENCH_CUDA(cudaGraphExecDestroy(executable));
+        KBENCH_CUDA(cudaGraphDestroy(graph));
+        KBENCH_CUDA(cudaStreamDestroy(stream));
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PersistentLstmOnDevice,
+                         testing::Combine(testing::Values(DataType::fp16, DataType::bf16),
+                                          testing::Values(PersistentExchange::counted, PersistentExchange::polled)),
+                         instance_name);
+
+/// Time of a step by batch and exchange, of each variant, and the phases by clocks: printed, only on request.
+TEST(PersistentLstmAccount, DISABLED_PrintsTimesOfAStep) {
+    KBENCH_NEEDS_PERSISTENT_LSTM();
+    for (const std::int64_t batch : {1, 8, 16, 32, 64})
+        for (const auto exchange : {PersistentExchange::counted, PersistentExchange::polled})
+            for (int v = 0; v < static_cast<int>(std::size(cuda::persistent_variant_names)); ++v) {
+                const RecurrentShape shape{500, batch, 1024};
+                const PersistentLstm layer{DataType::fp16, shape, exchange, static_cast<PersistentVariant>(v)};
+                if (!persistent_lstm_unsupported(layer).empty()) continue;
+                HostMatrix lengths(DataType::int32, batch, 1);
+                for (std::int64_t n = 0; n < batch; ++n) lengths.set(n, 0, static_cast<double>(shape.steps));
+                const Direction direction(DataType::fp16, shape, 1);
+                const OnDevice device(layer, direction, direction, lengths);
+                const bool clocked = layer.variant == PersistentVariant::clocks;
+                const DeviceMatrix clocks = DeviceMatrix::poisoned(DataType::fp64, 128, cuda::persistent_phases);
+                auto* const to = clocked ? static_cast<std::uint64_t*>(clocks.data()) : nullptr;
+                cudaEvent_t begin, end;
+                KBENCH_CUDA(cudaEventCreate(&begin));
+                KBENCH_CUDA(cudaEventCreate(&end));
+                float best = 1e30f;
+                for (int run = 0; run < 5; ++run) {
+                    KBENCH_CUDA(cudaEventRecord(begin));
+                    device.launch(nullptr, to);
+                    KBENCH_CUDA(cudaEventRecord(end));
+                    KBENCH_CUDA(cudaEventSynchronize(end));
+                    float ms = 0;
+                    KBENCH_CUDA(cudaEventElapsedTime(&ms, begin, end));
+                    best = std::min(best, ms);
+                }
+                std::string line = fmt::format("batch {:2} {:10} {:.3f} us a step", batch,
+                                               cuda::persistent_variant_names[static_cast<std::size_t>(v)],
+                                               1e3 * best / static_cast<double>(shape.steps));
+                line += " " + persistent_lstm_name(layer);
+                if (clocked) {
+                    const HostMatrix host = clocks.download();
+                    const auto* cycles = reinterpret_cast<const std::uint64_t*>(host.bytes.data());
+                    for (std::size_t phase = 0; phase < cuda::persistent_phases; ++phase) {
+                        std::vector<double> of_blocks;
+                        for (std::size_t block = 0; block < 128; ++block)
+                            of_blocks.push_back(static_cast<double>(cycles[block * cuda::persistent_phases + phase]) /
+                                                static_cast<double>(shape.steps));
+                        std::ranges::sort(of_blocks);
+                        line += fmt::format("\n    {:8} {:6.0f} cycles ({:.0f} to {:.0f})",
+                                            cuda::persistent_phase_names[phase], of_blocks[64], of_blocks.front(),
+                                            of_blocks.back());
+                    }
+                }
+                fmt::print("{}\n", line);
+                KBENCH_CUDA(cudaEventDestroy(begin));
+                KBENCH_CUDA(cudaEventDestroy(end));
+            }
+}
+
+}  // namespace
+}  // namespace kbench::test
