@@ -17,12 +17,6 @@ constexpr double noteworthy_lost = 0.02, sampling_tolerance = 0.01;  ///< of a s
 constexpr std::string_view reason_prefix = "stall_";
 constexpr std::string_view selected = "selected", not_selected = "not_selected";
 
-double kernels_us(const StepResult& step) {
-    double us = 0;
-    for (const KernelResult& kernel : step.kernels) us += kernel.time_us;
-    return step.kernels.empty() ? step.device_us().value_or(0) : us;
-}
-
 /// Of an active cycle of a scheduler, mean.
 struct Warps {
     double issuing = 0, resident = 0, eligible = 0;

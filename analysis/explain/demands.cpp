@@ -92,7 +92,7 @@ Interval slowdown(const Demand& demand, const Interval& clock_mhz) {
 Interval clock_of(const StepResult& step, const Interval& run_mhz) {
     if (run_mhz.value <= 0) return run_mhz;
     const double mhz = step_clock_mhz(step, run_mhz.value);
-    return {mhz, std::min(mhz, run_mhz.low), run_mhz.high};
+    return {mhz, std::min(mhz, run_mhz.low), std::max(mhz, run_mhz.high)};
 }
 
 /// The run's demand between the ends of the roof, the clock and the count.

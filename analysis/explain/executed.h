@@ -17,10 +17,14 @@ inline constexpr double schedulers = 4;
 /// A counter of the step by kbench's name; nothing when it was not read.
 std::optional<double> counter(const StepResult& step, std::string_view name);
 
+/// Time of the step's kernels as recorded, microseconds; of a step without records, what it took.
+double kernels_us(const StepResult& step);
 /// The clock at which the step's cycles are times, MHz: that of the timing run, or the lower one at which the step was
-/// counted. A kernel of mma.sync alone took 9 % longer on an H200 than the clock that NVML read allows, and as long as
-/// its own counted clock does (docs/results/truths.md). Which of two clocks is right is not known of other kernels: the
-/// difference is part of their interval (StepLedger::clock_error). 0: neither is known.
+/// counted. The higher of the two where more cycles are active than the step's kernels last at the timing run's: a
+/// step's own clock may lie above the mean of a run at its power limit. A kernel of mma.sync alone took 9 % longer on
+/// an H200 than the clock that NVML read allows, and as long as its own counted clock does (docs/results/truths.md).
+/// Which of two clocks is right is not known of other kernels: the difference is part of their interval
+/// (StepLedger::clock_error). 0: neither is known.
 double step_clock_mhz(const StepResult& step, double run_clock_mhz);
 /// Time in which an SM had a warp, mean over SMs, microseconds: cycles are counted in another run than the times, so
 /// they are taken at step_clock_mhz().

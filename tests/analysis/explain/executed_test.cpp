@@ -174,7 +174,11 @@ TEST(SmActive, IsCyclesAtTheRunsClockOverTheKernelsTime) {
     step.kernels[1].gap_us = 1;
     EXPECT_DOUBLE_EQ(sm_active_pct(step, 1600).value(), 80) << "gaps are not the kernels' time";
     EXPECT_DOUBLE_EQ(sm_active_pct(step, 0).value(), 80) << "at the counter run's 1,500 MHz";
-    EXPECT_DOUBLE_EQ(sm_active_pct(step, 1000).value(), 100) << "never more";
+    EXPECT_DOUBLE_EQ(step_clock_mhz(step, 1250), 1250) << "12,000 cycles last 9.6 of 10 us";
+    EXPECT_DOUBLE_EQ(step_clock_mhz(step, 1100), 1500) << "they would last 10.9";
+    EXPECT_DOUBLE_EQ(sm_active_pct(step, 1100).value(), 80);
+    step.counters["sm_cycles_elapsed"] = 36000;
+    EXPECT_DOUBLE_EQ(sm_active_pct(step, 1000).value(), 100) << "never more, whatever was counted";
     step.counters.erase("sm_cycles_active");
     EXPECT_EQ(sm_active_pct(step, 1600), std::nullopt);
 }
