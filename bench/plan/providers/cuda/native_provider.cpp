@@ -3,6 +3,7 @@
 
 #include "bench/plan/provider.h"
 #include "bench/plan/providers/cuda/ladder_provider.h"
+#include "bench/plan/providers/cuda/sequence_provider.h"
 #include "kbench/error.h"
 #include "kernels/adamw.h"
 #include "kernels/attention/attention.h"
@@ -319,6 +320,10 @@ std::unique_ptr<Provider> make_cuda_native(const ProviderContext&) {
                                Precision precision) { return std::make_unique<AttentionGradient>(op, precision); }},
                 row<ScaleMask>("scale_mask", scale_mask),
                 row<Softmax>("softmax", softmax),
+                native_batch_norm(),
+                native_hardtanh(),
+                native_time_mask(),
+                native_to_sequence(),
                 row<CrossEntropy>("cross_entropy", cross_entropy),
                 row<CrossEntropy>("cross_entropy_gradient", cross_entropy_gradient, {}, nullptr, Direction::bwd),
                 Computes<GlobalNorm>{.make =
