@@ -172,6 +172,51 @@ TEST(MicroOptions, ListsAreEveryCombination) {
     EXPECT_THAT(shapes, ElementsAre("b1h20s1024d64", "b1h20s4096d64", "b4h20s1024d64", "b4h20s4096d64"));
 }
 
+TEST(MicroOptions, AModelsOpsStandAtEveryCombinationOfItsAxes) {
+    const auto shapes = [](const std::vector<std::string>& arguments) {
+        std::vector<std::string> found;
+        for (const AskedProblem& p : asked_problems(request_of(arguments))) found.push_back(p.op + " " + p.shape);
+        return found;
+    };
+    const std::vector<std::string> model{"--shapes-of", "deepspeech2", "--op"};
+    const auto of = [&](std::vector<std::string> arguments) {
+        arguments.insert(arguments.begin(), model.begin(), model.end());
+        return shapes(arguments);
+    };
+    EXPECT_THAT(of({"conv2d,lstm,batchnorm", "--batch", "1,8", "--cell", "lstm"}),
+                ElementsAre("conv2d n1c1h161w1000k32r41s11u2v2p20q5b", "conv2d n1c32h81w500k32r21s11u2p10q5b",
+                            "conv2d n8c1h161w1000k32r41s11u2v2p20q5b", "conv2d n8c32h81w500k32r21s11u2p10q5b",
+                            "batchnorm r2592w500c32h81", "batchnorm r1312w500c32h41", "batchnorm r500w1024",
+                            "batchnorm r20736w500c32h81", "batchnorm r10496w500c32h41", "batchnorm r4000w1024",
+                            "lstm t500n1h1024f2", "lstm t500n8h1024f2"));
+    EXPECT_THAT(of({"lstm,gru,rnn", "--frames", "117,61", "--batch", "3"}),
+                ElementsAre("lstm t59n3h1024f2", "lstm t31n3h1024f2", "gru t59n3h1024f2", "gru t31n3h1024f2",
+                            "rnn t59n3h1024f2", "rnn t31n3h1024f2"))
+        << "every cell where none is asked for";
+    EXPECT_THAT(of({"gru", "--cell", "rnn,gru"}), ElementsAre("gru t500n1h1024f2"));
+    EXPECT_THAT(refusal_of([&] { of({"gru", "--cell", "lstm"}); }), HasSubstr("--op 'gru': there is no such op among"));
+    EXPECT_THAT(refusal_of([&] { of({"gru", "--cell", "peephole"}); }), HasSubstr("must be lstm, gru, rnn or all"));
+    EXPECT_THAT(shapes({"--shapes-of", "gpt2", "--op", "scale_mask", "--seq", "8", "--attention", "unfused"}),
+                ElementsAre("scale_mask b1h12s8d64"));
+}
+
+TEST(MicroOptions, AnAxisThatNothingWouldReadIsRefused) {
+    const auto refusal = [](const std::vector<std::string>& arguments) {
+        return refusal_of([&] { asked_problems(request_of(arguments)); });
+    };
+    EXPECT_EQ(refusal({"--shapes-of", "gpt2", "--frames", "100"}),
+              "--frames: gpt2 has no frames; it has batch, seq, attention");
+    EXPECT_EQ(refusal({"--shapes-of", "deepspeech2", "--seq", "8"}),
+              "--seq: deepspeech2 has no seq; it has batch, frames, cell, lengths");
+    EXPECT_EQ(refusal({"--suite", "deepbench", "--batch", "4"}),
+              "--batch: is of a model's ops, and --suite says all of a shape");
+    EXPECT_EQ(refusal({"--op", "gemm", "--shape", "m1n2k3", "--cell", "gru"}),
+              "--cell: is of a model's ops, and --shape says all of a shape");
+    EXPECT_EQ(refusal({"--op", "attention", "--heads", "2", "--head-size", "8", "--frames", "9"}),
+              "--frames: is of a model's ops, and --heads says all of a shape");
+    EXPECT_THAT(refusal({"--batch", "max"}), HasSubstr("--batch 'max': must be a whole number"));
+}
+
 TEST(MicroOptions, DirectionsAreThoseThatAnOpHas) {
     const auto of = [](const std::vector<std::string>& arguments) {
         std::vector<std::string> found;
