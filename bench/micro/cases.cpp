@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <ranges>
 #include <sstream>
 
@@ -21,6 +22,16 @@ AskedProblem asked(const Step& problem) { return {std::string(op_name(problem)),
 bool computes(const Step& problem, const Provider& provider) {
     return std::ranges::any_of(all_precisions,
                                [&](Precision precision) { return provider.unsupported(problem, precision).empty(); });
+}
+
+std::string_view suite_text(std::string_view name) {
+    std::string names;
+    for (const SuiteFile& file : suite_files()) {
+        const std::string_view suite = file.name.substr(0, file.name.rfind('.'));
+        if (suite == name) return file.text;
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", suite);
+    }
+    throw UsageError(fmt::format("--suite '{}': must be one of {}", name, names));
 }
 
 /// What a problem of `model` may be asked for on one of its axes where nothing is.
@@ -93,13 +104,22 @@ std::vector<AskedProblem> parse_problems(std::string_view text, std::string_view
 }
 
 std::vector<AskedProblem> suite_problems(std::string_view name) {
-    std::string names;
-    for (const SuiteFile& file : suite_files()) {
-        const std::string_view suite = file.name.substr(0, file.name.rfind('.'));
-        if (suite == name) return parse_problems(file.text, fmt::format("suite {}", name));
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", suite);
+    return parse_problems(suite_text(name), fmt::format("suite {}", name));
+}
+
+std::vector<std::string> suite_notes(std::string_view name, std::span<const MicroCase> cases) {
+    constexpr std::string_view mark = "#! ";
+    std::vector<std::string> notes;
+    std::istringstream lines{std::string(suite_text(name))};
+    for (std::string line; std::getline(lines, line);) {
+        if (!line.starts_with(mark)) continue;
+        const std::string note = line.substr(mark.size());
+        std::istringstream words(note.substr(0, note.find(':')));
+        const std::vector<std::string> ops{std::istream_iterator<std::string>(words), {}};
+        if (std::ranges::any_of(cases, [&](const MicroCase& c) { return std::ranges::count(ops, c.asked.op) > 0; }))
+            notes.push_back(fmt::format("suite {}: {}", name, note));
     }
-    throw UsageError(fmt::format("--suite '{}': must be one of {}", name, names));
+    return notes;
 }
 
 std::vector<AskedProblem> model_problems(std::string_view model, const AxisLists& asked_for) {

@@ -50,6 +50,8 @@ struct SuiteFile {
 std::span<const SuiteFile> suite_files();
 /// Throws UsageError that lists the suites.
 std::vector<AskedProblem> suite_problems(std::string_view name);
+/// How what is computed of ops among `cases` differs from what the suite asks for: lines "#! OP...: text" of its file.
+std::vector<std::string> suite_notes(std::string_view name, std::span<const MicroCase> cases);
 
 /// Values by axis.
 using AxisLists = std::map<std::string, std::vector<AxisValue>, std::less<>>;

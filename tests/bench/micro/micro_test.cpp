@@ -7,6 +7,8 @@
 
 #include <cmath>
 #include <fstream>
+#include <map>
+#include <set>
 #include <sstream>
 
 #include "bench/command/micro_options.h"
@@ -29,6 +31,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using testing::Pair;
 
 AskedProblem problem(const std::string& op, const std::string& shape) { return {op, shape, parse_problem(op, shape)}; }
 
@@ -119,11 +122,35 @@ TEST(MicroProblems, ComeFromAFileWithComments) {
     EXPECT_THAT(refusal_of([] { parse_problems("# nothing\n", "file"); }), HasSubstr("holds no problem"));
 }
 
-TEST(MicroProblems, OfDeepBenchAreItsGemms) {
+TEST(MicroProblems, OfDeepBenchAreItsGemmsConvolutionsAndRecurrentLayersOnceEach) {
     const auto problems = suite_problems("deepbench");
-    EXPECT_EQ(problems.size(), 150u);
-    for (const AskedProblem& p : problems) EXPECT_TRUE(p.problem.head_op().is<Gemm>()) << p.op << " " << p.shape;
+    std::map<std::string, int> of;
+    std::set<std::string> shapes;
+    for (const AskedProblem& p : problems) {
+        ++of[p.op];
+        EXPECT_EQ(shape_text(p.problem), p.shape) << "written as results name it";
+        EXPECT_TRUE(shapes.insert(p.op + " " + p.shape).second) << p.shape << " stands there twice";
+    }
+    EXPECT_THAT(
+        of, ElementsAre(Pair("conv2d", 191), Pair("gemm", 150), Pair("gru", 69), Pair("lstm", 37), Pair("rnn", 12)));
+    // w 700, h 161, c 1, n 32, k 32, 20 wide and 5 high, no padding, strides of 2.
+    EXPECT_TRUE(shapes.contains("conv2d n32c1h161w700k32r5s20u2v2"));
+    EXPECT_TRUE(shapes.contains("conv2d n16c2048h7w7k512r1s1u2v2p3q3"));
+    EXPECT_TRUE(shapes.contains("rnn t50n16h1760"));
+    EXPECT_TRUE(shapes.contains("lstm t150n4h256"));
+    EXPECT_TRUE(shapes.contains("gru t1500n32h2816"));
+    EXPECT_FALSE(shapes.contains("gru t1n32h512")) << "no product is in it where h begins with 0";
     EXPECT_THAT(refusal_of([] { suite_problems("mlperf"); }), HasSubstr("must be one of deepbench"));
+}
+
+TEST(MicroProblems, OfDeepBenchSayWhereTheyAreNotDeepBenchs) {
+    const auto notes = [](const std::string& op, const std::string& shape) {
+        const MicroCase micro{problem(op, shape), "native", Precision::fp32, CacheState::hot};
+        return suite_notes("deepbench", {&micro, 1});
+    };
+    EXPECT_THAT(notes("gemm", "m8n8k8"), IsEmpty());
+    EXPECT_THAT(notes("gru", "t8n8h8"), ElementsAre(AllOf(HasSubstr("suite deepbench: lstm gru rnn: both directions"),
+                                                          HasSubstr("twice its weights and FLOPs"))));
 }
 
 // ---- what the command line asks for --------------------------------------------------------------------------------
