@@ -62,6 +62,8 @@ int micro_command(const std::vector<std::string>& arguments, const std::string& 
         for (const MicroCase& micro : cases) fmt::print("{}\n", micro.name());
         return static_cast<int>(ExitCode::success);
     }
+    if (!request.suite.empty())
+        for (std::string& note : suite_notes(request.suite, cases)) result.warnings.push_back(std::move(note));
     request.out = prepare_directory(request.out, "micro");
     const CeilingSource ceilings = ceiling_source(device, profiler->machine_state());
     result.ceilings =

@@ -11,6 +11,7 @@
 
 #include "bench/command/option_values.h"
 #include "bench/micro/columns.h"
+#include "kbench/axes.h"
 #include "kbench/error.h"
 #include "models/ops/table.h"
 #include "models/registry.h"
@@ -20,6 +21,31 @@ namespace {
 
 using Request = MicroRequest;
 
+using Options = std::vector<OptionOf<Request>>;
+
+/// Of attention alone, whose shapes no model says.
+constexpr std::int64_t usual_attention_batch = 1, usual_attention_seq = 1024;
+bool is_of_attention(std::string_view axis) { return axis == "batch" || axis == "seq"; }
+
+/// The values on an axis, always a list: of words also all.
+std::vector<AxisValue> listed_values(Axis axis, const std::string& text) {
+    axis.sweeps = true;
+    axis.takes_max = false;
+    return axis_values(axis, text);
+}
+
+/// Where a model's ops may be asked for.
+OptionOf<Request> axis_option(const Axis& axis) {
+    const bool has_words = axis.kind == AxisKind::word;
+    return {
+        fmt::format("--{}", axis.name), fmt::format("{},...", axis.option),
+        has_words    ? "all"
+        : axis.usual ? text_of(*axis.usual)
+                     : "the model's",
+        fmt::format("of a model's ops{}: {}", is_of_attention(axis.name) ? " or of attention" : "", axis.what),
+        [&axis](Request& r, const std::string& text) { r.axes[std::string(axis.name)] = listed_values(axis, text); }};
+}
+
 const OptionOf<Request> table[] = {
     {"--op", "OP,...", "all", "which ops (`kbench list ops`)",
      [](Request& r, const std::string& text) { r.ops = split(text); }},
@@ -27,15 +53,12 @@ const OptionOf<Request> table[] = {
      [](Request& r, const std::string& text) { r.shapes = split(text); }},
     {"--shapes", "FILE", "", "problems from a file: one a line, op and shape; # begins a comment",
      [](Request& r, const std::string& text) { r.shapes_file = text; }},
-    {"--shapes-of", "MODEL", "gpt2-large", "the distinct ops of a model, at --batch and --seq",
+    {"--shapes-of", "MODEL", "gpt2-large", "the distinct ops of a model (`kbench list models`)",
      [](Request& r, const std::string& text) { r.model = text; }},
     {"--suite", "NAME", "", "a published collection of shapes: deepbench",
      [](Request& r, const std::string& text) { r.suite = text; }},
-    {"--batch", "N,...", "1", "batch of a model's ops or of attention",
-     [](Request& r, const std::string& text) { r.batches = whole_numbers("--batch", text); }},
-    {"--seq", "N,...", "1024", "sequence length of a model's ops or of attention",
-     [](Request& r, const std::string& text) { r.seqs = whole_numbers("--seq", text); }},
-    {"--heads", "N,...", "", "heads of attention, with --head-size: shapes from --batch, --heads, --seq, --head-size",
+    {"--heads", "N,...", "",
+     "heads of attention, with --head-size: shapes from --batch, --heads, --seq (else 1024), --head-size",
      [](Request& r, const std::string& text) { r.heads = whole_numbers("--heads", text); }},
     {"--head-size", "N,...", "", "columns of a head, see --heads",
      [](Request& r, const std::string& text) { r.head_sizes = whole_numbers("--head-size", text); }},
@@ -95,6 +118,9 @@ const OptionOf<Request> table[] = {
      [](Request& r, const std::string&) { r.retune = true; }},
 };
 
+/// The axes' options stand behind those that say where shapes come from.
+constexpr std::ptrdiff_t before_axes = 5;
+
 bool is_benchmarks(const std::string& argument) {
     return argument.starts_with("--benchmark_") || argument.starts_with("--v=");
 }
@@ -125,12 +151,17 @@ std::vector<AskedProblem> attention_problems(const Request& request) {
         throw UsageError("--heads and --head-size belong together: give both");
     if (request.ops.empty()) throw UsageError("--heads is of attention: name the op, as in --op attention");
     std::vector<AskedProblem> problems;
+    const auto values = [&](std::string_view axis, std::int64_t usual) {
+        const auto asked = request.axes.find(axis);
+        return asked == request.axes.end() ? std::vector<AxisValue>{usual} : asked->second;
+    };
     for (const std::string& op : request.ops)
-        for (const std::int64_t batch : request.batches)
+        for (const AxisValue& batch : values("batch", usual_attention_batch))
             for (const std::int64_t heads : request.heads)
-                for (const std::int64_t seq : request.seqs)
+                for (const AxisValue& seq : values("seq", usual_attention_seq))
                     for (const std::int64_t size : request.head_sizes)
-                        problems.push_back(problem_of(op, fmt::format("b{}h{}s{}d{}", batch, heads, seq, size)));
+                        problems.push_back(
+                            problem_of(op, fmt::format("b{}h{}s{}d{}", text_of(batch), heads, text_of(seq), size)));
     return problems;
 }
 
@@ -143,11 +174,27 @@ void check_sources(const Request& r) {
     if (!r.heads.empty() || !r.head_sizes.empty()) sources.emplace_back("--heads");
     if (sources.size() > 1)
         throw UsageError(fmt::format("{} exclude each other: give one", fmt::join(sources, " and ")));
+    if (sources.empty() || sources.front() == "--shapes-of") return;
+    for (const auto& [axis, values] : r.axes)
+        if (sources.front() != "--heads" || !is_of_attention(axis))
+            throw UsageError(
+                fmt::format("--{}: is of a model's ops, and {} says all of a shape", axis, sources.front()));
 }
 
 }  // namespace
 
-std::span<const OptionOf<MicroRequest>> micro_options() { return table; }
+std::span<const OptionOf<MicroRequest>> micro_options() {
+    static const Options all = [] {
+        Options options(std::begin(table), std::begin(table) + before_axes);
+        for (const Axis* axis : axes_in_order())
+            // What shapes depend on: those of padded batches do not on the lengths in them.
+            if (!axis->option.empty() && axis->kind != AxisKind::name && (axis->of_model || axis->name == "batch"))
+                options.push_back(axis_option(*axis));
+        options.insert(options.end(), std::begin(table) + before_axes, std::end(table));
+        return options;
+    }();
+    return all;
+}
 
 std::string micro_markdown() {
     std::string text =
@@ -179,8 +226,7 @@ std::vector<AskedProblem> forward_problems(const MicroRequest& request) {
     else if (!request.suite.empty())
         problems = suite_problems(request.suite);
     else
-        problems =
-            model_problems(request.model.empty() ? usual_model().name : request.model, request.batches, request.seqs);
+        problems = model_problems(request.model.empty() ? usual_model().name : request.model, request.axes);
     if (request.ops.empty()) return problems;
     std::vector<std::string> known;
     for (const AskedProblem& p : problems)

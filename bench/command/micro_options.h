@@ -17,7 +17,8 @@ struct MicroRequest {
     std::vector<std::string> ops, shapes, providers;
     std::string shapes_file, model, suite;
     DeviceRequest device;
-    std::vector<std::int64_t> batches{1}, seqs{1024}, heads, head_sizes;
+    std::vector<std::int64_t> heads, head_sizes;
+    AxisLists axes;  ///< of a model's ops; batch and seq of attention, too
     std::vector<Direction> directions{Direction::fwd};
     std::vector<Precision> precisions{all_precisions.begin(), all_precisions.end()};
     std::vector<CacheState> caches{CacheState::cold, CacheState::hot};

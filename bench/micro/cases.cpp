@@ -5,6 +5,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
+#include <ranges>
 #include <sstream>
 
 #include "kbench/error.h"
@@ -22,15 +24,43 @@ bool computes(const Step& problem, const Provider& provider) {
                                [&](Precision precision) { return provider.unsupported(problem, precision).empty(); });
 }
 
-/// Every combination of the words that axes of `model` have, on top of `point`.
-std::vector<ModelPoint> with_words(const ModelSpec& model, const ModelPoint& point) {
-    std::vector<ModelPoint> points{point};
-    for (const ModelAxis& axis : model.axes) {
-        if (axis.is_count()) continue;
+std::string_view suite_text(std::string_view name) {
+    std::string names;
+    for (const SuiteFile& file : suite_files()) {
+        const std::string_view suite = file.name.substr(0, file.name.rfind('.'));
+        if (suite == name) return file.text;
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", suite);
+    }
+    throw UsageError(fmt::format("--suite '{}': must be one of {}", name, names));
+}
+
+/// What a problem of `model` may be asked for on one of its axes where nothing is.
+std::vector<AxisValue> usual_values(const ModelAxis& axis) {
+    if (axis.is_count()) return {axis.usual};
+    std::vector<AxisValue> words;
+    for (const std::string_view word : axis.words) words.emplace_back(std::string(word));
+    return words;
+}
+
+/// Every combination of values, in the order of a sweep's points: words change the fastest.
+std::vector<ModelPoint> points_of(const ModelSpec& model, const AxisLists& asked) {
+    for (const auto& [name, values] : asked)
+        if (model.axis(name) == nullptr)
+            throw UsageError(fmt::format("--{}: {} has no {}; it has {}", name, model.name, name,
+                                         fmt::join(model.axes | std::views::transform(&ModelAxis::name), ", ")));
+    std::vector<ModelPoint> points(1);
+    for (const Axis* axis : axes_in_order()) {
+        const ModelAxis* own = model.axis(axis->name);
+        if (own == nullptr) continue;
+        const auto given = asked.find(axis->name);
         std::vector<ModelPoint> more;
-        for (const std::string_view word : axis.words)
-            for (ModelPoint one : points) {
-                one.words[std::string(axis.name)] = word;
+        for (const ModelPoint& point : points)
+            for (const AxisValue& value : given == asked.end() ? usual_values(*own) : given->second) {
+                ModelPoint one = point;
+                if (own->is_count())
+                    one.counts[std::string(own->name)] = std::get<std::int64_t>(value);
+                else
+                    one.words[std::string(own->name)] = std::get<std::string>(value);
                 more.push_back(std::move(one));
             }
         points = std::move(more);
@@ -74,31 +104,31 @@ std::vector<AskedProblem> parse_problems(std::string_view text, std::string_view
 }
 
 std::vector<AskedProblem> suite_problems(std::string_view name) {
-    std::string names;
-    for (const SuiteFile& file : suite_files()) {
-        const std::string_view suite = file.name.substr(0, file.name.rfind('.'));
-        if (suite == name) return parse_problems(file.text, fmt::format("suite {}", name));
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", suite);
-    }
-    throw UsageError(fmt::format("--suite '{}': must be one of {}", name, names));
+    return parse_problems(suite_text(name), fmt::format("suite {}", name));
 }
 
-std::vector<AskedProblem> model_problems(std::string_view model, std::span<const std::int64_t> batches,
-                                         std::span<const std::int64_t> seqs) {
+std::vector<std::string> suite_notes(std::string_view name, std::span<const MicroCase> cases) {
+    constexpr std::string_view mark = "#! ";
+    std::vector<std::string> notes;
+    std::istringstream lines{std::string(suite_text(name))};
+    for (std::string line; std::getline(lines, line);) {
+        if (!line.starts_with(mark)) continue;
+        const std::string note = line.substr(mark.size());
+        std::istringstream words(note.substr(0, note.find(':')));
+        const std::vector<std::string> ops{std::istream_iterator<std::string>(words), {}};
+        if (std::ranges::any_of(cases, [&](const MicroCase& c) { return std::ranges::count(ops, c.asked.op) > 0; }))
+            notes.push_back(fmt::format("suite {}: {}", name, note));
+    }
+    return notes;
+}
+
+std::vector<AskedProblem> model_problems(std::string_view model, const AxisLists& asked_for) {
     const ModelSpec& spec = find_model(model);
     std::vector<AskedProblem> problems;
-    const auto add = [&](const ModelPoint& point) {
+    for (const ModelPoint& point : points_of(spec, asked_for))
         for (const Step& problem : problems_of(spec.build(point)))
             if (std::ranges::none_of(problems, [&](const AskedProblem& p) { return p.problem == problem; }))
                 problems.push_back(asked(problem));
-    };
-    const bool has_seq = spec.axis("seq") != nullptr;
-    for (const std::int64_t seq : has_seq ? seqs : seqs.first(1))
-        for (const std::int64_t batch : batches) {
-            ModelPoint point{{{"batch", batch}}};
-            if (has_seq) point.counts["seq"] = seq;
-            for (const ModelPoint& one : with_words(spec, point)) add(one);
-        }
     std::ranges::stable_sort(problems, {},
                              [](const AskedProblem& p) { return index_of(p.problem.ops.front().kind()); });
     return problems;

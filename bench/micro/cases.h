@@ -1,6 +1,8 @@
 // The microbenchmarks that a command line asks for: op x provider x precision x shape x state of the caches.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -10,6 +12,7 @@
 
 #include "bench/plan/fuse.h"
 #include "bench/plan/provider.h"
+#include "kbench/axes.h"
 #include "kbench/precision.h"
 #include "models/problem.h"
 
@@ -47,11 +50,15 @@ struct SuiteFile {
 std::span<const SuiteFile> suite_files();
 /// Throws UsageError that lists the suites.
 std::vector<AskedProblem> suite_problems(std::string_view name);
+/// How what is computed of ops among `cases` differs from what the suite asks for: lines "#! OP...: text" of its file.
+std::vector<std::string> suite_notes(std::string_view name, std::span<const MicroCase> cases);
 
-/// The distinct ops of `model`, at every value of its axes that have a few words (attention fused and unfused). An axis
-/// that the model has not is left out.
-std::vector<AskedProblem> model_problems(std::string_view model, std::span<const std::int64_t> batches,
-                                         std::span<const std::int64_t> seqs);
+/// Values by axis.
+using AxisLists = std::map<std::string, std::vector<AxisValue>, std::less<>>;
+
+/// The distinct ops of `model` at every combination of `asked`. Of axes that are left out it has its usual count, and
+/// every word: attention fused and unfused, each cell. Throws UsageError for an axis that the model has not.
+std::vector<AskedProblem> model_problems(std::string_view model, const AxisLists& asked);
 
 /// Every combination. `names` of providers: all of them, whether they compute an op or not; empty: those that compute
 /// the problem in one precision at least and need no request.

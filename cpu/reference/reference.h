@@ -56,8 +56,9 @@ std::vector<Expected> attention_context(const AttentionContext&, View probabilit
                                         std::span<const Element>);
 /// bias: an empty View where the op has none.
 std::vector<Expected> conv2d(const Conv2d&, View x, View weight, View bias, std::span<const Element>);
+/// residual: added to x, empty where there is none.
 std::vector<Expected> batch_norm(const BatchNorm&, View x, View weight, View bias, View mean, View variance,
-                                 std::span<const Element>);
+                                 std::span<const Element>, View residual = {});
 std::vector<Expected> hardtanh(const Hardtanh&, View x, std::span<const Element>);
 std::vector<Expected> time_mask(const TimeMask&, View x, View lengths, std::span<const Element>);
 std::vector<Expected> to_sequence(const ToSequence&, View x, std::span<const Element>);

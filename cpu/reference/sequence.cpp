@@ -6,17 +6,18 @@
 namespace kbench::reference {
 
 std::vector<Expected> batch_norm(const BatchNorm& op, View x, View weight, View bias, View mean, View variance,
-                                 std::span<const Element> elements) {
+                                 std::span<const Element> elements, View residual) {
     std::vector<Expected> expected;
     for (const auto [row, column] : elements) {
         const std::int64_t channel = op.channels > 0 ? row / op.height % op.channels : column;
         const double scale = at(weight, channel) / std::sqrt(at(variance, channel) + op.epsilon);
-        const double value = x(row, column), center = at(mean, channel), shift = at(bias, channel);
+        const double first = x(row, column), second = residual ? residual(row, column) : 0.0, value = first + second;
+        const double center = at(mean, channel), shift = at(bias, channel);
         // Who folds the mean into the bias rounds scale x and scale mean, which may cancel. Epsilon's sum, root,
         // quotient and product round scale four times, each relative to the whole.
-        constexpr std::int64_t roundings = 8;
-        expected.push_back({(value - center) * scale + shift,
-                            (std::abs(value) + std::abs(center)) * std::abs(scale) + std::abs(shift), roundings});
+        const std::int64_t roundings = residual ? 9 : 8;
+        const double terms = std::abs(first) + std::abs(second) + std::abs(center);
+        expected.push_back({(value - center) * scale + shift, terms * std::abs(scale) + std::abs(shift), roundings});
     }
     return expected;
 }
@@ -45,8 +46,10 @@ std::vector<Expected> to_sequence(const ToSequence& op, View x, std::span<const 
 }
 
 std::vector<Expected> expected(const BatchNorm& op, Question q) {
-    const View x = q.next(), weight = q.next(), bias = q.next(), mean = q.next(), variance = q.next();
-    return batch_norm(op, x, weight, bias, mean, variance, q.elements);
+    const View x = q.next(), residual = q.next_if(q.step.absorbs<ResidualAdd>());
+    const View weight = q.next(), bias = q.next(), mean = q.next(), variance = q.next();
+    if (q.step.keeps_intermediates() && q.asks_for_next()) return residual_add(x, residual, q.elements);
+    return batch_norm(op, x, weight, bias, mean, variance, q.elements, residual);
 }
 ElementCost cost(const BatchNorm&) { return {}; }
 std::vector<Expected> expected(const Hardtanh& op, Question q) { return hardtanh(op, q.next(), q.elements); }

@@ -11,7 +11,7 @@ namespace kbench {
 /// x is NCHW: row r is of channel r / height % channels.
 struct BatchNorm {
     static constexpr std::string_view kind = "batchnorm", what = "batch normalisation with running statistics";
-    static constexpr std::string_view example = "r4000w1024[c32h81]";
+    static constexpr std::string_view example = "r4000w1024[c32h81][+residual]";
     static constexpr Direction directions[] = {Direction::fwd};
 
     std::int64_t rows, width;
@@ -44,6 +44,7 @@ struct BatchNorm {
                 variance,
                 output("out", rows, width)};
     }
+    static std::vector<Fusion> fusions(Direction) { return {{.before = {"residual"}}}; }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
     /// An element: minus the mean, times weight over root, plus bias. A channel: plus epsilon, root, quotient.
     Work work(Direction) const {

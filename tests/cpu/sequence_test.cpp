@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/problem.h"
 #include "tests/cpu/matrix.h"
 #include "tests/cpu/reference_data.h"
 
@@ -57,6 +58,33 @@ TEST(BatchNormReference, TakesEachChannelsStatisticsAndFindsOtherOnes) {
         if (op.channel_count() > 1) {
             EXPECT_GT(share(1, op.epsilon), 0.9) << op.text() << ": the next channel's";
         }
+    }
+}
+
+TEST(BatchNormReference, AddsTheResidualOfAStepAndKnowsTheSumItKeeps) {
+    const BatchNorm op{7, 33};
+    const Norm data(op, DataType::fp32);
+    const Matrix residual = Matrix::normal(DataType::fp32, op.rows, op.width, 6);
+    Matrix sum(DataType::fp64, op.rows, op.width);
+    std::int64_t next = 0;
+    sum.fill([&] {
+        const std::int64_t row = next / op.width, column = next++ % op.width;
+        return data.x(row, column) + residual(row, column);
+    });
+    const std::vector<Element> at = test::elements(op.rows, op.width);
+    const std::vector<Expected> of_sum = reference::batch_norm(op, sum.view(), data.weight.view(), data.bias.view(),
+                                                               data.mean.view(), data.variance.view(), at);
+    Step step = parse_problem("batchnorm", "r7w33+residual");
+    step.kept = {0};
+    const std::vector<View> views{
+        data.x.view(), residual.view(), data.weight.view(), data.bias.view(), data.mean.view(), data.variance.view(),
+        View{},        View{}};
+    const std::vector<Expected> made = reference::evaluate(step, 7, views, at),
+                                kept = reference::evaluate(step, 6, views, at);
+    for (std::size_t i = 0; i < at.size(); ++i) {
+        EXPECT_EQ(made[i].value, of_sum[i].value);
+        EXPECT_GE(made[i].magnitude, of_sum[i].magnitude);
+        EXPECT_EQ(kept[i].value, sum(at[i].row, at[i].column));
     }
 }
 

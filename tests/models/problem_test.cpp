@@ -50,6 +50,7 @@ constexpr Written written[] = {
     {"conv2d", "n8c32h81w500k32r21s11u2p10q5b"},
     {"conv2d", "n1c1h5w5k1r3s3"},
     {"batchnorm", "r4000w1024"},
+    {"batchnorm", "r4000w1024+residual"},
     {"batchnorm", "r20736w500c32h81"},
     {"hardtanh", "r10000w500"},
     {"time_mask", "n8r2592t500f2"},

@@ -7,6 +7,8 @@
 
 #include <cmath>
 #include <fstream>
+#include <map>
+#include <set>
 #include <sstream>
 
 #include "bench/command/micro_options.h"
@@ -29,6 +31,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using testing::Pair;
 
 AskedProblem problem(const std::string& op, const std::string& shape) { return {op, shape, parse_problem(op, shape)}; }
 
@@ -119,11 +122,35 @@ TEST(MicroProblems, ComeFromAFileWithComments) {
     EXPECT_THAT(refusal_of([] { parse_problems("# nothing\n", "file"); }), HasSubstr("holds no problem"));
 }
 
-TEST(MicroProblems, OfDeepBenchAreItsGemms) {
+TEST(MicroProblems, OfDeepBenchAreItsGemmsConvolutionsAndRecurrentLayersOnceEach) {
     const auto problems = suite_problems("deepbench");
-    EXPECT_EQ(problems.size(), 150u);
-    for (const AskedProblem& p : problems) EXPECT_TRUE(p.problem.head_op().is<Gemm>()) << p.op << " " << p.shape;
+    std::map<std::string, int> of;
+    std::set<std::string> shapes;
+    for (const AskedProblem& p : problems) {
+        ++of[p.op];
+        EXPECT_EQ(shape_text(p.problem), p.shape) << "written as results name it";
+        EXPECT_TRUE(shapes.insert(p.op + " " + p.shape).second) << p.shape << " stands there twice";
+    }
+    EXPECT_THAT(
+        of, ElementsAre(Pair("conv2d", 191), Pair("gemm", 150), Pair("gru", 69), Pair("lstm", 37), Pair("rnn", 12)));
+    // w 700, h 161, c 1, n 32, k 32, 20 wide and 5 high, no padding, strides of 2.
+    EXPECT_TRUE(shapes.contains("conv2d n32c1h161w700k32r5s20u2v2"));
+    EXPECT_TRUE(shapes.contains("conv2d n16c2048h7w7k512r1s1u2v2p3q3"));
+    EXPECT_TRUE(shapes.contains("rnn t50n16h1760"));
+    EXPECT_TRUE(shapes.contains("lstm t150n4h256"));
+    EXPECT_TRUE(shapes.contains("gru t1500n32h2816"));
+    EXPECT_FALSE(shapes.contains("gru t1n32h512")) << "no product is in it where h begins with 0";
     EXPECT_THAT(refusal_of([] { suite_problems("mlperf"); }), HasSubstr("must be one of deepbench"));
+}
+
+TEST(MicroProblems, OfDeepBenchSayWhereTheyAreNotDeepBenchs) {
+    const auto notes = [](const std::string& op, const std::string& shape) {
+        const MicroCase micro{problem(op, shape), "native", Precision::fp32, CacheState::hot};
+        return suite_notes("deepbench", {&micro, 1});
+    };
+    EXPECT_THAT(notes("gemm", "m8n8k8"), IsEmpty());
+    EXPECT_THAT(notes("gru", "t8n8h8"), ElementsAre(AllOf(HasSubstr("suite deepbench: lstm gru rnn: both directions"),
+                                                          HasSubstr("twice its weights and FLOPs"))));
 }
 
 // ---- what the command line asks for --------------------------------------------------------------------------------
@@ -170,6 +197,51 @@ TEST(MicroOptions, ListsAreEveryCombination) {
     std::vector<std::string> shapes;
     for (const AskedProblem& p : problems) shapes.push_back(p.shape);
     EXPECT_THAT(shapes, ElementsAre("b1h20s1024d64", "b1h20s4096d64", "b4h20s1024d64", "b4h20s4096d64"));
+}
+
+TEST(MicroOptions, AModelsOpsStandAtEveryCombinationOfItsAxes) {
+    const auto shapes = [](const std::vector<std::string>& arguments) {
+        std::vector<std::string> found;
+        for (const AskedProblem& p : asked_problems(request_of(arguments))) found.push_back(p.op + " " + p.shape);
+        return found;
+    };
+    const std::vector<std::string> model{"--shapes-of", "deepspeech2", "--op"};
+    const auto of = [&](std::vector<std::string> arguments) {
+        arguments.insert(arguments.begin(), model.begin(), model.end());
+        return shapes(arguments);
+    };
+    EXPECT_THAT(of({"conv2d,lstm,batchnorm", "--batch", "1,8", "--cell", "lstm"}),
+                ElementsAre("conv2d n1c1h161w1000k32r41s11u2v2p20q5b", "conv2d n1c32h81w500k32r21s11u2p10q5b",
+                            "conv2d n8c1h161w1000k32r41s11u2v2p20q5b", "conv2d n8c32h81w500k32r21s11u2p10q5b",
+                            "batchnorm r2592w500c32h81", "batchnorm r1312w500c32h41", "batchnorm r500w1024",
+                            "batchnorm r20736w500c32h81", "batchnorm r10496w500c32h41", "batchnorm r4000w1024",
+                            "lstm t500n1h1024f2", "lstm t500n8h1024f2"));
+    EXPECT_THAT(of({"lstm,gru,rnn", "--frames", "117,61", "--batch", "3"}),
+                ElementsAre("lstm t59n3h1024f2", "lstm t31n3h1024f2", "gru t59n3h1024f2", "gru t31n3h1024f2",
+                            "rnn t59n3h1024f2", "rnn t31n3h1024f2"))
+        << "every cell where none is asked for";
+    EXPECT_THAT(of({"gru", "--cell", "rnn,gru"}), ElementsAre("gru t500n1h1024f2"));
+    EXPECT_THAT(refusal_of([&] { of({"gru", "--cell", "lstm"}); }), HasSubstr("--op 'gru': there is no such op among"));
+    EXPECT_THAT(refusal_of([&] { of({"gru", "--cell", "peephole"}); }), HasSubstr("must be lstm, gru, rnn or all"));
+    EXPECT_THAT(shapes({"--shapes-of", "gpt2", "--op", "scale_mask", "--seq", "8", "--attention", "unfused"}),
+                ElementsAre("scale_mask b1h12s8d64"));
+}
+
+TEST(MicroOptions, AnAxisThatNothingWouldReadIsRefused) {
+    const auto refusal = [](const std::vector<std::string>& arguments) {
+        return refusal_of([&] { asked_problems(request_of(arguments)); });
+    };
+    EXPECT_EQ(refusal({"--shapes-of", "gpt2", "--frames", "100"}),
+              "--frames: gpt2 has no frames; it has batch, seq, attention");
+    EXPECT_EQ(refusal({"--shapes-of", "deepspeech2", "--seq", "8"}),
+              "--seq: deepspeech2 has no seq; it has batch, frames, cell, lengths");
+    EXPECT_EQ(refusal({"--suite", "deepbench", "--batch", "4"}),
+              "--batch: is of a model's ops, and --suite says all of a shape");
+    EXPECT_EQ(refusal({"--op", "gemm", "--shape", "m1n2k3", "--cell", "gru"}),
+              "--cell: is of a model's ops, and --shape says all of a shape");
+    EXPECT_EQ(refusal({"--op", "attention", "--heads", "2", "--head-size", "8", "--frames", "9"}),
+              "--frames: is of a model's ops, and --heads says all of a shape");
+    EXPECT_THAT(refusal({"--batch", "max"}), HasSubstr("--batch 'max': must be a whole number"));
 }
 
 TEST(MicroOptions, DirectionsAreThoseThatAnOpHas) {

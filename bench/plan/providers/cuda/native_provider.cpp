@@ -4,6 +4,7 @@
 #include "bench/plan/provider.h"
 #include "bench/plan/providers/cuda/ladder_provider.h"
 #include "bench/plan/providers/cuda/persistent_provider.h"
+#include "bench/plan/providers/cuda/sequence_provider.h"
 #include "kbench/error.h"
 #include "kernels/adamw.h"
 #include "kernels/attention/attention.h"
@@ -320,9 +321,13 @@ std::unique_ptr<Provider> make_cuda_native(const ProviderContext&) {
                                Precision precision) { return std::make_unique<AttentionGradient>(op, precision); }},
                 row<ScaleMask>("scale_mask", scale_mask),
                 row<Softmax>("softmax", softmax),
+                native_batch_norm(),
+                native_hardtanh(),
+                native_time_mask(),
+                native_to_sequence(),
+                persistent_lstm_row(),
                 row<CrossEntropy>("cross_entropy", cross_entropy),
                 row<CrossEntropy>("cross_entropy_gradient", cross_entropy_gradient, {}, nullptr, Direction::bwd),
-                persistent_lstm_row(),
                 Computes<GlobalNorm>{.make =
                                          [](const GlobalNorm& op, const Step&, Precision precision) {
                                              return std::make_unique<GlobalNormStep>(op, storage_type(precision));

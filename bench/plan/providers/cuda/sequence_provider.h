@@ -1,0 +1,14 @@
+// Rows of provider `native` on the GPU: what stands around convolutions and recurrent layers.
+#pragma once
+
+#include "bench/plan/provider.h"
+
+namespace kbench {
+
+/// Also of a sum, where channels are columns.
+ProviderOp native_batch_norm();
+ProviderOp native_hardtanh();
+ProviderOp native_time_mask();
+ProviderOp native_to_sequence();
+
+}  // namespace kbench

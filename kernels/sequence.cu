@@ -1,0 +1,389 @@
+// Batch norm, clipping, masks and the transposition from images to sequences. All are bound by memory: each element is
+// read once and written once, in accesses of up to 16 bytes, several of which each thread has under way.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "kernels/check.h"
+#include "kernels/sequence.h"
+#include "kernels/types.cuh"
+#include "kernels/widen.cuh"
+
+namespace kbench::cuda {
+namespace {
+
+constexpr int threads_per_block = 256;
+
+/// What normalises the elements of a channel.
+template <typename A>
+struct Channel {
+    A center, scale, shift;
+    __device__ A operator()(A value) const { return (value - center) * scale + shift; }
+};
+
+template <typename T>
+__device__ Arithmetic<T> scale_of(Arithmetic<T> weight, Arithmetic<T> variance, Arithmetic<T> epsilon) {
+    if constexpr (sizeof(T) == 2)  // the fast form's two units of fp32 vanish in 16 bits
+        return weight * rsqrtf(variance + epsilon);
+    else
+        return weight / sqrt(variance + epsilon);
+}
+
+/// The four vectors of a batch norm's channels.
+template <typename T>
+struct Statistics {
+    const T *weight, *bias, *mean, *variance;
+    Arithmetic<T> epsilon;
+};
+
+/// Channels are columns. A thread keeps to its N columns, whose scales it makes once for all of its rows, and has
+/// `at_once` rows under way. No pointer to activations is __restrict__: out may be x or residual.
+template <typename T, int N, bool with_residual>
+__global__ void __launch_bounds__(threads_per_block, 4)
+    column_norm_kernel(const T* x, const T* residual, Statistics<T> of, T* out, std::int64_t rows, std::int64_t width) {
+    using A = Arithmetic<T>;
+    constexpr int at_once = with_residual ? 2 : 4;
+    const std::int64_t column = (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * N;
+    if (column >= width) return;
+    A centers[N], scales[N], shifts[N];
+    {
+        A variances[N];
+        widen(Vector<T, N>::load(of.mean + column), centers);
+        widen(Vector<T, N>::load(of.weight + column), scales);
+        widen(Vector<T, N>::load(of.variance + column), variances);
+        widen(Vector<T, N>::load(of.bias + column), shifts);
+#pragma unroll
+        for (int i = 0; i < N; ++i) scales[i] = scale_of<T>(scales[i], variances[i], of.epsilon);
+    }
+    const std::int64_t step = std::int64_t{gridDim.y} * blockDim.y;
+    for (std::int64_t first = std::int64_t{blockIdx.y} * blockDim.y + threadIdx.y; first < rows;
+         first += at_once * step) {
+        Vector<T, N> stored[at_once], added[at_once];
+#pragma unroll
+        for (int j = 0; j < at_once; ++j) {
+            const std::int64_t row = first + j * step;
+            if (row >= rows) continue;
+            stored[j] = Vector<T, N>::load_once(x + row * width + column);
+            if constexpr (with_residual) added[j] = Vector<T, N>::load_once(residual + row * width + column);
+        }
+#pragma unroll
+        for (int j = 0; j < at_once; ++j) {
+            const std::int64_t row = first + j * step;
+            if (row >= rows) continue;
+            A values[N];
+            widen(stored[j], values);
+            if constexpr (with_residual) {
+                A others[N];
+                widen(added[j], others);
+#pragma unroll
+                for (int i = 0; i < N; ++i) values[i] += others[i];
+            }
+            Vector<T, N> made;
+#pragma unroll
+            for (int i = 0; i < N; ++i)
+                made.elements[i] = static_cast<T>(Channel<A>{centers[i], scales[i], shifts[i]}(values[i]));
+            made.store_whole(out + row * width + column);
+        }
+    }
+}
+
+template <typename T>
+void launch_column_norm(const T* x, const T* residual, const Statistics<T>& of, T* out, std::int64_t rows,
+                        std::int64_t width, cudaStream_t stream) {
+    constexpr std::int64_t most_blocks_y = 65535;  // CUDA C++ Programming Guide, technical specifications
+    // Two rounds of an H100's 132 SMs with four blocks each, as far as a thread then has no more than 16 rows.
+    constexpr std::int64_t blocks = 2 * 4 * 132, most_rows = 16;
+    dispatch_vector<vector_width<T>>(width, {x, residual, of.weight, of.bias, of.mean, of.variance, out}, [&]<int N>() {
+        const std::int64_t vectors = divide_up(width, N);
+        const auto columns = std::min<std::int64_t>(threads_per_block, divide_up(vectors, 32) * 32);
+        const dim3 block(static_cast<unsigned>(columns), static_cast<unsigned>(threads_per_block / columns));
+        const std::int64_t across = divide_up(vectors, columns);
+        const std::int64_t down = std::max(divide_up(blocks, across), divide_up(rows, block.y * most_rows));
+        const dim3 grid(static_cast<unsigned>(across),
+                        static_cast<unsigned>(std::min({down, divide_up(rows, block.y), most_blocks_y})));
+        const auto kernel = residual ? column_norm_kernel<T, N, true> : column_norm_kernel<T, N, false>;
+        kernel<<<grid, block, 0, stream>>>(x, residual, of, out, rows, width);
+    });
+    KBENCH_CUDA_LAUNCHED("column_norm_kernel");
+}
+
+/// What is done to the elements of a segment, an object for each function: `of(segment)` is asked once a thread;
+/// `reads(position)` tells whether anything of a vector there is needed, `apply` changes it in place.
+template <typename T>
+struct NormSegments {
+    Statistics<T> statistics;
+    std::int64_t channels;
+
+    using A = Arithmetic<T>;
+    struct Segment {
+        Channel<A> channel;
+        __device__ bool reads(std::int64_t) const { return true; }
+        template <int N>
+        __device__ void apply(Vector<T, N>& vector, std::int64_t) const {
+            A values[N];
+            widen(vector, values);
+#pragma unroll
+            for (int i = 0; i < N; ++i) vector.elements[i] = static_cast<T>(channel(values[i]));
+        }
+    };
+    __device__ Segment of(std::int64_t segment) const {
+        const std::int64_t c = segment % channels;
+        const auto at = [c](const T* vector) { return static_cast<A>(vector[c]); };
+        return {{at(statistics.mean), scale_of<T>(at(statistics.weight), at(statistics.variance), statistics.epsilon),
+                 at(statistics.bias)}};
+    }
+};
+
+template <typename T>
+struct Clip {
+    Arithmetic<T> low, high;
+
+    __device__ Clip of(std::int64_t) const { return *this; }
+    __device__ bool reads(std::int64_t) const { return true; }
+    template <int N>
+    __device__ void apply(Vector<T, N>& vector, std::int64_t) const {
+        Arithmetic<T> values[N];
+        widen(vector, values);
+#pragma unroll
+        for (int i = 0; i < N; ++i) {  // NaN stays NaN: a comparison with it is false
+            const Arithmetic<T> above = values[i] < low ? low : values[i];
+            vector.elements[i] = static_cast<T>(above > high ? high : above);
+        }
+    }
+};
+
+template <typename T>
+struct MaskSegments {
+    const std::int32_t* lengths;
+    std::int64_t rows_each, frames_per_step, steps;
+
+    struct Segment {
+        std::int64_t end;
+        __device__ bool reads(std::int64_t position) const { return position < end; }
+        template <int N>
+        __device__ void apply(Vector<T, N>& vector, std::int64_t position) const {
+#pragma unroll
+            for (int i = 0; i < N; ++i)
+                if (position + i >= end) vector.elements[i] = T(0);
+        }
+    };
+    __device__ Segment of(std::int64_t row) const {
+        return {steps_of(lengths[row / rows_each], frames_per_step, steps)};
+    }
+};
+
+/// Segments of `length` elements each lie one behind another, so that most begin between two 16-byte boundaries: what
+/// lies before the first boundary and behind the last takes a thread an element, the rest a thread a vector. x and out
+/// lie equally far past a boundary, and may be the same. A segment has blockDim.x threads in `chunks` blocks.
+template <typename T, int N, int per_thread, typename Function>
+__global__ void __launch_bounds__(threads_per_block)
+    segments_kernel(Function function, const T* x, T* out, std::int64_t segments, std::int64_t length,
+                    unsigned chunks) {
+    const std::int64_t segment = std::int64_t{blockIdx.x / chunks} * blockDim.y + threadIdx.y;
+    if (segment >= segments) return;
+    const unsigned chunk = blockIdx.x % chunks;
+    const auto its = function.of(segment);
+    x += segment * length;
+    out += segment * length;
+    std::int64_t head = 0;
+    if constexpr (N > 1) {
+        constexpr unsigned bytes = N * sizeof(T);
+        const auto past = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(x) % bytes);
+        head = (bytes - past) % bytes / sizeof(T);
+        head = head < length ? head : length;
+    }
+    const std::int64_t vectors = (length - head) / N;
+    const std::int64_t first = std::int64_t{chunk} * blockDim.x * per_thread + threadIdx.x;
+    Vector<T, N> vector[per_thread];
+#pragma unroll
+    for (int i = 0; i < per_thread; ++i) {
+        const std::int64_t index = first + i * blockDim.x, position = head + index * N;
+        if (index < vectors && its.reads(position)) vector[i] = Vector<T, N>::load_once(x + position);
+    }
+#pragma unroll
+    for (int i = 0; i < per_thread; ++i) {
+        const std::int64_t index = first + i * blockDim.x, position = head + index * N;
+        if (index >= vectors) continue;
+        its.apply(vector[i], position);
+        vector[i].store_whole(out + position);
+    }
+    if constexpr (N > 1) {  // fewer than 2 N, which are fewer than blockDim.x
+        const std::int64_t edges = length - vectors * N;
+        if (chunk > 0 || threadIdx.x >= edges) return;
+        const std::int64_t position = threadIdx.x < head ? threadIdx.x : vectors * N + threadIdx.x;
+        Vector<T, 1> one = {};
+        if (its.reads(position)) one = Vector<T, 1>::load(x + position);
+        its.apply(one, position);
+        one.store(out + position);
+    }
+}
+
+template <typename T, typename Function>
+void launch_segments(const Function& function, const void* x, void* out, std::int64_t segments, std::int64_t length,
+                     cudaStream_t stream) {
+    constexpr int warp = 32, most_vectors = 4;
+    const auto launch = [&]<int N>() {
+        const std::int64_t vectors = std::max<std::int64_t>(1, length / N);
+        const auto wanted = std::min<std::int64_t>(most_vectors, divide_up(vectors, warp));
+        const auto vectors_each = static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(wanted)));
+        std::int64_t threads = warp;
+        while (threads < threads_per_block && threads * vectors_each < vectors) threads *= 2;
+        const dim3 block(static_cast<unsigned>(threads), static_cast<unsigned>(threads_per_block / threads));
+        const std::int64_t chunks = divide_up(vectors, threads * vectors_each);
+        const auto grid = static_cast<unsigned>(divide_up(segments, block.y) * chunks);
+        const auto kernel = vectors_each == 1   ? segments_kernel<T, N, 1, Function>
+                            : vectors_each == 2 ? segments_kernel<T, N, 2, Function>
+                                                : segments_kernel<T, N, most_vectors, Function>;
+        kernel<<<grid, block, 0, stream>>>(function, static_cast<const T*>(x), static_cast<T*>(out), segments, length,
+                                           static_cast<unsigned>(chunks));
+    };
+    const auto past = [](const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer) % 16; };
+    if (past(x) == past(out))
+        launch.template operator()<vector_width<T>>();
+    else
+        launch.template operator()<1>();
+    KBENCH_CUDA_LAUNCHED("segments_kernel");
+}
+
+/// Tiles of a transposition, 16 KB each: rows are steps, columns 32 words of shared memory, a word being one element or
+/// two features of 16 bits. Each row of 128 or 256 bytes is written by a warp at a time, and one of 256 or 512 bytes is
+/// read by one or a half.
+constexpr int tile_words = 32;
+template <typename Bits>
+using Word = std::conditional_t<sizeof(Bits) == 8, std::uint64_t, std::uint32_t>;
+template <typename Bits>
+inline constexpr int features_a_word = sizeof(Word<Bits>) / sizeof(Bits);
+template <typename Bits>
+inline constexpr int tile_steps = 16384 / (tile_words * sizeof(Word<Bits>));
+
+/// A thread reads V steps of the features of a word at a time, which it stores down a column. Words of a row are
+/// rotated by its step, and once more after as many steps as there are banks, so that a warp's words lie in all banks,
+/// both when columns are stored and when rows are read.
+template <typename Bits, int V>
+__global__ void __launch_bounds__(threads_per_block)
+    to_sequence_kernel(const Bits* __restrict__ x, Bits* __restrict__ out, std::int64_t batch, std::int64_t features,
+                       std::int64_t steps, unsigned tiles_across, unsigned tiles_down, bool whole_words) {
+    constexpr int pack = features_a_word<Bits>, rows = tile_steps<Bits>, lanes = rows / V;
+    constexpr int reads = tile_words * lanes / threads_per_block;
+    constexpr int banks = 128 / sizeof(Word<Bits>), again = V * banks > rows ? V * banks / rows : 1;
+    static_assert(reads * threads_per_block == tile_words * lanes);
+    __shared__ Word<Bits> tile[rows][tile_words];
+    const auto place = [](int step, int word) { return (word + step + step / banks * again) % tile_words; };
+
+    const std::int64_t n = blockIdx.x / tiles_across / tiles_down;
+    const std::int64_t first_step = std::int64_t{blockIdx.x % tiles_across} * rows;
+    const std::int64_t first_feature = std::int64_t{blockIdx.x / tiles_across % tiles_down} * (tile_words * pack);
+    const auto at_most = [](std::int64_t left, int most) { return left < most ? static_cast<int>(left) : most; };
+    const int steps_here = at_most(steps - first_step, rows);
+    const int features_here = at_most(features - first_feature, tile_words * pack);
+
+    const Bits* const from = x + (n * features + first_feature) * steps + first_step;
+    Vector<Bits, V> read[reads][pack];
+#pragma unroll
+    for (int i = 0; i < reads; ++i) {
+        const int index = i * threads_per_block + static_cast<int>(threadIdx.x);
+        const int feature = index / lanes * pack, step = index % lanes * V;
+#pragma unroll
+        for (int p = 0; p < pack; ++p) {
+            read[i][p] = {};
+            if (feature + p < features_here && step < steps_here)  // V divides steps: all of a vector or nothing
+                read[i][p] = Vector<Bits, V>::load_once(from + (feature + p) * steps + step);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < reads; ++i) {
+        const int index = i * threads_per_block + static_cast<int>(threadIdx.x);
+        const int word = index / lanes, step = index % lanes * V;
+#pragma unroll
+        for (int j = 0; j < V; ++j) {
+            Word<Bits> bits = read[i][0].elements[j];
+            if constexpr (pack == 2) bits |= Word<Bits>{read[i][1].elements[j]} << 16;
+            tile[step + j][place(step + j, word)] = bits;
+        }
+    }
+    __syncthreads();
+
+    constexpr int warps = threads_per_block / 32;
+    const int word = static_cast<int>(threadIdx.x) % 32, feature = word * pack;
+#pragma unroll 8
+    for (int step = static_cast<int>(threadIdx.x) / 32; step < steps_here; step += warps) {
+        const Word<Bits> bits = tile[step][place(step, word)];
+        Bits* const to = out + ((first_step + step) * batch + n) * features + first_feature + feature;
+        if (pack == 1 || whole_words) {
+            if (feature < features_here) *reinterpret_cast<Word<Bits>*>(to) = bits;
+        } else {
+            if (feature < features_here) to[0] = static_cast<Bits>(bits);
+            if (feature + 1 < features_here) to[1] = static_cast<Bits>(bits >> 16);
+        }
+    }
+}
+
+template <typename Bits>
+void launch_to_sequence(const ToSequence& op, const void* x, void* out, cudaStream_t stream) {
+    const auto steps_at_once = [&](int bytes) {
+        const int elements = bytes / static_cast<int>(sizeof(Bits));
+        return op.steps % elements == 0 && reinterpret_cast<std::uintptr_t>(x) % bytes == 0;
+    };
+    const auto launch = [&]<int V>() {
+        constexpr int pack = features_a_word<Bits>;
+        const std::int64_t across = divide_up(op.steps, tile_steps<Bits>);
+        const std::int64_t down = divide_up(op.features, tile_words * pack);
+        const bool whole_words =
+            op.features % pack == 0 && reinterpret_cast<std::uintptr_t>(out) % sizeof(Word<Bits>) == 0;
+        to_sequence_kernel<Bits, V><<<static_cast<unsigned>(across * down * op.batch), threads_per_block, 0, stream>>>(
+            static_cast<const Bits*>(x), static_cast<Bits*>(out), op.batch, op.features, op.steps,
+            static_cast<unsigned>(across), static_cast<unsigned>(down), whole_words);
+    };
+    constexpr int widest = 16 / sizeof(Bits);
+    if (steps_at_once(16))
+        launch.template operator()<widest>();
+    else if (steps_at_once(8))
+        launch.template operator()<widest / 2>();
+    else
+        launch.template operator()<1>();
+    KBENCH_CUDA_LAUNCHED("to_sequence_kernel");
+}
+
+}  // namespace
+
+void batch_norm_forward(DataType type, const BatchNorm& op, const void* x, const void* residual, const void* weight,
+                        const void* bias, const void* mean, const void* variance, void* out, cudaStream_t stream) {
+    dispatch(type, [&]<typename T>() {
+        const auto of = [](const void* pointer) { return static_cast<const T*>(pointer); };
+        const Statistics<T> statistics{of(weight), of(bias), of(mean), of(variance),
+                                       static_cast<Arithmetic<T>>(op.epsilon)};
+        if (op.channels == 0)
+            return launch_column_norm<T>(of(x), of(residual), statistics, static_cast<T*>(out), op.rows, op.width,
+                                         stream);
+        if (residual) throw Unsupported("batch norm of NCHW adds no residual");
+        launch_segments<T>(NormSegments<T>{statistics, op.channels}, x, out, op.rows / op.height, op.height * op.width,
+                           stream);
+    });
+}
+
+void hardtanh_forward(DataType type, const Hardtanh& op, const void* x, void* out, cudaStream_t stream) {
+    dispatch(type, [&]<typename T>() {
+        using A = Arithmetic<T>;
+        launch_segments<T>(Clip<T>{static_cast<A>(op.low), static_cast<A>(op.high)}, x, out, 1, op.rows * op.width,
+                           stream);
+    });
+}
+
+void time_mask_forward(DataType type, const TimeMask& op, const void* x, const std::int32_t* lengths, void* out,
+                       cudaStream_t stream) {
+    dispatch(type, [&]<typename T>() {
+        launch_segments<T>(MaskSegments<T>{lengths, op.rows_each, op.frames_per_step, op.steps}, x, out,
+                           op.batch * op.rows_each, op.steps, stream);
+    });
+}
+
+void to_sequence_forward(DataType type, const ToSequence& op, const void* x, void* out, cudaStream_t stream) {
+    switch (size_of(type)) {
+        case 2: return launch_to_sequence<std::uint16_t>(op, x, out, stream);
+        case 4: return launch_to_sequence<std::uint32_t>(op, x, out, stream);
+        default: return launch_to_sequence<std::uint64_t>(op, x, out, stream);
+    }
+}
+
+}  // namespace kbench::cuda

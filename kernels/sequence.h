@@ -1,0 +1,30 @@
+// Launchers of what stands around convolutions and recurrent layers. Device pointers; shapes and layouts as in
+// models/ops/; elements of the model's storage_type, arithmetic in fp32 (fp64 for fp64). Nothing allocates or waits;
+// launches go to `stream`.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "kbench/precision.h"
+#include "models/ops/batchnorm.h"
+#include "models/ops/hardtanh.h"
+#include "models/ops/time_mask.h"
+#include "models/ops/to_sequence.h"
+
+namespace kbench::cuda {
+
+/// out = norm(x + residual) by the channels' running statistics, the sum unrounded. `residual` may be null, and is
+/// where op.channels > 0. out may be x or residual.
+void batch_norm_forward(DataType type, const BatchNorm& op, const void* x, const void* residual, const void* weight,
+                        const void* bias, const void* mean, const void* variance, void* out, cudaStream_t stream);
+/// In place allowed. NaN stays NaN.
+void hardtanh_forward(DataType type, const Hardtanh& op, const void* x, void* out, cudaStream_t stream);
+/// In place allowed. What is masked is not read.
+void time_mask_forward(DataType type, const TimeMask& op, const void* x, const std::int32_t* lengths, void* out,
+                       cudaStream_t stream);
+/// Not in place.
+void to_sequence_forward(DataType type, const ToSequence& op, const void* x, void* out, cudaStream_t stream);
+
+}  // namespace kbench::cuda
