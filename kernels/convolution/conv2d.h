@@ -21,7 +21,7 @@ struct Conv2dMask {
 };
 
 /// What becomes of a sum before it is rounded and stored. `chain`: mask, batch norm, mask, Hardtanh, mask, which is
-/// what follows a convolution in Deep Speech 2; else plus the bias alone.
+/// what follows a convolution of spectrograms; else plus the bias alone.
 struct Conv2dEpilogue {
     const void* bias = nullptr;  ///< [out_channels], or null
     bool chain = false;

@@ -102,6 +102,81 @@ TEST_P(Conv2dOnDevice, PlantedErrorsAreFound) {
     EXPECT_GT(share(other_bias), 0.7);
 }
 
+/// A convolution with what follows it where images are spectrograms of utterances.
+struct Chain {
+    Conv2d op;
+    std::int64_t rows = out_rows(op);
+    TimeMask mask{op.batch, op.out_channels* op.out_height(), op.out_width(), 2};
+    BatchNorm norm{rows, op.out_width(), op.out_channels, op.out_height()};
+    Hardtanh clip{rows, op.out_width(), 0.1, 1};
+
+    HostMatrix of_channels(DataType type, unsigned seed, double deviation, double mean) const {
+        return HostMatrix::normal(type, 1, op.out_channels, seed, deviation, mean);
+    }
+    /// Each mask has its own lengths and the clip leaves no 0, so that one that is left out shows.
+    HostMatrix lengths(std::int64_t shift) const {
+        HostMatrix matrix(DataType::int32, op.batch, 1);
+        for (std::int64_t n = 0; n < op.batch; ++n)
+            matrix.set(n, 0, static_cast<double>((shift + 7 * n) * op.out_width() / 10 + shift % 2));
+        return matrix;
+    }
+};
+
+void check_chain(const Conv2d& op, Precision precision, std::size_t limit = 20000) {
+    SCOPED_TRACE(op.text() + " by " + cuda::conv2d_kernel_name(op, precision));
+    const DataType type = storage_type(precision);
+    const Chain chain{op};
+    const Data data(op, type);
+    const HostMatrix weight = chain.of_channels(type, 4, 0.2, 1), shift = chain.of_channels(type, 5, 0.3, 0.3);
+    const HostMatrix mean = chain.of_channels(type, 6, 0.5, 0), variance = chain.of_channels(type, 7, 0.1, 1);
+    const HostMatrix lengths[] = {chain.lengths(10), chain.lengths(12), chain.lengths(15)};
+    const DeviceMatrix d_weight(weight), d_shift(shift), d_mean(mean), d_variance(variance);
+    const DeviceMatrix d_lengths[] = {DeviceMatrix(lengths[0]), DeviceMatrix(lengths[1]), DeviceMatrix(lengths[2])};
+    cuda::Conv2dEpilogue epilogue;
+    epilogue.chain = true;
+    for (int i = 0; i < 3; ++i)
+        epilogue.masks[i] = {static_cast<const std::int32_t*>(d_lengths[i].data()), chain.mask.frames_per_step};
+    epilogue.weight = d_weight.data();
+    epilogue.shift = d_shift.data();
+    epilogue.mean = d_mean.data();
+    epilogue.variance = d_variance.data();
+    epilogue.epsilon = chain.norm.epsilon;
+    epilogue.low = chain.clip.low;
+    epilogue.high = chain.clip.high;
+
+    const Step step{{op, chain.mask, chain.norm, chain.mask, chain.clip, chain.mask}, 0};
+    std::vector<reference::View> views{data.x.view(), data.weight.view()};
+    if (op.bias) views.push_back(data.bias.view());
+    for (const HostMatrix* operand : {&lengths[0], &weight, &shift, &mean, &variance, &lengths[1], &lengths[2]})
+        views.push_back(operand->view());
+    const HostMatrix out = computed(op, precision, data, 0, epilogue);
+    views.push_back(out.view());
+    const std::vector<Element> at = elements_of(chain.rows, op.out_width(), limit);
+    const auto expected = [&] { return reference::evaluate(step, views.size() - 1, views, at); };
+    expect_agrees(out, at, expected(), precision);
+
+    // Each operand of the chain left out, or another's in its place, shows.
+    const HostMatrix none = chain.lengths(0), other = chain.of_channels(type, 8, 0.3, 0.8);
+    for (std::size_t operand = op.bias ? 3 : 2; operand + 1 < views.size(); ++operand) {
+        const reference::View right = views[operand];
+        views[operand] = right.type == DataType::int32 ? none.view() : other.view();
+        const std::vector<Expected> wrong = expected();
+        std::size_t found = 0;
+        for (std::size_t i = 0; i < at.size(); ++i)
+            found += !reference::agrees(out(at[i].row, at[i].column), wrong[i], precision, type);
+        EXPECT_GT(found, at.size() / 100) << "operand " << operand;
+        views[operand] = right;
+    }
+}
+
+TEST_P(Conv2dOnDevice, MasksNormalisesAndClipsWithoutRoundingInBetween) {
+    KBENCH_NEEDS_DEVICE();
+    for (const Conv2d& op : {Conv2d{3, 1, 21, 80, 32, 11, 5, 2, 2, 5, 2, true},
+                             {3, 5, 17, 29, 40, 3, 1, 1, 1, 2, 0},
+                             {2, 32, 15, 60, 32, 21, 11, 2, 1, 10, 5, true}})
+        check_chain(op, GetParam());
+}
+
 INSTANTIATE_TEST_SUITE_P(Precisions, Conv2dOnDevice, ::testing::ValuesIn(all_precisions),
                          [](const auto& test) { return std::string(name(test.param)); });
 
