@@ -43,7 +43,18 @@ std::vector<Expected> conv2d(const Conv2d& op, View x, View weight, View bias, s
 
 std::vector<Expected> expected(const Conv2d& op, Question q) {
     const View x = q.next(), weight = q.next(), bias = q.next_if(op.bias);
-    return conv2d(op, x, weight, bias, q.elements);
+    std::vector<Expected> sums = conv2d(op, x, weight, bias, q.elements);
+    for (std::size_t i = q.step.head + 1; i < q.step.ops.size(); ++i) {
+        if (const auto* mask = q.step.ops[i].get_if<TimeMask>())
+            sums = masked(*mask, std::move(sums), q.next(), q.elements);
+        if (const auto* norm = q.step.ops[i].get_if<BatchNorm>()) {
+            const View scale = q.next(), shift = q.next(), mean = q.next(), variance = q.next();
+            sums = normalised(*norm, std::move(sums), scale, shift, mean, variance, q.elements);
+        }
+        if (const auto* clip = q.step.ops[i].get_if<Hardtanh>())  // moves no two numbers further apart
+            for (Expected& sum : sums) sum.value = std::clamp(sum.value, clip->low, clip->high);
+    }
+    return sums;
 }
 /// Elements of a row share the decoding of what they read; a group of them costs little more than one.
 ElementCost cost(const Conv2d& op) { return {static_cast<double>(op.taps()), 16}; }

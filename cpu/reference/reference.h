@@ -56,6 +56,10 @@ std::vector<Expected> attention_context(const AttentionContext&, View probabilit
                                         std::span<const Element>);
 /// bias: an empty View where the op has none.
 std::vector<Expected> conv2d(const Conv2d&, View x, View weight, View bias, std::span<const Element>);
+/// What a mask or a batch norm makes of sums that are not rounded in between.
+std::vector<Expected> masked(const TimeMask&, std::vector<Expected> sums, View lengths, std::span<const Element>);
+std::vector<Expected> normalised(const BatchNorm&, std::vector<Expected> sums, View weight, View bias, View mean,
+                                 View variance, std::span<const Element>);
 /// residual: added to x, empty where there is none.
 std::vector<Expected> batch_norm(const BatchNorm&, View x, View weight, View bias, View mean, View variance,
                                  std::span<const Element>, View residual = {});

@@ -5,21 +5,32 @@
 
 namespace kbench::reference {
 
-std::vector<Expected> batch_norm(const BatchNorm& op, View x, View weight, View bias, View mean, View variance,
-                                 std::span<const Element> elements, View residual) {
-    std::vector<Expected> expected;
-    for (const auto [row, column] : elements) {
-        const std::int64_t channel = op.channels > 0 ? row / op.height % op.channels : column;
+std::vector<Expected> normalised(const BatchNorm& op, std::vector<Expected> sums, View weight, View bias, View mean,
+                                 View variance, std::span<const Element> elements) {
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+        const std::int64_t channel = op.channels > 0 ? elements[i].row / op.height % op.channels : elements[i].column;
         const double scale = at(weight, channel) / std::sqrt(at(variance, channel) + op.epsilon);
-        const double first = x(row, column), second = residual ? residual(row, column) : 0.0, value = first + second;
         const double center = at(mean, channel), shift = at(bias, channel);
         // Who folds the mean into the bias rounds scale x and scale mean, which may cancel. Epsilon's sum, root,
         // quotient and product round scale four times, each relative to the whole.
-        const std::int64_t roundings = residual ? 9 : 8;
-        const double terms = std::abs(first) + std::abs(second) + std::abs(center);
-        expected.push_back({(value - center) * scale + shift, terms * std::abs(scale) + std::abs(shift), roundings});
+        constexpr std::int64_t roundings = 8;
+        Expected& sum = sums[i];
+        sum.value = (sum.value - center) * scale + shift;
+        sum.magnitude = (sum.magnitude + std::abs(center)) * std::abs(scale) + std::abs(shift);
+        sum.terms += roundings;
+        for (double* effect : {&sum.carried, &sum.inner, &sum.inputs}) *effect *= std::abs(scale);
     }
-    return expected;
+    return sums;
+}
+
+std::vector<Expected> batch_norm(const BatchNorm& op, View x, View weight, View bias, View mean, View variance,
+                                 std::span<const Element> elements, View residual) {
+    std::vector<Expected> values;
+    for (const auto [row, column] : elements) {
+        const double first = x(row, column), second = residual ? residual(row, column) : 0.0;
+        values.push_back({first + second, std::abs(first) + std::abs(second), residual ? 1 : 0});
+    }
+    return normalised(op, std::move(values), weight, bias, mean, variance, elements);
 }
 
 std::vector<Expected> hardtanh(const Hardtanh& op, View x, std::span<const Element> elements) {
@@ -28,14 +39,19 @@ std::vector<Expected> hardtanh(const Hardtanh& op, View x, std::span<const Eleme
     return expected;
 }
 
-std::vector<Expected> time_mask(const TimeMask& op, View x, View lengths, std::span<const Element> elements) {
-    std::vector<Expected> expected;
-    for (const auto [row, column] : elements) {
-        const auto length = static_cast<std::int64_t>(lengths(row / op.rows_each, 0));
-        const bool inside = column < steps_of(length, op.frames_per_step, op.steps);
-        expected.push_back({inside ? x(row, column) : 0.0, 0, 0});
+std::vector<Expected> masked(const TimeMask& op, std::vector<Expected> sums, View lengths,
+                             std::span<const Element> elements) {
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+        const auto length = static_cast<std::int64_t>(lengths(elements[i].row / op.rows_each, 0));
+        if (elements[i].column >= steps_of(length, op.frames_per_step, op.steps)) sums[i] = {0, 0, 0};
     }
-    return expected;
+    return sums;
+}
+
+std::vector<Expected> time_mask(const TimeMask& op, View x, View lengths, std::span<const Element> elements) {
+    std::vector<Expected> values;
+    for (const auto [row, column] : elements) values.push_back({x(row, column), 0, 0});
+    return masked(op, std::move(values), lengths, elements);
 }
 
 std::vector<Expected> to_sequence(const ToSequence& op, View x, std::span<const Element> elements) {

@@ -77,6 +77,10 @@ struct Conv2d {
                               inner_taps(width, out_width(), kernel_w, stride_w, pad_w);
         return {inside + (bias ? made * positions : 0), all, all - inside};
     }
+    /// What stands behind it where images are spectrograms of utterances, in evaluation.
+    static std::vector<Fusion> fusions(Direction) {
+        return {{.after = {"time_mask", "batchnorm", "time_mask", "hardtanh", "time_mask"}}};
+    }
 
   private:
     /// Pairs of a position and a tap, in one dimension, that meet an element of x.

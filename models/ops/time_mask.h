@@ -19,6 +19,8 @@ struct TimeMask {
     static TimeMask parse(ShapeText& shape) {
         return {shape.size('n'), shape.size('r'), shape.size('t'), shape.size_or('f', 1)};
     }
+    /// Of a single sequence.
+    static TimeMask on(std::int64_t rows, std::int64_t columns) { return {1, rows, columns}; }
     std::string text() const {
         std::string text = shape_text({{'n', batch}, {'r', rows_each}, {'t', steps}});
         if (frames_per_step != 1) text += shape_text({{'f', frames_per_step}});

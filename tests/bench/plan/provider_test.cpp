@@ -11,6 +11,7 @@
 #include "bench/plan/fuse.h"
 #include "kbench/error.h"
 #include "models/backward.h"
+#include "models/deepspeech2.h"
 #include "models/gpt2.h"
 #include "models/ops/list.h"
 #include "models/problem.h"
@@ -295,6 +296,29 @@ TEST(CudaProviders, NativeComputesPlainProductsAndLeavesTheirEpiloguesToOthers) 
             EXPECT_EQ(s.provider->name, "native");
             EXPECT_FALSE(s.step.head_op().is<Gemm>() && s.step.ops.size() > 1) << shape_text(s.step);
         }
+}
+
+TEST(CudaProviders, NativeComputesAConvolutionOfSpectrogramsWithAllThatFollowsInOneStep) {
+    const auto providers = make_providers(BackendKind::cuda, {});
+    Model model = make_deepspeech2({.name = "tiny", .hidden_size = 8}, 3, 61);
+    model.ops.erase(model.ops.begin() + 12, model.ops.end());  // behind both convolutions
+    model.outputs = model.ops.back().outputs;
+    for (const Precision precision : all_precisions) {
+        const auto steps = assign_steps(model, precision, providers, {}, 64);
+        ASSERT_EQ(steps.size(), 2u) << name(precision);
+        for (const AssignedStep& s : steps) {
+            EXPECT_EQ(s.provider->name, "native");
+            EXPECT_THAT(shape_text(s.step), testing::EndsWith("+time_mask+batchnorm+time_mask+hardtanh+time_mask"));
+            EXPECT_EQ(s.tensors.size(), 3u + 1 + 4 + 1 + 1 + 1);
+        }
+    }
+    const Provider& native = **std::ranges::find_if(providers, [](const auto& p) { return p->name == "native"; });
+    Step step = assign_steps(model, Precision::fp16, providers, {}, 64).at(0).step;
+    Step by_column = step, other_mask = step;
+    by_column.ops[2] = BatchNorm{step.ops[2].get_if<BatchNorm>()->rows, 31};
+    other_mask.ops[5] = TimeMask{1, 3 * 32 * 81, 31};
+    EXPECT_THAT(native.unsupported(by_column, Precision::fp16), testing::HasSubstr("by filter"));
+    EXPECT_THAT(native.unsupported(other_mask, Precision::fp16), testing::HasSubstr("by image"));
 }
 
 TEST(CudaProviders, RungsOfTheGemmLadderComputeOnlyWhatTheyAreAskedFor) {

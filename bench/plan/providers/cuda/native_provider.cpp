@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "bench/plan/provider.h"
+#include "bench/plan/providers/cuda/convolution_provider.h"
 #include "bench/plan/providers/cuda/ladder_provider.h"
 #include "bench/plan/providers/cuda/persistent_provider.h"
 #include "bench/plan/providers/cuda/sequence_provider.h"
@@ -307,6 +308,7 @@ std::unique_ptr<Provider> make_cuda_native(const ProviderContext&) {
                 backward_row("rms_norm_backward", cuda::rms_norm_backward_workspace_bytes, rms_norm_backward, {},
                              too_wide_backward<RmsNorm>),
                 ladder_gemm(cuda::top_rung),
+                native_conv2d(),
                 row<BiasAdd>("bias_add", bias_add),
                 backward_row<BiasAdd>("bias_backward", cuda::bias_backward_workspace_bytes, bias_backward),
                 leaving_no_intermediates(row<Gelu>("bias_gelu", gelu, {{"bias"}})),

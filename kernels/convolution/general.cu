@@ -1,0 +1,285 @@
+// The convolution of any shape: an implicit GEMM whose tile of x is gathered tap by tap.
+//
+// A block computes `rows` filters at 128 neighbouring output positions, whatever image and row they are of. Shared
+// memory holds a tile of taps of both, each row 64 bytes of taps and 16 more, so that eight neighbouring rows of one
+// chunk lie in different banks. Neighbouring lanes gather neighbouring positions, whose elements of x are neighbours
+// too. The next tile is gathered into registers while this one is multiplied.
+#include "kernels/check.h"
+#include "kernels/convolution/epilogue.cuh"
+#include "kernels/convolution/kernel.h"
+#include "kernels/mma.cuh"
+
+namespace kbench::cuda::convolution {
+namespace {
+
+constexpr int threads = 256, positions = 128, pitch_bytes = 80, tile_chunks = 4;
+
+struct Shape {
+    std::int64_t positions;  ///< of all images
+    std::int64_t taps, image, plane;
+    int in_height, in_width, out_channels, out_height, out_width, kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w;
+
+    explicit Shape(const Conv2d& op)
+        : positions(op.batch * op.out_height() * op.out_width()),
+          taps(op.taps()),
+          image(op.in_channels * op.height * op.width),
+          plane(op.height * op.width),
+          in_height(static_cast<int>(op.height)),
+          in_width(static_cast<int>(op.width)),
+          out_channels(static_cast<int>(op.out_channels)),
+          out_height(static_cast<int>(op.out_height())),
+          out_width(static_cast<int>(op.out_width())),
+          kernel_h(static_cast<int>(op.kernel_h)),
+          kernel_w(static_cast<int>(op.kernel_w)),
+          stride_h(static_cast<int>(op.stride_h)),
+          stride_w(static_cast<int>(op.stride_w)),
+          pad_h(static_cast<int>(op.pad_h)),
+          pad_w(static_cast<int>(op.pad_w)) {}
+};
+
+/// A warp's sums: `rows` x `columns` elements, how its lanes share them, and how it adds a tile's products.
+/// sums[i].. are of filter row_of(..) and position column_of(..).
+template <class T, int rows, int columns>
+struct Mma16 {
+    static constexpr int row_blocks = rows / 16, column_blocks = columns / 8, per_lane = row_blocks * column_blocks * 4;
+    float sums[per_lane] = {};
+
+    /// a, b: the warp's first row of each tile; T(&)[..][pitch].
+    __device__ void add(const unsigned char* a, const unsigned char* b, int lane) {
+#pragma unroll
+        for (int step = 0; step < tile_chunks / 2; ++step) {
+            unsigned x[row_blocks][4], w[column_blocks][2];
+#pragma unroll
+            for (int i = 0; i < row_blocks; ++i)
+                ldmatrix_x4(x[i], a + (i * 16 + lane % 16) * pitch_bytes + step * 32 + lane / 16 * 16);
+#pragma unroll
+            for (int i = 0; i < column_blocks; i += 2) {
+                unsigned both[4];
+                ldmatrix_x4(both, b + (i * 8 + lane / 16 * 8 + lane % 8) * pitch_bytes + step * 32 + lane / 8 % 2 * 16);
+#pragma unroll
+                for (int j = 0; j < 4; ++j) w[i + j / 2][j % 2] = both[j];
+            }
+#pragma unroll
+            for (int i = 0; i < row_blocks; ++i)
+#pragma unroll
+                for (int j = 0; j < column_blocks; ++j) {
+                    float* const c = sums + (i * column_blocks + j) * 4;
+                    Mma16Bit<T>::mma(c[0], c[1], c[2], c[3], x[i], w[j][0], w[j][1]);
+                }
+        }
+    }
+    static __device__ int row_of(int i, int lane) { return i / 4 / column_blocks * 16 + i % 4 / 2 * 8 + lane / 4; }
+    static __device__ int column_of(int i, int lane) { return i / 4 % column_blocks * 8 + lane % 4 * 2 + i % 2; }
+};
+
+/// tf32 and fp64: products of 16 x 8 x 8.
+template <class T, int rows, int columns>
+struct Mma8 {
+    static constexpr int row_blocks = rows / 16, column_blocks = columns / 8, per_lane = row_blocks * column_blocks * 4;
+    static constexpr int depth = tile_chunks * 16 / static_cast<int>(sizeof(T));
+    T sums[per_lane] = {};
+
+    __device__ void add(const unsigned char* a, const unsigned char* b, int lane) {
+        const auto at = [](const unsigned char* tile, int row, int k) {
+            return *reinterpret_cast<const T*>(tile + row * pitch_bytes + k * static_cast<int>(sizeof(T)));
+        };
+        const int g = lane / 4, t = lane % 4;
+#pragma unroll
+        for (int k = 0; k < depth; k += 8) {
+            T x[row_blocks][4], w[column_blocks][2];
+#pragma unroll
+            for (int i = 0; i < row_blocks; ++i)
+#pragma unroll
+                for (int e = 0; e < 4; ++e) x[i][e] = at(a, i * 16 + g + e % 2 * 8, k + t + e / 2 * 4);
+#pragma unroll
+            for (int j = 0; j < column_blocks; ++j)
+#pragma unroll
+                for (int e = 0; e < 2; ++e) w[j][e] = at(b, j * 8 + g, k + t + e * 4);
+#pragma unroll
+            for (int i = 0; i < row_blocks; ++i)
+#pragma unroll
+                for (int j = 0; j < column_blocks; ++j) {
+                    T* const c = sums + (i * column_blocks + j) * 4;
+                    mma_16x8x8(c[0], c[1], c[2], c[3], x[i], w[j][0], w[j][1]);
+                }
+        }
+    }
+    static __device__ int row_of(int i, int lane) { return Mma16<__half, rows, columns>::row_of(i, lane); }
+    static __device__ int column_of(int i, int lane) { return Mma16<__half, rows, columns>::column_of(i, lane); }
+};
+
+/// fp32: a lane multiplies 1 / 8 of the warp's rows and 1 / 4 of its columns.
+template <class T, int rows, int columns>
+struct Plain {
+    static constexpr int lane_rows = 8, lane_columns = 4, of_rows = rows / lane_rows,
+                         of_columns = columns / lane_columns;
+    static constexpr int per_lane = of_rows * of_columns;
+    float sums[per_lane] = {};
+
+    __device__ void add(const unsigned char* a, const unsigned char* b, int lane) {
+#pragma unroll
+        for (int chunk = 0; chunk < tile_chunks; ++chunk) {
+            float4 x[of_rows], w[of_columns];
+#pragma unroll
+            for (int i = 0; i < of_rows; ++i)
+                x[i] = *reinterpret_cast<const float4*>(a + row_of(i * of_columns, lane) * pitch_bytes + chunk * 16);
+#pragma unroll
+            for (int j = 0; j < of_columns; ++j)
+                w[j] = *reinterpret_cast<const float4*>(b + column_of(j, lane) * pitch_bytes + chunk * 16);
+#pragma unroll
+            for (int i = 0; i < of_rows; ++i)
+#pragma unroll
+                for (int j = 0; j < of_columns; ++j) {
+                    float& c = sums[i * of_columns + j];
+                    c += x[i].x * w[j].x;
+                    c += x[i].y * w[j].y;
+                    c += x[i].z * w[j].z;
+                    c += x[i].w * w[j].w;
+                }
+        }
+    }
+    static __device__ int row_of(int i, int lane) { return i / of_columns * lane_rows + lane / lane_columns; }
+    static __device__ int column_of(int i, int lane) { return i % of_columns * lane_columns + lane % lane_columns; }
+};
+
+/// `rows` filters of a block: all its warps have 32 of them.
+template <class T, int rows, template <class, int, int> class Core>
+__global__ __launch_bounds__(threads) void conv2d_general(const T* __restrict__ x, const T* __restrict__ weight,
+                                                          T* __restrict__ out, Shape shape, Epilogue<T> epilogue) {
+    constexpr int per_chunk = 16 / static_cast<int>(sizeof(T)), depth = tile_chunks * per_chunk;
+    constexpr int warp_rows = 32, row_warps = rows / warp_rows, column_warps = threads / 32 / row_warps;
+    constexpr int warp_columns = positions / column_warps;
+    constexpr int x_chunks = positions * tile_chunks / threads, w_chunks = (rows * tile_chunks + threads - 1) / threads;
+    using Chunk = Vector<T, per_chunk>;
+    __shared__ __align__(16) unsigned char x_tiles[2][positions * pitch_bytes];
+    __shared__ __align__(16) unsigned char w_tiles[2][rows * pitch_bytes];
+
+    const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
+    const std::int64_t first_position = std::int64_t{blockIdx.x} * positions;
+    const int first_filter = static_cast<int>(blockIdx.y) * rows;
+
+    // The position that this thread gathers.
+    const std::int64_t position = first_position + thread % positions;
+    const bool exists = position < shape.positions;
+    const int q = static_cast<int>(position % shape.out_width);
+    const int p = static_cast<int>(position / shape.out_width % shape.out_height);
+    const std::int64_t n = position / shape.out_width / shape.out_height;
+    const int h = p * shape.stride_h - shape.pad_h, w = q * shape.stride_w - shape.pad_w;
+    const T* const image = x + (exists ? n * shape.image : 0);
+
+    Chunk gathered[x_chunks], filters[w_chunks];
+    const auto load = [&](std::int64_t first_tap) {
+#pragma unroll
+        for (int i = 0; i < x_chunks; ++i) {
+            const std::int64_t tap = first_tap + (thread / positions + i * (threads / positions)) * per_chunk;
+            const std::int64_t rest = tap % (shape.kernel_h * shape.kernel_w);
+            std::int64_t c = tap / (shape.kernel_h * shape.kernel_w);
+            int r = static_cast<int>(rest) / shape.kernel_w, s = static_cast<int>(rest) % shape.kernel_w;
+#pragma unroll
+            for (int e = 0; e < per_chunk; ++e) {
+                const bool inside = exists && tap + e < shape.taps && h + r >= 0 && h + r < shape.in_height &&
+                                    w + s >= 0 && w + s < shape.in_width;
+                gathered[i].elements[e] =
+                    inside ? image[c * shape.plane + std::int64_t{h + r} * shape.in_width + (w + s)] : T(0.0f);
+                if (++s == shape.kernel_w) {
+                    s = 0;
+                    if (++r == shape.kernel_h) r = 0, ++c;
+                }
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < w_chunks; ++i) {
+            const int index = thread + i * threads, filter = first_filter + index / tile_chunks;
+            const std::int64_t tap = first_tap + index % tile_chunks * per_chunk;
+#pragma unroll
+            for (int e = 0; e < per_chunk; ++e) {
+                const bool inside = index < rows * tile_chunks && filter < shape.out_channels && tap + e < shape.taps;
+                filters[i].elements[e] = inside ? weight[filter * shape.taps + tap + e] : T(0.0f);
+            }
+        }
+    };
+    const auto keep = [&](int buffer) {
+#pragma unroll
+        for (int i = 0; i < x_chunks; ++i)
+            gathered[i].store(reinterpret_cast<T*>(x_tiles[buffer] + thread % positions * pitch_bytes +
+                                                   (thread / positions + i * (threads / positions)) * 16));
+#pragma unroll
+        for (int i = 0; i < w_chunks; ++i)
+            if (const int index = thread + i * threads; index < rows * tile_chunks)
+                filters[i].store(reinterpret_cast<T*>(w_tiles[buffer] + index / tile_chunks * pitch_bytes +
+                                                      index % tile_chunks * 16));
+    };
+
+    Core<T, warp_rows, warp_columns> core;
+    const int row = warp % row_warps * warp_rows, column = warp / row_warps * warp_columns;
+    load(0);
+    keep(0);
+    __syncthreads();
+    int buffer = 0;
+    for (std::int64_t tap = 0; tap < shape.taps; tap += depth, buffer ^= 1) {
+        const bool more = tap + depth < shape.taps;
+        if (more) load(tap + depth);
+        core.add(w_tiles[buffer] + row * pitch_bytes, x_tiles[buffer] + column * pitch_bytes, lane);
+        if (more) keep(buffer ^ 1);  // which all warps left at the last barrier
+        __syncthreads();
+    }
+
+    // Divisions of 32 bits from here on: 64 bits take four times the instructions, and there are three an element.
+    const auto plane = static_cast<unsigned>(shape.out_height * shape.out_width);
+    const std::int64_t first_image = first_position / plane;
+    const auto in_plane = static_cast<unsigned>(first_position % plane);
+#pragma unroll
+    for (int i = 0; i < core.per_lane; ++i) {
+        const int filter = first_filter + row + core.row_of(i, lane), behind = column + core.column_of(i, lane);
+        if (filter >= shape.out_channels || first_position + behind >= shape.positions) continue;
+        const unsigned rest = in_plane + static_cast<unsigned>(behind), at = rest % plane;
+        const std::int64_t of_image = first_image + rest / plane;
+        out[(of_image * shape.out_channels + filter) * plane + at] =
+            static_cast<T>(epilogue(core.sums[i], epilogue.channel(filter), epilogue.ends(of_image, shape.out_width),
+                                    static_cast<int>(at % static_cast<unsigned>(shape.out_width))));
+    }
+}
+
+template <class T, int rows, template <class, int, int> class Core>
+void launch_rows(const Conv2d& op, const Conv2dPointers& pointers, const Conv2dEpilogue& epilogue,
+                 cudaStream_t stream) {
+    const Shape shape(op);
+    const dim3 grid(static_cast<unsigned>(divide_up(shape.positions, positions)),
+                    static_cast<unsigned>(divide_up(op.out_channels, rows)));
+    conv2d_general<T, rows, Core>
+        <<<grid, threads, 0, stream>>>(static_cast<const T*>(pointers.x), static_cast<const T*>(pointers.weight),
+                                       static_cast<T*>(pointers.out), shape, Epilogue<T>(epilogue));
+    KBENCH_CUDA_LAUNCHED("conv2d_general");
+}
+
+/// Filters of a block: with half of 64 missing the other half is wasted.
+int rows_for(const Conv2d& op) { return op.out_channels <= 32 ? 32 : 64; }
+
+template <class T, template <class, int, int> class Core>
+void launch_core(const Conv2d& op, const Conv2dPointers& pointers, const Conv2dEpilogue& epilogue,
+                 cudaStream_t stream) {
+    if (rows_for(op) == 32) return launch_rows<T, 32, Core>(op, pointers, epilogue, stream);
+    launch_rows<T, 64, Core>(op, pointers, epilogue, stream);
+}
+
+void launch(const Conv2d& op, Precision precision, const Conv2dPointers& pointers, const Conv2dEpilogue& epilogue,
+            cudaStream_t stream) {
+    switch (precision) {
+        case Precision::fp16: return launch_core<__half, Mma16>(op, pointers, epilogue, stream);
+        case Precision::bf16: return launch_core<__nv_bfloat16, Mma16>(op, pointers, epilogue, stream);
+        case Precision::tf32: return launch_core<float, Mma8>(op, pointers, epilogue, stream);
+        case Precision::fp32: return launch_core<float, Plain>(op, pointers, epilogue, stream);
+        case Precision::fp64: return launch_core<double, Mma8>(op, pointers, epilogue, stream);
+    }
+}
+
+}  // namespace
+
+const Kernel general{
+    [](const Conv2d& op, Precision) { return "conv2d_general<" + std::to_string(rows_for(op)) + ">"; },
+    [](const Conv2d&, Precision) { return true; },
+    [](const Conv2d&, Precision) { return std::size_t{0}; },
+    launch,
+};
+
+}  // namespace kbench::cuda::convolution
