@@ -3,12 +3,27 @@
 import json
 import os
 import pathlib
+import re
 import sys
 from typing import Any
 
 from verification import process
 
+from verification.process import BAD_USAGE, Stop
+
 SCRIPTS = pathlib.Path(__file__).resolve().parents[1]
+
+
+def parse_cases(text: str, precisions: list[str]) -> list[tuple[str, int]]:
+    """Of --cases: precision and batch."""
+    cases = []
+    for case in text.split(","):
+        match = re.fullmatch(r"(\w+):([1-9]\d*)", case)
+        if not match or match[1] not in precisions:
+            example, known = f"{precisions[0]}:4", ", ".join(precisions)
+            raise Stop(BAD_USAGE, f"--cases '{case}': must be PRECISION:BATCH, such as {example}, of {known}")
+        cases.append((match[1], int(match[2])))
+    return cases
 
 
 def physical_cores() -> int:
@@ -64,3 +79,20 @@ def kbench_figures(result: dict[str, Any]) -> list[dict[str, Any]]:
             }
         figures.append(figure)
     return figures
+
+
+def _matching(runs: list[dict[str, Any]], wanted: dict[str, Any]) -> list[dict[str, Any]]:
+    figures = [figure for run in runs for figure in run["figures"]]
+    return [figure for figure in figures if all(figure.get(key) == value for key, value in wanted.items())]
+
+
+def medians(runs: list[dict[str, Any]], **wanted: Any) -> list[float]:
+    """In milliseconds, of the runs' figures that have these values."""
+    return [figure["median_ms"] for figure in _matching(runs, wanted) if figure.get("median_ms")]
+
+
+def reason(runs: list[dict[str, Any]], **wanted: Any) -> str:
+    """Why there is no median."""
+    for figure in _matching(runs, wanted):
+        return figure.get("error") or figure.get("reason") or "no samples"
+    return next((run["stopped"] for run in runs if run.get("stopped")), "it was not asked to")

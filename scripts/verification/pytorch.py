@@ -17,8 +17,13 @@ def find(backend: str) -> Any:
     return torch
 
 
+def versions(torch: Any) -> dict[str, str]:
+    return {"torch": torch.__version__, "cuda": str(torch.version.cuda)}
+
+
 def set_precision(torch: Any, precision: str) -> Any:
-    """The type of operands. Whether fp32 products may use tf32 is said in both of the places that PyTorch looks at."""
+    """The type of operands. Whether fp32 products may use tf32 is said in all of the places that PyTorch looks at."""
     torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+    torch.backends.cudnn.allow_tf32 = precision == "tf32"
     torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
     return getattr(torch, TYPES[precision])

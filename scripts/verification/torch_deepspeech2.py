@@ -9,6 +9,10 @@ CELLS = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
 FRAMES_PER_STEP = 2
 
 
+def steps_of(lengths: torch.Tensor) -> torch.Tensor:
+    return (lengths + FRAMES_PER_STEP - 1) // FRAMES_PER_STEP
+
+
 class Masked(nn.Module):
     """Convolutions' modules, behind each of which what lies past an utterance's end becomes 0."""
 
@@ -17,9 +21,10 @@ class Masked(nn.Module):
         self.seq_module = modules
 
     def forward(self, x: torch.Tensor, steps: torch.Tensor) -> torch.Tensor:
+        """`steps` lie where x does."""
         for module in self.seq_module:
             x = module(x)
-            outside = torch.arange(x.shape[3], device=x.device) >= steps.to(x.device)[:, None]
+            outside = torch.arange(x.shape[3], device=x.device) >= steps[:, None]
             x = x.masked_fill(outside[:, None, None, :], 0)
         return x
 
@@ -41,15 +46,22 @@ class Layer(nn.Module):
         self.batch_norm = PerStep(nn.BatchNorm1d(hidden)) if normalised else None
         self.rnn = CELLS[cell](inputs, hidden, bidirectional=True)
 
-    def forward(self, x: torch.Tensor, steps: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor, steps: torch.Tensor | None) -> torch.Tensor:
+        """`steps` lie in the host's memory; None: all that x has, nothing is packed."""
         x = self.batch_norm(x) if self.batch_norm else x
-        packed = nn.utils.rnn.pack_padded_sequence(x, steps.cpu(), enforce_sorted=False)
-        out, _ = nn.utils.rnn.pad_packed_sequence(self.rnn(packed)[0], total_length=x.shape[0])
+        if steps is None:
+            out, _ = self.rnn(x)
+        else:
+            is_sorted = bool((steps[:-1] >= steps[1:]).all())  # else packing gathers, and copies to the device
+            packed = nn.utils.rnn.pack_padded_sequence(x, steps, enforce_sorted=is_sorted)
+            out, _ = nn.utils.rnn.pad_packed_sequence(self.rnn(packed)[0], total_length=x.shape[0])
         return out.unflatten(2, (2, -1)).sum(2)
 
 
 class DeepSpeech2(nn.Module):
     """`config`: keys as in kbench's config.json. forward: spectrogram [N, 1, F, T], lengths [N]; logits [T', N, labels]."""
+
+    packs = True  # for the recurrent layers, as deepspeech.pytorch does; only full utterances do without
 
     def __init__(self, config: dict[str, Any]):
         super().__init__()
@@ -73,9 +85,13 @@ class DeepSpeech2(nn.Module):
             PerStep(nn.Sequential(nn.BatchNorm1d(hidden), nn.Linear(hidden, config["labels"], bias=False)))
         )
 
-    def forward(self, x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
-        steps = (lengths + FRAMES_PER_STEP - 1) // FRAMES_PER_STEP
-        x = self.conv(x, steps)
+    def forward(
+        self, x: torch.Tensor, lengths: torch.Tensor, device_lengths: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """`lengths` in the host's memory; `device_lengths` are the same where x is, to spare a copy that waits."""
+        device_lengths = lengths.to(x.device) if device_lengths is None else device_lengths
+        x = self.conv(x, steps_of(device_lengths))
+        steps = steps_of(lengths) if self.packs else None
         x = x.flatten(1, 2).permute(2, 0, 1).contiguous()
         for layer in self.rnns:
             x = layer(x, steps)

@@ -4,16 +4,15 @@
 the mean over all tokens that have a next one, and dropout is 0. Ways: eager; compile, which is torch.compile as it comes.
 """
 
-import time
 from collections.abc import Callable
 from typing import Any
 
 import torch
 import transformers
 
-from verification import gpt2, process, pytorch
-from verification.sampler import Run, Sampler, SmClock, one_by_one
-from verification.torch_program import emit, first_line, start
+from verification import gpt2, process, pytorch, transformers_gpt2
+from verification.sampler import Sampler
+from verification.torch_program import emit, first_line, start, time_call
 
 WARM_UP_S = 1.0  # as `kbench run`
 
@@ -31,24 +30,6 @@ def calls(model: torch.nn.Module, way: str, tokens: torch.Tensor) -> dict[str, C
         optimizer.step()
 
     return {"gradients": gradients, "train": train}
-
-
-def time_call(call: Callable[[], None], on_gpu: bool, sampler: Sampler) -> dict[str, Any]:
-    begin = time.monotonic()
-    call()
-    if on_gpu:
-        torch.cuda.synchronize()
-        torch.cuda.reset_peak_memory_stats()
-    prepare_s = time.monotonic() - begin  # compiling, where that is the way
-    runs = [Run(call)]
-    samples = sampler.gpu(torch, SmClock(torch), one_by_one(runs)) if on_gpu else sampler.cpu(runs)
-    return {
-        "prepare_s": prepare_s,
-        "median_ms": samples.median_s * 1e3,
-        "samples_ms": [seconds * 1e3 for seconds in samples.seconds],
-        "sm_clock_mhz": samples.sm_clock_mhz,
-        "peak_bytes": torch.cuda.max_memory_allocated() if on_gpu else None,
-    }
 
 
 def time_case(request: dict[str, Any], precision: str, batch: int, sampler: Sampler) -> None:
@@ -71,7 +52,8 @@ def time_case(request: dict[str, Any], precision: str, batch: int, sampler: Samp
 
 
 def main() -> int:
-    request = start()
+    transformers_gpt2.quiet()
+    request = start(transformers_gpt2.versions())
     sampler = Sampler(request["seconds"], WARM_UP_S, request["min_runs"], request["limit_s"])
     for precision, batch in request["cases"]:
         time_case(request, precision, batch, sampler)

@@ -14,8 +14,7 @@ class TransformersGpt2:
     """A checkpoint on a device; modules are made as they are asked for, one precision at a time."""
 
     def __init__(self, directory: pathlib.Path, config: dict[str, Any], device: str):
-        transformers.logging.set_verbosity_error()
-        transformers.logging.disable_progress_bar()
+        quiet()
         self._directory, self._config, self._device = directory, config, device
         self._loaded: dict[str, torch.nn.Module] = {}
         self._key: tuple[str, str] | None = None
@@ -58,5 +57,10 @@ class TransformersGpt2:
         return torch.from_numpy(values).to(self._device).double()
 
 
+def quiet() -> None:
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+
+
 def versions() -> dict[str, str]:
-    return {"torch": torch.__version__, "transformers": transformers.__version__, "cuda": str(torch.version.cuda)}
+    return pytorch.versions(torch) | {"transformers": transformers.__version__}

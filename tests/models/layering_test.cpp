@@ -45,7 +45,7 @@ struct House {
 
 const std::vector<House> houses{
     {"analysis", {"result", "machine", "explain", "compare", "table", "report"}},
-    {"bench", {"device", "profile", "plan", "measure", "micro", "command"}},
+    {"bench", {"device", "profile", "plan", "measure", "micro", "peer", "command"}},
 };
 
 const std::regex device_header(

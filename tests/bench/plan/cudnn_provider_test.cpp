@@ -7,8 +7,11 @@
 #include <algorithm>
 #include <memory>
 
+#include "bench/device/device.h"
 #include "bench/plan/fuse.h"
 #include "bench/plan/provider.h"
+#include "bench/plan/providers/cuda/cudnn_convolution.h"
+#include "bench/plan/providers/cuda/cudnn_handle.h"
 #include "bench/plan/providers/cuda/cudnn_library.h"
 #include "kbench/error.h"
 #include "models/gpt2.h"
@@ -41,6 +44,7 @@ TEST_F(CudnnProvider, TakesEachOpInThePrecisionsThatTheLibraryHas) {
     EXPECT_EQ(taken(Step::of(Attention{{1, 20, 1024, 64}, 0.125}, Direction::bwd)), "fp16 bf16 ");
     EXPECT_EQ(taken(Step::of(LayerNorm{1024, 1280, 1e-5})), "fp16 bf16 tf32 fp32 ");
     EXPECT_EQ(taken(Step::of(Softmax{20 * 1024, 1024, false})), "fp16 bf16 tf32 fp32 fp64 ");
+    EXPECT_EQ(taken(parse_problem("conv2d", "n8c32h81w500k32r21s11u2p10q5b")), "fp16 bf16 tf32 fp32 fp64 ");
     EXPECT_EQ(taken(Step::of(ResidualAdd{1024, 1280})), "");
 }
 
@@ -53,6 +57,8 @@ TEST_F(CudnnProvider, SaysWhyItRefuses) {
     EXPECT_EQ(refusal(Step::of(LayerNorm{1024, 1280, 1e-5}), Precision::fp64), "has no layernorm in fp64");
     EXPECT_EQ(refusal(Step::of(Softmax{std::int64_t{1} << 20, 2048, false}), Precision::fp16),
               "2147483648 scores: its softmax takes less than 2^31");
+    EXPECT_EQ(refusal(parse_problem("conv2d", "n2048c1024h32w32k4r1s1"), Precision::fp16),
+              "2147483648 elements: its convolutions take less than 2^31");
     EXPECT_EQ(refusal(Step::of(Gemm{64, 64, 64}), Precision::fp16), "has no gemm");
     EXPECT_EQ(refusal(Step::of(ScaleMask{{1, 20, 1024, 64}, 0.125, false}), Precision::fp16), "has no scale_mask");
 }
@@ -102,6 +108,51 @@ TEST_F(CudnnProvider, TheLibraryHasAVersionWhereItIs) {
     EXPECT_THAT(cudnn_unavailable().empty() ? cudnn_version() : "9.", testing::StartsWith("9."));
     EXPECT_THAT(cudnn_unavailable().empty() ? "libcudnn" : cudnn_unavailable(), HasSubstr("libcudnn"));
 }
+
+/// On a GPU: a small convolution of odd sizes, with a bias, and one of one channel.
+class CudnnConvolution : public testing::TestWithParam<const char*> {
+  protected:
+    void SetUp() override {
+        if (const std::string why = cuda_unavailable(); !why.empty()) GTEST_SKIP() << why;
+        if (!cudnn_unavailable().empty()) GTEST_SKIP() << cudnn_unavailable();
+        handle_ = cudnn::make_handle();
+    }
+    const Conv2d op_ = parse_problem("conv2d", GetParam()).as<Conv2d>();
+    cudnn::Handle handle_;
+};
+
+TEST_P(CudnnConvolution, TheFastestPlanComesFirstAndIsMadeByItsName) {
+    for (const Precision precision : all_precisions) {
+        SCOPED_TRACE(name(precision));
+        const std::vector<cudnn::ConvolutionPlan> plans = cudnn::time_convolution(op_, precision, handle_);
+        ASSERT_FALSE(plans.empty());
+        ASSERT_EQ(plans.front().why_not, "");
+        double last_us = 0;
+        bool refused = false;
+        for (const cudnn::ConvolutionPlan& plan : plans) {
+            refused = refused || !plan.why_not.empty();
+            EXPECT_EQ(plan.why_not.empty(), !refused) << plan.name;
+            if (refused) continue;
+            EXPECT_GE(plan.median_us, last_us) << plan.name;
+            last_us = plan.median_us;
+        }
+        const auto made = cudnn::make_convolution(op_, precision, handle_, plans.front().name, false);
+        EXPECT_EQ(made->implementation(), "cudnn conv2d, " + plans.front().name);
+        EXPECT_LE(made->workspace_bytes(), static_cast<std::size_t>(cudnn::convolution_workspace_bytes));
+    }
+}
+
+TEST_P(CudnnConvolution, WithoutTimesEveryProcessTakesTheSame) {
+    for (const Precision precision : all_precisions) {
+        const auto once = cudnn::make_convolution(op_, precision, handle_, "", true);
+        EXPECT_EQ(once->implementation(), cudnn::make_convolution(op_, precision, handle_, "", true)->implementation());
+    }
+    EXPECT_THROW(cudnn::make_convolution(op_, Precision::fp32, handle_, "no such plan", false), Unsupported);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, CudnnConvolution,
+                         testing::Values("n3c5h13w17k7r3s5u2v3p1q2b", "n2c1h41w61k32r11s7u2v2p5q3",
+                                         "n2c32h21w30k32r5s3u2p2q1b"));
 
 }  // namespace
 }  // namespace kbench

@@ -8,39 +8,92 @@
 
 namespace {
 
-/// Those that the provider and the frontend's headers call: type, name, parameters, arguments. One that is missing
-/// here fails kbench's link.
-#define KBENCH_CUDNN_FUNCTIONS(F)                                                                                     \
-    F(std::size_t, cudnnGetVersion, (), ())                                                                           \
-    F(const char*, cudnnGetErrorString, (cudnnStatus_t status), (status))                                             \
-    F(void, cudnnGetLastErrorString, (char* text, std::size_t size), (text, size))                                    \
-    F(cudnnStatus_t, cudnnCreate, (cudnnHandle_t * handle), (handle))                                                 \
-    F(cudnnStatus_t, cudnnDestroy, (cudnnHandle_t handle), (handle))                                                  \
-    F(cudnnStatus_t, cudnnGetStream, (cudnnHandle_t handle, cudaStream_t * stream), (handle, stream))                 \
-    F(cudnnStatus_t, cudnnSetStream, (cudnnHandle_t handle, cudaStream_t stream), (handle, stream))                   \
-    F(cudnnStatus_t, cudnnCreateTensorDescriptor, (cudnnTensorDescriptor_t * tensor), (tensor))                       \
-    F(cudnnStatus_t, cudnnDestroyTensorDescriptor, (cudnnTensorDescriptor_t tensor), (tensor))                        \
-    F(cudnnStatus_t, cudnnSetTensor4dDescriptor,                                                                      \
-      (cudnnTensorDescriptor_t tensor, cudnnTensorFormat_t format, cudnnDataType_t type, int n, int c, int h, int w), \
-      (tensor, format, type, n, c, h, w))                                                                             \
-    F(cudnnStatus_t, cudnnSoftmaxForward,                                                                             \
-      (cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t algorithm, cudnnSoftmaxMode_t mode, const void* alpha,           \
-       const cudnnTensorDescriptor_t x_tensor, const void* x, const void* beta,                                       \
-       const cudnnTensorDescriptor_t y_tensor, void* y),                                                              \
-      (handle, algorithm, mode, alpha, x_tensor, x, beta, y_tensor, y))                                               \
-    F(cudnnStatus_t, cudnnBackendCreateDescriptor,                                                                    \
-      (cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t * descriptor), (type, descriptor))                 \
-    F(cudnnStatus_t, cudnnBackendDestroyDescriptor, (cudnnBackendDescriptor_t descriptor), (descriptor))              \
-    F(cudnnStatus_t, cudnnBackendFinalize, (cudnnBackendDescriptor_t descriptor), (descriptor))                       \
-    F(cudnnStatus_t, cudnnBackendSetAttribute,                                                                        \
-      (cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,       \
-       std::int64_t count, const void* elements),                                                                     \
-      (descriptor, name, type, count, elements))                                                                      \
-    F(cudnnStatus_t, cudnnBackendGetAttribute,                                                                        \
-      (cudnnBackendDescriptor_t const descriptor, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, \
-       std::int64_t room, std::int64_t* count, void* elements),                                                       \
-      (descriptor, name, type, room, count, elements))                                                                \
-    F(cudnnStatus_t, cudnnBackendExecute,                                                                             \
+/// Those that the provider, the peer and the frontend's headers call: type, name, parameters, arguments. One that is
+/// missing here fails kbench's link.
+#define KBENCH_CUDNN_FUNCTIONS(F)                                                                                      \
+    F(std::size_t, cudnnGetVersion, (), ())                                                                            \
+    F(const char*, cudnnGetErrorString, (cudnnStatus_t status), (status))                                              \
+    F(void, cudnnGetLastErrorString, (char* text, std::size_t size), (text, size))                                     \
+    F(cudnnStatus_t, cudnnCreate, (cudnnHandle_t * handle), (handle))                                                  \
+    F(cudnnStatus_t, cudnnDestroy, (cudnnHandle_t handle), (handle))                                                   \
+    F(cudnnStatus_t, cudnnGetStream, (cudnnHandle_t handle, cudaStream_t * stream), (handle, stream))                  \
+    F(cudnnStatus_t, cudnnSetStream, (cudnnHandle_t handle, cudaStream_t stream), (handle, stream))                    \
+    F(cudnnStatus_t, cudnnCreateTensorDescriptor, (cudnnTensorDescriptor_t * tensor), (tensor))                        \
+    F(cudnnStatus_t, cudnnDestroyTensorDescriptor, (cudnnTensorDescriptor_t tensor), (tensor))                         \
+    F(cudnnStatus_t, cudnnSetTensor4dDescriptor,                                                                       \
+      (cudnnTensorDescriptor_t tensor, cudnnTensorFormat_t format, cudnnDataType_t type, int n, int c, int h, int w),  \
+      (tensor, format, type, n, c, h, w))                                                                              \
+    F(cudnnStatus_t, cudnnSoftmaxForward,                                                                              \
+      (cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t algorithm, cudnnSoftmaxMode_t mode, const void* alpha,            \
+       const cudnnTensorDescriptor_t x_tensor, const void* x, const void* beta,                                        \
+       const cudnnTensorDescriptor_t y_tensor, void* y),                                                               \
+      (handle, algorithm, mode, alpha, x_tensor, x, beta, y_tensor, y))                                                \
+    F(cudnnStatus_t, cudnnAddTensor,                                                                                   \
+      (cudnnHandle_t handle, const void* alpha, const cudnnTensorDescriptor_t a_tensor, const void* a,                 \
+       const void* beta, const cudnnTensorDescriptor_t c_tensor, void* c),                                             \
+      (handle, alpha, a_tensor, a, beta, c_tensor, c))                                                                 \
+    F(cudnnStatus_t, cudnnSetTensorNdDescriptor,                                                                       \
+      (cudnnTensorDescriptor_t tensor, cudnnDataType_t type, int rank, const int* dimensions, const int* strides),     \
+      (tensor, type, rank, dimensions, strides))                                                                       \
+    F(cudnnStatus_t, cudnnGetTensorNdDescriptor,                                                                       \
+      (const cudnnTensorDescriptor_t tensor, int room, cudnnDataType_t* type, int* rank, int* dimensions,              \
+       int* strides),                                                                                                  \
+      (tensor, room, type, rank, dimensions, strides))                                                                 \
+    F(cudnnStatus_t, cudnnCreateDropoutDescriptor, (cudnnDropoutDescriptor_t * dropout), (dropout))                    \
+    F(cudnnStatus_t, cudnnDestroyDropoutDescriptor, (cudnnDropoutDescriptor_t dropout), (dropout))                     \
+    F(cudnnStatus_t, cudnnSetDropoutDescriptor,                                                                        \
+      (cudnnDropoutDescriptor_t dropout, cudnnHandle_t handle, float share, void* states, std::size_t bytes,           \
+       unsigned long long seed),                                                                                       \
+      (dropout, handle, share, states, bytes, seed))                                                                   \
+    F(cudnnStatus_t, cudnnCreateRNNDescriptor, (cudnnRNNDescriptor_t * rnn), (rnn))                                    \
+    F(cudnnStatus_t, cudnnDestroyRNNDescriptor, (cudnnRNNDescriptor_t rnn), (rnn))                                     \
+    F(cudnnStatus_t, cudnnSetRNNDescriptor_v8,                                                                         \
+      (cudnnRNNDescriptor_t rnn, cudnnRNNAlgo_t algorithm, cudnnRNNMode_t cell, cudnnRNNBiasMode_t bias,               \
+       cudnnDirectionMode_t directions, cudnnRNNInputMode_t input, cudnnDataType_t type, cudnnDataType_t computed,     \
+       cudnnMathType_t math, std::int32_t inputs, std::int32_t hidden, std::int32_t projected, std::int32_t layers,    \
+       cudnnDropoutDescriptor_t dropout, std::uint32_t flags),                                                         \
+      (rnn, algorithm, cell, bias, directions, input, type, computed, math, inputs, hidden, projected, layers,         \
+       dropout, flags))                                                                                                \
+    F(cudnnStatus_t, cudnnBuildRNNDynamic, (cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, int batch),                \
+      (handle, rnn, batch))                                                                                            \
+    F(cudnnStatus_t, cudnnCreateRNNDataDescriptor, (cudnnRNNDataDescriptor_t * data), (data))                          \
+    F(cudnnStatus_t, cudnnDestroyRNNDataDescriptor, (cudnnRNNDataDescriptor_t data), (data))                           \
+    F(cudnnStatus_t, cudnnSetRNNDataDescriptor,                                                                        \
+      (cudnnRNNDataDescriptor_t data, cudnnDataType_t type, cudnnRNNDataLayout_t layout, int steps, int batch,         \
+       int width, const int* lengths, void* padding),                                                                  \
+      (data, type, layout, steps, batch, width, lengths, padding))                                                     \
+    F(cudnnStatus_t, cudnnGetRNNWeightSpaceSize,                                                                       \
+      (cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, std::size_t * bytes), (handle, rnn, bytes))                     \
+    F(cudnnStatus_t, cudnnGetRNNTempSpaceSizes,                                                                        \
+      (cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cudnnForwardMode_t mode, cudnnRNNDataDescriptor_t x,            \
+       std::size_t * workspace, std::size_t * reserve),                                                                \
+      (handle, rnn, mode, x, workspace, reserve))                                                                      \
+    F(cudnnStatus_t, cudnnGetRNNWeightParams,                                                                          \
+      (cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, std::int32_t layer, std::size_t bytes, const void* space,       \
+       std::int32_t linear, cudnnTensorDescriptor_t of_matrix, void** matrix, cudnnTensorDescriptor_t of_bias,         \
+       void** bias),                                                                                                   \
+      (handle, rnn, layer, bytes, space, linear, of_matrix, matrix, of_bias, bias))                                    \
+    F(cudnnStatus_t, cudnnRNNForward,                                                                                  \
+      (cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cudnnForwardMode_t mode, const std::int32_t* lengths,           \
+       cudnnRNNDataDescriptor_t of_x, const void* x, cudnnRNNDataDescriptor_t of_y, void* y,                           \
+       cudnnTensorDescriptor_t of_h, const void* hx, void* hy, cudnnTensorDescriptor_t of_c, const void* cx, void* cy, \
+       std::size_t weight_bytes, const void* weights, std::size_t workspace_bytes, void* workspace,                    \
+       std::size_t reserve_bytes, void* reserve),                                                                      \
+      (handle, rnn, mode, lengths, of_x, x, of_y, y, of_h, hx, hy, of_c, cx, cy, weight_bytes, weights,                \
+       workspace_bytes, workspace, reserve_bytes, reserve))                                                            \
+    F(cudnnStatus_t, cudnnBackendCreateDescriptor,                                                                     \
+      (cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t * descriptor), (type, descriptor))                  \
+    F(cudnnStatus_t, cudnnBackendDestroyDescriptor, (cudnnBackendDescriptor_t descriptor), (descriptor))               \
+    F(cudnnStatus_t, cudnnBackendFinalize, (cudnnBackendDescriptor_t descriptor), (descriptor))                        \
+    F(cudnnStatus_t, cudnnBackendSetAttribute,                                                                         \
+      (cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,        \
+       std::int64_t count, const void* elements),                                                                      \
+      (descriptor, name, type, count, elements))                                                                       \
+    F(cudnnStatus_t, cudnnBackendGetAttribute,                                                                         \
+      (cudnnBackendDescriptor_t const descriptor, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,  \
+       std::int64_t room, std::int64_t* count, void* elements),                                                        \
+      (descriptor, name, type, room, count, elements))                                                                 \
+    F(cudnnStatus_t, cudnnBackendExecute,                                                                              \
       (cudnnHandle_t handle, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t memory), (handle, plan, memory))
 
 class Library {

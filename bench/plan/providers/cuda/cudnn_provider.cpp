@@ -1,99 +1,23 @@
-// Provider `cudnn`: attention, layer norm and softmax of NVIDIA's cuDNN, to compare with, only on request.
-// Attention and layer norm are graphs of cuDNN's, built through the headers of cudnn-frontend, softmax is a plain call.
-#define CUDNN_FRONTEND_SKIP_JSON_LIB  // nothing here is serialised, and half of the time to compile is saved
-#include <cudnn_frontend.h>
-#include <fmt/format.h>
-
+// Provider `cudnn`: attention, layer norm, softmax and convolution of NVIDIA's cuDNN, to compare with, only on request.
+// All but softmax, a plain call, are graphs of cuDNN's.
+#include <algorithm>
+#include <functional>
 #include <limits>
+#include <map>
 #include <memory>
-#include <unordered_map>
-#include <utility>
-#include <vector>
 
 #include "bench/plan/provider.h"
+#include "bench/plan/providers/cuda/cudnn_convolution.h"
+#include "bench/plan/providers/cuda/cudnn_graph.h"
 #include "bench/plan/providers/cuda/cudnn_library.h"
-#include "kbench/error.h"
-#include "models/base/format.h"
 #include "models/ops/list.h"
 
 namespace kbench {
 namespace {
 
-namespace fe = cudnn_frontend;
-using Graph = fe::graph::Graph;
-using Handle = std::shared_ptr<cudnnContext>;
+using namespace cudnn;
 
 constexpr std::int64_t workspace_limit_bytes = std::int64_t{64} << 20;
-
-void check(cudnnStatus_t status, const char* call) {
-    if (status != CUDNN_STATUS_SUCCESS)
-        throw DeviceError(fmt::format("{}: {} ({})", call, cudnnGetErrorString(status), static_cast<int>(status)));
-}
-
-/// cuDNN's messages have several lines, errors of kbench one.
-std::string message_of(fe::error_t error) {
-    std::string text = one_line(error.get_message());
-    while (text.ends_with(' ')) text.pop_back();
-    return text;
-}
-
-void accept(fe::error_t error, const char* what) {
-    if (error.is_bad()) throw Unsupported(fmt::format("cuDNN's {}: {}", what, message_of(std::move(error))));
-}
-
-Handle make_handle() {
-    cudnnHandle_t handle = nullptr;
-    check(cudnnCreate(&handle), "cudnnCreate");
-    return {handle, [](cudnnHandle_t h) { cudnnDestroy(h); }};
-}
-
-fe::DataType_t graph_type(Precision precision) {
-    switch (storage_type(precision)) {
-        case DataType::fp16: return fe::DataType_t::HALF;
-        case DataType::bf16: return fe::DataType_t::BFLOAT16;
-        default: return fe::DataType_t::FLOAT;
-    }
-}
-
-/// A tensor of a graph: a part of an operand, `offset` elements behind its beginning.
-struct Binding {
-    std::size_t operand;
-    std::int64_t offset = 0;
-};
-
-/// A graph and what its tensors are bound to; a tensor's uid is its place among the bindings.
-class GraphBuilder {
-  public:
-    explicit GraphBuilder(Precision precision)
-        : graph(std::make_shared<Graph>()), element_bytes(size_of(storage_type(precision))) {
-        graph->set_io_data_type(graph_type(precision))
-            .set_intermediate_data_type(fe::DataType_t::FLOAT)
-            .set_compute_data_type(fe::DataType_t::FLOAT);
-    }
-    using Numbers = std::vector<std::int64_t>;
-    std::shared_ptr<fe::graph::Tensor_attributes> input(const char* name, Binding binding, const Numbers& dimensions,
-                                                        const Numbers& strides) {
-        return graph->tensor(fe::graph::Tensor_attributes()
-                                 .set_name(name)
-                                 .set_dim(dimensions)
-                                 .set_stride(strides)
-                                 .set_uid(bind(binding)));
-    }
-    void output(fe::graph::Tensor_attributes& tensor, Binding binding, const Numbers& dimensions,
-                const Numbers& strides) {
-        tensor.set_output(true).set_dim(dimensions).set_stride(strides).set_uid(bind(binding));
-    }
-
-    std::shared_ptr<Graph> graph;
-    std::size_t element_bytes;
-    std::vector<Binding> bindings;
-
-  private:
-    std::int64_t bind(Binding binding) {
-        bindings.push_back(binding);
-        return static_cast<std::int64_t>(bindings.size()) - 1;
-    }
-};
 
 /// The first plan of cuDNN's heuristics that supports the graph within the workspace.
 class GraphComputation final : public Computation {
@@ -115,12 +39,7 @@ class GraphComputation final : public Computation {
     std::string implementation() const override { return implementation_; }
     std::size_t workspace_bytes() const override { return static_cast<std::size_t>(workspace_bytes_); }
     void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
-        std::unordered_map<std::int64_t, void*> memory;
-        for (std::size_t uid = 0; uid < built_.bindings.size(); ++uid) {
-            const auto& [operand, offset] = built_.bindings[uid];
-            memory[static_cast<std::int64_t>(uid)] =
-                static_cast<std::byte*>(pointers[operand]) + static_cast<std::size_t>(offset) * built_.element_bytes;
-        }
+        std::unordered_map<std::int64_t, void*> memory = built_.memory(pointers);
         check(cudnnSetStream(handle_.get(), static_cast<cudaStream_t>(stream)), "cudnnSetStream");
         if (fe::error_t error = built_.graph->execute(handle_.get(), memory, workspace); error.is_bad())
             throw DeviceError(fmt::format("{}: {}", implementation_, message_of(std::move(error))));
@@ -206,34 +125,16 @@ std::unique_ptr<Computation> layer_norm(const LayerNorm& op, Precision precision
     return std::make_unique<GraphComputation>(std::move(handle), std::move(builder), "layer norm");
 }
 
-cudnnDataType_t tensor_type(Precision precision) {
-    switch (storage_type(precision)) {
-        case DataType::fp16: return CUDNN_DATA_HALF;
-        case DataType::bf16: return CUDNN_DATA_BFLOAT16;
-        case DataType::fp64: return CUDNN_DATA_DOUBLE;
-        default: return CUDNN_DATA_FLOAT;
-    }
-}
-
 /// Each row an image of `width` channels.
 std::unique_ptr<Computation> softmax(const Softmax& op, Precision precision, Handle handle) {
-    cudnnTensorDescriptor_t raw = nullptr;
-    check(cudnnCreateTensorDescriptor(&raw), "cudnnCreateTensorDescriptor");
-    const std::shared_ptr<cudnnTensorStruct> rows(raw,
-                                                  [](cudnnTensorDescriptor_t d) { cudnnDestroyTensorDescriptor(d); });
-    check(cudnnSetTensor4dDescriptor(raw, CUDNN_TENSOR_NCHW, tensor_type(precision), static_cast<int>(op.rows),
-                                     static_cast<int>(op.width), 1, 1),
-          "cudnnSetTensor4dDescriptor");
-    const auto run = [handle, rows, fp64 = precision == Precision::fp64](OperandCursor in, void*, void* stream) {
+    const auto run = [handle, rows = make_tensor(precision, op.rows, op.width, 1, 1), precision](OperandCursor in,
+                                                                                                 void*, void* stream) {
         const void* scores = in.next();
         void* probabilities = in.next();
-        const float one = 1, zero = 0;
-        const double one_fp64 = 1, zero_fp64 = 0;
-        const void* alpha = fp64 ? static_cast<const void*>(&one_fp64) : &one;
-        const void* beta = fp64 ? static_cast<const void*>(&zero_fp64) : &zero;
+        const Factor one(precision, 1), zero(precision, 0);
         check(cudnnSetStream(handle.get(), static_cast<cudaStream_t>(stream)), "cudnnSetStream");
-        check(cudnnSoftmaxForward(handle.get(), CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_INSTANCE, alpha, rows.get(),
-                                  scores, beta, rows.get(), probabilities),
+        check(cudnnSoftmaxForward(handle.get(), CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_INSTANCE, one.get(),
+                                  rows.get(), scores, zero.get(), rows.get(), probabilities),
               "cudnnSoftmaxForward");
     };
     // In 16 bits it comes out further off than one rounding allows, and always within two.
@@ -257,11 +158,42 @@ std::string no_such_softmax(const Softmax& op, const Step&, Precision precision)
     return "";
 }
 
+std::string no_such_convolution(const Conv2d& op, const Step&, Precision) {
+    const std::int64_t most = std::max(op.batch * op.in_channels * op.height * op.width,
+                                       op.batch * op.out_channels * op.out_height() * op.out_width());
+    if (most > std::numeric_limits<int>::max())
+        return fmt::format("{} elements: its convolutions take less than 2^31", most);
+    return "";
+}
+
+/// The fastest plan of each convolution, found when it is first made; in its place the first that cuDNN proposes where
+/// no time may choose.
+class Convolutions {
+  public:
+    explicit Convolutions(bool one_order) : one_order_(one_order) {}
+    std::unique_ptr<Computation> make(const Conv2d& op, Precision precision, const Handle& handle) {
+        if (one_order_) return make_convolution(op, precision, handle, "", true);
+        const auto [entry, is_new] = chosen_.try_emplace(fmt::format("{} {}", name(precision), op.text()));
+        if (is_new || entry->second.empty()) {
+            const std::vector<ConvolutionPlan> plans = time_convolution(op, precision, handle);
+            if (plans.empty() || !plans.front().why_not.empty())
+                throw Unsupported(fmt::format("cuDNN has no right plan for conv2d {} in {}{}", op.text(),
+                                              name(precision), plans.empty() ? "" : ": " + plans.front().why_not));
+            entry->second = plans.front().name;
+        }
+        return make_convolution(op, precision, handle, entry->second, false);
+    }
+
+  private:
+    bool one_order_;
+    std::map<std::string, std::string> chosen_;
+};
+
 /// A row for `make(op, precision, handle)`; the handle is made with the first computation.
 template <OpStruct T>
 Computes<T> row(std::vector<Precision> precisions, std::string (*why_not)(const T&, const Step&, Precision),
-                std::unique_ptr<Computation> (*make)(const T&, Precision, Handle), std::shared_ptr<Handle> handle,
-                Direction direction = Direction::fwd) {
+                std::function<std::unique_ptr<Computation>(const T&, Precision, Handle)> make,
+                std::shared_ptr<Handle> handle, Direction direction = Direction::fwd) {
     return {.directions = {direction},
             .precisions = std::move(precisions),
             .why_not =
@@ -280,6 +212,10 @@ Computes<T> row(std::vector<Precision> precisions, std::string (*why_not)(const 
 
 std::unique_ptr<Provider> make_cudnn(const ProviderContext& context) {
     const auto handle = std::make_shared<Handle>();
+    const auto convolutions = std::make_shared<Convolutions>(context.deterministic);
+    const auto convolution = [convolutions](const Conv2d& op, Precision precision, const Handle& made) {
+        return convolutions->make(op, precision, made);
+    };
     using enum Precision;
     return std::make_unique<Provider>(
         Provider{.name = "cudnn",
@@ -288,9 +224,10 @@ std::unique_ptr<Provider> make_cudnn(const ProviderContext& context) {
                                         context.deterministic ? attention_gradient<true> : attention_gradient<false>,
                                         handle, Direction::bwd),
                          row<LayerNorm>({fp16, bf16, tf32, fp32}, nullptr, layer_norm, handle),
-                         row<Softmax>({fp16, bf16, tf32, fp32, fp64}, no_such_softmax, softmax, handle)},
+                         row<Softmax>({fp16, bf16, tf32, fp32, fp64}, no_such_softmax, softmax, handle),
+                         row<Conv2d>({fp16, bf16, tf32, fp32, fp64}, no_such_convolution, convolution, handle)},
                  .on_request_only = true,
-                 .workspace_limit = workspace_limit_bytes});
+                 .workspace_limit = convolution_workspace_bytes});
 }
 
 }  // namespace kbench
