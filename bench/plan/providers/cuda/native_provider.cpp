@@ -3,6 +3,7 @@
 
 #include "bench/plan/provider.h"
 #include "bench/plan/providers/cuda/ladder_provider.h"
+#include "bench/plan/providers/cuda/recurrent_provider.h"
 #include "kbench/error.h"
 #include "kernels/adamw.h"
 #include "kernels/attention/attention.h"
@@ -321,6 +322,9 @@ std::unique_ptr<Provider> make_cuda_native(const ProviderContext&) {
                 row<Softmax>("softmax", softmax),
                 row<CrossEntropy>("cross_entropy", cross_entropy),
                 row<CrossEntropy>("cross_entropy_gradient", cross_entropy_gradient, {}, nullptr, Direction::bwd),
+                lstm_row(),
+                gru_row(),
+                rnn_row(),
                 Computes<GlobalNorm>{.make =
                                          [](const GlobalNorm& op, const Step&, Precision precision) {
                                              return std::make_unique<GlobalNormStep>(op, storage_type(precision));
