@@ -5,6 +5,7 @@
 
 #include <cuda_runtime.h>
 
+#include <cstddef>
 #include <utility>
 
 #include "kernels/check.h"
@@ -29,9 +30,10 @@ __device__ inline void wait_for_previous() {
 }
 
 /// Launches `kernel`, which begins with wait_for_previous(), behind a kernel in the same stream. Before sm_90, and with
-/// nothing else than a kernel before it, that is a launch like any other.
+/// nothing else than a kernel before it, that is a launch like any other. Blocks have `smem_bytes` of dynamic shared
+/// memory.
 template <typename... Parameters, typename... Arguments>
-void launch_behind(void (*kernel)(Parameters...), dim3 grid, dim3 block, cudaStream_t stream,
+void launch_behind(void (*kernel)(Parameters...), dim3 grid, dim3 block, int smem_bytes, cudaStream_t stream,
                    Arguments&&... arguments) {
     int device = 0, major = 0;
     KBENCH_CUDA(cudaGetDevice(&device));
@@ -42,10 +44,18 @@ void launch_behind(void (*kernel)(Parameters...), dim3 grid, dim3 block, cudaStr
     cudaLaunchConfig_t config{};
     config.gridDim = grid;
     config.blockDim = block;
+    config.dynamicSmemBytes = static_cast<std::size_t>(smem_bytes);
     config.stream = stream;
     config.attrs = &overlap;
     config.numAttrs = launches_overlap && major >= 9 ? 1 : 0;
     KBENCH_CUDA(cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...));
+}
+
+/// The same without dynamic shared memory.
+template <typename... Parameters, typename... Arguments>
+void launch_behind(void (*kernel)(Parameters...), dim3 grid, dim3 block, cudaStream_t stream,
+                   Arguments&&... arguments) {
+    launch_behind(kernel, grid, block, 0, stream, std::forward<Arguments>(arguments)...);
 }
 
 }  // namespace kbench::cuda

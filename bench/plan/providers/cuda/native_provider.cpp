@@ -5,6 +5,7 @@
 #include "bench/plan/providers/cuda/convolution_provider.h"
 #include "bench/plan/providers/cuda/ladder_provider.h"
 #include "bench/plan/providers/cuda/persistent_provider.h"
+#include "bench/plan/providers/cuda/recurrent_provider.h"
 #include "bench/plan/providers/cuda/sequence_provider.h"
 #include "kbench/error.h"
 #include "kernels/adamw.h"
@@ -328,6 +329,9 @@ std::unique_ptr<Provider> make_cuda_native(const ProviderContext&) {
                 native_time_mask(),
                 native_to_sequence(),
                 persistent_lstm_row(),
+                lstm_row(),
+                gru_row(),
+                rnn_row(),
                 row<CrossEntropy>("cross_entropy", cross_entropy),
                 row<CrossEntropy>("cross_entropy_gradient", cross_entropy_gradient, {}, nullptr, Direction::bwd),
                 Computes<GlobalNorm>{.make =

@@ -1,0 +1,36 @@
+// The equations of recurrent cells, of one unit in one step, in the type that they are computed in.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "models/ops/recurrent.h"
+
+namespace kbench::cuda::recurrent_layer {
+
+// By e^x: tanh(x) = 2 sigmoid(2 x) - 1 has the absolute error of the sigmoid, near 0 too, and is what the reference
+// allows. __expf's relative error grows with |x|, where the sigmoid's slope falls faster.
+__device__ inline float sigmoid(float x) { return __fdividef(1.0f, 1.0f + __expf(-x)); }
+__device__ inline float tanh_of(float x) { return 2.0f * sigmoid(2.0f * x) - 1.0f; }
+__device__ inline double sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
+__device__ inline double tanh_of(double x) { return tanh(x); }
+
+/// The unit's next h, as Recurrent has it. `a`: what the input and the biases add up to by gate; but for a GRU's n
+/// `bias_n` is bias_hh, which r scales, and a[2] has none of it. `products` are those with h. LSTMs alone use `c`, GRUs
+/// alone `h`, of the step before.
+template <Cell cell, class S, int gates>
+__device__ S next_h(const S (&a)[gates], S bias_n, const S (&products)[gates], S h, S& c) {
+    if constexpr (cell == Cell::lstm) {
+        const S i = sigmoid(a[0] + products[0]), f = sigmoid(a[1] + products[1]);
+        const S g = tanh_of(a[2] + products[2]), o = sigmoid(a[3] + products[3]);
+        c = f * c + i * g;
+        return o * tanh_of(c);
+    } else if constexpr (cell == Cell::gru) {
+        const S r = sigmoid(a[0] + products[0]), z = sigmoid(a[1] + products[1]);
+        const S n = tanh_of(a[2] + r * (products[2] + bias_n));
+        return (S(1) - z) * n + z * h;
+    } else {
+        return tanh_of(a[0] + products[0]);
+    }
+}
+
+}  // namespace kbench::cuda::recurrent_layer

@@ -1,0 +1,36 @@
+// Launcher of recurrent layers, both directions at once. Device pointers; elements of the precision's storage_type.
+// Nothing allocates or waits; launches go to `stream`.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <string>
+
+#include "kbench/precision.h"
+#include "models/ops/recurrent.h"
+
+namespace kbench::cuda {
+
+/// What one direction reads and makes, in the shapes of Recurrent.
+struct RecurrentDirection {
+    const void *gates_x, *weight_hh, *bias_ih, *bias_hh;
+    void* out;
+};
+
+struct RecurrentProblem {
+    Cell cell;
+    RecurrentShape shape;
+    Precision precision;
+};
+
+/// Empty where every kernel's index fits the shape, else why not, in a few words.
+std::string recurrent_unsupported(const RecurrentProblem& problem);
+std::string recurrent_kernel_name(const RecurrentProblem& problem);
+/// Bytes that a call needs besides; they may hold anything, and begin at a multiple of 16.
+std::size_t recurrent_workspace(const RecurrentProblem& problem);
+/// A kernel a step. h between steps is as `out` stores it, c in fp32 (fp64 in fp64). The same bits on every run.
+void recurrent(const RecurrentProblem& problem, const RecurrentDirection& forward, const RecurrentDirection& reverse,
+               const std::int32_t* lengths, void* workspace, cudaStream_t stream);
+
+}  // namespace kbench::cuda

@@ -1,0 +1,13 @@
+// Steps of recurrent layers in fp32.
+#include "kernels/recurrent/products.cuh"
+#include "kernels/recurrent/step.cuh"
+#include "kernels/recurrent/steps.h"
+
+namespace kbench::cuda::recurrent_layer {
+
+void steps_fp32(const RecurrentProblem& problem, const RecurrentDirection& forward, const RecurrentDirection& reverse,
+                const std::int32_t* lengths, void* workspace, cudaStream_t stream) {
+    launch_layer<PlainFp32>(problem, forward, reverse, lengths, workspace, stream);
+}
+
+}  // namespace kbench::cuda::recurrent_layer
