@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "kernels/recurrent/recurrent.h"
@@ -14,6 +15,15 @@ namespace kbench::cuda::recurrent_layer {
 inline constexpr int block_units = 16;
 /// Sequences of a product of the tensor cores.
 inline constexpr int tile_sequences = 8;
+/// Warps of a block: they share k by chunks of 64 bytes.
+inline constexpr int block_warps = 8, block_threads = 32 * block_warps, chunk_bytes = 64;
+/// Chunks of a warp whose weights a resident block has room for, and the shared memory that it may take: sm_90's.
+inline constexpr int resident_chunks = 8, resident_smem_bytes = 227 * 1024;
+
+/// Of resident kernels, each direction's count of blocks that have left h behind, as often as there were steps. On
+/// lines of their own.
+inline constexpr int counter_distance = 32;
+inline constexpr std::size_t counters_bytes = 2 * counter_distance * sizeof(unsigned);
 
 template <class T>
 struct DirectionOf {
@@ -36,6 +46,15 @@ struct Layer {
 inline std::int64_t h_stride_of(DataType type, std::int64_t hidden) {
     const auto width = static_cast<std::int64_t>(16 / size_of(type));
     return divide_up(hidden, width) * width;
+}
+
+/// Of h and c in the workspace; the counters stand behind them.
+inline std::size_t state_bytes(const RecurrentProblem& problem) {
+    const DataType type = storage_type(problem.precision);
+    const RecurrentShape& shape = problem.shape;
+    const auto h = static_cast<std::size_t>(4 * shape.batch * h_stride_of(type, shape.hidden));
+    const auto c = static_cast<std::size_t>(2 * shape.batch * shape.hidden);
+    return h * size_of(type) + c * std::max(size_of(type), sizeof(float));
 }
 
 template <class T>

@@ -21,6 +21,7 @@ struct TensorCore {
     using T = typename Unit::T;
     using S = typename Unit::S;
     static constexpr int most_tiles = Unit::most_tiles;
+    static __device__ uint4 prepare(const uint4& stored) { return Unit::prepare(stored); }
 
     template <int gates, int tiles>
     struct Products {
@@ -32,11 +33,10 @@ struct TensorCore {
 #pragma unroll
             for (int tile = 0; tile < tiles; ++tile) own[tile] = Unit::prepare(h(tile, lane));
 #pragma unroll
-            for (int gate = 0; gate < gates; ++gate) {
-                const uint4 low = Unit::prepare(weights[gate][0]), high = Unit::prepare(weights[gate][1]);
+            for (int gate = 0; gate < gates; ++gate)
 #pragma unroll
-                for (int tile = 0; tile < tiles; ++tile) Unit::multiply(sums[gate][tile], low, high, own[tile]);
-            }
+                for (int tile = 0; tile < tiles; ++tile)
+                    Unit::multiply(sums[gate][tile], weights[gate][0], weights[gate][1], own[tile]);
         }
         __device__ void finish(int) {}
     };
@@ -94,6 +94,7 @@ struct PlainFp32 {
     using T = float;
     using S = float;
     static constexpr int most_tiles = 1;  // 64 sums a lane in an LSTM
+    static __device__ uint4 prepare(const uint4& stored) { return stored; }
 
     template <int gates, int tiles>
     struct Products {

@@ -1,44 +1,94 @@
 // Recurrent layers: limits, workspace and the choice among the kernels.
 #include "kernels/recurrent/recurrent.h"
 
-#include <algorithm>
 #include <limits>
 
+#include "kbench/error.h"
+#include "kernels/check.h"
+#include "kernels/recurrent/launches.h"
 #include "kernels/recurrent/layer.cuh"
-#include "kernels/recurrent/steps.h"
 
 namespace kbench::cuda {
+namespace {
+
+using namespace recurrent_layer;
+
+constexpr LaunchLayer* launches[][2] = {{steps_fp16, nullptr},
+                                        {steps_bf16, nullptr},
+                                        {steps_tf32, resident_tf32},
+                                        {steps_fp32, resident_fp32},
+                                        {steps_fp64, resident_fp64}};
+
+LaunchLayer* launch_of(const RecurrentProblem& problem) {
+    return launches[static_cast<int>(problem.precision)][static_cast<int>(problem.kernels)];
+}
+
+std::string over(const char* what, std::int64_t value, std::int64_t limit) {
+    return std::string(what) + " " + std::to_string(value) + " is over its limit of " + std::to_string(limit);
+}
+
+std::string not_resident(const RecurrentProblem& problem) {
+    const RecurrentShape& shape = problem.shape;
+    const auto size = static_cast<std::int64_t>(size_of(storage_type(problem.precision)));
+    constexpr std::int64_t weights = block_warps * resident_chunks * chunk_bytes;
+    const std::int64_t sequences = (problem.precision == Precision::tf32 ? 4 : 1) * tile_sequences;
+    constexpr std::int64_t most_steps = 1 << 24;  // times blocks, in 32 bits
+    if (!launch_of(problem)) return "no kernel keeps the weights of " + std::string(name(problem.precision));
+    if (shape.hidden * size % 16 != 0) return "rows of weights are not whole pieces of 16 bytes";
+    if (shape.hidden * size > weights) return over("hidden", shape.hidden, weights / size);
+    if (shape.batch > sequences) return over("batch", shape.batch, sequences);
+    if (shape.steps > most_steps) return over("steps", shape.steps, most_steps);
+    int device = 0, sms = 0, smem = 0, cooperative = 0;
+    if (cudaGetDevice(&device) != cudaSuccess) {
+        cudaGetLastError();  // forgets it
+        return "there is no device";
+    }
+    KBENCH_CUDA(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device));
+    KBENCH_CUDA(cudaDeviceGetAttribute(&smem, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    KBENCH_CUDA(cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, device));
+    if (cooperative == 0) return "the device has no cooperative launch";
+    if (smem < resident_smem_bytes) return "the device has too little shared memory";
+    const std::int64_t blocks = 2 * divide_up(shape.hidden, block_units);
+    return blocks <= sms ? "" : over("blocks", blocks, sms);
+}
+
+}  // namespace
+
+RecurrentProblem recurrent_problem(Cell cell, const RecurrentShape& shape, Precision precision) {
+    const RecurrentProblem resident{cell, shape, precision, RecurrentKernels::resident};
+    return recurrent_unsupported(resident).empty() ? resident : RecurrentProblem{cell, shape, precision};
+}
 
 std::string recurrent_unsupported(const RecurrentProblem& problem) {
     const RecurrentShape& shape = problem.shape;
-    const auto over = [](const char* what, std::int64_t value, std::int64_t limit) {
-        return std::string(what) + " " + std::to_string(value) + " is over its limit of " + std::to_string(limit);
-    };
     // Of rows of out, of a grid's second dimension, of an index into a row of gates.
     constexpr std::int64_t most_rows = std::numeric_limits<std::int32_t>::max();
-    constexpr std::int64_t most_sequences = 65535 * recurrent_layer::tile_sequences, most_hidden = 1 << 20;
+    constexpr std::int64_t most_sequences = 65535 * tile_sequences, most_hidden = 1 << 20;
     if (shape.hidden > most_hidden) return over("hidden", shape.hidden, most_hidden);
     if (shape.batch > most_sequences) return over("batch", shape.batch, most_sequences);
-    return shape.steps > most_rows / shape.batch ? over("steps", shape.steps, most_rows / shape.batch) : "";
+    if (shape.steps > most_rows / shape.batch) return over("steps", shape.steps, most_rows / shape.batch);
+    return problem.kernels == RecurrentKernels::resident ? not_resident(problem) : "";
 }
 
 std::string recurrent_kernel_name(const RecurrentProblem& problem) {
-    return "recurrent_step<" + std::string(cell_names[static_cast<int>(problem.cell)]) + ">";
+    constexpr const char* names[] = {"recurrent_step", "recurrent_resident"};
+    return std::string(names[static_cast<int>(problem.kernels)]) + "<" +
+           std::string(cell_names[static_cast<int>(problem.cell)]) + ">";
 }
 
 std::size_t recurrent_workspace(const RecurrentProblem& problem) {
-    const DataType type = storage_type(problem.precision);
-    const RecurrentShape& shape = problem.shape;
-    const auto h = static_cast<std::size_t>(4 * shape.batch * recurrent_layer::h_stride_of(type, shape.hidden));
-    const auto c = static_cast<std::size_t>(2 * shape.batch * shape.hidden);
-    return h * size_of(type) + c * std::max(size_of(type), sizeof(float));
+    return state_bytes(problem) + (problem.kernels == RecurrentKernels::resident ? counters_bytes : 0);
 }
 
 void recurrent(const RecurrentProblem& problem, const RecurrentDirection& forward, const RecurrentDirection& reverse,
                const std::int32_t* lengths, void* workspace, cudaStream_t stream) {
-    using namespace recurrent_layer;
-    constexpr LaunchSteps* of_precision[] = {steps_fp16, steps_bf16, steps_tf32, steps_fp32, steps_fp64};
-    of_precision[static_cast<int>(problem.precision)](problem, forward, reverse, lengths, workspace, stream);
+    if (const std::string reason = recurrent_unsupported(problem); !reason.empty())
+        throw Unsupported("recurrent layer: " + reason);
+    if (problem.kernels == RecurrentKernels::resident)
+        for (const void* weights : {forward.weight_hh, reverse.weight_hh})
+            if (reinterpret_cast<std::uintptr_t>(weights) % 16 != 0)
+                throw UsageError("recurrent layer: weights do not begin at a multiple of 16 bytes");
+    launch_of(problem)(problem, forward, reverse, lengths, workspace, stream);
 }
 
 }  // namespace kbench::cuda

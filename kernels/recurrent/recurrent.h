@@ -18,18 +18,26 @@ struct RecurrentDirection {
     void* out;
 };
 
+/// A kernel a step, or one for all steps, whose blocks keep their weights and meet behind each step. Only fp32, tf32
+/// and fp64 have the latter, for layers whose weights fit into the device's SMs.
+enum class RecurrentKernels { steps, resident };
+
 struct RecurrentProblem {
     Cell cell;
     RecurrentShape shape;
     Precision precision;
+    RecurrentKernels kernels = RecurrentKernels::steps;
 };
 
-/// Empty where every kernel's index fits the shape, else why not, in a few words.
+/// With the kernels that are faster, of those that take the shape on the current device.
+RecurrentProblem recurrent_problem(Cell cell, const RecurrentShape& shape, Precision precision);
+/// Empty where the kernels take the shape, resident ones on the current device; else why not, in a few words.
 std::string recurrent_unsupported(const RecurrentProblem& problem);
 std::string recurrent_kernel_name(const RecurrentProblem& problem);
 /// Bytes that a call needs besides; they may hold anything, and begin at a multiple of 16.
 std::size_t recurrent_workspace(const RecurrentProblem& problem);
-/// A kernel a step. h between steps is as `out` stores it, c in fp32 (fp64 in fp64). The same bits on every run.
+/// h between steps is as `out` stores it, c in fp32 (fp64 in fp64). The same bits on every run. Resident kernels need
+/// weights that begin at a multiple of 16 bytes. Throws Unsupported and UsageError.
 void recurrent(const RecurrentProblem& problem, const RecurrentDirection& forward, const RecurrentDirection& reverse,
                const std::int32_t* lengths, void* workspace, cudaStream_t stream);
 

@@ -13,12 +13,10 @@
 
 #include "kernels/cp_async.cuh"
 #include "kernels/programmatic.cuh"
-#include "kernels/recurrent/cell.cuh"
-#include "kernels/recurrent/layer.cuh"
+#include "kernels/recurrent/cells.cuh"
 
 namespace kbench::cuda::recurrent_layer {
 
-inline constexpr int step_warps = 8, step_threads = 32 * step_warps;
 /// Of sm_90's 228 KiB, which two blocks share with 1 KiB each for the system.
 inline constexpr int ring_bytes = 113 * 1024;
 
@@ -26,38 +24,29 @@ inline constexpr int ring_bytes = 113 * 1024;
 template <int gates, int tiles>
 struct Ring {
     static constexpr int slots = 2 * gates + tiles;
-    static constexpr int stage_bytes = slots * step_threads * 16;
+    static constexpr int stage_bytes = slots * block_threads * 16;
     static constexpr int stages = ring_bytes / stage_bytes < 8 ? ring_bytes / stage_bytes : 8;
     static constexpr int bytes = stages * stage_bytes;
 };
 
-/// Sums of all warps, for up to two tiles at a time. 33 places apart, since a warp reads 8 lanes of 4 sums at a time.
-template <class S, int gates, int tiles>
-struct Exchange {
-    static constexpr int tiles_at_once = tiles < 2 ? tiles : 2;
-    static constexpr int lanes = 33, of_warp = tiles_at_once * gates * 4 * lanes;
-    static constexpr int bytes = step_warps * of_warp * static_cast<int>(sizeof(S));
-};
-
-template <class S, int gates, int tiles>
+template <class S, Cell cell, int tiles>
 constexpr int step_smem_bytes() {
-    constexpr int ring = Ring<gates, tiles>::bytes, exchange = Exchange<S, gates, tiles>::bytes;
+    constexpr int ring = Ring<gates_of(cell), tiles>::bytes, exchange = Exchange<S, cell, tiles>::bytes;
     return ring > exchange ? ring : exchange;
 }
 
 /// grid: both directions' blocks of units, by tiles of sequences. `vectors`: rows of weights are whole pieces of 16
 /// bytes.
 template <class Core, Cell cell, int tiles, bool vectors>
-__global__ void __launch_bounds__(step_threads, 2)
+__global__ void __launch_bounds__(block_threads, 2)
     recurrent_step(const __grid_constant__ Layer<typename Core::T> layer, int step) {
     using T = typename Core::T;
     using S = typename Core::S;
     constexpr int gates = gates_of(cell), width = vector_width<T>, chunk = 4 * width;
     using Slots = Ring<gates, tiles>;
-    using Meeting = Exchange<S, gates, tiles>;
     extern __shared__ __align__(16) unsigned char smem[];
     const auto slot = [](int stage, int index, int thread) {
-        return reinterpret_cast<uint4*>(smem) + (stage * Slots::slots + index) * step_threads + thread;
+        return reinterpret_cast<uint4*>(smem) + (stage * Slots::slots + index) * block_threads + thread;
     };
 
     const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32, hidden = layer.hidden;
@@ -69,9 +58,9 @@ __global__ void __launch_bounds__(step_threads, 2)
 
     // Chunks warp, warp + 8, ...; every second step from the last one on, which may still be in L2 where the weights
     // are larger than it is.
-    const int chunks = (hidden + chunk - 1) / chunk, own_chunks = (chunks - warp + step_warps - 1) / step_warps;
+    const int chunks = (hidden + chunk - 1) / chunk, own_chunks = (chunks - warp + block_warps - 1) / block_warps;
     const auto first_k = [&](int i) {
-        return (warp + step_warps * (step % 2 ? own_chunks - 1 - i : i)) * chunk + lane % 4 * width;
+        return (warp + block_warps * (step % 2 ? own_chunks - 1 - i : i)) * chunk + lane % 4 * width;
     };
     const auto copy_weights = [&](int i) {
         const int k = first_k(i), stage = i % Slots::stages;
@@ -116,53 +105,18 @@ __global__ void __launch_bounds__(step_threads, 2)
         }
     }
 
-    // A thread's cells, one in each pass: what they need that no step makes.
-    constexpr int passes = tiles / Meeting::tiles_at_once;
-    const int unit = first_unit + thread % block_units;
-    const auto sequence_of = [&](int pass) {
-        return first_sequence + pass * Meeting::tiles_at_once * tile_sequences + thread / block_units;
-    };
-    const auto has_cell = [&](int pass) {
-        return thread < Meeting::tiles_at_once * tile_sequences * block_units && unit < hidden &&
-               sequence_of(pass) < layer.batch;
-    };
-    bool runs[passes];
-    int row[passes] = {};  // of gates_x and out
-    S a[passes][gates], bias_n[passes];
-#pragma unroll
-    for (int pass = 0; pass < passes; ++pass) {
-        runs[pass] = false;
-        bias_n[pass] = S(0);
-        if (!has_cell(pass)) continue;
-        const int n = sequence_of(pass);
-        const int steps = static_cast<int>(steps_of(layer.lengths[n], layer.frames_per_step, layer.steps));
-        runs[pass] = step < steps;
-        row[pass] = (reverse && runs[pass] ? steps - 1 - step : step) * layer.batch + n;
-        if (!runs[pass]) continue;
-#pragma unroll
-        for (int gate = 0; gate < gates; ++gate) {
-            const std::int64_t column = std::int64_t{gate} * hidden + unit;
-            const S bias_hh = static_cast<S>(own.bias_hh[column]);
-            a[pass][gate] = static_cast<S>(own.gates_x[std::int64_t{row[pass]} * gates * hidden + column]) +
-                            static_cast<S>(own.bias_ih[column]);
-            if (cell == Cell::gru && gate == 2)
-                bias_n[pass] = bias_hh;
-            else
-                a[pass][gate] += bias_hh;
-        }
-    }
-
+    Cells<Core, cell, tiles> cells(layer, own, first_unit, first_sequence);
+    cells.read(layer, own, reverse, step);
     wait_for_previous();
     typename Core::template Products<gates, tiles> products;
-    S h[passes], c[passes];  // past L1, where another block of this SM may have left what stood beside them earlier
+    // Past L1, where another block of this SM may have left what stood beside them earlier.
 #pragma unroll
-    for (int pass = 0; pass < passes; ++pass) {
-        h[pass] = c[pass] = S(0);
-        if (step == 0 || !runs[pass]) continue;
-        const int n = sequence_of(pass);
+    for (int pass = 0; pass < cells.passes; ++pass) {
+        if (step == 0 || !cells.runs[pass]) continue;
+        const std::int64_t n = cells.sequence[pass];
         if constexpr (cell == Cell::gru)
-            h[pass] = static_cast<S>(__ldcg(before + std::int64_t{n} * layer.h_stride + unit));
-        if constexpr (cell == Cell::lstm) c[pass] = __ldcg(own.c + std::int64_t{n} * hidden + unit);
+            cells.h[pass] = static_cast<S>(__ldcg(before + n * layer.h_stride + cells.unit));
+        if constexpr (cell == Cell::lstm) cells.c[pass] = __ldcg(own.c + n * hidden + cells.unit);
     }
     if (step > 0) {
 #pragma unroll
@@ -178,7 +132,8 @@ __global__ void __launch_bounds__(step_threads, 2)
 #pragma unroll
             for (int gate = 0; gate < gates; ++gate)
 #pragma unroll
-                for (int half = 0; half < 2; ++half) weights[gate][half] = *slot(stage, 2 * gate + half, thread);
+                for (int half = 0; half < 2; ++half)
+                    weights[gate][half] = Core::prepare(*slot(stage, 2 * gate + half, thread));
             products.add(
                 weights, [&](int tile, int of_lane) { return *slot(stage, 2 * gates + tile, thread - lane + of_lane); },
                 lane);
@@ -194,43 +149,20 @@ __global__ void __launch_bounds__(step_threads, 2)
         __syncthreads();  // sums take the ring's place
     }
 
-    S* const sums = reinterpret_cast<S*>(smem);
     T* const after = own.h[(step + 1) % 2];
 #pragma unroll
-    for (int pass = 0; pass < passes; ++pass) {
+    for (int pass = 0; pass < cells.passes; ++pass) {
         S of_gates[gates] = {};
         if (step > 0) {
             if (pass > 0) __syncthreads();  // the pass before has read its sums
-#pragma unroll
-            for (int tile = 0; tile < Meeting::tiles_at_once; ++tile)
-#pragma unroll
-                for (int gate = 0; gate < gates; ++gate)
-#pragma unroll
-                    for (int e = 0; e < 4; ++e)
-                        sums[warp * Meeting::of_warp + ((tile * gates + gate) * 4 + e) * Meeting::lanes + lane] =
-                            products.sums[gate][pass * Meeting::tiles_at_once + tile][e];
-            __syncthreads();
-            if (has_cell(pass)) {
-                const int u = thread % block_units, n = thread / block_units;
-                const int from_lane = u % 8 * 4 + n % tile_sequences / 2, e = u / 8 * 2 + n % 2;
-                const int tile = n / tile_sequences;
-#pragma unroll
-                for (int gate = 0; gate < gates; ++gate)
-#pragma unroll
-                    for (int w = 0; w < step_warps; ++w)
-                        of_gates[gate] +=
-                            sums[w * Meeting::of_warp + ((tile * gates + gate) * 4 + e) * Meeting::lanes + from_lane];
-            }
+            Exchange<S, cell, tiles>::add_up(products, pass, reinterpret_cast<S*>(smem), of_gates);
         }
-        if (!has_cell(pass)) continue;
-        const int n = sequence_of(pass);
-        T next = static_cast<T>(0.0f);  // behind the end h is multiplied on, and thrown away
-        if (runs[pass]) {
-            next = static_cast<T>(next_h<cell>(a[pass], bias_n[pass], of_gates, h[pass], c[pass]));
-            if constexpr (cell == Cell::lstm) own.c[std::int64_t{n} * hidden + unit] = c[pass];
-        }
-        after[std::int64_t{n} * layer.h_stride + unit] = next;
-        own.out[std::int64_t{row[pass]} * hidden + unit] = next;
+        if (!cells.has_cell(pass)) continue;
+        const std::int64_t n = cells.sequence[pass];
+        const T next = cells.advance(pass, of_gates);
+        if (cell == Cell::lstm && cells.runs[pass]) own.c[n * hidden + cells.unit] = cells.c[pass];
+        after[n * layer.h_stride + cells.unit] = next;
+        own.out[std::int64_t{cells.row[pass]} * hidden + cells.unit] = next;
     }
 }
 
@@ -243,16 +175,16 @@ void allow_shared_memory(int bytes) {
 /// All steps of a layer.
 template <class Core, Cell cell, int tiles, bool vectors>
 void launch_steps(const Layer<typename Core::T>& layer, cudaStream_t stream) {
-    constexpr int bytes = step_smem_bytes<typename Core::S, gates_of(cell), tiles>();
+    constexpr int bytes = step_smem_bytes<typename Core::S, cell, tiles>();
     constexpr auto kernel = recurrent_step<Core, cell, tiles, vectors>;
     allow_shared_memory<kernel>(bytes);
     const dim3 grid(static_cast<unsigned>(2 * divide_up(layer.hidden, block_units)),
                     static_cast<unsigned>(divide_up(layer.batch, tiles * tile_sequences)));
     // The first launch waits for all before it, so that the others, which read weights and gates_x early, may do so.
-    kernel<<<grid, step_threads, bytes, stream>>>(layer, 0);
+    kernel<<<grid, block_threads, bytes, stream>>>(layer, 0);
     KBENCH_CUDA_LAUNCHED("recurrent_step");
     for (int step = 1; step < layer.steps; ++step)
-        launch_behind(kernel, grid, dim3(step_threads), bytes, stream, layer, step);
+        launch_behind(kernel, grid, dim3(block_threads), bytes, stream, layer, step);
 }
 
 template <class Core, Cell cell>

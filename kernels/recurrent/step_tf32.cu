@@ -1,7 +1,7 @@
 // Steps of recurrent layers in tf32.
+#include "kernels/recurrent/launches.h"
 #include "kernels/recurrent/products.cuh"
 #include "kernels/recurrent/step.cuh"
-#include "kernels/recurrent/steps.h"
 
 namespace kbench::cuda::recurrent_layer {
 

@@ -1,4 +1,4 @@
-// Recurrent layers on a device, step by step, against the reference.
+// Recurrent layers on a device against the reference: a kernel a step, and one for all steps.
 #include "kernels/recurrent/recurrent.h"
 
 #include <fmt/format.h>
@@ -13,6 +13,7 @@
 namespace kbench::test {
 namespace {
 
+using cuda::RecurrentKernels;
 using cuda::RecurrentProblem;
 using reference::Element;
 using reference::Expected;
@@ -109,15 +110,20 @@ std::vector<Element> elements_of_some(const RecurrentShape& s) {
     return at;
 }
 
-class RecurrentOnDevice : public testing::TestWithParam<std::tuple<Precision, Cell>> {
+using Parameters = std::tuple<Precision, Cell, RecurrentKernels>;
+
+class RecurrentOnDevice : public testing::TestWithParam<Parameters> {
   protected:
     const Precision precision = std::get<0>(GetParam());
     const Cell cell = std::get<1>(GetParam());
+    const RecurrentKernels kernels = std::get<2>(GetParam());
 
+    /// Shapes that the kernels do not take are left out; which ones resident kernels must take is a test of its own.
     void check(const RecurrentShape& shape, std::int64_t offset = 0) const {
         SCOPED_TRACE(testing::Message() << shape.steps << " steps, batch " << shape.batch << ", hidden " << shape.hidden
                                         << ", offset " << offset);
-        const RecurrentProblem problem{cell, shape, precision};
+        const RecurrentProblem problem{cell, shape, precision, kernels};
+        if (kernels == RecurrentKernels::resident && !recurrent_unsupported(problem).empty()) return;
         ASSERT_EQ(recurrent_unsupported(problem), "");
         const Direction forward(problem, 1), reverse(problem, 11);
         const HostMatrix lengths = ragged(shape);
@@ -161,6 +167,7 @@ TEST_P(RecurrentOnDevice, AgreesWithTheReferenceAtAnyBatch) {
         check({3, batch, 272});
     }
     for (const std::int64_t batch : {2, 8, 13, 32}) check({4, batch, 1024});
+    check({3, 8, 512});
 }
 
 TEST_P(RecurrentOnDevice, AgreesWithTheReferenceAfterManySteps) {
@@ -173,6 +180,7 @@ TEST_P(RecurrentOnDevice, AgreesWithTheReferenceAfterManySteps) {
 
 TEST_P(RecurrentOnDevice, WeightsMayBeginAnywhere) {
     KBENCH_NEEDS_DEVICE();
+    if (kernels == RecurrentKernels::resident) GTEST_SKIP() << "resident kernels read whole pieces of 16 bytes";
     check({4, 3, 64}, 1);
     check({4, 11, 128}, 1);
 }
@@ -187,7 +195,8 @@ double disagreement(const HostMatrix& made, const std::vector<Element>& at, cons
 
 TEST_P(RecurrentOnDevice, BoundsTellOtherWeightsLengthsAndDirections) {
     KBENCH_NEEDS_DEVICE();
-    const RecurrentProblem problem{cell, {20, 4, 64}, precision};
+    const RecurrentProblem problem{cell, {20, 4, 64}, precision, kernels};
+    if (const std::string reason = recurrent_unsupported(problem); !reason.empty()) GTEST_SKIP() << reason;
     const Direction forward(problem, 1), reverse(problem, 11);
     const HostMatrix lengths = ragged(problem.shape);
     const std::array<HostMatrix, 2> made = OnDevice(problem, forward, reverse, lengths).run();
@@ -213,7 +222,8 @@ TEST_P(RecurrentOnDevice, BoundsTellOtherWeightsLengthsAndDirections) {
 
 TEST_P(RecurrentOnDevice, CanBeCapturedInAGraphAndReplayed) {
     KBENCH_NEEDS_DEVICE();
-    const RecurrentProblem problem{cell, {30, 5, 128}, precision};
+    const RecurrentProblem problem{cell, {30, 5, 128}, precision, kernels};
+    if (const std::string reason = recurrent_unsupported(problem); !reason.empty()) GTEST_SKIP() << reason;
     const Direction forward(problem, 1), reverse(problem, 11);
     const OnDevice device(problem, forward, reverse, ragged(problem.shape));
     const std::array<HostMatrix, 2> once = device.run();
@@ -238,12 +248,38 @@ TEST_P(RecurrentOnDevice, CanBeCapturedInAGraphAndReplayed) {
     EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
 }
 
-INSTANTIATE_TEST_SUITE_P(Precisions, RecurrentOnDevice,
-                         testing::Combine(testing::ValuesIn(all_precisions), testing::ValuesIn(cells)),
-                         [](const auto& test) {
-                             return fmt::format("{}_{}", name(std::get<0>(test.param)),
-                                                cell_names[static_cast<int>(std::get<1>(test.param))]);
-                         });
+std::string instance_name(const testing::TestParamInfo<Parameters>& instance) {
+    const auto [precision, cell, kernels] = instance.param;
+    return fmt::format("{}_{}_{}", name(precision), cell_names[static_cast<int>(cell)],
+                       kernels == RecurrentKernels::steps ? "steps" : "resident");
+}
+INSTANTIATE_TEST_SUITE_P(Steps, RecurrentOnDevice,
+                         testing::Combine(testing::ValuesIn(all_precisions), testing::ValuesIn(cells),
+                                          testing::Values(RecurrentKernels::steps)),
+                         instance_name);
+INSTANTIATE_TEST_SUITE_P(Resident, RecurrentOnDevice,
+                         testing::Combine(testing::Values(Precision::tf32, Precision::fp32, Precision::fp64),
+                                          testing::ValuesIn(cells), testing::Values(RecurrentKernels::resident)),
+                         instance_name);
+
+TEST(Recurrent, ResidentKernelsTakeWhatFitsIntoAnH200) {
+    KBENCH_NEEDS_DEVICE();
+    cudaDeviceProp device;
+    KBENCH_CUDA(cudaGetDeviceProperties(&device, 0));
+    if (device.major != 9 || device.multiProcessorCount < 128) GTEST_SKIP() << "the device is another one";
+    const auto reason = [](const RecurrentShape& shape, Precision precision) {
+        return recurrent_unsupported(RecurrentProblem{Cell::lstm, shape, precision, RecurrentKernels::resident});
+    };
+    EXPECT_EQ(reason({500, 32, 1024}, Precision::tf32), "");
+    EXPECT_EQ(reason({500, 8, 1024}, Precision::fp32), "");
+    EXPECT_EQ(reason({500, 8, 512}, Precision::fp64), "");
+    EXPECT_NE(reason({500, 33, 1024}, Precision::tf32).find("batch 33"), std::string::npos);
+    EXPECT_NE(reason({500, 9, 1024}, Precision::fp32).find("batch 9"), std::string::npos);
+    EXPECT_NE(reason({500, 8, 1028}, Precision::fp32).find("hidden 1028"), std::string::npos);
+    EXPECT_NE(reason({500, 8, 61}, Precision::fp32).find("16 bytes"), std::string::npos);
+    EXPECT_NE(reason({500, 8, 1024}, Precision::fp64).find("hidden 1024"), std::string::npos);
+    EXPECT_NE(reason({500, 8, 1024}, Precision::fp16).find("fp16"), std::string::npos);
+}
 
 TEST(Recurrent, SaysWhichShapesItDoesNotTake) {
     const auto reason = [](const RecurrentShape& shape) {

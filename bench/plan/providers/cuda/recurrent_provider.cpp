@@ -1,4 +1,4 @@
-// Recurrent layers step by step, as rows of `native`.
+// Recurrent layers, as rows of `native`.
 #include "bench/plan/providers/cuda/recurrent_provider.h"
 
 #include "bench/plan/providers/recurrent_operands.h"
@@ -14,23 +14,23 @@ cuda::RecurrentDirection on_device(const cpu::RecurrentDirection& d) {
 
 template <Cell cell>
 ProviderOp recurrent_row() {
-    return Computes<Recurrent<cell>>{.why_not =
-                                         [](const Recurrent<cell>& op, const Step&, Precision precision) {
-                                             return cuda::recurrent_unsupported({cell, op.shape, precision});
-                                         },
-                                     .make =
-                                         [](const Recurrent<cell>& op, const Step&, Precision precision) {
-                                             const cuda::RecurrentProblem problem{cell, op.shape, precision};
-                                             return make_computation(
-                                                 cuda::recurrent_kernel_name(problem),
-                                                 [problem](OperandCursor in, void* workspace, void* stream) {
-                                                     const RecurrentOperands operands(in);
-                                                     cuda::recurrent(problem, on_device(operands.forward),
-                                                                     on_device(operands.reverse), operands.lengths,
-                                                                     workspace, static_cast<cudaStream_t>(stream));
-                                                 },
-                                                 1, cuda::recurrent_workspace(problem));
-                                         }};
+    return Computes<Recurrent<cell>>{
+        .why_not =
+            [](const Recurrent<cell>& op, const Step&, Precision precision) {
+                return cuda::recurrent_unsupported({cell, op.shape, precision});
+            },
+        .make =
+            [](const Recurrent<cell>& op, const Step&, Precision precision) {
+                const cuda::RecurrentProblem problem = cuda::recurrent_problem(cell, op.shape, precision);
+                return make_computation(
+                    cuda::recurrent_kernel_name(problem),
+                    [problem](OperandCursor in, void* workspace, void* stream) {
+                        const RecurrentOperands operands(in);
+                        cuda::recurrent(problem, on_device(operands.forward), on_device(operands.reverse),
+                                        operands.lengths, workspace, static_cast<cudaStream_t>(stream));
+                    },
+                    1, cuda::recurrent_workspace(problem));
+            }};
 }
 
 }  // namespace

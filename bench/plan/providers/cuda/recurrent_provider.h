@@ -1,4 +1,4 @@
-// Recurrent layers step by step, as rows of `native`.
+// Recurrent layers, step by step or with resident weights, as rows of `native`.
 #pragma once
 
 #include "bench/plan/provider.h"
