@@ -13,6 +13,12 @@ struct Kernel {
                    const Conv2dEpilogue& epilogue, cudaStream_t stream);
 };
 
+/// fp16, bf16 and tf32: 16 or 32 channels and multiples, 32 filters, 11 taps wide at stride 1.
+extern const Kernel channels_last;
+/// fp16 and bf16: one channel, 32 filters, 11 taps wide, strides of 2.
+extern const Kernel single_channel;
+/// fp32: 32 filters, 11 taps wide at stride 1 or 2.
+extern const Kernel direct_fp32;
 /// Any shape in any precision.
 extern const Kernel general;
 

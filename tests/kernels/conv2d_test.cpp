@@ -71,9 +71,61 @@ TEST_P(Conv2dOnDevice, AgreesWithTheReferenceOnAnyShape) {
         check(op, GetParam());
 }
 
+/// Of many channels: widths of whole vectors and others, one tile and several, rows in pairs and one left over, filters
+/// that meet the image on one side alone, and both kernels of Deep Speech 2.
+const Conv2d of_many_channels[] = {
+    {3, 32, 15, 60, 32, 21, 11, 2, 1, 10, 5, true}, {2, 32, 9, 59, 32, 5, 11, 1, 1, 2, 5},
+    {1, 64, 7, 300, 32, 4, 11, 3, 1, 0, 1, true},   {2, 32, 3, 31, 32, 21, 11, 2, 1, 10, 5, true},
+    {1, 32, 1, 11, 32, 1, 11, 1, 1, 0, 0},          {2, 16, 6, 257, 32, 3, 11, 2, 1, 3, 5, true},
+    {5, 32, 12, 256, 32, 2, 11, 4, 1, 1, 0},        {1, 32, 40, 20, 32, 7, 11, 2, 1, 3, 9, true},
+};
+const Conv2d of_one_channel[] = {
+    {3, 1, 45, 120, 32, 41, 11, 2, 2, 20, 5, true},
+    {2, 1, 33, 117, 32, 41, 11, 2, 2, 20, 5, true},
+    {1, 1, 5, 600, 32, 3, 11, 2, 2, 1, 5},
+    {2, 1, 161, 64, 32, 41, 11, 2, 2, 20, 5, true},
+    {1, 1, 1, 1, 32, 9, 11, 2, 2, 7, 5},
+    {1, 1, 20, 1101, 32, 10, 11, 2, 2, 0, 5, true},
+    {2, 1, 9, 48, 32, 4, 11, 2, 2, 2, 13, true},
+};
+const Conv2d large[] = {
+    {8, 32, 81, 500, 32, 21, 11, 2, 1, 10, 5, true},
+    {40, 32, 81, 200, 32, 21, 11, 2, 1, 10, 5, true},
+    {1, 1, 161, 1000, 32, 41, 11, 2, 2, 20, 5, true},
+    {16, 1, 161, 1000, 32, 41, 11, 2, 2, 20, 5, true},
+};
+
+TEST_P(Conv2dOnDevice, AgreesWithTheReferenceOnShapesOfKernelsOfTheirOwn) {
+    KBENCH_NEEDS_DEVICE();
+    for (const Conv2d& op : of_many_channels) check(op, GetParam());
+    for (const Conv2d& op : of_one_channel) check(op, GetParam());
+}
+
+TEST_P(Conv2dOnDevice, AgreesWithTheReferenceOnLargeShapes) {
+    KBENCH_NEEDS_DEVICE();
+    for (const Conv2d& op : large) check(op, GetParam(), 3000);
+}
+
+TEST(Conv2dKernels, AreTheOnesOfTheShapeAndPrecision) {
+    const auto starts = [](const Conv2d& op, Precision precision, const std::string& name) {
+        EXPECT_EQ(cuda::conv2d_kernel_name(op, precision).substr(0, name.size()), name) << op.text();
+    };
+    for (const Precision precision : {Precision::fp16, Precision::bf16}) {
+        starts(large[0], precision, "conv2d_channels_last");
+        starts(large[3], precision, "conv2d_single_channel<4>");
+        starts(large[2], precision, "conv2d_single_channel<2>");
+    }
+    starts(large[0], Precision::tf32, "conv2d_channels_last");
+    starts(large[3], Precision::tf32, "conv2d_general<32>");
+    for (const Conv2d& op : large) starts(op, Precision::fp32, "conv2d_direct_fp32");
+    for (const Conv2d& op : large) starts(op, Precision::fp64, "conv2d_general<32>");
+}
+
 TEST_P(Conv2dOnDevice, AgreesOnAnyAlignment) {
     KBENCH_NEEDS_DEVICE();
     check({2, 3, 13, 41, 9, 5, 3, 2, 1, 2, 1, true}, GetParam(), 20000, 1);
+    check(of_many_channels[0], GetParam(), 20000, 1);
+    check(of_one_channel[0], GetParam(), 20000, 1);
 }
 
 TEST_P(Conv2dOnDevice, PlantedErrorsAreFound) {
@@ -173,7 +225,10 @@ TEST_P(Conv2dOnDevice, MasksNormalisesAndClipsWithoutRoundingInBetween) {
     KBENCH_NEEDS_DEVICE();
     for (const Conv2d& op : {Conv2d{3, 1, 21, 80, 32, 11, 5, 2, 2, 5, 2, true},
                              {3, 5, 17, 29, 40, 3, 1, 1, 1, 2, 0},
-                             {2, 32, 15, 60, 32, 21, 11, 2, 1, 10, 5, true}})
+                             {3, 32, 15, 60, 32, 21, 11, 2, 1, 10, 5, true},
+                             {3, 32, 15, 600, 32, 21, 11, 2, 1, 10, 5, true},
+                             {3, 1, 45, 120, 32, 41, 11, 2, 2, 20, 5, true},
+                             {3, 1, 45, 1200, 32, 41, 11, 2, 2, 20, 5, true}})
         check_chain(op, GetParam());
 }
 

@@ -1,0 +1,408 @@
+// Convolutions of many channels on tensor cores, stride 1 along the width: fp16, bf16 and tf32.
+//
+// A first kernel lays x out with 64 bytes of channels (a group: 32 in 16 bits, 16 in tf32) side by side at each
+// position, and the weights as [group][r][s][filter][channel]. A row of x in shared memory then serves all taps s of
+// the kernel's width: the fragments of tap s are rows of 64 bytes from s on, read by ldmatrix. Chunks of 16 bytes are
+// swizzled by bits 1 and 2 of the row, so that eight neighbouring rows from any one on lie in different banks.
+//
+// A warp has 64 positions of two neighbouring output rows. A row of x is read by both, by the lower one with the
+// filter row that is stride_h further up, so a fragment of x is read once for two products: (64 + 2 x 32) values for
+// 4096 products. At mma.sync's 1270 multiply-adds a clock and SM shared memory then is busy for 62 % of the time; with
+// one output row it would be for 93 %. A block walks over the rows of x in steps of stride_h, class by class of
+// r mod stride_h: what a step's upper row multiplies with, the next step's lower row does.
+#include "kernels/check.h"
+#include "kernels/convolution/kernel.h"
+#include "kernels/convolution/splits.h"
+#include "kernels/convolution/store.cuh"
+#include "kernels/cp_async.cuh"
+#include "kernels/mma.cuh"
+
+namespace kbench::cuda::convolution {
+namespace {
+
+constexpr int filters = 32, row_bytes = 64, row_chunks = row_bytes / 16, warp_positions = 64;
+
+/// What may be tuned. `warps`: of a block, each with 64 positions. Registers are limited for `blocks_per_sm`.
+struct Tuning {
+    int warps, blocks_per_sm;
+};
+constexpr Tuning tuning{4, 2};
+constexpr int block_positions = tuning.warps * warp_positions, threads = tuning.warps * 32;
+
+template <class T>
+inline constexpr int group = row_bytes / static_cast<int>(sizeof(T));
+
+/// Byte offset of a chunk in rows of 64 bytes.
+__device__ inline int swizzled(int row, int chunk) { return row * row_bytes + ((chunk ^ (row >> 1 & 3)) << 4); }
+
+/// Shared memory: two rows of x, the weights of three filter rows.
+template <int kernel_w>
+struct Layout {
+    static constexpr int x_rows = block_positions + kernel_w - 1, x_bytes = x_rows * row_bytes;
+    static constexpr int weight_rows = kernel_w * filters, weight_bytes = weight_rows * row_bytes;
+    static constexpr int x_stages = 2, weight_stages = 3, bytes = x_stages * x_bytes + weight_stages * weight_bytes;
+    static_assert(bytes >= tuning.warps * staging_bytes);
+};
+
+struct Shape {
+    int groups, height, width, out_height, out_width, kernel_h, stride_h, pad_h, pad_w;
+    explicit Shape(const Conv2d& op, int group_size)
+        : groups(static_cast<int>(op.in_channels) / group_size),
+          height(static_cast<int>(op.height)),
+          width(static_cast<int>(op.width)),
+          out_height(static_cast<int>(op.out_height())),
+          out_width(static_cast<int>(op.out_width())),
+          kernel_h(static_cast<int>(op.kernel_h)),
+          stride_h(static_cast<int>(op.stride_h)),
+          pad_h(static_cast<int>(op.pad_h)),
+          pad_w(static_cast<int>(op.pad_w)) {}
+    __host__ __device__ int tiles() const { return (out_width + block_positions - 1) / block_positions; }
+    __host__ __device__ int pairs() const { return (out_height + 1) / 2; }
+};
+
+/// A block's steps in their order: by group of channels, class of r and r. In step r the upper output row multiplies
+/// row h = h0 + r of x with filter row r, the lower one with r - stride_h; one of the two may have no such row. Before
+/// a class whose first r is over stride_h comes a step that only fetches the filter row that its lower row needs.
+class Walk {
+  public:
+    /// `part` of `parts` of about equally many steps.
+    __device__ Walk(const Shape& shape, int h0, bool has_lower, int part, int parts)
+        : stride_(shape.stride_h),
+          first_(max(0, -h0)),
+          last_(min(shape.kernel_h - 1 + (has_lower ? shape.stride_h : 0), shape.height - 1 - h0)),
+          has_lower_(has_lower) {
+        const int all = last_ < first_ ? 0 : (last_ - first_ + 1) * shape.groups;
+        const int from = static_cast<int>(std::int64_t{all} * part / parts);
+        left_ = static_cast<int>(std::int64_t{all} * (part + 1) / parts) - from;
+        if (left_ == 0) return;
+        int skipped = from;
+        enter();
+        while (skipped >= steps_of_class()) {
+            skipped -= steps_of_class();
+            next_class();
+        }
+        r_ += skipped * stride_;
+        fetch_ahead();
+    }
+    __device__ bool done() const { return left_ == 0; }
+    __device__ bool only_fetches() const { return only_fetches_; }
+    __device__ int group() const { return group_; }
+    __device__ int r() const { return r_; }
+
+    __device__ void advance() {
+        r_ += stride_;
+        if (only_fetches_) {
+            only_fetches_ = false;
+            return;
+        }
+        if (--left_ == 0 || r_ <= last_) return;
+        do next_class();
+        while (steps_of_class() == 0);
+        fetch_ahead();
+    }
+
+  private:
+    /// The first r of a class from first_ on.
+    __device__ void enter() { r_ = first_ + ((class_ - first_) % stride_ + stride_) % stride_; }
+    __device__ int steps_of_class() const { return r_ > last_ ? 0 : (last_ - r_) / stride_ + 1; }
+    __device__ void next_class() {
+        if (++class_ == stride_) class_ = 0, ++group_;
+        enter();
+    }
+    __device__ void fetch_ahead() {
+        only_fetches_ = has_lower_ && r_ >= stride_;
+        if (only_fetches_) r_ -= stride_;
+    }
+
+    int stride_, first_, last_;
+    bool has_lower_, only_fetches_ = false;
+    int left_, class_ = 0, group_ = 0, r_ = 0;
+};
+
+template <class T>
+struct Product {
+    static __device__ void add(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+        Mma16Bit<T>::mma(c[0], c[1], c[2], c[3], a, b0, b1);
+    }
+};
+template <>
+struct Product<float> {
+    static __device__ void add(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+        const float x[4] = {__uint_as_float(a[0]), __uint_as_float(a[1]), __uint_as_float(a[2]), __uint_as_float(a[3])};
+        mma_16x8x8(c[0], c[1], c[2], c[3], x, __uint_as_float(b0), __uint_as_float(b1));
+    }
+};
+
+/// Fragments of one tap s and 32 bytes of channels: of x, and of two filter rows.
+struct Fragments {
+    unsigned x[4][4], w[2][4][2];
+};
+
+/// One step: all taps s of a row of x. upper, lower: which of the two output rows it is for, with weights w[0], w[1].
+template <class T, int kernel_w, bool upper, bool lower>
+__device__ __forceinline__ void multiply(WarpSums (&sums)[2], const unsigned char* x,
+                                         const unsigned char* const (&w)[2], int first_position, int lane) {
+    constexpr int halves = row_bytes / 32;
+    const auto read = [&](Fragments& f, int step) {
+        const int s = step / halves, half = step % halves;
+        const unsigned char* const rows =
+            x + swizzled(first_position + lane % 16 + s, half * 2 + lane / 16);  // 16 rows on the swizzle is the same
+#pragma unroll
+        for (int m = 0; m < 4; ++m) ldmatrix_x4(f.x[m], rows + m * 16 * row_bytes);
+        const int of_w = swizzled(lane / 16 * 8 + lane % 8, half * 2 + lane / 8 % 2) + s * filters * row_bytes;
+#pragma unroll
+        for (int row = 0; row < 2; ++row) {
+            if (row == 0 ? !upper : !lower) continue;
+#pragma unroll
+            for (int n = 0; n < 4; n += 2) {
+                unsigned both[4];
+                ldmatrix_x4(both, w[row] + of_w + n * 8 * row_bytes);
+#pragma unroll
+                for (int j = 0; j < 4; ++j) f.w[row][n + j / 2][j % 2] = both[j];
+            }
+        }
+    };
+    Fragments fragments[2];
+    read(fragments[0], 0);
+#pragma unroll
+    for (int step = 0; step < kernel_w * halves; ++step) {
+        if (step + 1 < kernel_w * halves) read(fragments[(step + 1) % 2], step + 1);
+        Fragments& f = fragments[step % 2];
+#pragma unroll
+        for (int row = 0; row < 2; ++row) {
+            if (row == 0 ? !upper : !lower) continue;
+#pragma unroll
+            for (int m = 0; m < 4; ++m)
+#pragma unroll
+                for (int n = 0; n < 4; ++n) Product<T>::add(sums[row][m][n], f.x[m], f.w[row][n][0], f.w[row][n][1]);
+        }
+    }
+}
+
+/// x: [batch][groups][height][width][64 bytes], weights: [groups][kernel_h][kernel_w][filters][64 bytes]. Writes out,
+/// or with parts (gridDim.y > 1) the sums of part blockIdx.y to parts[blockIdx.y].
+template <class T, int kernel_w>
+__global__ __launch_bounds__(threads, tuning.blocks_per_sm) void conv2d_channels_last(
+    const unsigned char* __restrict__ x, const unsigned char* __restrict__ weights, T* __restrict__ out,
+    float* __restrict__ parts, std::int64_t part_elements, Shape shape, Epilogue<T> epilogue) {
+    using L = Layout<kernel_w>;
+    extern __shared__ __align__(128) unsigned char smem[];
+    __shared__ typename Epilogue<T>::Channel channels[filters];
+    unsigned char* const x_tiles = smem;
+    unsigned char* const w_tiles = smem + L::x_stages * L::x_bytes;
+    const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
+
+    // Rows at the edges meet padding and take less long: they come last, and fill the gaps at the end.
+    const int images = static_cast<int>(gridDim.x) / (shape.tiles() * shape.pairs());
+    const int of_pair = images * shape.tiles();
+    const int order = static_cast<int>(blockIdx.x) / of_pair, rest = static_cast<int>(blockIdx.x) % of_pair;
+    const int middle = shape.pairs() / 2, pair = order % 2 ? middle - (order + 1) / 2 : middle + order / 2;
+    const int n = rest / shape.tiles(), first_column = rest % shape.tiles() * block_positions;
+    const int p = pair * 2, h0 = p * shape.stride_h - shape.pad_h;
+    const bool has_lower = p + 1 < shape.out_height;
+    const auto ends = epilogue.ends(n, shape.out_width);
+    if (thread < filters) channels[thread] = epilogue.channel(thread);
+
+    const auto fetch = [&](const Walk& walk, int step) {
+        if (!walk.only_fetches()) {
+            const unsigned char* const row =
+                x + ((std::int64_t{n} * shape.groups + walk.group()) * shape.height + (h0 + walk.r())) * shape.width *
+                        row_bytes;
+            unsigned char* const to = x_tiles + step % L::x_stages * L::x_bytes;
+            for (int i = thread; i < L::x_rows * row_chunks; i += threads) {
+                const int at = i / row_chunks, chunk = i % row_chunks, column = first_column - shape.pad_w + at;
+                const bool inside = column >= 0 && column < shape.width;
+                cp_async_16_if(to + swizzled(at, chunk), row + (inside ? column * row_bytes + chunk * 16 : 0), inside);
+            }
+        }
+        if (walk.r() < shape.kernel_h) {
+            const unsigned char* const from =
+                weights + std::int64_t{walk.group() * shape.kernel_h + walk.r()} * L::weight_bytes;
+            unsigned char* const to = w_tiles + step % L::weight_stages * L::weight_bytes;
+#pragma unroll 4
+            for (int i = thread; i < L::weight_rows * row_chunks; i += threads)
+                cp_async_16(to + swizzled(i / row_chunks, i % row_chunks), from + i * 16);
+        }
+        cp_async_commit();
+    };
+
+    WarpSums sums[2] = {};
+    const int warp_column = warp * warp_positions;
+    // Where the last mask leaves zeros nothing needs to be summed.
+    const bool in_use = first_column + warp_column < min(shape.out_width, ends.masks[2]);
+    if (first_column < ends.masks[2]) {
+        Walk walk(shape, h0, has_lower, static_cast<int>(blockIdx.y), static_cast<int>(gridDim.y));
+        if (!walk.done()) fetch(walk, 0);
+        for (int step = 0; !walk.done(); ++step) {
+            const Walk now = walk;
+            walk.advance();
+            cp_async_wait<0>();
+            __syncthreads();  // this step's tiles are there, and all warps have left those that are fetched into next
+            if (!walk.done()) fetch(walk, step + 1);
+            if (now.only_fetches() || !in_use) continue;
+            const unsigned char* const row = x_tiles + step % L::x_stages * L::x_bytes;
+            const unsigned char* const w[2] = {
+                w_tiles + step % L::weight_stages * L::weight_bytes,
+                w_tiles + (step + L::weight_stages - 1) % L::weight_stages * L::weight_bytes};
+            const bool upper = now.r() < shape.kernel_h, lower = has_lower && now.r() >= shape.stride_h;
+            if (upper && lower)
+                multiply<T, kernel_w, true, true>(sums, row, w, warp_column, lane);
+            else if (upper)
+                multiply<T, kernel_w, true, false>(sums, row, w, warp_column, lane);
+            else
+                multiply<T, kernel_w, false, true>(sums, row, w, warp_column, lane);
+        }
+    }
+    __syncthreads();  // the tiles' memory now stages what is stored; `channels` are there
+
+    unsigned char* const staging = smem + warp * staging_bytes;
+    const std::int64_t plane = std::int64_t{shape.out_height} * shape.out_width;
+#pragma unroll
+    for (int row = 0; row < 2; ++row) {
+        if (row == 1 && !has_lower) break;
+        const std::int64_t at = std::int64_t{n} * filters * plane + std::int64_t{p + row} * shape.out_width;
+        const bool vectors = shape.out_width % 4 == 0;
+        if (gridDim.y > 1)
+            store_sums(sums[row], staging, parts + blockIdx.y * part_elements + at, plane, first_column + warp_column,
+                       shape.out_width, vectors, lane, [](float sum, int, int) { return sum; });
+        else
+            store_sums(
+                sums[row], staging, out + at, plane, first_column + warp_column, shape.out_width,
+                vectors && reinterpret_cast<std::uintptr_t>(out) % 16 == 0, lane,
+                [&](float sum, int filter, int column) { return epilogue(sum, channels[filter], ends, column); });
+    }
+}
+
+constexpr int layout_threads = 256, layout_positions = 128;
+
+/// Blocks that lay out weights, then those of x: a row's `layout_positions` positions of a group each.
+template <class T, int vector>
+__global__ __launch_bounds__(layout_threads) void conv2d_layout(const T* __restrict__ x, const T* __restrict__ weight,
+                                                                T* __restrict__ x_out, T* __restrict__ weight_out,
+                                                                Shape shape, int kernel_w, unsigned weight_blocks) {
+    constexpr int pitch = group<T> + 4 / static_cast<int>(sizeof(T));  // 17 words
+    __shared__ T tile[layout_positions][pitch];
+    const int thread = threadIdx.x;
+    if (blockIdx.x < weight_blocks) {
+        const int i = static_cast<int>(blockIdx.x) * layout_threads + thread;
+        const int c = i % group<T>, k = i / group<T> % filters, tap = i / group<T> / filters;
+        const int s = tap % kernel_w, r = tap / kernel_w % shape.kernel_h, g = tap / kernel_w / shape.kernel_h;
+        if (g >= shape.groups) return;
+        weight_out[i] =
+            weight[((std::int64_t{k} * shape.groups * group<T> + g * group<T> + c) * shape.kernel_h + r) * kernel_w +
+                   s];
+        return;
+    }
+    const int tiles = (shape.width + layout_positions - 1) / layout_positions;
+    const unsigned block = blockIdx.x - weight_blocks;
+    const int first = static_cast<int>(block % static_cast<unsigned>(tiles)) * layout_positions;
+    const std::int64_t row = block / static_cast<unsigned>(tiles);  // (n * groups + g) * height + h
+    const std::int64_t h = row % shape.height, plane = row / shape.height * group<T>;
+    constexpr int vectors = layout_positions / vector;
+#pragma unroll 4
+    for (int i = thread; i < group<T> * vectors; i += layout_threads) {
+        const int c = i / vectors, at = i % vectors * vector;
+        if (first + at >= shape.width) continue;
+        const auto loaded =
+            Vector<T, vector>::load_once(x + ((plane + c) * shape.height + h) * shape.width + first + at);
+#pragma unroll
+        for (int e = 0; e < vector; ++e) tile[at + e][c] = loaded.elements[e];
+    }
+    __syncthreads();
+    constexpr int per_chunk = vector_width<T>;
+    for (int i = thread; i < layout_positions * row_chunks; i += layout_threads) {
+        const int at = i / row_chunks, c = i % row_chunks * per_chunk;
+        if (first + at >= shape.width) continue;
+        Vector<T, per_chunk> chunk;
+#pragma unroll
+        for (int e = 0; e < per_chunk; ++e) chunk.elements[e] = tile[at][c + e];
+        chunk.store_whole(x_out + (row * shape.width + first + at) * group<T> + c);
+    }
+}
+
+constexpr int kernel_width = 11;
+
+std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+/// Workspace: x and the weights as laid out, then the parts' sums.
+template <class T>
+struct Workspace {
+    std::size_t x, weights, parts;
+    int splits;
+    explicit Workspace(const Conv2d& op) {
+        const Shape shape(op, group<T>);
+        x = aligned(static_cast<std::size_t>(op.batch * op.in_channels * op.height * op.width) * sizeof(T));
+        weights = aligned(static_cast<std::size_t>(op.out_channels * op.taps()) * sizeof(T));
+        // A block has 2 x 256 positions x 32 filters; two of them share some 800 multiply-adds a clock at 1.7 GHz.
+        const double rate = (sizeof(T) == 2 ? 800.0 : 400.0) * 1700 / tuning.blocks_per_sm;
+        const double block_us = 2.0 * block_positions * filters * static_cast<double>(op.taps()) / rate;
+        const std::int64_t blocks = op.batch * shape.tiles() * shape.pairs();
+        splits = best_splits(op, blocks, 132 * tuning.blocks_per_sm, block_us, 8);
+        parts = split_bytes(op, splits);
+    }
+    std::size_t bytes() const { return x + weights + parts; }
+};
+
+template <class T>
+void launch_type(const Conv2d& op, const Conv2dPointers& pointers, const Conv2dEpilogue& epilogue,
+                 cudaStream_t stream) {
+    const Shape shape(op, group<T>);
+    const Workspace<T> space(op);
+    auto* const x = static_cast<unsigned char*>(pointers.workspace);
+    unsigned char* const weights = x + space.x;
+    auto* const parts = reinterpret_cast<float*>(weights + space.weights);
+
+    const auto weight_blocks = static_cast<unsigned>(divide_up(op.out_channels * op.taps(), layout_threads));
+    const std::int64_t rows = op.batch * shape.groups * op.height;
+    const auto blocks = static_cast<unsigned>(weight_blocks + rows * divide_up(op.width, layout_positions));
+    const bool vectors = op.width % 4 == 0 && reinterpret_cast<std::uintptr_t>(pointers.x) % 16 == 0;
+    (vectors ? conv2d_layout<T, 4> : conv2d_layout<T, 1>)<<<blocks, layout_threads, 0, stream>>>(
+        static_cast<const T*>(pointers.x), static_cast<const T*>(pointers.weight), reinterpret_cast<T*>(x),
+        reinterpret_cast<T*>(weights), shape, kernel_width, weight_blocks);
+    KBENCH_CUDA_LAUNCHED("conv2d_layout");
+
+    constexpr auto kernel = conv2d_channels_last<T, kernel_width>;
+    constexpr int smem = Layout<kernel_width>::bytes;
+    KBENCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, smem));
+    const dim3 grid(static_cast<unsigned>(op.batch * shape.tiles() * shape.pairs()),
+                    static_cast<unsigned>(space.splits));
+    const std::int64_t elements = op.batch * op.out_channels * op.out_height() * op.out_width();
+    kernel<<<grid, threads, smem, stream>>>(x, weights, static_cast<T*>(pointers.out), parts, elements, shape,
+                                            Epilogue<T>(epilogue));
+    KBENCH_CUDA_LAUNCHED("conv2d_channels_last");
+    constexpr DataType type = std::is_same_v<T, __half>          ? DataType::fp16
+                              : std::is_same_v<T, __nv_bfloat16> ? DataType::bf16
+                                                                 : DataType::fp32;
+    if (space.splits > 1) combine_splits(op, type, parts, space.splits, pointers.out, epilogue, stream);
+}
+
+bool takes(const Conv2d& op, Precision precision) {
+    if (precision == Precision::fp32 || precision == Precision::fp64) return false;
+    const int channels = precision == Precision::tf32 ? group<float> : group<__half>;
+    return op.in_channels % channels == 0 && op.out_channels == filters && op.kernel_w == kernel_width &&
+           op.stride_w == 1;
+}
+
+int splits_of(const Conv2d& op, Precision precision) {
+    return precision == Precision::tf32 ? Workspace<float>(op).splits : Workspace<__half>(op).splits;
+}
+
+}  // namespace
+
+const Kernel channels_last{
+    [](const Conv2d& op, Precision precision) {
+        return "conv2d_channels_last<" + std::to_string(tuning.warps) + ">" + of_parts(splits_of(op, precision));
+    },
+    takes,
+    [](const Conv2d& op, Precision precision) {
+        return precision == Precision::tf32 ? Workspace<float>(op).bytes() : Workspace<__half>(op).bytes();
+    },
+    [](const Conv2d& op, Precision precision, const Conv2dPointers& pointers, const Conv2dEpilogue& epilogue,
+       cudaStream_t stream) {
+        if (precision == Precision::fp16) return launch_type<__half>(op, pointers, epilogue, stream);
+        if (precision == Precision::bf16) return launch_type<__nv_bfloat16>(op, pointers, epilogue, stream);
+        launch_type<float>(op, pointers, epilogue, stream);
+    },
+};
+
+}  // namespace kbench::cuda::convolution
