@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "bench/plan/fuse.h"
 #include "bench/plan/provider.h"
 #include "models/problem.h"
 
@@ -32,6 +33,18 @@ TEST_F(NativeOnGpu, AddsAResidualOnlyWhereChannelsAreColumnsAndNobodyReadsTheSum
     Step kept = parse_problem("batchnorm", "r4000w1024+residual");
     kept.kept = {0};
     EXPECT_NE(refusal(kept, Precision::fp16), "");
+}
+
+TEST_F(NativeOnGpu, TheSumOfTwoDirectionsAndItsNormAreOneStep) {
+    const auto steps = [&](const char* shape) {
+        const Model model = make_problem_model(parse_problem("batchnorm", shape), 1, 1);
+        return assign_steps(model, Precision::fp16, providers_, {}, 1);
+    };
+    const auto one = steps("r4000w1024+residual");
+    ASSERT_EQ(one.size(), 1u);
+    EXPECT_EQ(one.front().provider, native_);
+    EXPECT_EQ(one.front().step, parse_problem("batchnorm", "r4000w1024+residual"));
+    EXPECT_EQ(steps("r20736w500c32h81+residual").size(), 2u);
 }
 
 }  // namespace
