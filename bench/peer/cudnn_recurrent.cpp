@@ -171,10 +171,9 @@ class RecurrentPeer::State::Call {
         const std::vector<std::int32_t> lengths(static_cast<std::size_t>(p.batch), whole(steps));
         const auto data_layout =
             padded ? CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED : CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED;
-        std::array<std::byte, sizeof(double)> zero{};  // of any type
         const auto describe = [&](const DataDescriptor& data, std::int64_t width) {
             accept(cudnnSetRNNDataDescriptor(data, type, data_layout, whole(steps), whole(p.batch), whole(width),
-                                             lengths.data(), zero.data()),
+                                             lengths.data(), nullptr),
                    "cudnnSetRNNDataDescriptor");
         };
         describe(of_x_, p.input);

@@ -1,16 +1,11 @@
 // The file that remembers measured GEMM algorithms. Works without a device: an algorithm is 64 opaque bytes here.
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <cmath>
-#include <fstream>
 #include <iterator>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
-#include <system_error>
+#include <stdexcept>
 
+#include "kernels/gemm/choice_file.h"
 #include "kernels/gemm/cublaslt.h"
 
 namespace kbench::cuda {
@@ -61,80 +56,21 @@ std::string algorithm_key(const GemmProblem& p, const std::string& device_name, 
 }
 
 struct AlgorithmCache::State {
-    std::filesystem::path file;
-    bool retune;
-    std::map<std::string, GemmAlgorithm> entries;
-    std::set<std::string> measured;  ///< keys stored by this process
-    std::vector<std::string> warnings;
-
-    void warn(std::string line) {
-        if (std::find(warnings.begin(), warnings.end(), line) == warnings.end()) warnings.push_back(std::move(line));
-    }
-
-    /// Takes over what the file holds, except for keys that this process has measured itself.
-    void merge_file() {
-        std::error_code error;
-        if (!std::filesystem::exists(file, error)) return;
-        std::map<std::string, GemmAlgorithm> found;
-        try {
-            std::ifstream stream(file);
-            if (!stream) throw std::runtime_error("cannot be opened");
-            const json content = json::parse(stream);
-            if (const json& format = content.at("format"); format != file_format)
-                throw std::runtime_error(fmt::format("has format {}, not {}", format.dump(), file_format));
-            for (const auto& [key, entry] : content.at("entries").items()) found[key] = from_json(entry);
-        } catch (const std::exception& problem) {
-            warn(fmt::format("GEMM algorithm cache {} ignored: {}", file.string(), problem.what()));
-            return;
-        }
-        for (auto& [key, algorithm] : found)
-            if (!measured.contains(key)) entries[key] = algorithm;
-    }
-
-    /// Other processes see the old file or the new one, never a part.
-    void write_file() {
-        json content = {{"format", file_format}, {"entries", json::object()}};
-        for (const auto& [key, algorithm] : entries) content["entries"][key] = to_json(algorithm);
-        std::filesystem::path temporary = file;
-        temporary += fmt::format(".{}.tmp", getpid());
-        std::error_code error;
-        if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), error);
-        bool written = false;
-        {
-            std::ofstream stream(temporary);
-            stream << content.dump(1) << '\n';
-            stream.close();
-            written = stream.good();
-        }
-        if (written) std::filesystem::rename(temporary, file, error);
-        if (!written || error) {
-            warn(fmt::format("GEMM algorithm cache {} cannot be written: algorithms are measured again next time",
-                             file.string()));
-            std::filesystem::remove(temporary, error);
-        }
-    }
+    ChoiceFile<GemmAlgorithm> file;
 };
 
 AlgorithmCache::AlgorithmCache(std::filesystem::path file, bool retune)
-    : state_(std::make_unique<State>(State{std::move(file), retune, {}, {}, {}})) {
-    state_->merge_file();
-}
+    : state_(std::make_unique<State>(
+          State{{std::move(file), retune, {"GEMM algorithm cache", file_format, to_json, from_json}}})) {}
 
 AlgorithmCache::~AlgorithmCache() = default;
 
-const GemmAlgorithm* AlgorithmCache::find(const std::string& key) const {
-    if (state_->retune && !state_->measured.contains(key)) return nullptr;
-    const auto entry = state_->entries.find(key);
-    return entry == state_->entries.end() ? nullptr : &entry->second;
-}
+const GemmAlgorithm* AlgorithmCache::find(const std::string& key) const { return state_->file.find(key); }
 
 void AlgorithmCache::store(const std::string& key, const GemmAlgorithm& algorithm) {
-    state_->measured.insert(key);
-    state_->entries[key] = algorithm;
-    state_->merge_file();  // what another process has written since
-    state_->write_file();
+    state_->file.store(key, algorithm);
 }
 
-const std::vector<std::string>& AlgorithmCache::warnings() const { return state_->warnings; }
+const std::vector<std::string>& AlgorithmCache::warnings() const { return state_->file.warnings(); }
 
 }  // namespace kbench::cuda

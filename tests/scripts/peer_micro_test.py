@@ -55,7 +55,7 @@ def attention(q, k, v, is_causal): return called((q, k, v), Tensor(q.shape, q.dt
 nn = types.SimpleNamespace(functional=types.SimpleNamespace(
     layer_norm=layer_norm, scaled_dot_product_attention=attention))
 cuda = types.SimpleNamespace(is_available=lambda: False)
-backends = types.SimpleNamespace(cuda=types.SimpleNamespace(matmul=types.SimpleNamespace()))
+backends = types.SimpleNamespace(cuda=types.SimpleNamespace(matmul=types.SimpleNamespace()), cudnn=types.SimpleNamespace())
 no_grad = contextlib.nullcontext
 def get_num_threads(): return 3
 def set_float32_matmul_precision(name): pass

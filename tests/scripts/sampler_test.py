@@ -148,7 +148,9 @@ class Gpu(Planted):
         torch = types.SimpleNamespace(
             **types_of,
             cuda=self.torch.cuda,
-            backends=types.SimpleNamespace(cuda=types.SimpleNamespace(matmul=types.SimpleNamespace())),
+            backends=types.SimpleNamespace(
+                cuda=types.SimpleNamespace(matmul=types.SimpleNamespace()), cudnn=types.SimpleNamespace()
+            ),
             set_float32_matmul_precision=lambda _: None,
             randint=lambda *_, **__: tensor,
             randn=lambda *_, **__: tensor,

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <set>
 
@@ -271,6 +272,7 @@ double median(std::vector<double> values) {
 std::vector<ConvolutionPlan> time_convolution(const Conv2d& op, Precision precision, const Handle& handle,
                                               bool one_order) {
     constexpr double run_us = 1000;  ///< long beside what launching a graph takes
+    constexpr double slow_factor = 3;
     constexpr int rounds = 7;
     Bench bench(op, precision);
     expect_exact(bench, op, precision, handle);
@@ -296,15 +298,23 @@ std::vector<ConvolutionPlan> time_convolution(const Conv2d& op, Precision precis
                   [&](std::string name, std::string why) {
                       refused.push_back({std::move(name), 0, 0, std::move(why)});
                   });
+    double best_us = std::numeric_limits<double>::infinity();
     for (Contender& c : contenders) {
-        c.launches = std::max(1, static_cast<int>(std::ceil(run_us / bench.time_once_us(*c.computation))));
+        c.plan.median_us = bench.time_once_us(*c.computation);
+        best_us = std::min(best_us, c.plan.median_us);
+    }
+    for (Contender& c : contenders) {
+        if (c.plan.median_us > slow_factor * best_us) continue;  // what one launch took has to do
+        c.launches = std::max(1, static_cast<int>(std::ceil(run_us / c.plan.median_us)));
         c.graph = bench.record(*c.computation, c.launches);
         bench.time_us([&] { c.graph->launch(); });
     }
     // Interleaved, so that a drift of the clocks meets all alike.
     for (int round = 0; round < rounds; ++round)
-        for (Contender& c : contenders) c.times_us.push_back(bench.time_us([&] { c.graph->launch(); }));
-    for (Contender& c : contenders) c.plan.median_us = median(c.times_us) / c.launches;
+        for (Contender& c : contenders)
+            if (c.graph) c.times_us.push_back(bench.time_us([&] { c.graph->launch(); }));
+    for (Contender& c : contenders)
+        if (c.graph) c.plan.median_us = median(c.times_us) / c.launches;
     std::ranges::sort(contenders, {}, [](const Contender& c) { return c.plan.median_us; });
     std::vector<ConvolutionPlan> plans;
     for (Contender& c : contenders) plans.push_back(std::move(c.plan));

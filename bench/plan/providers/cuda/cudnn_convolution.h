@@ -21,8 +21,9 @@ struct ConvolutionPlan {
     /// As cuDNN calls it, "ConvFwd_eng31_k2=13_k3=2"; ", cudnnAddTensor" behind it where the bias is a call of its own.
     std::string name;
     std::int64_t workspace_bytes = 0;
-    double median_us = 0;  ///< with the bias, operands as warm as they stay
-    std::string why_not;   ///< it cannot be chosen; empty where it can
+    double median_us =
+        0;                ///< with the bias, operands as warm as they stay; of far slower ones than the best one launch
+    std::string why_not;  ///< it cannot be chosen; empty where it can
 };
 
 /// All plans for `op`, on random operands: first those that can be chosen, the fastest first. A plan whose output is

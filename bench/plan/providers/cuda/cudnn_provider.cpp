@@ -1,15 +1,19 @@
 // Provider `cudnn`: attention, layer norm, softmax and convolution of NVIDIA's cuDNN, to compare with, only on request.
 // All but softmax, a plain call, are graphs of cuDNN's.
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <limits>
-#include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
 
 #include "bench/plan/provider.h"
 #include "bench/plan/providers/cuda/cudnn_convolution.h"
 #include "bench/plan/providers/cuda/cudnn_graph.h"
 #include "bench/plan/providers/cuda/cudnn_library.h"
+#include "kernels/check.h"
+#include "kernels/gemm/choice_file.h"
 #include "models/ops/list.h"
 
 namespace kbench {
@@ -166,27 +170,56 @@ std::string no_such_convolution(const Conv2d& op, const Step&, Precision) {
     return "";
 }
 
-/// The fastest plan of each convolution, found when it is first made; in its place the first that cuDNN proposes where
-/// no time may choose.
+/// The fastest plan of each convolution: remembered, else found when it is first made. In its place the first that
+/// cuDNN proposes where no time may choose.
 class Convolutions {
   public:
-    explicit Convolutions(bool one_order) : one_order_(one_order) {}
-    std::unique_ptr<Computation> make(const Conv2d& op, Precision precision, const Handle& handle) {
-        if (one_order_) return make_convolution(op, precision, handle, "", true);
-        const auto [entry, is_new] = chosen_.try_emplace(fmt::format("{} {}", name(precision), op.text()));
-        if (is_new || entry->second.empty()) {
-            const std::vector<ConvolutionPlan> plans = time_convolution(op, precision, handle);
-            if (plans.empty() || !plans.front().why_not.empty())
-                throw Unsupported(fmt::format("cuDNN has no right plan for conv2d {} in {}{}", op.text(),
-                                              name(precision), plans.empty() ? "" : ": " + plans.front().why_not));
-            entry->second = plans.front().name;
-        }
-        return make_convolution(op, precision, handle, entry->second, false);
+    explicit Convolutions(const ProviderContext& context) {
+        if (context.deterministic) return;
+        using nlohmann::json;
+        const auto write = [](const ConvolutionPlan& plan) {
+            return json{{"plan", plan.name}, {"median_us", plan.median_us}};
+        };
+        const auto read = [](const json& entry) {
+            ConvolutionPlan plan;
+            plan.name = entry.at("plan").get<std::string>();
+            plan.median_us = entry.at("median_us").get<double>();
+            return plan;
+        };
+        std::filesystem::path file = context.algorithm_cache;  // empty where nothing is to be remembered
+        if (!file.empty()) file.replace_filename("cudnn.json");
+        chosen_.emplace(file, context.retune,
+                        cuda::ChoiceFile<ConvolutionPlan>::Format{"cuDNN plan cache", 1, write, read});
     }
+    std::unique_ptr<Computation> make(const Conv2d& op, Precision precision, const Handle& handle) {
+        if (!chosen_) return make_convolution(op, precision, handle, "", true);
+        const std::string key =
+            fmt::format("{}|{}|{} conv2d {}", device_name(), cudnn_version(), name(precision), op.text());
+        if (const ConvolutionPlan* plan = chosen_->find(key)) {
+            try {
+                return make_convolution(op, precision, handle, plan->name, false);
+            } catch (const Unsupported&) {
+                // Not proposed any more: measured anew.
+            }
+        }
+        const std::vector<ConvolutionPlan> plans = time_convolution(op, precision, handle);
+        if (plans.empty() || !plans.front().why_not.empty())
+            throw Unsupported(fmt::format("cuDNN has no right plan for conv2d {} in {}{}", op.text(), name(precision),
+                                          plans.empty() ? "" : ": " + plans.front().why_not));
+        chosen_->store(key, plans.front());
+        return make_convolution(op, precision, handle, plans.front().name, false);
+    }
+    std::vector<std::string> warnings() const { return chosen_ ? chosen_->warnings() : std::vector<std::string>(); }
 
   private:
-    bool one_order_;
-    std::map<std::string, std::string> chosen_;
+    static std::string device_name() {
+        int device = 0;
+        cudaDeviceProp properties{};
+        KBENCH_CUDA(cudaGetDevice(&device));
+        KBENCH_CUDA(cudaGetDeviceProperties(&properties, device));
+        return properties.name;
+    }
+    std::optional<cuda::ChoiceFile<ConvolutionPlan>> chosen_;  ///< none where no time may choose
 };
 
 /// A row for `make(op, precision, handle)`; the handle is made with the first computation.
@@ -212,7 +245,7 @@ Computes<T> row(std::vector<Precision> precisions, std::string (*why_not)(const 
 
 std::unique_ptr<Provider> make_cudnn(const ProviderContext& context) {
     const auto handle = std::make_shared<Handle>();
-    const auto convolutions = std::make_shared<Convolutions>(context.deterministic);
+    const auto convolutions = std::make_shared<Convolutions>(context);
     const auto convolution = [convolutions](const Conv2d& op, Precision precision, const Handle& made) {
         return convolutions->make(op, precision, made);
     };
@@ -227,7 +260,8 @@ std::unique_ptr<Provider> make_cudnn(const ProviderContext& context) {
                          row<Softmax>({fp16, bf16, tf32, fp32, fp64}, no_such_softmax, softmax, handle),
                          row<Conv2d>({fp16, bf16, tf32, fp32, fp64}, no_such_convolution, convolution, handle)},
                  .on_request_only = true,
-                 .workspace_limit = convolution_workspace_bytes});
+                 .workspace_limit = convolution_workspace_bytes,
+                 .warnings = [convolutions] { return convolutions->warnings(); }});
 }
 
 }  // namespace kbench

@@ -1,0 +1,111 @@
+// A JSON file that remembers what was chosen by measuring, by key; processes share it. Knows no device.
+#pragma once
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace kbench::cuda {
+
+template <class Choice>
+class ChoiceFile {
+  public:
+    /// What a file holds, in words ("GEMM algorithm cache"), its version, and a choice as JSON and back. `read` throws
+    /// std::exception for anything that `write` would not write.
+    struct Format {
+        std::string what;
+        int version;
+        std::function<nlohmann::json(const Choice&)> write;
+        std::function<Choice(const nlohmann::json&)> read;
+    };
+
+    /// A file that cannot be read, parsed or that belongs to another version is ignored with one warning. `retune`:
+    /// what the file says of keys asked for is ignored, too, until they are stored.
+    ChoiceFile(std::filesystem::path file, bool retune, Format format)
+        : file_(std::move(file)), retune_(retune), format_(std::move(format)) {
+        merge_file();
+    }
+
+    const Choice* find(const std::string& key) const {
+        if (retune_ && !measured_.contains(key)) return nullptr;
+        const auto entry = entries_.find(key);
+        return entry == entries_.end() ? nullptr : &entry->second;
+    }
+    /// Records and writes the file (temporary file, then rename). A folder that cannot be written is a warning.
+    void store(const std::string& key, const Choice& choice) {
+        measured_.insert(key);
+        entries_[key] = choice;
+        merge_file();  // what another process has written since
+        write_file();
+    }
+    /// So far, one line each.
+    const std::vector<std::string>& warnings() const { return warnings_; }
+
+  private:
+    void warn(std::string line) {
+        if (std::find(warnings_.begin(), warnings_.end(), line) == warnings_.end())
+            warnings_.push_back(std::move(line));
+    }
+
+    /// Takes over what the file holds, except for keys that this process has measured itself.
+    void merge_file() {
+        std::error_code error;
+        if (!std::filesystem::exists(file_, error)) return;
+        std::map<std::string, Choice> found;
+        try {
+            std::ifstream stream(file_);
+            if (!stream) throw std::runtime_error("cannot be opened");
+            const nlohmann::json content = nlohmann::json::parse(stream);
+            if (const nlohmann::json& version = content.at("format"); version != format_.version)
+                throw std::runtime_error(fmt::format("has format {}, not {}", version.dump(), format_.version));
+            for (const auto& [key, entry] : content.at("entries").items()) found[key] = format_.read(entry);
+        } catch (const std::exception& problem) {
+            warn(fmt::format("{} {} ignored: {}", format_.what, file_.string(), problem.what()));
+            return;
+        }
+        for (auto& [key, choice] : found)
+            if (!measured_.contains(key)) entries_[key] = choice;
+    }
+
+    /// Other processes see the old file or the new one, never a part.
+    void write_file() {
+        nlohmann::json content = {{"format", format_.version}, {"entries", nlohmann::json::object()}};
+        for (const auto& [key, choice] : entries_) content["entries"][key] = format_.write(choice);
+        std::filesystem::path temporary = file_;
+        temporary += fmt::format(".{}.tmp", getpid());
+        std::error_code error;
+        if (file_.has_parent_path()) std::filesystem::create_directories(file_.parent_path(), error);
+        bool written = false;
+        {
+            std::ofstream stream(temporary);
+            stream << content.dump(1) << '\n';
+            stream.close();
+            written = stream.good();
+        }
+        if (written) std::filesystem::rename(temporary, file_, error);
+        if (!written || error) {
+            warn(fmt::format("{} {} cannot be written: algorithms are measured again next time", format_.what,
+                             file_.string()));
+            std::filesystem::remove(temporary, error);
+        }
+    }
+
+    std::filesystem::path file_;
+    bool retune_;
+    Format format_;
+    std::map<std::string, Choice> entries_;
+    std::set<std::string> measured_;  ///< keys stored by this process
+    std::vector<std::string> warnings_;
+};
+
+}  // namespace kbench::cuda
