@@ -10,6 +10,6 @@ using LaunchLayer = void(const RecurrentProblem&, const RecurrentDirection& forw
                          const std::int32_t* lengths, void* workspace, cudaStream_t);
 LaunchLayer steps_fp16, steps_bf16, steps_tf32, steps_fp32, steps_fp64;
 /// For what recurrent_unsupported lets through.
-LaunchLayer resident_tf32, resident_fp32, resident_fp64;
+LaunchLayer resident_fp16, resident_bf16, resident_tf32, resident_fp32, resident_fp64;
 
 }  // namespace kbench::cuda::recurrent_layer

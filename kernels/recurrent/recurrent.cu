@@ -13,8 +13,8 @@ namespace {
 
 using namespace recurrent_layer;
 
-constexpr LaunchLayer* launches[][2] = {{steps_fp16, nullptr},
-                                        {steps_bf16, nullptr},
+constexpr LaunchLayer* launches[][2] = {{steps_fp16, resident_fp16},
+                                        {steps_bf16, resident_bf16},
                                         {steps_tf32, resident_tf32},
                                         {steps_fp32, resident_fp32},
                                         {steps_fp64, resident_fp64}};
@@ -31,9 +31,9 @@ std::string not_resident(const RecurrentProblem& problem) {
     const RecurrentShape& shape = problem.shape;
     const auto size = static_cast<std::int64_t>(size_of(storage_type(problem.precision)));
     constexpr std::int64_t weights = block_warps * resident_chunks * chunk_bytes;
-    const std::int64_t sequences = (problem.precision == Precision::tf32 ? 4 : 1) * tile_sequences;
-    constexpr std::int64_t most_steps = 1 << 24;  // times blocks, in 32 bits
-    if (!launch_of(problem)) return "no kernel keeps the weights of " + std::string(name(problem.precision));
+    const bool plain = problem.precision == Precision::fp32 || problem.precision == Precision::fp64;
+    const std::int64_t sequences = (plain ? 1 : 4) * tile_sequences;
+    constexpr std::int64_t most_steps = 1 << 24;  // times blocks: in 32 bits
     if (shape.hidden * size % 16 != 0) return "rows of weights are not whole pieces of 16 bytes";
     if (shape.hidden * size > weights) return over("hidden", shape.hidden, weights / size);
     if (shape.batch > sequences) return over("batch", shape.batch, sequences);

@@ -18,8 +18,8 @@ struct RecurrentDirection {
     void* out;
 };
 
-/// A kernel a step, or one for all steps, whose blocks keep their weights and meet behind each step. Only fp32, tf32
-/// and fp64 have the latter, for layers whose weights fit into the device's SMs.
+/// A kernel a step, or one for all steps, whose blocks keep their weights and meet behind each step: for layers whose
+/// weights fit into the device's SMs, and few sequences.
 enum class RecurrentKernels { steps, resident };
 
 struct RecurrentProblem {

@@ -1,5 +1,5 @@
 // All steps of a recurrent layer in one kernel of resident blocks, which keep their weights in registers and shared
-// memory: fp32 and tf32, whose weights of a hidden size of 1024 just fit into 128 SMs, and smaller layers in fp64.
+// memory. Weights of a hidden size of 1024 in fp32 and tf32 just fit into 128 SMs; those of fp64 do up to 512.
 //
 // Blocks and their work are those of step.cuh, one block an SM. Of a step there remain h, which each block reads from
 // L2, 32 KB at batch 8 in fp32 where the weights are 256 KB, and a barrier of one direction's blocks.
@@ -149,8 +149,8 @@ __global__ void __launch_bounds__(block_threads, 1)
             after[std::int64_t{cells.sequence[pass]} * layer.h_stride + cells.unit] = next[pass];
         }
         __syncthreads();
+        // While the others come, what nobody waits for.
         if (thread == 0) announce(counter);
-            // While the others come: what nobody waits for.
 #pragma unroll
         for (int pass = 0; pass < cells.passes; ++pass)
             if (cells.has_cell(pass)) own.out[std::int64_t{cells.row[pass]} * hidden + cells.unit] = next[pass];

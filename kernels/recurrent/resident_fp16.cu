@@ -1,0 +1,14 @@
+// Recurrent layers in fp16, whose blocks keep their weights for all steps.
+#include "kernels/recurrent/launches.h"
+#include "kernels/recurrent/products.cuh"
+#include "kernels/recurrent/resident.cuh"
+
+namespace kbench::cuda::recurrent_layer {
+
+void resident_fp16(const RecurrentProblem& problem, const RecurrentDirection& forward,
+                   const RecurrentDirection& reverse, const std::int32_t* lengths, void* workspace,
+                   cudaStream_t stream) {
+    launch_resident_layer<TensorCore<Unit16Bit<__half>>, 4>(problem, forward, reverse, lengths, workspace, stream);
+}
+
+}  // namespace kbench::cuda::recurrent_layer
