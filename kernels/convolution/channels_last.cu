@@ -10,6 +10,8 @@
 // 4096 products. At mma.sync's 1270 multiply-adds a clock and SM shared memory then is busy for 62 % of the time; with
 // one output row it would be for 93 %. A block walks over the rows of x in steps of stride_h, class by class of
 // r mod stride_h: what a step's upper row multiplies with, the next step's lower row does.
+#include <algorithm>
+
 #include "kernels/check.h"
 #include "kernels/convolution/kernel.h"
 #include "kernels/convolution/splits.h"
@@ -337,7 +339,8 @@ struct Workspace {
         const double rate = (sizeof(T) == 2 ? 800.0 : 400.0) * 1700 / tuning.blocks_per_sm;
         const double block_us = 2.0 * block_positions * filters * static_cast<double>(op.taps()) / rate;
         const std::int64_t blocks = op.batch * shape.tiles() * shape.pairs();
-        splits = best_splits(op, blocks, 132 * tuning.blocks_per_sm, block_us, 8);
+        splits = best_splits(op, blocks, 132 * tuning.blocks_per_sm, block_us,
+                             static_cast<int>(std::min<std::int64_t>(8, op.kernel_h * shape.groups)));
         parts = split_bytes(op, splits);
     }
     std::size_t bytes() const { return x + weights + parts; }
@@ -376,11 +379,13 @@ void launch_type(const Conv2d& op, const Conv2dPointers& pointers, const Conv2dE
     if (space.splits > 1) combine_splits(op, type, parts, space.splits, pointers.out, epilogue, stream);
 }
 
+/// Each row of x that a block walks over must be for one of its output rows: strides over the kernel's height leave
+/// gaps.
 bool takes(const Conv2d& op, Precision precision) {
     if (precision == Precision::fp32 || precision == Precision::fp64) return false;
     const int channels = precision == Precision::tf32 ? group<float> : group<__half>;
     return op.in_channels % channels == 0 && op.out_channels == filters && op.kernel_w == kernel_width &&
-           op.stride_w == 1;
+           op.stride_w == 1 && op.stride_h <= op.kernel_h;
 }
 
 int splits_of(const Conv2d& op, Precision precision) {

@@ -5,6 +5,8 @@
 // of which 22 are the same for half a warp. Shared memory is busy for a quarter of the time, so FFMA binds.
 // A block has 128 positions of `out_rows` rows and all 32 filters; a step is one channel and up to 11 filter rows, and
 // the next one's tiles are copied while this one's are multiplied.
+#include <algorithm>
+
 #include "kernels/check.h"
 #include "kernels/convolution/epilogue.cuh"
 #include "kernels/convolution/kernel.h"
