@@ -216,7 +216,7 @@ TEST_P(RecurrentOnDevice, BoundsTellOtherWeightsLengthsAndDirections) {
     Direction no_bias(problem, 1), one_weight(problem, 1);
     for (std::int64_t i = 0; i < Direction::width(problem); ++i) no_bias.bias_hh.set(0, i, 0);
     EXPECT_GT(wrong(false, no_bias, false, lengths), 0.1) << "no bias of h";
-    one_weight.weight.set(0, 63, 1.0);
+    one_weight.weight.set(0, 63, 4.0);
     EXPECT_GT(wrong(false, one_weight, false, lengths), 0.003) << "one weight of the last chunk";
 }
 
