@@ -279,10 +279,11 @@ const void* polled_kernel_of(PersistentVariant variant) {
     const auto address = [](auto kernel) { return reinterpret_cast<const void*>(kernel); };
     using enum PersistentVariant;
     if (variant == plain) return address(polled_lstm_kernel<T, k_steps, columns, plain>);
-    // The account is of DeepSpeech 2's size in fp16.
+    if (variant == clocks) return address(polled_lstm_kernel<T, k_steps, columns, clocks>);
+    // What parts cost is told of DeepSpeech 2's size in fp16.
     if constexpr (std::is_same_v<T, __half> && k_steps == 16) switch (variant) {
-            case plain: break;
-            case clocks: return address(polled_lstm_kernel<T, k_steps, columns, clocks>);
+            case plain:
+            case clocks: break;
             case no_wait: return address(polled_lstm_kernel<T, k_steps, columns, no_wait>);
             case no_product: return address(polled_lstm_kernel<T, k_steps, columns, no_product>);
             case no_cell: return address(polled_lstm_kernel<T, k_steps, columns, no_cell>);

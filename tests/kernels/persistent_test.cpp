@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <set>
@@ -19,7 +18,6 @@ namespace {
 using cuda::PersistentDirection;
 using cuda::PersistentExchange;
 using cuda::PersistentLstm;
-using cuda::PersistentVariant;
 using reference::Element;
 
 /// wgmma as PTX describes it, of a block's four warpgroups: A from registers that the kernel fills, B by descriptor
@@ -329,59 +327,6 @@ INSTANTIATE_TEST_SUITE_P(All, PersistentLstmOnDevice,
                                                           Way{PersistentExchange::polled, 8},
                                                           Way{PersistentExchange::polled, 16})),
                          instance_name);
-
-/// Time of a step by batch and exchange, of each variant, and the phases by clocks: printed, only on request.
-TEST(PersistentLstmAccount, DISABLED_PrintsTimesOfAStep) {
-    KBENCH_NEEDS_PERSISTENT_LSTM();
-    for (const std::int64_t batch : {1, 8, 16, 32, 64})
-        for (const auto exchange : {PersistentExchange::counted, PersistentExchange::polled})
-            for (int v = 0; v < static_cast<int>(std::size(cuda::persistent_variant_names)); ++v) {
-                const RecurrentShape shape{500, batch, 1024};
-                const PersistentLstm layer{DataType::fp16, shape, exchange, static_cast<PersistentVariant>(v)};
-                if (!persistent_lstm_unsupported(layer).empty()) continue;
-                HostMatrix lengths(DataType::int32, batch, 1);
-                for (std::int64_t n = 0; n < batch; ++n) lengths.set(n, 0, static_cast<double>(shape.steps));
-                const Direction direction(DataType::fp16, shape, 1);
-                const OnDevice device(layer, direction, direction, lengths);
-                const bool clocked = layer.variant == PersistentVariant::clocks;
-                const DeviceMatrix clocks = DeviceMatrix::poisoned(DataType::fp64, 128, cuda::persistent_phases);
-                auto* const to = clocked ? static_cast<std::uint64_t*>(clocks.data()) : nullptr;
-                cudaEvent_t begin, end;
-                KBENCH_CUDA(cudaEventCreate(&begin));
-                KBENCH_CUDA(cudaEventCreate(&end));
-                float best = 1e30f;
-                for (int run = 0; run < 5; ++run) {
-                    KBENCH_CUDA(cudaEventRecord(begin));
-                    device.launch(nullptr, to);
-                    KBENCH_CUDA(cudaEventRecord(end));
-                    KBENCH_CUDA(cudaEventSynchronize(end));
-                    float ms = 0;
-                    KBENCH_CUDA(cudaEventElapsedTime(&ms, begin, end));
-                    best = std::min(best, ms);
-                }
-                std::string line = fmt::format("batch {:2} {:10} {:.3f} us a step", batch,
-                                               cuda::persistent_variant_names[static_cast<std::size_t>(v)],
-                                               1e3 * best / static_cast<double>(shape.steps));
-                line += " " + persistent_lstm_name(layer);
-                if (clocked) {
-                    const HostMatrix host = clocks.download();
-                    const auto* cycles = reinterpret_cast<const std::uint64_t*>(host.bytes.data());
-                    for (std::size_t phase = 0; phase < cuda::persistent_phases; ++phase) {
-                        std::vector<double> of_blocks;
-                        for (std::size_t block = 0; block < 128; ++block)
-                            of_blocks.push_back(static_cast<double>(cycles[block * cuda::persistent_phases + phase]) /
-                                                static_cast<double>(shape.steps));
-                        std::ranges::sort(of_blocks);
-                        line += fmt::format("\n    {:8} {:6.0f} cycles ({:.0f} to {:.0f})",
-                                            cuda::persistent_phase_names[phase], of_blocks[64], of_blocks.front(),
-                                            of_blocks.back());
-                    }
-                }
-                fmt::print("{}\n", line);
-                KBENCH_CUDA(cudaEventDestroy(begin));
-                KBENCH_CUDA(cudaEventDestroy(end));
-            }
-}
 
 }  // namespace
 }  // namespace kbench::test
