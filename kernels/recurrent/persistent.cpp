@@ -8,6 +8,7 @@
 
 #include "kbench/error.h"
 #include "kernels/check.h"
+#include "kernels/multiprocessors.h"
 #include "kernels/recurrent/persistent_kernel.h"
 #include "kernels/recurrent/persistent_layout.h"
 
@@ -61,11 +62,10 @@ std::size_t slots_bytes(const PersistentLstm& layer) {
 
 int blocks_of_direction(const PersistentLstm& layer) { return static_cast<int>(layer.shape.hidden) / units; }
 
-/// Blocks that the current device has places for.
+/// Blocks that there are places for at once.
 int places(const PersistentLstm& layer, const void* kernel) {
-    int device = 0, multiprocessors = 0, blocks = 0;
-    KBENCH_CUDA(cudaGetDevice(&device));
-    KBENCH_CUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+    int blocks = 0;
+    const int multiprocessors = layer.multiprocessors > 0 ? layer.multiprocessors : multiprocessors_of(nullptr);
     const int bytes = shared_bytes_of(layer);
     KBENCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
     KBENCH_CUDA(
@@ -109,7 +109,10 @@ std::string persistent_lstm_unsupported(const PersistentLstm& layer) {
     if (!kernel) return "this variant is not built";
     if (std::string reason = unsupported_device(); !reason.empty()) return reason;
     const int needed = blocks_of_direction(layer), there = places(layer, kernel);
-    return needed <= there ? "" : fmt::format("{} blocks must run at once, {} can", needed, there);
+    return needed <= there
+               ? ""
+               : fmt::format("{} blocks must run at once, {} can on {} SMs", needed, there,
+                             layer.multiprocessors > 0 ? layer.multiprocessors : multiprocessors_of(nullptr));
 }
 
 std::string persistent_lstm_name(const PersistentLstm& layer) {
@@ -126,9 +129,14 @@ int persistent_lstm_blocks(const PersistentLstm& layer) {
     return 2 * of_direction <= places(layer, kernel_of(layer)) ? 2 * of_direction : of_direction;
 }
 
-void persistent_lstm(const PersistentLstm& layer, const PersistentDirection& forward,
+void persistent_lstm(const PersistentLstm& asked, const PersistentDirection& forward,
                      const PersistentDirection& reverse, const std::int32_t* lengths, void* workspace,
                      cudaStream_t stream, std::uint64_t* clocks) {
+    // A plan may have been made for all of the device and be run on a part of it. Blocks without a place would be
+    // waited for without end.
+    PersistentLstm layer = asked;
+    const int of_stream = multiprocessors_of(stream);
+    layer.multiprocessors = asked.multiprocessors > 0 ? std::min(asked.multiprocessors, of_stream) : of_stream;
     if (const std::string reason = persistent_lstm_unsupported(layer); !reason.empty())
         throw Unsupported("persistent LSTM: " + reason);
     if ((layer.variant == PersistentVariant::clocks) != (clocks != nullptr))

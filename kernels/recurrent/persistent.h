@@ -44,6 +44,7 @@ struct PersistentLstm {
     PersistentVariant variant = PersistentVariant::plain;
     /// Polled: sequences that take a step together, 8 or 16, while h of others is on its way; 0: what is faster.
     int tile = 0;
+    int multiprocessors = 0;  ///< that it may use; 0: all of the device
 };
 
 /// The layer with the exchange that is faster.
@@ -64,7 +65,7 @@ struct PersistentDirection {
 
 /// `workspace`: a multiple of 256 bytes, its content is of no matter. `clocks` [2 hidden / 16, persistent_phases], of
 /// the variant that has them: cycles of each phase, added up over the steps, forward blocks before reverse ones.
-/// Throws Unsupported and UsageError.
+/// Where `stream` is of a part of the device, that part's SMs count, too. Throws Unsupported and UsageError.
 void persistent_lstm(const PersistentLstm& layer, const PersistentDirection& forward,
                      const PersistentDirection& reverse, const std::int32_t* lengths, void* workspace,
                      cudaStream_t stream, std::uint64_t* clocks = nullptr);

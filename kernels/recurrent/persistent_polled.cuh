@@ -219,9 +219,7 @@ __global__ __launch_bounds__(threads, 1) void polled_lstm_kernel(const __grid_co
             length = lengths[n];
             c = c_shared[tile * owner_threads + cell];
         }
-        // Every second turn, and in the last of a step, all wait for all sums. Thus who writes sums has been at a
-        // barrier after which those of sum_buffers turns before were read, and each barrier is free again.
-        if (is_owner || tile % 2 == 1 || ends_step)
+        if (is_owner || all_wait(tile, tiles))
             sync_sums(turn);
         else
             arrive_sums(turn);

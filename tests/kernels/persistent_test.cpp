@@ -321,6 +321,21 @@ TEST_P(PersistentLstmOnDevice, IsTheSameFromAGraphHoweverOftenItIsLaunched) {
     }
 }
 
+TEST_P(PersistentLstmOnDevice, TakesOneDirectionBehindTheOtherWhereBothHaveNoPlace) {
+    KBENCH_NEEDS_PERSISTENT_LSTM();
+    const RecurrentShape shape{30, 20, 1024};
+    const Direction forward(type, shape, 1), reverse(type, shape, 11);
+    const HostMatrix lengths = ragged(shape);
+    PersistentLstm layer = layer_of(shape);
+    const std::array<HostMatrix, 2> made = OnDevice(layer, forward, reverse, lengths).run();
+    layer.multiprocessors = 64;
+    ASSERT_EQ(persistent_lstm_blocks(layer), 64);
+    const std::array<HostMatrix, 2> apart = OnDevice(layer, forward, reverse, lengths).run();
+    for (std::size_t d = 0; d < 2; ++d) EXPECT_TRUE(apart[d].bytes == made[d].bytes);
+    layer.multiprocessors = 63;
+    EXPECT_NE(persistent_lstm_unsupported(layer).find("64 blocks must run at once, 63 can"), std::string::npos);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, PersistentLstmOnDevice,
                          testing::Combine(testing::Values(DataType::fp16, DataType::bf16),
                                           testing::Values(Way{PersistentExchange::counted, 0},

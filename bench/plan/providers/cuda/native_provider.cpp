@@ -290,7 +290,7 @@ std::string no_such_attention_gradient(const Attention& op, const Step&, Precisi
 
 }  // namespace
 
-std::unique_ptr<Provider> make_cuda_native(const ProviderContext&) {
+std::unique_ptr<Provider> make_cuda_native(const ProviderContext& context) {
     return std::make_unique<Provider>(Provider{
         .name = "native",
         .ops = {row<Embedding>("embedding", embedding),
@@ -322,7 +322,7 @@ std::unique_ptr<Provider> make_cuda_native(const ProviderContext&) {
                 row<Softmax>("softmax", softmax),
                 row<CrossEntropy>("cross_entropy", cross_entropy),
                 row<CrossEntropy>("cross_entropy_gradient", cross_entropy_gradient, {}, nullptr, Direction::bwd),
-                persistent_lstm_row(),
+                persistent_lstm_row(context),
                 Computes<GlobalNorm>{.make =
                                          [](const GlobalNorm& op, const Step&, Precision precision) {
                                              return std::make_unique<GlobalNormStep>(op, storage_type(precision));
