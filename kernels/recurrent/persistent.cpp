@@ -100,7 +100,8 @@ std::string persistent_lstm_unsupported(const PersistentLstm& layer) {
     if (k_steps_of(layer) == 0)
         return fmt::format("hidden {} is over its limit of 1024, whose weights fill half of the registers",
                            shape.hidden);
-    if (layer.tile != 0 && (!is_polled(layer) || (layer.tile != 8 && layer.tile != 16)))
+    const std::int64_t widest = !is_polled(layer) ? 0 : k_steps_of(layer) <= 8 ? 32 : 16;
+    if (layer.tile != 0 && (layer.tile > widest || fitting(layer.tile, {8, 16, 32}) != layer.tile))
         return fmt::format("{} sequences cannot take a step together", layer.tile);
     if (shape.batch > batch_limit(layer))
         return fmt::format("batch {} is over its limit of {}", shape.batch, batch_limit(layer));

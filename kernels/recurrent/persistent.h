@@ -32,7 +32,7 @@ inline constexpr std::string_view persistent_variant_names[] = {"plain",      "c
 
 /// What PersistentVariant::clocks tells apart, of the first thread of a block: until h is there, until it is in shared
 /// memory (polled: in `wait`), until the product is done, until those of all warpgroups are, until h is stored, until
-/// others may know it (counted).
+/// others may know it (counted). Of a step, thus of all its tiles: the first thread has cells of some of them only.
 enum class PersistentPhase { wait, load, product, sums, cell, publish };
 inline constexpr std::string_view persistent_phase_names[] = {"wait", "load", "product", "sums", "cell", "publish"};
 inline constexpr int persistent_phases = 6;
@@ -42,7 +42,8 @@ struct PersistentLstm {
     RecurrentShape shape;
     PersistentExchange exchange = PersistentExchange::counted;
     PersistentVariant variant = PersistentVariant::plain;
-    /// Polled: sequences that take a step together, 8 or 16, while h of others is on its way; 0: what is faster.
+    /// Polled: sequences that take a step together while h of others is on its way: 8 or 16, 32 up to hidden 512; 0:
+    /// what is faster.
     int tile = 0;
     int multiprocessors = 0;  ///< that it may use; 0: all of the device
 };

@@ -209,7 +209,7 @@ const void* counted_kernel_of(PersistentVariant variant) {
     const auto address = [](auto kernel) { return reinterpret_cast<const void*>(kernel); };
     using enum PersistentVariant;
     if (variant == plain) return address(counted_lstm_kernel<T, k_steps, columns, plain>);
-    // The account is of DeepSpeech 2's size in fp16.
+    // The account is of hidden 1024 in fp16.
     if constexpr (std::is_same_v<T, __half> && k_steps == 16 && (columns == 8 || columns == 32)) switch (variant) {
             case plain: break;
             case clocks: return address(counted_lstm_kernel<T, k_steps, columns, clocks>);

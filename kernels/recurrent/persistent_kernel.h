@@ -20,7 +20,8 @@ struct Arguments {
 };
 
 /// The kernel, as cudaLaunchKernel takes it; null where there is none. k_steps: instructions along a quarter of K, 4, 8
-/// or 16; columns: sequences of a product, 8, 16, 32 or 64 (counted), 8 or 16 (polled).
+/// or 16; columns: sequences of a product, 8, 16, 32 or 64 (counted), 8 or 16, or 32 but for k_steps 16
+/// (polled).
 const void* counted_fp16_kernel(int k_steps, int columns, PersistentVariant variant);
 const void* counted_bf16_kernel(int k_steps, int columns, PersistentVariant variant);
 const void* polled_fp16_kernel(int k_steps, int columns, PersistentVariant variant);

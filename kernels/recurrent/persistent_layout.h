@@ -49,7 +49,7 @@ inline constexpr int polled_batch = 128, sum_buffers = 4;
 /// Polled: whether all warpgroups, not only a tile's owners, wait for all sums of its turn: in every second turn, and
 /// in the last of a step. Thus who writes sums has been at a barrier after which those of sum_buffers turns before were
 /// read, and each of two barriers is free again.
-constexpr bool all_wait(int tile, int tiles) { return tile % 2 == 1 || tile + 1 == tiles; }
+constexpr bool all_wait(int tile, bool ends_step) { return tile % 2 == 1 || ends_step; }
 
 /// Bytes of shared memory: h and, for each warpgroup, its sums.
 constexpr int counted_bytes(int k_steps, int columns) {

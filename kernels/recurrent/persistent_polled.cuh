@@ -35,6 +35,7 @@ __global__ __launch_bounds__(threads, 1) void polled_lstm_kernel(const __grid_co
     constexpr int sums_of_turn = warpgroups * columns * sums_stride;
     extern __shared__ __align__(128) unsigned char memory[];
     __shared__ int lengths[polled_batch];
+    __shared__ __align__(16) float biases[units][4];
     auto* const h_shared = reinterpret_cast<std::uint16_t*>(memory);
     auto* const sums_shared = reinterpret_cast<float*>(memory + 2 * warpgroups * quarter * 2);
     float* const c_shared = sums_shared + sum_buffers * sums_of_turn;
@@ -58,6 +59,11 @@ __global__ __launch_bounds__(threads, 1) void polled_lstm_kernel(const __grid_co
         lengths[n] = n < batch ? static_cast<int>(steps_of(arguments.lengths[n], arguments.frames_per_step,
                                                            static_cast<std::int64_t>(arguments.steps)))
                                : 0;
+    if (thread < rows) {
+        const int at = gate_of(thread) * hidden + block * units + unit_of(thread);
+        biases[unit_of(thread)][gate_of(thread)] = widened<T>(static_cast<const std::uint16_t*>(operands.bias_ih)[at]) +
+                                                   widened<T>(static_cast<const std::uint16_t*>(operands.bias_hh)[at]);
+    }
     fence_async_shared();
     __syncthreads();
     int last = 0;
@@ -81,13 +87,6 @@ __global__ __launch_bounds__(threads, 1) void polled_lstm_kernel(const __grid_co
     const int owner = warpgroup * warpgroup_threads / owner_threads, cell = thread % owner_threads;
     const int unit = cell % units, column = cell / units;
     const int global_unit = block * units + unit;
-    float bias[4];
-#pragma unroll
-    for (int g = 0; g < 4; ++g) {
-        const int at = g * hidden + global_unit;
-        bias[g] = widened<T>(static_cast<const std::uint16_t*>(operands.bias_ih)[at]) +
-                  widened<T>(static_cast<const std::uint16_t*>(operands.bias_hh)[at]);
-    }
 
     // What the input adds to the gates of this thread's next cell: asked for a turn before it is needed, from L2.
     std::uint16_t x[4] = {};
@@ -205,7 +204,7 @@ __global__ __launch_bounds__(threads, 1) void polled_lstm_kernel(const __grid_co
         }
         float gate[4];
 #pragma unroll
-        for (int g = 0; g < 4; ++g) gate[g] = widened<T>(x[g]) + bias[g];
+        for (int g = 0; g < 4; ++g) gate[g] = widened<T>(x[g]) + biases[unit][g];
         if (next_step < last) ask_for_gates(next_step, next_tile);
 
         const int sums = turn % sum_buffers * sums_of_turn;
@@ -219,7 +218,7 @@ __global__ __launch_bounds__(threads, 1) void polled_lstm_kernel(const __grid_co
             length = lengths[n];
             c = c_shared[tile * owner_threads + cell];
         }
-        if (is_owner || all_wait(tile, tiles))
+        if (is_owner || all_wait(tile, ends_step))
             sync_sums(turn);
         else
             arrive_sums(turn);
@@ -278,7 +277,7 @@ const void* polled_kernel_of(PersistentVariant variant) {
     using enum PersistentVariant;
     if (variant == plain) return address(polled_lstm_kernel<T, k_steps, columns, plain>);
     if (variant == clocks) return address(polled_lstm_kernel<T, k_steps, columns, clocks>);
-    // What parts cost is told of DeepSpeech 2's size in fp16.
+    // What parts cost is told of hidden 1024 in fp16.
     if constexpr (std::is_same_v<T, __half> && k_steps == 16) switch (variant) {
             case plain:
             case clocks: break;
@@ -295,6 +294,9 @@ const void* polled_kernel_of(int columns, PersistentVariant variant) {
     switch (columns) {
         case 8: return polled_kernel_of<T, k_steps, 8>(variant);
         case 16: return polled_kernel_of<T, k_steps, 16>(variant);
+        case 32:  // of hidden 1024 registers would not hold the weights and what is on its way
+            if constexpr (k_steps <= 8) return polled_kernel_of<T, k_steps, 32>(variant);
+            return nullptr;
         default: return nullptr;
     }
 }

@@ -59,7 +59,8 @@ bool parse(int argc, char** argv, Options& options) {
         ->delimiter(',')
         ->check(CLI::IsMember(names(cuda::persistent_variant_names)))
         ->capture_default_str();
-    app.add_option("--tile", options.tiles, "sequences that take a step together, polled: 8 or 16; 0: as chosen")
+    app.add_option("--tile", options.tiles,
+                   "sequences that take a step together, polled: 8, 16, or up to hidden 512 32; 0: as chosen")
         ->delimiter(',')
         ->capture_default_str();
     app.add_option("--steps", options.steps)->check(CLI::Range(1, 1'000'000))->capture_default_str();

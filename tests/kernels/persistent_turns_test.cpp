@@ -94,7 +94,7 @@ class Warp {
                 }
                 block_.sums[turn_ % sum_buffers][warp_] = turn_ + 1;
                 phase_ = block_.of_sums[static_cast<std::size_t>(turn_ % 2)].arrive(warp_, turn_);
-                stage_ = is_owner || all_wait(tile, game_.tiles) ? Stage::meet_all : Stage::cell;
+                stage_ = is_owner || all_wait(tile, tile + 1 == game_.tiles) ? Stage::meet_all : Stage::cell;
                 return true;
             }
             case Stage::meet_all:
@@ -196,7 +196,7 @@ void play(Game game, unsigned seed) {
 }
 
 TEST(PersistentLstmTurns, LoseNothingInWhateverOrderWarpsTakeThem) {
-    for (const int columns : {8, 16})
+    for (const int columns : {8, 16, 32})
         for (const int tiles : {1, 2, 3, 4, 5, 8})
             for (unsigned seed = 0; seed < 6; ++seed) play({4, tiles, 40, columns}, seed);
 }
