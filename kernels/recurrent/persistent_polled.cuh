@@ -90,37 +90,36 @@ __global__ __launch_bounds__(threads, 1) void polled_lstm_kernel(const __grid_co
 
     // What the input adds to the gates of this thread's next cell: asked for a turn before it is needed, from L2.
     std::uint16_t x[4] = {};
+    constexpr int ahead = 2;             // steps that it is brought there before
     const int gates_bytes = 8 * hidden;  // of a row
+    const int unit_ahead = unit * 2 * hidden + (reverse ? -ahead : ahead) * batch * gates_bytes;  // lane by gate
     const auto* const gates_x = static_cast<const unsigned char*>(operands.gates_x) + 2 * global_unit;
     const auto ask_for_gates = [&](int step, int tile) {
         if (variant == PersistentVariant::no_gates || tile % owners != owner) return;
-        constexpr int ahead = 2;
         const int n = tile * columns + column, left = lengths[n] - 1 - step;
-        if (left >= 0) {
-            const unsigned char* const row =
-                gates_x + static_cast<std::int64_t>((reverse ? left : step) * batch + n) * gates_bytes;
+        if (left < 0) return;
+        const unsigned char* const row =
+            gates_x + static_cast<std::int64_t>((reverse ? left : step) * batch + n) * gates_bytes;
 #pragma unroll
-            for (int g = 0; g < 4; ++g) x[g] = load_once(row + g * 2 * hidden);
-        }
-        if (unit < 4 && left >= ahead)
-            prefetch_to_l2(
-                gates_x + static_cast<std::int64_t>((reverse ? left - ahead : step + ahead) * batch + n) * gates_bytes +
-                unit * 2 * hidden);
+        for (int g = 0; g < 4; ++g) x[g] = load_once(row + g * 2 * hidden);
+        if (unit < 4 && left >= ahead) prefetch_to_l2(row + unit_ahead);
     };
 
-    // Where h stands of a step and a tile, how much of this warpgroup's quarter there is, in pieces of 16 bytes, and
-    // this thread's part of it on its way to shared memory.
-    const unsigned tile_bytes = static_cast<unsigned>(hidden * columns * 2), slot_bytes = tile_bytes * tiles;
-    const auto slot_of = [&](int step, int tile) {
-        return static_cast<unsigned>(step) % polled_slots * slot_bytes + static_cast<unsigned>(tile) * tile_bytes;
+    // Bytes of h: of a tile, of a step, of all slots; how much of this warpgroup's quarter there is from this thread's
+    // piece of 16 bytes on, and that part of it on its way to shared memory. Turn by turn h goes to the next tile's
+    // place, round and round.
+    const unsigned tile_bytes = static_cast<unsigned>(hidden * columns * 2), step_bytes = tile_bytes * tiles;
+    const unsigned ring_bytes = polled_slots * step_bytes;
+    const auto before = [&](unsigned place, unsigned bytes) {
+        return place >= bytes ? place - bytes : place + ring_bytes - bytes;
     };
     const int present = max(0, min(k_steps, blocks - warpgroup * k_steps)) * units * columns / 8 - in_warpgroup;
     const unsigned char* const h_from = arguments.h[direction] + warpgroup * quarter * 2 + in_warpgroup * 16;
     unsigned char* const h_to = arguments.h[direction] + h_offset(global_unit, column, columns) * 2;
     uint4 v[pieces];
-    const auto ask_for_piece = [&](int i, unsigned slot) {
+    const auto ask_for_piece = [&](int i, unsigned place) {
         if (i * warpgroup_threads < present)
-            v[i] = load_relaxed(reinterpret_cast<const uint4*>(h_from + slot) + i * warpgroup_threads);
+            v[i] = load_relaxed(reinterpret_cast<const uint4*>(h_from + place) + i * warpgroup_threads);
     };
 #pragma unroll
     for (uint4& piece : v) piece = make_uint4(0, 0, 0, 0);
@@ -136,6 +135,7 @@ __global__ __launch_bounds__(threads, 1) void polled_lstm_kernel(const __grid_co
     clock.start();
     const int turns = last * tiles;
     int step = 0, tile = 0;
+    unsigned place = 0;
 #pragma unroll 1
     for (int turn = 0; turn < turns; ++turn) {
         const bool ends_step = tile + 1 == tiles;
@@ -144,10 +144,10 @@ __global__ __launch_bounds__(threads, 1) void polled_lstm_kernel(const __grid_co
         // of that warpgroup two turns before are done.
         std::uint16_t* const h_quarter = h_shared + (turn % 2 * warpgroups + warpgroup) * quarter;
         if (step > 0) {
-            const unsigned slot = slot_of(step - 1, tile);
+            const unsigned from = before(place, step_bytes);
             if (tiles == 1) {
 #pragma unroll
-                for (int i = 0; i < pieces; ++i) ask_for_piece(i, slot);
+                for (int i = 0; i < pieces; ++i) ask_for_piece(i, from);
             }
             if constexpr (variant != PersistentVariant::no_wait) {
                 // A word is written at once, so that half a word never is missing alone.
@@ -161,7 +161,7 @@ __global__ __launch_bounds__(threads, 1) void polled_lstm_kernel(const __grid_co
                     for (int i = 0; i < pieces; ++i)
                         if (is_missing(v[i])) {
                             again = true;
-                            ask_for_piece(i, slot);
+                            ask_for_piece(i, from);
                         }
                 }
             }
@@ -197,26 +197,24 @@ __global__ __launch_bounds__(threads, 1) void polled_lstm_kernel(const __grid_co
         }
         clock.end(PersistentPhase::product);
 
-        if (tiles > 1 && next_step > 0 && next_step < last) {
-            const unsigned slot = slot_of(next_step - 1, next_tile);
-#pragma unroll
-            for (int i = 0; i < pieces; ++i) ask_for_piece(i, slot);
-        }
-        float gate[4];
-#pragma unroll
-        for (int g = 0; g < 4; ++g) gate[g] = widened<T>(x[g]) + biases[unit][g];
-        if (next_step < last) ask_for_gates(next_step, next_tile);
-
         const int sums = turn % sum_buffers * sums_of_turn;
 #pragma unroll
         for (int i = 0; i < columns / 2; ++i) sums_to[sums + sum_offset(sum_row(0, i), sum_column(0, i))] = d[i];
+        const unsigned next_place = place + tile_bytes < ring_bytes ? place + tile_bytes : 0;
+        if (tiles > 1 && next_step > 0 && next_step < last) {
+            const unsigned from = before(next_place, step_bytes);
+#pragma unroll
+            for (int i = 0; i < pieces; ++i) ask_for_piece(i, from);
+        }
         const int n = tile * columns + column;
         const bool is_owner = tile % owners == owner;
         int length = 0;
-        float c = 0;
+        float c = 0, gate[4] = {};
         if (is_owner) {
             length = lengths[n];
             c = c_shared[tile * owner_threads + cell];
+#pragma unroll
+            for (int g = 0; g < 4; ++g) gate[g] = widened<T>(x[g]) + biases[unit][g];
         }
         if (is_owner || all_wait(tile, ends_step))
             sync_sums(turn);
@@ -244,9 +242,10 @@ __global__ __launch_bounds__(threads, 1) void polled_lstm_kernel(const __grid_co
             }
             const std::uint32_t pair = h | __shfl_down_sync(0xffffffff, h, 1) << 16;
             if (unit % 2 == 0) {
-                store_relaxed(reinterpret_cast<std::uint32_t*>(h_to + slot_of(step, tile)), pair);
+                store_relaxed(reinterpret_cast<std::uint32_t*>(h_to + place), pair);
                 // The sums hold all of the tile's h[step - 1], whose blocks have read all of h[step - 2] before.
-                if (step >= 2) store_relaxed(reinterpret_cast<std::uint32_t*>(h_to + slot_of(step - 2, tile)), missing);
+                if (step >= 2)
+                    store_relaxed(reinterpret_cast<std::uint32_t*>(h_to + before(place, 2 * step_bytes)), missing);
                 if (n < batch) {
                     const int t = reverse && step < length ? length - 1 - step : step;
                     *reinterpret_cast<std::uint32_t*>(out + static_cast<std::int64_t>(t * batch + n) * (2 * hidden)) =
@@ -259,9 +258,11 @@ __global__ __launch_bounds__(threads, 1) void polled_lstm_kernel(const __grid_co
         // fence of who emptied it, in step t + 6 at the latest, an h that it writes in the step behind, and a fence of
         // the reader behind that, in step t + 13.
         if (ends_step && step % 7 == 6) fence_gpu();
+        if (next_step < last) ask_for_gates(next_step, next_tile);
         clock.end(PersistentPhase::publish);
         step = next_step;
         tile = next_tile;
+        place = next_place;
     }
     if (thread == 0) clock.write(arguments.clocks + (direction * blocks + block) * persistent_phases);
 
