@@ -265,7 +265,7 @@ TEST_P(PersistentLstmOnDevice, AgreesWithTheReferenceAfterTwoSteps) {
 TEST_P(PersistentLstmOnDevice, AgreesWithTheReferenceAfterManySteps) {
     KBENCH_NEEDS_PERSISTENT_LSTM();
     for (const std::int64_t hidden : {256, 512, 1024})
-        for (const std::int64_t batch : {1, 3, 8, 16, 20, 32, 64, 100, 128}) check({61, batch, hidden});
+        for (const std::int64_t batch : {1, 8, 20, 32, 100}) check({61, batch, hidden});
 }
 
 TEST_P(PersistentLstmOnDevice, TakesAnyMultipleOfABlocksUnits) {
