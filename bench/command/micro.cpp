@@ -53,7 +53,9 @@ int micro_command(const std::vector<std::string>& arguments, const std::string& 
     result.environment.run_to_run =
         remembered_noise(noise_file(cache_directory()), result.environment, result.warnings);
     add_run_warnings(result, device, remark, request.run.verify);
-    Providers providers = make_providers(device.kind(), ProviderContext{cache / "cublaslt.json", request.retune});
+    Providers providers = make_providers(device.kind(), ProviderContext{.algorithm_cache = cache / "cublaslt.json",
+                                                                        .retune = request.retune,
+                                                                        .multiprocessors = device.multiprocessors()});
     // Cases first: a mistake in them should cost no measurement.
     const std::vector<MicroCase> cases =
         filter_cases(make_cases(problems, providers, request.providers, request.precisions, request.caches),

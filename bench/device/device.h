@@ -69,6 +69,7 @@ class Device {
     virtual std::unique_ptr<DeviceGraph> capture(std::function<void()> enqueue) = 0;
 
     BackendKind kind() const { return info().kind; }
+    int multiprocessors() const { return info().gpu ? info().gpu->multiprocessors : 0; }  ///< 0: no GPU
     bool is_gpu() const { return kind() == BackendKind::cuda; }
 };
 

@@ -63,7 +63,8 @@ class Sweep {
           providers_(make_providers(device.kind(),
                                     ProviderContext{.algorithm_cache = options.cache_directory / "cublaslt.json",
                                                     .retune = options.retune,
-                                                    .deterministic = options.deterministic})) {
+                                                    .deterministic = options.deterministic,
+                                                    .multiprocessors = device.multiprocessors()})) {
         if (options.weights) checkpoint_ = std::make_unique<SafetensorsWeights>(*options.weights);
     }
 

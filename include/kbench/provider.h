@@ -139,6 +139,7 @@ struct ProviderContext {
     std::filesystem::path algorithm_cache = {};  ///< file of measured GEMM algorithms
     bool retune = false;
     bool deterministic = false;  ///< no choice may hang on a time, and sums are made in one order
+    int multiprocessors = 0;     ///< of a GPU that it may use; 0: all
 };
 
 /// One row for each provider of this build, preferred first within a backend; registered ones come last.

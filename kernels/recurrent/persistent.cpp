@@ -8,6 +8,7 @@
 
 #include "kbench/error.h"
 #include "kernels/check.h"
+#include "kernels/multiprocessors.h"
 #include "kernels/recurrent/persistent_kernel.h"
 #include "kernels/recurrent/persistent_layout.h"
 
@@ -25,34 +26,46 @@ int fitting(std::int64_t size, std::initializer_list<int> sizes) {
 int k_steps_of(const PersistentLstm& layer) {
     return fitting((layer.shape.hidden + warpgroups * depth - 1) / (warpgroups * depth), {4, 8, 16});
 }
-int columns_of(const PersistentLstm& layer) { return fitting(layer.shape.batch, {8, 16, 32, 64}); }
 bool is_polled(const PersistentLstm& layer) { return layer.exchange == PersistentExchange::polled; }
+int batch_limit(const PersistentLstm& layer) { return is_polled(layer) ? polled_batch : 64; }
+/// Sequences of a product.
+int columns_of(const PersistentLstm& layer) {
+    if (!is_polled(layer)) return layer.shape.batch <= 32 ? fitting(layer.shape.batch, {8, 16, 32}) : 64;
+    return layer.tile != 0 ? layer.tile : layer.shape.batch <= 16 ? 8 : 16;
+}
+int tiles_of(const PersistentLstm& layer) {
+    const int columns = columns_of(layer);
+    return static_cast<int>((layer.shape.batch + columns - 1) / columns);
+}
 
 const void* kernel_of(const PersistentLstm& layer) {
     const int k_steps = k_steps_of(layer), columns = columns_of(layer);
-    if (k_steps == 0 || columns == 0) return nullptr;
+    if (k_steps == 0) return nullptr;
     switch (layer.type) {
-        case DataType::fp16: return fp16_kernel(k_steps, columns, layer.exchange, layer.variant);
-        case DataType::bf16: return bf16_kernel(k_steps, columns, layer.exchange, layer.variant);
+        case DataType::fp16:
+            return (is_polled(layer) ? polled_fp16_kernel : counted_fp16_kernel)(k_steps, columns, layer.variant);
+        case DataType::bf16:
+            return (is_polled(layer) ? polled_bf16_kernel : counted_bf16_kernel)(k_steps, columns, layer.variant);
         default: return nullptr;
     }
 }
 
 int shared_bytes_of(const PersistentLstm& layer) {
-    return shared_bytes(k_steps_of(layer), columns_of(layer), is_polled(layer));
+    const int k_steps = k_steps_of(layer), columns = columns_of(layer);
+    return is_polled(layer) ? polled_bytes(k_steps, columns, tiles_of(layer)) : counted_bytes(k_steps, columns);
 }
 std::size_t slots_bytes(const PersistentLstm& layer) {
     return static_cast<std::size_t>(is_polled(layer) ? polled_slots : counted_slots) *
-           static_cast<std::size_t>(layer.shape.hidden) * static_cast<std::size_t>(columns_of(layer)) * 2;
+           static_cast<std::size_t>(layer.shape.hidden) *
+           static_cast<std::size_t>(columns_of(layer) * tiles_of(layer)) * 2;
 }
 
 int blocks_of_direction(const PersistentLstm& layer) { return static_cast<int>(layer.shape.hidden) / units; }
 
-/// Blocks that the current device has places for.
+/// Blocks that there are places for at once.
 int places(const PersistentLstm& layer, const void* kernel) {
-    int device = 0, multiprocessors = 0, blocks = 0;
-    KBENCH_CUDA(cudaGetDevice(&device));
-    KBENCH_CUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+    int blocks = 0;
+    const int multiprocessors = layer.multiprocessors > 0 ? layer.multiprocessors : multiprocessors_of(nullptr);
     const int bytes = shared_bytes_of(layer);
     KBENCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
     KBENCH_CUDA(
@@ -76,29 +89,38 @@ std::string unsupported_device() {
 }  // namespace
 
 PersistentLstm persistent_lstm_of(DataType type, const RecurrentShape& shape) {
-    return {type, shape, shape.batch <= 32 ? PersistentExchange::polled : PersistentExchange::counted};
+    return {type, shape, PersistentExchange::polled};
 }
 
 std::string persistent_lstm_unsupported(const PersistentLstm& layer) {
     const RecurrentShape& shape = layer.shape;
     if (layer.type != DataType::fp16 && layer.type != DataType::bf16)
         return fmt::format("keeps weights in registers, which have no place for {}", name(layer.type));
-    if (shape.hidden % units != 0 || k_steps_of(layer) == 0)
-        return fmt::format("hidden {} is not a multiple of {} up to 1024", shape.hidden, units);
-    if (columns_of(layer) == 0) return fmt::format("batch {} is over its limit of 64", shape.batch);
+    if (shape.hidden % units != 0) return fmt::format("hidden {} is not a multiple of {}", shape.hidden, units);
+    if (k_steps_of(layer) == 0)
+        return fmt::format("hidden {} is over its limit of 1024, whose weights fill half of the registers",
+                           shape.hidden);
+    const std::int64_t widest = !is_polled(layer) ? 0 : k_steps_of(layer) <= 8 ? 32 : 16;
+    if (layer.tile != 0 && (layer.tile > widest || fitting(layer.tile, {8, 16, 32}) != layer.tile))
+        return fmt::format("{} sequences cannot take a step together", layer.tile);
+    if (shape.batch > batch_limit(layer))
+        return fmt::format("batch {} is over its limit of {}", shape.batch, batch_limit(layer));
     if (shape.steps > 1'000'000) return fmt::format("{} steps are over its limit of a million", shape.steps);
-    if (is_polled(layer) && columns_of(layer) > 32)
-        return fmt::format("batch {} is over the limit of 32 of polling", shape.batch);
     const void* kernel = kernel_of(layer);
     if (!kernel) return "this variant is not built";
     if (std::string reason = unsupported_device(); !reason.empty()) return reason;
     const int needed = blocks_of_direction(layer), there = places(layer, kernel);
-    return needed <= there ? "" : fmt::format("{} blocks must run at once, {} can", needed, there);
+    return needed <= there
+               ? ""
+               : fmt::format("{} blocks must run at once, {} can on {} SMs", needed, there,
+                             layer.multiprocessors > 0 ? layer.multiprocessors : multiprocessors_of(nullptr));
 }
 
 std::string persistent_lstm_name(const PersistentLstm& layer) {
     return fmt::format("persistent_lstm<{}, K {}, N {}, {}>", name(layer.type), 64 * k_steps_of(layer),
-                       columns_of(layer), persistent_exchange_names[static_cast<int>(layer.exchange)]);
+                       tiles_of(layer) == 1 ? fmt::format("{}", columns_of(layer))
+                                            : fmt::format("{} x {}", tiles_of(layer), columns_of(layer)),
+                       persistent_exchange_names[static_cast<int>(layer.exchange)]);
 }
 
 std::size_t persistent_lstm_workspace(const PersistentLstm& layer) { return counters_bytes + 2 * slots_bytes(layer); }
@@ -108,9 +130,14 @@ int persistent_lstm_blocks(const PersistentLstm& layer) {
     return 2 * of_direction <= places(layer, kernel_of(layer)) ? 2 * of_direction : of_direction;
 }
 
-void persistent_lstm(const PersistentLstm& layer, const PersistentDirection& forward,
+void persistent_lstm(const PersistentLstm& asked, const PersistentDirection& forward,
                      const PersistentDirection& reverse, const std::int32_t* lengths, void* workspace,
                      cudaStream_t stream, std::uint64_t* clocks) {
+    // A plan may have been made for all of the device and be run on a part of it. Blocks without a place would be
+    // waited for without end.
+    PersistentLstm layer = asked;
+    const int of_stream = multiprocessors_of(stream);
+    layer.multiprocessors = asked.multiprocessors > 0 ? std::min(asked.multiprocessors, of_stream) : of_stream;
     if (const std::string reason = persistent_lstm_unsupported(layer); !reason.empty())
         throw Unsupported("persistent LSTM: " + reason);
     if ((layer.variant == PersistentVariant::clocks) != (clocks != nullptr))
@@ -135,6 +162,7 @@ void persistent_lstm(const PersistentLstm& layer, const PersistentDirection& for
                         .steps = static_cast<int>(layer.shape.steps),
                         .batch = static_cast<int>(layer.shape.batch),
                         .hidden = static_cast<int>(layer.shape.hidden),
+                        .tiles = tiles_of(layer),
                         .first_direction = 0,
                         .h = {slots, slots + slots_bytes(layer)},
                         .counters = reinterpret_cast<std::uint32_t*>(memory),

@@ -32,7 +32,7 @@ inline constexpr std::string_view persistent_variant_names[] = {"plain",      "c
 
 /// What PersistentVariant::clocks tells apart, of the first thread of a block: until h is there, until it is in shared
 /// memory (polled: in `wait`), until the product is done, until those of all warpgroups are, until h is stored, until
-/// others may know it (counted).
+/// others may know it (counted). Of a step, thus of all its tiles: the first thread has cells of some of them only.
 enum class PersistentPhase { wait, load, product, sums, cell, publish };
 inline constexpr std::string_view persistent_phase_names[] = {"wait", "load", "product", "sums", "cell", "publish"};
 inline constexpr int persistent_phases = 6;
@@ -42,9 +42,13 @@ struct PersistentLstm {
     RecurrentShape shape;
     PersistentExchange exchange = PersistentExchange::counted;
     PersistentVariant variant = PersistentVariant::plain;
+    /// Polled: sequences that take a step together while h of others is on its way: 8 or 16, 32 up to hidden 512; 0:
+    /// what is faster.
+    int tile = 0;
+    int multiprocessors = 0;  ///< that it may use; 0: all of the device
 };
 
-/// The layer with the exchange that is faster at its batch.
+/// The layer with the exchange that is faster.
 PersistentLstm persistent_lstm_of(DataType type, const RecurrentShape& shape);
 
 /// Empty when the layer can be computed, on the current device too; else why not.
@@ -62,7 +66,7 @@ struct PersistentDirection {
 
 /// `workspace`: a multiple of 256 bytes, its content is of no matter. `clocks` [2 hidden / 16, persistent_phases], of
 /// the variant that has them: cycles of each phase, added up over the steps, forward blocks before reverse ones.
-/// Throws Unsupported and UsageError.
+/// Where `stream` is of a part of the device, that part's SMs count, too. Throws Unsupported and UsageError.
 void persistent_lstm(const PersistentLstm& layer, const PersistentDirection& forward,
                      const PersistentDirection& reverse, const std::int32_t* lengths, void* workspace,
                      cudaStream_t stream, std::uint64_t* clocks = nullptr);

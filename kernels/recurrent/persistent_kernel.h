@@ -12,6 +12,7 @@ struct Arguments {
     const std::int32_t* lengths;
     std::int64_t frames_per_step;
     int steps, batch, hidden;
+    int tiles;                ///< of sequences, polled
     int first_direction;      ///< of the grid's blocks
     unsigned char* h[2];      ///< of each direction, its slots
     std::uint32_t* counters;  ///< [2, warpgroups], counter_bytes apart
@@ -19,8 +20,11 @@ struct Arguments {
 };
 
 /// The kernel, as cudaLaunchKernel takes it; null where there is none. k_steps: instructions along a quarter of K, 4, 8
-/// or 16; columns: sequences, 8, 16, 32 or 64.
-const void* fp16_kernel(int k_steps, int columns, PersistentExchange exchange, PersistentVariant variant);
-const void* bf16_kernel(int k_steps, int columns, PersistentExchange exchange, PersistentVariant variant);
+/// or 16; columns: sequences of a product, 8, 16, 32 or 64 (counted), 8 or 16, or 32 but for k_steps 16
+/// (polled).
+const void* counted_fp16_kernel(int k_steps, int columns, PersistentVariant variant);
+const void* counted_bf16_kernel(int k_steps, int columns, PersistentVariant variant);
+const void* polled_fp16_kernel(int k_steps, int columns, PersistentVariant variant);
+const void* polled_bf16_kernel(int k_steps, int columns, PersistentVariant variant);
 
 }  // namespace kbench::cuda::persistent

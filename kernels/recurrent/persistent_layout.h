@@ -44,11 +44,22 @@ inline constexpr int counter_bytes = 128, counters_bytes = 2 * warpgroups * coun
 /// What each polled word of h is until it is written: no h is, since a NaN is rounded to 0x7fff, in bf16 as well.
 inline constexpr unsigned missing = 0xffffffff;
 
-/// Bytes of shared memory: h and, for each warpgroup, its sums; those of the step before as well where nothing else
-/// keeps a warpgroup from writing before all have read.
-constexpr int shared_bytes(int k_steps, int columns, bool polled) {
+/// Polled: sequences at most, and turns whose sums are kept apart.
+inline constexpr int polled_batch = 128, sum_buffers = 4;
+/// Polled: whether all warpgroups, not only a tile's owners, wait for all sums of its turn: in every second turn, and
+/// in the last of a step. Thus who writes sums has been at a barrier after which those of sum_buffers turns before were
+/// read, and each of two barriers is free again.
+constexpr bool all_wait(int tile, bool ends_step) { return tile % 2 == 1 || ends_step; }
+
+/// Bytes of shared memory: h and, for each warpgroup, its sums.
+constexpr int counted_bytes(int k_steps, int columns) {
     const int h = warpgroups * k_steps * depth * columns * 2, sums = warpgroups * columns * sums_stride * 4;
-    return h + (polled ? 2 : 1) * sums;
+    return h + sums;
+}
+/// Polled: h of two turns, sums of sum_buffers, and c of all tiles.
+constexpr int polled_bytes(int k_steps, int columns, int tiles) {
+    const int h = warpgroups * k_steps * depth * columns * 2, sums = warpgroups * columns * sums_stride * 4;
+    return 2 * h + sum_buffers * sums + tiles * columns * units * 4;
 }
 
 }  // namespace kbench::cuda::persistent

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <set>
@@ -100,7 +99,13 @@ TEST(PersistentLstm, SaysWhyItDoesNotComputeALayer) {
     EXPECT_NE(reason(DataType::fp32, {5, 8, 1024}).find("fp32"), std::string::npos);
     EXPECT_NE(reason(DataType::fp16, {5, 8, 1025}).find("hidden 1025"), std::string::npos);
     EXPECT_NE(reason(DataType::fp16, {5, 8, 2048}).find("hidden 2048"), std::string::npos);
-    EXPECT_NE(reason(DataType::bf16, {5, 65, 1024}).find("batch 65"), std::string::npos);
+    EXPECT_NE(reason(DataType::bf16, {5, 129, 1024}).find("batch 129"), std::string::npos);
+    const PersistentLstm counted{DataType::fp16, {5, 65, 1024}, PersistentExchange::counted};
+    EXPECT_NE(persistent_lstm_unsupported(counted).find("batch 65"), std::string::npos);
+    const PersistentLstm wide{DataType::fp16, {5, 8, 1024}, PersistentExchange::polled, PersistentVariant::plain, 12};
+    EXPECT_NE(persistent_lstm_unsupported(wide).find("12 sequences"), std::string::npos);
+    const PersistentLstm wider{DataType::fp16, {5, 8, 528}, PersistentExchange::polled, PersistentVariant::plain, 32};
+    EXPECT_NE(persistent_lstm_unsupported(wider).find("32 sequences"), std::string::npos);
 }
 
 struct Direction {
@@ -190,21 +195,32 @@ std::vector<Element> elements_of_some(const RecurrentShape& s) {
     return at;
 }
 
-std::string instance_name(const testing::TestParamInfo<std::tuple<DataType, PersistentExchange>>& instance) {
-    return fmt::format("{}_{}", name(std::get<0>(instance.param)),
-                       cuda::persistent_exchange_names[static_cast<int>(std::get<1>(instance.param))]);
+/// An exchange, and how many sequences take a step together where that can be chosen.
+struct Way {
+    PersistentExchange exchange;
+    int tile;
+};
+
+std::string instance_name(const testing::TestParamInfo<std::tuple<DataType, Way>>& instance) {
+    const auto& [type, way] = instance.param;
+    return fmt::format("{}_{}_{}", name(type), cuda::persistent_exchange_names[static_cast<int>(way.exchange)],
+                       way.tile);
 }
 
-class PersistentLstmOnDevice : public testing::TestWithParam<std::tuple<DataType, PersistentExchange>> {
+class PersistentLstmOnDevice : public testing::TestWithParam<std::tuple<DataType, Way>> {
   protected:
     const DataType type = std::get<0>(GetParam());
-    const PersistentExchange exchange = std::get<1>(GetParam());
+    const Way way = std::get<1>(GetParam());
 
+    PersistentLstm layer_of(const RecurrentShape& shape) const {
+        const int tile = way.tile == 32 && shape.hidden > 512 ? 0 : way.tile;
+        return {.type = type, .shape = shape, .exchange = way.exchange, .tile = tile};
+    }
     void check(const RecurrentShape& shape) const {
         SCOPED_TRACE(testing::Message() << shape.steps << " steps, batch " << shape.batch << ", hidden "
                                         << shape.hidden);
-        const PersistentLstm layer{type, shape, exchange};
-        if (exchange == PersistentExchange::polled && shape.batch > 32) return;
+        const PersistentLstm layer = layer_of(shape);
+        if (way.exchange == PersistentExchange::counted && shape.batch > 64) return;
         const std::string reason = persistent_lstm_unsupported(layer);
         ASSERT_EQ(reason, "");
         const Direction forward(type, shape, 1), reverse(type, shape, 11);
@@ -237,24 +253,27 @@ class PersistentLstmOnDevice : public testing::TestWithParam<std::tuple<DataType
 TEST_P(PersistentLstmOnDevice, AgreesWithTheReferenceAfterOneStep) {
     KBENCH_NEEDS_PERSISTENT_LSTM();
     for (const std::int64_t hidden : {256, 512, 1024})
-        for (const std::int64_t batch : {1, 3, 8, 32, 64}) check({1, batch, hidden});
+        for (const std::int64_t batch : {1, 3, 8, 32, 64, 128}) check({1, batch, hidden});
 }
 
 TEST_P(PersistentLstmOnDevice, AgreesWithTheReferenceAfterTwoSteps) {
     KBENCH_NEEDS_PERSISTENT_LSTM();
     for (const std::int64_t hidden : {256, 512, 1024})
-        for (const std::int64_t batch : {1, 3, 8, 13, 32, 64}) check({2, batch, hidden});
+        for (const std::int64_t batch : {1, 3, 8, 13, 32, 64, 128}) check({2, batch, hidden});
 }
 
 TEST_P(PersistentLstmOnDevice, AgreesWithTheReferenceAfterManySteps) {
     KBENCH_NEEDS_PERSISTENT_LSTM();
     for (const std::int64_t hidden : {256, 512, 1024})
-        for (const std::int64_t batch : {1, 3, 8, 16, 32, 64}) check({61, batch, hidden});
+        for (const std::int64_t batch : {1, 8, 20, 32, 100}) check({61, batch, hidden});
 }
 
 TEST_P(PersistentLstmOnDevice, TakesAnyMultipleOfABlocksUnits) {
     KBENCH_NEEDS_PERSISTENT_LSTM();
-    for (const std::int64_t hidden : {16, 48, 80, 272, 528, 1008}) check({21, 5, hidden, 3});
+    for (const std::int64_t hidden : {16, 48, 80, 272, 528, 1008}) {
+        check({21, 5, hidden, 3});
+        check({21, 39, hidden, 3});
+    }
 }
 
 /// A rotation of weight_hh's columns by a core matrix, which a wrong layout of h would be, must not pass.
@@ -268,7 +287,7 @@ TEST_P(PersistentLstmOnDevice, AWrongLayoutWouldBeSeen) {
             rotated.weight.set(row, k, forward.weight(row, (k + 8) % shape.hidden));
     HostMatrix lengths(DataType::int32, shape.batch, 1);
     for (std::int64_t n = 0; n < shape.batch; ++n) lengths.set(n, 0, static_cast<double>(shape.steps));
-    const HostMatrix made = OnDevice({type, shape, exchange}, forward, forward, lengths).run()[0];
+    const HostMatrix made = OnDevice(layer_of(shape), forward, forward, lengths).run()[0];
     std::vector<Element> at = elements_of_some(shape);
     std::erase_if(at, [&](const Element& e) { return e.row / shape.batch == 0; });  // h is 0 before the first step
     const auto wrong = rotated.expected(shape, false, lengths, at);
@@ -280,10 +299,9 @@ TEST_P(PersistentLstmOnDevice, AWrongLayoutWouldBeSeen) {
 
 TEST_P(PersistentLstmOnDevice, IsTheSameFromAGraphHoweverOftenItIsLaunched) {
     KBENCH_NEEDS_PERSISTENT_LSTM();
-    for (const std::int64_t batch : {4, 32}) {
+    for (const std::int64_t batch : {4, 20, 32, 64}) {
         const RecurrentShape shape{100, batch, 1024};
-        const OnDevice device({type, shape, exchange}, Direction(type, shape, 1), Direction(type, shape, 11),
-                              ragged(shape));
+        const OnDevice device(layer_of(shape), Direction(type, shape, 1), Direction(type, shape, 11), ragged(shape));
         const std::array<HostMatrix, 2> made = device.run();
         cudaStream_t stream = nullptr;
         cudaGraph_t graph = nullptr;
@@ -307,63 +325,27 @@ TEST_P(PersistentLstmOnDevice, IsTheSameFromAGraphHoweverOftenItIsLaunched) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PersistentLstmOnDevice,
-                         testing::Combine(testing::Values(DataType::fp16, DataType::bf16),
-                                          testing::Values(PersistentExchange::counted, PersistentExchange::polled)),
-                         instance_name);
-
-/// Time of a step by batch and exchange, of each variant, and the phases by clocks: printed, only on request.
-TEST(PersistentLstmAccount, DISABLED_PrintsTimesOfAStep) {
+TEST_P(PersistentLstmOnDevice, TakesOneDirectionBehindTheOtherWhereBothHaveNoPlace) {
     KBENCH_NEEDS_PERSISTENT_LSTM();
-    for (const std::int64_t batch : {1, 8, 16, 32, 64})
-        for (const auto exchange : {PersistentExchange::counted, PersistentExchange::polled})
-            for (int v = 0; v < static_cast<int>(std::size(cuda::persistent_variant_names)); ++v) {
-                const RecurrentShape shape{500, batch, 1024};
-                const PersistentLstm layer{DataType::fp16, shape, exchange, static_cast<PersistentVariant>(v)};
-                if (!persistent_lstm_unsupported(layer).empty()) continue;
-                HostMatrix lengths(DataType::int32, batch, 1);
-                for (std::int64_t n = 0; n < batch; ++n) lengths.set(n, 0, static_cast<double>(shape.steps));
-                const Direction direction(DataType::fp16, shape, 1);
-                const OnDevice device(layer, direction, direction, lengths);
-                const bool clocked = layer.variant == PersistentVariant::clocks;
-                const DeviceMatrix clocks = DeviceMatrix::poisoned(DataType::fp64, 128, cuda::persistent_phases);
-                auto* const to = clocked ? static_cast<std::uint64_t*>(clocks.data()) : nullptr;
-                cudaEvent_t begin, end;
-                KBENCH_CUDA(cudaEventCreate(&begin));
-                KBENCH_CUDA(cudaEventCreate(&end));
-                float best = 1e30f;
-                for (int run = 0; run < 5; ++run) {
-                    KBENCH_CUDA(cudaEventRecord(begin));
-                    device.launch(nullptr, to);
-                    KBENCH_CUDA(cudaEventRecord(end));
-                    KBENCH_CUDA(cudaEventSynchronize(end));
-                    float ms = 0;
-                    KBENCH_CUDA(cudaEventElapsedTime(&ms, begin, end));
-                    best = std::min(best, ms);
-                }
-                std::string line = fmt::format("batch {:2} {:10} {:.3f} us a step", batch,
-                                               cuda::persistent_variant_names[static_cast<std::size_t>(v)],
-                                               1e3 * best / static_cast<double>(shape.steps));
-                line += " " + persistent_lstm_name(layer);
-                if (clocked) {
-                    const HostMatrix host = clocks.download();
-                    const auto* cycles = reinterpret_cast<const std::uint64_t*>(host.bytes.data());
-                    for (std::size_t phase = 0; phase < cuda::persistent_phases; ++phase) {
-                        std::vector<double> of_blocks;
-                        for (std::size_t block = 0; block < 128; ++block)
-                            of_blocks.push_back(static_cast<double>(cycles[block * cuda::persistent_phases + phase]) /
-                                                static_cast<double>(shape.steps));
-                        std::ranges::sort(of_blocks);
-                        line += fmt::format("\n    {:8} {:6.0f} cycles ({:.0f} to {:.0f})",
-                                            cuda::persistent_phase_names[phase], of_blocks[64], of_blocks.front(),
-                                            of_blocks.back());
-                    }
-                }
-                fmt::print("{}\n", line);
-                KBENCH_CUDA(cudaEventDestroy(begin));
-                KBENCH_CUDA(cudaEventDestroy(end));
-            }
+    const RecurrentShape shape{30, 20, 1024};
+    const Direction forward(type, shape, 1), reverse(type, shape, 11);
+    const HostMatrix lengths = ragged(shape);
+    PersistentLstm layer = layer_of(shape);
+    const std::array<HostMatrix, 2> made = OnDevice(layer, forward, reverse, lengths).run();
+    layer.multiprocessors = 64;
+    ASSERT_EQ(persistent_lstm_blocks(layer), 64);
+    const std::array<HostMatrix, 2> apart = OnDevice(layer, forward, reverse, lengths).run();
+    for (std::size_t d = 0; d < 2; ++d) EXPECT_TRUE(apart[d].bytes == made[d].bytes);
+    layer.multiprocessors = 63;
+    EXPECT_NE(persistent_lstm_unsupported(layer).find("64 blocks must run at once, 63 can"), std::string::npos);
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    All, PersistentLstmOnDevice,
+    testing::Combine(testing::Values(DataType::fp16, DataType::bf16),
+                     testing::Values(Way{PersistentExchange::counted, 0}, Way{PersistentExchange::polled, 8},
+                                     Way{PersistentExchange::polled, 16}, Way{PersistentExchange::polled, 32})),
+    instance_name);
 
 }  // namespace
 }  // namespace kbench::test

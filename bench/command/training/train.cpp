@@ -189,7 +189,8 @@ int train_command(const std::vector<std::string>& arguments, const std::string&)
     if (const std::string why = unsupported(device, request.precision); !why.empty()) throw Unsupported(why);
     const Providers providers = make_providers(
         device.kind(), ProviderContext{.algorithm_cache = std::filesystem::path(cache_directory()) / "cublaslt.json",
-                                       .deterministic = request.deterministic});
+                                       .deterministic = request.deterministic,
+                                       .multiprocessors = device.multiprocessors()});
     std::vector<AssignedStep> steps =
         assign_steps(model, request.precision, providers, {}, column_multiple(device, request.precision));
     refuse_if_too_large(model, estimate_layout(model, request.precision, steps), device);

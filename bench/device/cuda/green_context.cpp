@@ -8,10 +8,10 @@
 #include <memory>
 #include <utility>
 
-#include "bench/device/cuda/driver.h"
 #include "bench/device/multiprocessors.h"
 #include "kbench/error.h"
 #include "kernels/check.h"
+#include "kernels/driver.h"
 
 namespace kbench::cuda {
 namespace {

@@ -4,8 +4,8 @@
 #include <cuda.h>
 
 #include "bench/device/cuda/capture.h"
-#include "bench/device/cuda/driver.h"
 #include "kernels/check.h"
+#include "kernels/driver.h"
 
 namespace kbench::cuda {
 namespace {

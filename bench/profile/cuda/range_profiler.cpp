@@ -13,10 +13,10 @@
 #include <string_view>
 #include <utility>
 
-#include "bench/device/cuda/driver.h"
 #include "bench/profile/cuda/cupti_check.h"
 #include "kbench/error.h"
 #include "kernels/check.h"
+#include "kernels/driver.h"
 
 namespace kbench::cuda {
 namespace {

@@ -293,7 +293,7 @@ std::string no_such_attention_gradient(const Attention& op, const Step&, Precisi
 
 }  // namespace
 
-std::unique_ptr<Provider> make_cuda_native(const ProviderContext&) {
+std::unique_ptr<Provider> make_cuda_native(const ProviderContext& context) {
     return std::make_unique<Provider>(Provider{
         .name = "native",
         .ops = {row<Embedding>("embedding", embedding),
@@ -328,7 +328,7 @@ std::unique_ptr<Provider> make_cuda_native(const ProviderContext&) {
                 native_hardtanh(),
                 native_time_mask(),
                 native_to_sequence(),
-                persistent_lstm_row(),
+                persistent_lstm_row(context),
                 lstm_row(),
                 gru_row(),
                 rnn_row(),

@@ -1,0 +1,111 @@
+// The persistent LSTM on parts of a GPU, made for all of it: one direction behind the other, or refused. Blocks without
+// a place would be waited for without end.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/device/device.h"
+#include "bench/device/multiprocessors.h"
+#include "kbench/error.h"
+#include "kernels/multiprocessors.h"
+#include "kernels/recurrent/persistent.h"
+
+namespace kbench {
+namespace {
+
+using cuda::PersistentDirection;
+using cuda::PersistentLstm;
+
+constexpr RecurrentShape shape{20, 8, 1024};
+constexpr int blocks_of_direction = 64;
+
+/// Operands of both directions in fp16, whose bits are any below those of 0.25, and results.
+class Layer {
+  public:
+    explicit Layer(Device& device)
+        : device_(device),
+          gates_x_(filled(rows * 4 * hidden)),
+          weight_(filled(4 * hidden * hidden)),
+          bias_(filled(4 * hidden)),
+          lengths_(device, 4 * batch),
+          out_(device, 2 * out_bytes),
+          workspace_(device, persistent_lstm_workspace(layer)) {
+        const std::vector<std::int32_t> full(batch, static_cast<std::int32_t>(shape.steps));
+        device.upload(lengths_.data(), full.data(), 4 * batch);
+    }
+    void launch(void* stream) const {
+        const PersistentDirection forward{gates_x_.data(), weight_.data(), bias_.data(), bias_.data(), out_.data()};
+        PersistentDirection reverse = forward;
+        reverse.out = out_.data() + out_bytes;
+        persistent_lstm(layer, forward, reverse, reinterpret_cast<const std::int32_t*>(lengths_.data()),
+                        workspace_.data(), static_cast<cudaStream_t>(stream));
+    }
+    /// What `run` leaves of a layer that had no result before.
+    template <class Run>
+    std::vector<std::byte> out_of(Device& on, Run run) const {
+        on.fill(out_.data(), 0xff, out_.bytes());
+        on.synchronize();
+        run();
+        std::vector<std::byte> host(out_.bytes());
+        on.download(host.data(), out_.data(), host.size());
+        return host;
+    }
+
+    PersistentLstm layer{.type = DataType::fp16, .shape = shape, .exchange = cuda::PersistentExchange::polled};
+
+  private:
+    static constexpr std::size_t rows = shape.steps * shape.batch, hidden = shape.hidden, batch = shape.batch;
+    static constexpr std::size_t out_bytes = rows * hidden * 2;
+
+    DeviceBuffer filled(std::size_t elements) const {
+        std::vector<std::uint16_t> host(elements);
+        std::uint32_t state = 1;
+        for (std::uint16_t& bits : host) {
+            state = state * 1664525 + 1013904223;
+            bits = static_cast<std::uint16_t>((state >> 16) % 0x3400 | (state >> 31) << 15);
+        }
+        DeviceBuffer memory(device_, 2 * elements);
+        device_.upload(memory.data(), host.data(), 2 * elements);
+        return memory;
+    }
+
+    Device& device_;
+    DeviceBuffer gates_x_, weight_, bias_, lengths_, out_, workspace_;
+};
+
+TEST(PersistentLstmOnParts, RunsWhereADirectionFitsAndIsRefusedElsewhere) {
+    if (!cuda_unavailable().empty()) GTEST_SKIP() << cuda_unavailable();
+    if (const std::string reason = persistent_lstm_unsupported(PersistentLstm{DataType::fp16, shape}); !reason.empty())
+        GTEST_SKIP() << reason;
+    const std::unique_ptr<Device> all = make_cuda_device();
+    std::vector<int> counts;
+    try {
+        counts = counts_at_shares(possible_multiprocessors(*all));
+    } catch (const DeviceError& error) {
+        GTEST_SKIP() << error.what();
+    }
+    const Layer layer(*all);
+    const std::vector<std::byte> expected = layer.out_of(*all, [&] { layer.launch(all->stream()); });
+    for (const int count : counts) {
+        SCOPED_TRACE(count);
+        const std::unique_ptr<Device> part = make_cuda_device(count);
+        void* const stream = part->stream();
+        EXPECT_EQ(cuda::multiprocessors_of(static_cast<cudaStream_t>(stream)), count);
+        PersistentLstm planned = layer.layer;
+        planned.multiprocessors = count;
+        EXPECT_EQ(persistent_lstm_unsupported(planned).empty(), count >= blocks_of_direction);
+        if (count < blocks_of_direction) {
+            EXPECT_THROW(layer.launch(stream), Unsupported);
+            continue;
+        }
+        EXPECT_EQ(persistent_lstm_blocks(planned), count < 2 * blocks_of_direction ? 64 : 128);
+        EXPECT_TRUE(layer.out_of(*part, [&] { layer.launch(stream); }) == expected);
+        const std::unique_ptr<DeviceGraph> graph = part->capture([&] { layer.launch(stream); });
+        EXPECT_TRUE(layer.out_of(*part, [&] { graph->launch(); }) == expected);
+    }
+}
+
+}  // namespace
+}  // namespace kbench
