@@ -145,7 +145,7 @@ __global__ __launch_bounds__(threads, 1) void counted_lstm_kernel(const __grid_c
 #pragma unroll
             for (float& sum : d) asm volatile("" : "+f"(sum)::"memory");
         }
-        clock.end(PersistentPhase::product);
+        clock.end_with(PersistentPhase::product, d[0]);
 
         float* const own = sums + warpgroup * columns * sums_stride;
 #pragma unroll

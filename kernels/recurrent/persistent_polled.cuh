@@ -195,7 +195,7 @@ __global__ __launch_bounds__(threads, 1) void polled_lstm_kernel(const __grid_co
 #pragma unroll
             for (float& sum : d) asm volatile("" : "+f"(sum)::"memory");
         }
-        clock.end(PersistentPhase::product);
+        clock.end_with(PersistentPhase::product, d[0]);
 
         const int sums = turn % sum_buffers * sums_of_turn;
 #pragma unroll
