@@ -142,7 +142,7 @@ struct Fragments {
 
 /// One step: all taps s of a row of x. upper, lower: which of the two output rows it is for, with weights w[0], w[1].
 template <class T, int kernel_w, bool upper, bool lower>
-__device__ __forceinline__ void multiply(WarpSums (&sums)[2], const unsigned char* x,
+__device__ __forceinline__ void multiply(WarpSums<T> (&sums)[2], const unsigned char* x,
                                          const unsigned char* const (&w)[2], int first_position, int lane) {
     constexpr int halves = row_bytes / 32;
     const auto read = [&](Fragments& f, int step) {
@@ -228,7 +228,7 @@ __global__ __launch_bounds__(threads, tuning.blocks_per_sm) void conv2d_channels
         cp_async_commit();
     };
 
-    WarpSums sums[2] = {};
+    WarpSums<T> sums[2] = {};
     const int warp_column = warp * warp_positions;
     // Where the last mask leaves zeros nothing needs to be summed.
     const bool in_use = first_column + warp_column < min(shape.out_width, ends.masks[2]);

@@ -9,7 +9,8 @@ using convolution::Kernel;
 /// The first that takes the problem.
 const Kernel& kernel_for(const Conv2d& op, Precision precision) {
     static const Kernel* const kernels[] = {&convolution::channels_last, &convolution::single_channel,
-                                            &convolution::direct_fp32, &convolution::general};
+                                            &convolution::single_channel_ring, &convolution::direct_fp32,
+                                            &convolution::general};
     for (const Kernel* kernel : kernels)
         if (kernel->takes(op, precision)) return *kernel;
     return convolution::general;

@@ -17,6 +17,8 @@ struct Kernel {
 extern const Kernel channels_last;
 /// fp16 and bf16: one channel, 32 filters, 11 taps wide, strides of 2.
 extern const Kernel single_channel;
+/// tf32 and fp64: the same problems.
+extern const Kernel single_channel_ring;
 /// fp32: 32 filters, 11 taps wide at stride 1 or 2.
 extern const Kernel direct_fp32;
 /// Any shape in any precision.

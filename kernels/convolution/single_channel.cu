@@ -66,7 +66,7 @@ struct Fragments {
 /// One group of four rows of x. upper, lower: which of the two output rows it is for, with weights w[0], w[1].
 /// words: where the lane's words of each product's lower and upper half lie in the group.
 template <class T, int warps, bool upper, bool lower>
-__device__ __forceinline__ void multiply(WarpSums (&sums)[2], const unsigned* x, const unsigned char* const (&w)[2],
+__device__ __forceinline__ void multiply(WarpSums<T> (&sums)[2], const unsigned* x, const unsigned char* const (&w)[2],
                                          const int (&words)[group_products][2], int lane) {
     const auto read = [&](Fragments& f, int product) {
 #pragma unroll
@@ -185,7 +185,7 @@ __global__ __launch_bounds__(warps * 32, blocks_per_sm * 4 / warps) void conv2d_
             words[product][half] = pair_of_taps / pairs_of_row * pitch<warps> + pair_of_taps % pairs_of_row +
                                    (columns_before - 1) / 2 + lane / 4 + warp * warp_positions;
         }
-    WarpSums sums[2] = {};
+    WarpSums<T> sums[2] = {};
     const bool in_use = first_column + warp * warp_positions < min(shape.out_width, ends.masks[2]);
     const auto sum_up = [&](int phase) {
         __syncthreads();

@@ -5,21 +5,27 @@
 
 namespace kbench::cuda::convolution {
 
-/// The sums of one output row that a warp holds: 64 positions x 32 filters as products of 16 x 8.
-using WarpSums = float[4][4][4];
+/// Positions that a warp has of an output row, in blocks of 16: sums of two rows and 32 filters take 128 registers.
+template <class T>
+inline constexpr int position_blocks = sizeof(T) == 8 ? 2 : 4;
+
+/// The sums of one output row that a warp holds: its blocks of 16 positions x 32 filters as products of 16 x 8.
+template <class T>
+using WarpSums = std::conditional_t<sizeof(T) == 8, double[2][4][4], float[4][4][4]>;
 
 /// Bytes of shared memory that a warp needs to store WarpSums as U: 32 rows, 16 bytes apart more than they are long so
 /// that a warp's writes meet each bank once.
-template <class U>
-inline constexpr int staging_pitch = 64 * static_cast<int>(sizeof(U)) + 16;
-inline constexpr int staging_bytes = 32 * staging_pitch<float>;
+template <class U, int blocks>
+inline constexpr int staging_pitch = blocks * 16 * static_cast<int>(sizeof(U)) + 16;
+inline constexpr int staging_bytes = 32 * staging_pitch<float, 4>;
 
 /// made(sum, filter, column) of each sum to out[filter * plane + column], for columns from `first` to `end`, by way of
 /// `staging` (of this warp alone): whole vectors of 4 where `vectors` says that rows are aligned to them.
-template <class U, class Made>
-__device__ void store_sums(const WarpSums& sums, unsigned char* staging, U* out, std::int64_t plane, int first, int end,
-                           bool vectors, int lane, Made made) {
-    constexpr int pitch = staging_pitch<U>;
+template <class A, int blocks, class U, class Made>
+__device__ void store_sums(const A (&sums)[blocks][4][4], unsigned char* staging, U* out, std::int64_t plane, int first,
+                           int end, bool vectors, int lane, Made made) {
+    constexpr int pitch = staging_pitch<U, blocks>, row_lanes = blocks * 4;
+    static_assert(32 * pitch <= staging_bytes);
     const int g = lane / 4, t = lane % 4;
     __syncwarp();
 #pragma unroll
@@ -28,16 +34,16 @@ __device__ void store_sums(const WarpSums& sums, unsigned char* staging, U* out,
         for (int e = 0; e < 4; ++e) {
             const int filter = n * 8 + t * 2 + e % 2;
 #pragma unroll
-            for (int m = 0; m < 4; ++m) {
+            for (int m = 0; m < blocks; ++m) {
                 const int column = m * 16 + g + e / 2 * 8;
                 *reinterpret_cast<U*>(staging + filter * pitch + column * static_cast<int>(sizeof(U))) =
                     static_cast<U>(made(sums[m][n][e], filter, first + column));
             }
         }
     __syncwarp();
-    const int column = lane % 16 * 4;
+    const int column = lane % row_lanes * 4;
 #pragma unroll 4
-    for (int filter = lane / 16; filter < 32; filter += 2) {
+    for (int filter = lane / row_lanes; filter < 32; filter += 32 / row_lanes) {
         const auto four = Vector<U, 4>::load(
             reinterpret_cast<const U*>(staging + filter * pitch + column * static_cast<int>(sizeof(U))));
         U* const to = out + filter * plane + first + column;

@@ -116,9 +116,12 @@ TEST(Conv2dKernels, AreTheOnesOfTheShapeAndPrecision) {
         starts(large[2], precision, "conv2d_single_channel<2>");
     }
     starts(large[0], Precision::tf32, "conv2d_channels_last");
-    starts(large[3], Precision::tf32, "conv2d_general<32>");
+    for (const Precision precision : {Precision::tf32, Precision::fp64}) {
+        starts(large[3], precision, "conv2d_single_channel_ring<4>");
+        starts(large[2], precision, "conv2d_single_channel_ring<2>");
+    }
     for (const Conv2d& op : large) starts(op, Precision::fp32, "conv2d_direct_fp32");
-    for (const Conv2d& op : large) starts(op, Precision::fp64, "conv2d_general<32>");
+    starts(large[0], Precision::fp64, "conv2d_general<32>");
 }
 
 TEST_P(Conv2dOnDevice, AgreesOnAnyAlignment) {
