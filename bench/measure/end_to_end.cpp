@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "bench/measure/conditions.h"
+#include "bench/measure/machine/conditions.h"
 #include "bench/measure/parts.h"
 #include "bench/measure/progress.h"
 #include "bench/measure/sampler.h"

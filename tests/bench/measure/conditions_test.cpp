@@ -1,5 +1,5 @@
 // Blocks of samples with the clock meanwhile, and the energy of a forward.
-#include "bench/measure/conditions.h"
+#include "bench/measure/machine/conditions.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

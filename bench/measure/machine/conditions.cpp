@@ -1,5 +1,5 @@
 // Samples and readings are set beside each other by their times since the first sample began.
-#include "bench/measure/conditions.h"
+#include "bench/measure/machine/conditions.h"
 
 #include <fmt/format.h>
 
