@@ -30,6 +30,7 @@ void add_sections(Section& into, const ExplainedResult& explained, std::size_t i
     into.add(directions_section(explained, index, directions_of(explained, index), Depth::full));
     into.add(ledger_section(explanation.ledger, Depth::full));
     into.add(demands_section(explanation.ledger));
+    into.add(dependent_section(explanation.dependent));
     into.add(cycles_section(explanation.cycles));
     into.add(closures_section(explanation.closures));
     into.add(marginal_section(explanation.ledger));

@@ -29,6 +29,10 @@ Section demands_section(const Ledger& ledger);
 Section cycles_section(const CycleAccounts& accounts);
 /// Quantities that were found in two ways, and how far they are apart.
 Section closures_section(const std::vector<Closure>& closures);
+/// What each dependent step of recurrent layers takes; empty where there are none.
+Section dependent_section(const std::vector<DependentSteps>& groups);
+/// "5 x 500 of lstm, 3.1 us each"; empty where there are none.
+std::string dependent_text(const std::vector<DependentSteps>& groups);
 /// What taking SMs away did, by op kind and layer.
 Section elasticity_section(const SmElasticity& elasticity);
 /// The ledger checked by forwards in which the steps of an op kind run twice.
