@@ -207,6 +207,8 @@ nlohmann::ordered_json report_data(const ExplainedResult& explained) {
     const ResultFile file{{}, result};
     ReportJson points = ReportJson::array();
     for (std::size_t i = 0; i < result.points.size(); ++i) points.push_back(point_data(file, explained, i));
+    ReportJson series = ReportJson::array();
+    for (const Section& section : series_sections(explained, Depth::full)) series.push_back(section_data(section));
     return {{"schema", result_schema},
             {"lines", lines_data()},
             {"levels", level_names},
@@ -214,6 +216,7 @@ nlohmann::ordered_json report_data(const ExplainedResult& explained) {
             {"axes", curve_axes_data()},
             {"points", std::move(points)},
             {"all_points", section_data(points_section(explained, Depth::full))},
+            {"series", std::move(series)},
             {"ceilings", section_data(ceilings_section(result.ceilings))},
             {"environment", section_data(environment_section(result.environment))},
             {"kbench", result.environment.kbench_version},

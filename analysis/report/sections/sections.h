@@ -56,6 +56,8 @@ std::string largest_batches_text(const std::vector<LargestBatch>& batches);
 
 /// One row for each point of a sweep.
 Section points_section(const ExplainedResult& explained, Depth depth);
+/// What a series of points along the batch, or along frames, says that no point does; none where there is no series.
+std::vector<Section> series_sections(const ExplainedResult& explained, Depth depth);
 Section warnings_section(const Result& result);
 Section ceilings_section(const CeilingRun& run);
 Section environment_section(const Environment& environment);
