@@ -93,6 +93,13 @@ double padding_flops(const Step& step) {
     return flops;
 }
 
+std::int64_t dependent_steps(const Step& step) {
+    std::int64_t steps = 0;
+    for (const Op& op : step.ops)
+        if (const std::int64_t own = op.dependent_steps(); own > 1) steps += own;
+    return std::max<std::int64_t>(1, steps);
+}
+
 double matrix_flops(const Step& step) {
     double flops = padded_column_flops(step);
     for (std::size_t i = 0; i < step.ops.size(); ++i) flops += step.ops[i].work(step.direction_of(i)).matrix_flops;

@@ -114,6 +114,13 @@ void add_to(std::vector<DemandSum>& sums, std::string_view name, bool is_busy_ti
     found->us += us;
 }
 
+/// Longest first, then units, busiest first.
+void sort_roofs_first(std::vector<DemandSum>& sums) {
+    std::ranges::stable_sort(sums, [](const DemandSum& a, const DemandSum& b) {
+        return a.is_busy_time != b.is_busy_time ? b.is_busy_time : a.us.value > b.us.value;
+    });
+}
+
 }  // namespace
 
 bool Demand::is_memory() const { return level || unit == shared_memory; }
@@ -195,9 +202,7 @@ void DemandSums::add(const StepResult& step, const std::vector<Demand>& demands,
             const double us = unit.share * (unit.of_active ? *active_us : time_us);
             add_to(by_roof, unit.name, true, {us, us * (1 - count_tolerance), us * (1 + count_tolerance)});
         }
-    std::ranges::stable_sort(by_roof, [](const DemandSum& a, const DemandSum& b) {
-        return a.is_busy_time != b.is_busy_time ? b.is_busy_time : a.us.value > b.us.value;
-    });
+    sort_roofs_first(by_roof);
     if (all.empty()) return;
     Interval longest = all.front().run_us;
     for (const Demand& demand : all) {
@@ -207,6 +212,15 @@ void DemandSums::add(const StepResult& step, const std::vector<Demand>& demands,
     longest_us += longest;
     if (!demands.empty()) useful_us += demands.front().us;
     if (are_tied(all)) tied_us += time_us;
+}
+
+DemandSums& DemandSums::operator+=(const DemandSums& other) {
+    for (const DemandSum& sum : other.by_roof) add_to(by_roof, sum.name, sum.is_busy_time, sum.us);
+    sort_roofs_first(by_roof);
+    longest_us += other.longest_us;
+    useful_us += other.useful_us;
+    tied_us += other.tied_us;
+    return *this;
 }
 
 const DemandSum* DemandSums::longest() const {

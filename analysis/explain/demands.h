@@ -75,6 +75,7 @@ struct DemandSums {
     /// counted).
     void add(const StepResult& step, const std::vector<Demand>& demands, const std::vector<Demand>& unit_demands,
              double time_us, const std::optional<double>& active_us);
+    DemandSums& operator+=(const DemandSums& other);
     /// The roof with the longest sum; null without one.
     const DemandSum* longest() const;
 };

@@ -98,6 +98,26 @@ std::string second_sentence(const Ledger& ledger, const Verdict& verdict, const 
                        reason_text(verdict), demand, dram);
 }
 
+/// Dependent steps with less of the time are not worth a sentence of the answer.
+constexpr double noteworthy_share = 0.20;
+
+/// What dependent steps have to do with it; empty where they are few.
+std::string dependent_sentence(const Ledger& ledger, const std::vector<DependentSteps>& groups) {
+    const std::optional<DependentSteps> all = together(groups);
+    if (!all || all->time_us < noteworthy_share * ledger.end_to_end_us) return "";
+    std::string text = fmt::format(
+        "{:.0f} dependent steps, of which each waits for the one before it, have {} of the time, {} us each",
+        all->dependent, percent(all->time_us / ledger.end_to_end_us), significant(all->us()));
+    if (all->together_us > 0)
+        text += fmt::format("; all roofs{}, one after another, would take {} us of that",
+                            all->is_complete ? "" : " that are known", significant(all->together_us_of_one(), 2));
+    if (all->exchange)
+        text += fmt::format(", and {} {} us",
+                            all->exchange->is_bound() ? "as many empty kernels" : "one barrier among all SMs",
+                            significant(all->exchange->us, 2));
+    return text + ".";
+}
+
 /// What would shorten it.
 std::string change_text(const Verdict& verdict) {
     switch (verdict.bound) {
@@ -111,6 +131,10 @@ std::string change_text(const Verdict& verdict) {
             return "a faster unit (a narrower precision, more SMs, a higher power limit) would shorten it, more memory "
                    "bandwidth would not";
         case Bound::latency:
+            if (verdict.level == dependent_steps_level)
+                return "neither more bandwidth nor more FLOP/s would shorten it much, and more sequences at once would "
+                       "take little longer; quicker exchanges between dependent steps, or fewer of them, would shorten "
+                       "it";
             return "neither more bandwidth nor more FLOP/s would shorten it much; more work in flight would";
         case Bound::launch:
             return "fewer and longer kernels (fusing, a larger batch) would shorten it, other hardware hardly";
@@ -170,6 +194,7 @@ Explanation explain(const Result& result, const Point& point) {
     explanation.roofline = make_roofline(ledger, roofs);
     explanation.attribution = attribute_bandwidth(ledger, roofs);
     explanation.verdicts = judge(ledger, roofs);
+    explanation.dependent = dependent_steps_of(ledger, explanation.verdicts, roofs);
     explanation.impossible = impossible_figures(result, point, ledger, roofs);
     if (!explanation.impossible.empty()) {
         for (const std::string& figure : explanation.impossible)
@@ -190,6 +215,8 @@ Explanation explain(const Result& result, const Point& point) {
     explanation.answer = {first_sentence(point, ledger),
                           second_sentence(ledger, explanation.verdicts.model, explanation.attribution),
                           third_sentence(ledger, explanation.cycles, explanation.verdicts.model)};
+    if (std::string sentence = dependent_sentence(ledger, explanation.dependent); !sentence.empty())
+        explanation.answer.insert(explanation.answer.begin() + 2, std::move(sentence));
     return explanation;
 }
 

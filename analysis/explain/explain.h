@@ -9,6 +9,7 @@
 #include "analysis/explain/attribution.h"
 #include "analysis/explain/closures.h"
 #include "analysis/explain/cycles.h"
+#include "analysis/explain/dependent.h"
 #include "analysis/explain/elasticity.h"
 #include "analysis/explain/ledger.h"
 #include "analysis/explain/roofline.h"
@@ -24,8 +25,10 @@ struct Explanation {
     Roofline roofline;
     Attribution attribution;
     Verdicts verdicts;
+    std::vector<DependentSteps> dependent;
     std::vector<std::string> impossible;  ///< figures that cannot be; where there are any, no verdict says anything
-    std::vector<std::string> answer;      ///< three sentences: how long, what binds it, what would change it; or those
+    std::vector<std::string> answer;      ///< three sentences: how long, what binds it, what would change it, with
+                                          ///< one of dependent steps where they have much of the time; or those
 };
 
 /// `point` must be one of `result`'s and outlive the explanation. A point that was not timed has an explanation whose

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "analysis/explain/breakdown.h"
+#include "analysis/explain/dependent.h"
 #include "analysis/explain/verdict_rules.h"
 #include "models/base/format.h"
 
@@ -27,6 +28,7 @@ std::string level_of(const StepLedger& entry, const Rule& rule, const Facts& f) 
     if (rule.shown.id == "busy-memory") return std::string(f.units.memory.name);
     if (rule.shown.id == "busy-unit") return std::string(f.units.pipe.name);
     if (rule.shown.id == "half-busy") return std::string(f.units.busiest().name);
+    if (rule.shown.id == "dependent-steps") return std::string(dependent_steps_level);
     if (rule.shown.id == "nothing-binds" && f.split && f.has_units && !f.units.known)
         return std::string(units_not_counted);
     if (rule.shown.id == "memory-roof" || rule.shown.id == "compute-roof")
@@ -48,7 +50,7 @@ std::string demand_evidence(const Demand& demand, double time_us) {
 }
 
 std::vector<std::string> evidence_of(const StepLedger& entry, const Facts& f, const Roofs& roofs) {
-    std::vector<std::string> evidence;
+    std::vector<std::string> evidence = dependent_evidence(entry, roofs);
     for (const Demand& demand : all_demands(entry.demands, entry.unit_demands))
         if (demand.work > 0) evidence.push_back(demand_evidence(demand, entry.time_us));
     const auto add_share = [&](double share, std::string_view what) {

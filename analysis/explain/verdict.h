@@ -41,12 +41,16 @@ struct VerdictRule {
 /// All of them: those of steps, then those of layers and the model, each in the order in which they are tried.
 std::span<const VerdictRule> verdict_rules();
 
+/// Verdict::level of a latency that is the dependent steps'.
+inline constexpr std::string_view dependent_steps_level = "dependent steps";
+
 struct Verdict {
     std::string subject;  ///< "model", a layer of all blocks, or a step "12 h.1.attn"
     Bound bound = Bound::not_identifiable;
     std::string rule;   ///< id of the deciding line
     std::string level;  ///< for bandwidth-bound: DRAM, L2, L1 or shared memory; for compute-bound the unit's ceiling or
-                        ///< UnitActivity::unit, which is also what may bind a step of rule half-busy
+                        ///< UnitActivity::unit, which is also what may bind a step of rule half-busy; for
+                        ///< latency-bound dependent_steps_level where it is known that they are why
     std::vector<std::string> evidence;   ///< one figure each, with its origin
     double undecided = 0;                ///< of a layer or the model: the part of the time that is not identifiable
     bool lacks_units = false;            ///< of some of that, because units were not counted

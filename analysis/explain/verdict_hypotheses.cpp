@@ -21,13 +21,15 @@ Reach reach_of(const Rule& rule, const Facts& f) {
         case Known::exactly: return {"", figure};
         case Known::at_most: return {"at most ", figure};
         case Known::at_least: return {"at least ", figure * uncounted_bytes_factor};
-        case Known::no: break;
+        case Known::no:
+        case Known::unasked: break;
     }
     return {"not measured", std::numeric_limits<double>::infinity()};
 }
 
 std::string why(const Rule& rule, const Facts& f) {
-    const bool is_of_waiting = rule.shown.id == "few-warps" || rule.shown.id == "waiting";
+    const bool is_of_waiting =
+        rule.shown.id == "few-warps" || rule.shown.id == "waiting" || rule.shown.id == "dependent-steps";
     if (is_of_waiting && is_vetoed(f))
         return f.units.busiest().share >= busy_share
                    ? fmt::format("{}: {} busy in {} of the active cycles", rule.shown.id, f.units.busiest().name,
@@ -47,8 +49,9 @@ std::vector<Hypothesis> test_hypotheses(const Facts& f, const Rule& decided) {
         Hypothesis& hypothesis = hypotheses.emplace_back(Hypothesis{bound, Finding::not_identifiable, ""});
         double nearest = -1;
         for (const Rule& rule : step_rules()) {
+            if (rule.shown.bound != bound || rule.known(f) == Known::unasked) continue;
             const double part = reach_of(rule, f).most / rule.shown.threshold;
-            if (rule.shown.bound != bound || part <= nearest) continue;
+            if (part <= nearest) continue;
             nearest = part;
             hypothesis.why = why(rule, f);
         }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "analysis/explain/dependent.h"
 #include "analysis/explain/executed.h"
 
 namespace kbench {
@@ -13,6 +14,8 @@ namespace {
 constexpr double loss_share = 0.30;
 /// Achieved, percent: so few warps are resident that their number can be the cause of waiting.
 constexpr double low_occupancy_pct = 30;
+/// From so many on, what else a step does is little beside them.
+constexpr std::int64_t many_dependent_steps = 16;
 
 bool always(const Facts&) { return true; }
 Known exactly(const Facts&) { return Known::exactly; }
@@ -37,6 +40,12 @@ Known known_waiting(const Facts& f) {
 /// Warps wait more than SMs lack them.
 bool is_waiting(const Facts& f) { return f.split && f.waiting_share > f.idle_share; }
 double waiting(const Facts& f) { return is_vetoed(f) ? 0 : split_or_rest(f, f.waiting_share); }
+bool is_chain(const Facts& f) { return f.dependent_steps >= many_dependent_steps; }
+/// With a roof, a unit, the cycles or the kernels unknown, more of the time may be demanded.
+Known known_chain(const Facts& f) {
+    if (!is_chain(f)) return Known::unasked;
+    return roofs_known(f) && units_known(f) && f.split && f.launched && f.empty_known ? Known::exactly : Known::at_most;
+}
 
 constexpr std::array rules{
     Rule{{"gap", Bound::launch,
@@ -97,6 +106,14 @@ constexpr std::array rules{
          [](const Facts& f) { return is_waiting(f) && f.waiting_share >= loss_share; },
          exactly,
          "more warps that shorten it, or do not; or that unit faster"},
+    Rule{{"dependent-steps", Bound::latency,
+          "all roofs and starting kernels, one after another, leave 50 % or more of the time of 16 or more dependent "
+          "steps, and no unit is busy in 60 % or more of the active cycles",
+          0.50},
+         [](const Facts& f) { return is_vetoed(f) ? 0 : f.undemanded_share; },
+         [](const Facts& f) { return known_chain(f) == Known::exactly && f.units.busiest().share < half_busy_share; },
+         known_chain,
+         "a roof that was not measured and is reached; a larger batch that takes longer in proportion"},
     Rule{{"few-warps", Bound::occupancy,
           "SMs with warps wait for 30 % or more of the time, no unit is busy, and the achieved occupancy is 30 % or "
           "less",
@@ -134,6 +151,10 @@ constexpr std::array<VerdictRule, 3> many_rules{{
      "steps of one bound take 50 % or more of the steps' time, and more than those of any other", 0.50},
     {"no-majority", Bound::not_identifiable, "no rule above holds", 1},
 }};
+
+double undemanded_share(const Facts& f, double demanded_share) {
+    return std::max(0.0, 1 - demanded_share - f.empty_share);
+}
 
 }  // namespace
 
@@ -184,6 +205,8 @@ Facts facts_of(const StepLedger& entry, const Roofs& roofs) {
         f.rest_share = share(std::max(0.0, entry.kernels_us - longest_us));
     }
     f.occupancy_pct = counter(step, "achieved_occupancy");
+    f.dependent_steps = step.dependent_steps.value_or(1);
+    f.undemanded_share = undemanded_share(f, share(demands_together(entry).value));
     return f;
 }
 
@@ -208,6 +231,10 @@ std::vector<Facts> facts_within_errors(const StepLedger& entry, const Facts& fac
     };
     for (const double c : {compute.low, compute.high})
         for (const double m : {memory.low, memory.high}) vary(c, m);
+    const Interval together = demands_together(entry);
+    for (const double share :
+         {together.low / entry.time_us, together.high / (shortest_us > 0 ? shortest_us : entry.time_us)})
+        variants.emplace_back(facts).undemanded_share = undemanded_share(facts, share);
     for (const double sign : {-1.0, 1.0}) {
         Facts& units = variants.emplace_back(facts);
         units.units.pipe.share *= 1 + sign * count_tolerance;

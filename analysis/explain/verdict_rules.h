@@ -21,6 +21,9 @@ struct Facts {
     double idle_share = 0;     ///< SMs without a warp
     double waiting_share = 0;  ///< SMs with warps, none issuing
     double rest_share = 0;     ///< above the demand, not split
+    /// What all roofs and starting kernels leave of it, if they worked one after another.
+    double undemanded_share = 0;
+    std::int64_t dependent_steps = 1;  ///< one after another: see OpStruct
     std::optional<double> occupancy_pct;
     bool launched = false;       ///< kernels, and so gaps, were recorded
     bool empty_known = false;    ///< an empty kernel's time was measured
@@ -36,8 +39,9 @@ Facts facts_of(const StepLedger& entry, const Roofs& roofs);
 /// adds to the time; cycles by the clock; units by the count.
 std::vector<Facts> facts_within_errors(const StepLedger& entry, const Facts& facts);
 
-/// A figure that was not measured as such: exact, a bound from one side, or none at all.
-enum class Known { exactly, at_most, at_least, no };
+/// A figure that was not measured as such: exact, a bound from one side, or none at all. unasked: the step has nothing
+/// of what the rule is about.
+enum class Known { exactly, at_most, at_least, no, unasked };
 
 struct Rule {
     VerdictRule shown;

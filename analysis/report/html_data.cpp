@@ -157,6 +157,7 @@ ReportJson point_data(const ResultFile& file, const ExplainedResult& explained, 
         {"checks", section_data(checks_section(point, Depth::full))},
         {"state", section_data(conditions_section(point, Depth::full))},
         {"demands", section_data(demands_section(explanation.ledger))},
+        {"dependent", section_data(dependent_section(explanation.dependent))},
         {"cycles", section_data(cycles_section(explanation.cycles))},
         {"closures", section_data(closures_section(explanation.closures))},
         {"sms", section_data(elasticity_section(explanation.elasticity))},
@@ -206,6 +207,8 @@ nlohmann::ordered_json report_data(const ExplainedResult& explained) {
     const ResultFile file{{}, result};
     ReportJson points = ReportJson::array();
     for (std::size_t i = 0; i < result.points.size(); ++i) points.push_back(point_data(file, explained, i));
+    ReportJson series = ReportJson::array();
+    for (const Section& section : series_sections(explained, Depth::full)) series.push_back(section_data(section));
     return {{"schema", result_schema},
             {"lines", lines_data()},
             {"levels", level_names},
@@ -213,6 +216,7 @@ nlohmann::ordered_json report_data(const ExplainedResult& explained) {
             {"axes", curve_axes_data()},
             {"points", std::move(points)},
             {"all_points", section_data(points_section(explained, Depth::full))},
+            {"series", std::move(series)},
             {"ceilings", section_data(ceilings_section(result.ceilings))},
             {"environment", section_data(environment_section(result.environment))},
             {"kbench", result.environment.kbench_version},

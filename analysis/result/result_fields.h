@@ -212,6 +212,7 @@ inline constexpr auto fields<StepResult> =
                Field{"cost", &StepResult::cost},
                Field{"padding_flops", &StepResult::padding_flops},
                Field{"matrix_flops", &StepResult::matrix_flops, false, 2},
+               Field{"dependent_steps", &StepResult::dependent_steps, false, 6, 6},
                Field{"time_us", &StepResult::time_us},
                Field{"counters", &StepResult::counters, false, 2},
                Field{"counters_discarded", &StepResult::counters_discarded, false, 2},

@@ -66,6 +66,15 @@ void add_time_columns(std::vector<Column>& list) {
                                   return std::nullopt;
                               return 100 * *time_us(row) / *row.point_time_us;
                           }));
+    list.push_back(figure("dependent_us", "dependent us", "us", "time_us over dependent_steps; na for others", 3,
+                          [](const TableRow& row) -> std::optional<double> {
+                              const auto steps = sum(row, [](const StepResult& step) -> std::optional<double> {
+                                  if (!step.dependent_steps) return std::nullopt;
+                                  return static_cast<double>(*step.dependent_steps);
+                              });
+                              const std::optional<double> us = sum(row, device_us);
+                              return row.kernel == nullptr && steps && us ? std::optional(*us / *steps) : std::nullopt;
+                          }));
     list.push_back(rate("tflop_per_s", "TFLOP/s", "TFLOP/s", "flops over the steps' median time", 3, 1e-6, flops_of));
     list.push_back(
         figure("isa_peak_pct", "ISA peak %", "%",

@@ -206,6 +206,15 @@ void add_step_columns(std::vector<Column>& list) {
     list.push_back(amount("padding_flops", "FLOP",
                           "FLOPs executed on padding and on what a mask discards, not in flops",
                           [](const StepResult& step) { return step.padding_flops; }));
+    list.push_back(of_row("dependent_steps", Align::right,
+                          "how many times at least each step waits for a result of its own: the time steps of a "
+                          "recurrent layer; na for others",
+                          [](const TableRow& row) {
+                              return shared(row, [](const PlacedStep& placed) {
+                                  const std::optional<std::int64_t>& steps = placed.step->dependent_steps;
+                                  return steps ? Value(*steps) : Value(NoValue::na);
+                              });
+                          }));
     for (std::size_t role = 0; role < role_count; ++role)
         list.push_back(amount(
             fmt::format("bytes_{}", role_names[role]), "B",

@@ -58,6 +58,7 @@ void describe_steps(const Plan& plan, Point& point) {
         result.cost = step_cost(model, planned.ops, point.precision());
         result.padding_flops = padding_flops(planned.step);
         result.matrix_flops = matrix_flops(planned.step);
+        if (const std::int64_t steps = dependent_steps(planned.step); steps > 1) result.dependent_steps = steps;
         Cost cost = result.cost;
         if (result.is_recomputed())
             point.recomputed_flops = point.recomputed_flops.value_or(0) + std::exchange(cost.flops, 0);

@@ -164,6 +164,8 @@ std::string shape_text(std::initializer_list<std::pair<char, std::int64_t>> size
 ///   fusions(direction)   what may be computed along with it
 ///   on(rows, columns)    the op on a matrix of that shape: kinds that have it can stand in a fusion
 ///   pads_columns()       whether its output may be computed with more columns than it has
+///   dependent_steps()    how many times at least it must wait for a result of its own before it can go on: the time
+///                        steps of a recurrent layer, one after another however many units there are. Else 1
 ///   gradients()          its backward; a kind without it has none
 ///   in_training()        the op as its backward needs it: it leaves more behind
 ///   accumulating()       the op whose backward adds to gradients that are there, in place
@@ -198,6 +200,7 @@ struct OpKind {
     bool (*equal)(const void*, const void*);
     std::vector<Fusion> (*fusions)(Direction);
     bool (*pads_columns)(const void*);
+    std::int64_t (*dependent_steps)(const void*);
     Op (*on)(std::int64_t rows, std::int64_t columns);  ///< null where the kind has none
     Gradients (*gradients)();                           ///< likewise
     Op (*in_training)(const void*);                     ///< the op itself where the kind has none
@@ -231,6 +234,7 @@ class Op {
     }
     std::string text() const { return kind_->text(value_.get()); }
     bool pads_columns() const { return kind_->pads_columns(value_.get()); }
+    std::int64_t dependent_steps() const { return kind_->dependent_steps(value_.get()); }
     Op in_training() const { return kind_->in_training(value_.get()); }
     /// Nothing where its backward cannot add to gradients that are there.
     std::optional<Op> accumulating() const {
@@ -277,6 +281,13 @@ const OpKind& op_kind() {
                     return static_cast<const T*>(op)->pads_columns();
                 else
                     return false;
+            },
+        .dependent_steps =
+            [](const void* op) {
+                if constexpr (requires(const T& t) { t.dependent_steps(); })
+                    return std::int64_t{static_cast<const T*>(op)->dependent_steps()};
+                else
+                    return std::int64_t{1};
             },
         .on =
             [] {

@@ -75,6 +75,9 @@ struct StepResult {
     double padding_flops = 0;  ///< executed on padded columns and masked elements, not in cost
     /// FLOPs of the step's matrix products as launched, 2 m n k with padding; 0 where it has none.
     double matrix_flops = 0;
+    /// Dependent steps of its ops, one after another: see OpStruct. Nothing where each op has one, and in files that
+    /// do not say.
+    std::optional<std::int64_t> dependent_steps;
     std::optional<Summary> time_us;          ///< from the step run
     std::vector<KernelResult> kernels;       ///< in order; none without an activity run
     std::map<std::string, double> counters;  ///< by the metric's name, see CounterRun::metrics
@@ -84,6 +87,8 @@ struct StepResult {
     /// The step's time on the device: its kernels' recorded times with the gaps between them; without records the
     /// median of the step run, whose marks between steps cost time of their own.
     std::optional<double> device_us() const;
+    /// device_us() over dependent steps; nothing for a step without a time or without several of them.
+    std::optional<double> dependent_step_us() const;
     double tflop_per_s() const;  ///< cost.flops over device_us(); 0 without a time
     double gb_per_s() const;     ///< cost.bytes() over device_us(); 0 without a time
 };

@@ -81,6 +81,9 @@ double padding_flops(const Step& step);
 /// FLOPs of the step's matrix products as launched, 2 m n k with padding; 0 where it has none.
 double matrix_flops(const Step& step);
 
+/// Dependent steps of its ops that have several (OpStruct), one op after another; 1 where none has.
+std::int64_t dependent_steps(const Step& step);
+
 /// Takes the pointers of a step's operands one after another, skipping those the step does not have. One `next` a
 /// statement: C++ may evaluate the arguments of a call in any order.
 class OperandCursor {

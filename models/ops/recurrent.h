@@ -80,6 +80,8 @@ struct Recurrent {
                 output("out_reverse", rows, shape.hidden)};
     }
     static RoofUnit unit(Direction) { return RoofUnit::matrix; }
+    /// h[t] needs h[t - 1]; both directions go at the same time. Of a batch with a sequence of all `steps`.
+    std::int64_t dependent_steps() const { return shape.steps; }
     /// Of sequences of all `steps`. A direction's step: the product, 2 gates hidden for each unit; three additions for
     /// each gate; a sigmoid is an exponential, an addition and a quotient. Besides, lstm: two tanh, c in three, h in
     /// one; gru: r b, a tanh, h in four; rnn: a tanh.

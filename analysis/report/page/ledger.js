@@ -1,5 +1,5 @@
-// The ledger: a stacked bar for the model; beside it the demands of roofs by op and layer, the cycles and what was found
-// in two ways. And the checks of it: marginal costs, and forwards on fewer SMs.
+// The ledger: a stacked bar for the model; beside it the demands of roofs by op and layer, dependent steps, the cycles and
+// what was found in two ways. And the checks of it: marginal costs, and forwards on fewer SMs.
 
 function ledgerTraces(groups, names) {
   return report.lines.map((line, i) => ({ type: 'bar', orientation: 'h', name: plain(line.name), y: names,
@@ -68,7 +68,7 @@ function drawLedger(point) {
     demandChart(into, 'By layer of all blocks, ms', '* stands for the number of the block.', ledger.by_layer, shownRoofs(ledger), 74);
     into.append(...sectionParts(point.demands, true));
   }
-  for (const section of [point.cycles, point.closures]) if (section) into.append(h('h3', {}, section.title), ...sectionParts(section, true));
+  for (const section of [point.dependent, point.cycles, point.closures]) if (section) into.append(h('h3', {}, section.title), ...sectionParts(section, true));
 }
 
 function drawMarginal(point) {

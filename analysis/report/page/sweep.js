@@ -1,4 +1,5 @@
-// Curves over the points of a sweep along one of its axes, and the points that were not measured.
+// Curves over the points of a sweep along one of its axes, what its series over batches and frames say, and the points
+// that were not measured.
 
 const distinctOf = (points, axis) => [...new Set(points.map((point) => point.axes[axis.name]).filter((value) => value !== undefined))];
 
@@ -95,5 +96,6 @@ function drawSweep() {
     into.append(curves);
     draw();
   }
+  for (const section of report.series) into.append(h('h3', {}, section.title), ...sectionParts(section, true));
   into.append(...sectionParts(report.all_points));
 }

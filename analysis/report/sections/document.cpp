@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "analysis/machine/machine.h"
 #include "analysis/report/sections/sections.h"
@@ -30,6 +31,7 @@ void add_sections(Section& into, const ExplainedResult& explained, std::size_t i
     into.add(directions_section(explained, index, directions_of(explained, index), Depth::full));
     into.add(ledger_section(explanation.ledger, Depth::full));
     into.add(demands_section(explanation.ledger));
+    into.add(dependent_section(explanation.dependent));
     into.add(cycles_section(explanation.cycles));
     into.add(closures_section(explanation.closures));
     into.add(marginal_section(explanation.ledger));
@@ -97,7 +99,10 @@ Document report_of(const ExplainedResult& explained) {
     const Result& result = explained.result();
     Document document{report_title(result), {}};
     const bool is_sweep = result.points.size() > 1;
-    if (is_sweep) document.sections.push_back(points_section(explained, Depth::full));
+    if (is_sweep) {
+        document.sections.push_back(points_section(explained, Depth::full));
+        std::ranges::move(series_sections(explained, Depth::full), std::back_inserter(document.sections));
+    }
     for (std::size_t i = 0; i < result.points.size(); ++i) {
         Section point{is_sweep ? point_name(result.points[i]) : ""};
         if (!is_sweep) point.add(Paragraph{point_name(result.points[i])});
@@ -118,7 +123,10 @@ Document summary_of(const ExplainedResult& explained) {
     for (std::size_t i = 0; i < result.points.size(); ++i) document.sections.push_back(point_summary(explained, i));
     const auto is_done = [](const Point& point) { return point.status == PointStatus::done; };
     const auto finished = std::ranges::count_if(result.points, is_done);
-    if (finished > 1) document.sections.push_back(points_section(explained, Depth::summary));
+    if (finished > 1) {
+        document.sections.push_back(points_section(explained, Depth::summary));
+        std::ranges::move(series_sections(explained, Depth::summary), std::back_inserter(document.sections));
+    }
     Section warnings{""};
     for (const std::string& warning : result.warnings) warnings.add(Paragraph{warning, Tone::warning});
     document.sections.push_back(std::move(warnings));

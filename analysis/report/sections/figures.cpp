@@ -162,6 +162,7 @@ Section figures_section(const Point& point, const Explanation& explanation, Dept
     add("useful work", rated(format_flop(point.cost.flops), format_flop_per_s(point.cost.flops / seconds)),
         "derived: cost model");
     if (point.padding_flops > 0) add("not useful", format_flop(point.padding_flops), "derived: padding and masks");
+    add("dependent steps", dependent_text(explanation.dependent), "derived: the steps' times over their number");
     add("recomputed", recomputed(point), "derived: steps of the forward that run again");
     const auto traffic = [&](double bytes) { return rated(format_bytes(bytes), format_bytes_per_s(bytes / seconds)); };
     const std::string streaming = traffic(point.cost.bytes()),

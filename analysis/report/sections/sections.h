@@ -29,6 +29,10 @@ Section demands_section(const Ledger& ledger);
 Section cycles_section(const CycleAccounts& accounts);
 /// Quantities that were found in two ways, and how far they are apart.
 Section closures_section(const std::vector<Closure>& closures);
+/// What each dependent step of recurrent layers takes; empty where there are none.
+Section dependent_section(const std::vector<DependentSteps>& groups);
+/// "5 x 500 of lstm, 3.1 us each"; empty where there are none.
+std::string dependent_text(const std::vector<DependentSteps>& groups);
 /// What taking SMs away did, by op kind and layer.
 Section elasticity_section(const SmElasticity& elasticity);
 /// The ledger checked by forwards in which the steps of an op kind run twice.
@@ -52,6 +56,8 @@ std::string largest_batches_text(const std::vector<LargestBatch>& batches);
 
 /// One row for each point of a sweep.
 Section points_section(const ExplainedResult& explained, Depth depth);
+/// What a series of points along the batch, or along frames, says that no point does; none where there is no series.
+std::vector<Section> series_sections(const ExplainedResult& explained, Depth depth);
 Section warnings_section(const Result& result);
 Section ceilings_section(const CeilingRun& run);
 Section environment_section(const Environment& environment);

@@ -11,9 +11,7 @@
 namespace kbench {
 namespace {
 
-using known::Step;
-
-Ledger ledger_of(const Result& result) { return make_ledger(result.points.front(), Roofs(result)); }
+using known::ledger_of, known::Step;
 
 const Demand* of(const std::vector<Demand>& demands, std::optional<Level> level) {
     const auto found = std::ranges::find(demands, level, &Demand::level);

@@ -30,13 +30,13 @@ Result busy() {
                              Step{.us = 100, .dram = 0.8, .streaming = 0.8}});
 }
 
-struct Planted {
+struct ImpossibleFigure {
     std::string name;
     std::function<void(Result&)> plant;
     std::string found;
 };
 
-class Impossible : public testing::TestWithParam<Planted> {};
+class Impossible : public testing::TestWithParam<ImpossibleFigure> {};
 
 TEST_P(Impossible, IsSaidFirstAndNothingIsConcluded) {
     Result result = busy();
@@ -65,50 +65,52 @@ void scale_roof(Result& result, std::string_view name, double factor) {
 INSTANTIATE_TEST_SUITE_P(
     Plants, Impossible,
     testing::Values(
-        Planted{"TimeZero", [](Result& r) { r.points[0].end_to_end->latency.summary_ms.median = 0; },
-                "the median latency is 0 ms"},
-        Planted{"WorkNotUseful",
-                [](Result& r) { r.points[0].steps[0].padding_flops = r.points[0].steps[0].cost.flops; },
-                "FLOPs and counted bytes need 1"},
-        Planted{"TimeNegative", [](Result& r) { r.points[0].end_to_end->latency.summary_ms.median = -1.5; },
-                "the median latency is -1.5 ms"},
-        Planted{"SampleNegative",
-                [](Result& r) {
-                    r.points[0].end_to_end->latency.samples_ms = {1, -2};
-                },
-                "a sample of the latency is -2 ms"},
-        Planted{"KernelNegative", [](Result& r) { r.points[0].steps[0].kernels[0].time_us = -3; }, "is -3 us"},
-        Planted{"AnotherPrecision", [](Result& r) { r.points[0].steps[0].precision = Precision::fp32; },
-                "suspect, in this order, the precision that ran, the work that is counted, the roofs, the clock"},
-        Planted{"ARoofTenthAsHigh",
-                [](Result& r) {
-                    scale_roof(r, "dram_read", 0.1);
-                    scale_roof(r, "dram_copy", 0.1);
-                },
-                "of the time at their roofs"},
-        Planted{"HalfTheTime", [](Result& r) { r.points[0].end_to_end->latency.summary_ms.median *= 0.5; },
-                "of the time at their roofs"},
-        Planted{"LowRoofsOfACpu",
-                [](Result& r) {
-                    r = known::result_of({{.us = 1000, .kernels = 0, .compute = 2, .counted = false}},
-                                         known::cpu_roofs());
-                },
-                "suspect, in this order, the roofs (did other work use the cores?), the precision that ran"},
-        Planted{"TooManyInstructions", [](Result& r) { r.points[0].steps[1].counters["ipc"] = 9; },
-                "issues 9.00 instructions a cycle"},
-        Planted{"ActiveForLongerThanItRan",
-                [](Result& r) {
-                    auto& counters = r.points[0].steps[0].counters;
-                    counters["sm_cycles_elapsed"] = counters["sm_cycles_active"] / 1.6;
-                },
-                "active for 160 % of the cycles"},
-        Planted{"L2BelowDram", [](Result& r) { scale_roof(r, "l2_read", 0.1); }, "the roof of L2, 400 GB/s, is below"},
-        Planted{"AnotherDevice",
-                [](Result& r) {
-                    r.environment.gpu.emplace();
-                    r.environment.gpu->name = "NVIDIA L4";
-                },
-                "suspect the device's name"}),
+        ImpossibleFigure{"TimeZero", [](Result& r) { r.points[0].end_to_end->latency.summary_ms.median = 0; },
+                         "the median latency is 0 ms"},
+        ImpossibleFigure{"WorkNotUseful",
+                         [](Result& r) { r.points[0].steps[0].padding_flops = r.points[0].steps[0].cost.flops; },
+                         "FLOPs and counted bytes need 1"},
+        ImpossibleFigure{"TimeNegative", [](Result& r) { r.points[0].end_to_end->latency.summary_ms.median = -1.5; },
+                         "the median latency is -1.5 ms"},
+        ImpossibleFigure{"SampleNegative",
+                         [](Result& r) {
+                             r.points[0].end_to_end->latency.samples_ms = {1, -2};
+                         },
+                         "a sample of the latency is -2 ms"},
+        ImpossibleFigure{"KernelNegative", [](Result& r) { r.points[0].steps[0].kernels[0].time_us = -3; }, "is -3 us"},
+        ImpossibleFigure{
+            "AnotherPrecision", [](Result& r) { r.points[0].steps[0].precision = Precision::fp32; },
+            "suspect, in this order, the precision that ran, the work that is counted, the roofs, the clock"},
+        ImpossibleFigure{"ARoofTenthAsHigh",
+                         [](Result& r) {
+                             scale_roof(r, "dram_read", 0.1);
+                             scale_roof(r, "dram_copy", 0.1);
+                         },
+                         "of the time at their roofs"},
+        ImpossibleFigure{"HalfTheTime", [](Result& r) { r.points[0].end_to_end->latency.summary_ms.median *= 0.5; },
+                         "of the time at their roofs"},
+        ImpossibleFigure{"LowRoofsOfACpu",
+                         [](Result& r) {
+                             r = known::result_of({{.us = 1000, .kernels = 0, .compute = 2, .counted = false}},
+                                                  known::cpu_roofs());
+                         },
+                         "suspect, in this order, the roofs (did other work use the cores?), the precision that ran"},
+        ImpossibleFigure{"TooManyInstructions", [](Result& r) { r.points[0].steps[1].counters["ipc"] = 9; },
+                         "issues 9.00 instructions a cycle"},
+        ImpossibleFigure{"ActiveForLongerThanItRan",
+                         [](Result& r) {
+                             auto& counters = r.points[0].steps[0].counters;
+                             counters["sm_cycles_elapsed"] = counters["sm_cycles_active"] / 1.6;
+                         },
+                         "active for 160 % of the cycles"},
+        ImpossibleFigure{"L2BelowDram", [](Result& r) { scale_roof(r, "l2_read", 0.1); },
+                         "the roof of L2, 400 GB/s, is below"},
+        ImpossibleFigure{"AnotherDevice",
+                         [](Result& r) {
+                             r.environment.gpu.emplace();
+                             r.environment.gpu->name = "NVIDIA L4";
+                         },
+                         "suspect the device's name"}),
     [](const auto& instance) { return instance.param.name; });
 
 TEST(ImpossibleFigures, BytesThatWereNotCountedMayHaveBeenSpared) {

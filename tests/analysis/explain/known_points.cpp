@@ -42,6 +42,7 @@ StepResult make_step(const Step& known, int index) {
     step.precision = known.op == "gemm" ? Precision::fp16 : known.precision;
     step.cost.flops = known.compute * known.us * unit_flops(known);
     step.cost.bytes_read[static_cast<std::size_t>(Role::activations)] = known.streaming * known.us * dram_bytes;
+    if (known.dependent > 1) step.dependent_steps = known.dependent;
     if (known.kernels == 0 && known.us > 0) {
         step.time_us = Summary{};
         step.time_us->mean = known.us;
@@ -94,6 +95,8 @@ Result result_of(const std::vector<Step>& steps, CeilingRun roofs, double beyond
     if (run_clock_mhz > 0) point.conditions.sm_clock_mhz = Quantity::measured(run_clock_mhz);
     return result;
 }
+
+Ledger ledger_of(const Result& result) { return make_ledger(result.points.front(), Roofs(result)); }
 
 Verdicts judged(const Result& result) {
     const Roofs roofs(result);

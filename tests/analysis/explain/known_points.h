@@ -44,6 +44,7 @@ struct Step {
     std::map<std::string, double> units = {};        ///< by counter, percent of the active cycles; all others are idle
     double shared = 0, special = 0, load_store = 0;  ///< what units did, over their roofs; not counted where all are 0
     bool units_counted = true;
+    std::int64_t dependent = 1;
     double executed = 0;  ///< FLOPs beyond the model's, counted by tensor cores, over the roof; see `compute`
 };
 
@@ -52,6 +53,7 @@ StepResult make_step(const Step& known, int index);
 /// A result of one point whose end-to-end time is the sum of its steps and gaps, `beyond_us` more.
 Result result_of(const std::vector<Step>& steps, CeilingRun roofs = gpu_roofs(), double beyond_us = 0,
                  double run_clock_mhz = clock_mhz);
+Ledger ledger_of(const Result& result);
 Verdicts judged(const Result& result);
 /// Of bandwidth, compute, latency, launch, occupancy: C confirmed, R rejected, ? not identifiable.
 std::string letters(const std::vector<Hypothesis>& hypotheses);

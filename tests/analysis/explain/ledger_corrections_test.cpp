@@ -10,11 +10,9 @@
 namespace kbench {
 namespace {
 
-using known::Step;
+using known::ledger_of, known::Step;
 using testing::HasSubstr;
 using testing::StartsWith;
-
-Ledger ledger_of(const Result& result) { return make_ledger(result.points.front(), Roofs(result)); }
 
 /// Recorded as of schema 3: a record of 2 us is of a kernel of 1.5, in a chain that takes 2.5 with records (+1.0);
 /// one of 10 us in a chain of 11 that is 9 without (+2.0).

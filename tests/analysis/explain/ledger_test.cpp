@@ -12,9 +12,7 @@
 namespace kbench {
 namespace {
 
-using known::Step;
-
-Ledger ledger_of(const Result& result) { return make_ledger(result.points.front(), Roofs(result)); }
+using known::ledger_of, known::Step;
 
 /// Expects these lines and zero on all others.
 void expect_lines(const Lines& lines, const std::map<Line, double>& expected) {

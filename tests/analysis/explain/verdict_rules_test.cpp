@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <set>
 #include <utility>
@@ -112,6 +113,25 @@ const Threshold thresholds[] = {
          f.waiting_share = x;
      },
      0.30, "nothing-binds", "half-busy"},
+    {"DependentSteps",
+     [](Facts& f, double x) {
+         f.dependent_steps = 16;
+         f.undemanded_share = x;
+     },
+     0.50, "nothing-binds", "dependent-steps"},
+    {"DependentStepsAreMany",
+     [](Facts& f, double x) {
+         f.dependent_steps = static_cast<std::int64_t>(x);
+         f.undemanded_share = 0.9;
+     },
+     16, "nothing-binds", "dependent-steps"},
+    {"DependentStepsWithoutABusyUnit",
+     [](Facts& f, double x) {
+         f.dependent_steps = 500;
+         f.undemanded_share = 0.9;
+         f.units.pipe.share = 1.2 - x;  // from the other side: busy is at least
+     },
+     std::nextafter(0.60, 1.0), "nothing-binds", "dependent-steps"},
     {"Waiting", [](Facts& f, double x) { f.waiting_share = x; }, 0.30, "nothing-binds", "waiting"},
     {"WaitingOfFewWarps",
      [](Facts& f, double x) {
@@ -153,6 +173,8 @@ TEST(VerdictRules, TheirOrderIsThatOfTheTable) {
     f.idle_share = f.waiting_share = f.units.pipe.share = 0.9;
     f.units.memory.share = 0.95;
     f.occupancy_pct = 10;
+    f.dependent_steps = 500;
+    f.undemanded_share = 0.9;
     const std::vector<std::pair<std::string, std::function<void()>>> order{
         {"gap", [&] { f.gap_share = 0; }},
         {"empty-kernel", [&] { f.empty_share = 0; }},
@@ -163,6 +185,7 @@ TEST(VerdictRules, TheirOrderIsThatOfTheTable) {
         {"busy-memory", [&] { f.units.memory.share = 0; }},
         {"busy-unit", [&] { f.units.pipe.share = 0.7; }},
         {"half-busy", [&] { f.units.pipe.share = 0; }},
+        {"dependent-steps", [&] { f.dependent_steps = 15; }},
         {"few-warps", [&] { f.occupancy_pct = 90; }},
         {"waiting", [&] { f.waiting_share = 0; }},
         {"nothing-binds", [] {}},
@@ -226,6 +249,24 @@ TEST(VerdictRules, WaitingNeedsEveryRoofEveryUnitAndTheSplit) {
     EXPECT_EQ(deciding_rule(f).shown.id, "nothing-binds");
 }
 
+TEST(VerdictRules, DependentStepsNeedEveryRoofEveryUnitTheSplitAndTheKernels) {
+    Facts f = quiet();
+    f.dependent_steps = 500;
+    f.undemanded_share = 0.9;
+    EXPECT_EQ(deciding_rule(f).shown.id, "dependent-steps");
+    EXPECT_EQ(deciding_rule(f).shown.bound, latency);
+    for (bool Facts::*needed :
+         {&Facts::split, &Facts::compute_known, &Facts::memory_known, &Facts::launched, &Facts::empty_known}) {
+        f.*needed = false;
+        EXPECT_EQ(deciding_rule(f).shown.id, "nothing-binds");
+        EXPECT_NE(test_hypotheses(f, deciding_rule(f))[2].finding, Finding::confirmed);
+        EXPECT_EQ(test_hypotheses(f, deciding_rule(f))[2].why, "dependent-steps: at most 90 % where 50 % is needed");
+        f.*needed = true;
+    }
+    f.units.known = false;
+    EXPECT_EQ(deciding_rule(f).shown.id, "nothing-binds");
+}
+
 TEST(VerdictRules, EveryLineSaysItsThreshold) {
     std::set<std::string_view> ids;
     for (const VerdictRule& rule : verdict_rules()) {
@@ -233,7 +274,7 @@ TEST(VerdictRules, EveryLineSaysItsThreshold) {
         if (rule.threshold == 1) continue;
         EXPECT_THAT(std::string(rule.what), HasSubstr(fmt::format("{:.0f} % or more", rule.threshold * 100)));
     }
-    EXPECT_EQ(ids.size(), 16);
+    EXPECT_EQ(ids.size(), 17);
 }
 
 // Hypotheses.
@@ -285,6 +326,12 @@ const Rejection rejections[] = {
          f.split = false;
      },
      0.15},
+    {"LatencyOfDependentSteps", latency,
+     [](Facts& f, double x) {
+         f.dependent_steps = 500;
+         f.undemanded_share = x;
+     },
+     0.25},
     {"LaunchByGaps", launch, [](Facts& f, double x) { f.gap_share = x; }, 0.25},
     {"LaunchByEmptyKernels", launch, [](Facts& f, double x) { f.empty_share = x; }, 0.30},
     {"OccupancyByIdleSms", occupancy, [](Facts& f, double x) { f.idle_share = x; }, 0.15},
@@ -327,6 +374,16 @@ TEST(Hypotheses, WithoutTheirDataAreNotRejected) {
     EXPECT_EQ(finding_of(f, bandwidth), Finding::rejected);
     f.has_units = false;
     EXPECT_EQ(finding_of(f, compute), Finding::rejected);
+}
+
+TEST(Hypotheses, OfDependentStepsAreAskedWhereThereAreSeveral) {
+    Facts f = quiet();
+    f.undemanded_share = 0.9;
+    EXPECT_EQ(test_hypotheses(f, deciding_rule(f))[2].why, "waiting: 0 % where 30 % is needed");
+    EXPECT_EQ(finding_of(f, latency), Finding::rejected);
+    f.dependent_steps = 500;
+    f.memory_share = 0.8;
+    EXPECT_EQ(finding_of(f, latency), Finding::rejected) << "a roof that is reached is what they wait for";
 }
 
 /// Where a unit is busy warps wait for their turn, however many wait.

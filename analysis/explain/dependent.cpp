@@ -1,0 +1,131 @@
+// See dependent.h.
+#include "analysis/explain/dependent.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/explain/breakdown.h"
+#include "analysis/explain/verdict_rules.h"
+#include "models/base/format.h"
+
+namespace kbench {
+namespace {
+
+std::optional<Exchange> exchange_of(const StepLedger& entry, const Roofs& roofs) {
+    const StepResult& step = *entry.step;
+    if (!entry.on_gpu || step.kernels.empty()) return std::nullopt;
+    const double kernels = static_cast<double>(step.kernels.size()),
+                 dependent = static_cast<double>(*step.dependent_steps);
+    const bool is_by_kernels = kernels >= dependent;
+    const auto has_one_block = [](const KernelResult& kernel) {
+        return kernel.grid[0] * kernel.grid[1] * kernel.grid[2] <= 1;  // 0: not known
+    };
+    if (!is_by_kernels && std::ranges::all_of(step.kernels, has_one_block)) return std::nullopt;
+    const std::string ceiling = is_by_kernels ? "graph_node" : "grid_barrier";
+    const std::optional<double> us = roofs.latency_us(ceiling);
+    if (!us) return std::nullopt;
+    return Exchange{ceiling, is_by_kernels ? *us * kernels / dependent : *us};
+}
+
+DependentSteps described(const StepLedger& entry, const Roofs& roofs) {
+    const StepResult& step = *entry.step;
+    const Facts facts = facts_of(entry, roofs);
+    DependentSteps one{.layer = layer_group(step.layer), .op = step.op, .steps = 1, .each = *step.dependent_steps};
+    one.dependent = static_cast<double>(*step.dependent_steps);
+    one.time_us = entry.time_us;
+    one.demands.add(step, entry.demands, entry.unit_demands, entry.time_us, std::nullopt);
+    one.together_us = demands_together(entry).value;
+    one.is_complete = facts.compute_known && facts.memory_known && (facts.units.known || !facts.has_units);
+    one.exchange = exchange_of(entry, roofs);
+    return one;
+}
+
+void add_to(DependentSteps& sum, const DependentSteps& other) {
+    if (sum.each != other.each) sum.each = 0;
+    if (sum.bound != other.bound) sum.bound = Bound::not_identifiable;
+    if (sum.exchange && other.exchange && sum.exchange->ceiling == other.exchange->ceiling)
+        sum.exchange->us = (sum.exchange->us * sum.dependent + other.exchange->us * other.dependent) /
+                           (sum.dependent + other.dependent);
+    else
+        sum.exchange.reset();
+    sum.steps += other.steps;
+    sum.dependent += other.dependent;
+    sum.time_us += other.time_us;
+    sum.together_us += other.together_us;
+    sum.is_complete = sum.is_complete && other.is_complete;
+    sum.demands += other.demands;
+}
+
+}  // namespace
+
+Interval demands_together(const StepLedger& entry) {
+    Interval sum;
+    for (const Demand& demand : entry.demands) sum += demand.run_us;
+    for (const Demand& demand : entry.unit_demands) sum += demand.run_us;
+    return sum;
+}
+
+std::string roofs_of_one(const DependentSteps& group) {
+    std::string text;
+    for (const DemandSum& sum : group.demands.by_roof)
+        if (const double us = sum.us.value / group.dependent; us >= 0.01 * group.us())
+            text += fmt::format("{}{} {}", text.empty() ? "" : ", ", sum.name, significant(us, 2));
+    return text;
+}
+
+std::vector<DependentSteps> dependent_steps_of(const Ledger& ledger, const Verdicts& verdicts, const Roofs& roofs) {
+    std::vector<DependentSteps> groups;
+    std::vector<std::vector<std::size_t>> positions;
+    for (std::size_t i = 0; i < ledger.steps.size(); ++i) {
+        const StepLedger& entry = ledger.steps[i];
+        if (entry.step->dependent_steps.value_or(1) < 2 || entry.time_us <= 0) continue;
+        const DependentSteps one = described(entry, roofs);
+        const auto found = std::ranges::find_if(groups, [&](const DependentSteps& group) {
+            return group.layer == one.layer && group.op == one.op && group.each == one.each;
+        });
+        if (found == groups.end()) {
+            groups.push_back(one);
+            positions.push_back({i});
+        } else {
+            add_to(*found, one);
+            positions[static_cast<std::size_t>(found - groups.begin())].push_back(i);
+        }
+    }
+    for (std::size_t g = 0; g < groups.size(); ++g)
+        groups[g].bound = judge_together(groups[g].layer, ledger, verdicts, positions[g]).bound;
+    std::ranges::stable_sort(groups, std::greater{}, &DependentSteps::time_us);
+    return groups;
+}
+
+std::optional<DependentSteps> together(std::span<const DependentSteps> groups) {
+    if (groups.empty()) return std::nullopt;
+    DependentSteps sum = groups.front();
+    for (const DependentSteps& group : groups.subspan(1)) {
+        add_to(sum, group);
+        sum.layer.clear();
+        if (sum.op != group.op) sum.op.clear();
+    }
+    return sum;
+}
+
+std::vector<std::string> dependent_evidence(const StepLedger& entry, const Roofs& roofs) {
+    if (entry.step->dependent_steps.value_or(1) < 2 || entry.time_us <= 0) return {};
+    const DependentSteps one = described(entry, roofs);
+    std::vector<std::string> evidence;
+    std::string text = fmt::format("{} dependent steps take {} us each", one.each, significant(one.us()));
+    if (one.together_us > 0)
+        text += fmt::format("; all roofs{}, one after another, would take {} us of one, {} ({})",
+                            one.is_complete ? "" : " that are known", significant(one.together_us_of_one(), 2),
+                            percent(one.together_share()), roofs_of_one(one));
+    evidence.push_back(std::move(text));
+    if (!one.exchange) return evidence;
+    const std::string us = significant(one.exchange->us);
+    evidence.push_back(
+        one.exchange->is_bound()
+            ? fmt::format("as many empty kernels as one dependent step has take {} us (graph_node, measured)", us)
+            : fmt::format("one barrier among all SMs, without any work, takes {} us (grid_barrier, measured)", us));
+    return evidence;
+}
+
+}  // namespace kbench

@@ -1,0 +1,61 @@
+// Dependent steps: a recurrent layer's time steps go one after another, however many units there are. What one of them
+// takes, beside what the roofs demand of it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analysis/explain/ledger.h"
+#include "analysis/explain/verdict.h"
+
+namespace kbench {
+
+/// What handing on the result of a dependent step takes by itself, without any work.
+struct Exchange {
+    std::string ceiling;  ///< graph_node or grid_barrier
+    double us = 0;        ///< of one dependent step
+    /// graph_node: the step has at least a kernel for each dependent step, and so many empty ones take as long.
+    /// grid_barrier: it has fewer, and its blocks must wait for each other within one. A barrier among all SMs takes as
+    /// long; one among fewer may be shorter.
+    bool is_bound() const { return ceiling == "graph_node"; }
+};
+
+/// Steps of one layer of all blocks and one op kind, or of several.
+struct DependentSteps {
+    std::string layer, op;    ///< empty of several
+    std::size_t steps = 0;    ///< of the plan
+    std::int64_t each = 0;    ///< dependent steps of each; 0: they differ
+    double dependent = 0;     ///< of all of them
+    double time_us = 0;       ///< likewise
+    DemandSums demands = {};  ///< likewise
+    double together_us = 0;   ///< all that the roofs demand, one after another
+    bool is_complete = true;  ///< every level and unit that has a roof was counted, or has nothing to do
+    std::optional<Exchange> exchange = {};
+    Bound bound = Bound::not_identifiable;  ///< of most of their time
+
+    /// Of one dependent step.
+    double us() const { return time_us / dependent; }
+    double together_us_of_one() const { return together_us / dependent; }
+    double together_share() const { return together_us / time_us; }
+};
+
+/// Those of the ledger's steps that were timed and have more than one, the longest together first. `verdicts` are of
+/// the same ledger.
+std::vector<DependentSteps> dependent_steps_of(const Ledger& ledger, const Verdicts& verdicts, const Roofs& roofs);
+/// All of them together; nothing where there are none. Their bound is the one that they share.
+std::optional<DependentSteps> together(std::span<const DependentSteps> groups);
+
+/// What all roofs demand of a step one after another, as run: more than they take, as they work at the same time.
+Interval demands_together(const StepLedger& entry);
+
+/// Of one step with several dependent steps, a sentence each: what one of them takes and what of it the roofs demand.
+/// None for other steps.
+std::vector<std::string> dependent_evidence(const StepLedger& entry, const Roofs& roofs);
+
+/// "L2 0.41 us, DRAM 0.15 us": what each roof demands of one dependent step.
+std::string roofs_of_one(const DependentSteps& group);
+
+}  // namespace kbench

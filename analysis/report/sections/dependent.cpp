@@ -1,0 +1,72 @@
+// Dependent steps: what one of them takes beside what the roofs demand of it.
+#include "analysis/explain/dependent.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/report/sections/sections.h"
+#include "models/base/format.h"
+
+namespace kbench {
+namespace {
+
+/// "0.947 (grid_barrier)".
+std::string exchange_cell(const DependentSteps& group) {
+    if (!group.exchange) return "";
+    return fmt::format("{} ({})", significant(group.exchange->us), group.exchange->ceiling);
+}
+
+std::vector<std::string> cells_of(const DependentSteps& group) {
+    const bool has_roofs = group.together_us > 0;
+    return {group.layer,
+            group.op,
+            fmt::to_string(group.steps),
+            fmt::to_string(group.each),
+            significant(group.us()),
+            has_roofs ? significant(group.together_us_of_one()) : "",
+            has_roofs ? fixed(100 * group.together_share(), 1) : "",
+            roofs_of_one(group),
+            exchange_cell(group),
+            std::string(name(group.bound))};
+}
+
+}  // namespace
+
+Section dependent_section(const std::vector<DependentSteps>& groups) {
+    Section section{"Dependent steps"};
+    if (groups.empty()) return section;
+    section.add(Paragraph{
+        "The time steps of a recurrent layer go one after another, so that its time is theirs times their number. "
+        "Roofs together: what the work of one would take at all roofs one after another, which overlap. Exchange: what "
+        "handing on a result takes without any work, as many empty kernels of a graph as one has (graph_node), or, "
+        "within one kernel, a barrier among all SMs (grid_barrier), which one among fewer may undercut."});
+    Rows rows{{{.header = "layer", .align = Align::left, .is_name = true},
+               {"op", Align::left},
+               {"steps"},
+               {"dependent steps of each"},
+               {"us of one"},
+               {"roofs together us"},
+               {"of its time %"},
+               {"roofs, us", Align::left},
+               {"exchange us", Align::left},
+               {"verdict", Align::left}},
+              {}};
+    for (const DependentSteps& group : groups) rows.rows.push_back(cells_of(group));
+    section.add(std::move(rows));
+    if (!std::ranges::all_of(groups, &DependentSteps::is_complete))
+        section.add(Paragraph{
+            "Not every roof's work was counted: what one demands that is not named here is not known. --counters core "
+            "counts L2 and L1."});
+    return section;
+}
+
+std::string dependent_text(const std::vector<DependentSteps>& groups) {
+    std::string text;
+    for (const DependentSteps& group : groups)
+        text += fmt::format("{}{} x {} of {}, {} us each", text.empty() ? "" : "; ", group.steps, group.each, group.op,
+                            significant(group.us()));
+    return text;
+}
+
+}  // namespace kbench

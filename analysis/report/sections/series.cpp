@@ -1,0 +1,87 @@
+// What a sweep over batches or frames says: the time of a dependent step by batch, and the time by frames.
+#include "analysis/explain/series.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/report/sections/sections.h"
+#include "models/base/format.h"
+
+namespace kbench {
+namespace {
+
+Rows batch_rows(const BatchSeries& series, Depth depth) {
+    Rows rows{{{"batch"},
+               {"us a dependent step"},
+               {"us a sequence of it", Align::right, 1},
+               {"roofs together us"},
+               {"of its time %"},
+               {"roofs, us", Align::left, 2},
+               {"exchange us", Align::right, 1},
+               {"verdict", Align::left}},
+              {},
+              series.title.empty() ? "" : series.title + ":"};
+    for (const BatchPoint& point : series.points) {
+        const DependentSteps& steps = point.steps;
+        const bool has_roofs = steps.together_us > 0;
+        rows.rows.push_back({fmt::to_string(point.batch), significant(steps.us()), significant(point.us_per_sequence()),
+                             has_roofs ? significant(steps.together_us_of_one()) : "",
+                             has_roofs ? fixed(100 * steps.together_share(), 1) : "",
+                             depth == Depth::full ? roofs_of_one(steps) : "",
+                             steps.exchange ? significant(steps.exchange->us) : "", std::string(name(steps.bound))});
+    }
+    return rows;
+}
+
+Section batch_section(const std::vector<BatchSeries>& all, Depth depth) {
+    Section section{"A dependent step by batch"};
+    const auto is_complete = [](const BatchSeries& series) {
+        return std::ranges::all_of(series.points, [](const BatchPoint& point) { return point.steps.is_complete; });
+    };
+    if (depth == Depth::full && !all.empty())
+        section.add(Paragraph{fmt::format(
+            "Measured: the time of recurrent layers over their dependent steps. Roofs together: what all roofs, one "
+            "after another, would take of it, at each batch{}.",
+            std::ranges::all_of(all, is_complete) ? "" : "; not every roof's work was counted")});
+    for (const BatchSeries& series : all) {
+        section.add(batch_rows(series, depth));
+        section.add(Paragraph{series.finding});
+    }
+    return section;
+}
+
+Section frames_section(const std::vector<FramesSeries>& all) {
+    Section section{"Time by frames"};
+    for (const FramesSeries& series : all) {
+        Rows rows{{{"frames"}, {"median ms"}, {"line ms"}, {"residual %"}},
+                  {},
+                  series.title.empty() ? "" : series.title + ":"};
+        for (const FramesSeries::Point& point : series.points) {
+            const int decimals = decimals_for(point.ms, time_digits);
+            rows.rows.push_back({fmt::to_string(point.frames), fixed(point.ms, decimals),
+                                 fixed(point.ms - point.residual_ms, decimals),
+                                 fmt::format("{:+.1f}", 100 * point.residual_ms / point.ms)});
+        }
+        section.add(std::move(rows));
+        section.add(Paragraph{fmt::format(
+            "The straight line through {} points, by least squares: {} us a frame and {} ms whatever their number; the "
+            "largest residual is {:+.1f} %.",
+            series.points.size(), significant(series.fit.ms_per_frame * 1e3),
+            fixed(series.fit.constant_ms, decimals_for(series.points.front().ms, time_digits)),
+            100 * series.fit.worst_residual)});
+    }
+    return section;
+}
+
+}  // namespace
+
+std::vector<Section> series_sections(const ExplainedResult& explained, Depth depth) {
+    std::vector<Section> sections;
+    for (Section& section :
+         std::vector{batch_section(batch_series(explained), depth), frames_section(frames_series(explained.points()))})
+        if (!section.empty()) sections.push_back(std::move(section));
+    return sections;
+}
+
+}  // namespace kbench

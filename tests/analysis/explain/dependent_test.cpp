@@ -1,0 +1,121 @@
+// Dependent steps on points whose figures are known by construction.
+#include "analysis/explain/dependent.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/explain/explain.h"
+#include "analysis/report/writers.h"
+#include "tests/analysis/explain/known_points.h"
+
+namespace kbench {
+namespace {
+
+using known::latency, known::Step;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+Step layer(std::string name, double us, std::int64_t dependent) {
+    return {.layer = std::move(name),
+            .op = "lstm",
+            .us = us,
+            .dram = 0.05,
+            .l2 = 0.2,
+            .issue = 0.1,
+            .dependent = dependent};
+}
+
+TEST(DependentSteps, ArePutTogetherByLayerOfAllBlocks) {
+    const Result result = known::result_of({{.us = 100, .dram = 0.9},
+                                            layer("rnns.0.rnn", 1500, 500),
+                                            layer("rnns.1.rnn", 1700, 500),
+                                            layer("top", 90, 20)});
+    const std::vector<DependentSteps> groups = explain(result, result.points[0]).dependent;
+    ASSERT_EQ(groups.size(), 2u);
+    EXPECT_EQ(groups[0].layer, "rnns.*.rnn");
+    EXPECT_EQ(groups[0].op, "lstm");
+    EXPECT_EQ(groups[0].steps, 2u);
+    EXPECT_EQ(groups[0].each, 500);
+    EXPECT_DOUBLE_EQ(groups[0].us(), 3.2);
+    EXPECT_NEAR(groups[0].together_us_of_one(), 0.25 * 3.2, 1e-9);
+    EXPECT_NEAR(groups[0].together_share(), 0.25, 1e-9);
+    EXPECT_TRUE(groups[0].is_complete);
+    EXPECT_EQ(groups[0].bound, latency);
+    EXPECT_EQ(roofs_of_one(groups[0]), "L2 0.64, DRAM 0.16");
+    EXPECT_DOUBLE_EQ(groups[1].us(), 4.5);
+    const DependentSteps all = together(groups).value();
+    EXPECT_DOUBLE_EQ(all.us(), 3290.0 / 1020);
+    EXPECT_EQ(all.each, 0) << "500 and 20";
+    EXPECT_EQ(all.layer, "");
+    EXPECT_EQ(all.op, "lstm");
+    EXPECT_NEAR(all.together_share(), 0.25, 1e-9);
+    EXPECT_EQ(together({}), std::nullopt);
+}
+
+TEST(DependentSteps, AreNoneOfStepsWithOneOrWithoutATime) {
+    const Result result = known::result_of({layer("a", 100, 1), {.us = 0, .kernels = 0, .dependent = 500}});
+    EXPECT_TRUE(explain(result, result.points[0]).dependent.empty());
+}
+
+TEST(DependentSteps, SayWhereARoofsWorkIsNotKnown) {
+    Step uncounted = layer("a", 1500, 500);
+    uncounted.counted = false;
+    const Result result = known::result_of({uncounted});
+    const DependentSteps group = explain(result, result.points[0]).dependent.at(0);
+    EXPECT_FALSE(group.is_complete);
+    EXPECT_NE(group.bound, latency);
+    EXPECT_THAT(write_markdown(result), HasSubstr("Not every roof's work was counted"));
+}
+
+/// The barrier bounds nothing where a step has a kernel for each dependent step, and an empty kernel where it has one.
+TEST(DependentSteps, HaveTheExchangeOfTheirKernels) {
+    const auto exchange_of = [](int kernels, int blocks, CeilingRun roofs) {
+        Step step = layer("a", 1500, 300);
+        step.kernels = kernels;
+        roofs.ceilings.push_back(known::ceiling("grid_barrier", 0.9));
+        Result result = known::result_of({step}, roofs);
+        for (KernelResult& kernel : result.points[0].steps[0].kernels) kernel.grid = {blocks, 1, 1};
+        return explain(result, result.points[0]).dependent.at(0).exchange;
+    };
+    const CeilingRun roofs = known::gpu_roofs();
+    EXPECT_EQ(exchange_of(1, 128, roofs)->ceiling, "grid_barrier");
+    EXPECT_DOUBLE_EQ(exchange_of(1, 128, roofs)->us, 0.9);
+    EXPECT_FALSE(exchange_of(1, 128, roofs)->is_bound());
+    EXPECT_FALSE(exchange_of(1, 1, roofs)) << "a block waits for no other";
+    EXPECT_FALSE(exchange_of(0, 1, roofs)) << "not recorded";
+    EXPECT_EQ(exchange_of(299, 128, roofs)->ceiling, "grid_barrier");
+    EXPECT_EQ(exchange_of(300, 1, roofs)->ceiling, "graph_node");
+    EXPECT_DOUBLE_EQ(exchange_of(450, 128, roofs)->us, 1.5 * known::graph_node_us);
+    EXPECT_TRUE(exchange_of(450, 128, roofs)->is_bound());
+    EXPECT_FALSE(exchange_of(300, 1, known::without(roofs, "graph_node")));
+}
+
+TEST(DependentSteps, AreToldInTheAnswerWhereTheyHaveMuchOfTheTime) {
+    const auto answer = [](double us) {
+        const Result result = known::result_of({{.us = 1000, .dram = 0.9}, layer("a", us, 500)});
+        std::string text;
+        for (const std::string& sentence : explain(result, result.points[0]).answer) text += sentence + "\n";
+        return text;
+    };
+    EXPECT_THAT(answer(4000),
+                AllOf(HasSubstr("\nIt is latency-bound (dependent steps)"),
+                      HasSubstr("\n500 dependent steps, of which each waits for the one before it, have 80 % of the "
+                                "time, 8.00 us each; all roofs, one after another, would take 2.0 us of that.\n"),
+                      HasSubstr("more sequences at once would take little longer")));
+    EXPECT_THAT(answer(260), HasSubstr("500 dependent steps, of which"));
+    EXPECT_THAT(answer(240), Not(HasSubstr("dependent"))) << "19 %";
+}
+
+TEST(DependentSteps, StandInTheSummaryAndInTheReport) {
+    const Result result = known::result_of({layer("rnns.0.rnn", 1500, 500), layer("rnns.1.rnn", 1500, 500)});
+    EXPECT_THAT(write_terminal(result, 120), HasSubstr("dependent steps 2 x 500 of lstm, 3.00 us each\n"));
+    EXPECT_THAT(write_markdown(result), AllOf(HasSubstr("## Dependent steps\n"),
+                                              HasSubstr("| `rnns.*.rnn` | lstm | 2 | 500 | 3.00 | 0.750 | 25.0 | L2 "
+                                                        "0.60, DRAM 0.15 | latency-bound |")));
+    const Result plain = known::result_of({layer("rnns.0.rnn", 1500, 1)});
+    EXPECT_THAT(write_terminal(plain, 120) + write_markdown(plain), Not(HasSubstr("ependent step")));
+}
+
+}  // namespace
+}  // namespace kbench
