@@ -36,7 +36,7 @@ DependentSteps described(const StepLedger& entry, const Roofs& roofs) {
     one.time_us = entry.time_us;
     one.demands.add(step, entry.demands, entry.unit_demands, entry.time_us, std::nullopt);
     one.together_us = demands_together(entry).value;
-    one.is_complete = facts.compute_known && facts.memory_known && (facts.units.known || !facts.has_units);
+    one.is_complete = facts.compute_known && facts.memory_known && facts.units.known;
     one.exchange = exchange_of(entry, roofs);
     return one;
 }

@@ -32,7 +32,7 @@ struct DependentSteps {
     double time_us = 0;       ///< likewise
     DemandSums demands = {};  ///< likewise
     double together_us = 0;   ///< all that the roofs demand, one after another
-    bool is_complete = true;  ///< every level and unit that has a roof was counted, or has nothing to do
+    bool is_complete = true;  ///< every level and unit was counted, or has nothing to do; a CPU's caches never are
     std::optional<Exchange> exchange = {};
     Bound bound = Bound::not_identifiable;  ///< of most of their time
 

@@ -56,8 +56,8 @@ Section dependent_section(const std::vector<DependentSteps>& groups) {
     section.add(std::move(rows));
     if (!std::ranges::all_of(groups, &DependentSteps::is_complete))
         section.add(Paragraph{
-            "Not every roof's work was counted: what one demands that is not named here is not known. --counters core "
-            "counts L2 and L1."});
+            "Not all work was counted: what caches and units beyond these roofs would take is not known. On a GPU "
+            "--counters core,tensor,pipes counts more."});
     return section;
 }
 

@@ -43,7 +43,7 @@ Section batch_section(const std::vector<BatchSeries>& all, Depth depth) {
         section.add(Paragraph{fmt::format(
             "Measured: the time of recurrent layers over their dependent steps. Roofs together: what all roofs, one "
             "after another, would take of it, at each batch{}.",
-            std::ranges::all_of(all, is_complete) ? "" : "; not every roof's work was counted")});
+            std::ranges::all_of(all, is_complete) ? "" : "; not all work was counted")});
     for (const BatchSeries& series : all) {
         section.add(batch_rows(series, depth));
         section.add(Paragraph{series.finding});

@@ -65,7 +65,15 @@ TEST(DependentSteps, SayWhereARoofsWorkIsNotKnown) {
     const DependentSteps group = explain(result, result.points[0]).dependent.at(0);
     EXPECT_FALSE(group.is_complete);
     EXPECT_NE(group.bound, latency);
-    EXPECT_THAT(write_markdown(result), HasSubstr("Not every roof's work was counted"));
+    EXPECT_THAT(write_markdown(result), HasSubstr("Not all work was counted"));
+}
+
+TEST(DependentSteps, OfACpuHaveCachesThatNobodyCounts) {
+    const Result result = known::result_of(
+        {{.us = 1500, .kernels = 0, .compute = 0.1, .streaming = 0.1, .counted = false, .dependent = 500}},
+        known::cpu_roofs());
+    EXPECT_FALSE(explain(result, result.points[0]).dependent.at(0).is_complete);
+    EXPECT_THAT(write_markdown(result), HasSubstr("; all roofs that are known, one after another, would take"));
 }
 
 /// The barrier bounds nothing where a step has a kernel for each dependent step, and an empty kernel where it has one.
