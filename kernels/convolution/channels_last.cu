@@ -1,15 +1,16 @@
-// Convolutions of many channels on tensor cores, stride 1 along the width: fp16, bf16 and tf32.
+// Convolutions of many channels on tensor cores, stride 1 along the width: all precisions but fp32.
 //
-// A first kernel lays x out with 64 bytes of channels (a group: 32 in 16 bits, 16 in tf32) side by side at each
-// position, and the weights as [group][r][s][filter][channel]. A row of x in shared memory then serves all taps s of
-// the kernel's width: the fragments of tap s are rows of 64 bytes from s on, read by ldmatrix. Chunks of 16 bytes are
-// swizzled by bits 1 and 2 of the row, so that eight neighbouring rows from any one on lie in different banks.
+// A first kernel lays x out with 64 bytes of channels (a group: 32 in 16 bits, 16 in tf32, 8 in fp64) side by side at
+// each position, and the weights as [group][r][s][filter][channel]. A row of x in shared memory then serves all taps s
+// of the kernel's width: the fragments of tap s are rows of 64 bytes from s on, read by ldmatrix. Chunks of 16 bytes
+// are swizzled by bits 1 and 2 of the row, so that eight neighbouring rows from any one on lie in different banks.
 //
 // A warp has 64 positions of two neighbouring output rows. A row of x is read by both, by the lower one with the
 // filter row that is stride_h further up, so a fragment of x is read once for two products: (64 + 2 x 32) values for
 // 4096 products. At mma.sync's 1270 multiply-adds a clock and SM shared memory then is busy for 62 % of the time; with
-// one output row it would be for 93 %. A block walks over the rows of x in steps of stride_h, class by class of
-// r mod stride_h: what a step's upper row multiplies with, the next step's lower row does.
+// one output row it would be for 93 %. In fp64 a warp has 32 positions, as sums are twice as wide, and shared memory is
+// busy for 40 % of the time: an mma.sync takes 8 clocks there. A block walks over the rows of x in steps of stride_h,
+// class by class of r mod stride_h: what a step's upper row multiplies with, the next step's lower row does.
 #include <algorithm>
 
 #include "kernels/check.h"
@@ -22,14 +23,18 @@
 namespace kbench::cuda::convolution {
 namespace {
 
-constexpr int filters = 32, row_bytes = 64, row_chunks = row_bytes / 16, warp_positions = 64;
+constexpr int filters = 32, row_bytes = 64, row_chunks = row_bytes / 16;
 
-/// What may be tuned. `warps`: of a block, each with 64 positions. Registers are limited for `blocks_per_sm`.
+/// What may be tuned. `warps`: of a block. Registers are limited for `blocks_per_sm`.
 struct Tuning {
     int warps, blocks_per_sm;
 };
 constexpr Tuning tuning{4, 2};
-constexpr int block_positions = tuning.warps * warp_positions, threads = tuning.warps * 32;
+constexpr int threads = tuning.warps * 32;
+template <class T>
+inline constexpr int warp_positions = position_blocks<T> * 16;
+template <class T>
+inline constexpr int block_positions = tuning.warps* warp_positions<T>;
 
 template <class T>
 inline constexpr int group = row_bytes / static_cast<int>(sizeof(T));
@@ -38,9 +43,9 @@ inline constexpr int group = row_bytes / static_cast<int>(sizeof(T));
 __device__ inline int swizzled(int row, int chunk) { return row * row_bytes + ((chunk ^ (row >> 1 & 3)) << 4); }
 
 /// Shared memory: two rows of x, the weights of three filter rows.
-template <int kernel_w>
+template <class T, int kernel_w>
 struct Layout {
-    static constexpr int x_rows = block_positions + kernel_w - 1, x_bytes = x_rows * row_bytes;
+    static constexpr int x_rows = block_positions<T> + kernel_w - 1, x_bytes = x_rows * row_bytes;
     static constexpr int weight_rows = kernel_w * filters, weight_bytes = weight_rows * row_bytes;
     static constexpr int x_stages = 2, weight_stages = 3, bytes = x_stages * x_bytes + weight_stages * weight_bytes;
     static_assert(bytes >= tuning.warps * staging_bytes);
@@ -58,8 +63,7 @@ struct Shape {
           stride_h(static_cast<int>(op.stride_h)),
           pad_h(static_cast<int>(op.pad_h)),
           pad_w(static_cast<int>(op.pad_w)) {}
-    __host__ __device__ int tiles() const { return (out_width + block_positions - 1) / block_positions; }
-    __host__ __device__ int pairs() const { return (out_height + 1) / 2; }
+    __host__ __device__ int tiles(int positions) const { return (out_width + positions - 1) / positions; }
 };
 
 /// A block's steps in their order: by group of channels, class of r and r. In step r the upper output row multiplies
@@ -135,46 +139,87 @@ struct Product<float> {
     }
 };
 
-/// Fragments of one tap s and 32 bytes of channels: of x, and of two filter rows.
+template <>
+struct Product<double> {
+    static __device__ void add(double (&c)[4], const double (&a)[4], double b0, double b1) {
+        mma_16x8x8(c[0], c[1], c[2], c[3], a, b0, b1);
+    }
+};
+
+/// Fragments of a product, one tap s and `bytes` of channels: of x, and of two filter rows.
+template <class T>
 struct Fragments {
+    static constexpr int bytes = 32;
     unsigned x[4][4], w[2][4][2];
+
+    /// x, w: the tiles from the warp's first position and tap s on; `first`: that position in the tile.
+    __device__ void read_x(const unsigned char* x_tile, int first, int part, int lane) {
+        const unsigned char* const rows = x_tile + swizzled(first + lane % 16, part * 2 + lane / 16);
+#pragma unroll
+        for (int m = 0; m < 4; ++m) ldmatrix_x4(x[m], rows + m * 16 * row_bytes);  // 16 rows on the swizzle is the same
+    }
+    __device__ void read_w(int row, const unsigned char* w_tile, int part, int lane) {
+        const unsigned char* const rows = w_tile + swizzled(lane / 16 * 8 + lane % 8, part * 2 + lane / 8 % 2);
+#pragma unroll
+        for (int n = 0; n < 4; n += 2) {
+            unsigned both[4];
+            ldmatrix_x4(both, rows + n * 8 * row_bytes);
+#pragma unroll
+            for (int j = 0; j < 4; ++j) w[row][n + j / 2][j % 2] = both[j];
+        }
+    }
+};
+/// The order of channels is free: a lane's two are neighbours, so that one load brings both.
+template <>
+struct Fragments<double> {
+    static constexpr int bytes = 64;
+    double x[2][4], w[2][4][2];
+
+    __device__ void read_x(const unsigned char* x_tile, int first, int, int lane) {
+        const unsigned char* const rows = x_tile + swizzled(first + lane / 4, lane % 4);
+#pragma unroll
+        for (int m = 0; m < 2; ++m)
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {  // 8 rows on the swizzle is the same
+                const auto pair = read_pair(rows + (m * 16 + e * 8) * row_bytes);
+                x[m][e] = pair.elements[0], x[m][e + 2] = pair.elements[1];
+            }
+    }
+    __device__ void read_w(int row, const unsigned char* w_tile, int, int lane) {
+        const unsigned char* const rows = w_tile + swizzled(lane / 4, lane % 4);
+#pragma unroll
+        for (int n = 0; n < 4; ++n) {
+            const auto pair = read_pair(rows + n * 8 * row_bytes);
+            w[row][n][0] = pair.elements[0], w[row][n][1] = pair.elements[1];
+        }
+    }
+    static __device__ Vector<double, 2> read_pair(const unsigned char* at) {
+        return Vector<double, 2>::load(reinterpret_cast<const double*>(at));
+    }
 };
 
 /// One step: all taps s of a row of x. upper, lower: which of the two output rows it is for, with weights w[0], w[1].
 template <class T, int kernel_w, bool upper, bool lower>
 __device__ __forceinline__ void multiply(WarpSums<T> (&sums)[2], const unsigned char* x,
                                          const unsigned char* const (&w)[2], int first_position, int lane) {
-    constexpr int halves = row_bytes / 32;
-    const auto read = [&](Fragments& f, int step) {
-        const int s = step / halves, half = step % halves;
-        const unsigned char* const rows =
-            x + swizzled(first_position + lane % 16 + s, half * 2 + lane / 16);  // 16 rows on the swizzle is the same
-#pragma unroll
-        for (int m = 0; m < 4; ++m) ldmatrix_x4(f.x[m], rows + m * 16 * row_bytes);
-        const int of_w = swizzled(lane / 16 * 8 + lane % 8, half * 2 + lane / 8 % 2) + s * filters * row_bytes;
-#pragma unroll
-        for (int row = 0; row < 2; ++row) {
-            if (row == 0 ? !upper : !lower) continue;
-#pragma unroll
-            for (int n = 0; n < 4; n += 2) {
-                unsigned both[4];
-                ldmatrix_x4(both, w[row] + of_w + n * 8 * row_bytes);
-#pragma unroll
-                for (int j = 0; j < 4; ++j) f.w[row][n + j / 2][j % 2] = both[j];
-            }
-        }
+    constexpr int parts = row_bytes / Fragments<T>::bytes, steps = kernel_w * parts;
+    const auto read = [&](Fragments<T>& f, int step) {
+        const int s = step / parts, part = step % parts;
+        f.read_x(x, first_position + s, part, lane);
+        if (upper) f.read_w(0, w[0] + s * filters * row_bytes, part, lane);
+        if (lower) f.read_w(1, w[1] + s * filters * row_bytes, part, lane);
     };
-    Fragments fragments[2];
+    Fragments<T> fragments[2];
     read(fragments[0], 0);
 #pragma unroll
-    for (int step = 0; step < kernel_w * halves; ++step) {
-        if (step + 1 < kernel_w * halves) read(fragments[(step + 1) % 2], step + 1);
-        Fragments& f = fragments[step % 2];
+    for (int step = 0; step < steps; ++step) {
+        if (step + 1 < steps) read(fragments[(step + 1) % 2], step + 1);
+        Fragments<T>& f = fragments[step % 2];
 #pragma unroll
         for (int row = 0; row < 2; ++row) {
             if (row == 0 ? !upper : !lower) continue;
 #pragma unroll
-            for (int m = 0; m < 4; ++m)
+            for (int m = 0; m < position_blocks<T>; ++m)
 #pragma unroll
                 for (int n = 0; n < 4; ++n) Product<T>::add(sums[row][m][n], f.x[m], f.w[row][n][0], f.w[row][n][1]);
         }
@@ -182,25 +227,22 @@ __device__ __forceinline__ void multiply(WarpSums<T> (&sums)[2], const unsigned 
 }
 
 /// x: [batch][groups][height][width][64 bytes], weights: [groups][kernel_h][kernel_w][filters][64 bytes]. Writes out,
-/// or with parts (gridDim.y > 1) the sums of part blockIdx.y to parts[blockIdx.y].
+/// or the sums of a part to parts [part][elements of out].
 template <class T, int kernel_w>
 __global__ __launch_bounds__(threads, tuning.blocks_per_sm) void conv2d_channels_last(
     const unsigned char* __restrict__ x, const unsigned char* __restrict__ weights, T* __restrict__ out,
-    float* __restrict__ parts, std::int64_t part_elements, Shape shape, Epilogue<T> epilogue) {
-    using L = Layout<kernel_w>;
+    Arithmetic<T>* __restrict__ parts, std::int64_t part_elements, Shape shape, Grid grid, Epilogue<T> epilogue) {
+    using L = Layout<T, kernel_w>;
     extern __shared__ __align__(128) unsigned char smem[];
     __shared__ typename Epilogue<T>::Channel channels[filters];
     unsigned char* const x_tiles = smem;
     unsigned char* const w_tiles = smem + L::x_stages * L::x_bytes;
     const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
 
-    // Rows at the edges meet padding and take less long: they come last, and fill the gaps at the end.
-    const int images = static_cast<int>(gridDim.x) / (shape.tiles() * shape.pairs());
-    const int of_pair = images * shape.tiles();
-    const int order = static_cast<int>(blockIdx.x) / of_pair, rest = static_cast<int>(blockIdx.x) % of_pair;
-    const int middle = shape.pairs() / 2, pair = order % 2 ? middle - (order + 1) / 2 : middle + order / 2;
-    const int n = rest / shape.tiles(), first_column = rest % shape.tiles() * block_positions;
-    const int p = pair * 2, h0 = p * shape.stride_h - shape.pad_h;
+    const Grid::Block block = grid.block(static_cast<int>(blockIdx.x));
+    const int tiles = shape.tiles(block_positions<T>);
+    const int n = block.of_row / tiles, first_column = block.of_row % tiles * block_positions<T>;
+    const int p = block.row * 2, h0 = p * shape.stride_h - shape.pad_h;
     const bool has_lower = p + 1 < shape.out_height;
     const auto ends = epilogue.ends(n, shape.out_width);
     if (thread < filters) channels[thread] = epilogue.channel(thread);
@@ -229,11 +271,11 @@ __global__ __launch_bounds__(threads, tuning.blocks_per_sm) void conv2d_channels
     };
 
     WarpSums<T> sums[2] = {};
-    const int warp_column = warp * warp_positions;
+    const int warp_column = warp * warp_positions<T>;
     // Where the last mask leaves zeros nothing needs to be summed.
     const bool in_use = first_column + warp_column < min(shape.out_width, ends.masks[2]);
     if (first_column < ends.masks[2]) {
-        Walk walk(shape, h0, has_lower, static_cast<int>(blockIdx.y), static_cast<int>(gridDim.y));
+        Walk walk(shape, h0, has_lower, block.part, block.parts);
         if (!walk.done()) fetch(walk, 0);
         for (int step = 0; !walk.done(); ++step) {
             const Walk now = walk;
@@ -264,14 +306,15 @@ __global__ __launch_bounds__(threads, tuning.blocks_per_sm) void conv2d_channels
         if (row == 1 && !has_lower) break;
         const std::int64_t at = std::int64_t{n} * filters * plane + std::int64_t{p + row} * shape.out_width;
         const bool vectors = shape.out_width % 4 == 0;
-        if (gridDim.y > 1)
-            store_sums(sums[row], staging, parts + blockIdx.y * part_elements + at, plane, first_column + warp_column,
-                       shape.out_width, vectors, lane, [](float sum, int, int) { return sum; });
+        if (block.parts > 1)
+            store_sums(sums[row], staging, parts + block.part * part_elements + at, plane, first_column + warp_column,
+                       shape.out_width, vectors, lane, [](Arithmetic<T> sum, int, int) { return sum; });
         else
-            store_sums(
-                sums[row], staging, out + at, plane, first_column + warp_column, shape.out_width,
-                vectors && reinterpret_cast<std::uintptr_t>(out) % 16 == 0, lane,
-                [&](float sum, int filter, int column) { return epilogue(sum, channels[filter], ends, column); });
+            store_sums(sums[row], staging, out + at, plane, first_column + warp_column, shape.out_width,
+                       vectors && reinterpret_cast<std::uintptr_t>(out) % 16 == 0, lane,
+                       [&](Arithmetic<T> sum, int filter, int column) {
+                           return epilogue(sum, channels[filter], ends, column);
+                       });
     }
 }
 
@@ -282,7 +325,7 @@ template <class T, int vector>
 __global__ __launch_bounds__(layout_threads) void conv2d_layout(const T* __restrict__ x, const T* __restrict__ weight,
                                                                 T* __restrict__ x_out, T* __restrict__ weight_out,
                                                                 Shape shape, int kernel_w, unsigned weight_blocks) {
-    constexpr int pitch = group<T> + 4 / static_cast<int>(sizeof(T));  // 17 words
+    constexpr int pitch = group<T> + (sizeof(T) < 4 ? 2 : 1);  // 17 words, or 18
     __shared__ T tile[layout_positions][pitch];
     const int thread = threadIdx.x;
     if (blockIdx.x < weight_blocks) {
@@ -326,23 +369,30 @@ constexpr int kernel_width = 11;
 
 std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
+template <class T>
+Blocks blocks_of(const Conv2d& op) {
+    const Shape shape(op, group<T>);
+    // A block has two rows of 32 filters. The two of an SM share so many multiply-adds a clock at 1.7 GHz.
+    constexpr double of_clock = sizeof(T) == 2 ? 1000 : sizeof(T) == 4 ? 470 : 100;
+    const double products = 2.0 * block_positions<T> * filters * static_cast<double>(op.taps());
+    return {.out_rows = 2,
+            .of_row = op.batch * shape.tiles(block_positions<T>),
+            .resident = 132 * tuning.blocks_per_sm,
+            .us = products / (of_clock * 1700) * tuning.blocks_per_sm,
+            .most_parts = static_cast<int>(std::min<std::int64_t>(8, op.kernel_h * shape.groups)),
+            .sum_bytes = sizeof(Arithmetic<T>)};
+}
+
 /// Workspace: x and the weights as laid out, then the parts' sums.
 template <class T>
 struct Workspace {
+    Grid grid;
     std::size_t x, weights, parts;
-    int splits;
-    explicit Workspace(const Conv2d& op) {
-        const Shape shape(op, group<T>);
-        x = aligned(static_cast<std::size_t>(op.batch * op.in_channels * op.height * op.width) * sizeof(T));
-        weights = aligned(static_cast<std::size_t>(op.out_channels * op.taps()) * sizeof(T));
-        // A block has 2 x 256 positions x 32 filters; two of them share some 800 multiply-adds a clock at 1.7 GHz.
-        const double rate = (sizeof(T) == 2 ? 800.0 : 400.0) * 1700 / tuning.blocks_per_sm;
-        const double block_us = 2.0 * block_positions * filters * static_cast<double>(op.taps()) / rate;
-        const std::int64_t blocks = op.batch * shape.tiles() * shape.pairs();
-        splits = best_splits(op, blocks, 132 * tuning.blocks_per_sm, block_us,
-                             static_cast<int>(std::min<std::int64_t>(8, op.kernel_h * shape.groups)));
-        parts = split_bytes(op, splits);
-    }
+    explicit Workspace(const Conv2d& op)
+        : grid(best_grid(op, blocks_of<T>(op))),
+          x(aligned(static_cast<std::size_t>(op.batch * op.in_channels * op.height * op.width) * sizeof(T))),
+          weights(aligned(static_cast<std::size_t>(op.out_channels * op.taps()) * sizeof(T))),
+          parts(parts_bytes(op, blocks_of<T>(op), grid)) {}
     std::size_t bytes() const { return x + weights + parts; }
 };
 
@@ -353,7 +403,7 @@ void launch_type(const Conv2d& op, const Conv2dPointers& pointers, const Conv2dE
     const Workspace<T> space(op);
     auto* const x = static_cast<unsigned char*>(pointers.workspace);
     unsigned char* const weights = x + space.x;
-    auto* const parts = reinterpret_cast<float*>(weights + space.weights);
+    auto* const parts = reinterpret_cast<Arithmetic<T>*>(weights + space.weights);
 
     const auto weight_blocks = static_cast<unsigned>(divide_up(op.out_channels * op.taps(), layout_threads));
     const std::int64_t rows = op.batch * shape.groups * op.height;
@@ -365,48 +415,45 @@ void launch_type(const Conv2d& op, const Conv2dPointers& pointers, const Conv2dE
     KBENCH_CUDA_LAUNCHED("conv2d_layout");
 
     constexpr auto kernel = conv2d_channels_last<T, kernel_width>;
-    constexpr int smem = Layout<kernel_width>::bytes;
+    constexpr int smem = Layout<T, kernel_width>::bytes;
     KBENCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, smem));
-    const dim3 grid(static_cast<unsigned>(op.batch * shape.tiles() * shape.pairs()),
-                    static_cast<unsigned>(space.splits));
     const std::int64_t elements = op.batch * op.out_channels * op.out_height() * op.out_width();
-    kernel<<<grid, threads, smem, stream>>>(x, weights, static_cast<T*>(pointers.out), parts, elements, shape,
-                                            Epilogue<T>(epilogue));
+    kernel<<<space.grid.blocks(), threads, smem, stream>>>(x, weights, static_cast<T*>(pointers.out), parts, elements,
+                                                           shape, space.grid, Epilogue<T>(epilogue));
     KBENCH_CUDA_LAUNCHED("conv2d_channels_last");
     constexpr DataType type = std::is_same_v<T, __half>          ? DataType::fp16
                               : std::is_same_v<T, __nv_bfloat16> ? DataType::bf16
-                                                                 : DataType::fp32;
-    if (space.splits > 1) combine_splits(op, type, parts, space.splits, pointers.out, epilogue, stream);
+                              : std::is_same_v<T, float>         ? DataType::fp32
+                                                                 : DataType::fp64;
+    if (space.grid.is_cut()) combine_parts(op, type, space.grid, 2, parts, pointers.out, epilogue, stream);
 }
 
 /// Each row of x that a block walks over must be for one of its output rows: strides over the kernel's height leave
 /// gaps.
 bool takes(const Conv2d& op, Precision precision) {
-    if (precision == Precision::fp32 || precision == Precision::fp64) return false;
-    const int channels = precision == Precision::tf32 ? group<float> : group<__half>;
+    if (precision == Precision::fp32) return false;
+    const auto channels = static_cast<std::int64_t>(row_bytes / size_of(storage_type(precision)));
     return op.in_channels % channels == 0 && op.out_channels == filters && op.kernel_w == kernel_width &&
            op.stride_w == 1 && op.stride_h <= op.kernel_h;
-}
-
-int splits_of(const Conv2d& op, Precision precision) {
-    return precision == Precision::tf32 ? Workspace<float>(op).splits : Workspace<__half>(op).splits;
 }
 
 }  // namespace
 
 const Kernel channels_last{
     [](const Conv2d& op, Precision precision) {
-        return "conv2d_channels_last<" + std::to_string(tuning.warps) + ">" + of_parts(splits_of(op, precision));
+        std::string parts;
+        dispatch(storage_type(precision), [&]<class T>() { parts = of_parts(Workspace<T>(op).grid); });
+        return "conv2d_channels_last<" + std::to_string(tuning.warps) + ">" + parts;
     },
     takes,
     [](const Conv2d& op, Precision precision) {
-        return precision == Precision::tf32 ? Workspace<float>(op).bytes() : Workspace<__half>(op).bytes();
+        std::size_t bytes = 0;
+        dispatch(storage_type(precision), [&]<class T>() { bytes = Workspace<T>(op).bytes(); });
+        return bytes;
     },
     [](const Conv2d& op, Precision precision, const Conv2dPointers& pointers, const Conv2dEpilogue& epilogue,
        cudaStream_t stream) {
-        if (precision == Precision::fp16) return launch_type<__half>(op, pointers, epilogue, stream);
-        if (precision == Precision::bf16) return launch_type<__nv_bfloat16>(op, pointers, epilogue, stream);
-        launch_type<float>(op, pointers, epilogue, stream);
+        dispatch(storage_type(precision), [&]<class T>() { launch_type<T>(op, pointers, epilogue, stream); });
     },
 };
 

@@ -59,7 +59,6 @@ struct Shape {
           vectors_in(width % 4 == 0 && reinterpret_cast<std::uintptr_t>(pointers.x) % 16 == 0),
           vectors_out(out_width % 4 == 0 && reinterpret_cast<std::uintptr_t>(pointers.out) % 16 == 0) {}
     __host__ __device__ int tiles() const { return (out_width + positions - 1) / positions; }
-    __host__ __device__ int row_groups() const { return (out_height + tuning.out_rows - 1) / tuning.out_rows; }
     __host__ __device__ int x_rows() const { return (tuning.out_rows - 1) * stride_h + tuning.step_rows; }
 };
 
@@ -73,19 +72,15 @@ __host__ __device__ int stage_floats(const Shape& shape) {
 template <int stride_w>
 __global__ __launch_bounds__(threads, tuning.blocks_per_sm) void conv2d_direct_fp32(
     const float* __restrict__ x, const float* __restrict__ weights, float* __restrict__ out, float* __restrict__ parts,
-    std::int64_t part_elements, Shape shape, Epilogue<float> epilogue) {
+    std::int64_t part_elements, Shape shape, Grid grid, Epilogue<float> epilogue) {
     using R = Row<stride_w>;
     extern __shared__ __align__(128) float stages[];
     __shared__ Epilogue<float>::Channel channels[filters];
     const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
 
-    // Rows at the edges meet padding and take less long: they come last, and fill the gaps at the end.
-    const int images = static_cast<int>(gridDim.x) / (shape.tiles() * shape.row_groups());
-    const int of_group = images * shape.tiles();
-    const int order = static_cast<int>(blockIdx.x) / of_group, rest = static_cast<int>(blockIdx.x) % of_group;
-    const int middle = shape.row_groups() / 2, row_group = order % 2 ? middle - (order + 1) / 2 : middle + order / 2;
-    const int n = rest / shape.tiles(), first_column = rest % shape.tiles() * positions;
-    const int first_p = row_group * tuning.out_rows, h0 = first_p * shape.stride_h - shape.pad_h;
+    const Grid::Block block = grid.block(static_cast<int>(blockIdx.x));
+    const int n = block.of_row / shape.tiles(), first_column = block.of_row % shape.tiles() * positions;
+    const int first_p = block.row * tuning.out_rows, h0 = first_p * shape.stride_h - shape.pad_h;
     const auto ends = epilogue.ends(n, shape.out_width);
     if (thread < filters) channels[thread] = epilogue.channel(thread);
 
@@ -94,8 +89,8 @@ __global__ __launch_bounds__(threads, tuning.blocks_per_sm) void conv2d_direct_f
     const int rows = min(shape.kernel_h, shape.height - h0) - first_r;
     const int chunks = rows <= 0 ? 0 : (rows + tuning.step_rows - 1) / tuning.step_rows;
     const auto all = first_column < ends.masks[2] ? std::int64_t{chunks} * shape.channels : 0;
-    const int step_begin = static_cast<int>(all * blockIdx.y / gridDim.y);
-    const int step_end = static_cast<int>(all * (blockIdx.y + 1) / gridDim.y);
+    const int step_begin = static_cast<int>(all * block.part / block.parts);
+    const int step_end = static_cast<int>(all * (block.part + 1) / block.parts);
 
     const auto fetch = [&](int step) {
         float* const x_tile = stages + (step - step_begin) % 2 * stage_floats<stride_w>(shape);
@@ -171,8 +166,8 @@ __global__ __launch_bounds__(threads, tuning.blocks_per_sm) void conv2d_direct_f
     const std::int64_t plane = std::int64_t{shape.out_height} * shape.out_width;
     const std::int64_t at =
         (std::int64_t{n} * filters + first_filter) * plane + std::int64_t{p} * shape.out_width + column;
-    const bool is_part = gridDim.y > 1;
-    float* const to = is_part ? parts + blockIdx.y * part_elements + at : out + at;
+    const bool is_part = block.parts > 1;
+    float* const to = is_part ? parts + block.part * part_elements + at : out + at;
 #pragma unroll
     for (int k = 0; k < lane_filters; ++k) {
         const auto channel = channels[first_filter + k];
@@ -199,19 +194,25 @@ __global__ void conv2d_filters_last(const float* __restrict__ weight, float* __r
     if (i < taps * filters) to[i] = weight[std::int64_t{i % filters} * taps + i / filters];
 }
 
+Blocks blocks_of(const Conv2d& op) {
+    const Shape shape(op, {});
+    // 115 of the 128 multiply-adds a clock and SM, at 1.7 GHz.
+    const double products = static_cast<double>(positions * tuning.out_rows * filters * op.taps());
+    return {.out_rows = tuning.out_rows,
+            .of_row = op.batch * shape.tiles(),
+            .resident = 132 * tuning.blocks_per_sm,
+            .us = products / (115 * 1700) * tuning.blocks_per_sm,
+            .most_parts = 8,
+            .sum_bytes = sizeof(float)};
+}
+
 struct Workspace {
+    Grid grid;
     std::size_t weights, parts;
-    int splits;
-    explicit Workspace(const Conv2d& op) {
-        const Shape shape(op, {});
-        weights = static_cast<std::size_t>(divide_up(op.taps() * filters * 4, 256) * 256);
-        // 115 of the 128 multiply-adds a clock and SM, at 1.7 GHz.
-        const double products = static_cast<double>(positions * tuning.out_rows * filters * op.taps());
-        const double block_us = products / (115 * 1700) * tuning.blocks_per_sm;
-        splits =
-            best_splits(op, op.batch * shape.tiles() * shape.row_groups(), 132 * tuning.blocks_per_sm, block_us, 8);
-        parts = split_bytes(op, splits);
-    }
+    explicit Workspace(const Conv2d& op)
+        : grid(best_grid(op, blocks_of(op))),
+          weights(static_cast<std::size_t>(divide_up(op.taps() * filters * 4, 256) * 256)),
+          parts(parts_bytes(op, blocks_of(op), grid)) {}
 };
 
 template <int stride_w>
@@ -228,14 +229,13 @@ void launch_stride(const Conv2d& op, const Conv2dPointers& pointers, const Conv2
     constexpr auto kernel = conv2d_direct_fp32<stride_w>;
     const int smem = 2 * stage_floats<stride_w>(shape) * static_cast<int>(sizeof(float));
     KBENCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, smem));
-    const dim3 grid(static_cast<unsigned>(op.batch * shape.tiles() * shape.row_groups()),
-                    static_cast<unsigned>(space.splits));
     const std::int64_t elements = op.batch * op.out_channels * op.out_height() * op.out_width();
-    kernel<<<grid, threads, smem, stream>>>(static_cast<const float*>(pointers.x), weights,
-                                            static_cast<float*>(pointers.out), parts, elements, shape,
-                                            Epilogue<float>(epilogue));
+    kernel<<<space.grid.blocks(), threads, smem, stream>>>(static_cast<const float*>(pointers.x), weights,
+                                                           static_cast<float*>(pointers.out), parts, elements, shape,
+                                                           space.grid, Epilogue<float>(epilogue));
     KBENCH_CUDA_LAUNCHED("conv2d_direct_fp32");
-    if (space.splits > 1) combine_splits(op, DataType::fp32, parts, space.splits, pointers.out, epilogue, stream);
+    if (space.grid.is_cut())
+        combine_parts(op, DataType::fp32, space.grid, tuning.out_rows, parts, pointers.out, epilogue, stream);
 }
 
 /// Strides over 2 along the height would take more shared memory than there is on some devices.
@@ -247,7 +247,7 @@ bool takes(const Conv2d& op, Precision precision) {
 }  // namespace
 
 const Kernel direct_fp32{
-    [](const Conv2d& op, Precision) { return "conv2d_direct_fp32" + of_parts(Workspace(op).splits); },
+    [](const Conv2d& op, Precision) { return "conv2d_direct_fp32" + of_parts(Workspace(op).grid); },
     takes,
     [](const Conv2d& op, Precision) {
         const Workspace space(op);

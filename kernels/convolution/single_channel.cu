@@ -10,6 +10,7 @@
 // 4 less, which is the group of four before. As in channels_last.cu a fragment of x then serves two products.
 #include "kernels/check.h"
 #include "kernels/convolution/kernel.h"
+#include "kernels/convolution/splits.h"
 #include "kernels/convolution/store.cuh"
 #include "kernels/cp_async.cuh"
 #include "kernels/mma.cuh"
@@ -110,7 +111,7 @@ __device__ __forceinline__ void multiply(WarpSums<T> (&sums)[2], const unsigned*
 /// weights: [groups][products][filters][16].
 template <class T, int warps>
 __global__ __launch_bounds__(warps * 32, blocks_per_sm * 4 / warps) void conv2d_single_channel(
-    const T* __restrict__ x, const unsigned char* __restrict__ weights, T* __restrict__ out, Shape shape,
+    const T* __restrict__ x, const unsigned char* __restrict__ weights, T* __restrict__ out, Shape shape, Grid grid,
     Epilogue<T> epilogue) {
     constexpr int threads = warps * 32, positions = warps * warp_positions, row_chunks = warps * 16 + 2;
     extern __shared__ __align__(128) unsigned char smem[];
@@ -120,12 +121,9 @@ __global__ __launch_bounds__(warps * 32, blocks_per_sm * 4 / warps) void conv2d_
     unsigned* const x_tile = reinterpret_cast<unsigned*>(smem);
     unsigned char* const w_tile = smem + (groups + 1) * group_rows * pitch<warps> * 4;
 
-    // Rows at the edges meet padding and take less long: they come last, and fill the gaps at the end.
-    const int images = static_cast<int>(gridDim.x) / (tiles * shape.pairs()), of_pair = images * tiles;
-    const int order = static_cast<int>(blockIdx.x) / of_pair, rest = static_cast<int>(blockIdx.x) % of_pair;
-    const int middle = shape.pairs() / 2, pair = order % 2 ? middle - (order + 1) / 2 : middle + order / 2;
-    const int n = rest / tiles, first_column = rest % tiles * positions;
-    const int p = pair / 2 * 4 + pair % 2, h0 = p * stride - shape.pad_h;
+    const Grid::Block block = grid.block(static_cast<int>(blockIdx.x));
+    const int n = block.of_row / tiles, first_column = block.of_row % tiles * positions;
+    const int p = block.row / 2 * 4 + block.row % 2, h0 = p * stride - shape.pad_h;
     const bool has_lower = p + 2 < shape.out_height;
     const auto ends = epilogue.ends(n, shape.out_width);
     if (thread < filters) channels[thread] = epilogue.channel(thread);
@@ -253,10 +251,10 @@ void launch_warps(const Conv2d& op, const Conv2dPointers& pointers, const Conv2d
     constexpr auto kernel = conv2d_single_channel<T, warps>;
     const int smem = smem_bytes<warps>(shape);
     KBENCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, smem));
-    const auto blocks = static_cast<unsigned>(op.batch * shape.tiles(warps * warp_positions) * shape.pairs());
-    kernel<<<blocks, warps * 32, smem, stream>>>(static_cast<const T*>(pointers.x),
-                                                 static_cast<const unsigned char*>(pointers.workspace),
-                                                 static_cast<T*>(pointers.out), shape, Epilogue<T>(epilogue));
+    const Grid grid = whole_grid(shape.pairs(), op.batch * shape.tiles(warps * warp_positions));
+    kernel<<<grid.blocks(), warps * 32, smem, stream>>>(
+        static_cast<const T*>(pointers.x), static_cast<const unsigned char*>(pointers.workspace),
+        static_cast<T*>(pointers.out), shape, grid, Epilogue<T>(epilogue));
     KBENCH_CUDA_LAUNCHED("conv2d_single_channel");
 }
 

@@ -13,6 +13,7 @@
 // rings, two groups at a time.
 #include "kernels/check.h"
 #include "kernels/convolution/kernel.h"
+#include "kernels/convolution/splits.h"
 #include "kernels/convolution/store.cuh"
 #include "kernels/cp_async.cuh"
 #include "kernels/mma.cuh"
@@ -118,8 +119,11 @@ __device__ __forceinline__ void multiply(WarpSums<T> (&sums)[2], const T* x, con
 
 /// weights: [groups][products][8 elements of each lane].
 template <class T, int warps>
-__global__ __launch_bounds__(warps * 32, sm_warps / warps) void conv2d_single_channel_ring(
-    const T* __restrict__ x, const T* __restrict__ weights, T* __restrict__ out, Shape shape, Epilogue<T> epilogue) {
+__global__ __launch_bounds__(warps * 32,
+                             sm_warps / warps) void conv2d_single_channel_ring(const T* __restrict__ x,
+                                                                               const T* __restrict__ weights,
+                                                                               T* __restrict__ out, Shape shape,
+                                                                               Grid grid, Epilogue<T> epilogue) {
     using L = Layout<T, warps>;
     constexpr int threads = warps * 32, per_chunk = vector_width<T>;
     extern __shared__ __align__(128) unsigned char smem[];
@@ -129,12 +133,9 @@ __global__ __launch_bounds__(warps * 32, sm_warps / warps) void conv2d_single_ch
     T* const x_tiles = reinterpret_cast<T*>(smem);
     T* const w_tiles = x_tiles + x_stages * L::x_stage;
 
-    // Rows at the edges meet padding and take less long: they come last, and fill the gaps at the end.
-    const int images = static_cast<int>(gridDim.x) / (tiles * shape.pairs()), of_pair = images * tiles;
-    const int order = static_cast<int>(blockIdx.x) / of_pair, rest = static_cast<int>(blockIdx.x) % of_pair;
-    const int middle = shape.pairs() / 2, pair = order % 2 ? middle - (order + 1) / 2 : middle + order / 2;
-    const int n = rest / tiles, first_column = rest % tiles * L::positions;
-    const int p = pair * 2, h0 = p * stride - shape.pad_h;
+    const Grid::Block block = grid.block(static_cast<int>(blockIdx.x));
+    const int n = block.of_row / tiles, first_column = block.of_row % tiles * L::positions;
+    const int p = block.row * 2, h0 = p * stride - shape.pad_h;
     const bool has_lower = p + 1 < shape.out_height;
     const auto ends = epilogue.ends(n, shape.out_width);
     if (thread < filters) channels[thread] = epilogue.channel(thread);
@@ -260,9 +261,9 @@ void launch_warps(const Conv2d& op, const Conv2dPointers& pointers, const Conv2d
     KBENCH_CUDA_LAUNCHED("conv2d_taps_of_lanes");
     constexpr auto kernel = conv2d_single_channel_ring<T, warps>;
     KBENCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, L::bytes));
-    const auto blocks = static_cast<unsigned>(op.batch * shape.tiles(L::positions) * shape.pairs());
-    kernel<<<blocks, warps * 32, L::bytes, stream>>>(static_cast<const T*>(pointers.x), weights,
-                                                     static_cast<T*>(pointers.out), shape, Epilogue<T>(epilogue));
+    const Grid grid = whole_grid(shape.pairs(), op.batch * shape.tiles(L::positions));
+    kernel<<<grid.blocks(), warps * 32, L::bytes, stream>>>(
+        static_cast<const T*>(pointers.x), weights, static_cast<T*>(pointers.out), shape, grid, Epilogue<T>(epilogue));
     KBENCH_CUDA_LAUNCHED("conv2d_single_channel_ring");
 }
 

@@ -1,10 +1,13 @@
 // Convolutions on the device against the reference, in every precision, and planted errors against its bound.
 #include "kernels/convolution/conv2d.h"
 
+#include <array>
 #include <cmath>
+#include <set>
 #include <string>
 
 #include "kernels/check.h"
+#include "kernels/convolution/splits.h"
 #include "tests/kernels/device_matrix.h"
 
 namespace kbench::test {
@@ -115,13 +118,46 @@ TEST(Conv2dKernels, AreTheOnesOfTheShapeAndPrecision) {
         starts(large[3], precision, "conv2d_single_channel<4>");
         starts(large[2], precision, "conv2d_single_channel<2>");
     }
-    starts(large[0], Precision::tf32, "conv2d_channels_last");
     for (const Precision precision : {Precision::tf32, Precision::fp64}) {
+        starts(large[0], precision, "conv2d_channels_last");
         starts(large[3], precision, "conv2d_single_channel_ring<4>");
         starts(large[2], precision, "conv2d_single_channel_ring<2>");
     }
     for (const Conv2d& op : large) starts(op, Precision::fp32, "conv2d_direct_fp32");
-    starts(large[0], Precision::fp64, "conv2d_general<32>");
+}
+
+/// Of rows of blocks in the middle all blocks are whole, of others there are all parts, and each comes once.
+TEST(Conv2dGrids, HaveEachBlockOnce) {
+    using cuda::convolution::Grid;
+    for (const Grid& grid : {Grid{1, 3, 1, 1}, {6, 2, 6, 1}, {7, 5, 0, 3}, {7, 5, 3, 2}, {8, 1, 3, 4}, {8, 2, 4, 8}}) {
+        SCOPED_TRACE(std::to_string(grid.rows) + " rows, " + std::to_string(grid.whole) + " whole");
+        std::set<std::array<int, 3>> seen;
+        for (int i = 0; i < static_cast<int>(grid.blocks()); ++i) {
+            const Grid::Block block = grid.block(i);
+            const bool whole = block.row >= grid.whole_begin() && block.row < grid.whole_end();
+            EXPECT_EQ(block.parts, whole ? 1 : grid.parts);
+            EXPECT_TRUE(block.row >= 0 && block.row < grid.rows && block.of_row >= 0 && block.of_row < grid.of_row);
+            EXPECT_TRUE(block.part >= 0 && block.part < block.parts);
+            EXPECT_TRUE(seen.insert({block.row, block.of_row, block.part}).second) << i;
+        }
+    }
+}
+
+/// 336 blocks where 264 run at once would take as long as 528: those of the outermost rows are cut. A wave that is
+/// nearly full is not.
+TEST(Conv2dGrids, AreCutWhereTheLastWaveIsNearlyEmpty) {
+    const Conv2d op{8, 32, 81, 500, 32, 21, 11, 2, 1, 10, 5, true};
+    const auto grid = [&](double us) {
+        return cuda::convolution::best_grid(
+            op, {.out_rows = 2, .of_row = 16, .resident = 264, .us = us, .most_parts = 8, .sum_bytes = 4});
+    };
+    EXPECT_TRUE(grid(150).is_cut());
+    EXPECT_GE(grid(150).whole, 14);
+    EXPECT_LE(grid(150).whole, 16);
+    EXPECT_FALSE(grid(1).is_cut());  // the sum of the parts takes longer
+    const auto full = cuda::convolution::best_grid(
+        op, {.out_rows = 2, .of_row = 16, .resident = 336, .us = 150, .most_parts = 8, .sum_bytes = 4});
+    EXPECT_FALSE(full.is_cut());
 }
 
 TEST_P(Conv2dOnDevice, AgreesOnAnyAlignment) {
