@@ -38,10 +38,11 @@ static std::vector<ProviderRow> built_in() {
          MADE_BY(make_cudnn)},
 #endif
 #endif
-        {"onednn", BackendKind::cpu, "GEMMs, attention, layer norm, convolutions, LSTM, GRU: fp32, bf16, fp16",
-         MADE_BY(make_onednn)},
+        {"onednn", BackendKind::cpu,
+         "GEMMs, attention, layer norm, convolutions: fp32, bf16, fp16; LSTM, GRU: bf16, fp16", MADE_BY(make_onednn)},
         {"blas", BackendKind::cpu, "GEMMs and attention through CBLAS: fp64, fp32", MADE_BY(make_blas)},
-        {"native", BackendKind::cpu, "kbench's own vector loops for memory-bound steps", MADE_BY(make_cpu_native)},
+        {"native", BackendKind::cpu, "kbench's own vector loops for memory-bound steps; LSTM, GRU",
+         MADE_BY(make_cpu_native)},
         {"reference", BackendKind::cpu, "plain fp64 loops, the oracle; slow, only with --provider",
          MADE_BY(make_reference)},
     };

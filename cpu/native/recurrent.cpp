@@ -1,132 +1,131 @@
-// One parallel region for all steps, with a barrier behind each: a thread has some units of a direction, multiplies all
-// their gates' weights with h and advances them at once. h has two places, one that is read and one that is written.
+// A piece is 64 bytes of units and all their gates: a few vectors of columns, which are multiplied with h of all
+// sequences in registers and advanced at once. h has two places, one that is read and one that is written.
 #include "cpu/native/recurrent.h"
 
 #include <algorithm>
 
-#include "cpu/cell.h"
-#include "cpu/native/products.h"
+#include "cpu/native/panels.h"
+#include "cpu/recurrent_steps.h"
 
 namespace kbench::cpu {
 namespace {
 
-/// Units that a thread takes at a time: 4 gates of 8 rows of 1024 fp32 are 128 KiB.
-constexpr std::int64_t units_at_once = 8;
+constexpr std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// The workspace's parts, in elements: W of both directions, widened where it is stored in 16 bits; h twice and c of
-/// both; sums, of both, gates * hidden for each sequence.
-struct Parts {
-    std::int64_t weights, state, sums;
+/// How a weight_hh is cut. Units past the last one have weights of 0.
+template <class C>
+struct Pieces {
+    std::int64_t hidden, gates, units, count;  ///< units: of a piece
+    std::int64_t vectors;                      ///< of a panel; a piece has one panel, or two for a LSTM
 
-    Parts(Cell cell, const RecurrentShape& shape, bool widened)
-        : weights(widened ? gates_of(cell) * shape.hidden * shape.hidden : 0),
-          state(shape.batch * shape.hidden),
-          sums(gates_of(cell) * state) {}
-    std::int64_t of_direction() const { return weights + 3 * state + sums; }
-};
+    Pieces(Cell cell, const RecurrentShape& shape)
+        : hidden(shape.hidden),
+          gates(gates_of(cell)),
+          units(panel_lanes<C> * (cell == Cell::rnn ? 2 : 1)),
+          count(divided_up(hidden, units)),
+          // With a LSTM's four, sums of 6 rows fit into registers.
+          vectors(cell == Cell::lstm && shape.batch <= panel_rows(4) ? 4
+                  : cell == Cell::gru                                ? 3
+                                                                     : 2) {}
 
-/// One direction while it runs.
-template <class T>
-struct Running {
-    using C = Compute<T>;
-    const T *gates_x, *bias_ih, *bias_hh;
-    T* out;
-    const C* weights;
-    C *h[2], *c, *sums;
-    bool reverse;
-};
-
-/// Units [first, last) after `step` of their direction.
-template <Cell cell, class T>
-void advance(const RecurrentShape& shape, const Running<T>& d, const std::int32_t* lengths, std::int64_t step,
-             std::int64_t first, std::int64_t last) {
-    using C = Compute<T>;
-    constexpr std::int64_t gates = gates_of(cell);
-    const std::int64_t hidden = shape.hidden, batch = shape.batch, count = last - first;
-    const C* before = d.h[step % 2];
-    C* after = d.h[(step + 1) % 2];
-    // Of this thread alone: gate by gate, unit by unit, sequence by sequence.
-    C* const sums = d.sums + first * gates * batch;
-    std::fill(sums, sums + count * gates * batch, C(0));
-    if (step > 0)
-        for (std::int64_t g = 0; g < gates; ++g)
-            add_products(count, batch, hidden, d.weights + (g * hidden + first) * hidden, hidden, before, hidden,
-                         sums + g * count * batch, batch);
-    for (std::int64_t n = 0; n < batch; ++n) {
-        const std::int64_t steps = steps_of(lengths[n], shape.frames_per_step, shape.steps);
-        const std::int64_t t = d.reverse && step < steps ? steps - 1 - step : step;
-        T* out = d.out + (t * batch + n) * hidden;
-        if (step >= steps) {
-            std::fill(out + first, out + last, T{});
-            continue;
-        }
-        const T* x = d.gates_x + (t * batch + n) * gates * hidden;
-        for (std::int64_t unit = first; unit < last; ++unit) {
-            const auto input = [&](std::int64_t g) {
-                return load(x[g * hidden + unit]) + load(d.bias_ih[g * hidden + unit]);
-            };
-            const auto recurrent = [&](std::int64_t g) {
-                return sums[(g * count + unit - first) * batch + n] + load(d.bias_hh[g * hidden + unit]);
-            };
-            const std::int64_t at = n * hidden + unit;
-            const C h = next_h<cell>(input, recurrent, before[at], d.c[at]);
-            after[at] = h;
-            store(out[unit], h);
-        }
+    std::int64_t columns() const { return gates * units; }
+    std::int64_t elements() const { return columns() * hidden; }
+    std::int64_t panel_columns() const { return vectors * panel_lanes<C>; }
+    /// Where the weight of a piece's column with h[k] lies in it.
+    std::int64_t at(std::int64_t column, std::int64_t k) const {
+        return (column / panel_columns() * hidden + k) * panel_columns() + column % panel_columns();
     }
+};
+
+/// The workspace behind the counts of steps, in elements: of each direction h twice, c, and each piece's sums.
+template <class C>
+struct Parts {
+    std::int64_t state, sums, of_direction;
+
+    Parts(const RecurrentShape& shape, const Pieces<C>& pieces)
+        : state(divided_up(shape.batch * shape.hidden, panel_lanes<C>) * panel_lanes<C>),
+          sums(shape.batch * pieces.columns()),
+          of_direction(3 * state + pieces.count * sums) {}
+};
+
+/// sums [batch, columns] = h times a piece's weights.
+template <class C>
+void multiply(const RecurrentShape& shape, const Pieces<C>& pieces, const C* weights, const C* h, C* sums) {
+    const std::int64_t passes = divided_up(shape.batch, panel_rows(pieces.vectors));
+    for (std::int64_t column = 0; column < pieces.columns(); column += pieces.panel_columns())
+        for (std::int64_t pass = 0; pass < passes; ++pass) {
+            const std::int64_t first = shape.batch * pass / passes, last = shape.batch * (pass + 1) / passes;
+            panel_product<C>(last - first, pieces.vectors)(weights + column * shape.hidden, shape.hidden,
+                                                           h + first * shape.hidden, shape.hidden,
+                                                           sums + first * pieces.columns() + column, pieces.columns());
+        }
 }
 
 template <Cell cell, class T>
 void run(const RecurrentShape& shape, const RecurrentDirection& forward, const RecurrentDirection& reverse,
          const std::int32_t* lengths, void* workspace) {
     using C = Compute<T>;
-    const Parts parts(cell, shape, !std::is_same_v<T, C>);
-    const std::int64_t blocks = (shape.hidden + units_at_once - 1) / units_at_once;
-    Running<T> running[2];
-    for (int i = 0; i < 2; ++i) {
-        const RecurrentDirection& from = i == 0 ? forward : reverse;
-        C* memory = static_cast<C*>(workspace) + i * parts.of_direction();
-        const T* stored = static_cast<const T*>(from.weight_hh);
-        const C* weights = memory;
-        if constexpr (std::is_same_v<T, C>) weights = stored;
-        C* h = memory + parts.weights;
-        running[i] = {static_cast<const T*>(from.gates_x),
-                      static_cast<const T*>(from.bias_ih),
-                      static_cast<const T*>(from.bias_hh),
-                      static_cast<T*>(from.out),
-                      weights,
-                      {h, h + parts.state},
-                      h + 2 * parts.state,
-                      h + 3 * parts.state,
-                      i == 1};
-        std::fill(h, h + 3 * parts.state, C(0));  // of both h and c: those of ended sequences are multiplied on
-        if constexpr (!std::is_same_v<T, C>) {
-            const std::int64_t rows = gates_of(cell) * shape.hidden, width = shape.hidden;
-#pragma omp parallel for schedule(static)
-            for (std::int64_t row = 0; row < rows; ++row)
-                vectorised([=, from_row = stored + row * width, to = memory + row * width] {
-#pragma omp simd
-                    for (std::int64_t k = 0; k < width; ++k) to[k] = load(from_row[k]);
-                });
-        }
-    }
-#pragma omp parallel
-    for (std::int64_t step = 0; step < shape.steps; ++step) {
-#pragma omp for schedule(static)
-        for (std::int64_t task = 0; task < 2 * blocks; ++task) {
-            const std::int64_t first = task % blocks * units_at_once;
-            const std::int64_t last = std::min(shape.hidden, first + units_at_once);
-            const Running<T>& direction = running[task / blocks];
-            vectorised([&] { advance<cell>(shape, direction, lengths, step, first, last); });
-        }
-    }
+    const Pieces<C> pieces(cell, shape);
+    const Parts<C> parts(shape, pieces);
+    C* const memory = reinterpret_cast<C*>(static_cast<char*>(workspace) + RecurrentSteps::memory_bytes);
+    // h and c begin as 0; h of sequences that have ended is multiplied on, and thrown away.
+    for (int i = 0; i < 2; ++i) std::fill_n(memory + i * parts.of_direction, 3 * parts.state, C(0));
+    const std::int64_t longest = longest_of(shape, lengths);
+    const RecurrentSteps steps(pieces.count, static_cast<std::size_t>(pieces.count * pieces.elements()) * sizeof(C));
+    steps.run(shape.steps, workspace, [&](bool is_reverse, std::int64_t piece, std::int64_t slot, std::int64_t step) {
+        const RecurrentDirection& direction = is_reverse ? reverse : forward;
+        C* const state = memory + is_reverse * parts.of_direction;
+        C* const sums = state + 3 * parts.state + slot * parts.sums;
+        C *const before = state + step % 2 * parts.state, *const after = state + (step + 1) % 2 * parts.state;
+        if (step == 0)
+            std::fill_n(sums, parts.sums, C(0));
+        else if (step < longest)
+            multiply(shape, pieces, static_cast<const C*>(direction.weight_hh) + piece * pieces.elements(), before,
+                     sums);
+        const std::int64_t first = piece * pieces.units, count = std::min(pieces.units, shape.hidden - first);
+        vectorised([&] {
+            advance<cell, T>(shape, direction, is_reverse, lengths, step, first, count, pieces.units, sums, before,
+                             after, state + 2 * parts.state);
+        });
+    });
 }
 
 }  // namespace
 
+std::size_t recurrent_packed_bytes(DataType type, Cell cell, const RecurrentShape& shape) {
+    std::size_t bytes = 0;
+    with_element(type, [&]<class T>(T) {
+        const Pieces<Compute<T>> pieces(cell, shape);
+        bytes = static_cast<std::size_t>(pieces.count * pieces.elements()) * sizeof(Compute<T>);
+    });
+    return bytes;
+}
+
+void recurrent_pack(DataType type, Cell cell, const RecurrentShape& shape, const void* plain, void* packed) {
+    with_element(type, [&]<class T>(T) {
+        using C = Compute<T>;
+        const Pieces<C> pieces(cell, shape);
+#pragma omp parallel for schedule(static)
+        for (std::int64_t piece = 0; piece < pieces.count; ++piece) {
+            C* const to = static_cast<C*>(packed) + piece * pieces.elements();
+            for (std::int64_t column = 0; column < pieces.columns(); ++column) {
+                const std::int64_t unit = piece * pieces.units + column % pieces.units;
+                const std::int64_t row = column / pieces.units * shape.hidden + unit;
+                const T* const from = static_cast<const T*>(plain) + row * shape.hidden;
+                for (std::int64_t k = 0; k < shape.hidden; ++k)
+                    to[pieces.at(column, k)] = unit < shape.hidden ? load(from[k]) : C(0);
+            }
+        }
+    });
+}
+
 std::size_t recurrent_workspace(DataType type, Cell cell, const RecurrentShape& shape) {
-    const Parts parts(cell, shape, size_of(type) == 2);
-    return static_cast<std::size_t>(2 * parts.of_direction()) * std::max<std::size_t>(size_of(type), sizeof(float));
+    std::size_t bytes = RecurrentSteps::memory_bytes;
+    with_element(type, [&]<class T>(T) {
+        using C = Compute<T>;
+        bytes += static_cast<std::size_t>(2 * Parts<C>(shape, Pieces<C>(cell, shape)).of_direction) * sizeof(C);
+    });
+    return bytes;
 }
 
 void recurrent(DataType type, Cell cell, const RecurrentShape& shape, const RecurrentDirection& forward,

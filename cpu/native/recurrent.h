@@ -16,8 +16,12 @@ struct RecurrentDirection {
     void* out;
 };
 
+/// Of one direction's weight_hh in the order that steps read it, in what arithmetic is done in.
+std::size_t recurrent_packed_bytes(DataType type, Cell cell, const RecurrentShape& shape);
+void recurrent_pack(DataType type, Cell cell, const RecurrentShape& shape, const void* plain, void* packed);
+
 std::size_t recurrent_workspace(DataType type, Cell cell, const RecurrentShape& shape);
-/// Both directions at once. The same bits on any number of threads.
+/// Both directions, each weight_hh packed. The same bits on any number of threads.
 void recurrent(DataType type, Cell cell, const RecurrentShape& shape, const RecurrentDirection& forward,
                const RecurrentDirection& reverse, const std::int32_t* lengths, void* workspace);
 

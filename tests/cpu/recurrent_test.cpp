@@ -249,8 +249,8 @@ TEST(RecurrentReference, PlantedErrorsAreFound) {
             }
 }
 
-const std::vector<RecurrentShape> run_shapes{{1, 1, 1},  {7, 3, 5},   {20, 2, 33, 2},
-                                             {5, 9, 16}, {3, 1, 100}, {200, 2, 24}};
+const std::vector<RecurrentShape> run_shapes{{1, 1, 1},   {7, 3, 5},    {20, 2, 33, 2}, {5, 9, 16},
+                                             {3, 1, 100}, {200, 2, 24}, {4, 8, 70},     {4, 23, 40}};
 
 cpu::RecurrentDirection direction_of(const Layer& layer, const void* weight, Matrix& out) {
     return {layer.gates_x.data(), weight, layer.bias_ih.data(), layer.bias_hh.data(), out.data()};
@@ -265,9 +265,13 @@ TEST_P(NativeRecurrent, AgreesWithTheReferenceInBothDirectionsWhateverTheThreads
         const Layer forward(cell, shape, type, 1, ragged(shape)), reverse(cell, shape, type, 11, ragged(shape));
         const auto run = [&] {
             std::vector<Matrix> made(2, Matrix::poisoned(type, shape.steps * shape.batch, shape.hidden));
+            test::Workspace packed(cpu::recurrent_packed_bytes(type, cell, shape));
+            test::Workspace packed_reverse(cpu::recurrent_packed_bytes(type, cell, shape));
             test::Workspace workspace(cpu::recurrent_workspace(type, cell, shape));
-            cpu::recurrent(type, cell, shape, direction_of(forward, forward.weight.data(), made[0]),
-                           direction_of(reverse, reverse.weight.data(), made[1]), forward.lengths.data(),
+            cpu::recurrent_pack(type, cell, shape, forward.weight.data(), packed.data());
+            cpu::recurrent_pack(type, cell, shape, reverse.weight.data(), packed_reverse.data());
+            cpu::recurrent(type, cell, shape, direction_of(forward, packed.data(), made[0]),
+                           direction_of(reverse, packed_reverse.data(), made[1]), forward.lengths.data(),
                            workspace.data());
             return made;
         };
@@ -276,8 +280,11 @@ TEST_P(NativeRecurrent, AgreesWithTheReferenceInBothDirectionsWhateverTheThreads
         test::expect_agrees(made[0], at, forward.expected(false, at), test::precision_of(type));
         test::expect_agrees(made[1], at, reverse.expected(true, at), test::precision_of(type));
         const int threads = omp_get_max_threads();
-        omp_set_num_threads(1);
-        EXPECT_EQ(run(), made);
+        // Both directions at once, one behind the other, and more threads than pieces.
+        for (const int others : {1, 2, 3, 4, 9}) {
+            omp_set_num_threads(others);
+            EXPECT_EQ(run(), made) << others << " threads";
+        }
         omp_set_num_threads(threads);
     }
 }

@@ -208,16 +208,47 @@ void to_sequence(const ToSequence& op, const Step&, Precision precision, Operand
     cpu::to_sequence(storage_type(precision), op, x, in.next());
 }
 
+/// Each weight_hh is packed once where weights stay as they are, otherwise in every run.
+class RecurrentComputation final : public Computation {
+  public:
+    RecurrentComputation(Cell cell, const RecurrentShape& shape, DataType type, bool packs_in_run)
+        : cell_(cell), shape_(shape), type_(type), packs_in_run_(packs_in_run) {}
+    std::string implementation() const override { return "cpu::recurrent"; }
+    std::optional<std::size_t> packed_bytes(std::size_t index) const override {
+        const bool is_weight = index == 2 || index == 3;
+        return is_weight && !packs_in_run_ ? std::optional(weight_bytes()) : std::nullopt;
+    }
+    void pack(std::size_t, const void* plain, void* packed) const override {
+        cpu::recurrent_pack(type_, cell_, shape_, plain, packed);
+    }
+    std::size_t workspace_bytes() const override {
+        return (packs_in_run_ ? 2 * weight_bytes() : 0) + cpu::recurrent_workspace(type_, cell_, shape_);
+    }
+    void run(std::span<void* const> pointers, void* workspace, void*) const override {
+        RecurrentOperands operands{OperandCursor(pointers)};
+        char* memory = static_cast<char*>(workspace);
+        if (packs_in_run_)
+            for (cpu::RecurrentDirection* direction : {&operands.forward, &operands.reverse}) {
+                pack(0, direction->weight_hh, memory);
+                direction->weight_hh = std::exchange(memory, memory + weight_bytes());
+            }
+        cpu::recurrent(type_, cell_, shape_, operands.forward, operands.reverse, operands.lengths, memory);
+    }
+
+  private:
+    std::size_t weight_bytes() const { return cpu::recurrent_packed_bytes(type_, cell_, shape_); }
+
+    Cell cell_;
+    RecurrentShape shape_;
+    DataType type_;
+    bool packs_in_run_;
+};
+
 template <Cell cell>
 ProviderOp recurrent_row() {
-    const auto bytes = [](DataType type, const Recurrent<cell>& op) {
-        return cpu::recurrent_workspace(type, cell, op.shape);
-    };
-    const auto run = [](const Recurrent<cell>& op, const Step&, DataType type, OperandCursor in, void* workspace) {
-        const RecurrentOperands operands(in);
-        cpu::recurrent(type, cell, op.shape, operands.forward, operands.reverse, operands.lengths, workspace);
-    };
-    return workspace_row<Recurrent<cell>>("cpu::recurrent", bytes, run);
+    return Computes<Recurrent<cell>>{.make = [](const Recurrent<cell>& op, const Step& step, Precision precision) {
+        return std::make_unique<RecurrentComputation>(cell, op.shape, storage_type(precision), step.weights_change);
+    }};
 }
 
 class GlobalNormStep final : public Computation {

@@ -163,11 +163,13 @@ std::unique_ptr<Computation> convolution(const Conv2d& op, const Step&, Precisio
                 {1});
 }
 
-/// Both weight_hh are packed. 100 steps of an LSTM of 1024 units on one core, fp32: 0.14 s at batch 1, 0.18 at 8 and
-/// 0.47 at 32, where the native loops take 0.15, 0.31 and 0.98.
+/// Both weight_hh are packed. In fp32 only on request: 500 steps of a LSTM of 1024 units on two cores take BATCH1 s at
+/// batch 1 and BATCH8 at 8, where the native loops take NATIVE1 and NATIVE8.
 template <Cell cell>
-ProviderOp recurrent_row() {
+ProviderOp recurrent_row(std::vector<Precision> precisions, bool on_request_only) {
     return Computes<Recurrent<cell>>{
+        .precisions = std::move(precisions),
+        .on_request_only = on_request_only,
         .why_not = [](const Recurrent<cell>&, const Step& step, Precision) { return fixed_weights_only(step); },
         .make =
             [](const Recurrent<cell>& op, const Step&, Precision precision) {
@@ -178,6 +180,14 @@ ProviderOp recurrent_row() {
                             },
                             {2, 3});
             }};
+}
+template <Cell cell>
+ProviderOp recurrent_row() {
+    return recurrent_row<cell>({Precision::fp16, Precision::bf16}, false);
+}
+template <Cell cell>
+ProviderOp recurrent_row_in_fp32() {
+    return recurrent_row<cell>({Precision::fp32}, true);
 }
 
 std::string no_epilogue_here(const Gemm&, const Step& step, Precision) {
@@ -201,7 +211,9 @@ std::unique_ptr<Provider> make_onednn(const ProviderContext&) {
                 Computes<Conv2d>{
                     .why_not = [](const Conv2d&, const Step& step, Precision) { return fixed_weights_only(step); },
                     .make = convolution},
-                recurrent_row<Cell::lstm>(), recurrent_row<Cell::gru>(), recurrent_row<Cell::rnn>()},
+                recurrent_row<Cell::lstm>(), recurrent_row<Cell::gru>(), recurrent_row<Cell::rnn>(),
+                recurrent_row_in_fp32<Cell::lstm>(), recurrent_row_in_fp32<Cell::gru>(),
+                recurrent_row_in_fp32<Cell::rnn>()},
         .lacks = cpu::onednn_unsupported,
         .packs_weights = true});
 }

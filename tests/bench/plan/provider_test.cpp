@@ -161,27 +161,53 @@ TEST(CpuProviders, OneDnnComputesAttentionsBackwardWhereItComputesItsForwardAndN
     }
 }
 
-TEST(CpuProviders, OneDnnTakesConvolutionsAndRecurrentLayersWhereItHasThePrecisionAndWeightsStayAsTheyAre) {
+/// Who computes `step` on a CPU unless --provider says otherwise.
+const Provider& usual(const Providers& providers, const Step& step, Precision precision) {
+    return **std::ranges::find_if(providers, [&](const auto& provider) {
+        return provider->unsupported(step, precision).empty() && !provider->takes_on_request_only(step, precision);
+    });
+}
+
+void expect_packs(const Provider& provider, const Step& step, Precision precision,
+                  const std::vector<std::size_t>& packed) {
+    const auto computation = provider.make(step, precision);
+    for (std::size_t i = 0; i < operands(step, precision).size(); ++i)
+        EXPECT_EQ(computation->packed_bytes(i).has_value(), std::ranges::find(packed, i) != packed.end()) << i;
+}
+
+TEST(CpuProviders, OneDnnTakesConvolutionsWhereItHasThePrecisionAndWeightsStayAsTheyAre) {
     const auto providers = make_providers(BackendKind::cpu, {});
-    for (const auto& [op, shape, packed] : {std::tuple("conv2d", "n2c3h9w20k4r3s5b", std::vector<std::size_t>{1}),
-                                            {"lstm", "t6n2h8", {2, 3}},
-                                            {"gru", "t6n2h8", {2, 3}},
-                                            {"rnn", "t6n2h8", {2, 3}}}) {
+    Step step = parse_problem("conv2d", "n2c3h9w20k4r3s5b");
+    const Provider& provider = usual(providers, step, Precision::fp32);
+    EXPECT_EQ(provider.name, "onednn");
+    expect_packs(provider, step, Precision::fp32, {1});
+    EXPECT_NE(usual(providers, step, Precision::fp64).name, "onednn");
+    step.weights_change = true;
+    EXPECT_EQ(refusal(provider, step, Precision::fp32), "its weights are packed, and change in training");
+    EXPECT_NE(usual(providers, step, Precision::fp32).name, "onednn");
+}
+
+TEST(CpuProviders, RecurrentLayersAreOneDnnsIn16BitsAndOnRequestInFp32) {
+    const auto providers = make_providers(BackendKind::cpu, {});
+    const Provider& onednn = **std::ranges::find(providers, "onednn", [](const auto& p) { return p->name; });
+    for (const char* op : {"lstm", "gru", "rnn"}) {
         SCOPED_TRACE(op);
-        const auto first = [&](const Step& step, Precision precision) {
-            const auto takes = [&](const auto& provider) { return provider->unsupported(step, precision).empty(); };
-            return std::ranges::find_if(providers, takes)->get();
-        };
-        Step step = parse_problem(op, shape);
-        const Provider& provider = *first(step, Precision::fp32);
-        EXPECT_EQ(provider.name, "onednn");
-        const auto computation = provider.make(step, Precision::fp32);
-        for (std::size_t i = 0; i < operands(step, Precision::fp32).size(); ++i)
-            EXPECT_EQ(computation->packed_bytes(i).has_value(), std::ranges::find(packed, i) != packed.end()) << i;
-        EXPECT_NE(first(step, Precision::fp64)->name, "onednn");
+        Step step = parse_problem(op, "t6n2h8");
+        for (const Precision precision : {Precision::fp16, Precision::bf16})
+            if (onednn.lacks(precision).empty()) {
+                EXPECT_EQ(&usual(providers, step, precision), &onednn);
+            }
+        EXPECT_EQ(refusal(onednn, step, Precision::fp32), "");
+        expect_packs(onednn, step, Precision::fp32, {2, 3});
+        for (const Precision precision : {Precision::fp32, Precision::fp64}) {
+            const Provider& provider = usual(providers, step, precision);
+            EXPECT_EQ(provider.name, "native");
+            expect_packs(provider, step, precision, {2, 3});
+        }
         step.weights_change = true;
-        EXPECT_EQ(refusal(provider, step, Precision::fp32), "its weights are packed, and change in training");
-        EXPECT_NE(first(step, Precision::fp32)->name, "onednn");
+        EXPECT_EQ(refusal(onednn, step, Precision::fp32), "its weights are packed, and change in training");
+        EXPECT_EQ(usual(providers, step, Precision::fp32).name, "native");
+        expect_packs(usual(providers, step, Precision::fp32), step, Precision::fp32, {});
     }
 }
 

@@ -1,0 +1,130 @@
+// How threads share the steps of recurrent layers, and a step behind its product. Internal to cpu/.
+#pragma once
+
+#include <omp.h>
+
+#include <algorithm>
+#include <atomic>
+#include <new>
+#include <thread>
+
+#include "cpu/cell.h"
+#include "cpu/native/recurrent.h"
+#include "cpu/threads.h"
+
+namespace kbench::cpu {
+
+/// One step's rows of both directions, in pieces of some units. A thread has the same pieces in every step, so that
+/// their weights stay in its L2 cache where they fit, and goes through them forward and backward in turn: of weights
+/// larger than the cache it finds what it read last. 2.6 MB in an L2 of 2 MiB take 37 us, 67 in one order.
+class RecurrentSteps {
+  public:
+    /// Threads at the most.
+    static constexpr std::int64_t most_threads = 256;
+    /// Of `run`'s memory, which may hold anything.
+    static constexpr std::size_t memory_bytes = most_threads * 64;
+
+    /// `direction_bytes`: of one direction's weights.
+    RecurrentSteps(std::int64_t pieces, std::size_t direction_bytes)
+        : pieces_(pieces), threads_(std::min({std::int64_t{omp_get_max_threads()}, pieces, most_threads})) {
+        // A quarter of the caches is left to h, sums and the input's products.
+        const double caches = 0.75 * static_cast<double>(cpu_info().l2_bytes) * static_cast<double>(threads_);
+        at_once_ = threads_ % 2 == 0 && 2 * static_cast<double>(direction_bytes) <= caches;
+    }
+
+    /// Calls `task(is_reverse, piece, slot, step)` for all steps, from one parallel region. A step begins when the one
+    /// before it is complete in its direction. `slot` is the same number for all calls of a thread, below `pieces`, and
+    /// another one for threads that run at the same time in the same direction.
+    template <class Task>
+    void run(std::int64_t steps, void* memory, const Task& task) const {
+        auto* const done = static_cast<Done*>(memory);
+        for (std::int64_t t = 0; t < threads_; ++t) new (done + t) Done{0};
+#pragma omp parallel num_threads(static_cast <int>(threads_))
+        {
+            // Half the threads are as good as all of them for one direction, where both have a half: no step of one
+            // waits for the other. Otherwise one direction behind the other: twice as much of it is in the caches.
+            const std::int64_t threads = omp_get_num_threads(), thread = omp_get_thread_num();
+            const bool at_once = at_once_ && threads % 2 == 0;
+            const std::int64_t members = at_once ? threads / 2 : threads, member = thread % members;
+            Done* const group = done + (thread - member);
+            const std::int64_t first = pieces_ * member / members, last = pieces_ * (member + 1) / members;
+            for (std::int64_t i = 0; i < (at_once ? 1 : 2); ++i) {
+                const bool is_reverse = at_once ? thread != member : i == 1;
+                for (std::int64_t step = 0; step < steps; ++step) {
+                    for (std::int64_t p = first; p < last; ++p)
+                        task(is_reverse, step % 2 == 0 ? p : first + last - 1 - p, first, step);
+                    pass(group, members, member, i * steps + step + 1);
+                }
+            }
+        }
+    }
+
+  private:
+    /// Steps that a thread has done, in a cache line that it alone writes.
+    struct alignas(64) Done {
+        std::atomic<std::int64_t> steps;
+    };
+    static_assert(sizeof(Done) == 64);
+
+    /// A barrier in which threads only read each other's counts: one cache line goes from core to core, where one
+    /// count of all would visit every core in turn.
+    static void pass(Done* group, std::int64_t members, std::int64_t member, std::int64_t steps) {
+        constexpr int spins = 4096;  // some 100 us, beyond what a step waits unless other programs have the core
+        group[member].steps.store(steps, std::memory_order_release);
+        for (std::int64_t other = 0; other < members; ++other)
+            for (int spin = 0; group[other].steps.load(std::memory_order_acquire) < steps;)
+                if (++spin < spins)
+                    __builtin_ia32_pause();
+                else
+                    std::this_thread::yield();
+    }
+
+    std::int64_t pieces_, threads_;
+    bool at_once_;
+};
+
+/// The steps of the longest sequence.
+inline std::int64_t longest_of(const RecurrentShape& shape, const std::int32_t* lengths) {
+    std::int64_t longest = 0;
+    for (std::int64_t n = 0; n < shape.batch; ++n)
+        longest = std::max(longest, steps_of(lengths[n], shape.frames_per_step, shape.steps));
+    return longest;
+}
+
+/// Units [first, first + count) of all sequences behind the product of `step`: sums [batch, gates * gate_stride], those
+/// of a gate `gate_stride` behind those of the gate before. h [batch, hidden] in H `before` the step and `after` it,
+/// and c begin with the first unit of all. T: stored.
+template <Cell of, class T, class H, class C>
+void advance(const RecurrentShape& shape, const RecurrentDirection& direction, bool reverse,
+             const std::int32_t* lengths, std::int64_t step, std::int64_t first, std::int64_t count,
+             std::int64_t gate_stride, const C* sums, const H* before, H* after, C* c) {
+    const std::int64_t hidden = shape.hidden;
+    const T* const bias_ih = static_cast<const T*>(direction.bias_ih) + first;
+    const T* const bias_hh = static_cast<const T*>(direction.bias_hh) + first;
+    for (std::int64_t n = 0; n < shape.batch; ++n) {
+        const std::int64_t steps = steps_of(lengths[n], shape.frames_per_step, shape.steps);
+        const std::int64_t t = reverse && step < steps ? steps - 1 - step : step, row = t * shape.batch + n;
+        T* const out = static_cast<T*>(direction.out) + row * hidden + first;
+        if (step >= steps) {
+            std::fill(out, out + count, T{});
+            continue;
+        }
+        const T* const x = static_cast<const T*>(direction.gates_x) + row * gates_of(of) * hidden + first;
+        const C* const sum = sums + n * gates_of(of) * gate_stride;
+        const H* const h_before = before + n * hidden + first;
+        H* const h_after = after + n * hidden + first;
+        C* const own_c = c + n * hidden + first;
+#pragma omp simd
+        for (std::int64_t u = 0; u < count; ++u) {
+            const auto input = [=](std::int64_t g) { return load(x[g * hidden + u]) + load(bias_ih[g * hidden + u]); };
+            const auto recurrent = [=](std::int64_t g) {
+                return sum[g * gate_stride + u] + load(bias_hh[g * hidden + u]);
+            };
+            const C h = next_h<of>(input, recurrent, static_cast<C>(load(h_before[u])), own_c[u]);
+            store(h_after[u], h);
+            store(out[u], h);
+        }
+    }
+}
+
+}  // namespace kbench::cpu
