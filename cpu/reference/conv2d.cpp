@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "cpu/reference/rows.h"
+#include "kbench/error.h"
 
 namespace kbench::reference {
 
@@ -42,6 +43,7 @@ std::vector<Expected> conv2d(const Conv2d& op, View x, View weight, View bias, s
 }
 
 std::vector<Expected> expected(const Conv2d& op, Question q) {
+    if (q.step.direction != Direction::fwd) throw Unsupported("conv2d's gradients have no reference yet");
     const View x = q.next(), weight = q.next(), bias = q.next_if(op.bias);
     std::vector<Expected> sums = conv2d(op, x, weight, bias, q.elements);
     for (std::size_t i = q.step.head + 1; i < q.step.ops.size(); ++i) {

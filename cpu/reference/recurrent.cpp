@@ -10,6 +10,7 @@
 
 #include "cpu/reference/rows.h"
 #include "cpu/vector.h"
+#include "kbench/error.h"
 
 namespace kbench::reference {
 namespace {
@@ -207,6 +208,8 @@ namespace {
 
 template <Cell cell>
 std::vector<Expected> answer(const Recurrent<cell>& op, Question q) {
+    if (op.saves || q.step.direction != Direction::fwd)
+        throw Unsupported("recurrent layers in training have no reference yet");
     const View x = q.next(), x_reverse = q.next(), weight = q.next(), weight_reverse = q.next();
     const View bias_ih = q.next(), bias_ih_reverse = q.next(), bias_hh = q.next(), bias_hh_reverse = q.next();
     const View lengths = q.next();

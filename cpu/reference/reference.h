@@ -121,6 +121,8 @@ std::vector<Expected> expected(const Rnn&, Question);
 ElementCost cost(const Rnn&);
 std::vector<Expected> expected(const CrossEntropy&, Question);
 ElementCost cost(const CrossEntropy&, Direction);
+std::vector<Expected> expected(const Ctc&, Question);
+ElementCost cost(const Ctc&);
 std::vector<Expected> expected(const GlobalNorm&, Question);
 ElementCost cost(const GlobalNorm&);
 std::vector<Expected> expected(const AdamW&, Question);

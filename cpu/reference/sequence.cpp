@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "cpu/reference/rows.h"
+#include "kbench/error.h"
 
 namespace kbench::reference {
 
@@ -62,20 +63,28 @@ std::vector<Expected> to_sequence(const ToSequence& op, View x, std::span<const 
 }
 
 std::vector<Expected> expected(const BatchNorm& op, Question q) {
+    if (op.training || q.step.direction != Direction::fwd)
+        throw Unsupported("batchnorm in training has no reference yet");
     const View x = q.next(), residual = q.next_if(q.step.absorbs<ResidualAdd>());
     const View weight = q.next(), bias = q.next(), mean = q.next(), variance = q.next();
     if (q.step.keeps_intermediates() && q.asks_for_next()) return residual_add(x, residual, q.elements);
     return batch_norm(op, x, weight, bias, mean, variance, q.elements, residual);
 }
 ElementCost cost(const BatchNorm&) { return {}; }
-std::vector<Expected> expected(const Hardtanh& op, Question q) { return hardtanh(op, q.next(), q.elements); }
+std::vector<Expected> expected(const Hardtanh& op, Question q) {
+    if (q.step.direction != Direction::fwd) throw Unsupported("hardtanh's backward has no reference yet");
+    return hardtanh(op, q.next(), q.elements);
+}
 ElementCost cost(const Hardtanh&) { return {}; }
 std::vector<Expected> expected(const TimeMask& op, Question q) {
     const View x = q.next(), lengths = q.next();
     return time_mask(op, x, lengths, q.elements);
 }
 ElementCost cost(const TimeMask&) { return {}; }
-std::vector<Expected> expected(const ToSequence& op, Question q) { return to_sequence(op, q.next(), q.elements); }
+std::vector<Expected> expected(const ToSequence& op, Question q) {
+    if (q.step.direction != Direction::fwd) throw Unsupported("to_sequence's backward has no reference yet");
+    return to_sequence(op, q.next(), q.elements);
+}
 ElementCost cost(const ToSequence&) { return {}; }
 
 }  // namespace kbench::reference

@@ -36,20 +36,21 @@ struct Contents {
         normal,  ///< normal numbers around `mean`
         ones,
         zeros,
-        below,   ///< whole numbers in [0, bound)
+        below,   ///< whole numbers in [first, bound)
         causal,  ///< normal numbers; row r holds -infinity right of column r % bound
         listed,  ///< `numbers`, in each row from its first column on
     } kind = Kind::normal;
     double deviation = 1;    ///< of normal numbers
     std::int64_t bound = 0;  ///< of `below` and `causal`; of listed integers: others below it may stand in their place
+    std::int64_t first = 0;  ///< of `below`
     double mean = 0;         ///< of `normal`
     std::array<double, 16> numbers = {};
 
     static constexpr Contents normal(double deviation = 1, double mean = 0) {
         return {.kind = Kind::normal, .deviation = deviation, .mean = mean};
     }
-    static constexpr Contents below(std::int64_t bound) {
-        return {.kind = Kind::below, .deviation = 0, .bound = bound};
+    static constexpr Contents below(std::int64_t bound, std::int64_t first = 0) {
+        return {.kind = Kind::below, .deviation = 0, .bound = bound, .first = first};
     }
     /// For rows of up to 16 columns.
     static constexpr Contents of(std::initializer_list<double> numbers) {

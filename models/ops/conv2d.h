@@ -12,16 +12,21 @@ namespace kbench {
 /// (Goodfellow et al., Deep Learning, 2016, eq. 9.6). p < out_height() and q < out_width().
 /// in: x [batch * in_channels * height, width] (NCHW), weight [out_channels * in_channels * kernel_h, kernel_w] (KCRS),
 /// with `bias` bias [out_channels]; out: [batch * out_channels * out_height, out_width].
+/// dgrad: dx[n, c, h, w] = sum over the k, p, q, r, s of which y's sum has x[n, c, h, w]: dy[n, k, p, q] w[k, c, r, s].
+/// in: dy as y, weight; out: dx as x.
+/// wgrad: dw[k, c, r, s] = sum over n, p, q of dy[n, k, p, q] x[n, c, p stride_h - pad_h + r, q stride_w - pad_w + s],
+/// and with `bias` db[k] = sum over n, p, q of dy[n, k, p, q]. in: x, dy; out: dw as weight, db [out_channels].
+/// `accumulates`: dw and db are worked on in place, the sums being added to what is there.
 /// Letters of a shape: n, c, h, w of x; k filters of r x s; strides u, v; padding p, q. Strides are 1 and paddings 0
-/// where their letters are missing, as are a bias and its b.
+/// where their letters are missing, as are a bias and its b; a says that it accumulates.
 struct Conv2d {
     static constexpr std::string_view kind = "conv2d", what = "two-dimensional convolution";
-    static constexpr std::string_view example = "n8c32h81w500k32r21s11[u2][v1][p10][q5][b]";
-    static constexpr Direction directions[] = {Direction::fwd};
+    static constexpr std::string_view example = "n8c32h81w500k32r21s11[u2][v1][p10][q5][b][a]";
+    static constexpr Direction directions[] = {Direction::fwd, Direction::dgrad, Direction::wgrad};
 
     std::int64_t batch, in_channels, height, width, out_channels, kernel_h, kernel_w;
     std::int64_t stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0;
-    bool bias = false;
+    bool bias = false, accumulates = false;
     bool operator==(const Conv2d&) const = default;
 
     std::int64_t out_height() const { return (height + 2 * pad_h - kernel_h) / stride_h + 1; }
@@ -37,6 +42,7 @@ struct Conv2d {
         op.pad_h = shape.size_or('p', 0);
         op.pad_w = shape.size_or('q', 0);
         op.bias = shape.flag('b');
+        op.accumulates = shape.flag('a');
         const bool fits = op.height + 2 * op.pad_h >= op.kernel_h && op.width + 2 * op.pad_w >= op.kernel_w;
         if (!fits) throw ShapeText::Wrong();
         return op;
@@ -53,32 +59,54 @@ struct Conv2d {
         if (stride_w != 1) text += shape_text({{'v', stride_w}});
         if (pad_h != 0) text += shape_text({{'p', pad_h}});
         if (pad_w != 0) text += shape_text({{'q', pad_w}});
-        return text + (bias ? "b" : "");
+        return text + (bias ? "b" : "") + (accumulates ? "a" : "");
     }
     /// Weights of the size that keeps outputs near 1.
-    std::vector<OperandSpec> operands(Direction) const {
+    std::vector<OperandSpec> operands(Direction direction) const {
+        const std::int64_t x_rows = batch * in_channels * height, y_rows = batch * out_channels * out_height();
         OperandSpec w = input("weight", out_channels * in_channels * kernel_h, kernel_w);
         w.use = OperandUse::weight;
         w.contents = Contents::normal(1 / std::sqrt(static_cast<double>(taps())));
-        std::vector<OperandSpec> specs{input("x", batch * in_channels * height, width), w};
+        if (direction == Direction::dgrad) return {input("dy", y_rows, out_width()), w, output("dx", x_rows, width)};
+        std::vector<OperandSpec> specs{input("x", x_rows, width)};
+        if (direction == Direction::wgrad) {
+            const OperandUse use = accumulates ? OperandUse::in_place : OperandUse::output;
+            specs.push_back(input("dy", y_rows, out_width()));
+            // Sums of so many terms: near 1.
+            const auto positions = static_cast<double>(batch * out_height() * out_width());
+            specs.back().contents = Contents::normal(1 / std::sqrt(positions));
+            specs.push_back({.name = "dw", .use = use, .rows = w.rows, .columns = w.columns});
+            if (bias) specs.push_back({.name = "db", .use = use, .columns = out_channels});
+            return specs;
+        }
+        specs.push_back(w);
         if (bias) specs.push_back(weight("bias", out_channels));
-        specs.push_back(output("out", batch * out_channels * out_height(), out_width()));
+        specs.push_back(output("out", y_rows, out_width()));
         return specs;
+    }
+    static Gradients gradients() {
+        return {{{Direction::wgrad, {"x", "dout", "dweight", "dbias"}}, {Direction::dgrad, {"dout", "weight", "dx"}}}};
+    }
+    Conv2d accumulating() const {
+        Conv2d op = *this;
+        op.accumulates = true;
+        return op;
     }
     static RoofUnit unit(Direction) { return RoofUnit::matrix; }
     /// Useful are products with elements of x alone. An implicit GEMM multiplies the padding too: 2 n k p q c r s in
     /// all.
-    Work work(Direction) const {
+    Work work(Direction direction) const {
         const auto made = static_cast<double>(batch) * static_cast<double>(out_channels);
         const double positions = static_cast<double>(out_height()) * static_cast<double>(out_width());
         const double all = 2 * made * positions * static_cast<double>(taps());
         const double inside = 2 * made * static_cast<double>(in_channels) *
                               inner_taps(height, out_height(), kernel_h, stride_h, pad_h) *
                               inner_taps(width, out_width(), kernel_w, stride_w, pad_w);
-        return {inside + (bias ? made * positions : 0), all, all - inside};
+        return {inside + (bias && direction != Direction::dgrad ? made * positions : 0), all, all - inside};
     }
     /// What stands behind it where images are spectrograms of utterances, in evaluation.
-    static std::vector<Fusion> fusions(Direction) {
+    static std::vector<Fusion> fusions(Direction direction) {
+        if (direction != Direction::fwd) return {};
         return {{.after = {"time_mask", "batchnorm", "time_mask", "hardtanh", "time_mask"}}};
     }
 

@@ -9,6 +9,7 @@
 #include "models/ops/bias.h"
 #include "models/ops/conv2d.h"
 #include "models/ops/cross_entropy.h"
+#include "models/ops/ctc.h"
 #include "models/ops/embedding.h"
 #include "models/ops/gelu.h"
 #include "models/ops/gemm.h"
@@ -50,6 +51,7 @@ using BuiltInOps = OpList<Embedding,         //
                           Gru,               //
                           Rnn,               //
                           CrossEntropy,      //
+                          Ctc,               //
                           GlobalNorm,        //
                           AdamW>;
 

@@ -11,6 +11,9 @@ enum class Cell { lstm, gru, rnn };
 inline constexpr std::string_view cell_names[] = {"lstm", "gru", "rnn"};
 /// Blocks of `hidden` rows in a cell's weights: i, f, g, o; r, z, n; one.
 constexpr std::int64_t gates_of(Cell cell) { return cell == Cell::lstm ? 4 : cell == Cell::gru ? 3 : 1; }
+/// Blocks of `hidden` columns of what a step in training leaves of its gates: of an LSTM i, f, g, o, of a GRU r, z, n
+/// and the b of n, all as the cell uses them, behind sigmoid and tanh; of a plain RNN none, since h says it all.
+constexpr std::int64_t saved_gates_of(Cell cell) { return cell == Cell::rnn ? 0 : 4; }
 
 struct RecurrentShape {
     std::int64_t steps, batch, hidden;
@@ -29,7 +32,17 @@ struct RecurrentShape {
 /// in: gates_x, gates_x_reverse [steps * batch, gates * hidden], what the input adds to the gates, without bias;
 /// weight_hh, weight_hh_reverse [gates * hidden, hidden]; bias_ih, bias_ih_reverse, bias_hh, bias_hh_reverse
 /// [gates * hidden]; lengths [batch, 1] int32. out: out, out_reverse [steps * batch, hidden]: h. Rows are
-/// t * batch + n.
+/// t * batch + n. With `saves`, in training, before these: gates, gates_reverse [steps * batch, saved_gates_of() *
+/// hidden] and, of lstm, cells, cells_reverse [steps * batch, hidden]: c; what they hold behind the end of a sequence
+/// is anything. bwd: backpropagation through time (Werbos, 1990), from the last step to the first: dh[t] = dout[t] +
+/// weight_hh^T db[t + 1] and on through the cell, da being the gradient of gates_x and db that of b, which is da but
+/// for the n of gru, where it is r da. in: dout, dout_reverse [steps * batch, hidden], weight_hh, weight_hh_reverse;
+/// gates, gates_reverse where the cell saves them; lstm: cells, cells_reverse; gru and rnn: out, out_reverse; lengths.
+/// out: dgates_x, dgates_x_reverse [steps * batch, gates * hidden]: da, 0 behind the end of a sequence. wgrad: sums
+/// over t and n: dweight_hh = db[t]^T h[t - 1], dbias_ih = da[t], dbias_hh = db[t]. in: dgates_x, dgates_x_reverse;
+/// gru: gates, gates_reverse; out, out_reverse. out: dweight_hh, dweight_hh_reverse [gates * hidden, hidden], dbias_ih,
+/// dbias_ih_reverse, dbias_hh, dbias_hh_reverse [gates * hidden]. `accumulates`: these are worked on in place, the sums
+/// being added to what is there.
 template <Cell of>
 struct Recurrent {
     static constexpr Cell cell = of;
@@ -38,59 +51,133 @@ struct Recurrent {
     static constexpr std::string_view what = of == Cell::lstm  ? "LSTM layer, both directions"
                                              : of == Cell::gru ? "GRU layer, both directions"
                                                                : "plain recurrent layer, both directions";
-    static constexpr std::string_view example = "t500n8h1024[f2]";
-    static constexpr Direction directions[] = {Direction::fwd};
+    static constexpr std::string_view example = "t500n8h1024[f2][s][a]";
+    static constexpr Direction directions[] = {Direction::fwd, Direction::bwd, Direction::wgrad};
 
     RecurrentShape shape;
+    bool saves = false, accumulates = false;
     bool operator==(const Recurrent&) const = default;
 
     static Recurrent parse(ShapeText& text) {
-        return {{text.size('t'), text.size('n'), text.size('h'), text.size_or('f', 1)}};
+        return {{text.size('t'), text.size('n'), text.size('h'), text.size_or('f', 1)}, text.flag('s'), text.flag('a')};
     }
     std::string text() const {
         std::string text = shape_text({{'t', shape.steps}, {'n', shape.batch}, {'h', shape.hidden}});
         if (shape.frames_per_step != 1) text += shape_text({{'f', shape.frames_per_step}});
-        return text;
+        return text + (saves ? "s" : "") + (accumulates ? "a" : "");
     }
     /// Weights and biases as large as PyTorch's at first, which are uniform in +-1 / sqrt(hidden).
-    std::vector<OperandSpec> operands(Direction) const {
+    std::vector<OperandSpec> operands(Direction direction) const {
+        if (direction == Direction::bwd) return backward();
+        if (direction == Direction::wgrad) return weight_gradients();
         const std::int64_t rows = shape.steps * shape.batch, width = gates * shape.hidden;
         const Contents initial = Contents::normal(1 / std::sqrt(3 * static_cast<double>(shape.hidden)));
-        const auto matrix = [&](std::string_view name) {
-            OperandSpec spec = input(name, width, shape.hidden);
-            spec.use = OperandUse::weight;
-            spec.contents = initial;
-            return spec;
-        };
         const auto bias = [&](std::string_view name) {
             OperandSpec spec = weight(name, width);
             spec.contents = initial;
             return spec;
         };
-        return {input("gates_x", rows, width),
-                input("gates_x_reverse", rows, width),
-                matrix("weight_hh"),
-                matrix("weight_hh_reverse"),
-                bias("bias_ih"),
-                bias("bias_ih_reverse"),
-                bias("bias_hh"),
-                bias("bias_hh_reverse"),
-                lengths_operand(shape.batch, shape.steps * shape.frames_per_step),
-                output("out", rows, shape.hidden),
-                output("out_reverse", rows, shape.hidden)};
+        std::vector<OperandSpec> specs{input("gates_x", rows, width),
+                                       input("gates_x_reverse", rows, width),
+                                       matrix("weight_hh"),
+                                       matrix("weight_hh_reverse"),
+                                       bias("bias_ih"),
+                                       bias("bias_ih_reverse"),
+                                       bias("bias_hh"),
+                                       bias("bias_hh_reverse"),
+                                       lengths_operand(shape.batch, shape.steps * shape.frames_per_step)};
+        if (saves) add_saved(specs, OperandUse::output);
+        add_both(specs, "out", "out_reverse", rows, shape.hidden, OperandUse::output);
+        return specs;
     }
+    static Gradients gradients() {
+        GradientRule backward{Direction::bwd, {"dout", "dout_reverse", "weight_hh", "weight_hh_reverse"}};
+        GradientRule weights{Direction::wgrad, {"dgates_x", "dgates_x_reverse"}};
+        const auto add = [](GradientRule& rule, std::initializer_list<std::string_view> names) {
+            rule.operands.insert(rule.operands.end(), names);
+        };
+        if (saved_gates_of(of) > 0) add(backward, {"gates", "gates_reverse"});
+        add(backward, of == Cell::lstm ? std::initializer_list<std::string_view>{"cells", "cells_reverse"}
+                                       : std::initializer_list<std::string_view>{"out", "out_reverse"});
+        add(backward, {"lengths", "dgates_x", "dgates_x_reverse"});
+        if (of == Cell::gru) add(weights, {"gates", "gates_reverse"});
+        add(weights, {"out", "out_reverse", "dweight_hh", "dweight_hh_reverse", "dbias_ih", "dbias_ih_reverse",
+                      "dbias_hh", "dbias_hh_reverse"});
+        return {{backward, weights}};
+    }
+    Recurrent in_training() const { return {shape, true, accumulates}; }
+    Recurrent accumulating() const { return {shape, saves, true}; }
     static RoofUnit unit(Direction) { return RoofUnit::matrix; }
     /// h[t] needs h[t - 1]; both directions go at the same time. Of a batch with a sequence of all `steps`.
     std::int64_t dependent_steps() const { return shape.steps; }
     /// Of sequences of all `steps`. A direction's step: the product, 2 gates hidden for each unit; three additions for
     /// each gate; a sigmoid is an exponential, an addition and a quotient. Besides, lstm: two tanh, c in three, h in
     /// one; gru: r b, a tanh, h in four; rnn: a tanh.
-    Work work(Direction) const {
+    /// Backward, a direction's step: dh's product and its addition to dout. lstm: tanh c, dc in five, its four gates in
+    /// three each, two more of tanh's derivatives, dc for the step before in one; gru: dn, dz, dr in three each, three
+    /// more of derivatives, r dn, dh for the step before in two; rnn: dh (1 - h h) in three.
+    /// Weight gradients: the product and two additions for each gate, of gru r dn.
+    Work work(Direction direction) const {
         const double units =
             2 * static_cast<double>(shape.steps) * static_cast<double>(shape.batch) * static_cast<double>(shape.hidden);
         const double product = units * 2 * static_cast<double>(gates) * static_cast<double>(shape.hidden);
+        if (direction == Direction::bwd) {
+            const double cell_flops = of == Cell::lstm ? 21 : of == Cell::gru ? 15 : 3;
+            return {product + units * (1 + cell_flops), product};
+        }
+        if (direction == Direction::wgrad)
+            return {product + units * (2 * static_cast<double>(gates) + (of == Cell::gru ? 1 : 0)), product};
         const double sigmoids = of == Cell::lstm ? 3 : of == Cell::gru ? 2 : 0, rest = of == Cell::rnn ? 1 : 6;
         return {product + units * (3 * static_cast<double>(gates) + 3 * sigmoids + rest), product};
+    }
+
+  private:
+    OperandSpec matrix(std::string_view name) const {
+        OperandSpec spec = input(name, gates * shape.hidden, shape.hidden);
+        spec.use = OperandUse::weight;
+        spec.contents = Contents::normal(1 / std::sqrt(3 * static_cast<double>(shape.hidden)));
+        return spec;
+    }
+    static void add_both(std::vector<OperandSpec>& specs, std::string_view forward, std::string_view reverse,
+                         std::int64_t rows, std::int64_t columns, OperandUse use, const Contents& contents = {}) {
+        for (const std::string_view name : {forward, reverse})
+            specs.push_back({.name = name, .use = use, .rows = rows, .columns = columns, .contents = contents});
+    }
+    /// Where they are read, gates are between 0 and 1 as sigmoids are.
+    void add_gates(std::vector<OperandSpec>& specs, OperandUse use) const {
+        if (saved_gates_of(of) > 0)
+            add_both(specs, "gates", "gates_reverse", shape.steps * shape.batch, saved_gates_of(of) * shape.hidden, use,
+                     Contents::normal(0.1, 0.5));
+    }
+    void add_saved(std::vector<OperandSpec>& specs, OperandUse use) const {
+        add_gates(specs, use);
+        if (of == Cell::lstm) add_both(specs, "cells", "cells_reverse", shape.steps * shape.batch, shape.hidden, use);
+    }
+    std::vector<OperandSpec> backward() const {
+        const std::int64_t rows = shape.steps * shape.batch;
+        std::vector<OperandSpec> specs;
+        add_both(specs, "dout", "dout_reverse", rows, shape.hidden, OperandUse::input);
+        specs.push_back(matrix("weight_hh"));
+        specs.push_back(matrix("weight_hh_reverse"));
+        add_saved(specs, OperandUse::input);
+        if (of != Cell::lstm)
+            add_both(specs, "out", "out_reverse", rows, shape.hidden, OperandUse::input, Contents::normal(0.3));
+        specs.push_back(lengths_operand(shape.batch, shape.steps * shape.frames_per_step));
+        add_both(specs, "dgates_x", "dgates_x_reverse", rows, gates * shape.hidden, OperandUse::output);
+        return specs;
+    }
+    std::vector<OperandSpec> weight_gradients() const {
+        const std::int64_t rows = shape.steps * shape.batch, width = gates * shape.hidden;
+        const OperandUse use = accumulates ? OperandUse::in_place : OperandUse::output;
+        std::vector<OperandSpec> specs;
+        add_both(specs, "dgates_x", "dgates_x_reverse", rows, width, OperandUse::input,
+                 Contents::normal(1 / std::sqrt(static_cast<double>(rows))));
+        if (of == Cell::gru) add_gates(specs, OperandUse::input);
+        add_both(specs, "out", "out_reverse", rows, shape.hidden, OperandUse::input);
+        add_both(specs, "dweight_hh", "dweight_hh_reverse", width, shape.hidden, use);
+        add_both(specs, "dbias_ih", "dbias_ih_reverse", 1, width, use);
+        add_both(specs, "dbias_hh", "dbias_hh_reverse", 1, width, use);
+        return specs;
     }
 };
 

@@ -7,11 +7,12 @@ namespace kbench {
 
 /// y = x where a column (time) is below steps_of(lengths[n], frames_per_step), else 0: what is computed of a sequence's
 /// padding must not reach its other steps.
-/// in: x [batch * rows_each, steps], lengths [batch, 1] int32; out: y as x. Row r is of sequence r / rows_each.
+/// fwd: in: x [batch * rows_each, steps], lengths [batch, 1] int32; out: y as x. Row r is of sequence r / rows_each.
+/// bwd: the same of gradients. in: dy as y, lengths; out: dx as x.
 struct TimeMask {
     static constexpr std::string_view kind = "time_mask", what = "zeros behind the end of each sequence";
     static constexpr std::string_view example = "n8r2592t500[f2]";
-    static constexpr Direction directions[] = {Direction::fwd};
+    static constexpr Direction directions[] = {Direction::fwd, Direction::bwd};
 
     std::int64_t batch, rows_each, steps, frames_per_step = 1;
     bool operator==(const TimeMask&) const = default;
@@ -26,10 +27,13 @@ struct TimeMask {
         if (frames_per_step != 1) text += shape_text({{'f', frames_per_step}});
         return text;
     }
-    std::vector<OperandSpec> operands(Direction) const {
-        return {input("x", batch * rows_each, steps), lengths_operand(batch, steps * frames_per_step),
-                output("out", batch * rows_each, steps)};
+    std::vector<OperandSpec> operands(Direction direction) const {
+        const bool is_backward = direction == Direction::bwd;
+        return {input(is_backward ? "dy" : "x", batch * rows_each, steps),
+                lengths_operand(batch, steps * frames_per_step),
+                output(is_backward ? "dx" : "out", batch * rows_each, steps)};
     }
+    static Gradients gradients() { return {{{Direction::bwd, {"dout", "lengths", "dx"}}}}; }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
     /// It moves numbers.
     Work work(Direction) const { return {0}; }

@@ -20,8 +20,11 @@ class Differences {
                                                seed + static_cast<unsigned>(operands_.size())));
             if (spec.contents.kind == Contents::Kind::below) {  // tokens
                 std::mt19937 generator(seed);
-                operands_.back().fill(
-                    [&] { return static_cast<double>(generator() % static_cast<std::uint64_t>(spec.contents.bound)); });
+                const std::int64_t numbers = spec.contents.bound - spec.contents.first;
+                operands_.back().fill([&] {
+                    const auto below = static_cast<std::int64_t>(generator() % static_cast<std::uint64_t>(numbers));
+                    return static_cast<double>(spec.contents.first + below);
+                });
             }
         }
         dy_ = Matrix::normal(DataType::fp64, out().rows, out().columns, seed + 100);

@@ -146,7 +146,9 @@ void fill_rows(const Stream& stream, double mean, double standard_deviation, Dat
 }
 
 /// Numbers `first` and after of the stream of whole numbers below `bound`.
-void fill_integers(std::uint64_t seed, std::int64_t bound, std::int64_t first, std::int64_t count, std::int32_t* out) {
+/// In [least, bound), the `count` from number `first` of the stream on.
+void fill_integers(std::uint64_t seed, std::int64_t least, std::int64_t bound, std::int64_t first, std::int64_t count,
+                   std::int32_t* out) {
     const Stream stream(seed, "tokens");
     for (std::int64_t k = 0; k < count; ++k) {
         const std::int64_t i = first + k;
@@ -154,8 +156,9 @@ void fill_integers(std::uint64_t seed, std::int64_t bound, std::int64_t first, s
         const Words words = philox({static_cast<std::uint32_t>(counter), static_cast<std::uint32_t>(counter >> 32),
                                     stream.name_0, stream.name_1},
                                    stream.key_0, stream.key_1);
-        // The upper half of a product maps 32 bits onto [0, bound) with a bias below bound / 2^32.
-        out[k] = static_cast<std::int32_t>(std::uint64_t{words[i % 4]} * static_cast<std::uint64_t>(bound) >> 32);
+        // The upper half of a product maps 32 bits onto [0, n) with a bias below n / 2^32.
+        const auto product = std::uint64_t{words[i % 4]} * static_cast<std::uint64_t>(bound - least);
+        out[k] = static_cast<std::int32_t>(least + static_cast<std::int64_t>(product >> 32));
     }
 }
 
@@ -190,7 +193,7 @@ void fill_contents(const Contents& contents, std::uint64_t seed, std::string_vie
     switch (contents.kind) {
         case Contents::Kind::below:
             for (std::int64_t r = 0; r < rows; ++r)
-                fill_integers(seed, contents.bound, r * columns, columns,
+                fill_integers(seed, contents.first, contents.bound, r * columns, columns,
                               reinterpret_cast<std::int32_t*>(out + r * row_bytes));
             return;
         case Contents::Kind::normal:
@@ -226,7 +229,7 @@ void fill_random(const Tensor& tensor, std::uint64_t seed, DataType type, void* 
 }
 
 void fill_tokens(std::uint64_t seed, std::int64_t vocab, std::int64_t count, std::int32_t* tokens) {
-    fill_integers(seed, vocab, 0, count, tokens);
+    fill_integers(seed, 0, vocab, 0, count, tokens);
 }
 
 }  // namespace kbench

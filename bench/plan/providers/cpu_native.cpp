@@ -246,9 +246,20 @@ class RecurrentComputation final : public Computation {
 
 template <Cell cell>
 ProviderOp recurrent_row() {
-    return Computes<Recurrent<cell>>{.make = [](const Recurrent<cell>& op, const Step& step, Precision precision) {
-        return std::make_unique<RecurrentComputation>(cell, op.shape, storage_type(precision), step.weights_change);
-    }};
+    return Computes<Recurrent<cell>>{
+        .why_not = [](const Recurrent<cell>& op, const Step&, Precision) { return saves_nothing(op); },
+        .make =
+            [](const Recurrent<cell>& op, const Step& step, Precision precision) {
+                return std::make_unique<RecurrentComputation>(cell, op.shape, storage_type(precision),
+                                                              step.weights_change);
+            }};
+}
+
+ProviderOp without_training(ProviderOp row) {
+    row.why_not = [](const Step& step, Precision) {
+        return std::string(step.as<BatchNorm>().training ? "normalises with running statistics only" : "");
+    };
+    return row;
 }
 
 class GlobalNormStep final : public Computation {
@@ -304,7 +315,7 @@ std::unique_ptr<Provider> make_cpu_native(const ProviderContext&) {
                 gradient_row<Attention>("cpu::attention_gradient", cpu::attention_gradient_workspace,
                                         attention_gradient),
                 workspace_row("cpu::conv2d", cpu::conv2d_workspace, conv2d),
-                row<BatchNorm>("cpu::batch_norm", batch_norm),
+                without_training(row<BatchNorm>("cpu::batch_norm", batch_norm)),
                 row<Hardtanh>("cpu::hardtanh", hardtanh),
                 row<TimeMask>("cpu::time_mask", time_mask),
                 row<ToSequence>("cpu::to_sequence", to_sequence),

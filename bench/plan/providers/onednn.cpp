@@ -163,14 +163,15 @@ std::unique_ptr<Computation> convolution(const Conv2d& op, const Step&, Precisio
                 {1});
 }
 
-/// Both weight_hh are packed. In fp32 only on request: 500 steps of a LSTM of 1024 units on two cores take BATCH1 s at
-/// batch 1 and BATCH8 at 8, where the native loops take NATIVE1 and NATIVE8.
+/// Both weight_hh are packed. In fp32 only on request: its products of a few rows take longer than the
+/// native loops'.
 template <Cell cell>
 ProviderOp recurrent_row(std::vector<Precision> precisions, bool on_request_only) {
     return Computes<Recurrent<cell>>{
         .precisions = std::move(precisions),
         .on_request_only = on_request_only,
-        .why_not = [](const Recurrent<cell>&, const Step& step, Precision) { return fixed_weights_only(step); },
+        .why_not = [](const Recurrent<cell>& op, const Step& step,
+                      Precision) { return op.saves ? saves_nothing(op) : fixed_weights_only(step); },
         .make =
             [](const Recurrent<cell>& op, const Step&, Precision precision) {
                 return wrap(std::make_unique<cpu::RecurrentLayer>(cell, op.shape, precision),

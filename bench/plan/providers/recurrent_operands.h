@@ -3,6 +3,7 @@
 
 #include "cpu/native/recurrent.h"
 #include "kbench/step.h"
+#include "models/ops/recurrent.h"
 
 namespace kbench {
 
@@ -22,5 +23,11 @@ struct RecurrentOperands {
         reverse.out = in.next();
     }
 };
+
+/// Why a row that leaves nothing for the backward does not take `op`, if it does not.
+template <Cell cell>
+std::string saves_nothing(const Recurrent<cell>& op) {
+    return op.saves ? "leaves no gates for the backward" : "";
+}
 
 }  // namespace kbench

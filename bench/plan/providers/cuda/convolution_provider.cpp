@@ -15,9 +15,11 @@ std::string why_not(const Conv2d& op, const Step& step, Precision) {
         if (const auto* mask = step.ops[i].get_if<TimeMask>())
             if (*mask != TimeMask{op.batch, op.out_channels * op.out_height(), op.out_width(), mask->frames_per_step})
                 return "its conv2d absorbs masks by image only";
-        if (const auto* norm = step.ops[i].get_if<BatchNorm>())
+        if (const auto* norm = step.ops[i].get_if<BatchNorm>()) {
+            if (norm->training) return "its conv2d absorbs batch norms with running statistics only";
             if (norm->channels != op.out_channels || norm->height != op.out_height())
                 return "its conv2d absorbs batch norms by filter only";
+        }
     }
     return "";
 }

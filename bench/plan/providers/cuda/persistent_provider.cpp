@@ -1,6 +1,7 @@
 // The row of the persistent LSTM.
 #include "bench/plan/providers/cuda/persistent_provider.h"
 
+#include "bench/plan/providers/recurrent_operands.h"
 #include "kernels/recurrent/persistent.h"
 #include "models/ops/list.h"
 
@@ -20,6 +21,7 @@ ProviderOp persistent_lstm_row(const ProviderContext& context) {
     return Computes<Lstm>{.precisions = {Precision::fp16, Precision::bf16},
                           .why_not =
                               [multiprocessors](const Lstm& op, const Step&, Precision precision) {
+                                  if (op.saves) return saves_nothing(op);
                                   return cuda::persistent_lstm_unsupported(layer_of(op, precision, multiprocessors));
                               },
                           .make =

@@ -17,7 +17,7 @@ ProviderOp recurrent_row() {
     return Computes<Recurrent<cell>>{
         .why_not =
             [](const Recurrent<cell>& op, const Step&, Precision precision) {
-                return cuda::recurrent_unsupported({cell, op.shape, precision});
+                return op.saves ? saves_nothing(op) : cuda::recurrent_unsupported({cell, op.shape, precision});
             },
         .make =
             [](const Recurrent<cell>& op, const Step&, Precision precision) {

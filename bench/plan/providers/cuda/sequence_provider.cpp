@@ -50,6 +50,7 @@ ProviderOp native_batch_norm() {
     ProviderOp norm = row<BatchNorm>("batch_norm", batch_norm);
     norm.absorbs = {{"residual"}};
     norm.why_not = [](const Step& step, Precision) {
+        if (step.as<BatchNorm>().training) return std::string("normalises with running statistics only");
         const bool adds = step.absorbs<ResidualAdd>() && step.as<BatchNorm>().channels > 0;
         return std::string(adds ? "adds a residual only where channels are columns" : "");
     };
