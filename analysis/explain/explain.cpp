@@ -118,8 +118,14 @@ std::string dependent_sentence(const Ledger& ledger, const std::vector<Dependent
     return text + ".";
 }
 
+/// Whether most of the time is dependent steps': each waits for the one before it, whatever else there is to run.
+bool is_mostly_dependent(const Ledger& ledger, const std::vector<DependentSteps>& groups) {
+    const std::optional<DependentSteps> all = together(groups);
+    return all && all->time_us > 0.5 * ledger.end_to_end_us;
+}
+
 /// What would shorten it.
-std::string change_text(const Verdict& verdict) {
+std::string change_text(const Verdict& verdict, bool mostly_dependent) {
     switch (verdict.bound) {
         case Bound::bandwidth:
             return "more bandwidth at that level, fewer bytes (fusing, narrower types) or a larger cache would shorten "
@@ -139,6 +145,9 @@ std::string change_text(const Verdict& verdict) {
         case Bound::launch:
             return "fewer and longer kernels (fusing, a larger batch) would shorten it, other hardware hardly";
         case Bound::occupancy:
+            if (mostly_dependent)
+                return "whether less work in a dependent step or a quicker exchange between them would shorten it, "
+                       "these figures do not tell, as the two overlap";
             return "more blocks or more warps an SM (other tiles, a larger batch) would shorten it before other "
                    "hardware does";
         case Bound::not_identifiable: break;
@@ -165,10 +174,11 @@ std::string waits_text(const CycleGroup& all) {
 }
 
 /// What SMs did, as counted, and what would change it.
-std::string third_sentence(const Ledger& ledger, const CycleAccounts& cycles, const Verdict& verdict) {
+std::string third_sentence(const Ledger& ledger, const CycleAccounts& cycles, const Verdict& verdict,
+                           bool mostly_dependent) {
     if (!ledger.roofs_unavailable.empty())
         return "What would change it cannot be said either; measured ceilings (kbench ceilings) would tell.";
-    std::string change = change_text(verdict);
+    std::string change = change_text(verdict, mostly_dependent);
     if (!cycles.unavailable.empty()) {
         change.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(change.front())));
         return change + ".";
@@ -214,7 +224,8 @@ Explanation explain(const Result& result, const Point& point) {
     }
     explanation.answer = {first_sentence(point, ledger),
                           second_sentence(ledger, explanation.verdicts.model, explanation.attribution),
-                          third_sentence(ledger, explanation.cycles, explanation.verdicts.model)};
+                          third_sentence(ledger, explanation.cycles, explanation.verdicts.model,
+                                         is_mostly_dependent(ledger, explanation.dependent))};
     if (std::string sentence = dependent_sentence(ledger, explanation.dependent); !sentence.empty())
         explanation.answer.insert(explanation.answer.begin() + 2, std::move(sentence));
     return explanation;

@@ -115,6 +115,19 @@ TEST(DependentSteps, AreToldInTheAnswerWhereTheyHaveMuchOfTheTime) {
     EXPECT_THAT(answer(240), Not(HasSubstr("dependent"))) << "19 %";
 }
 
+TEST(DependentSteps, OfMuchWorkAreNotSaidToWantMoreWarps) {
+    const auto answer = [](std::int64_t dependent) {
+        Step step = layer("a", 4000, dependent);
+        step.dram = 0.45;
+        step.l2 = 0.5;
+        step.occupancy_pct = 12;
+        const Result result = known::result_of({step});
+        return explain(result, result.points[0]).answer.back();
+    };
+    EXPECT_THAT(answer(1), HasSubstr("more blocks or more warps an SM"));
+    EXPECT_THAT(answer(500), AllOf(HasSubstr("these figures do not tell"), Not(HasSubstr("more warps"))));
+}
+
 TEST(DependentSteps, StandInTheSummaryAndInTheReport) {
     const Result result = known::result_of({layer("rnns.0.rnn", 1500, 500), layer("rnns.1.rnn", 1500, 500)});
     EXPECT_THAT(write_terminal(result, 120), HasSubstr("dependent steps 2 x 500 of lstm, 3.00 us each\n"));
