@@ -11,9 +11,8 @@ namespace kbench {
 /// running_mean, running_var [channel_count()]; out: y [rows, width]. A column is a channel where `channels` is 0. Else
 /// x is NCHW: row r is of channel r / height % channels.
 /// With `training` (algorithm 1) the mean and the biased variance of each channel's count() elements stand in for the
-/// running ones, rstd = 1 / sqrt(variance + epsilon), and these move towards them, in place: running += momentum
-/// (batch's
-/// - running), of the unbiased variance (PyTorch's BatchNorm). out: running_mean, running_var (in place), mean, rstd
+/// running ones, rstd = 1 / sqrt(variance + epsilon). These move towards them in place, by momentum times the
+/// difference, of the unbiased variance (PyTorch's BatchNorm). out: running_mean, running_var (in place), mean, rstd
 /// [channel_count()], fp32 or wider, y.
 /// bwd: of training: with n = (x - mean) rstd, dx = weight rstd (dy - mean(dy) - n mean(dy n)), means over the channel;
 /// dw = sum of dy n, db = sum of dy. in: x, dy, weight, mean, rstd; out: dx [rows, width], dw, db [channel_count()].

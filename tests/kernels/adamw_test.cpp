@@ -89,7 +89,7 @@ TEST_P(AdamWOnDevice, TensorsOfAnySizeAndAlignment) {
 TEST_P(AdamWOnDevice, MoreTensorsThanOneLaunchHolds) {
     KBENCH_NEEDS_DEVICE();
     std::vector<std::int64_t> sizes;
-    for (std::int64_t i = 0; i < 800; ++i) sizes.push_back(i % 37 + 1);
+    for (std::int64_t i = 0; i < 1500; ++i) sizes.push_back(i % 37 + 1);
     const AdamW op = op_of(sizes);
     const std::vector<HostMatrix> before = operands_of(op);
     check(op, before, run(op, before), 0, before.size());

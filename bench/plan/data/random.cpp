@@ -145,8 +145,7 @@ void fill_rows(const Stream& stream, double mean, double standard_deviation, Dat
     }
 }
 
-/// Numbers `first` and after of the stream of whole numbers below `bound`.
-/// In [least, bound), the `count` from number `first` of the stream on.
+/// Numbers `first` and after of the stream of whole numbers in [least, bound).
 void fill_integers(std::uint64_t seed, std::int64_t least, std::int64_t bound, std::int64_t first, std::int64_t count,
                    std::int32_t* out) {
     const Stream stream(seed, "tokens");
