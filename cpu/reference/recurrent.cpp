@@ -7,39 +7,16 @@
 // of step 20.
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <utility>
 
-#include "cpu/reference/rows.h"
+#include "cpu/reference/rounded.h"
 #include "cpu/vector.h"
-#include "kbench/error.h"
 
 namespace kbench::reference {
 namespace {
 
-constexpr double square(double x) { return x * x; }
 double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
-
-/// Variances of an error in the two units that Expected counts in, `carried` and `inner`.
-struct Variance {
-    double carried = 0, inner = 0;
-    friend Variance operator+(Variance a, Variance b) { return {a.carried + b.carried, a.inner + b.inner}; }
-    /// Through a factor, or a slope.
-    friend Variance operator*(double factor, Variance v) {
-        return {square(factor) * v.carried, square(factor) * v.inner};
-    }
-};
-Variance errors(double carried, double inner) { return {square(carried), square(inner)}; }
-
-/// A number with the variance of its error.
-struct Rounded {
-    double value = 0;
-    Variance error = {};
-};
-
-/// What a row of W makes of h.
-struct Product {
-    double value = 0, squares = 0;  ///< sum of w h, and of (w h)^2
-    Variance error = {};
-};
 
 /// What is added up before a nonlinear function. A sum of `count` random terms strays about as far from 0 as the root
 /// of their squares, and as its value; each addition rounds what there is.
@@ -51,28 +28,16 @@ Rounded sum_of(double x, double bias_ih, const Product& product, double bias_hh,
     return {value, product.error + errors(rounded, root)};  // inner: h is rounded for the product
 }
 
-// Four units of the largest result each: 1 - 2 / (1 + e^2x), as vector loops have tanh, is no better near 0. By a
-// hardware instruction tanh has the relative error of the multiplier's format, and the sigmoid that is made of it half
-// of it.
-constexpr double function_roundings = 4.0, of_sigmoid = 0.5;
-
 Rounded sigmoid(const Rounded& x) {
     const double s = sigmoid(x.value);
     return {s, s * (1.0 - s) * x.error + errors(function_roundings, of_sigmoid)};
 }
-Rounded tanh(const Rounded& x) {
-    const double t = std::tanh(x.value);
-    return {t, (1.0 - square(t)) * x.error + errors(function_roundings, std::abs(t))};
-}
-Rounded product(const Rounded& a, const Rounded& b) {
-    return {a.value * b.value, b.value * a.error + a.value * b.error + errors(std::abs(a.value * b.value), 0)};
-}
-
 /// One sequence in one direction.
 struct Lane {
     std::int64_t sequence, steps;
     std::int64_t needed;  ///< steps after which no element is asked for
     std::vector<Rounded> h, c;
+    std::vector<std::array<Rounded, 4>> gates;
     /// Of h: its squares and variances, each unit beside the next, as the products read them.
     std::vector<double> value, squares, carried, inner;
 
@@ -81,6 +46,7 @@ struct Lane {
         const auto size = static_cast<std::size_t>(hidden);
         h.resize(size);
         c.resize(size);
+        gates.resize(size);
         for (std::vector<double>* list : {&value, &squares, &carried, &inner}) list->resize(size);
     }
     void publish(std::size_t unit) {
@@ -91,23 +57,9 @@ struct Lane {
     }
 };
 
-Product multiply(std::int64_t hidden, const double* w, const Lane& lane) {
-    double value = 0, squares = 0, carried = 0, inner = 0;
-    const double *h = lane.value.data(), *h2 = lane.squares.data(), *v = lane.carried.data(), *u = lane.inner.data();
-#pragma omp simd reduction(+ : value, squares, carried, inner)
-    for (std::int64_t i = 0; i < hidden; ++i) {
-        const double w2 = w[i] * w[i];
-        value += w[i] * h[i];
-        squares += w2 * h2[i];
-        carried += w2 * v[i];
-        inner += w2 * u[i];
-    }
-    return {value, squares, {carried, inner}};
-}
-
-/// What one unit of a cell becomes: `x`, `products`, biases by gate.
+/// What one unit of a cell becomes, and its gates as Recurrent saves them: `x`, `products`, biases by gate.
 void advance(Cell cell, const double* x, const Product* products, const double* bias_ih, const double* bias_hh,
-             std::int64_t hidden, Rounded& h, Rounded& c) {
+             std::int64_t hidden, Rounded& h, Rounded& c, std::array<Rounded, 4>& gates) {
     const auto sum = [&](int gate) { return sum_of(x[gate], bias_ih[gate], products[gate], bias_hh[gate], hidden); };
     switch (cell) {
         case Cell::lstm: {
@@ -117,17 +69,19 @@ void advance(Cell cell, const double* x, const Product* products, const double* 
             // c may be kept in 16 bits.
             c = {value, kept.error + added.error + errors(std::abs(value), std::abs(value))};
             h = product(o, tanh(c));
+            gates = {i, f, g, o};
             return;
         }
         case Cell::gru: {
             const Rounded r = sigmoid(sum(0)), z = sigmoid(sum(1));
-            const Rounded scaled = product(r, sum_of(0, 0, products[2], bias_hh[2], hidden));
+            const Rounded recurrent = sum_of(0, 0, products[2], bias_hh[2], hidden), scaled = product(r, recurrent);
             const double before = h.value, others = std::abs(x[2]) + std::abs(bias_ih[2]) + std::abs(scaled.value);
             const Rounded n = tanh({x[2] + bias_ih[2] + scaled.value, scaled.error + errors(2.0 * others, 0)});
             const double rounded = 2.0 * (std::abs((1 - z.value) * n.value) + std::abs(z.value * before));
             h = {(1 - z.value) * n.value + z.value * before,
                  (1 - z.value) * n.error + (before - n.value) * z.error + z.value * h.error +
                      errors(rounded, std::abs(z.value * before))};  // what h was may be read as it was stored
+            gates = {r, z, n, recurrent};
             return;
         }
         case Cell::rnn: h = tanh(sum(0)); return;
@@ -137,9 +91,13 @@ void advance(Cell cell, const double* x, const Product* products, const double* 
 }  // namespace
 
 std::vector<Expected> recurrent(Cell cell, const RecurrentShape& shape, bool reverse, View gates_x, View weight_hh,
-                                View bias_ih, View bias_hh, View lengths, std::span<const Element> elements) {
+                                View bias_ih, View bias_hh, View lengths, std::span<const Element> elements,
+                                RecurrentOutput of) {
     const std::int64_t hidden = shape.hidden, gates = gates_of(cell);
-    std::vector<Expected> expected(elements.size(), Expected{0, 0, 0});
+    // Behind the end of a sequence h is 0, and what is saved is anything.
+    Expected behind{0, 0, 0};
+    if (of != RecurrentOutput::h) behind.carried = std::numeric_limits<double>::infinity();
+    std::vector<Expected> expected(elements.size(), behind);
     // Of each sequence that is asked for, the elements by the step in which they are made.
     std::vector<Lane> lanes;
     std::vector<std::vector<std::size_t>> asked;  // by lane * steps + step of the direction
@@ -178,13 +136,17 @@ std::vector<Expected> recurrent(Cell cell, const RecurrentShape& shape, bool rev
                 std::array<double, 4> x{}, ih{}, hh{};
                 for (std::int64_t g = 0; g < gates; ++g) {
                     const auto i = static_cast<std::size_t>(g);
-                    cpu::vectorised([&, row = w.data() + g * hidden] { products[i] = multiply(hidden, row, lane); });
+                    cpu::vectorised([&, row = w.data() + g * hidden] {
+                        products[i] = multiply(hidden, row, lane.value.data(), lane.squares.data(), lane.carried.data(),
+                                               lane.inner.data());
+                    });
                     x[i] = gates_x(t * shape.batch + lane.sequence, g * hidden + unit);
                     ih[i] = biases_ih[static_cast<std::size_t>(g * hidden + unit)];
                     hh[i] = biases_hh[static_cast<std::size_t>(g * hidden + unit)];
                 }
                 const auto u = static_cast<std::size_t>(unit);
-                advance(cell, x.data(), products.data(), ih.data(), hh.data(), hidden, lane.h[u], lane.c[u]);
+                advance(cell, x.data(), products.data(), ih.data(), hh.data(), hidden, lane.h[u], lane.c[u],
+                        lane.gates[u]);
             }
         }
         for (std::size_t l = 0; l < lanes.size(); ++l) {
@@ -193,11 +155,11 @@ std::vector<Expected> recurrent(Cell cell, const RecurrentShape& shape, bool rev
             for (std::size_t unit = 0; unit < static_cast<std::size_t>(hidden); ++unit) lane.publish(unit);
             for (const std::size_t e :
                  asked[l * static_cast<std::size_t>(shape.steps) + static_cast<std::size_t>(step)]) {
-                const Rounded& h = lane.h[static_cast<std::size_t>(elements[e].column)];
-                expected[e] = {h.value, std::abs(h.value), 1};
-                expected[e].carried = std::sqrt(h.error.carried);
-                // Where operands of the multiplier are rounded, too, W and h are: as often as h is.
-                expected[e].inner = expected[e].inputs = std::sqrt(h.error.inner);
+                const auto unit = static_cast<std::size_t>(elements[e].column % hidden);
+                const auto gate = static_cast<std::size_t>(elements[e].column / hidden);
+                expected[e] = expected_of(of == RecurrentOutput::gates   ? lane.gates[unit][gate]
+                                          : of == RecurrentOutput::cells ? lane.c[unit]
+                                                                         : lane.h[unit]);
             }
         }
     }
@@ -208,29 +170,43 @@ namespace {
 
 template <Cell cell>
 std::vector<Expected> answer(const Recurrent<cell>& op, Question q) {
-    if (op.saves || q.step.direction != Direction::fwd)
-        throw Unsupported("recurrent layers in training have no reference yet");
+    if (q.step.direction == Direction::bwd) return recurrent_gradient(cell, op.shape, q);
+    if (q.step.direction == Direction::wgrad) return recurrent_weight_gradient(cell, op.shape, op.accumulates, q);
     const View x = q.next(), x_reverse = q.next(), weight = q.next(), weight_reverse = q.next();
     const View bias_ih = q.next(), bias_ih_reverse = q.next(), bias_hh = q.next(), bias_hh_reverse = q.next();
     const View lengths = q.next();
-    return q.asks_for_next() ? recurrent(cell, op.shape, false, x, weight, bias_ih, bias_hh, lengths, q.elements)
-                             : recurrent(cell, op.shape, true, x_reverse, weight_reverse, bias_ih_reverse,
-                                         bias_hh_reverse, lengths, q.elements);
+    const auto of = [&](RecurrentOutput output, bool reverse) {
+        return reverse ? recurrent(cell, op.shape, true, x_reverse, weight_reverse, bias_ih_reverse, bias_hh_reverse,
+                                   lengths, q.elements, output)
+                       : recurrent(cell, op.shape, false, x, weight, bias_ih, bias_hh, lengths, q.elements, output);
+    };
+    const bool gates = op.saves && saved_gates_of(cell) > 0, cells = op.saves && cell == Cell::lstm;
+    for (const auto& [present, output] : {std::pair(gates, RecurrentOutput::gates), {cells, RecurrentOutput::cells}}) {
+        if (!present) continue;
+        for (const bool reverse : {false, true}) {
+            if (q.asks_for_next()) return of(output, reverse);
+            q.next();
+        }
+    }
+    return of(RecurrentOutput::h, !q.asks_for_next());
 }
 
 /// Of a row all units are made at once; each takes the products with the weights of its gates, and their errors.
-ElementCost cost_of(Cell cell, const RecurrentShape& shape) {
+ElementCost cost_of(Cell cell, const RecurrentShape& shape, Direction direction) {
     constexpr double with_errors = 5;
+    if (direction == Direction::bwd)
+        return {with_errors * static_cast<double>(shape.hidden), gates_of(cell) * shape.hidden};
+    if (direction == Direction::wgrad) return {static_cast<double>(shape.steps) * static_cast<double>(shape.batch)};
     return {with_errors * static_cast<double>(gates_of(cell)) * static_cast<double>(shape.hidden), shape.hidden};
 }
 
 }  // namespace
 
 std::vector<Expected> expected(const Lstm& op, Question q) { return answer(op, q); }
-ElementCost cost(const Lstm& op) { return cost_of(Lstm::cell, op.shape); }
+ElementCost cost(const Lstm& op, Direction direction) { return cost_of(Lstm::cell, op.shape, direction); }
 std::vector<Expected> expected(const Gru& op, Question q) { return answer(op, q); }
-ElementCost cost(const Gru& op) { return cost_of(Gru::cell, op.shape); }
+ElementCost cost(const Gru& op, Direction direction) { return cost_of(Gru::cell, op.shape, direction); }
 std::vector<Expected> expected(const Rnn& op, Question q) { return answer(op, q); }
-ElementCost cost(const Rnn& op) { return cost_of(Rnn::cell, op.shape); }
+ElementCost cost(const Rnn& op, Direction direction) { return cost_of(Rnn::cell, op.shape, direction); }
 
 }  // namespace kbench::reference

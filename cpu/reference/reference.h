@@ -56,6 +56,10 @@ std::vector<Expected> attention_context(const AttentionContext&, View probabilit
                                         std::span<const Element>);
 /// bias: an empty View where the op has none.
 std::vector<Expected> conv2d(const Conv2d&, View x, View weight, View bias, std::span<const Element>);
+std::vector<Expected> conv2d_dgrad(const Conv2d&, View dy, View weight, std::span<const Element>);
+/// The outputs dw and db, without what they are added to.
+std::vector<Expected> conv2d_dw(const Conv2d&, View x, View dy, std::span<const Element>);
+std::vector<Expected> conv2d_db(const Conv2d&, View dy, std::span<const Element>);
 /// What a mask or a batch norm makes of sums that are not rounded in between.
 std::vector<Expected> masked(const TimeMask&, std::vector<Expected> sums, View lengths, std::span<const Element>);
 std::vector<Expected> normalised(const BatchNorm&, std::vector<Expected> sums, View weight, View bias, View mean,
@@ -66,9 +70,14 @@ std::vector<Expected> batch_norm(const BatchNorm&, View x, View weight, View bia
 std::vector<Expected> hardtanh(const Hardtanh&, View x, std::span<const Element>);
 std::vector<Expected> time_mask(const TimeMask&, View x, View lengths, std::span<const Element>);
 std::vector<Expected> to_sequence(const ToSequence&, View x, std::span<const Element>);
-/// h of one direction.
+/// What one direction of a recurrent layer makes.
+enum class RecurrentOutput { h, gates, cells };
 std::vector<Expected> recurrent(Cell, const RecurrentShape&, bool reverse, View gates_x, View weight_hh, View bias_ih,
-                                View bias_hh, View lengths, std::span<const Element>);
+                                View bias_hh, View lengths, std::span<const Element>,
+                                RecurrentOutput = RecurrentOutput::h);
+/// Of either direction, bwd and wgrad; what is asked for is one of Recurrent's outputs.
+std::vector<Expected> recurrent_gradient(Cell, const RecurrentShape&, Question);
+std::vector<Expected> recurrent_weight_gradient(Cell, const RecurrentShape&, bool accumulates, Question);
 /// The output `losses`, and what becomes of the logits.
 std::vector<Expected> cross_entropy_losses(const CrossEntropy&, View logits, View tokens, std::span<const Element>);
 std::vector<Expected> cross_entropy_gradient(const CrossEntropy&, View logits, View tokens, View loss_scale,
@@ -104,7 +113,7 @@ ElementCost cost(const Softmax&);
 std::vector<Expected> expected(const AttentionContext&, Question);
 ElementCost cost(const AttentionContext&);
 std::vector<Expected> expected(const Conv2d&, Question);
-ElementCost cost(const Conv2d&);
+ElementCost cost(const Conv2d&, Direction);
 std::vector<Expected> expected(const BatchNorm&, Question);
 ElementCost cost(const BatchNorm&);
 std::vector<Expected> expected(const Hardtanh&, Question);
@@ -114,11 +123,11 @@ ElementCost cost(const TimeMask&);
 std::vector<Expected> expected(const ToSequence&, Question);
 ElementCost cost(const ToSequence&);
 std::vector<Expected> expected(const Lstm&, Question);
-ElementCost cost(const Lstm&);
+ElementCost cost(const Lstm&, Direction);
 std::vector<Expected> expected(const Gru&, Question);
-ElementCost cost(const Gru&);
+ElementCost cost(const Gru&, Direction);
 std::vector<Expected> expected(const Rnn&, Question);
-ElementCost cost(const Rnn&);
+ElementCost cost(const Rnn&, Direction);
 std::vector<Expected> expected(const CrossEntropy&, Question);
 ElementCost cost(const CrossEntropy&, Direction);
 std::vector<Expected> expected(const Ctc&, Question);

@@ -292,6 +292,64 @@ TEST(ReferenceGradients, AResidualBehindALayerNormAddsToDxAndLeavesTheOthers) {
     }
 }
 
+TEST(ReferenceGradients, OfAConvolutionAreThoseOfItsForward) {
+    for (const Conv2d& op : {Conv2d{2, 3, 5, 6, 2, 3, 2, 2, 1, 1, 1, true}, Conv2d{1, 2, 7, 9, 3, 2, 4, 3, 2, 0, 2},
+                             Conv2d{2, 1, 6, 5, 2, 4, 3, 1, 3, 2, 0, true}, Conv2d{1, 1, 1, 1, 1, 1, 1},
+                             Conv2d{1, 2, 3, 2, 2, 3, 7, 1, 1, 2, 6}}) {  // taps that never meet x
+        SCOPED_TRACE(op.text());
+        Differences forward(op);
+        const Matrix &x = forward.operand(0), &weight = forward.operand(1), &dy = forward.dy();
+        const auto dx = [&](const Conv2d& as, const Matrix& of) {
+            const reference::View views[] = {dy.view(), weight.view(), {}};
+            return reference::evaluate(Step::of(as, Direction::dgrad), 2, views, elements(of.rows, of.columns));
+        };
+        const reference::View views[] = {x.view(), dy.view(), {}, {}};
+        const auto gradient = [&](const Conv2d& as, std::size_t output, const Matrix& of) {
+            return reference::evaluate(Step::of(as, Direction::wgrad), output, std::span(views).first(op.bias ? 4 : 3),
+                                       elements(of.rows, of.columns));
+        };
+        EXPECT_TRUE(is_gradient(forward, 0, dx(op, x)));
+        EXPECT_TRUE(is_gradient(forward, 1, gradient(op, 2, weight)));
+        if (op.bias) {
+            EXPECT_TRUE(is_gradient(forward, 2, gradient(op, 3, forward.operand(2))));
+        }
+        // Planted: x one column off, and a stride left out. Neither may move what lies beyond x or dy.
+        if (op.pad_w > 0 && op.width > 1) {
+            Conv2d moved = op;
+            moved.width += 2, moved.pad_w -= 1;
+            EXPECT_FALSE(is_gradient(forward, 0, [&] {
+                std::vector<reference::Expected> of_x;
+                const auto all = dx(moved, Matrix(DataType::fp64, x.rows, moved.width));
+                for (std::size_t i = 0; i < all.size(); ++i)
+                    if (static_cast<std::int64_t>(i) % moved.width < op.width) of_x.push_back(all[i]);
+                return of_x;
+            }()));
+        }
+        if (op.stride_h > 1) {
+            Conv2d dense = op;
+            dense.height = op.out_height() - 1 + op.kernel_h - 2 * op.pad_h, dense.stride_h = 1;
+            if (dense.height > 0) {
+                EXPECT_FALSE(is_gradient(forward, 1, gradient(dense, 2, weight)));
+            }
+        }
+    }
+}
+
+TEST(ReferenceGradients, OfAConvolutionThatAccumulatesAreAddedToWhatIsThere) {
+    const Conv2d op{2, 3, 5, 6, 2, 3, 2, 2, 1, 1, 1, true}, adds = op.accumulating();
+    const Matrix x = Matrix::normal(DataType::fp64, 30, 6, 1), dy = Matrix::normal(DataType::fp64, 12, 7, 2);
+    const Matrix dw = Matrix::normal(DataType::fp64, 18, 2, 3), db = Matrix::normal(DataType::fp64, 1, 2, 4);
+    const reference::View views[] = {x.view(), dy.view(), dw.view(), db.view()};
+    for (const std::size_t output : {2, 3}) {
+        const Matrix& before = output == 2 ? dw : db;
+        const auto at = elements(before.rows, before.columns);
+        const auto alone = reference::evaluate(Step::of(op, Direction::wgrad), output, views, at);
+        const auto added = reference::evaluate(Step::of(adds, Direction::wgrad), output, views, at);
+        for (std::size_t i = 0; i < at.size(); ++i)
+            EXPECT_DOUBLE_EQ(added[i].value, alone[i].value + before(at[i].row, at[i].column));
+    }
+}
+
 TEST(ReferenceGradients, PlantedErrorsAreFound) {
     const Gemm square{4, 4, 4}, as_if_transposed{4, 4, 4, true};
     Differences forward(square);
