@@ -16,20 +16,46 @@ inline C tanh_vector(C x) {
 }
 
 /// The unit's next h, as Recurrent has it: a(g) and b(g) are what gate g adds up of the input and of h, both with their
-/// bias. `c` is read and written by LSTMs alone.
-template <Cell cell, class C, class A, class B>
-inline C next_h(const A& a, const B& b, C h, C& c) {
+/// bias. `c` is read and written by LSTMs alone. `save(gate, value)` is given what training keeps of the gates.
+template <Cell cell, class C, class A, class B, class Save>
+inline C next_h(const A& a, const B& b, C h, C& c, const Save& save) {
     if constexpr (cell == Cell::lstm) {
         const C i = sigmoid_vector(a(0) + b(0)), f = sigmoid_vector(a(1) + b(1));
         const C g = tanh_vector(a(2) + b(2)), o = sigmoid_vector(a(3) + b(3));
+        save(0, i), save(1, f), save(2, g), save(3, o);
         c = f * c + i * g;
         return o * tanh_vector(c);
     } else if constexpr (cell == Cell::gru) {
         const C r = sigmoid_vector(a(0) + b(0)), z = sigmoid_vector(a(1) + b(1));
-        const C n = tanh_vector(a(2) + r * b(2));
+        const C of_n = b(2), n = tanh_vector(a(2) + r * of_n);
+        save(0, r), save(1, z), save(2, n), save(3, of_n);
         return (C(1) - z) * n + z * h;
     } else {
         return tanh_vector(a(0) + b(0));
+    }
+}
+
+/// The unit's step backward, as Recurrent has it, from all of dh: `saved(gate)`, c of a LSTM or h as `state`, now and
+/// in the step `before`, where it is 0 in the first. `carry` is what goes to the step before besides the product: dc of
+/// a LSTM, dh of a GRU. `put(gate, da, db)` is called for each gate.
+template <Cell cell, class C, class Saved, class Put>
+inline void step_back(const Saved& saved, C state, C before, C dh, C& carry, const Put& put) {
+    if constexpr (cell == Cell::lstm) {
+        const C i = saved(0), f = saved(1), g = saved(2), o = saved(3), tanh_c = tanh_vector(state);
+        const C dc = carry + o * dh * (C(1) - tanh_c * tanh_c);
+        const C di = g * dc * (i * (C(1) - i)), df = before * dc * (f * (C(1) - f));
+        const C dg = i * dc * (C(1) - g * g), d_o = dh * tanh_c * (o * (C(1) - o));
+        carry = f * dc;
+        put(0, di, di), put(1, df, df), put(2, dg, dg), put(3, d_o, d_o);
+    } else if constexpr (cell == Cell::gru) {
+        const C r = saved(0), z = saved(1), n = saved(2), of_n = saved(3);
+        const C dn = dh * (C(1) - z) * (C(1) - n * n), dz = dh * (before - n) * (z * (C(1) - z));
+        const C dr = dn * of_n * (r * (C(1) - r));
+        carry = dh * z;
+        put(0, dr, dr), put(1, dz, dz), put(2, dn, r * dn);
+    } else {
+        const C da = dh * (C(1) - state * state);
+        put(0, da, da);
     }
 }
 

@@ -105,8 +105,13 @@ void advance(const RecurrentShape& shape, const RecurrentDirection& direction, b
         const std::int64_t steps = steps_of(lengths[n], shape.frames_per_step, shape.steps);
         const std::int64_t t = reverse && step < steps ? steps - 1 - step : step, row = t * shape.batch + n;
         T* const out = static_cast<T*>(direction.out) + row * hidden + first;
+        const bool saves = saved_gates_of(of) > 0 && direction.gates != nullptr;
+        T* const gates = saves ? static_cast<T*>(direction.gates) + row * saved_gates_of(of) * hidden + first : nullptr;
+        T* const cells = saves && of == Cell::lstm ? static_cast<T*>(direction.cells) + row * hidden + first : nullptr;
         if (step >= steps) {
             std::fill(out, out + count, T{});
+            for (std::int64_t g = 0; saves && g < saved_gates_of(of); ++g) std::fill_n(gates + g * hidden, count, T{});
+            if (cells != nullptr) std::fill(cells, cells + count, T{});
             continue;
         }
         const T* const x = static_cast<const T*>(direction.gates_x) + row * gates_of(of) * hidden + first;
@@ -114,15 +119,69 @@ void advance(const RecurrentShape& shape, const RecurrentDirection& direction, b
         const H* const h_before = before + n * hidden + first;
         H* const h_after = after + n * hidden + first;
         C* const own_c = c + n * hidden + first;
+        const auto advance_units = [=](const auto& save) {
+#pragma omp simd
+            for (std::int64_t u = 0; u < count; ++u) {
+                const auto input = [=](std::int64_t g) {
+                    return load(x[g * hidden + u]) + load(bias_ih[g * hidden + u]);
+                };
+                const auto recurrent = [=](std::int64_t g) {
+                    return sum[g * gate_stride + u] + load(bias_hh[g * hidden + u]);
+                };
+                const auto save_gate = [=](std::int64_t g, C value) { save(g * hidden + u, value); };
+                const C h = next_h<of>(input, recurrent, static_cast<C>(load(h_before[u])), own_c[u], save_gate);
+                store(h_after[u], h);
+                store(out[u], h);
+            }
+        };
+        if (saves)
+            advance_units([=](std::int64_t at, C value) { store(gates[at], value); });
+        else
+            advance_units([](std::int64_t, C) {});
+        if (cells == nullptr) continue;
+#pragma omp simd
+        for (std::int64_t u = 0; u < count; ++u) store(cells[u], own_c[u]);
+    }
+}
+
+/// The same units' step backward, behind its product: sums [batch, sum_stride] and carry, which begins with the first
+/// unit of all, in C. db [batch, db_stride] in H is written, and 0 of sequences that do not run in `step`.
+template <Cell of, class T, class H, class C>
+void retreat(const RecurrentShape& shape, const RecurrentGradientDirection& direction, bool reverse,
+             const std::int32_t* lengths, std::int64_t step, std::int64_t first, std::int64_t count,
+             std::int64_t sum_stride, const C* sums, H* db, std::int64_t db_stride, C* carry) {
+    const std::int64_t hidden = shape.hidden, width = gates_of(of) * hidden;
+    for (std::int64_t n = 0; n < shape.batch; ++n) {
+        const std::int64_t steps = steps_of(lengths[n], shape.frames_per_step, shape.steps);
+        const std::int64_t t = reverse && step < steps ? steps - 1 - step : step, row = t * shape.batch + n;
+        T* const da = static_cast<T*>(direction.dgates_x) + row * width + first;
+        H* const own_db = db + n * db_stride + first;
+        if (step >= steps) {
+            for (std::int64_t g = 0; g < gates_of(of); ++g) {
+                std::fill_n(da + g * hidden, count, T{});
+                std::fill_n(own_db + g * hidden, count, H{});
+            }
+            continue;
+        }
+        const bool is_first = step == 0;
+        const std::int64_t before = is_first ? 0 : (reverse ? shape.batch : -shape.batch) * hidden;
+        const T* const dout = static_cast<const T*>(direction.dout) + row * hidden + first;
+        const T* const states =
+            static_cast<const T*>(of == Cell::lstm ? direction.cells : direction.out) + row * hidden + first;
+        const T* const gates =
+            static_cast<const T*>(direction.gates) + (of == Cell::rnn ? 0 : row * saved_gates_of(of) * hidden + first);
+        const C* const sum = sums + n * sum_stride;
+        C* const own_carry = carry + n * hidden + first;
 #pragma omp simd
         for (std::int64_t u = 0; u < count; ++u) {
-            const auto input = [=](std::int64_t g) { return load(x[g * hidden + u]) + load(bias_ih[g * hidden + u]); };
-            const auto recurrent = [=](std::int64_t g) {
-                return sum[g * gate_stride + u] + load(bias_hh[g * hidden + u]);
+            const auto saved = [=](std::int64_t g) { return static_cast<C>(load(gates[g * hidden + u])); };
+            const auto put = [=](std::int64_t g, C of_a, C of_b) {
+                store(da[g * hidden + u], of_a);
+                store(own_db[g * hidden + u], of_b);
             };
-            const C h = next_h<of>(input, recurrent, static_cast<C>(load(h_before[u])), own_c[u]);
-            store(h_after[u], h);
-            store(out[u], h);
+            const C state_before = is_first ? C(0) : static_cast<C>(load(states[u + before]));
+            const C passed = of == Cell::gru ? own_carry[u] : C(0), dh = load(dout[u]) + (sum[u] + passed);
+            step_back<of>(saved, static_cast<C>(load(states[u])), state_before, dh, own_carry[u], put);
         }
     }
 }

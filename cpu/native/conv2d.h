@@ -1,4 +1,5 @@
-// The convolution on the CPU, for every stored type. Arithmetic in fp32 (fp64 for fp64); shapes as in models/ops/.
+// The convolution and its gradients on the CPU, for every stored type. Arithmetic in fp32 (fp64 for fp64); shapes as in
+// models/ops/.
 #pragma once
 
 #include <cstddef>
@@ -13,5 +14,12 @@ std::size_t conv2d_workspace(DataType type, const Conv2d& op);
 /// bias: null where the op has none.
 void conv2d(DataType type, const Conv2d& op, const void* x, const void* weight, const void* bias, void* out,
             void* workspace);
+
+/// The same bits whatever the number of threads, as those of wgrad.
+std::size_t conv2d_dgrad_workspace(DataType type, const Conv2d& op);
+void conv2d_dgrad(DataType type, const Conv2d& op, const void* dy, const void* weight, void* dx, void* workspace);
+/// db: null where the op has no bias. dw and db are added to where it accumulates.
+std::size_t conv2d_wgrad_workspace(DataType type, const Conv2d& op);
+void conv2d_wgrad(DataType type, const Conv2d& op, const void* x, const void* dy, void* dw, void* db, void* workspace);
 
 }  // namespace kbench::cpu

@@ -108,13 +108,16 @@ void recurrent_pack(DataType type, Cell cell, const RecurrentShape& shape, const
 #pragma omp parallel for schedule(static)
         for (std::int64_t piece = 0; piece < pieces.count; ++piece) {
             C* const to = static_cast<C*>(packed) + piece * pieces.elements();
-            for (std::int64_t column = 0; column < pieces.columns(); ++column) {
-                const std::int64_t unit = piece * pieces.units + column % pieces.units;
-                const std::int64_t row = column / pieces.units * shape.hidden + unit;
-                const T* const from = static_cast<const T*>(plain) + row * shape.hidden;
-                for (std::int64_t k = 0; k < shape.hidden; ++k)
-                    to[pieces.at(column, k)] = unit < shape.hidden ? load(from[k]) : C(0);
-            }
+            // Whole lines of all columns' weights in turn: their places then stay in the L1 cache until they are full.
+            constexpr std::int64_t at_once = 32;
+            for (std::int64_t k = 0; k < shape.hidden; k += at_once)
+                for (std::int64_t column = 0; column < pieces.columns(); ++column) {
+                    const std::int64_t unit = piece * pieces.units + column % pieces.units;
+                    const std::int64_t row = column / pieces.units * shape.hidden + unit;
+                    const T* const from = static_cast<const T*>(plain) + row * shape.hidden;
+                    for (std::int64_t i = k; i < std::min(k + at_once, shape.hidden); ++i)
+                        to[pieces.at(column, i)] = unit < shape.hidden ? load(from[i]) : C(0);
+                }
         }
     });
 }

@@ -120,4 +120,42 @@ void to_sequence(DataType type, const ToSequence& op, const void* x, void* out) 
     });
 }
 
+void hardtanh_gradient(DataType type, const Hardtanh& op, const void* y, const void* dy, void* dx) {
+    const std::int64_t count = op.rows * op.width;
+    with_element(type, [&]<class T>(T) {
+        const auto low = static_cast<Compute<T>>(op.low), high = static_cast<Compute<T>>(op.high);
+#pragma omp parallel for schedule(static)
+        for (std::int64_t begin = 0; begin < count; begin += chunk) {
+            const std::int64_t size = std::min(chunk, count - begin);
+            const T *clipped = static_cast<const T*>(y) + begin, *from = static_cast<const T*>(dy) + begin;
+            T* to = static_cast<T*>(dx) + begin;
+            vectorised([=] {
+#pragma omp simd
+                for (std::int64_t i = 0; i < size; ++i) {
+                    const Compute<T> value = load(clipped[i]), gradient = load(from[i]);
+                    const Compute<T> above = value > low ? gradient : 0;
+                    store(to[i], value < high ? above : 0);
+                }
+            });
+        }
+    });
+}
+
+void to_sequence_gradient(DataType type, const ToSequence& op, const void* dy, void* dx) {
+    with_element(type, [&]<class T>(T) {
+        const std::int64_t tiles = (op.features + side - 1) / side;
+#pragma omp parallel for schedule(static)
+        for (std::int64_t task = 0; task < op.batch * tiles; ++task) {
+            const std::int64_t n = task / tiles, first = task % tiles * side;
+            const std::int64_t last = std::min(op.features, first + side);
+            const T* from = static_cast<const T*>(dy) + n * op.features;
+            T* to = static_cast<T*>(dx) + n * op.features * op.steps;
+            for (std::int64_t begin = 0; begin < op.steps; begin += side)
+                for (std::int64_t f = first; f < last; ++f)
+                    for (std::int64_t t = begin; t < std::min(op.steps, begin + side); ++t)
+                        to[f * op.steps + t] = from[t * op.batch * op.features + f];
+        }
+    });
+}
+
 }  // namespace kbench::cpu

@@ -21,4 +21,8 @@ void hardtanh(DataType type, const Hardtanh& op, const void* x, void* out);
 void time_mask(DataType type, const TimeMask& op, const void* x, const std::int32_t* lengths, void* out);
 void to_sequence(DataType type, const ToSequence& op, const void* x, void* out);
 
+/// dx may be dy or y. The gradient of time_mask is time_mask.
+void hardtanh_gradient(DataType type, const Hardtanh& op, const void* y, const void* dy, void* dx);
+void to_sequence_gradient(DataType type, const ToSequence& op, const void* dy, void* dx);
+
 }  // namespace kbench::cpu

@@ -140,24 +140,66 @@ class Convolution {
     std::unique_ptr<State> state_;
 };
 
-/// Both directions of a recurrent layer behind its input's product, step by step: products of h with blocks of the
-/// packed weight_hh by oneDNN, the cell by our own vector code; sums and c in fp32, h between steps in
-/// storage_type(precision). The same bits on any number of threads once it is made.
-class RecurrentLayer {
+/// A convolution's backward: dgrad, or wgrad with its bias; arrays as in models/ops/, none packed. oneDNN makes dw and
+/// db in fp32, which are rounded, or added to what is there, once. The same on every run with as many threads.
+class ConvolutionGradient {
   public:
-    RecurrentLayer(Cell cell, const RecurrentShape& shape, Precision precision);
-    ~RecurrentLayer();
-    std::size_t packed_bytes() const;  ///< of one direction's weight_hh
-    void pack(const void* plain, void* packed) const;
+    /// direction: dgrad or wgrad. Throws Unsupported.
+    ConvolutionGradient(const Conv2d& op, Direction direction, Precision precision);
+    ~ConvolutionGradient();
     std::size_t workspace_bytes() const;
-    /// Both weight_hh packed.
-    void run(const RecurrentDirection& forward, const RecurrentDirection& reverse, const std::int32_t* lengths,
-             void* workspace) const;
+    void run_dgrad(const void* dy, const void* weight, void* dx, void* workspace) const;
+    /// db: null where the op has no bias.
+    void run_wgrad(const void* x, const void* dy, void* dw, void* db, void* workspace) const;
     std::string implementation() const;
 
   private:
     struct State;
     std::unique_ptr<State> state_;
+};
+
+/// Both directions of a recurrent layer behind its input's product, step by step: products of h with blocks of the
+/// packed weight_hh by oneDNN, the cell by our own vector code; sums and c in fp32, h between steps in
+/// storage_type(precision). Backward the same with db for h. The same bits on any number of threads once it is made.
+class RecurrentLayer {
+  public:
+    /// direction: fwd or bwd.
+    RecurrentLayer(Cell cell, const RecurrentShape& shape, Precision precision, Direction direction = Direction::fwd);
+    ~RecurrentLayer();
+    std::size_t packed_bytes() const;  ///< of one direction's weight_hh
+    void pack(const void* plain, void* packed) const;
+    /// The same in `workspace` of packing_bytes, by all threads.
+    std::size_t packing_bytes() const;
+    void pack(const void* plain, void* packed, void* workspace) const;
+    std::size_t workspace_bytes() const;
+    /// Both weight_hh packed.
+    void run(const RecurrentDirection& forward, const RecurrentDirection& reverse, const std::int32_t* lengths,
+             void* workspace) const;
+    void run_back(const RecurrentGradientDirection& forward, const RecurrentGradientDirection& reverse,
+                  const std::int32_t* lengths, void* workspace) const;
+    std::string implementation() const;
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+/// Gradients of a recurrent layer's weights: a product of each direction by oneDNN, sums of columns by our own loops.
+class RecurrentWeights {
+  public:
+    RecurrentWeights(Cell cell, const RecurrentShape& shape, Precision precision, bool accumulates);
+    std::size_t workspace_bytes() const;
+    void run(const RecurrentWeightDirection& forward, const RecurrentWeightDirection& reverse, void* workspace) const;
+    std::string implementation() const;
+
+  private:
+    std::size_t db_bytes() const;
+
+    Cell cell_;
+    RecurrentShape shape_;
+    DataType type_;
+    bool accumulates_;
+    std::unique_ptr<PlainMatmul> product_;  ///< none for a layer of one step
 };
 
 }  // namespace kbench::cpu

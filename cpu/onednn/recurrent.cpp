@@ -1,9 +1,12 @@
 // Recurrent layers step by step. oneDNN's own RNN primitives want the layer's input, of which only the product with
 // weight_ih is left here, and know no lengths. A piece is a block of units of one direction, whose thread multiplies h
-// with the weights of all their gates and advances them.
+// with the weights of all their gates and advances them. Backward it multiplies db with the units' columns of all
+// gates' weights and takes them through the cell.
 #include <omp.h>
 
 #include <algorithm>
+#include <atomic>
+#include <type_traits>
 
 #include "cpu/onednn/onednn.h"
 #include "cpu/onednn/primitive.h"
@@ -30,7 +33,8 @@ std::int64_t units_of_block(std::int64_t hidden, std::int64_t threads) {
 }  // namespace
 
 struct RecurrentLayer::State {
-    /// Units [first, first + count): their gates' weights are gates * count rows, each gate's behind the one's before.
+    /// Units [first, first + count): their gates' weights are gates * count rows, each gate's behind the one's before;
+    /// backward `count` columns.
     struct Block {
         std::int64_t first, count;
         std::size_t weights;  ///< in the packed ones, bytes
@@ -42,17 +46,27 @@ struct RecurrentLayer::State {
     Cell cell;
     RecurrentShape shape;
     DataType stored;
+    bool backward;
     std::vector<Block> blocks;
     std::size_t packed_bytes = 0;
-    /// Parts of the workspace: of each direction h twice and c, of each task sums and a scratchpad.
+    /// Parts of the workspace: of each direction h, or backward db, twice and c, or what passes through the cell; of
+    /// each task sums and a scratchpad.
     std::size_t h_bytes, c_bytes, sums_bytes = 0, scratchpad_bytes = 0;
+    std::size_t packing_bytes = 0;  ///< of a block: its rows, one behind the other, and a scratchpad
 
-    std::size_t rows(const Block& block) const { return static_cast<std::size_t>(gates_of(cell) * block.count); }
+    std::int64_t width() const { return gates_of(cell) * shape.hidden; }
     std::size_t row_bytes() const { return static_cast<std::size_t>(shape.hidden) * size_of(stored); }
     std::size_t direction_bytes() const { return 2 * h_bytes + c_bytes; }
     std::size_t task_bytes() const { return sums_bytes + scratchpad_bytes; }
+    std::size_t rows_bytes() const {  ///< of the first block, which is the largest; backward they are not copied
+        return backward ? 0 : aligned(static_cast<std::size_t>(gates_of(cell) * blocks.front().count) * row_bytes());
+    }
 
     void add_block(std::int64_t first, std::int64_t count);
+    dnnl_status_t pack(const Block& block, const char* plain, char* packed, char* workspace) const;
+    template <Cell of, class T>
+    dnnl_status_t run_back(const RecurrentGradientDirection& forward, const RecurrentGradientDirection& reverse,
+                           const std::int32_t* lengths, char* workspace) const;
     template <Cell of, class T>
     dnnl_status_t run(const RecurrentDirection& forward, const RecurrentDirection& reverse, const std::int32_t* lengths,
                       char* workspace) const;
@@ -60,36 +74,40 @@ struct RecurrentLayer::State {
 
 void RecurrentLayer::State::add_block(std::int64_t first, std::int64_t count) {
     const auto type = onednn::data_type(stored);
-    const std::int64_t width = gates_of(cell) * count;
-    const memory::desc h({shape.batch, shape.hidden}, type, Tag::ab),
-        sums({shape.batch, width}, memory::data_type::f32, Tag::ab);
-    const memory::desc any({shape.hidden, width}, type, Tag::any), plain({shape.hidden, width}, type, Tag::ba);
+    const std::int64_t columns = backward ? count : gates_of(cell) * count, depth = backward ? width() : shape.hidden;
+    const memory::desc x({shape.batch, depth}, type, Tag::ab),
+        sums({shape.batch, columns}, memory::data_type::f32, Tag::ab);
+    const memory::desc any({depth, columns}, type, Tag::any),
+        plain({depth, columns}, type, backward ? memory::dims{shape.hidden, 1} : memory::dims{1, depth});
     Block block{first, count, packed_bytes, {}, {}, {}};
-    block.desc = dnnl::matmul::primitive_desc(onednn::engine(), h, any, sums, onednn::attributes());
+    block.desc = dnnl::matmul::primitive_desc(onednn::engine(), x, any, sums, onednn::attributes());
     const memory::desc packed = block.desc.weights_desc(), scratchpad = block.desc.scratchpad_desc();
     const dnnl::matmul matmul(block.desc);
     for (Call& call : block.multiply)
         call = Call(
             matmul,
-            {{DNNL_ARG_SRC, h}, {DNNL_ARG_WEIGHTS, packed}, {DNNL_ARG_DST, sums}, {DNNL_ARG_SCRATCHPAD, scratchpad}});
-    const dnnl::reorder::primitive_desc pack(onednn::engine(), plain, onednn::engine(), packed);
-    block.pack = Call(dnnl::reorder(pack), {{DNNL_ARG_FROM, plain}, {DNNL_ARG_TO, packed}});
+            {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, packed}, {DNNL_ARG_DST, sums}, {DNNL_ARG_SCRATCHPAD, scratchpad}});
+    const dnnl::reorder::primitive_desc pack(onednn::engine(), plain, onednn::engine(), packed, onednn::attributes());
+    block.pack = Call(dnnl::reorder(pack),
+                      {{DNNL_ARG_FROM, plain}, {DNNL_ARG_TO, packed}, {DNNL_ARG_SCRATCHPAD, pack.scratchpad_desc()}});
     packed_bytes += aligned(packed.get_size());
     sums_bytes = std::max(sums_bytes, aligned(sums.get_size()));
     scratchpad_bytes = std::max(scratchpad_bytes, aligned(scratchpad.get_size()));
     blocks.push_back(std::move(block));
+    packing_bytes = std::max(packing_bytes, rows_bytes() + aligned(pack.scratchpad_desc().get_size()));
 }
 
-RecurrentLayer::RecurrentLayer(Cell cell, const RecurrentShape& shape, Precision precision)
+RecurrentLayer::RecurrentLayer(Cell cell, const RecurrentShape& shape, Precision precision, Direction direction)
     : state_(std::make_unique<State>()) {
     onednn::require(precision);
     State& s = *state_;
     s.cell = cell;
     s.shape = shape;
     s.stored = storage_type(precision);
-    const auto elements = static_cast<std::size_t>(shape.batch * shape.hidden);
-    s.h_bytes = aligned(elements * size_of(s.stored));
-    s.c_bytes = aligned(elements * sizeof(float));
+    s.backward = direction == Direction::bwd;
+    const std::int64_t columns = s.backward ? s.width() : shape.hidden;
+    s.h_bytes = aligned(static_cast<std::size_t>(shape.batch * columns) * size_of(s.stored));
+    s.c_bytes = aligned(static_cast<std::size_t>(shape.batch * shape.hidden) * sizeof(float));
     const std::int64_t units = units_of_block(shape.hidden, omp_get_max_threads());
     const onednn::MadeForOneThread guard;
     onednn::create("matmul", [&] {
@@ -102,19 +120,36 @@ RecurrentLayer::~RecurrentLayer() = default;
 
 std::size_t RecurrentLayer::packed_bytes() const { return state_->packed_bytes; }
 
-void RecurrentLayer::pack(const void* plain, void* packed) const {
-    const State& s = *state_;
-    std::vector<char> rows(s.rows(s.blocks.front()) * s.row_bytes());
-    for (const State::Block& block : s.blocks) {
-        const std::size_t bytes = static_cast<std::size_t>(block.count) * s.row_bytes();
-        for (std::int64_t g = 0; g < gates_of(s.cell); ++g) {
-            const auto row = static_cast<std::size_t>(g * s.shape.hidden + block.first);
-            std::copy_n(static_cast<const char*>(plain) + row * s.row_bytes(), bytes,
-                        rows.data() + static_cast<std::size_t>(g) * bytes);
+std::size_t RecurrentLayer::packing_bytes() const { return state_->blocks.size() * state_->packing_bytes; }
+
+dnnl_status_t RecurrentLayer::State::pack(const Block& block, const char* plain, char* packed, char* workspace) const {
+    const char* from = plain + static_cast<std::size_t>(block.first) * size_of(stored);
+    if (!backward) {
+        const std::size_t bytes = static_cast<std::size_t>(block.count) * row_bytes();
+        for (std::int64_t g = 0; g < gates_of(cell); ++g) {
+            const auto row = static_cast<std::size_t>(g * shape.hidden + block.first);
+            std::copy_n(plain + row * row_bytes(), bytes, workspace + static_cast<std::size_t>(g) * bytes);
         }
-        onednn::check(block.pack.run({rows.data(), static_cast<char*>(packed) + block.weights}),
-                      "packing a recurrent weight");
+        from = workspace;
     }
+    return block.pack.run({from, packed + block.weights, workspace + rows_bytes()});
+}
+
+void RecurrentLayer::pack(const void* plain, void* packed, void* workspace) const {
+    const State& s = *state_;
+    std::atomic<dnnl_status_t> status = dnnl_success;
+#pragma omp parallel for schedule(static)
+    for (std::size_t i = 0; i < s.blocks.size(); ++i) {
+        const dnnl_status_t made = s.pack(s.blocks[i], static_cast<const char*>(plain), static_cast<char*>(packed),
+                                          static_cast<char*>(workspace) + i * s.packing_bytes);
+        if (made != dnnl_success) status = made;
+    }
+    onednn::check(status, "packing a recurrent weight");
+}
+
+void RecurrentLayer::pack(const void* plain, void* packed) const {
+    std::vector<char> workspace(packing_bytes());
+    pack(plain, packed, workspace.data());
 }
 
 std::size_t RecurrentLayer::workspace_bytes() const {
@@ -156,21 +191,75 @@ dnnl_status_t RecurrentLayer::State::run(const RecurrentDirection& forward, cons
     return status;
 }
 
+template <Cell of, class T>
+dnnl_status_t RecurrentLayer::State::run_back(const RecurrentGradientDirection& forward,
+                                              const RecurrentGradientDirection& reverse, const std::int32_t* lengths,
+                                              char* workspace) const {
+    char* const states = workspace + RecurrentSteps::memory_bytes;
+    for (const std::size_t i : {0, 1}) std::fill_n(states + i * direction_bytes() + 2 * h_bytes, c_bytes, char(0));
+    const std::int64_t longest = longest_of(shape, lengths), pieces = static_cast<std::int64_t>(blocks.size());
+    std::atomic<dnnl_status_t> status = dnnl_success;
+    const RecurrentSteps steps(pieces, packed_bytes);
+    steps.run(shape.steps, workspace, [&](bool is_reverse, std::int64_t piece, std::int64_t slot, std::int64_t turn) {
+        const std::int64_t step = shape.steps - 1 - turn;
+        const Block& block = blocks[static_cast<std::size_t>(piece)];
+        const RecurrentGradientDirection& direction = is_reverse ? reverse : forward;
+        char* const state = states + (is_reverse ? direction_bytes() : 0);
+        const auto db = [&](std::int64_t at) {
+            return reinterpret_cast<T*>(state + static_cast<std::size_t>(at % 2) * h_bytes);
+        };
+        char* const own =
+            states + 2 * direction_bytes() + static_cast<std::size_t>(is_reverse * pieces + slot) * task_bytes();
+        auto* const sums = reinterpret_cast<float*>(own);
+        if (step + 1 >= longest) {
+            std::fill(own, own + sums_bytes, char(0));
+        } else {
+            const dnnl_status_t made = block.multiply[is_reverse].run(
+                {db(turn), static_cast<const char*>(direction.weight_hh) + block.weights, sums, own + sums_bytes});
+            if (made != dnnl_success) status = made;
+        }
+        vectorised([&] {
+            retreat<of, T>(shape, direction, is_reverse, lengths, step, block.first, block.count, block.count, sums,
+                           db(turn + 1), width(), reinterpret_cast<float*>(state + 2 * h_bytes));
+        });
+    });
+    return status;
+}
+
+namespace {
+
+/// Calls `run(of<cell>, element)` for a layer's own; oneDNN has no fp64.
+template <class Run>
+void with_cell(Cell cell, DataType stored, const Run& run) {
+    with_element(stored, [&]<class T>(T element) {
+        if constexpr (!std::is_same_v<T, double>) {
+            const auto made = [&]<Cell of>(std::integral_constant<Cell, of> own) {
+                onednn::check(run(own, element), "a recurrent step");
+            };
+            switch (cell) {
+                case Cell::lstm: return made(std::integral_constant<Cell, Cell::lstm>{});
+                case Cell::gru: return made(std::integral_constant<Cell, Cell::gru>{});
+                case Cell::rnn: return made(std::integral_constant<Cell, Cell::rnn>{});
+            }
+        }
+    });
+}
+
+}  // namespace
+
 void RecurrentLayer::run(const RecurrentDirection& forward, const RecurrentDirection& reverse,
                          const std::int32_t* lengths, void* workspace) const {
     const State& s = *state_;
-    const auto run = [&]<class T>(T) {
-        char* const memory = static_cast<char*>(workspace);
-        switch (s.cell) {
-            case Cell::lstm: return s.run<Cell::lstm, T>(forward, reverse, lengths, memory);
-            case Cell::gru: return s.run<Cell::gru, T>(forward, reverse, lengths, memory);
-            case Cell::rnn: return s.run<Cell::rnn, T>(forward, reverse, lengths, memory);
-        }
-        return dnnl_invalid_arguments;
-    };
-    with_element(s.stored, [&]<class T>(T element) {
-        // With double it would never run: oneDNN has no fp64.
-        if constexpr (!std::is_same_v<T, double>) onednn::check(run(element), "a recurrent step");
+    with_cell(s.cell, s.stored, [&]<Cell of, class T>(std::integral_constant<Cell, of>, T) {
+        return s.run<of, T>(forward, reverse, lengths, static_cast<char*>(workspace));
+    });
+}
+
+void RecurrentLayer::run_back(const RecurrentGradientDirection& forward, const RecurrentGradientDirection& reverse,
+                              const std::int32_t* lengths, void* workspace) const {
+    const State& s = *state_;
+    with_cell(s.cell, s.stored, [&]<Cell of, class T>(std::integral_constant<Cell, of>, T) {
+        return s.run_back<of, T>(forward, reverse, lengths, static_cast<char*>(workspace));
     });
 }
 

@@ -96,6 +96,42 @@ TEST(Conv2dReference, PlantedErrorsAreFound) {
     }
 }
 
+/// Gradients of a convolution that is another in one thing agree with this one's hardly anywhere.
+TEST(Conv2dReference, PlantedErrorsAreFoundInGradients) {
+    const Conv2d op{2, 3, 12, 20, 4, 5, 7, 2, 1, 2, 3};
+    Conv2d moved = op, dense = op;
+    moved.width += 2, moved.pad_w -= 1;                 // x one column off
+    dense.stride_h = 1, dense.height -= op.height / 2;  // as many output rows
+    ASSERT_EQ(dense.out_height(), op.out_height());
+    ASSERT_EQ(moved.out_width(), op.out_width());
+    for (const auto& [precision, type] :
+         {std::pair(Precision::fp32, DataType::fp32), {Precision::bf16, DataType::bf16}}) {
+        const Data data(op, type), wider(moved, type);
+        const Matrix dy = Matrix::normal(type, op.batch * op.out_channels * op.out_height(), op.out_width(), 4);
+        const auto share = [&](const std::vector<Element>& at, const std::vector<Expected>& right,
+                               const std::vector<Expected>& wrong) {
+            std::size_t i = 0;
+            return reference::disagreement(
+                at, right, [&](Element) { return wrong[i++].value; }, precision, type);
+        };
+        const std::vector<Element> of_x = test::elements(data.x.rows, op.width);
+        const auto dx = reference::conv2d_dgrad(op, dy.view(), data.weight.view(), of_x);
+        const auto dw_at = test::elements(data.weight.rows, op.kernel_w);
+        const auto dw = reference::conv2d_dw(op, data.x.view(), dy.view(), dw_at);
+        EXPECT_EQ(share(of_x, dx, dx), 0.0);
+        EXPECT_GT(share(of_x, dx, reference::conv2d_dgrad(moved, dy.view(), data.weight.view(), of_x)), 0.9);
+        EXPECT_GT(share(dw_at, dw, reference::conv2d_dw(dense, data.x.view(), dy.view(), dw_at)), 0.8);
+        const reference::View as_moved = data.x.view();
+        Conv2d one_off = op;
+        one_off.pad_w -= 1, one_off.kernel_w -= 2;
+        ASSERT_EQ(one_off.out_width(), op.out_width());
+        const auto few = test::elements(data.weight.rows, one_off.kernel_w);
+        EXPECT_GT(share(few, reference::conv2d_dw(op, as_moved, dy.view(), few),
+                        reference::conv2d_dw(one_off, as_moved, dy.view(), few)),
+                  0.9);
+    }
+}
+
 TEST(Conv2d, CountsProductsWithPaddingApart) {
     // One position of 5 in the middle of a kernel of 3 with padding 1 meets 3 elements, the two at the ends 2.
     const Conv2d op{1, 1, 1, 5, 1, 1, 3, 1, 1, 0, 1};
@@ -157,6 +193,72 @@ TEST(BlasConv2d, AgreesWithTheReferenceWhateverTheThreads) {
         expect_agreement_whatever_the_threads(type, cpu::blas_conv2d_workspace, cpu::blas_conv2d);
 }
 
+/// Operands of the gradients of `op`, and what they should be; dw and db: what they are added to.
+struct GradientData {
+    Conv2d op;
+    DataType type;
+    Matrix x, weight, dy, dw, db;
+    explicit GradientData(const Conv2d& of, DataType stored)
+        : op(of),
+          type(stored),
+          x(Data(of, stored).x),
+          weight(Data(of, stored).weight),
+          dy(Matrix::normal(stored, of.batch * of.out_channels * of.out_height(), of.out_width(), 5)),
+          dw(Matrix::normal(stored, weight.rows, weight.columns, 6)),
+          db(Matrix::normal(stored, 1, of.out_channels, 7)) {}
+
+    Matrix before(const Matrix& gradient) const {
+        return op.accumulates ? gradient : Matrix::poisoned(type, gradient.rows, gradient.columns);
+    }
+    void expect_dx(const Matrix& dx, Precision precision) const {
+        const auto at = test::elements(x.rows, x.columns);
+        test::expect_agrees(dx, at, reference::conv2d_dgrad(op, dy.view(), weight.view(), at), precision);
+    }
+    void expect_dw_db(const Matrix& made_dw, const Matrix& made_db, Precision precision) const {
+        std::vector<reference::View> views{x.view(), dy.view(), dw.view(), db.view()};
+        views.resize(op.bias ? 4 : 3);
+        const Step step = Step::of(op, Direction::wgrad);
+        const auto taps = test::elements(dw.rows, dw.columns), filters = test::elements(1, op.out_channels);
+        test::expect_agrees(made_dw, taps, reference::evaluate(step, 2, views, taps), precision);
+        if (op.bias) test::expect_agrees(made_db, filters, reference::evaluate(step, 3, views, filters), precision);
+    }
+};
+
+/// Of each small shape also one that accumulates.
+std::vector<Conv2d> gradient_shapes() {
+    std::vector<Conv2d> all = shapes;
+    for (std::size_t i = 1, count = all.size(); i < count; ++i) all.push_back(all[i].accumulating());
+    all.push_back({2, 32, 15, 60, 32, 21, 11, 2, 1, 10, 5, true});
+    all.push_back({2, 1, 45, 90, 32, 41, 11, 2, 2, 20, 5, true});
+    return all;
+}
+
+TEST_P(NativeConv2d, ItsGradientsAgreeWithTheReferenceWhateverTheThreads) {
+    const DataType type = GetParam();
+    for (const Conv2d& op : gradient_shapes()) {
+        SCOPED_TRACE(op.text());
+        const GradientData data(op, type);
+        const auto run = [&] {
+            std::vector<Matrix> made{Matrix::poisoned(type, data.x.rows, data.x.columns), data.before(data.dw),
+                                     data.before(data.db)};
+            test::Workspace of_dgrad(cpu::conv2d_dgrad_workspace(type, op));
+            cpu::conv2d_dgrad(type, op, data.dy.data(), data.weight.data(), made[0].data(), of_dgrad.data());
+            test::Workspace of_wgrad(cpu::conv2d_wgrad_workspace(type, op));
+            cpu::conv2d_wgrad(type, op, data.x.data(), data.dy.data(), made[1].data(),
+                              op.bias ? made[2].data() : nullptr, of_wgrad.data());
+            if (!op.bias) made.pop_back();
+            return made;
+        };
+        std::vector<Matrix> made = run();
+        const int threads = omp_get_max_threads();
+        omp_set_num_threads(1);
+        EXPECT_EQ(run(), made);
+        omp_set_num_threads(threads);
+        data.expect_dx(made[0], test::precision_of(type));
+        data.expect_dw_db(made[1], made.back(), test::precision_of(type));
+    }
+}
+
 class OneDnnConv2d : public testing::TestWithParam<Precision> {};
 
 TEST_P(OneDnnConv2d, AgreesWithTheReferenceWithAPackedWeightAndInsideItsWorkspace) {
@@ -176,6 +278,23 @@ TEST_P(OneDnnConv2d, AgreesWithTheReferenceWithAPackedWeightAndInsideItsWorkspac
         step.run(data.x.data(), packed.data(), op.bias ? data.bias.data() : nullptr, out.data(), workspace.data());
         const std::vector<Element> at = all_of(op);
         test::expect_agrees(out, at, data.expected(op, at), precision);
+    }
+}
+TEST_P(OneDnnConv2d, ItsGradientsAgreeWithTheReferenceInsideTheirWorkspace) {
+    const Precision precision = GetParam();
+    if (const std::string reason = cpu::onednn_unsupported(precision); !reason.empty()) GTEST_SKIP() << reason;
+    const DataType type = storage_type(precision);
+    for (const Conv2d& op : gradient_shapes()) {
+        SCOPED_TRACE(op.text());
+        const GradientData data(op, type);
+        const cpu::ConvolutionGradient dgrad(op, Direction::dgrad, precision), wgrad(op, Direction::wgrad, precision);
+        test::Workspace of_dgrad(dgrad.workspace_bytes()), of_wgrad(wgrad.workspace_bytes());
+        Matrix dx = Matrix::poisoned(type, data.x.rows, data.x.columns), dw = data.before(data.dw),
+               db = data.before(data.db);
+        dgrad.run_dgrad(data.dy.data(), data.weight.data(), dx.data(), of_dgrad.data());
+        wgrad.run_wgrad(data.x.data(), data.dy.data(), dw.data(), op.bias ? db.data() : nullptr, of_wgrad.data());
+        data.expect_dx(dx, precision);
+        data.expect_dw_db(dw, db, precision);
     }
 }
 INSTANTIATE_TEST_SUITE_P(Precisions, OneDnnConv2d, testing::Values(Precision::fp32, Precision::bf16, Precision::fp16),

@@ -4,8 +4,10 @@
 #include "bench/plan/providers/recurrent_operands.h"
 #include "cpu/native/adamw.h"
 #include "cpu/native/attention_gradient.h"
+#include "cpu/native/batchnorm.h"
 #include "cpu/native/conv2d.h"
 #include "cpu/native/cross_entropy.h"
+#include "cpu/native/ctc.h"
 #include "cpu/native/elementwise.h"
 #include "cpu/native/embedding.h"
 #include "cpu/native/global_norm.h"
@@ -176,11 +178,47 @@ void cross_entropy_gradient(const CrossEntropy& op, const Step& step, Precision 
                                 in.next());
 }
 
+/// Of rows of logits.
+std::int64_t stride_of(const Ctc& op, const Step& step) {
+    return step.padded_columns > 0 ? step.padded_columns : op.labels;
+}
+
+void ctc(const Ctc& op, const Step& step, DataType type, OperandCursor in, void* workspace) {
+    const void* logits = in.next();
+    const auto* lengths = in.next<const std::int32_t>();
+    const auto* targets = in.next<const std::int32_t>();
+    const auto* target_lengths = in.next<const std::int32_t>();
+    cpu::ctc(type, op, stride_of(op, step), logits, lengths, targets, target_lengths, in.next(), workspace);
+}
+
+void ctc_gradient(const Ctc& op, const Step& step, DataType type, OperandCursor in, void* workspace) {
+    void* logits = in.next();
+    const auto* lengths = in.next<const std::int32_t>();
+    const auto* targets = in.next<const std::int32_t>();
+    const auto* target_lengths = in.next<const std::int32_t>();
+    const void* loss_scale = in.next();
+    cpu::ctc_gradient(type, op, stride_of(op, step), logits, lengths, targets, target_lengths, loss_scale, in.next(),
+                      workspace);
+}
+
 void conv2d(const Conv2d& op, const Step&, DataType type, OperandCursor in, void* workspace) {
     const void* x = in.next();
     const void* weight = in.next();
     const void* bias = in.next_if(op.bias);
     cpu::conv2d(type, op, x, weight, bias, in.next(), workspace);
+}
+
+void conv2d_dgrad(const Conv2d& op, const Step&, DataType type, OperandCursor in, void* workspace) {
+    const void* dy = in.next();
+    const void* weight = in.next();
+    cpu::conv2d_dgrad(type, op, dy, weight, in.next(), workspace);
+}
+
+void conv2d_wgrad(const Conv2d& op, const Step&, DataType type, OperandCursor in, void* workspace) {
+    const void* x = in.next();
+    const void* dy = in.next();
+    void* dw = in.next();
+    cpu::conv2d_wgrad(type, op, x, dy, dw, in.next_if(op.bias), workspace);
 }
 
 void batch_norm(const BatchNorm& op, const Step&, Precision precision, OperandCursor in) {
@@ -192,9 +230,38 @@ void batch_norm(const BatchNorm& op, const Step&, Precision precision, OperandCu
     cpu::batch_norm(storage_type(precision), op, x, weight, bias, mean, variance, in.next());
 }
 
+void batch_norm_in_training(const BatchNorm& op, const Step&, DataType type, OperandCursor in, void* workspace) {
+    const void* x = in.next();
+    const void* weight = in.next();
+    const void* bias = in.next();
+    void* running_mean = in.next();
+    void* running_var = in.next();
+    void* mean = in.next();
+    void* rstd = in.next();
+    cpu::batch_norm_in_training(type, op, x, weight, bias, running_mean, running_var, mean, rstd, in.next(), workspace);
+}
+
+void batch_norm_gradient(const BatchNorm& op, const Step&, DataType type, OperandCursor in, void* workspace) {
+    const void* x = in.next();
+    const void* dy = in.next();
+    const void* weight = in.next();
+    const void* mean = in.next();
+    const void* rstd = in.next();
+    void* dx = in.next_if(!op.accumulates);
+    void* dw = in.next();
+    void* db = in.next();
+    cpu::batch_norm_gradient(type, op, x, dy, weight, mean, rstd, dx ? dx : in.next(), dw, db, workspace);
+}
+
 void hardtanh(const Hardtanh& op, const Step&, Precision precision, OperandCursor in) {
     const void* x = in.next();
     cpu::hardtanh(storage_type(precision), op, x, in.next());
+}
+
+void hardtanh_gradient(const Hardtanh& op, const Step&, Precision precision, OperandCursor in) {
+    const void* y = in.next();
+    const void* dy = in.next();
+    cpu::hardtanh_gradient(storage_type(precision), op, y, dy, in.next());
 }
 
 void time_mask(const TimeMask& op, const Step&, Precision precision, OperandCursor in) {
@@ -208,56 +275,93 @@ void to_sequence(const ToSequence& op, const Step&, Precision precision, Operand
     cpu::to_sequence(storage_type(precision), op, x, in.next());
 }
 
-/// Each weight_hh is packed once where weights stay as they are, otherwise in every run.
+void to_sequence_gradient(const ToSequence& op, const Step&, Precision precision, OperandCursor in) {
+    const void* dy = in.next();
+    cpu::to_sequence_gradient(storage_type(precision), op, dy, in.next());
+}
+
+/// A pass over a recurrent layer's steps. Each weight_hh, operand 2 or 3 of either direction, is packed once where
+/// weights stay as they are, otherwise in every run.
 class RecurrentComputation final : public Computation {
   public:
-    RecurrentComputation(Cell cell, const RecurrentShape& shape, DataType type, bool packs_in_run)
-        : cell_(cell), shape_(shape), type_(type), packs_in_run_(packs_in_run) {}
-    std::string implementation() const override { return "cpu::recurrent"; }
+    RecurrentComputation(Cell cell, const RecurrentShape& shape, DataType type, const Step& step, bool saves)
+        : cell_(cell),
+          shape_(shape),
+          type_(type),
+          backward_(step.direction == Direction::bwd),
+          packs_in_run_(step.weights_change),
+          saves_(saves) {}
+    std::string implementation() const override { return backward_ ? "cpu::recurrent_gradient" : "cpu::recurrent"; }
     std::optional<std::size_t> packed_bytes(std::size_t index) const override {
         const bool is_weight = index == 2 || index == 3;
         return is_weight && !packs_in_run_ ? std::optional(weight_bytes()) : std::nullopt;
     }
     void pack(std::size_t, const void* plain, void* packed) const override {
-        cpu::recurrent_pack(type_, cell_, shape_, plain, packed);
+        (backward_ ? cpu::recurrent_gradient_pack : cpu::recurrent_pack)(type_, cell_, shape_, plain, packed);
     }
     std::size_t workspace_bytes() const override {
-        return (packs_in_run_ ? 2 * weight_bytes() : 0) + cpu::recurrent_workspace(type_, cell_, shape_);
+        return (packs_in_run_ ? 2 * weight_bytes() : 0) +
+               (backward_ ? cpu::recurrent_gradient_workspace : cpu::recurrent_workspace)(type_, cell_, shape_);
     }
     void run(std::span<void* const> pointers, void* workspace, void*) const override {
-        RecurrentOperands operands{OperandCursor(pointers)};
-        char* memory = static_cast<char*>(workspace);
-        if (packs_in_run_)
-            for (cpu::RecurrentDirection* direction : {&operands.forward, &operands.reverse}) {
-                pack(0, direction->weight_hh, memory);
-                direction->weight_hh = std::exchange(memory, memory + weight_bytes());
-            }
-        cpu::recurrent(type_, cell_, shape_, operands.forward, operands.reverse, operands.lengths, memory);
+        const OperandCursor in(pointers);
+        if (backward_)
+            run(RecurrentGradientOperands(cell_, in), cpu::recurrent_gradient, workspace);
+        else
+            run(RecurrentOperands(cell_, saves_, in), cpu::recurrent, workspace);
     }
 
   private:
-    std::size_t weight_bytes() const { return cpu::recurrent_packed_bytes(type_, cell_, shape_); }
+    std::size_t weight_bytes() const {
+        return (backward_ ? cpu::recurrent_gradient_packed_bytes : cpu::recurrent_packed_bytes)(type_, cell_, shape_);
+    }
+    template <class Operands, class Run>
+    void run(Operands operands, Run of_layer, void* workspace) const {
+        char* memory = static_cast<char*>(workspace);
+        if (packs_in_run_)
+            for (auto* direction : {&operands.forward, &operands.reverse}) {
+                pack(0, direction->weight_hh, memory);
+                direction->weight_hh = std::exchange(memory, memory + weight_bytes());
+            }
+        of_layer(type_, cell_, shape_, operands.forward, operands.reverse, operands.lengths, memory);
+    }
 
     Cell cell_;
     RecurrentShape shape_;
     DataType type_;
-    bool packs_in_run_;
+    bool backward_, packs_in_run_, saves_;
 };
 
 template <Cell cell>
 ProviderOp recurrent_row() {
-    return Computes<Recurrent<cell>>{
-        .why_not = [](const Recurrent<cell>& op, const Step&, Precision) { return saves_nothing(op); },
-        .make =
-            [](const Recurrent<cell>& op, const Step& step, Precision precision) {
-                return std::make_unique<RecurrentComputation>(cell, op.shape, storage_type(precision),
-                                                              step.weights_change);
-            }};
+    return Computes<Recurrent<cell>>{.directions = {Direction::fwd, Direction::bwd},
+                                     .make = [](const Recurrent<cell>& op, const Step& step, Precision precision) {
+                                         return std::make_unique<RecurrentComputation>(
+                                             cell, op.shape, storage_type(precision), step, op.saves);
+                                     }};
 }
 
-ProviderOp without_training(ProviderOp row) {
-    row.why_not = [](const Step& step, Precision) {
-        return std::string(step.as<BatchNorm>().training ? "normalises with running statistics only" : "");
+template <Cell cell>
+ProviderOp recurrent_weights_row() {
+    return Computes<Recurrent<cell>>{
+        .directions = {Direction::wgrad}, .make = [](const Recurrent<cell>& op, const Step&, Precision precision) {
+            const DataType type = storage_type(precision);
+            return make_computation(
+                "cpu::recurrent_weights_gradient",
+                [type, op](OperandCursor in, void* workspace, void*) {
+                    const RecurrentWeightOperands operands(cell, in);
+                    cpu::recurrent_weights_gradient(type, cell, op.shape, op.accumulates, operands.forward,
+                                                    operands.reverse, workspace);
+                },
+                1, cpu::recurrent_weights_workspace(type, cell, op.shape));
+        }};
+}
+
+/// With `training` or without.
+ProviderOp only_where(bool training, ProviderOp row) {
+    row.why_not = [training](const Step& step, Precision) -> std::string {
+        if (step.as<BatchNorm>().training == training) return "";
+        return training ? "normalises with the batch's statistics only" : "normalises with running statistics only";
     };
     return row;
 }
@@ -312,16 +416,29 @@ std::unique_ptr<Provider> make_cpu_native(const ProviderContext&) {
                 row<Softmax>("cpu::softmax", softmax),
                 row<CrossEntropy>("cpu::cross_entropy", cross_entropy),
                 row<CrossEntropy>("cpu::cross_entropy_gradient", cross_entropy_gradient, {}, Direction::bwd),
+                workspace_row("cpu::ctc", cpu::ctc_workspace, ctc),
+                gradient_row("cpu::ctc_gradient", cpu::ctc_gradient_workspace, ctc_gradient),
                 gradient_row<Attention>("cpu::attention_gradient", cpu::attention_gradient_workspace,
                                         attention_gradient),
                 workspace_row("cpu::conv2d", cpu::conv2d_workspace, conv2d),
-                without_training(row<BatchNorm>("cpu::batch_norm", batch_norm)),
+                only_where(false, row<BatchNorm>("cpu::batch_norm", batch_norm)),
+                only_where(true, workspace_row("cpu::batch_norm_in_training", cpu::batch_norm_workspace,
+                                               batch_norm_in_training)),
+                gradient_row("cpu::batch_norm_gradient", cpu::batch_norm_workspace, batch_norm_gradient),
+                workspace_row("cpu::conv2d_dgrad", cpu::conv2d_dgrad_workspace, conv2d_dgrad, {}, Direction::dgrad),
+                workspace_row("cpu::conv2d_wgrad", cpu::conv2d_wgrad_workspace, conv2d_wgrad, {}, Direction::wgrad),
                 row<Hardtanh>("cpu::hardtanh", hardtanh),
+                row<Hardtanh>("cpu::hardtanh_gradient", hardtanh_gradient, {}, Direction::bwd),
                 row<TimeMask>("cpu::time_mask", time_mask),
+                row<TimeMask>("cpu::time_mask", time_mask, {}, Direction::bwd),
                 row<ToSequence>("cpu::to_sequence", to_sequence),
+                row<ToSequence>("cpu::to_sequence_gradient", to_sequence_gradient, {}, Direction::bwd),
                 recurrent_row<Cell::lstm>(),
                 recurrent_row<Cell::gru>(),
                 recurrent_row<Cell::rnn>(),
+                recurrent_weights_row<Cell::lstm>(),
+                recurrent_weights_row<Cell::gru>(),
+                recurrent_weights_row<Cell::rnn>(),
                 Computes<GlobalNorm>{.make =
                                          [](const GlobalNorm& op, const Step&, Precision precision) {
                                              return std::make_unique<GlobalNormStep>(op, storage_type(precision));

@@ -3,6 +3,7 @@
 #include "cpu/onednn/onednn.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "bench/plan/provider.h"
 #include "bench/plan/providers/recurrent_operands.h"
@@ -43,42 +44,26 @@ class MatmulComputation final : public Computation {
     cpu::Matmul matmul_;
 };
 
-/// A cpu/onednn class with `implementation` and `workspace_bytes`, and how to call it. It packs the operands `packed`.
+/// A cpu/onednn class with `implementation` and `workspace_bytes`, and how to call it.
 template <class Primitive, class Run>
 class PrimitiveComputation final : public Computation {
   public:
-    PrimitiveComputation(std::unique_ptr<Primitive> primitive, Run run, std::vector<std::size_t> packed)
-        : primitive_(std::move(primitive)), run_(std::move(run)), packed_(std::move(packed)) {}
+    PrimitiveComputation(std::unique_ptr<Primitive> primitive, Run run)
+        : primitive_(std::move(primitive)), run_(std::move(run)) {}
     std::string implementation() const override { return primitive_->implementation(); }
     std::size_t workspace_bytes() const override { return primitive_->workspace_bytes(); }
-    std::optional<std::size_t> packed_bytes(std::size_t index) const override {
-        if constexpr (packs)
-            if (std::ranges::find(packed_, index) != packed_.end()) return primitive_->packed_bytes();
-        return std::nullopt;
-    }
-    void pack(std::size_t, const void* plain, void* packed) const override {
-        if constexpr (packs) primitive_->pack(plain, packed);
-    }
     void run(std::span<void* const> pointers, void* workspace, void*) const override {
         run_(*primitive_, OperandCursor(pointers), workspace);
     }
 
   private:
-    static constexpr bool packs = requires(const Primitive& p) { p.packed_bytes(); };
-
     std::unique_ptr<Primitive> primitive_;
     Run run_;
-    std::vector<std::size_t> packed_;
 };
 
 template <class Primitive, class Run>
-std::unique_ptr<Computation> wrap(std::unique_ptr<Primitive> primitive, Run run, std::vector<std::size_t> packed = {}) {
-    return std::make_unique<PrimitiveComputation<Primitive, Run>>(std::move(primitive), std::move(run),
-                                                                  std::move(packed));
-}
-
-std::string fixed_weights_only(const Step& step) {
-    return step.weights_change ? "its weights are packed, and change in training" : "";
+std::unique_ptr<Computation> wrap(std::unique_ptr<Primitive> primitive, Run run) {
+    return std::make_unique<PrimitiveComputation<Primitive, Run>>(std::move(primitive), std::move(run));
 }
 
 /// By operands as they are, none packed.
@@ -150,37 +135,115 @@ std::unique_ptr<Computation> context(const AttentionContext& op, const Step&, Pr
         });
 }
 
+/// Its weight is packed once where it stays as it is, otherwise in every run, behind the primitive's workspace.
+class ConvolutionComputation final : public Computation {
+  public:
+    ConvolutionComputation(const Conv2d& op, Precision precision, bool packs_in_run)
+        : has_bias_(op.bias), packs_in_run_(packs_in_run), convolution_(op, precision) {}
+    std::string implementation() const override { return convolution_.implementation(); }
+    std::size_t workspace_bytes() const override {
+        return weight_offset() + (packs_in_run_ ? convolution_.packed_bytes() : 0);
+    }
+    std::optional<std::size_t> packed_bytes(std::size_t index) const override {
+        return index == 1 && !packs_in_run_ ? std::optional(convolution_.packed_bytes()) : std::nullopt;
+    }
+    void pack(std::size_t, const void* plain, void* packed) const override { convolution_.pack(plain, packed); }
+    void run(std::span<void* const> pointers, void* workspace, void*) const override {
+        OperandCursor in(pointers);
+        const void* x = in.next();
+        const void* weight = in.next();
+        const void* bias = in.next_if(has_bias_);
+        if (packs_in_run_) {
+            void* const packed = static_cast<char*>(workspace) + weight_offset();
+            convolution_.pack(weight, packed);
+            weight = packed;
+        }
+        convolution_.run(x, weight, bias, in.next(), workspace);
+    }
+
+  private:
+    std::size_t weight_offset() const { return (convolution_.workspace_bytes() + 63) / 64 * 64; }
+
+    bool has_bias_, packs_in_run_;
+    cpu::Convolution convolution_;
+};
+
 /// n8c32h81w500k32r21s11u2p10q5 and n8c1h161w1000k32r41s11u2v2p20q5 in fp32 on one core: 0.44 and 0.06 s, where CBLAS
 /// takes 1.68 and 0.20 and the native loops 2.58 and 0.30.
-std::unique_ptr<Computation> convolution(const Conv2d& op, const Step&, Precision precision) {
-    return wrap(std::make_unique<cpu::Convolution>(op, precision),
-                [has_bias = op.bias](const cpu::Convolution& p, OperandCursor in, void* workspace) {
-                    const void* x = in.next();
-                    const void* weight = in.next();
-                    const void* bias = in.next_if(has_bias);
-                    p.run(x, weight, bias, in.next(), workspace);
-                },
-                {1});
+std::unique_ptr<Computation> convolution(const Conv2d& op, const Step& step, Precision precision) {
+    return std::make_unique<ConvolutionComputation>(op, precision, step.weights_change);
 }
 
-/// Both weight_hh are packed. In fp32 only on request: its products of a few rows take longer than the
-/// native loops'.
+std::unique_ptr<Computation> convolution_gradient(const Conv2d& op, const Step& step, Precision precision) {
+    return wrap(std::make_unique<cpu::ConvolutionGradient>(op, step.direction, precision),
+                [is_dgrad = step.direction == Direction::dgrad, has_bias = op.bias](const cpu::ConvolutionGradient& p,
+                                                                                    OperandCursor in, void* workspace) {
+                    const void* first = in.next();
+                    const void* second = in.next();
+                    void* made = in.next();
+                    if (is_dgrad) return p.run_dgrad(first, second, made, workspace);
+                    p.run_wgrad(first, second, made, in.next_if(has_bias), workspace);
+                });
+}
+
+/// A pass over a recurrent layer's steps, forward or backward. Each weight_hh, operand 2 or 3 of both, is packed once
+/// where weights stay as they are, otherwise in every run.
+class RecurrentComputation final : public Computation {
+  public:
+    RecurrentComputation(Cell cell, const RecurrentShape& shape, const Step& step, Precision precision, bool saves)
+        : cell_(cell),
+          saves_(saves),
+          backward_(step.direction == Direction::bwd),
+          packs_in_run_(step.weights_change),
+          layer_(cell, shape, precision, step.direction) {}
+    std::string implementation() const override { return layer_.implementation(); }
+    std::size_t workspace_bytes() const override {
+        if (!packs_in_run_) return layer_.workspace_bytes();
+        return 2 * layer_.packed_bytes() + std::max(layer_.packing_bytes(), layer_.workspace_bytes());
+    }
+    std::optional<std::size_t> packed_bytes(std::size_t index) const override {
+        const bool is_weight = index == 2 || index == 3;
+        return is_weight && !packs_in_run_ ? std::optional(layer_.packed_bytes()) : std::nullopt;
+    }
+    void pack(std::size_t, const void* plain, void* packed) const override { layer_.pack(plain, packed); }
+    void run(std::span<void* const> pointers, void* workspace, void*) const override {
+        const OperandCursor in(pointers);
+        if (backward_)
+            run(RecurrentGradientOperands(cell_, in), workspace,
+                [this](const auto&... all) { layer_.run_back(all...); });
+        else
+            run(RecurrentOperands(cell_, saves_, in), workspace, [this](const auto&... all) { layer_.run(all...); });
+    }
+
+  private:
+    template <class Operands, class Run>
+    void run(Operands operands, void* workspace, const Run& of_layer) const {
+        char* memory = static_cast<char*>(workspace);
+        if (packs_in_run_) {
+            char* const packing = memory + 2 * layer_.packed_bytes();
+            for (auto* direction : {&operands.forward, &operands.reverse}) {
+                layer_.pack(direction->weight_hh, memory, packing);
+                direction->weight_hh = std::exchange(memory, memory + layer_.packed_bytes());
+            }
+        }
+        of_layer(operands.forward, operands.reverse, operands.lengths, memory);
+    }
+
+    Cell cell_;
+    bool saves_, backward_, packs_in_run_;
+    cpu::RecurrentLayer layer_;
+};
+
+/// In fp32 only on request: its products of a few rows take longer than the native loops'.
 template <Cell cell>
 ProviderOp recurrent_row(std::vector<Precision> precisions, bool on_request_only) {
-    return Computes<Recurrent<cell>>{
-        .precisions = std::move(precisions),
-        .on_request_only = on_request_only,
-        .why_not = [](const Recurrent<cell>& op, const Step& step,
-                      Precision) { return op.saves ? saves_nothing(op) : fixed_weights_only(step); },
-        .make =
-            [](const Recurrent<cell>& op, const Step&, Precision precision) {
-                return wrap(std::make_unique<cpu::RecurrentLayer>(cell, op.shape, precision),
-                            [](const cpu::RecurrentLayer& p, OperandCursor in, void* workspace) {
-                                const RecurrentOperands operands(in);
-                                p.run(operands.forward, operands.reverse, operands.lengths, workspace);
-                            },
-                            {2, 3});
-            }};
+    return Computes<Recurrent<cell>>{.directions = {Direction::fwd, Direction::bwd},
+                                     .precisions = std::move(precisions),
+                                     .on_request_only = on_request_only,
+                                     .make = [](const Recurrent<cell>& op, const Step& step, Precision precision) {
+                                         return std::make_unique<RecurrentComputation>(cell, op.shape, step, precision,
+                                                                                       op.saves);
+                                     }};
 }
 template <Cell cell>
 ProviderOp recurrent_row() {
@@ -189,6 +252,19 @@ ProviderOp recurrent_row() {
 template <Cell cell>
 ProviderOp recurrent_row_in_fp32() {
     return recurrent_row<cell>({Precision::fp32}, true);
+}
+
+/// Sums of products of all rows at once.
+template <Cell cell>
+ProviderOp recurrent_weights_row() {
+    return Computes<Recurrent<cell>>{
+        .directions = {Direction::wgrad}, .make = [](const Recurrent<cell>& op, const Step&, Precision precision) {
+            return wrap(std::make_unique<cpu::RecurrentWeights>(cell, op.shape, precision, op.accumulates),
+                        [](const cpu::RecurrentWeights& p, OperandCursor in, void* workspace) {
+                            const RecurrentWeightOperands operands(cell, in);
+                            p.run(operands.forward, operands.reverse, workspace);
+                        });
+        }};
 }
 
 std::string no_epilogue_here(const Gemm&, const Step& step, Precision) {
@@ -209,12 +285,12 @@ std::unique_ptr<Provider> make_onednn(const ProviderContext&) {
                 Computes<LayerNorm>{.make = layer_norm}, Computes<Attention>{.make = attention},
                 Computes<Attention>{.directions = {Direction::bwd}, .make = attention_gradient},
                 Computes<AttentionScores>{.make = scores}, Computes<AttentionContext>{.make = context},
-                Computes<Conv2d>{
-                    .why_not = [](const Conv2d&, const Step& step, Precision) { return fixed_weights_only(step); },
-                    .make = convolution},
+                Computes<Conv2d>{.make = convolution},
+                Computes<Conv2d>{.directions = {Direction::dgrad, Direction::wgrad}, .make = convolution_gradient},
                 recurrent_row<Cell::lstm>(), recurrent_row<Cell::gru>(), recurrent_row<Cell::rnn>(),
                 recurrent_row_in_fp32<Cell::lstm>(), recurrent_row_in_fp32<Cell::gru>(),
-                recurrent_row_in_fp32<Cell::rnn>()},
+                recurrent_row_in_fp32<Cell::rnn>(), recurrent_weights_row<Cell::lstm>(),
+                recurrent_weights_row<Cell::gru>(), recurrent_weights_row<Cell::rnn>()},
         .lacks = cpu::onednn_unsupported,
         .packs_weights = true});
 }

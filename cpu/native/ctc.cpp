@@ -1,0 +1,246 @@
+// Sequences are shared among OpenMP threads. Forward and backward variables are logarithms to base 2; the places of a
+// step, which do not need each other, are computed in vectors.
+#include "cpu/native/ctc.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "cpu/native/rows.h"
+#include "cpu/vector.h"
+
+namespace kbench::cpu {
+namespace {
+
+/// In place of log2(0), as -infinity less itself is no number. Anything that can be reached adds nothing to it; one for
+/// each of 1e8 steps add up to a number of fp32.
+template <class C>
+constexpr C never = C(-1e30);
+template <class C>
+constexpr C unreached = C(-1e29);  ///< variables below are of places that cannot be reached
+
+/// log2(x) for x in [1, 3]: x = m 2^e with m within a factor of sqrt(2) of 1, log(m) = 2 artanh((m - 1) / (m + 1)) by
+/// its series, cut where the next term is below half an ulp.
+template <class C>
+C log2_vector(C x) {
+    constexpr int terms = std::is_same_v<C, double> ? 11 : 5;
+    const bool above_1 = x > C(1.41421356237309505), above_2 = x > C(2.82842712474619010);
+    const C m = x * (above_2 ? C(0.25) : above_1 ? C(0.5) : C(1)), exponent = above_2 ? C(2) : above_1 ? C(1) : C(0);
+    const C z = (m - 1) / (m + 1), square = z * z;
+    C series = 0;
+    for (int i = terms - 1; i >= 0; --i) series = series * square + C(1) / static_cast<C>(2 * i + 1);
+    return exponent + C(2) * log2_e<C> * z * series;
+}
+
+/// log2 of the sum of three powers of 2; NaN where one is.
+template <class C>
+C log2_sum(C a, C b, C c) {
+    const C largest = larger(larger(a, b), c);
+    return largest + log2_vector(exp2_vector(a - largest) + exp2_vector(b - largest) + exp2_vector(c - largest));
+}
+
+/// Memory of one sequence, in elements. Rows of places have two more at either end, which are never reached.
+struct Layout {
+    static constexpr std::int64_t edge = 2;
+    std::int64_t places, labels, rows, log_sums, total;
+
+    Layout(const Ctc& op, bool gradient)
+        : places(2 * op.target + 1),
+          labels(op.labels),
+          rows(gradient ? op.steps : 2),
+          log_sums(op.steps),
+          total(rows * row() + log_sums + 5 * row() + 2 * labels) {}
+    std::int64_t row() const { return places + 2 * edge; }
+};
+
+template <class T, bool gradient, class C = Compute<T>>
+class Sequence {
+  public:
+    using Logits = std::conditional_t<gradient, T*, const T*>;
+
+    Sequence(const Ctc& op, std::int64_t stride, Logits logits, std::int64_t steps, const std::int32_t* targets,
+             std::int64_t count, C* memory)
+        : op_(op),
+          stride_(stride),
+          logits_(logits),
+          steps_(steps),
+          targets_(targets),
+          places_(2 * count + 1),
+          layout_(op, gradient) {
+        const auto take = [&](std::int64_t size) { return std::exchange(memory, memory + size); };
+        alpha_ = take(layout_.rows * layout_.row()) + Layout::edge;
+        emitted_ = take(layout_.row()) + Layout::edge;
+        skip_ = take(layout_.row()) + Layout::edge;
+        next_ = take(layout_.row()) + Layout::edge;
+        beta_ = take(layout_.row()) + Layout::edge;
+        shares_ = take(layout_.row());
+        log_sums_ = take(layout_.log_sums);
+        log_p_ = take(layout_.labels);
+        occupancy_ = take(layout_.labels);
+    }
+
+    /// The loss in nats; leaves forward variables of all steps behind.
+    C forward() {
+        for (std::int64_t place = -Layout::edge; place < places_ + Layout::edge; ++place)
+            skip_[place] =
+                place >= 3 && place < places_ && place % 2 == 1 && targets_[place / 2] != targets_[place / 2 - 1]
+                    ? C(0)
+                    : never<C>;
+        for (std::int64_t step = 0; step < std::min(layout_.rows, steps_); ++step) surround(alpha(step));
+        for (std::int64_t step = 0; step < steps_; ++step) {
+            find_log_sum(step);
+            find_emitted(step);
+            C* const to = alpha(step);
+            if (step == 0) {
+                for (std::int64_t place = 0; place < places_; ++place)
+                    to[place] = place < 2 ? emitted_[place] : never<C>;
+                continue;
+            }
+            const C *const from = alpha(step - 1), *const skip = skip_, *const emitted = emitted_;
+#pragma omp simd
+            for (std::int64_t place = 0; place < places_; ++place)
+                to[place] = log2_sum(from[place], from[place - 1], from[place - 2] + skip[place]) + emitted[place];
+        }
+        if (steps_ == 0) {
+            total_ = places_ == 1 ? C(0) : never<C>;
+        } else {
+            const C* const last = alpha(steps_ - 1);
+            total_ = log2_sum(last[places_ - 1], last[places_ - 2], never<C>);
+        }
+        return total_ < unreached<C> ? std::numeric_limits<C>::infinity() : -total_ / log2_e<C>;
+    }
+
+    /// After forward: each row of logits becomes `scale` times its gradient.
+    void backward(C scale) {
+        const bool reached = !(total_ < unreached<C>);  // NaN shall show
+        for (std::int64_t step = reached ? steps_ : 0; step < op_.steps; ++step)
+            std::fill(row(step), row(step) + stride_, T{});
+        if (!reached) return;
+        surround(next_);
+        surround(beta_);
+        for (std::int64_t step = steps_ - 1; step >= 0; --step) {
+            find_emitted(step);
+            C *const beta = beta_, *const next = next_, *const shares = shares_;
+            const C *const skip = skip_, *const from = alpha(step), *const emitted = emitted_;
+            const C total = total_;
+            if (step == steps_ - 1) {
+                for (std::int64_t place = 0; place < places_; ++place)
+                    beta[place] = place >= places_ - 2 ? C(0) : never<C>;
+            } else {
+#pragma omp simd
+                for (std::int64_t place = 0; place < places_; ++place)
+                    beta[place] = log2_sum(next[place], next[place + 1], next[place + 2] + skip[place + 2]);
+            }
+#pragma omp simd
+            for (std::int64_t place = 0; place < places_; ++place) {
+                shares[place] = exp2_vector(from[place] + beta[place] - total);
+                next[place] = beta[place] + emitted[place];
+            }
+            std::fill(occupancy_, occupancy_ + op_.labels, C(0));
+            C blanks = shares[0];
+            for (std::int64_t place = 1; place < places_; place += 2) {
+                occupancy_[targets_[place / 2]] += shares[place];
+                blanks += shares[place + 1];
+            }
+            occupancy_[0] = blanks;
+            T* const to = row(step);
+            const C *const log_p = log_p_, *const occupancy = occupancy_;
+#pragma omp simd
+            for (std::int64_t label = 0; label < op_.labels; ++label)
+                store(to[label], scale * (exp2_vector(log_p[label]) - occupancy[label]));
+            std::fill(to + op_.labels, to + stride_, T{});
+        }
+    }
+
+  private:
+    Logits row(std::int64_t step) const { return logits_ + step * op_.batch * stride_; }
+    C* alpha(std::int64_t step) const { return alpha_ + step % layout_.rows * layout_.row(); }
+    void surround(C* places) const {
+        std::fill(places - Layout::edge, places, never<C>);
+        std::fill(places + places_, places + places_ + Layout::edge, never<C>);
+    }
+    /// log2 of the sum of the exponentials of a row of logits.
+    void find_log_sum(std::int64_t step) {
+        const T* const from = row(step);
+        C largest = -std::numeric_limits<C>::infinity();
+#pragma omp simd reduction(max : largest)
+        for (std::int64_t label = 0; label < op_.labels; ++label) largest = larger(load(from[label]), largest);
+        const C sum = sum_over<C>(
+            op_.labels, [=](std::int64_t label) { return exp2_vector((load(from[label]) - largest) * log2_e<C>); });
+        log_sums_[step] = largest * log2_e<C> + std::log2(sum);
+    }
+    /// log2 of the probabilities of all labels, and of those at the places.
+    void find_emitted(std::int64_t step) {
+        const T* const from = row(step);
+        const C log_sum = log_sums_[step];
+        C *const log_p = log_p_, *const emitted = emitted_;
+#pragma omp simd
+        for (std::int64_t label = 0; label < op_.labels; ++label)
+            log_p[label] = larger(never<C>, load(from[label]) * log2_e<C> - log_sum);
+        emitted[0] = log_p[0];
+        for (std::int64_t place = 1; place < places_; place += 2) {
+            emitted[place] = log_p[targets_[place / 2]];
+            emitted[place + 1] = log_p[0];
+        }
+    }
+
+    const Ctc& op_;
+    std::int64_t stride_;
+    Logits logits_;
+    std::int64_t steps_;
+    const std::int32_t* targets_;
+    std::int64_t places_;
+    Layout layout_;
+    C *alpha_, *emitted_, *skip_, *next_, *beta_, *shares_, *log_sums_, *log_p_, *occupancy_;
+    C total_ = 0;
+};
+
+template <bool gradient, class Logits>
+void for_each_sequence(DataType type, const Ctc& op, std::int64_t stride, Logits logits, const std::int32_t* lengths,
+                       const std::int32_t* targets, const std::int32_t* target_lengths, const void* loss_scale,
+                       void* losses, void* workspace) {
+    with_element(type, [&]<class T>(T) {
+        using C = Compute<T>;
+        using Element = std::conditional_t<gradient, T, const T>;
+        const C scale = gradient ? *static_cast<const C*>(loss_scale) / static_cast<C>(op.batch) : C(0);
+        const std::int64_t each = Layout(op, gradient).total;
+#pragma omp parallel for schedule(dynamic)
+        for (std::int64_t n = 0; n < op.batch; ++n) {
+            Sequence<T, gradient> sequence(op, stride, static_cast<Element*>(logits) + n * stride,
+                                           steps_of(lengths[n], op.frames_per_step, op.steps), targets + n * op.target,
+                                           std::clamp<std::int64_t>(target_lengths[n], 0, op.target),
+                                           static_cast<C*>(workspace) + n * each);
+            C loss = 0;
+            vectorised([&] {
+                loss = sequence.forward();
+                if constexpr (gradient) sequence.backward(scale);
+            });
+            static_cast<C*>(losses)[n] = loss;
+        }
+    });
+}
+
+std::size_t bytes_of(DataType type, const Ctc& op, bool gradient) {
+    const std::size_t each = type == DataType::fp64 ? sizeof(double) : sizeof(float);
+    return each * static_cast<std::size_t>(op.batch * Layout(op, gradient).total);
+}
+
+}  // namespace
+
+std::size_t ctc_workspace(DataType type, const Ctc& op) { return bytes_of(type, op, false); }
+std::size_t ctc_gradient_workspace(DataType type, const Ctc& op) { return bytes_of(type, op, true); }
+
+void ctc(DataType type, const Ctc& op, std::int64_t stride, const void* logits, const std::int32_t* lengths,
+         const std::int32_t* targets, const std::int32_t* target_lengths, void* losses, void* workspace) {
+    for_each_sequence<false>(type, op, stride, logits, lengths, targets, target_lengths, nullptr, losses, workspace);
+}
+
+void ctc_gradient(DataType type, const Ctc& op, std::int64_t stride, void* logits, const std::int32_t* lengths,
+                  const std::int32_t* targets, const std::int32_t* target_lengths, const void* loss_scale, void* losses,
+                  void* workspace) {
+    for_each_sequence<true>(type, op, stride, logits, lengths, targets, target_lengths, loss_scale, losses, workspace);
+}
+
+}  // namespace kbench::cpu

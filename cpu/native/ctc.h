@@ -1,0 +1,25 @@
+// Connectionist temporal classification on the CPU, for every stored type. Arithmetic in fp32 (fp64 for fp64), in which
+// losses and loss_scale are stored, too; shapes as in models/ops/; nothing allocates.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kbench/precision.h"
+#include "models/ops/ctc.h"
+
+namespace kbench::cpu {
+
+/// Of ctc and of ctc_gradient.
+std::size_t ctc_workspace(DataType type, const Ctc& op);
+std::size_t ctc_gradient_workspace(DataType type, const Ctc& op);
+/// Rows of logits lie `stride` >= labels elements apart.
+void ctc(DataType type, const Ctc& op, std::int64_t stride, const void* logits, const std::int32_t* lengths,
+         const std::int32_t* targets, const std::int32_t* target_lengths, void* losses, void* workspace);
+/// Also turns the logits into their gradient, in place; what lies between labels and stride becomes 0. The same bits
+/// whatever the number of threads.
+void ctc_gradient(DataType type, const Ctc& op, std::int64_t stride, void* logits, const std::int32_t* lengths,
+                  const std::int32_t* targets, const std::int32_t* target_lengths, const void* loss_scale, void* losses,
+                  void* workspace);
+
+}  // namespace kbench::cpu
