@@ -345,6 +345,90 @@ void launch_to_sequence(const ToSequence& op, const void* x, void* out, cudaStre
     KBENCH_CUDA_LAUNCHED("to_sequence_kernel");
 }
 
+/// A thread has N neighbours at `at_once` places. Nothing is __restrict__: dx may be y or dy.
+template <typename T, int N>
+__global__ void __launch_bounds__(threads_per_block)
+    hardtanh_backward_kernel(Clip<T> range, const T* y, const T* dy, T* dx, std::int64_t vectors) {
+    constexpr int at_once = 2;
+    const std::int64_t first = std::int64_t{blockIdx.x} * at_once * blockDim.x + threadIdx.x;
+    Vector<T, N> clipped[at_once], gradient[at_once];
+#pragma unroll
+    for (int i = 0; i < at_once; ++i) {
+        const std::int64_t index = first + i * blockDim.x;
+        if (index >= vectors) continue;
+        clipped[i] = Vector<T, N>::load_once(y + index * N);
+        gradient[i] = Vector<T, N>::load_once(dy + index * N);
+    }
+#pragma unroll
+    for (int i = 0; i < at_once; ++i) {
+        const std::int64_t index = first + i * blockDim.x;
+        if (index >= vectors) continue;
+        Arithmetic<T> values[N];
+        widen(clipped[i], values);
+#pragma unroll
+        for (int j = 0; j < N; ++j)
+            if (!(values[j] > range.low && values[j] < range.high)) gradient[i].elements[j] = T(0);
+        gradient[i].store_whole(dx + index * N);
+    }
+}
+
+/// A square of 32 words of V elements each way goes through shared memory: a warp reads a step's features, and writes a
+/// feature's steps. The word that pads a row keeps a column of words out of one bank; of two elements a word, two lanes
+/// share one.
+template <typename Bits, int V>
+__global__ void __launch_bounds__(threads_per_block)
+    from_sequence_kernel(const Bits* __restrict__ dy, Bits* __restrict__ dx, std::int64_t batch, std::int64_t features,
+                         std::int64_t steps, unsigned tiles_across, unsigned tiles_down) {
+    constexpr int side = 32 * V, warps = threads_per_block / 32, turns = side / warps;
+    __shared__ __align__(16) Bits tile[side][side + V];
+    const std::int64_t n = blockIdx.x / tiles_across / tiles_down;
+    const std::int64_t first_feature = std::int64_t{blockIdx.x % tiles_across} * side;
+    const std::int64_t first_step = std::int64_t{blockIdx.x / tiles_across % tiles_down} * side;
+    const int lane = static_cast<int>(threadIdx.x) % 32 * V, own = static_cast<int>(threadIdx.x) / 32;
+
+    Vector<Bits, V> read[turns] = {};
+#pragma unroll
+    for (int i = 0; i < turns; ++i) {  // V divides features and steps: all of a word or nothing
+        const std::int64_t step = first_step + own + i * warps, feature = first_feature + lane;
+        if (step < steps && feature < features)
+            read[i] = Vector<Bits, V>::load_once(dy + (step * batch + n) * features + feature);
+    }
+#pragma unroll
+    for (int i = 0; i < turns; ++i) read[i].store(&tile[own + i * warps][lane]);
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < turns; ++i) {
+        const int of = own + i * warps;
+        const std::int64_t step = first_step + lane, feature = first_feature + of;
+        if (step >= steps || feature >= features) continue;
+        Vector<Bits, V> made;
+#pragma unroll
+        for (int j = 0; j < V; ++j) made.elements[j] = tile[lane + j][of];
+        made.store(dx + (n * features + feature) * steps + step);
+    }
+}
+
+template <typename Bits>
+void launch_from_sequence(const ToSequence& op, const void* dy, void* dx, cudaStream_t stream) {
+    const auto launch = [&]<int V>() {
+        constexpr int side = 32 * V;
+        const std::int64_t across = divide_up(op.features, side), down = divide_up(op.steps, side);
+        from_sequence_kernel<Bits, V>
+            <<<static_cast<unsigned>(across * down * op.batch), threads_per_block, 0, stream>>>(
+                static_cast<const Bits*>(dy), static_cast<Bits*>(dx), op.batch, op.features, op.steps,
+                static_cast<unsigned>(across), static_cast<unsigned>(down));
+    };
+    constexpr int pair = features_a_word<Bits>;
+    const auto whole = [](const void* pointer) {
+        return reinterpret_cast<std::uintptr_t>(pointer) % sizeof(Word<Bits>) == 0;
+    };
+    if (op.features % pair == 0 && op.steps % pair == 0 && whole(dy) && whole(dx))
+        launch.template operator()<pair>();
+    else
+        launch.template operator()<1>();
+    KBENCH_CUDA_LAUNCHED("from_sequence_kernel");
+}
+
 }  // namespace
 
 void batch_norm_forward(DataType type, const BatchNorm& op, const void* x, const void* residual, const void* weight,
@@ -383,6 +467,30 @@ void to_sequence_forward(DataType type, const ToSequence& op, const void* x, voi
         case 2: return launch_to_sequence<std::uint16_t>(op, x, out, stream);
         case 4: return launch_to_sequence<std::uint32_t>(op, x, out, stream);
         default: return launch_to_sequence<std::uint64_t>(op, x, out, stream);
+    }
+}
+
+void hardtanh_backward(DataType type, const Hardtanh& op, const void* y, const void* dy, void* dx,
+                       cudaStream_t stream) {
+    dispatch(type, [&]<typename T>() {
+        using A = Arithmetic<T>;
+        const std::int64_t count = op.rows * op.width;
+        dispatch_vector<vector_width<T>>(count, {y, dy, dx}, [&]<int N>() {
+            const std::int64_t vectors = count / N;
+            hardtanh_backward_kernel<T, N>
+                <<<static_cast<unsigned>(divide_up(vectors, 2 * threads_per_block)), threads_per_block, 0, stream>>>(
+                    Clip<T>{static_cast<A>(op.low), static_cast<A>(op.high)}, static_cast<const T*>(y),
+                    static_cast<const T*>(dy), static_cast<T*>(dx), vectors);
+        });
+        KBENCH_CUDA_LAUNCHED("hardtanh_backward_kernel");
+    });
+}
+
+void to_sequence_backward(DataType type, const ToSequence& op, const void* dy, void* dx, cudaStream_t stream) {
+    switch (size_of(type)) {
+        case 2: return launch_from_sequence<std::uint16_t>(op, dy, dx, stream);
+        case 4: return launch_from_sequence<std::uint32_t>(op, dy, dx, stream);
+        default: return launch_from_sequence<std::uint64_t>(op, dy, dx, stream);
     }
 }
 

@@ -27,4 +27,9 @@ void time_mask_forward(DataType type, const TimeMask& op, const void* x, const s
 /// Not in place.
 void to_sequence_forward(DataType type, const ToSequence& op, const void* x, void* out, cudaStream_t stream);
 
+/// dx may be dy or y. The backward of time_mask is its forward.
+void hardtanh_backward(DataType type, const Hardtanh& op, const void* y, const void* dy, void* dx, cudaStream_t stream);
+/// Not in place.
+void to_sequence_backward(DataType type, const ToSequence& op, const void* dy, void* dx, cudaStream_t stream);
+
 }  // namespace kbench::cuda

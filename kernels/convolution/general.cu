@@ -7,12 +7,12 @@
 #include "kernels/check.h"
 #include "kernels/convolution/epilogue.cuh"
 #include "kernels/convolution/kernel.h"
-#include "kernels/mma.cuh"
+#include "kernels/convolution/tiles.cuh"
 
 namespace kbench::cuda::convolution {
 namespace {
 
-constexpr int threads = 256, positions = 128, pitch_bytes = 80, tile_chunks = 4;
+constexpr int positions = tile_columns;
 
 struct Shape {
     std::int64_t positions;  ///< of all images
@@ -35,111 +35,6 @@ struct Shape {
           stride_w(static_cast<int>(op.stride_w)),
           pad_h(static_cast<int>(op.pad_h)),
           pad_w(static_cast<int>(op.pad_w)) {}
-};
-
-/// A warp's sums: `rows` x `columns` elements, how its lanes share them, and how it adds a tile's products.
-/// sums[i].. are of filter row_of(..) and position column_of(..).
-template <class T, int rows, int columns>
-struct Mma16 {
-    static constexpr int row_blocks = rows / 16, column_blocks = columns / 8, per_lane = row_blocks * column_blocks * 4;
-    float sums[per_lane] = {};
-
-    /// a, b: the warp's first row of each tile; T(&)[..][pitch].
-    __device__ void add(const unsigned char* a, const unsigned char* b, int lane) {
-#pragma unroll
-        for (int step = 0; step < tile_chunks / 2; ++step) {
-            unsigned x[row_blocks][4], w[column_blocks][2];
-#pragma unroll
-            for (int i = 0; i < row_blocks; ++i)
-                ldmatrix_x4(x[i], a + (i * 16 + lane % 16) * pitch_bytes + step * 32 + lane / 16 * 16);
-#pragma unroll
-            for (int i = 0; i < column_blocks; i += 2) {
-                unsigned both[4];
-                ldmatrix_x4(both, b + (i * 8 + lane / 16 * 8 + lane % 8) * pitch_bytes + step * 32 + lane / 8 % 2 * 16);
-#pragma unroll
-                for (int j = 0; j < 4; ++j) w[i + j / 2][j % 2] = both[j];
-            }
-#pragma unroll
-            for (int i = 0; i < row_blocks; ++i)
-#pragma unroll
-                for (int j = 0; j < column_blocks; ++j) {
-                    float* const c = sums + (i * column_blocks + j) * 4;
-                    Mma16Bit<T>::mma(c[0], c[1], c[2], c[3], x[i], w[j][0], w[j][1]);
-                }
-        }
-    }
-    static __device__ int row_of(int i, int lane) { return i / 4 / column_blocks * 16 + i % 4 / 2 * 8 + lane / 4; }
-    static __device__ int column_of(int i, int lane) { return i / 4 % column_blocks * 8 + lane % 4 * 2 + i % 2; }
-};
-
-/// tf32 and fp64: products of 16 x 8 x 8.
-template <class T, int rows, int columns>
-struct Mma8 {
-    static constexpr int row_blocks = rows / 16, column_blocks = columns / 8, per_lane = row_blocks * column_blocks * 4;
-    static constexpr int depth = tile_chunks * 16 / static_cast<int>(sizeof(T));
-    T sums[per_lane] = {};
-
-    __device__ void add(const unsigned char* a, const unsigned char* b, int lane) {
-        const auto at = [](const unsigned char* tile, int row, int k) {
-            return *reinterpret_cast<const T*>(tile + row * pitch_bytes + k * static_cast<int>(sizeof(T)));
-        };
-        const int g = lane / 4, t = lane % 4;
-#pragma unroll
-        for (int k = 0; k < depth; k += 8) {
-            T x[row_blocks][4], w[column_blocks][2];
-#pragma unroll
-            for (int i = 0; i < row_blocks; ++i)
-#pragma unroll
-                for (int e = 0; e < 4; ++e) x[i][e] = at(a, i * 16 + g + e % 2 * 8, k + t + e / 2 * 4);
-#pragma unroll
-            for (int j = 0; j < column_blocks; ++j)
-#pragma unroll
-                for (int e = 0; e < 2; ++e) w[j][e] = at(b, j * 8 + g, k + t + e * 4);
-#pragma unroll
-            for (int i = 0; i < row_blocks; ++i)
-#pragma unroll
-                for (int j = 0; j < column_blocks; ++j) {
-                    T* const c = sums + (i * column_blocks + j) * 4;
-                    mma_16x8x8(c[0], c[1], c[2], c[3], x[i], w[j][0], w[j][1]);
-                }
-        }
-    }
-    static __device__ int row_of(int i, int lane) { return Mma16<__half, rows, columns>::row_of(i, lane); }
-    static __device__ int column_of(int i, int lane) { return Mma16<__half, rows, columns>::column_of(i, lane); }
-};
-
-/// fp32: a lane multiplies 1 / 8 of the warp's rows and 1 / 4 of its columns.
-template <class T, int rows, int columns>
-struct Plain {
-    static constexpr int lane_rows = 8, lane_columns = 4, of_rows = rows / lane_rows,
-                         of_columns = columns / lane_columns;
-    static constexpr int per_lane = of_rows * of_columns;
-    float sums[per_lane] = {};
-
-    __device__ void add(const unsigned char* a, const unsigned char* b, int lane) {
-#pragma unroll
-        for (int chunk = 0; chunk < tile_chunks; ++chunk) {
-            float4 x[of_rows], w[of_columns];
-#pragma unroll
-            for (int i = 0; i < of_rows; ++i)
-                x[i] = *reinterpret_cast<const float4*>(a + row_of(i * of_columns, lane) * pitch_bytes + chunk * 16);
-#pragma unroll
-            for (int j = 0; j < of_columns; ++j)
-                w[j] = *reinterpret_cast<const float4*>(b + column_of(j, lane) * pitch_bytes + chunk * 16);
-#pragma unroll
-            for (int i = 0; i < of_rows; ++i)
-#pragma unroll
-                for (int j = 0; j < of_columns; ++j) {
-                    float& c = sums[i * of_columns + j];
-                    c += x[i].x * w[j].x;
-                    c += x[i].y * w[j].y;
-                    c += x[i].z * w[j].z;
-                    c += x[i].w * w[j].w;
-                }
-        }
-    }
-    static __device__ int row_of(int i, int lane) { return i / of_columns * lane_rows + lane / lane_columns; }
-    static __device__ int column_of(int i, int lane) { return i % of_columns * lane_columns + lane % lane_columns; }
 };
 
 /// `rows` filters of a block: all its warps have 32 of them.

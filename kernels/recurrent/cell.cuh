@@ -16,17 +16,19 @@ __device__ inline double tanh_of(double x) { return tanh(x); }
 
 /// The unit's next h, as Recurrent has it. `a`: what the input and the biases add up to by gate; but for a GRU's n
 /// `bias_n` is bias_hh, which r scales, and a[2] has none of it. `products` are those with h. LSTMs alone use `c`, GRUs
-/// alone `h`, of the step before.
-template <Cell cell, class S, int gates>
-__device__ S next_h(const S (&a)[gates], S bias_n, const S (&products)[gates], S h, S& c) {
+/// alone `h`, of the step before. `left`: the gates as saved_gates_of has them.
+template <Cell cell, class S, int gates, int saved>
+__device__ S next_h(const S (&a)[gates], S bias_n, const S (&products)[gates], S h, S& c, S (&left)[saved]) {
     if constexpr (cell == Cell::lstm) {
         const S i = sigmoid(a[0] + products[0]), f = sigmoid(a[1] + products[1]);
         const S g = tanh_of(a[2] + products[2]), o = sigmoid(a[3] + products[3]);
         c = f * c + i * g;
+        left[0] = i, left[1] = f, left[2] = g, left[3] = o;
         return o * tanh_of(c);
     } else if constexpr (cell == Cell::gru) {
         const S r = sigmoid(a[0] + products[0]), z = sigmoid(a[1] + products[1]);
-        const S n = tanh_of(a[2] + r * (products[2] + bias_n));
+        const S b = products[2] + bias_n, n = tanh_of(a[2] + r * b);
+        left[0] = r, left[1] = z, left[2] = n, left[3] = b;
         return (S(1) - z) * n + z * h;
     } else {
         return tanh_of(a[0] + products[0]);

@@ -8,9 +8,9 @@
 namespace kbench::cuda::recurrent_layer {
 
 /// Sums of all warps, for up to two tiles of sequences at a time: a cell for each thread, or for every second one.
-template <class S, Cell cell, int tiles>
+template <class S, int gates, int tiles>
 struct Exchange {
-    static constexpr int gates = gates_of(cell), tiles_at_once = tiles < 2 ? tiles : 2;
+    static constexpr int tiles_at_once = tiles < 2 ? tiles : 2;
     static constexpr int passes = tiles / tiles_at_once, cells = tiles_at_once * tile_sequences * block_units;
     /// 33 places apart, since a warp reads 8 lanes of 4 sums at a time.
     static constexpr int lanes = 33, of_warp = tiles_at_once * gates * 4 * lanes;
@@ -48,13 +48,15 @@ template <class Core, Cell cell, int tiles>
 struct Cells {
     using T = typename Core::T;
     using S = typename Core::S;
-    using Meeting = Exchange<S, cell, tiles>;
-    static constexpr int gates = gates_of(cell), passes = Meeting::passes;
+    static constexpr int gates = gates_of(cell), saved = saved_gates_of(cell);
+    using Meeting = Exchange<S, gates, tiles>;
+    static constexpr int passes = Meeting::passes;
 
     int unit, sequence[passes];
     int steps[passes];  ///< of the sequence; -1 where the thread has no cell
     S bias[gates], bias_n = S(0);
     S h[passes] = {}, c[passes] = {};
+    S left[passes][saved > 0 ? saved : 1];  ///< the gates, for the backward
     // Of the step that `read` was called for:
     bool runs[passes];
     int row[passes] = {};  ///< of gates_x and out
@@ -106,9 +108,21 @@ struct Cells {
         S a[gates];
 #pragma unroll
         for (int gate = 0; gate < gates; ++gate) a[gate] = static_cast<S>(x[pass][gate]) + bias[gate];
-        const T next = static_cast<T>(next_h<cell>(a, bias_n, products, h[pass], c[pass]));
+        const T next = static_cast<T>(next_h<cell>(a, bias_n, products, h[pass], c[pass], left[pass]));
         h[pass] = static_cast<S>(next);
         return next;
+    }
+
+    /// Leaves what `advance` found for the backward, where there is one; 0 behind the end of a sequence, so that all of
+    /// it is written.
+    __device__ void save(const Layer<T>& layer, const DirectionOf<T>& own, int pass) const {
+        if (saved == 0 || own.gates == nullptr) return;
+        T* const to = own.gates + std::int64_t{row[pass]} * saved * layer.hidden + unit;
+#pragma unroll
+        for (int gate = 0; gate < saved; ++gate)
+            to[std::int64_t{gate} * layer.hidden] = static_cast<T>(runs[pass] ? left[pass][gate] : S(0));
+        if (cell == Cell::lstm)
+            own.cells[std::int64_t{row[pass]} * layer.hidden + unit] = static_cast<T>(runs[pass] ? c[pass] : S(0));
     }
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
 #include "kernels/recurrent/recurrent.h"
 #include "kernels/types.cuh"
@@ -25,12 +26,17 @@ inline constexpr int resident_chunks = 8, resident_smem_bytes = 227 * 1024;
 inline constexpr int counter_distance = 32;
 inline constexpr std::size_t counters_bytes = 2 * counter_distance * sizeof(unsigned);
 
+/// Empty where the current device has a place for all resident blocks of a layer, else why not.
+std::string no_resident_place(std::int64_t hidden);
+std::string over_limit(const char* what, std::int64_t value, std::int64_t limit);
+
 template <class T>
 struct DirectionOf {
     const T *gates_x, *weight_hh, *bias_ih, *bias_hh;
     T* out;
     T* h[2];           ///< [batch, h_stride]: what step s reads stands in h[s % 2]
     Arithmetic<T>* c;  ///< [batch, hidden]
+    T *gates, *cells;  ///< null where nothing is left for a backward
 };
 
 template <class T>
@@ -77,7 +83,8 @@ Layer<T> layer_of(const RecurrentProblem& problem, const RecurrentDirection& for
         layer.directions[i] = {static_cast<const T*>(from.gates_x), static_cast<const T*>(from.weight_hh),
                                static_cast<const T*>(from.bias_ih), static_cast<const T*>(from.bias_hh),
                                static_cast<T*>(from.out),           {own_h, own_h + shape.batch * stride},
-                               c + i * shape.batch * shape.hidden};
+                               c + i * shape.batch * shape.hidden,  static_cast<T*>(from.gates),
+                               static_cast<T*>(from.cells)};
     }
     return layer;
 }

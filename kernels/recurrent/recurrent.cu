@@ -23,10 +23,6 @@ LaunchLayer* launch_of(const RecurrentProblem& problem) {
     return launches[static_cast<int>(problem.precision)][static_cast<int>(problem.kernels)];
 }
 
-std::string over(const char* what, std::int64_t value, std::int64_t limit) {
-    return std::string(what) + " " + std::to_string(value) + " is over its limit of " + std::to_string(limit);
-}
-
 std::string not_resident(const RecurrentProblem& problem) {
     const RecurrentShape& shape = problem.shape;
     const auto size = static_cast<std::int64_t>(size_of(storage_type(problem.precision)));
@@ -35,9 +31,21 @@ std::string not_resident(const RecurrentProblem& problem) {
     const std::int64_t sequences = (plain ? 1 : 4) * tile_sequences;
     constexpr std::int64_t most_steps = 1 << 24;  // times blocks: in 32 bits
     if (shape.hidden * size % 16 != 0) return "rows of weights are not whole pieces of 16 bytes";
-    if (shape.hidden * size > weights) return over("hidden", shape.hidden, weights / size);
-    if (shape.batch > sequences) return over("batch", shape.batch, sequences);
-    if (shape.steps > most_steps) return over("steps", shape.steps, most_steps);
+    if (shape.hidden * size > weights) return over_limit("hidden", shape.hidden, weights / size);
+    if (shape.batch > sequences) return over_limit("batch", shape.batch, sequences);
+    if (shape.steps > most_steps) return over_limit("steps", shape.steps, most_steps);
+    return no_resident_place(shape.hidden);
+}
+
+}  // namespace
+
+namespace recurrent_layer {
+
+std::string over_limit(const char* what, std::int64_t value, std::int64_t limit) {
+    return std::string(what) + " " + std::to_string(value) + " is over its limit of " + std::to_string(limit);
+}
+
+std::string no_resident_place(std::int64_t hidden) {
     int device = 0, sms = 0, smem = 0, cooperative = 0;
     if (cudaGetDevice(&device) != cudaSuccess) {
         cudaGetLastError();  // forgets it
@@ -48,11 +56,11 @@ std::string not_resident(const RecurrentProblem& problem) {
     KBENCH_CUDA(cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, device));
     if (cooperative == 0) return "the device has no cooperative launch";
     if (smem < resident_smem_bytes) return "the device has too little shared memory";
-    const std::int64_t blocks = 2 * divide_up(shape.hidden, block_units);
-    return blocks <= sms ? "" : over("blocks", blocks, sms);
+    const std::int64_t blocks = 2 * divide_up(hidden, block_units);
+    return blocks <= sms ? "" : over_limit("blocks", blocks, sms);
 }
 
-}  // namespace
+}  // namespace recurrent_layer
 
 RecurrentProblem recurrent_problem(Cell cell, const RecurrentShape& shape, Precision precision) {
     const RecurrentProblem resident{cell, shape, precision, RecurrentKernels::resident};
@@ -64,9 +72,9 @@ std::string recurrent_unsupported(const RecurrentProblem& problem) {
     // Of rows of out, of a grid's second dimension, of an index into a row of gates.
     constexpr std::int64_t most_rows = std::numeric_limits<std::int32_t>::max();
     constexpr std::int64_t most_sequences = 65535 * tile_sequences, most_hidden = 1 << 20;
-    if (shape.hidden > most_hidden) return over("hidden", shape.hidden, most_hidden);
-    if (shape.batch > most_sequences) return over("batch", shape.batch, most_sequences);
-    if (shape.steps > most_rows / shape.batch) return over("steps", shape.steps, most_rows / shape.batch);
+    if (shape.hidden > most_hidden) return over_limit("hidden", shape.hidden, most_hidden);
+    if (shape.batch > most_sequences) return over_limit("batch", shape.batch, most_sequences);
+    if (shape.steps > most_rows / shape.batch) return over_limit("steps", shape.steps, most_rows / shape.batch);
     return problem.kernels == RecurrentKernels::resident ? not_resident(problem) : "";
 }
 

@@ -12,10 +12,12 @@
 
 namespace kbench::cuda {
 
-/// What one direction reads and makes, in the shapes of Recurrent.
+/// What one direction reads and makes, in the shapes of Recurrent. In training `gates` of cells that save them, and
+/// `cells` of lstm, are written, too.
 struct RecurrentDirection {
     const void *gates_x, *weight_hh, *bias_ih, *bias_hh;
     void* out;
+    void *gates = nullptr, *cells = nullptr;
 };
 
 /// A kernel a step, or one for all steps, whose blocks keep their weights and meet behind each step: for layers whose

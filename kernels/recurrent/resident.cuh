@@ -23,7 +23,7 @@ struct Residence {
     static constexpr int room = (resident_smem_bytes - weights_bytes) / h_bytes;
     static constexpr int stages = room < resident_chunks ? room : resident_chunks;
     static_assert(stages >= 2);
-    static constexpr int exchange = Exchange<typename Core::S, cell, tiles>::bytes;
+    static constexpr int exchange = Exchange<typename Core::S, gates_of(cell), tiles>::bytes;
     static constexpr int bytes = weights_bytes + (stages * h_bytes > exchange ? stages * h_bytes : exchange);
     static_assert(bytes <= resident_smem_bytes);
 };
@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(block_threads, 1)
             S of_gates[gates] = {};
             if (step > 0) {
                 if (pass > 0) __syncthreads();  // the pass before has read its sums
-                Exchange<S, cell, tiles>::add_up(products, pass, reinterpret_cast<S*>(h_smem), of_gates);
+                Exchange<S, gates, tiles>::add_up(products, pass, reinterpret_cast<S*>(h_smem), of_gates);
             }
             if (!cells.has_cell(pass)) continue;
             next[pass] = cells.advance(pass, of_gates);
@@ -153,7 +153,10 @@ __global__ void __launch_bounds__(block_threads, 1)
         if (thread == 0) announce(counter);
 #pragma unroll
         for (int pass = 0; pass < cells.passes; ++pass)
-            if (cells.has_cell(pass)) own.out[std::int64_t{cells.row[pass]} * hidden + cells.unit] = next[pass];
+            if (cells.has_cell(pass)) {
+                own.out[std::int64_t{cells.row[pass]} * hidden + cells.unit] = next[pass];
+                cells.save(layer, own, pass);
+            }
         if (step + 1 < layer.steps) cells.read(layer, own, reverse, step + 1);
     }
 }

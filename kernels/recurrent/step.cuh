@@ -31,7 +31,7 @@ struct Ring {
 
 template <class S, Cell cell, int tiles>
 constexpr int step_smem_bytes() {
-    constexpr int ring = Ring<gates_of(cell), tiles>::bytes, exchange = Exchange<S, cell, tiles>::bytes;
+    constexpr int ring = Ring<gates_of(cell), tiles>::bytes, exchange = Exchange<S, gates_of(cell), tiles>::bytes;
     return ring > exchange ? ring : exchange;
 }
 
@@ -155,7 +155,7 @@ __global__ void __launch_bounds__(block_threads, 2)
         S of_gates[gates] = {};
         if (step > 0) {
             if (pass > 0) __syncthreads();  // the pass before has read its sums
-            Exchange<S, cell, tiles>::add_up(products, pass, reinterpret_cast<S*>(smem), of_gates);
+            Exchange<S, gates, tiles>::add_up(products, pass, reinterpret_cast<S*>(smem), of_gates);
         }
         if (!cells.has_cell(pass)) continue;
         const std::int64_t n = cells.sequence[pass];
@@ -163,6 +163,7 @@ __global__ void __launch_bounds__(block_threads, 2)
         if (cell == Cell::lstm && cells.runs[pass]) own.c[n * hidden + cells.unit] = cells.c[pass];
         after[n * layer.h_stride + cells.unit] = next;
         own.out[std::int64_t{cells.row[pass]} * hidden + cells.unit] = next;
+        cells.save(layer, own, pass);
     }
 }
 

@@ -175,7 +175,7 @@ void expect_packs(const Provider& provider, const Step& step, Precision precisio
         EXPECT_EQ(computation->packed_bytes(i).has_value(), std::ranges::find(packed, i) != packed.end()) << i;
 }
 
-TEST(CpuProviders, OneDnnTakesConvolutionsWhereItHasThePrecisionAndWeightsStayAsTheyAre) {
+TEST(CpuProviders, OneDnnTakesConvolutionsWhereItHasThePrecisionAndPacksWeightsThatStayAsTheyAre) {
     const auto providers = make_providers(BackendKind::cpu, {});
     Step step = parse_problem("conv2d", "n2c3h9w20k4r3s5b");
     const Provider& provider = usual(providers, step, Precision::fp32);
@@ -183,8 +183,14 @@ TEST(CpuProviders, OneDnnTakesConvolutionsWhereItHasThePrecisionAndWeightsStayAs
     expect_packs(provider, step, Precision::fp32, {1});
     EXPECT_NE(usual(providers, step, Precision::fp64).name, "onednn");
     step.weights_change = true;
-    EXPECT_EQ(refusal(provider, step, Precision::fp32), "its weights are packed, and change in training");
-    EXPECT_NE(usual(providers, step, Precision::fp32).name, "onednn");
+    EXPECT_EQ(&usual(providers, step, Precision::fp32), &provider);
+    expect_packs(provider, step, Precision::fp32, {});
+    for (const Direction direction : {Direction::dgrad, Direction::wgrad}) {
+        const Step backward = parse_problem("conv2d", "n2c3h9w20k4r3s5ba", direction);
+        EXPECT_EQ(&usual(providers, backward, Precision::fp32), &provider);
+        expect_packs(provider, backward, Precision::fp32, {});
+        EXPECT_EQ(usual(providers, backward, Precision::fp64).name, "native");
+    }
 }
 
 TEST(CpuProviders, RecurrentLayersAreOneDnnsIn16BitsAndOnRequestInFp32) {
@@ -192,22 +198,34 @@ TEST(CpuProviders, RecurrentLayersAreOneDnnsIn16BitsAndOnRequestInFp32) {
     const Provider& onednn = **std::ranges::find(providers, "onednn", [](const auto& p) { return p->name; });
     for (const char* op : {"lstm", "gru", "rnn"}) {
         SCOPED_TRACE(op);
-        Step step = parse_problem(op, "t6n2h8");
-        for (const Precision precision : {Precision::fp16, Precision::bf16})
-            if (onednn.lacks(precision).empty()) {
-                EXPECT_EQ(&usual(providers, step, precision), &onednn);
+        for (const Direction direction : {Direction::fwd, Direction::bwd}) {
+            Step step = parse_problem(op, "t6n2h8s", direction);
+            for (const bool weights_change : {false, true}) {
+                step.weights_change = weights_change;
+                const std::vector<std::size_t> packed =
+                    weights_change ? std::vector<std::size_t>{} : std::vector<std::size_t>{2, 3};
+                for (const Precision precision : {Precision::fp16, Precision::bf16})
+                    if (onednn.lacks(precision).empty()) {
+                        EXPECT_EQ(&usual(providers, step, precision), &onednn);
+                    }
+                EXPECT_EQ(refusal(onednn, step, Precision::fp32), "");
+                expect_packs(onednn, step, Precision::fp32, packed);
+                for (const Precision precision : {Precision::fp32, Precision::fp64}) {
+                    const Provider& provider = usual(providers, step, precision);
+                    EXPECT_EQ(provider.name, "native");
+                    expect_packs(provider, step, precision, packed);
+                }
             }
-        EXPECT_EQ(refusal(onednn, step, Precision::fp32), "");
-        expect_packs(onednn, step, Precision::fp32, {2, 3});
-        for (const Precision precision : {Precision::fp32, Precision::fp64}) {
-            const Provider& provider = usual(providers, step, precision);
-            EXPECT_EQ(provider.name, "native");
-            expect_packs(provider, step, precision, {2, 3});
         }
-        step.weights_change = true;
-        EXPECT_EQ(refusal(onednn, step, Precision::fp32), "its weights are packed, and change in training");
-        EXPECT_EQ(usual(providers, step, Precision::fp32).name, "native");
-        expect_packs(usual(providers, step, Precision::fp32), step, Precision::fp32, {});
+    }
+}
+
+TEST(CpuProviders, GradientsOfRecurrentWeightsAreOneDnnsWhereItHasThePrecision) {
+    const auto providers = make_providers(BackendKind::cpu, {});
+    for (const char* op : {"lstm", "gru", "rnn"}) {
+        const Step step = parse_problem(op, "t6n2h8a", Direction::wgrad);
+        EXPECT_EQ(usual(providers, step, Precision::fp32).name, "onednn") << op;
+        EXPECT_EQ(usual(providers, step, Precision::fp64).name, "native") << op;
     }
 }
 

@@ -28,6 +28,20 @@ TEST_F(NativeOnGpu, TakesWhatStandsAroundConvolutionsInEveryPrecision) {
             EXPECT_EQ(refusal(parse_problem(op, shape), precision), "") << op << " " << shape;
 }
 
+TEST_F(NativeOnGpu, TakesTheirTrainingAndTheirBackwardInEveryPrecision) {
+    for (const Precision precision : all_precisions) {
+        for (const char* shape : {"r4000w1024t", "r20736w500c32h81t"})
+            EXPECT_EQ(refusal(parse_problem("batchnorm", shape), precision), "") << shape;
+        const std::pair<const char*, const char*> problems[] = {{"batchnorm", "r4000w1024t"},
+                                                                {"batchnorm", "r20736w500c32h81ta"},
+                                                                {"hardtanh", "r10000w500"},
+                                                                {"time_mask", "n8r2592t500f2"},
+                                                                {"to_sequence", "n8f1312t500"}};
+        for (const auto& [op, shape] : problems)
+            EXPECT_EQ(refusal(parse_problem(op, shape, Direction::bwd), precision), "") << op << " " << shape;
+    }
+}
+
 TEST_F(NativeOnGpu, AddsAResidualOnlyWhereChannelsAreColumnsAndNobodyReadsTheSum) {
     EXPECT_NE(refusal(parse_problem("batchnorm", "r20736w500c32h81+residual"), Precision::fp16), "");
     Step kept = parse_problem("batchnorm", "r4000w1024+residual");

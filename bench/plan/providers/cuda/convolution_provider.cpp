@@ -2,6 +2,7 @@
 #include "bench/plan/providers/cuda/convolution_provider.h"
 
 #include "kernels/convolution/conv2d.h"
+#include "kernels/convolution/conv2d_gradient.h"
 #include "models/ops/list.h"
 
 namespace kbench {
@@ -61,8 +62,42 @@ std::unique_ptr<Computation> conv2d(const Conv2d& op, const Step& step, Precisio
         1, cuda::conv2d_workspace(op, precision));
 }
 
+std::unique_ptr<Computation> dgrad(const Conv2d& op, const Step&, Precision precision) {
+    return make_computation(
+        cuda::conv2d_dgrad_kernel_name(op, precision),
+        [=](OperandCursor in, void* workspace, void* stream) {
+            const void* dy = in.next();
+            const void* weight = in.next();
+            cuda::conv2d_dgrad(precision, op, dy, weight, in.next(), workspace, static_cast<cudaStream_t>(stream));
+        },
+        1, cuda::conv2d_dgrad_workspace(op, precision));
+}
+
+std::unique_ptr<Computation> wgrad(const Conv2d& op, const Step&, Precision precision) {
+    return make_computation(
+        cuda::conv2d_wgrad_kernel_name(op, precision),
+        [=](OperandCursor in, void* workspace, void* stream) {
+            const void* x = in.next();
+            const void* dy = in.next();
+            void* dw = in.next();
+            void* db = in.next_if(op.bias);
+            cuda::conv2d_wgrad(precision, op, x, dy, dw, db, workspace, static_cast<cudaStream_t>(stream));
+        },
+        1, cuda::conv2d_wgrad_workspace(op, precision));
+}
+
+template <class Make>
+ProviderOp gradient(Direction direction, Make make) {
+    return Computes<Conv2d>{
+        .directions = {direction},
+        .why_not = [](const Conv2d& op, const Step&, Precision) { return cuda::conv2d_gradient_refusal(op); },
+        .make = make};
+}
+
 }  // namespace
 
 ProviderOp native_conv2d() { return Computes<Conv2d>{.absorbs = {chain}, .why_not = why_not, .make = conv2d}; }
+ProviderOp native_conv2d_dgrad() { return gradient(Direction::dgrad, dgrad); }
+ProviderOp native_conv2d_wgrad() { return gradient(Direction::wgrad, wgrad); }
 
 }  // namespace kbench

@@ -1,4 +1,4 @@
-// kbench's own convolutions on the GPU as a row of `native`.
+// kbench's own convolutions on the GPU as rows of `native`.
 #pragma once
 
 #include "bench/plan/provider.h"
@@ -6,5 +6,7 @@
 namespace kbench {
 
 ProviderOp native_conv2d();
+ProviderOp native_conv2d_dgrad();
+ProviderOp native_conv2d_wgrad();
 
 }  // namespace kbench

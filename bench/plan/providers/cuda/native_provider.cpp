@@ -1,8 +1,12 @@
 // Provider `native` on the GPU: kbench's own kernels.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "bench/plan/provider.h"
 #include "bench/plan/providers/cuda/convolution_provider.h"
+#include "bench/plan/providers/cuda/ctc_provider.h"
 #include "bench/plan/providers/cuda/ladder_provider.h"
 #include "bench/plan/providers/cuda/persistent_provider.h"
 #include "bench/plan/providers/cuda/recurrent_provider.h"
@@ -294,7 +298,7 @@ std::string no_such_attention_gradient(const Attention& op, const Step&, Precisi
 }  // namespace
 
 std::unique_ptr<Provider> make_cuda_native(const ProviderContext& context) {
-    return std::make_unique<Provider>(Provider{
+    auto provider = std::make_unique<Provider>(Provider{
         .name = "native",
         .ops = {row<Embedding>("embedding", embedding),
                 Computes<Embedding>{.directions = {Direction::bwd},
@@ -310,6 +314,8 @@ std::unique_ptr<Provider> make_cuda_native(const ProviderContext& context) {
                              too_wide_backward<RmsNorm>),
                 ladder_gemm(cuda::top_rung),
                 native_conv2d(),
+                native_conv2d_dgrad(),
+                native_conv2d_wgrad(),
                 row<BiasAdd>("bias_add", bias_add),
                 backward_row<BiasAdd>("bias_backward", cuda::bias_backward_workspace_bytes, bias_backward),
                 leaving_no_intermediates(row<Gelu>("bias_gelu", gelu, {{"bias"}})),
@@ -328,12 +334,16 @@ std::unique_ptr<Provider> make_cuda_native(const ProviderContext& context) {
                 native_hardtanh(),
                 native_time_mask(),
                 native_to_sequence(),
+                native_batch_norm_in_training(),
+                native_batch_norm_backward(),
+                native_hardtanh_backward(),
+                native_time_mask_backward(),
+                native_to_sequence_backward(),
                 persistent_lstm_row(context),
-                lstm_row(),
-                gru_row(),
-                rnn_row(),
                 row<CrossEntropy>("cross_entropy", cross_entropy),
                 row<CrossEntropy>("cross_entropy_gradient", cross_entropy_gradient, {}, nullptr, Direction::bwd),
+                native_ctc(),
+                native_ctc_gradient(),
                 Computes<GlobalNorm>{.make =
                                          [](const GlobalNorm& op, const Step&, Precision precision) {
                                              return std::make_unique<GlobalNormStep>(op, storage_type(precision));
@@ -341,6 +351,8 @@ std::unique_ptr<Provider> make_cuda_native(const ProviderContext& context) {
                 Computes<AdamW>{.make = [](const AdamW& op, const Step&, Precision precision) {
                     return std::make_unique<AdamWStep>(op, storage_type(precision));
                 }}}});
+    std::ranges::move(recurrent_rows(context), std::back_inserter(provider->ops));
+    return provider;
 }
 
 }  // namespace kbench

@@ -1,42 +1,134 @@
 // Recurrent layers, as rows of `native`.
 #include "bench/plan/providers/cuda/recurrent_provider.h"
 
-#include "bench/plan/providers/recurrent_operands.h"
+#include <optional>
+#include <utility>
+
+#include "kernels/recurrent/gradient.h"
 #include "kernels/recurrent/recurrent.h"
+#include "kernels/recurrent/weight_gradient.h"
 #include "models/ops/list.h"
 
 namespace kbench {
 namespace {
 
-cuda::RecurrentDirection on_device(const cpu::RecurrentDirection& d) {
-    return {d.gates_x, d.weight_hh, d.bias_ih, d.bias_hh, d.out};
-}
+/// Reads a pair of operands, the forward direction's and the reverse one's, into the same member of both.
+template <class Direction>
+class Pairs {
+  public:
+    explicit Pairs(OperandCursor& in) : in_(in) {}
+    Direction forward{}, reverse{};
+
+    template <class Member>
+    void read(Member Direction::*member, bool present = true) {
+        if (!present) return;
+        forward.*member = in_.next();
+        reverse.*member = in_.next();
+    }
+
+  private:
+    OperandCursor& in_;
+};
 
 template <Cell cell>
-ProviderOp recurrent_row() {
+ProviderOp forward_row() {
     return Computes<Recurrent<cell>>{
         .why_not =
             [](const Recurrent<cell>& op, const Step&, Precision precision) {
-                return op.saves ? saves_nothing(op) : cuda::recurrent_unsupported({cell, op.shape, precision});
+                return cuda::recurrent_unsupported({cell, op.shape, precision});
             },
         .make =
             [](const Recurrent<cell>& op, const Step&, Precision precision) {
                 const cuda::RecurrentProblem problem = cuda::recurrent_problem(cell, op.shape, precision);
                 return make_computation(
                     cuda::recurrent_kernel_name(problem),
-                    [problem](OperandCursor in, void* workspace, void* stream) {
-                        const RecurrentOperands operands(in);
-                        cuda::recurrent(problem, on_device(operands.forward), on_device(operands.reverse),
-                                        operands.lengths, workspace, static_cast<cudaStream_t>(stream));
+                    [problem, saves = op.saves](OperandCursor in, void* workspace, void* stream) {
+                        using D = cuda::RecurrentDirection;
+                        Pairs<D> pairs(in);
+                        for (const auto member : {&D::gates_x, &D::weight_hh, &D::bias_ih, &D::bias_hh})
+                            pairs.read(member);
+                        const auto* lengths = in.next<const std::int32_t>();
+                        pairs.read(&D::gates, saves && saved_gates_of(cell) > 0);
+                        pairs.read(&D::cells, saves && cell == Cell::lstm);
+                        pairs.read(&D::out);
+                        cuda::recurrent(problem, pairs.forward, pairs.reverse, lengths, workspace,
+                                        static_cast<cudaStream_t>(stream));
                     },
                     1, cuda::recurrent_workspace(problem));
             }};
 }
 
+template <Cell cell>
+ProviderOp backward_row() {
+    return Computes<Recurrent<cell>>{
+        .directions = {Direction::bwd},
+        .why_not =
+            [](const Recurrent<cell>& op, const Step&, Precision precision) {
+                return cuda::recurrent_gradient_unsupported({cell, op.shape, precision});
+            },
+        .make =
+            [](const Recurrent<cell>& op, const Step&, Precision precision) {
+                const cuda::RecurrentProblem problem = cuda::recurrent_gradient_problem(cell, op.shape, precision);
+                return make_computation(
+                    cuda::recurrent_gradient_name(problem),
+                    [problem](OperandCursor in, void* workspace, void* stream) {
+                        using D = cuda::RecurrentGradientDirection;
+                        Pairs<D> pairs(in);
+                        pairs.read(&D::dout);
+                        pairs.read(&D::weight_hh);
+                        pairs.read(&D::gates, saved_gates_of(cell) > 0);
+                        pairs.read(cell == Cell::lstm ? &D::cells : &D::out);
+                        const auto* lengths = in.next<const std::int32_t>();
+                        pairs.read(&D::dgates_x);
+                        cuda::recurrent_gradient(problem, pairs.forward, pairs.reverse, lengths, workspace,
+                                                 static_cast<cudaStream_t>(stream));
+                    },
+                    1, cuda::recurrent_gradient_workspace(problem));
+            }};
+}
+
+/// Room for split-k algorithms, as the provider of GEMMs has.
+constexpr std::size_t product_workspace_limit = std::size_t{64} << 20;
+
+template <Cell cell>
+ProviderOp weights_row(const std::shared_ptr<cuda::AlgorithmCache>& cache) {
+    return Computes<Recurrent<cell>>{
+        .directions = {Direction::wgrad},
+        .make = [cache](const Recurrent<cell>& op, const Step&, Precision precision) -> std::unique_ptr<Computation> {
+            const cuda::GemmProblem problem = cuda::recurrent_weight_problem(cell, op.shape, precision);
+            std::optional<cuda::LtGemm> product;
+            if (problem.k > 0 && cache)
+                product.emplace(problem, *cache, product_workspace_limit);
+            else if (problem.k > 0)
+                product.emplace(problem, product_workspace_limit);
+            const auto gradient = std::make_shared<cuda::RecurrentWeightGradient>(cell, op.shape, precision,
+                                                                                  op.accumulates, std::move(product));
+            const std::string of_product = gradient->product() ? gradient->product()->description() : "nothing";
+            return make_computation(
+                of_product + ", sums of columns",
+                [gradient](OperandCursor in, void* workspace, void* stream) {
+                    using D = cuda::RecurrentWeightDirection;
+                    Pairs<D> pairs(in);
+                    pairs.read(&D::dgates_x);
+                    pairs.read(&D::gates, cell == Cell::gru);
+                    pairs.read(&D::out);
+                    for (const auto member : {&D::dweight_hh, &D::dbias_ih, &D::dbias_hh}) pairs.read(member);
+                    gradient->run(pairs.forward, pairs.reverse, workspace, static_cast<cudaStream_t>(stream));
+                },
+                // A GRU's db is rounded before it is summed up.
+                cell == Cell::gru ? 2 : 1, gradient->workspace_bytes());
+        }};
+}
+
 }  // namespace
 
-ProviderOp lstm_row() { return recurrent_row<Cell::lstm>(); }
-ProviderOp gru_row() { return recurrent_row<Cell::gru>(); }
-ProviderOp rnn_row() { return recurrent_row<Cell::rnn>(); }
+std::vector<ProviderOp> recurrent_rows(const ProviderContext& context) {
+    const auto cache = context.deterministic
+                           ? nullptr
+                           : std::make_shared<cuda::AlgorithmCache>(context.algorithm_cache, context.retune);
+    return {forward_row<Cell::lstm>(),      forward_row<Cell::gru>(),      forward_row<Cell::rnn>(),
+            backward_row<Cell::lstm>(),     backward_row<Cell::gru>(),     backward_row<Cell::rnn>(),
+            weights_row<Cell::lstm>(cache), weights_row<Cell::gru>(cache), weights_row<Cell::rnn>(cache)};
+}
 
 }  // namespace kbench

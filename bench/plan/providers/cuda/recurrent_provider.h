@@ -1,12 +1,13 @@
-// Recurrent layers, step by step or with resident weights, as rows of `native`.
+// Recurrent layers, step by step or with resident weights, and their backward, as rows of `native`.
 #pragma once
+
+#include <vector>
 
 #include "bench/plan/provider.h"
 
 namespace kbench {
 
-ProviderOp lstm_row();
-ProviderOp gru_row();
-ProviderOp rnn_row();
+/// Of all cells. Gradients of weights are products of cuBLASLt.
+std::vector<ProviderOp> recurrent_rows(const ProviderContext& context);
 
 }  // namespace kbench

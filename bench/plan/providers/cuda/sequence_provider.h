@@ -10,5 +10,10 @@ ProviderOp native_batch_norm();
 ProviderOp native_hardtanh();
 ProviderOp native_time_mask();
 ProviderOp native_to_sequence();
+ProviderOp native_batch_norm_in_training();
+ProviderOp native_batch_norm_backward();
+ProviderOp native_hardtanh_backward();
+ProviderOp native_time_mask_backward();
+ProviderOp native_to_sequence_backward();
 
 }  // namespace kbench

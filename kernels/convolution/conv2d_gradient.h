@@ -1,0 +1,30 @@
+// A convolution's backward on the device. Device pointers; layouts as in models/ops/conv2d.h; sums in fp32 (fp64 for
+// fp64), in one order on every run. Nothing allocates or waits; launches go to `stream`.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <string>
+
+#include "kbench/precision.h"
+#include "models/ops/conv2d.h"
+
+namespace kbench::cuda {
+
+/// Empty when the kernels take the shape, otherwise why not, in a few words: they count positions and taps in 32 bits.
+std::string conv2d_gradient_refusal(const Conv2d& op);
+
+/// The kernel that runs, such as "conv2d_dgrad_general", or "conv2d_channels_last<32> of 2 x 1 classes".
+std::string conv2d_dgrad_kernel_name(const Conv2d& op, Precision precision);
+std::size_t conv2d_dgrad_workspace(const Conv2d& op, Precision precision);
+void conv2d_dgrad(Precision precision, const Conv2d& op, const void* dy, const void* weight, void* dx, void* workspace,
+                  cudaStream_t stream);
+
+std::string conv2d_wgrad_kernel_name(const Conv2d& op, Precision precision);
+std::size_t conv2d_wgrad_workspace(const Conv2d& op, Precision precision);
+/// db: null where the op has no bias. dw and db are added to where it accumulates.
+void conv2d_wgrad(Precision precision, const Conv2d& op, const void* x, const void* dy, void* dw, void* db,
+                  void* workspace, cudaStream_t stream);
+
+}  // namespace kbench::cuda

@@ -1,0 +1,201 @@
+// dw and db: an implicit GEMM of filters (rows) and taps (columns), summed over output positions.
+//
+// There are few filters and taps and many positions (32 x 7392 and 656000 for speech of 10 s, batch 32): blocks share
+// the positions of a tile of dw, each leaves its part of the sums in fp32, and the parts are added up in their order.
+#include <algorithm>
+
+#include "kernels/check.h"
+#include "kernels/convolution/conv2d_gradient.h"
+#include "kernels/convolution/tiles.cuh"
+
+namespace kbench::cuda {
+namespace {
+
+using namespace convolution;
+
+/// About 8 blocks for each of 132 SMs, whatever the device: the same bits on all.
+constexpr std::int64_t blocks_wanted = 1056, most_parts = 512;
+/// Of positions, a multiple of every tile's depth: of less, a part is not worth its sums.
+constexpr std::int64_t least_depth = 512;
+
+struct Parts {
+    std::int64_t count, depth;  ///< depth: positions of each but the last
+};
+
+Parts cut(std::int64_t tiles, std::int64_t positions) {
+    const std::int64_t most = std::clamp<std::int64_t>(positions / least_depth, 1, most_parts);
+    const std::int64_t count = std::clamp<std::int64_t>(divide_up(blocks_wanted, tiles), 1, most);
+    const std::int64_t depth = divide_up(divide_up(positions, count), least_depth) * least_depth;
+    return {divide_up(positions, depth), depth};
+}
+
+std::int64_t positions_of(const Conv2d& op) { return op.batch * op.out_height() * op.out_width(); }
+int rows_for(const Conv2d& op) { return op.out_channels <= 32 ? 32 : 64; }
+Parts parts_of(const Conv2d& op) {
+    return cut(divide_up(op.out_channels, rows_for(op)) * divide_up(op.taps(), tile_columns), positions_of(op));
+}
+/// Of db: so many blocks share the images of a filter.
+std::int64_t bias_parts(const Conv2d& op) { return std::min<std::int64_t>(op.batch, 64); }
+
+struct Shape {
+    std::int64_t image, plane;  ///< elements of x
+    int positions, part_depth, taps, filters, in_height, in_width, out_height, out_width, kernel_h, kernel_w, stride_h,
+        stride_w, pad_h, pad_w;
+};
+
+template <class T, int rows, template <class, int, int> class Core>
+__global__ __launch_bounds__(threads) void conv2d_wgrad_general(const T* __restrict__ x, const T* __restrict__ dy,
+                                                                Arithmetic<T>* __restrict__ parts, Shape shape) {
+    using Sums = BlockSums<T, rows, Core>;
+    using Chunk = typename Sums::Chunk;
+    const int first_tap = static_cast<int>(blockIdx.x) * tile_columns,
+              first_filter = static_cast<int>(blockIdx.y) * rows;
+    const int begin = static_cast<int>(blockIdx.z) * shape.part_depth;
+    const int end = shape.positions - begin > shape.part_depth ? begin + shape.part_depth : shape.positions;
+    const auto out_plane = static_cast<unsigned>(shape.out_height * shape.out_width);
+
+    // The tap that this thread gathers: neighbouring ones meet neighbouring elements of x.
+    const int tap = first_tap + static_cast<int>(threadIdx.x) % tile_columns;
+    const bool exists = tap < shape.taps;
+    const int c = tap / (shape.kernel_h * shape.kernel_w), of_channel = tap % (shape.kernel_h * shape.kernel_w);
+    const int h = of_channel / shape.kernel_w - shape.pad_h, w = of_channel % shape.kernel_w - shape.pad_w;
+    const T* const channel = x + (exists ? c * shape.plane : 0);
+
+    const auto gather_filter = [&](int row, int at, Chunk& chunk) {
+        const int filter = first_filter + row;
+        auto in_plane = static_cast<unsigned>(at) % out_plane;
+        const std::int64_t image = static_cast<unsigned>(at) / out_plane;
+        const T* from = dy + (image * shape.filters + filter) * out_plane;
+#pragma unroll
+        for (int e = 0; e < Sums::per_chunk; ++e) {
+            chunk.elements[e] = filter < shape.filters && at + e < end ? from[in_plane] : T(0.0f);
+            if (++in_plane == out_plane) in_plane = 0, from += std::int64_t{shape.filters} * out_plane;
+        }
+    };
+    const auto gather_tap = [&](int at, Chunk& chunk) {
+        const std::int64_t image = static_cast<unsigned>(at) / out_plane;
+        const auto in_plane = static_cast<int>(static_cast<unsigned>(at) % out_plane);
+        int p = in_plane / shape.out_width, q = in_plane % shape.out_width;
+        const T* from = channel + image * shape.image;
+#pragma unroll
+        for (int e = 0; e < Sums::per_chunk; ++e) {
+            const int row = p * shape.stride_h + h, column = q * shape.stride_w + w;
+            const bool inside =
+                exists && at + e < end && row >= 0 && row < shape.in_height && column >= 0 && column < shape.in_width;
+            chunk.elements[e] = inside ? from[std::int64_t{row} * shape.in_width + column] : T(0.0f);
+            if (++q == shape.out_width) {
+                q = 0;
+                if (++p == shape.out_height) p = 0, from += shape.image;
+            }
+        }
+    };
+    Sums sums;
+    sums.add(begin, end, gather_filter, gather_tap);
+    Arithmetic<T>* const part = parts + std::int64_t{blockIdx.z} * shape.filters * shape.taps;
+    sums.for_each([&](int row, int column, Arithmetic<T> sum) {
+        const int filter = first_filter + row, at = first_tap + column;
+        if (filter < shape.filters && at < shape.taps) part[std::int64_t{filter} * shape.taps + at] = sum;
+    });
+}
+
+/// parts[part, filter] = sum of dy's planes of that filter, of images part, part + parts, ...
+template <class T>
+__global__ __launch_bounds__(threads) void conv2d_bias_parts(const T* __restrict__ dy,
+                                                             Arithmetic<T>* __restrict__ parts, std::int64_t plane,
+                                                             std::int64_t batch) {
+    using A = Arithmetic<T>;
+    A sum = 0;
+    for (std::int64_t image = blockIdx.y; image < batch; image += gridDim.y) {
+        const T* const from = dy + (image * gridDim.x + blockIdx.x) * plane;
+#pragma unroll 4
+        for (std::int64_t i = threadIdx.x; i < plane; i += threads) sum += static_cast<A>(from[i]);
+    }
+    __shared__ A sums[threads];
+    sums[threadIdx.x] = sum;
+    for (int half = threads / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (static_cast<int>(threadIdx.x) < half) sums[threadIdx.x] += sums[threadIdx.x + half];
+    }
+    if (threadIdx.x == 0) parts[std::int64_t{blockIdx.y} * gridDim.x + blockIdx.x] = sums[0];
+}
+
+/// out[i] = what is there if `accumulates`, plus the sum over parts [count][elements], in their order.
+template <class T>
+__global__ __launch_bounds__(threads) void conv2d_add_parts(const Arithmetic<T>* __restrict__ parts, int count,
+                                                            std::int64_t elements, bool accumulates, T* out) {
+    const std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x;
+    if (i >= elements) return;
+    Arithmetic<T> sum = 0;
+#pragma unroll 8
+    for (int part = 0; part < count; ++part) sum += parts[part * elements + i];
+    if (accumulates) sum += static_cast<Arithmetic<T>>(out[i]);
+    out[i] = static_cast<T>(sum);
+}
+
+template <class T>
+void add_parts(const Arithmetic<T>* parts, std::int64_t count, std::int64_t elements, bool accumulates, void* out,
+               cudaStream_t stream) {
+    conv2d_add_parts<T><<<static_cast<unsigned>(divide_up(elements, threads)), threads, 0, stream>>>(
+        parts, static_cast<int>(count), elements, accumulates, static_cast<T*>(out));
+    KBENCH_CUDA_LAUNCHED("conv2d_add_parts");
+}
+
+struct Launch {
+    template <class T, int rows, template <class, int, int> class Core>
+    static void run(const Conv2d& op, const void* x, const void* dy, void* dw, void* db, void* workspace,
+                    cudaStream_t stream) {
+        using A = Arithmetic<T>;
+        const Parts parts = parts_of(op);
+        const auto number = [](std::int64_t size) { return static_cast<int>(size); };
+        const Shape shape{op.in_channels * op.height * op.width,
+                          op.height * op.width,
+                          number(positions_of(op)),
+                          number(parts.depth),
+                          number(op.taps()),
+                          number(op.out_channels),
+                          number(op.height),
+                          number(op.width),
+                          number(op.out_height()),
+                          number(op.out_width()),
+                          number(op.kernel_h),
+                          number(op.kernel_w),
+                          number(op.stride_h),
+                          number(op.stride_w),
+                          number(op.pad_h),
+                          number(op.pad_w)};
+        const dim3 grid(static_cast<unsigned>(divide_up(op.taps(), tile_columns)),
+                        static_cast<unsigned>(divide_up(op.out_channels, rows)), static_cast<unsigned>(parts.count));
+        A* const sums = static_cast<A*>(workspace);
+        const std::int64_t elements = op.out_channels * op.taps();
+        conv2d_wgrad_general<T, rows, Core>
+            <<<grid, threads, 0, stream>>>(static_cast<const T*>(x), static_cast<const T*>(dy), sums, shape);
+        KBENCH_CUDA_LAUNCHED("conv2d_wgrad_general");
+        add_parts<T>(sums, parts.count, elements, op.accumulates, dw, stream);
+        if (db == nullptr) return;
+        A* const of_bias = sums + parts.count * elements;
+        const dim3 bias_grid(static_cast<unsigned>(op.out_channels), static_cast<unsigned>(bias_parts(op)));
+        conv2d_bias_parts<T><<<bias_grid, threads, 0, stream>>>(static_cast<const T*>(dy), of_bias,
+                                                                op.out_height() * op.out_width(), op.batch);
+        KBENCH_CUDA_LAUNCHED("conv2d_bias_parts");
+        add_parts<T>(of_bias, bias_parts(op), op.out_channels, op.accumulates, db, stream);
+    }
+};
+
+}  // namespace
+
+std::string conv2d_wgrad_kernel_name(const Conv2d& op, Precision) {
+    return "conv2d_wgrad_general<" + std::to_string(rows_for(op)) + "> in " + std::to_string(parts_of(op).count) +
+           " parts";
+}
+
+std::size_t conv2d_wgrad_workspace(const Conv2d& op, Precision precision) {
+    const std::int64_t sums = parts_of(op).count * op.out_channels * op.taps() + bias_parts(op) * op.out_channels;
+    return static_cast<std::size_t>(sums) * (precision == Precision::fp64 ? sizeof(double) : sizeof(float));
+}
+
+void conv2d_wgrad(Precision precision, const Conv2d& op, const void* x, const void* dy, void* dw, void* db,
+                  void* workspace, cudaStream_t stream) {
+    launch_with_core<Launch>(precision, op.out_channels, op, x, dy, dw, db, workspace, stream);
+}
+
+}  // namespace kbench::cuda

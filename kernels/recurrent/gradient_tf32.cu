@@ -1,0 +1,13 @@
+// The backward of recurrent layers in tf32.
+#include "kernels/recurrent/gradient_resident.cuh"
+#include "kernels/recurrent/products.cuh"
+
+namespace kbench::cuda::recurrent_layer {
+
+void gradient_tf32(const RecurrentProblem& problem, const RecurrentGradientDirection& forward,
+                   const RecurrentGradientDirection& reverse, const std::int32_t* lengths, void* workspace,
+                   cudaStream_t stream) {
+    launch_gradient<TensorCore<UnitTf32>>(problem, forward, reverse, lengths, workspace, stream);
+}
+
+}  // namespace kbench::cuda::recurrent_layer

@@ -1,0 +1,185 @@
+// A convolution's gradients on the device against the reference, in every precision, twice the same, and planted errors
+// against its bound.
+#include "kernels/convolution/conv2d_gradient.h"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "kernels/check.h"
+#include "tests/kernels/device_matrix.h"
+
+namespace kbench::test {
+namespace {
+
+using reference::Element;
+using reference::Expected;
+
+class Conv2dGradientsOnDevice : public ::testing::TestWithParam<Precision> {};
+
+DeviceMatrix workspace_of(std::size_t bytes) {
+    return DeviceMatrix::poisoned(DataType::fp32, 1, static_cast<std::int64_t>(bytes / sizeof(float)) + 1);
+}
+
+/// Gradients that keep sums of so many terms near 1, as in the op's operands.
+struct GradientData {
+    Conv2d op;
+    Precision precision;
+    HostMatrix x, weight, dy, small_dy, dw, db;
+
+    GradientData(const Conv2d& of, Precision in)
+        : op(of),
+          precision(in),
+          x(HostMatrix::normal(type(), of.batch * of.in_channels * of.height, of.width, 1)),
+          weight(HostMatrix::normal(type(), of.out_channels * of.in_channels * of.kernel_h, of.kernel_w, 2,
+                                    1 / std::sqrt(static_cast<double>(of.taps())))),
+          dy(HostMatrix::normal(type(), of.batch * of.out_channels * of.out_height(), of.out_width(), 3)),
+          small_dy(HostMatrix::normal(type(), dy.rows, dy.columns, 4, 1 / std::sqrt(positions()))),
+          dw(HostMatrix::normal(type(), weight.rows, weight.columns, 5)),
+          db(HostMatrix::normal(type(), 1, of.out_channels, 6)) {}
+
+    DataType type() const { return storage_type(precision); }
+    double positions() const { return static_cast<double>(op.batch * op.out_height() * op.out_width()); }
+
+    HostMatrix dx_of(const HostMatrix& weights, std::int64_t offset = 0) const {
+        const DeviceMatrix from(dy, offset), by(weights, offset);
+        const auto dx = DeviceMatrix::poisoned(type(), x.rows, x.columns, 0, offset);
+        const DeviceMatrix workspace = workspace_of(cuda::conv2d_dgrad_workspace(op, precision));
+        cuda::conv2d_dgrad(precision, op, from.data(), by.data(), dx.data(), workspace.data(), nullptr);
+        workspace.download();  // its guards
+        return dx.download();
+    }
+    /// dw and, of an op with a bias, db.
+    std::vector<HostMatrix> dw_db_of(const HostMatrix& images, std::int64_t offset = 0) const {
+        const auto memory = [&](const HostMatrix& before) {
+            return op.accumulates ? DeviceMatrix(before, offset)
+                                  : DeviceMatrix::poisoned(type(), before.rows, before.columns, 0, offset);
+        };
+        const DeviceMatrix in(images, offset), from(small_dy, offset), taps = memory(dw), bias = memory(db);
+        const DeviceMatrix workspace = workspace_of(cuda::conv2d_wgrad_workspace(op, precision));
+        cuda::conv2d_wgrad(precision, op, in.data(), from.data(), taps.data(), op.bias ? bias.data() : nullptr,
+                           workspace.data(), nullptr);
+        workspace.download();
+        std::vector<HostMatrix> made{taps.download()};
+        if (op.bias) made.push_back(bias.download());
+        return made;
+    }
+    std::vector<Expected> expected_dx(const std::vector<Element>& at) const {
+        return reference::conv2d_dgrad(op, dy.view(), weight.view(), at);
+    }
+    std::vector<Expected> expected_wgrad(std::size_t output, const std::vector<Element>& at) const {
+        std::vector<reference::View> views{x.view(), small_dy.view(), dw.view()};
+        if (op.bias) views.push_back(db.view());
+        return reference::evaluate(Step::of(op, Direction::wgrad), output, views, at);
+    }
+};
+
+void check(const Conv2d& op, Precision precision, std::size_t limit = 20000, std::int64_t offset = 0) {
+    const GradientData data(op, precision);
+    {
+        SCOPED_TRACE("dx of " + op.text() + " by " + cuda::conv2d_dgrad_kernel_name(op, precision));
+        const HostMatrix dx = data.dx_of(data.weight, offset);
+        const std::vector<Element> at = elements_of(data.x.rows, data.x.columns, limit);
+        expect_agrees(dx, at, data.expected_dx(at), precision);
+        EXPECT_EQ(data.dx_of(data.weight, offset).bytes, dx.bytes) << "not the same twice";
+    }
+    SCOPED_TRACE("dw of " + op.text() + " by " + cuda::conv2d_wgrad_kernel_name(op, precision));
+    const std::vector<HostMatrix> made = data.dw_db_of(data.x, offset), again = data.dw_db_of(data.x, offset);
+    for (std::size_t i = 0; i < made.size(); ++i) {
+        const std::vector<Element> at = elements_of(made[i].rows, made[i].columns, limit);
+        expect_agrees(made[i], at, data.expected_wgrad(2 + i, at), precision);
+        EXPECT_EQ(again[i].bytes, made[i].bytes) << "not the same twice";
+    }
+}
+
+const Conv2d small[] = {
+    {1, 1, 1, 1, 1, 1, 1},
+    {2, 3, 7, 9, 5, 3, 3, 1, 1, 1, 1, true},
+    {3, 1, 21, 37, 4, 11, 5, 2, 2, 5, 2, true},
+    {3, 4, 13, 40, 6, 5, 11, 2, 1, 2, 5},
+    {1, 2, 5, 100, 3, 5, 7, 3, 2, 0, 0},
+    {1, 7, 9, 33, 33, 9, 11, 1, 1, 4, 5, true},
+    {2, 65, 17, 29, 5, 3, 1, 1, 3, 2, 0, true},
+    {2, 5, 17, 29, 65, 2, 1, 3, 4, 2, 0, true},  // classes that meet no tap
+    {1, 2, 2, 3, 3, 1, 1, 4, 5, 0, 0},           // strides past the image
+    {1, 2, 3, 2, 2, 3, 9, 1, 1, 2, 8},           // taps that never meet x
+    {70, 3, 1, 1, 70, 1, 1, 1, 1, 0, 0, true},
+    {5, 64, 14, 14, 130, 3, 3, 1, 1, 1, 1},
+};
+/// Whose dx is made by the forward's kernels: even and odd heights, widths of whole vectors and others.
+const Conv2d by_forward[] = {
+    {3, 32, 15, 60, 32, 21, 11, 2, 1, 10, 5, true},
+    {2, 32, 9, 59, 32, 5, 11, 1, 1, 2, 5},
+    {2, 32, 15, 31, 32, 21, 11, 2, 1, 10, 5, true},
+    {1, 64, 17, 300, 32, 9, 11, 2, 1, 4, 5, true},
+};
+const Conv2d large[] = {
+    {8, 32, 81, 500, 32, 21, 11, 2, 1, 10, 5, true},
+    {8, 1, 161, 1000, 32, 41, 11, 2, 2, 20, 5, true},
+};
+
+TEST_P(Conv2dGradientsOnDevice, AgreeWithTheReferenceOnAnyShape) {
+    KBENCH_NEEDS_DEVICE();
+    for (const Conv2d& op : small) {
+        check(op, GetParam());
+        check(op.accumulating(), GetParam());
+    }
+}
+
+TEST_P(Conv2dGradientsOnDevice, AgreeWithTheReferenceWhereTheForwardsKernelsMakeDx) {
+    KBENCH_NEEDS_DEVICE();
+    for (const Conv2d& op : by_forward) check(op, GetParam(), 4000);
+}
+
+TEST_P(Conv2dGradientsOnDevice, AgreeWithTheReferenceOnLargeShapes) {
+    KBENCH_NEEDS_DEVICE();
+    for (const Conv2d& op : large) check(op, GetParam(), 1000);
+}
+
+TEST_P(Conv2dGradientsOnDevice, AgreeOnAnyAlignment) {
+    KBENCH_NEEDS_DEVICE();
+    check({2, 3, 13, 41, 9, 5, 3, 2, 1, 2, 1, true}, GetParam(), 20000, 1);
+    check(by_forward[0], GetParam(), 4000, 1);
+}
+
+TEST(Conv2dGradients, OfManyChannelsAreMadeByTheForwardsKernels) {
+    for (const Precision precision : {Precision::fp16, Precision::bf16, Precision::tf32, Precision::fp64})
+        EXPECT_EQ(cuda::conv2d_dgrad_kernel_name(large[0], precision).substr(0, 20), "conv2d_channels_last");
+    EXPECT_EQ(cuda::conv2d_dgrad_kernel_name(large[0], Precision::fp32).substr(0, 18), "conv2d_direct_fp32");
+    EXPECT_EQ(cuda::conv2d_dgrad_kernel_name(small[3], Precision::fp16), "conv2d_dgrad_general<32>");
+}
+
+TEST(Conv2dGradients, RefuseWhatTheyCannotCount) {
+    EXPECT_EQ(cuda::conv2d_gradient_refusal(large[0]), "");
+    EXPECT_NE(cuda::conv2d_gradient_refusal({1 << 20, 1, 64, 64, 1, 1, 1}), "");
+}
+
+TEST_P(Conv2dGradientsOnDevice, PlantedErrorsAreFound) {
+    KBENCH_NEEDS_DEVICE();
+    const GradientData data({2, 3, 12, 20, 4, 5, 7, 2, 1, 2, 3, true}, GetParam());
+    const auto share = [&](const HostMatrix& made, const std::vector<Element>& at,
+                           const std::vector<Expected>& expected) {
+        std::size_t found = 0;
+        for (std::size_t i = 0; i < at.size(); ++i)
+            found += !reference::agrees(made(at[i].row, at[i].column), expected[i], GetParam(), data.type());
+        return static_cast<double>(found) / static_cast<double>(at.size());
+    };
+    const std::vector<Element> of_x = elements_of(data.x.rows, data.x.columns);
+    const std::vector<Element> taps = elements_of(data.dw.rows, data.dw.columns);
+    HostMatrix without_last_tap = data.weight, moved = data.x;
+    for (std::int64_t row = 0; row < data.weight.rows; ++row) without_last_tap.set(row, data.op.kernel_w - 1, 0);
+    for (std::int64_t row = 0; row < data.x.rows; ++row)
+        for (std::int64_t column = 0; column < data.op.width; ++column)
+            moved.set(row, column, column > 0 ? data.x(row, column - 1) : 0.0);
+    const std::vector<Expected> dx = data.expected_dx(of_x), dw = data.expected_wgrad(2, taps);
+    EXPECT_EQ(share(data.dx_of(data.weight), of_x, dx), 0.0);
+    EXPECT_GT(share(data.dx_of(without_last_tap), of_x, dx), 0.7);
+    EXPECT_EQ(share(data.dw_db_of(data.x)[0], taps, dw), 0.0);
+    EXPECT_GT(share(data.dw_db_of(moved)[0], taps, dw), 0.9);
+}
+
+INSTANTIATE_TEST_SUITE_P(Precisions, Conv2dGradientsOnDevice, ::testing::ValuesIn(all_precisions),
+                         [](const auto& test) { return std::string(name(test.param)); });
+
+}  // namespace
+}  // namespace kbench::test
