@@ -33,6 +33,9 @@ class Backward {
             if (model_.tensors[id].role == Role::weights && gradient_[id] && !is_only_a_sum(id))
                 model_.gradients.emplace_back(id, *gradient_[id]);
         if (options.adamw) add_adamw(options);
+        if (options.recompute && updates_running_)
+            throw Unsupported(
+                fmt::format("{} cannot compute its forward again: running statistics would move twice", model_.name));
         if (options.recompute) recompute_blocks(model_, forward_ops_, with_loss);
         name_saved(with_loss);
         model_.untimed_ops = with_loss;
@@ -48,14 +51,26 @@ class Backward {
     /// The op as training needs it; arrays that it makes besides are its own. What was made stays the last of them.
     void leave_more(OpNode& node) {
         node.op = node.op.in_training();
-        std::vector<OperandSpec> made;
-        std::ranges::copy_if(node.op.operands(node.direction), std::back_inserter(made), is_made);
+        const std::vector<OperandSpec> specs = node.op.operands(node.direction);
+        std::size_t input = 0, left = static_cast<std::size_t>(std::ranges::count_if(specs, is_made));
         std::vector<TensorId> outputs;
-        for (std::size_t i = 0; i + node.outputs.size() < made.size(); ++i)
-            outputs.push_back(add({.name = fmt::format("{}.{}", node.layer, made[i].name),
-                                   .role = Role::activations,
-                                   .shape = {made[i].rows, made[i].columns},
-                                   .element = made[i].element}));
+        for (const OperandSpec& spec : specs) {
+            if (left == node.outputs.size()) break;
+            left -= is_made(spec);
+            if (spec.use == OperandUse::in_place) {  // a running statistic
+                Tensor tensor = model_.tensors[node.inputs.at(input)];
+                tensor.name += ".updated";
+                tensor.role = Role::activations;
+                outputs.push_back(add(std::move(tensor)));
+                updates_running_ = true;
+            } else if (is_made(spec)) {
+                outputs.push_back(add({.name = fmt::format("{}.{}", node.layer, spec.name),
+                                       .role = Role::activations,
+                                       .shape = {spec.rows, spec.columns},
+                                       .element = spec.element}));
+            }
+            input += is_read(spec);
+        }
         node.outputs.insert(node.outputs.begin(), outputs.begin(), outputs.end());
     }
 
@@ -104,6 +119,9 @@ class Backward {
             const std::string name(spec.name);
             if (is_read(spec) && is_of_forward(spec)) {
                 node.inputs.push_back(inputs.at(next++));
+                const TensorId id = node.inputs.back();  // a target that the forward does not read is an input now
+                if (model_.tensors[id].role == Role::tokens && std::ranges::count(model_.inputs, id) == 0)
+                    model_.inputs.push_back(id);
             } else if (is_read(spec)) {
                 node.inputs.push_back(add({.name = name,
                                            .role = Role::workspace,
@@ -128,8 +146,10 @@ class Backward {
     static std::optional<TensorId> operand(const OpNode& node, std::string_view name) {
         std::size_t input = 0, output = 0;
         for (const OperandSpec& spec : node.op.operands(Direction::fwd)) {
-            const TensorId id = is_read(spec) ? node.inputs.at(input++) : node.outputs.at(output++);
+            const TensorId id = is_read(spec) ? node.inputs.at(input) : node.outputs.at(output);
             if (spec.name == name) return id;
+            input += is_read(spec);
+            output += is_made(spec);
         }
         return std::nullopt;
     }
@@ -290,6 +310,7 @@ class Backward {
 
     Model model_;
     std::size_t forward_ops_ = 0;
+    bool updates_running_ = false;                   ///< the forward in training changes what it reads
     std::vector<bool> depends_;                      ///< by tensor of the forward
     std::vector<std::optional<TensorId>> gradient_;  ///< of each, as far as the backward has come
     std::vector<std::optional<TensorId>> sums_;      ///< what gradients of weights are added to; empty where none are

@@ -60,6 +60,7 @@ class Builder {
         op(Gemm{steps_ * batch_, config_.labels, config_.hidden_size, true}, "fc.0.module.1", {x, weight}, logits);
         model_.inputs = {spectrogram, lengths_};
         model_.outputs = {logits};
+        if (config_.labels > 1) add_loss(logits);  // one is the blank
         return std::move(model_);
     }
 
@@ -67,6 +68,21 @@ class Builder {
     struct Kernel {
         std::int64_t height, width, stride_h, stride_w, pad_h, pad_w;
     };
+
+    /// CTC against as many labels as read speech has: about 15 characters a second.
+    void add_loss(TensorId logits) {
+        const std::int64_t target = std::max<std::int64_t>(1, frames_ * 15 / 100);
+        const Ctc ctc{steps_, batch_, config_.labels, target, frames_per_step};
+        std::vector<TensorId> inputs{logits, lengths_};
+        for (const OperandSpec& spec : ctc.operands(Direction::fwd))
+            if (spec.name == "targets" || spec.name == "target_lengths")
+                inputs.push_back(tensor({.name = std::string(spec.name),
+                                         .role = Role::tokens,
+                                         .shape = {spec.rows, spec.columns},
+                                         .element = spec.element,
+                                         .contents = spec.contents}));
+        model_.loss = OpNode{ctc, "loss", std::move(inputs), {}};
+    }
 
     /// Convolution, batch norm and Hardtanh, the modules `first` to `first` + 2, each followed by the mask.
     Image convolution(const std::string& sequence, int first, const Image& x, const Kernel& kernel) {

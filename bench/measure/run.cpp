@@ -124,7 +124,10 @@ class Sweep {
         return at;
     }
     Model model_of(const Point& point, std::int64_t batch) const {
-        Model forward = options_.model.build(model_point(point, batch));
+        return in_direction(point, options_.model.build(model_point(point, batch)));
+    }
+    /// The model with what the point's direction asks for.
+    static Model in_direction(const Point& point, Model forward) {
         const std::string& direction = point.axes.text("direction");
         const bool sixteen_bits = size_of(storage_type(point.precision())) == 2;
         const TrainingOptions training{.adamw = point.axes.text("optimizer") == "adamw",
@@ -237,7 +240,9 @@ class Sweep {
             const ModelPoint padded = model_point(point, point.batch());
             const std::vector<std::int32_t> lengths =
                 read_numbers_of_rows(file, point.batch(), padded.count(frames_name) + 1, lengths_name);
-            account_lengths(plan, useful_flops(options_.model, padded, lengths), lengths, point);
+            ModelSpec spec = options_.model;
+            spec.build_at = [&](const ModelPoint& of) { return in_direction(point, options_.model.build(of)); };
+            account_lengths(plan, useful_flops(spec, padded, lengths), lengths, point);
         }
         const Wants wants{.options = options_,
                           .weights = weights,

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "kbench/error.h"
+#include "models/backward.h"
 #include "models/cost.h"
 #include "models/ops/list.h"
 
@@ -163,6 +164,61 @@ TEST(DeepSpeech2, RefusesWhatIsNoConfigAndNoShape) {
     EXPECT_THAT(refusal([&] { spec.build({{{"frames", 0}}}); }), HasSubstr("frames 0 must be at least 1"));
     EXPECT_THAT(refusal([&] { spec.build({{{"seq", 8}}}); }), HasSubstr("it has batch, frames, cell"));
     EXPECT_THAT(refusal([&] { spec.build({{}, {{"cell", "tanh"}}}); }), HasSubstr("must be one of lstm, gru, rnn"));
+}
+
+Model small(Cell cell, std::int64_t labels = 5) {
+    return make_deepspeech2({.name = "small", .cell = cell, .hidden_size = 8, .hidden_layers = 2, .labels = labels}, 2,
+                            61);
+}
+
+TEST(DeepSpeech2, EveryWeightThatTrainingLearnsHasAGradient) {
+    for (const Cell cell : {Cell::lstm, Cell::gru, Cell::rnn}) {
+        const Model model = with_backward(small(cell));
+        std::map<std::string, std::vector<std::int64_t>> learnt;
+        for (const auto& [weight, gradient] : model.gradients)
+            learnt[model.tensors[weight].name] = model.tensors[gradient].shape;
+        auto expected = weights_of(model);
+        std::erase_if(expected, [](const auto& weight) { return weight.first.find(".running_") != std::string::npos; });
+        EXPECT_EQ(learnt, expected) << cell_names[static_cast<int>(cell)];
+    }
+}
+
+TEST(DeepSpeech2, TheBackwardOfARecurrentLayerGoesThroughTimeThenToItsWeightsAndItsInput) {
+    const Model model = with_backward(small(Cell::lstm));
+    std::vector<std::string> steps;
+    for (const OpNode& node : model.ops)
+        if (node.forward && node.layer == "rnns.1.rnn")
+            steps.push_back(std::string(name(node.op)) + " " + std::string(name(node.direction)));
+    EXPECT_THAT(steps, ElementsAre("lstm bwd", "lstm wgrad", "gemm wgrad", "gemm dgrad", "gemm wgrad", "gemm dgrad",
+                                   "residual bwd"))
+        << "the sum of both directions hands its gradient to both, and their gradients of x are added";
+}
+
+TEST(DeepSpeech2, RunningStatisticsMoveInTrainingAlone) {
+    const auto moved = [](const Model& model) {
+        std::vector<std::string> names;
+        for (const OpNode& node : model.ops)
+            if (node.op.is<BatchNorm>() && node.direction == Direction::fwd)
+                for (const TensorId id : node.outputs_of(OperandUse::in_place)) names.push_back(model.tensors[id].name);
+        return names;
+    };
+    EXPECT_THAT(moved(small(Cell::lstm)), testing::IsEmpty());
+    const std::vector<std::string> names = moved(with_backward(small(Cell::lstm)));
+    EXPECT_EQ(names.size(), 2 * (2 + 1 + 1));
+    EXPECT_THAT(names, testing::Contains("conv.seq_module.1.running_mean.updated"));
+    EXPECT_THROW(with_backward(small(Cell::lstm), {.recompute = true}), Unsupported);
+}
+
+TEST(DeepSpeech2, TrainsAgainstLabelsThatTheForwardDoesNotRead) {
+    const auto inputs = [](const Model& model) {
+        std::vector<std::string> names;
+        for (const TensorId id : model.inputs) names.push_back(model.tensors[id].name);
+        return names;
+    };
+    EXPECT_THAT(inputs(small(Cell::lstm)), ElementsAre("spectrogram", "lengths"));
+    EXPECT_THAT(inputs(with_backward(small(Cell::lstm))),
+                ElementsAre("spectrogram", "lengths", "targets", "target_lengths", "loss_scale"));
+    EXPECT_FALSE(small(Cell::lstm, 1).loss) << "the blank alone is no text";
 }
 
 }  // namespace
