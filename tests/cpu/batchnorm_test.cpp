@@ -262,8 +262,8 @@ TEST(ReferenceGradients, OfClippingMaskingAndMovingTimeAreThoseOfTheirForwards) 
     EXPECT_TRUE(is_gradient(moved, 0, reference::evaluate(Step::of(op, Direction::bwd), 1, of_moved, elements(12, 5))));
     const ToSequence exchanged{4, 3, 5};
     const View of_exchanged[] = {{moved.dy().data(), DataType::fp64, 20, 3, 3}, {}};
-    EXPECT_FALSE(is_gradient(moved, 0,
-                             reference::evaluate(Step::of(exchanged, Direction::bwd), 1, of_exchanged, elements(12, 5))))
+    EXPECT_FALSE(is_gradient(
+        moved, 0, reference::evaluate(Step::of(exchanged, Direction::bwd), 1, of_exchanged, elements(12, 5))))
         << "planted: batch and features exchanged";
 }
 
