@@ -123,7 +123,7 @@ const Option table[] = {
      [](RunRequest& r, const std::string& text) { r.run.dumps["logits"] = text; }},
     {"--dump-gradients", "FILE", "",
      "write the gradients of --direction bwd or train as safetensors, by the weights' names; in fp16 they are of 8192 "
-     "times the loss unless --input loss_scale=FILE says otherwise",
+     "times the loss, of CTC 64 times, unless --input loss_scale=FILE says otherwise",
      [](RunRequest& r, const std::string& text) { r.run.dump_gradients = text; }},
     {"--seed", "N", "1", "of random weights, tokens and test operands",
      [](RunRequest& r, const std::string& text) {

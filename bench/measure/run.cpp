@@ -23,6 +23,7 @@
 #include "models/backward.h"
 #include "models/cost.h"
 #include "models/lengths.h"
+#include "models/ops/ctc.h"
 
 namespace kbench {
 namespace {
@@ -34,8 +35,14 @@ constexpr double max_batch_step = 0.95;
 
 /// Gradients of a mean over thousands of tokens are 0 in fp16, and products of zeros run faster than others. With this
 /// those of the logits are about 4e-5 at a vocabulary of 50257 and 4092 targets, of which fp16 keeps ten bits, while
-/// one target alone is no overflow yet. `kbench train` finds its own.
-constexpr double fp16_loss_scale = 8192;
+/// one target alone is no overflow yet. A CTC loss is a sum over an utterance's steps: where its mean is over few of
+/// them, its gradients are so much larger. `kbench train` finds its own.
+constexpr double fp16_loss_scale = 8192, fp16_ctc_loss_scale = 64;
+
+double loss_scale_of(const Model& forward, Precision precision) {
+    if (precision != Precision::fp16 || !forward.loss) return 1;
+    return forward.loss->op.is<Ctc>() ? fp16_ctc_loss_scale : fp16_loss_scale;
+}
 
 /// A signal asked for an end: the point under way is dropped.
 struct Stopped {};
@@ -133,7 +140,7 @@ class Sweep {
         const TrainingOptions training{.adamw = point.axes.text("optimizer") == "adamw",
                                        .master = sixteen_bits && point.axes.text("master") == "fp32",
                                        .recompute = point.axes.text("recompute") == "block",
-                                       .loss_scale = point.precision() == Precision::fp16 ? fp16_loss_scale : 1};
+                                       .loss_scale = loss_scale_of(forward, point.precision())};
         if (direction == "bwd") return backward_alone(std::move(forward), training);
         if (direction == "train") return with_backward(std::move(forward), training);
         return forward;

@@ -42,27 +42,32 @@ std::vector<double> read_numbers(const Plan& plan, TensorId id, Device& device) 
     return numbers;
 }
 
-/// Under the names that a file has them by.
-std::vector<std::pair<std::string, double>> numbers_of(const TrainingProgress& progress) {
-    return {{"training.steps", static_cast<double>(progress.steps)},
-            {"training.updates", static_cast<double>(progress.updates)},
-            {"training.tokens", static_cast<double>(progress.tokens)},
-            {"training.loss_scale", progress.loss_scale},
-            {"training.good_in_a_row", static_cast<double>(progress.good_in_a_row)}};
+bool has_ctc(const Model& model) {
+    return std::ranges::any_of(model.ops, [](const OpNode& node) { return node.op.is<Ctc>(); });
 }
 
+constexpr std::string_view schedule_name = "schedule", loss_scale_name = "loss_scale";
+
 }  // namespace
+
+std::vector<TensorId> batch_inputs(const Model& model) {
+    std::vector<TensorId> inputs = model.inputs;
+    std::erase_if(inputs, [&](TensorId id) {
+        return model.tensors[id].name == schedule_name || model.tensors[id].name == loss_scale_name;
+    });
+    return inputs;
+}
 
 Trainer::Trainer(Plan& plan, Device& device, const TrainOptions& options)
     : plan_(plan),
       device_(device),
       options_(options),
       first_of_update_(norm_of(plan)),
-      tokens_(named(plan.model(), plan.model().inputs, "tokens")),
-      schedule_(named(plan.model(), plan.model().inputs, "schedule")),
-      loss_scale_(named(plan.model(), plan.model().inputs, "loss_scale")),
+      schedule_(named(plan.model(), plan.model().inputs, schedule_name)),
+      loss_scale_(named(plan.model(), plan.model().inputs, loss_scale_name)),
       losses_(named(plan.model(), plan.model().outputs, "losses")),
       norm_(named(plan.model(), plan.model().outputs, "norm")),
+      inputs_(batch_inputs(plan.model())),
       progress_{.loss_scale = options.loss_scale} {
     const auto enqueue = [this](std::size_t first, std::size_t end) {
         return [this, first, end] {
@@ -70,12 +75,18 @@ Trainer::Trainer(Plan& plan, Device& device, const TrainOptions& options)
         };
     };
     if (device.is_gpu()) {  // loads every kernel, which a capture does not allow
-        const std::vector<std::int32_t> zeros(static_cast<std::size_t>(plan_.model().tensors[tokens_].elements()));
-        plan_.set_input(tokens_, std::as_bytes(std::span(zeros)));
+        for (const TensorId id : inputs_)
+            plan_.set_input(id, std::vector<std::byte>(static_cast<std::size_t>(plan_.operand(id).bytes())));
+        std::vector<std::pair<TensorId, std::vector<std::byte>>> before;
+        for (const TensorId id : moved_by_the_forward()) {
+            before.emplace_back(id, std::vector<std::byte>(static_cast<std::size_t>(plan_.operand(id).bytes())));
+            device.download(before.back().second.data(), plan_.address(id), before.back().second.size());
+        }
         set_numbers(loss_scale_, std::vector{1.0});
         set_schedule(0);
         enqueue(0, plan.steps().size())();
         device.synchronize();
+        for (const auto& [id, bytes] : before) device.upload(plan_.address(id), bytes.data(), bytes.size());
     }
     micro_batch_ = device.capture(enqueue(0, first_of_update_));
     update_ = device.capture(enqueue(first_of_update_, plan.steps().size()));
@@ -86,7 +97,30 @@ Trainer::Trainer(Plan& plan, Device& device, const TrainOptions& options)
         });
 }
 
-std::int64_t Trainer::tokens() const { return options_.micro_batches * plan_.model().tensors[tokens_].elements(); }
+std::string_view Trainer::unit() const { return has_ctc(plan_.model()) ? "utterances" : "tokens"; }
+
+std::int64_t Trainer::examples() const {
+    const Tensor& counted = plan_.model().tensors[has_ctc(plan_.model()) ? losses_ : inputs_.front()];
+    return options_.micro_batches * counted.elements();
+}
+
+std::vector<std::pair<std::string, double>> Trainer::numbers_of(const TrainingProgress& progress) const {
+    return {{"training.steps", static_cast<double>(progress.steps)},
+            {"training.updates", static_cast<double>(progress.updates)},
+            {fmt::format("training.{}", unit()), static_cast<double>(progress.examples)},
+            {"training.loss_scale", progress.loss_scale},
+            {"training.good_in_a_row", static_cast<double>(progress.good_in_a_row)}};
+}
+
+std::vector<TensorId> Trainer::moved_by_the_forward() const {
+    const Model& model = plan_.model();
+    std::vector<TensorId> moved;
+    for (const OpNode& node : model.ops)
+        if (node.direction == Direction::fwd && !node.op.is<AdamW>())
+            for (const TensorId id : node.outputs_of(OperandUse::in_place))
+                if (model.tensors[id].role == Role::weights) moved.push_back(id);
+    return moved;
+}
 
 void Trainer::set_numbers(TensorId input, std::span<const double> numbers) {
     const Operand& operand = plan_.operand(input);
@@ -106,25 +140,26 @@ void Trainer::set_schedule(double multiplier) {
 
 /// Rows without a target have the loss 0.
 double Trainer::mean_loss() {
-    const Tensor& tokens = plan_.model().tensors[tokens_];
     double sum = 0;
     for (const double loss : read_numbers(plan_, losses_, device_)) sum += loss;
-    return sum / static_cast<double>(tokens.rows() * (tokens.columns() - 1));
+    const Tensor& read = plan_.model().tensors[inputs_.front()];
+    const std::int64_t with_target =
+        has_ctc(plan_.model()) ? plan_.model().tensors[losses_].elements() : read.rows() * (read.columns() - 1);
+    return sum / static_cast<double>(with_target);
 }
 
-void Trainer::begin(std::span<const std::int32_t> tokens) {
+void Trainer::begin(std::span<const Batch> micro_batches) {
     // Each loss is a mean over one micro-batch, that of the step over all.
     set_numbers(loss_scale_, std::vector{progress_.loss_scale / options_.micro_batches});
     set_schedule(1 / progress_.loss_scale);
     if (clear_) clear_->launch();
     losses_so_far_ = 0;
-    const std::size_t each = tokens.size() / static_cast<std::size_t>(options_.micro_batches);
-    for (std::size_t first = 0; first < tokens.size(); first += each) {
-        if (first > 0) {  // the last one's tokens and losses are about to be overwritten
+    for (std::size_t i = 0; i < micro_batches.size(); ++i) {
+        if (i > 0) {  // the last one's inputs and losses are about to be overwritten
             device_.synchronize();
             losses_so_far_ += mean_loss();
         }
-        plan_.set_input(tokens_, std::as_bytes(tokens.subspan(first, each)));
+        for (std::size_t k = 0; k < inputs_.size(); ++k) plan_.set_input(inputs_[k], micro_batches[i].at(k));
         micro_batch_->launch();
     }
     update_->launch();
@@ -145,7 +180,7 @@ TrainedStep Trainer::finish() {
         throw MeasurementError(
             fmt::format("a gradient is not finite after {} updates, at loss scale {}", now.updates, now.loss_scale));
     ++now.steps;
-    now.tokens += tokens();
+    now.examples += examples();
     if (done.skipped) {
         now.loss_scale = std::max(1.0, now.loss_scale / 2);
         now.good_in_a_row = 0;

@@ -1,11 +1,14 @@
 // Training: step after step of a plan that has forward, loss, backward and AdamW, each with a schedule of its own.
-// Prints nothing and draws nothing: who calls it brings the tokens.
+// Prints nothing and draws nothing: who calls it brings the batches.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bench/device/device.h"
@@ -31,7 +34,7 @@ struct TrainOptions {
 
 /// What one step did.
 struct TrainedStep {
-    double loss = 0;        ///< nats, mean over the tokens that have a target
+    double loss = 0;        ///< nats, mean over the tokens that have a target, or over the utterances
     double norm = 0;        ///< of all gradients together, before it is cut down; not finite where one of them is not
     double loss_scale = 1;  ///< that the step was made with
     bool skipped = false;   ///< the gradients were not finite: no weight changed
@@ -40,11 +43,17 @@ struct TrainedStep {
 /// How far a training has come: with the weights and AdamW's state all that the next step hangs on.
 struct TrainingProgress {
     std::int64_t steps = 0;
-    std::int64_t updates = 0;  ///< steps that changed the weights
-    std::int64_t tokens = 0;   ///< that the steps were made with
-    double loss_scale = 1;     ///< of the next step
+    std::int64_t updates = 0;   ///< steps that changed the weights
+    std::int64_t examples = 0;  ///< that the steps were made with
+    double loss_scale = 1;      ///< of the next step
     std::int64_t good_in_a_row = 0;
 };
+
+/// Inputs of a model in training that each batch fills: all but those that a Trainer sets.
+std::vector<TensorId> batch_inputs(const Model& model);
+
+/// What one forward and backward is given: the bytes of each of batch_inputs, as its operand lies in memory.
+using Batch = std::vector<std::vector<std::byte>>;
 
 class Trainer {
   public:
@@ -53,17 +62,19 @@ class Trainer {
     /// this.
     Trainer(Plan& plan, Device& device, const TrainOptions& options);
 
-    /// Tokens of a step: micro-batches * batch * seq.
-    std::int64_t tokens() const;
-    /// Starts a step on `tokens`, which may be changed once this returns: a GPU works on while the next are made ready,
-    /// of several micro-batches on the last.
-    void begin(std::span<const std::int32_t> tokens);
+    /// What is counted: tokens, or utterances where the loss is CTC.
+    std::string_view unit() const;
+    /// Of a step: micro-batches * batch * seq tokens, or micro-batches * batch utterances.
+    std::int64_t examples() const;
+    /// Starts a step on as many batches as it has micro-batches. They may be changed once this returns: a GPU works on
+    /// while the next are made ready, of several micro-batches on the last.
+    void begin(std::span<const Batch> micro_batches);
     /// Waits for it. Throws MeasurementError where the loss is not finite, or no loss scale makes the gradients so.
     TrainedStep finish();
     const TrainingProgress& progress() const { return progress_; }
     /// All weights under their names, of fp32 copies where there are such; of each AdamW's state, with ".m" and ".v"
-    /// behind; and the progress, in fp64: training.steps, .updates, .tokens, .loss_scale and .good_in_a_row. A file is
-    /// whole or as before. Throws UsageError.
+    /// behind; and the progress, in fp64: training.steps, .updates, .tokens or .utterances, .loss_scale and
+    /// .good_in_a_row. A file is whole or as before. Throws UsageError.
     void save(const std::filesystem::path& path) const;
     /// Takes AdamW's state and the progress from a file of save, whose weights the plan has; false, and nothing
     /// changes, where the file holds weights alone. A loss scale that is not dynamic stays. Throws UsageError,
@@ -74,6 +85,10 @@ class Trainer {
     void set_numbers(TensorId input, std::span<const double> numbers);
     void set_schedule(double multiplier);
     double mean_loss();
+    /// Under the names that a file has them by.
+    std::vector<std::pair<std::string, double>> numbers_of(const TrainingProgress& progress) const;
+    /// Weights that the forward changes, such as running means.
+    std::vector<TensorId> moved_by_the_forward() const;
     /// AdamW's m and v of all weights.
     std::vector<TensorId> optimizer_state() const;
 
@@ -81,7 +96,8 @@ class Trainer {
     Device& device_;
     TrainOptions options_;
     std::size_t first_of_update_;  ///< of the plan's steps: behind all gradients
-    TensorId tokens_, schedule_, loss_scale_, losses_, norm_;
+    TensorId schedule_, loss_scale_, losses_, norm_;
+    std::vector<TensorId> inputs_;  ///< batch_inputs
     TrainingProgress progress_;
     double losses_so_far_ = 0;  ///< of the step's micro-batches but the last
     std::unique_ptr<DeviceGraph> clear_, micro_batch_, update_;

@@ -18,7 +18,7 @@ SKIPPED = re.compile(r"step (\d+): a gradient is not finite")
 
 
 class MarkovSource:
-    """A first-order chain as `kbench train --tokens synthetic` draws from: 64 tokens, four likely successors each with
+    """A first-order chain as `kbench train --data synthetic` draws from: 64 tokens, four likely successors each with
     90 % of the probability, the rest shared by all. Of the same law, not the same tokens."""
 
     states, likely, of_likely = 64, 4, 0.9

@@ -29,6 +29,7 @@ class SmallTraining {
     /// With random weights, or those of a file.
     SmallTraining(Device& device, const TrainingSetting& setting, const std::filesystem::path& weights = {})
         : device_(device),
+          parts_(setting.train.micro_batches),
           providers_(make_providers(device.kind(), {.deterministic = setting.deterministic})),
           model_(with_backward(
               make_gpt2({.name = "tiny",
@@ -50,14 +51,21 @@ class SmallTraining {
         }
         trainer_.emplace(plan_, device, setting.train);
         if (!weights.empty()) goes_on_ = trainer_->go_on_from(weights);
-        tokens_.resize(static_cast<std::size_t>(trainer_->tokens()));
+        tokens_.resize(static_cast<std::size_t>(trainer_->examples()));
     }
 
     static constexpr std::int64_t vocab = 67;
 
     TrainedStep step() {
         source_.fill(tokens_);
-        trainer_->begin(tokens_);
+        std::vector<Batch> batches;
+        const std::span all = std::as_bytes(std::span(tokens_));
+        const std::size_t each = all.size() / static_cast<std::size_t>(parts_);
+        for (std::size_t first = 0; first < all.size(); first += each) {
+            const auto part = all.subspan(first, each);
+            batches.push_back({std::vector<std::byte>(part.begin(), part.end())});
+        }
+        trainer_->begin(batches);
         return trainer_->finish();
     }
     /// The mean loss of the last ten of so many steps.
@@ -101,6 +109,7 @@ class SmallTraining {
     }
 
     Device& device_;
+    int parts_;
     Providers providers_;
     Model model_;
     Plan plan_;

@@ -15,8 +15,8 @@
 #include "bench/measure/planning.h"
 #include "bench/measure/stop_signal.h"
 #include "bench/measure/train.h"
-#include "bench/plan/data/markov.h"
-#include "bench/plan/data/tokens.h"
+#include "bench/measure/training_data.h"
+#include "bench/plan/data/speech.h"
 #include "bench/plan/data/weights.h"
 #include "bench/plan/device_support.h"
 #include "kbench/error.h"
@@ -29,69 +29,27 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// The model with its backward and AdamW. Throws UsageError where it has no loss.
-Model model_of(const TrainRequest& request) {
+/// Throws UsageError where the model has no loss.
+Model forward_of(const TrainRequest& request) {
     ModelPoint at;
     at.counts["batch"] = request.batch;
     if (request.seq) at.counts["seq"] = *request.seq;
+    if (request.frames) at.counts["frames"] = *request.frames;
     Model forward = request.spec.build(at);
     if (!forward.loss)
-        throw UsageError(fmt::format("--model {}: has no loss to train with; language models have one", forward.name));
+        throw UsageError(fmt::format("--model {}: has no loss to train with; models of language and of speech have one",
+                                     forward.name));
+    return forward;
+}
+
+/// The model with its backward and AdamW.
+Model model_of(const TrainRequest& request, Model forward) {
     return with_backward(std::move(forward), {.adamw = true,
                                               .master = request.master,
                                               .norm = true,
                                               .recompute = request.recompute,
                                               .accumulate = request.train.micro_batches > 1});
 }
-
-const Tensor& tokens_of(const Model& model) {
-    for (const TensorId id : model.inputs)
-        if (model.tensors[id].name == "tokens") return model.tensors[id];
-    throw UsageError(fmt::format("--model {}: reads no tokens", model.name));
-}
-
-/// Batch after batch, of a source or of a file that begins again at its end.
-class TokenStream {
-  public:
-    TokenStream(const TrainRequest& request, const Tensor& tokens) {
-        const std::int64_t vocab = tokens.contents.bound;
-        if (request.tokens != "synthetic") {
-            of_file_ = read_token_stream(request.tokens, tokens.columns(), vocab);
-            return;
-        }
-        if (vocab < MarkovSource::states)
-            throw UsageError(fmt::format("--tokens synthetic: has {} tokens, the model's vocabulary {}; give a FILE",
-                                         MarkovSource::states, vocab));
-        source_.emplace(request.seed);
-    }
-
-    const std::optional<MarkovSource>& source() const { return source_; }
-    std::string description() const {
-        if (source_)
-            return fmt::format("synthetic (Markov, {} tokens, entropy {:.4f} nats)", MarkovSource::states,
-                               source_->entropy());
-        return fmt::format("{} of a file, again and again", of_file_.size());
-    }
-    void fill(std::span<std::int32_t> batch) {
-        if (source_) return source_->fill(batch);
-        for (std::int32_t& token : batch) token = of_file_[next_++ % of_file_.size()];
-    }
-    /// As if they had been drawn. A million tokens of the source take 0.03 s.
-    void skip(std::int64_t tokens) {
-        next_ += static_cast<std::size_t>(tokens);
-        std::vector<std::int32_t> drawn(4096);
-        while (source_ && tokens > 0) {
-            const auto count = std::min(tokens, static_cast<std::int64_t>(drawn.size()));
-            source_->fill(std::span(drawn).first(static_cast<std::size_t>(count)));
-            tokens -= count;
-        }
-    }
-
-  private:
-    std::optional<MarkovSource> source_;
-    std::vector<std::int32_t> of_file_;
-    std::size_t next_ = 0;
-};
 
 void refuse_if_too_large(const Model& model, const Layout& layout, const Device& device) {
     const std::int64_t needed = needed_bytes(model, layout, device), free = plannable_bytes(device);
@@ -114,13 +72,26 @@ void say(fmt::format_string<Parts...> format, Parts&&... parts) {
     std::fflush(stdout);
 }
 
+/// The first utterances, and how many labels of all are wrong.
+void tell(const Recognition& heard) {
+    constexpr std::size_t shown = 3, most = 60;
+    const auto beginning = [&](const std::vector<std::int32_t>& labels) {
+        return text_of(std::span(labels).first(std::min(most, labels.size())), heard.labels);
+    };
+    say("{} utterances that it has not seen, by greedy decoding: {:.2f} % of the labels are wrong\n",
+        heard.texts.size(), 100 * heard.error_rate());
+    for (std::size_t i = 0; i < std::min(shown, heard.texts.size()); ++i)
+        say("  said        {}\n  recognised  {}\n", beginning(heard.texts[i].said),
+            beginning(heard.texts[i].recognised));
+}
+
 /// What the steps were, as they are told.
 class Log {
   public:
     static constexpr std::size_t last = 10;
 
-    Log(const TrainRequest& request, std::int64_t tokens_a_step, std::optional<double> entropy)
-        : request_(request), tokens_(tokens_a_step), entropy_(entropy) {}
+    Log(const TrainRequest& request, const Trainer& trainer, std::optional<double> entropy)
+        : request_(request), examples_(trainer.examples()), unit_(trainer.unit()), entropy_(entropy) {}
 
     void add(const TrainedStep& step) {
         ++steps_;
@@ -138,7 +109,7 @@ class Log {
     void summary() const {
         if (steps_ == 0) return;
         const double mean = std::accumulate(losses_.begin(), losses_.end(), 0.0) / static_cast<double>(losses_.size());
-        say("{} steps in {}: loss {:.4f} -> {:.4f} (mean of the last {}){}, {:.0f} tokens/s\n", steps_,
+        say("{} steps in {}: loss {:.4f} -> {:.4f} (mean of the last {}){}, {}\n", steps_,
             duration(seconds_since(start_)), first_loss_, mean, losses_.size(), reachable(), rate());
         if (request_.train.dynamic_scale) say("{} steps were skipped by loss scaling\n", skipped_);
     }
@@ -147,14 +118,17 @@ class Log {
     void tell(const TrainedStep& step) const {
         const double left =
             seconds_since(start_) / static_cast<double>(steps_) * static_cast<double>(request_.steps - steps_);
-        say("step {:>6}/{}  loss {:.4f}{}  norm {:.3g}  {:.0f} tokens/s  {} left\n", steps_, request_.steps, step.loss,
-            reachable(), step.norm, rate(), duration(left));
+        say("step {:>6}/{}  loss {:.4f}{}  norm {:.3g}  {}  {} left\n", steps_, request_.steps, step.loss, reachable(),
+            step.norm, rate(), duration(left));
     }
     std::string reachable() const { return entropy_ ? fmt::format(" (entropy {:.4f})", *entropy_) : ""; }
-    double rate() const { return static_cast<double>(tokens_ * steps_) / seconds_since(start_); }
+    std::string rate() const {
+        return fmt::format("{:.0f} {}/s", static_cast<double>(examples_ * steps_) / seconds_since(start_), unit_);
+    }
 
     const TrainRequest& request_;
-    std::int64_t tokens_;
+    std::int64_t examples_;
+    std::string_view unit_;
     std::optional<double> entropy_;
     std::int64_t steps_ = 0, skipped_ = 0;
     double first_loss_ = 0;
@@ -171,9 +145,7 @@ int train_command(const std::vector<std::string>& arguments, const std::string&)
         return 0;
     }
     const TrainRequest& request = parsed.request;
-    const Model model = model_of(request);
-    const Tensor& tokens = tokens_of(model);
-    TokenStream stream(request, tokens);
+    const Model forward = forward_of(request), model = model_of(request, forward);
     RandomWeights random(request.seed);
     std::unique_ptr<SafetensorsWeights> checkpoint;
     if (request.weights) {
@@ -196,28 +168,31 @@ int train_command(const std::vector<std::string>& arguments, const std::string&)
     refuse_if_too_large(model, estimate_layout(model, request.precision, steps), device);
     Plan plan(model, request.precision, std::move(steps));
     refuse_if_too_large(model, plan.layout(), device);
+    const std::unique_ptr<TrainingData> data = training_data(request.data, request.seed, plan);
     plan.allocate(device, weights);
+    Trainer trainer(plan, device, request.train);
 
     say("{}: {} parameters, weights {}, {} in {}{}, dropout 0\n", model.name, model.parameter_count(), weights.name(),
         name(device.kind()), name(request.precision), request.master ? " with fp32 master weights" : "");
-    say("{}batch {} of {} tokens, {}; AdamW: lr {}, weight decay {}{}\n",
-        request.train.micro_batches > 1 ? fmt::format("{} times ", request.train.micro_batches) : "", tokens.rows(),
-        tokens.columns(), stream.description(), request.train.lr, request.train.weight_decay,
+    say("{}{}; AdamW: lr {}, weight decay {}{}\n",
+        request.train.micro_batches > 1 ? fmt::format("{} times ", request.train.micro_batches) : "",
+        data->description(), request.train.lr, request.train.weight_decay,
         request.train.clip_norm > 0 ? fmt::format(", norm at most {}", request.train.clip_norm) : "");
     say("memory {}\n", memory_text(plan.layout().memory));
-    Trainer trainer(plan, device, request.train);
     if (request.weights && trainer.go_on_from(*request.weights)) {
         const TrainingProgress& before = trainer.progress();
-        say("goes on after {} steps and {} tokens, with their optimizer state\n", before.steps, before.tokens);
-        stream.skip(before.tokens);
+        say("goes on after {} steps and {} {}, with their optimizer state\n", before.steps, before.examples,
+            trainer.unit());
+        data->skip(before.examples);
     }
     const StopSignals signals;
-    Log log(request, trainer.tokens(), stream.source() ? std::optional(stream.source()->entropy()) : std::nullopt);
-    std::vector<std::int32_t> batch(static_cast<std::size_t>(trainer.tokens()));
-    stream.fill(batch);
+    Log log(request, trainer, data->entropy());
+    std::vector<Batch> batches(static_cast<std::size_t>(request.train.micro_batches));
+    const auto draw = [&] { std::ranges::generate(batches, [&] { return data->next(); }); };
+    draw();
     while (log.steps() < request.steps && StopSignals::asked() == 0) {
-        trainer.begin(batch);
-        stream.fill(batch);
+        trainer.begin(batches);
+        draw();
         log.add(trainer.finish());
     }
     log.summary();
@@ -225,6 +200,8 @@ int train_command(const std::vector<std::string>& arguments, const std::string&)
         trainer.save(*request.save);
         say("wrote {}\n", request.save->string());
     }
+    if (const std::optional<Recognition> heard = recognise(forward, plan, device, providers, request.seed))
+        tell(*heard);
     if (const int signal = StopSignals::asked(); signal != 0) {
         fmt::print(stderr, "kbench: stopped by SIG{} after {} of {} steps\n", sigabbrev_np(signal), log.steps(),
                    request.steps);

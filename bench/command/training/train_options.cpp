@@ -15,7 +15,7 @@ double non_negative(std::string_view option, const std::string& text) {
 }
 
 const OptionOf<TrainRequest> table[] = {
-    {"--model", "NAME", "", "the model to train (`kbench list models`): a GPT-2",
+    {"--model", "NAME", "", "the model to train (`kbench list models`): one of language or of speech",
      [](TrainRequest& r, const std::string& text) { r.model = text; }},
     {"--config", "FILE", "", "a model's config.json instead of --model",
      [](TrainRequest& r, const std::string& text) { r.config_file = text; }},
@@ -23,7 +23,7 @@ const OptionOf<TrainRequest> table[] = {
      [](TrainRequest& r, const std::string& text) {
          r.steps = number<std::int64_t>("--steps", text, 1, "a whole number");
      }},
-    {"--batch", "N", "8", "sequences at once: a step's, or with --accumulate those of a part of it",
+    {"--batch", "N", "8", "sequences or utterances at once: a step's, or with --accumulate those of a part of it",
      [](TrainRequest& r, const std::string& text) {
          r.batch = number<std::int64_t>("--batch", text, 1, "a whole number");
      }},
@@ -35,6 +35,10 @@ const OptionOf<TrainRequest> table[] = {
      [](TrainRequest& r, const std::string& text) {
          r.seq = number<std::int64_t>("--seq", text, 2, "a whole number, as the last token has no next one,");
      }},
+    {"--frames", "N", "1000", "frames of the longest utterance, 10 ms each",
+     [](TrainRequest& r, const std::string& text) {
+         r.frames = number<std::int64_t>("--frames", text, 1, "a whole number");
+     }},
     {"--precision", "P", "fp32", "fp16, bf16, tf32, fp32 or fp64",
      [](TrainRequest& r, const std::string& text) {
          const std::optional<Precision> precision = parse_precision(text);
@@ -43,10 +47,10 @@ const OptionOf<TrainRequest> table[] = {
          r.precision = *precision;
      }},
     backend_option<TrainRequest>(),
-    {"--tokens", "FILE", "synthetic",
-     "a .npy file or a text file of tokens, one stream cut into batches and begun again at its end; or synthetic: a "
-     "Markov source of known entropy",
-     [](TrainRequest& r, const std::string& text) { r.tokens = text; }},
+    {"--data", "FILE", "synthetic",
+     "a .npy file or a text file of tokens, one stream cut into batches and begun again at its end; or synthetic: "
+     "tokens of a Markov source of known entropy, or speech whose text can be read off its spectrogram",
+     [](TrainRequest& r, const std::string& text) { r.data = text; }},
     {"--lr", "X", "1e-4", "learning rate, the same in every step after --warmup",
      [](TrainRequest& r, const std::string& text) { r.train.lr = non_negative("--lr", text); }},
     {"--warmup", "N", "0", "updates in which the learning rate rises in equal steps to --lr",
@@ -76,13 +80,14 @@ const OptionOf<TrainRequest> table[] = {
          r.recompute = word("--recompute", text, {"none", "block"}) == "block";
      }},
     {"--weights", "FILE", "",
-     "a safetensors file to go on from, with AdamW's state and the token stream where it has them, as those of --save "
+     "a safetensors file to go on from, with AdamW's state and the place in the data where it has them, as those of "
+     "--save "
      "do; without it weights are random",
      [](TrainRequest& r, const std::string& text) { r.weights = text; }},
     {"--save", "FILE", "",
      "where weights and AdamW's state go at the end, or when SIGINT or SIGTERM stop it, as safetensors",
      [](TrainRequest& r, const std::string& text) { r.save = text; }},
-    {"--seed", "N", "1", "of random weights and synthetic tokens",
+    {"--seed", "N", "1", "of random weights and synthetic data",
      [](TrainRequest& r, const std::string& text) {
          r.seed = number<std::uint64_t>("--seed", text, 0, "a whole number");
      }},

@@ -22,8 +22,8 @@ struct TrainRequest {
     DeviceRequest device;
     Precision precision = Precision::fp32;
     std::int64_t steps = 100, batch = 8, log_every = 10;
-    std::optional<std::int64_t> seq;  ///< else the model's usual one
-    std::string tokens = "synthetic";
+    std::optional<std::int64_t> seq, frames;  ///< else the model's usual ones
+    std::string data = "synthetic";
     bool deterministic = false;
     bool master = true;  ///< where the precision stores 16 bits
     bool recompute = false;

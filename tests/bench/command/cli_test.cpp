@@ -222,7 +222,7 @@ TEST_F(Cli, TrainsSavesAndGoesOn) {
     EXPECT_THAT(first.out, ContainsRegex("step +2/3  loss 5\\.[0-9]+ \\(entropy [12]\\.[0-9]+\\)"));
     EXPECT_THAT(first.out, ContainsRegex("3 steps in .*: loss 5\\.[0-9]+ -> 5\\.[0-9]+ \\(mean of the last 3\\)"));
     EXPECT_THAT(first.out, HasSubstr("wrote " + file));
-    const Outcome second = kbench(train + "--weights " + file + " --tokens " +
+    const Outcome second = kbench(train + "--weights " + file + " --data " +
                                   directory_.write("t.txt", "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17").string());
     EXPECT_EQ(second.exit_code, 0) << second.err;
     EXPECT_THAT(second.out, HasSubstr("weights w.safetensors"));
@@ -255,7 +255,7 @@ TEST_F(Cli, ATrainingThatGoesOnLeavesTheFileOfOneThatNeverStopped) {
         const auto train = [&](const std::string& more) {
             const Outcome outcome = kbench("train --config " + tiny_config() +
                                            " --backend cpu --seq 16 --batch 2 --accumulate 2 --warmup 4 --lr 1e-2 "
-                                           "--deterministic --tokens " +
+                                           "--deterministic --data " +
                                            source + more);
             EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
             return outcome.out;
@@ -273,6 +273,51 @@ TEST_F(Cli, ATrainingThatGoesOnLeavesTheFileOfOneThatNeverStopped) {
                    whole + " --out " + (directory_ / (source == tokens ? "of-file" : "of-source")).string());
         EXPECT_EQ(run.exit_code, 0) << "a checkpoint is a file of weights, too: " << run.err;
     }
+}
+
+TEST_F(Cli, ATrainingOfSpeechSaysWhatItRecognisesAndGoesOn) {
+    const std::string small = config(
+        R"({"model_type": "deepspeech2", "hidden_size": 12, "hidden_layers": 2, "conv_channels": 3, "labels": 5,
+            "sample_rate": 1600})");
+    const auto train = [&](const std::string& more) {
+        const Outcome outcome =
+            kbench("train --config " + small + " --backend cpu --frames 60 --batch 3 --lr 1e-3 --deterministic" + more);
+        EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+        return outcome.out;
+    };
+    const std::string whole = (directory_ / "whole").string(), part = (directory_ / "part").string(),
+                      rest = (directory_ / "rest").string();
+    const std::string told = train(" --steps 4 --save " + whole);
+    EXPECT_THAT(told, HasSubstr("batch 3 of up to 60 frames, synthetic"));
+    EXPECT_THAT(told, HasSubstr("utterances/s"));
+    EXPECT_THAT(told, ContainsRegex("3 utterances that it has not seen, .*% of the labels are wrong"));
+    EXPECT_THAT(told, ContainsRegex("said +[1-4 ]+\n +recognised"));
+    train(" --steps 2 --save " + part);
+    EXPECT_THAT(train(" --steps 2 --weights " + part + " --save " + rest),
+                HasSubstr("goes on after 2 steps and 6 utterances"));
+    EXPECT_TRUE(read(whole) == read(rest)) << "with the running means of its batch norms";
+    EXPECT_FALSE(read(whole) == read(part));
+    expect_refusal("train --config " + small + " --backend cpu --data t.txt", "learns from synthetic speech only");
+    expect_refusal("train --config " + small + " --backend cpu --seq 8", "seq");
+    expect_refusal("train --config " + tiny_config() + " --backend cpu --frames 8", "frames");
+}
+
+TEST_F(Cli, SpeechIsLearnt) {
+    const std::string small = config(
+        R"({"model_type": "deepspeech2", "hidden_size": 64, "hidden_layers": 1, "conv_channels": 8, "labels": 6,
+            "sample_rate": 1600})");
+    const auto wrong_after = [&](const std::string& steps) {
+        const Outcome outcome =
+            kbench("train --config " + small +
+                   " --backend cpu --frames 120 --batch 8 --lr 3e-3 --clip-norm 100 --steps " + steps);
+        EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+        constexpr std::string_view before = "greedy decoding: ";
+        const std::size_t at = outcome.out.find(before);
+        EXPECT_NE(at, std::string::npos) << outcome.out;
+        return at == std::string::npos ? 1e9 : std::stod(outcome.out.substr(at + before.size()));
+    };
+    EXPECT_GT(wrong_after("1"), 50);
+    EXPECT_LT(wrong_after("120"), 3) << "per cent of the labels of utterances that it has not seen";
 }
 
 TEST_F(Cli, RecomputingTrainsTheSameInLessMemory) {
@@ -311,15 +356,15 @@ TEST_F(Cli, MistakesOfTrainingGetOneLineAndExitTwo) {
     expect_refusal(train + "--frobnicate", "--frobnicate");
     expect_refusal(train + "--save " + (directory_ / "none/w.safetensors").string(), "none is no directory");
     expect_refusal(train + "--weights /nowhere.safetensors", "/nowhere.safetensors");
-    expect_refusal(train + "--seq 4 --tokens " + directory_.write("t.txt", "1 2 3").string(),
+    expect_refusal(train + "--seq 4 --data " + directory_.write("t.txt", "1 2 3").string(),
                    "3 tokens; it should hold 4 or more");
-    expect_refusal(train + "--seq 4 --tokens " + directory_.write("t.txt", "1 2 3 4 301").string(),
+    expect_refusal(train + "--seq 4 --data " + directory_.write("t.txt", "1 2 3 4 301").string(),
                    "token 4 is 301; it should be in [0, 301)");
-    expect_refusal(train + "--tokens /nowhere.txt", "/nowhere.txt");
+    expect_refusal(train + "--data /nowhere.txt", "/nowhere.txt");
     expect_refusal("train --model mlp --backend cpu", "has no loss to train with");
     expect_refusal("train --backend cpu --config " +
                        config(R"({"n_embd": 64, "n_layer": 2, "n_head": 4, "vocab_size": 63, "n_positions": 32})"),
-                   "--tokens synthetic: has 64 tokens, the model's vocabulary 63");
+                   "--data synthetic: has 64 tokens, the model's vocabulary 63");
 }
 
 TEST_F(Cli, AnInterruptedTrainingSavesItsWeights) {

@@ -102,7 +102,7 @@ TEST(Train, GoingOnEqualsNeverHavingStopped) {
         SmallTraining rest(cpu(), setting, directory / "three.safetensors");
         ASSERT_TRUE(rest.goes_on());
         EXPECT_EQ(rest.trainer().progress().steps, 3);
-        EXPECT_EQ(rest.trainer().progress().tokens, 3 * rest.trainer().tokens());
+        EXPECT_EQ(rest.trainer().progress().examples, 3 * rest.trainer().examples());
         for (int step = 0; step < 3; ++step) rest.leave_out_a_batch();
         for (std::size_t step = 3; step < 6; ++step) EXPECT_EQ(rest.step().loss, losses[step]) << name(precision);
         EXPECT_EQ(rest.weights(), whole.weights()) << name(precision);
@@ -242,7 +242,7 @@ TEST(Train, AStepOfSeveralBatchesIsThatOfTheirSequencesAtOnce) {
     for (const auto& [precision, allowed] : {std::pair{Precision::fp64, 1e-12}, {Precision::fp32, 1e-4}}) {
         SmallTraining whole(cpu(), {.precision = precision, .layers = 2, .batch = 4}),
             parts(cpu(), {.precision = precision, .train = {.lr = 3e-3, .micro_batches = 2}, .layers = 2, .batch = 2});
-        ASSERT_EQ(whole.trainer().tokens(), parts.trainer().tokens());
+        ASSERT_EQ(whole.trainer().examples(), parts.trainer().examples());
         for (int step = 0; step < 3; ++step) {
             const TrainedStep one = whole.step(), other = parts.step();
             EXPECT_NEAR(one.loss, other.loss, allowed);
