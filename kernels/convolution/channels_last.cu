@@ -15,6 +15,7 @@
 
 #include "kernels/check.h"
 #include "kernels/convolution/kernel.h"
+#include "kernels/convolution/layout.cuh"
 #include "kernels/convolution/splits.h"
 #include "kernels/convolution/store.cuh"
 #include "kernels/cp_async.cuh"
@@ -23,7 +24,7 @@
 namespace kbench::cuda::convolution {
 namespace {
 
-constexpr int filters = 32, row_bytes = 64, row_chunks = row_bytes / 16;
+constexpr int filters = 32;
 
 /// What may be tuned. `warps`: of a block. Registers are limited for `blocks_per_sm`.
 struct Tuning {
@@ -35,12 +36,6 @@ template <class T>
 inline constexpr int warp_positions = position_blocks<T> * 16;
 template <class T>
 inline constexpr int block_positions = tuning.warps* warp_positions<T>;
-
-template <class T>
-inline constexpr int group = row_bytes / static_cast<int>(sizeof(T));
-
-/// Byte offset of a chunk in rows of 64 bytes.
-__device__ inline int swizzled(int row, int chunk) { return row * row_bytes + ((chunk ^ (row >> 1 & 3)) << 4); }
 
 /// Shared memory: two rows of x, the weights of three filter rows.
 template <class T, int kernel_w>
@@ -318,15 +313,11 @@ __global__ __launch_bounds__(threads, tuning.blocks_per_sm) void conv2d_channels
     }
 }
 
-constexpr int layout_threads = 256, layout_positions = 128;
-
 /// Blocks that lay out weights, then those of x: a row's `layout_positions` positions of a group each.
 template <class T, int vector>
 __global__ __launch_bounds__(layout_threads) void conv2d_layout(const T* __restrict__ x, const T* __restrict__ weight,
                                                                 T* __restrict__ x_out, T* __restrict__ weight_out,
                                                                 Shape shape, int kernel_w, unsigned weight_blocks) {
-    constexpr int pitch = group<T> + (sizeof(T) < 4 ? 2 : 1);  // 17 words, or 18
-    __shared__ T tile[layout_positions][pitch];
     const int thread = threadIdx.x;
     if (blockIdx.x < weight_blocks) {
         const int i = static_cast<int>(blockIdx.x) * layout_threads + thread;
@@ -338,31 +329,7 @@ __global__ __launch_bounds__(layout_threads) void conv2d_layout(const T* __restr
                    s];
         return;
     }
-    const int tiles = (shape.width + layout_positions - 1) / layout_positions;
-    const unsigned block = blockIdx.x - weight_blocks;
-    const int first = static_cast<int>(block % static_cast<unsigned>(tiles)) * layout_positions;
-    const std::int64_t row = block / static_cast<unsigned>(tiles);  // (n * groups + g) * height + h
-    const std::int64_t h = row % shape.height, plane = row / shape.height * group<T>;
-    constexpr int vectors = layout_positions / vector;
-#pragma unroll 4
-    for (int i = thread; i < group<T> * vectors; i += layout_threads) {
-        const int c = i / vectors, at = i % vectors * vector;
-        if (first + at >= shape.width) continue;
-        const auto loaded =
-            Vector<T, vector>::load_once(x + ((plane + c) * shape.height + h) * shape.width + first + at);
-#pragma unroll
-        for (int e = 0; e < vector; ++e) tile[at + e][c] = loaded.elements[e];
-    }
-    __syncthreads();
-    constexpr int per_chunk = vector_width<T>;
-    for (int i = thread; i < layout_positions * row_chunks; i += layout_threads) {
-        const int at = i / row_chunks, c = i % row_chunks * per_chunk;
-        if (first + at >= shape.width) continue;
-        Vector<T, per_chunk> chunk;
-#pragma unroll
-        for (int e = 0; e < per_chunk; ++e) chunk.elements[e] = tile[at][c + e];
-        chunk.store_whole(x_out + (row * shape.width + first + at) * group<T> + c);
-    }
+    lay_out_positions<T, vector>(x, x_out, shape.height, shape.width, blockIdx.x - weight_blocks);
 }
 
 constexpr int kernel_width = 11;

@@ -1,4 +1,5 @@
-// dw and db: an implicit GEMM of filters (rows) and taps (columns), summed over output positions.
+// dw and db: an implicit GEMM of filters (rows) and taps (columns), summed over output positions; of many channels
+// wgrad_rows.cu makes dw.
 //
 // There are few filters and taps and many positions (32 x 7392 and 656000 for speech of 10 s, batch 32): blocks share
 // the positions of a tile of dw, each leaves its part of the sums in fp32, and the parts are added up in their order.
@@ -7,6 +8,7 @@
 #include "kernels/check.h"
 #include "kernels/convolution/conv2d_gradient.h"
 #include "kernels/convolution/tiles.cuh"
+#include "kernels/convolution/wgrad_rows.h"
 
 namespace kbench::cuda {
 namespace {
@@ -142,8 +144,7 @@ void add_parts(const Arithmetic<T>* parts, std::int64_t count, std::int64_t elem
 
 struct Launch {
     template <class T, int rows, template <class, int, int> class Core>
-    static void run(const Conv2d& op, const void* x, const void* dy, void* dw, void* db, void* workspace,
-                    cudaStream_t stream) {
+    static void run(const Conv2d& op, const void* x, const void* dy, void* dw, void* workspace, cudaStream_t stream) {
         using A = Arithmetic<T>;
         const Parts parts = parts_of(op);
         const auto number = [](std::int64_t size) { return static_cast<int>(size); };
@@ -171,31 +172,52 @@ struct Launch {
             <<<grid, threads, 0, stream>>>(static_cast<const T*>(x), static_cast<const T*>(dy), sums, shape);
         KBENCH_CUDA_LAUNCHED("conv2d_wgrad_general");
         add_parts<T>(sums, parts.count, elements, op.accumulates, dw, stream);
-        if (db == nullptr) return;
-        A* const of_bias = sums + parts.count * elements;
-        const dim3 bias_grid(static_cast<unsigned>(op.out_channels), static_cast<unsigned>(bias_parts(op)));
-        conv2d_bias_parts<T><<<bias_grid, threads, 0, stream>>>(static_cast<const T*>(dy), of_bias,
-                                                                op.out_height() * op.out_width(), op.batch);
-        KBENCH_CUDA_LAUNCHED("conv2d_bias_parts");
-        add_parts<T>(of_bias, bias_parts(op), op.out_channels, op.accumulates, db, stream);
     }
 };
 
+template <class T>
+void bias_gradient(const Conv2d& op, const T* dy, void* db, void* workspace, cudaStream_t stream) {
+    auto* const parts = static_cast<Arithmetic<T>*>(workspace);
+    const dim3 grid(static_cast<unsigned>(op.out_channels), static_cast<unsigned>(bias_parts(op)));
+    conv2d_bias_parts<T><<<grid, threads, 0, stream>>>(dy, parts, op.out_height() * op.out_width(), op.batch);
+    KBENCH_CUDA_LAUNCHED("conv2d_bias_parts");
+    add_parts<T>(parts, bias_parts(op), op.out_channels, op.accumulates, db, stream);
+}
+
+std::size_t sum_bytes(Precision precision) { return precision == Precision::fp64 ? sizeof(double) : sizeof(float); }
+
+/// Of the workspace what dw needs; behind it are the parts of db.
+std::size_t weight_workspace(const Conv2d& op, Precision precision) {
+    const std::size_t bytes =
+        wgrad_rows_takes(op, precision)
+            ? wgrad_rows_workspace(op, precision)
+            : static_cast<std::size_t>(parts_of(op).count * op.out_channels * op.taps()) * sum_bytes(precision);
+    return (bytes + 255) / 256 * 256;
+}
+
 }  // namespace
 
-std::string conv2d_wgrad_kernel_name(const Conv2d& op, Precision) {
+std::string conv2d_wgrad_kernel_name(const Conv2d& op, Precision precision) {
+    if (wgrad_rows_takes(op, precision)) return wgrad_rows_name(op, precision);
     return "conv2d_wgrad_general<" + std::to_string(rows_for(op)) + "> in " + std::to_string(parts_of(op).count) +
            " parts";
 }
 
 std::size_t conv2d_wgrad_workspace(const Conv2d& op, Precision precision) {
-    const std::int64_t sums = parts_of(op).count * op.out_channels * op.taps() + bias_parts(op) * op.out_channels;
-    return static_cast<std::size_t>(sums) * (precision == Precision::fp64 ? sizeof(double) : sizeof(float));
+    return weight_workspace(op, precision) +
+           static_cast<std::size_t>(bias_parts(op) * op.out_channels) * sum_bytes(precision);
 }
 
 void conv2d_wgrad(Precision precision, const Conv2d& op, const void* x, const void* dy, void* dw, void* db,
                   void* workspace, cudaStream_t stream) {
-    launch_with_core<Launch>(precision, op.out_channels, op, x, dy, dw, db, workspace, stream);
+    if (wgrad_rows_takes(op, precision))
+        wgrad_rows(precision, op, x, dy, dw, workspace, stream);
+    else
+        launch_with_core<Launch>(precision, op.out_channels, op, x, dy, dw, workspace, stream);
+    if (db == nullptr) return;
+    char* const behind = static_cast<char*>(workspace) + weight_workspace(op, precision);
+    dispatch(storage_type(precision),
+             [&]<typename T>() { bias_gradient<T>(op, static_cast<const T*>(dy), db, behind, stream); });
 }
 
 }  // namespace kbench::cuda

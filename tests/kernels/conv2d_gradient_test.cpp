@@ -106,12 +106,19 @@ const Conv2d small[] = {
     {70, 3, 1, 1, 70, 1, 1, 1, 1, 0, 0, true},
     {5, 64, 14, 14, 130, 3, 3, 1, 1, 1, 1},
 };
-/// Whose dx is made by the forward's kernels: even and odd heights, widths of whole vectors and others.
+/// Of many channels, whose dx is made by the forward's kernels and dw by sums of rows: even and odd heights, widths of
+/// whole vectors and others, more positions than a stage has.
 const Conv2d by_forward[] = {
     {3, 32, 15, 60, 32, 21, 11, 2, 1, 10, 5, true},
     {2, 32, 9, 59, 32, 5, 11, 1, 1, 2, 5},
     {2, 32, 15, 31, 32, 21, 11, 2, 1, 10, 5, true},
     {1, 64, 17, 300, 32, 9, 11, 2, 1, 4, 5, true},
+};
+/// The same of dw alone: filters in several blocks, rows of the kernel that meet nothing, no padding.
+const Conv2d by_rows[] = {
+    {2, 32, 6, 70, 64, 23, 11, 1, 1, 11, 5, true},
+    {1, 32, 30, 139, 32, 4, 11, 3, 1, 0, 0},
+    {150, 64, 3, 20, 96, 2, 11, 1, 1, 1, 9, true},
 };
 const Conv2d large[] = {
     {8, 32, 81, 500, 32, 21, 11, 2, 1, 10, 5, true},
@@ -129,6 +136,8 @@ TEST_P(Conv2dGradientsOnDevice, AgreeWithTheReferenceOnAnyShape) {
 TEST_P(Conv2dGradientsOnDevice, AgreeWithTheReferenceWhereTheForwardsKernelsMakeDx) {
     KBENCH_NEEDS_DEVICE();
     for (const Conv2d& op : by_forward) check(op, GetParam(), 4000);
+    for (const Conv2d& op : by_rows) check(op, GetParam(), 4000);
+    check(by_rows[0].accumulating(), GetParam(), 4000);
 }
 
 TEST_P(Conv2dGradientsOnDevice, AgreeWithTheReferenceOnLargeShapes) {
@@ -147,6 +156,9 @@ TEST(Conv2dGradients, OfManyChannelsAreMadeByTheForwardsKernels) {
         EXPECT_EQ(cuda::conv2d_dgrad_kernel_name(large[0], precision).substr(0, 20), "conv2d_channels_last");
     EXPECT_EQ(cuda::conv2d_dgrad_kernel_name(large[0], Precision::fp32).substr(0, 18), "conv2d_direct_fp32");
     EXPECT_EQ(cuda::conv2d_dgrad_kernel_name(small[3], Precision::fp16), "conv2d_dgrad_general<32>");
+    for (const Precision precision : all_precisions)
+        for (const Conv2d& op : {large[0], by_forward[0], by_rows[0], by_rows[1], by_rows[2]})
+            EXPECT_EQ(cuda::conv2d_wgrad_kernel_name(op, precision).substr(0, 17), "conv2d_wgrad_rows") << op.text();
 }
 
 TEST(Conv2dGradients, RefuseWhatTheyCannotCount) {
