@@ -152,6 +152,9 @@ void persistent_lstm(const PersistentLstm& asked, const PersistentDirection& for
     if ((layer.variant == PersistentVariant::clocks) != (clocks != nullptr))
         throw UsageError("persistent LSTM: the variant with clocks writes them, and no other");
     for (const PersistentDirection& d : {forward, reverse})
+        if (layer.variant == PersistentVariant::saves && (d.gates == nullptr || d.cells == nullptr))
+            throw UsageError("persistent LSTM: the variant that saves needs gates and cells");
+    for (const PersistentDirection& d : {forward, reverse})
         for (const void* pointer : {d.gates_x, d.weight_hh, d.bias_ih, d.bias_hh, static_cast<const void*>(d.out)})
             if (reinterpret_cast<std::uintptr_t>(pointer) % 16 != 0)
                 throw UsageError("persistent LSTM: operands begin at multiples of 16 bytes");

@@ -24,10 +24,10 @@ enum class PersistentExchange {
 };
 inline constexpr std::string_view persistent_exchange_names[] = {"counted", "polled"};
 
-/// The kernel as it is, or for the account of its time: with clocks in it, or with a part left out, which makes the
-/// result a wrong one.
-enum class PersistentVariant { plain, clocks, no_wait, no_product, no_cell, no_gates };
-inline constexpr std::string_view persistent_variant_names[] = {"plain",      "clocks",  "no_wait",
+/// The kernel as it is, or with what a backward needs saved; or for the account of its time: with clocks in it, or with
+/// a part left out, which makes the result a wrong one.
+enum class PersistentVariant { plain, saves, clocks, no_wait, no_product, no_cell, no_gates };
+inline constexpr std::string_view persistent_variant_names[] = {"plain",      "saves",   "clocks",  "no_wait",
                                                                 "no_product", "no_cell", "no_gates"};
 
 /// What PersistentVariant::clocks tells apart, of the first thread of a block: until h is there, until it is in shared
@@ -58,10 +58,11 @@ std::size_t persistent_lstm_workspace(const PersistentLstm& layer);
 /// Blocks of one launch: both directions, or one after the other where the device has no place for both.
 int persistent_lstm_blocks(const PersistentLstm& layer);
 
-/// What one direction reads and makes; every pointer a multiple of 16 bytes.
+/// What one direction reads and makes; every pointer a multiple of 16 bytes. gates, cells: of the variant that saves.
 struct PersistentDirection {
     const void *gates_x, *weight_hh, *bias_ih, *bias_hh;
     void* out;
+    void *gates = nullptr, *cells = nullptr;
 };
 
 /// `workspace`: a multiple of 256 bytes, its content is of no matter. `clocks` [2 hidden / 16, persistent_phases], of

@@ -153,11 +153,12 @@ __global__ __launch_bounds__(threads, 1) void counted_lstm_kernel(const __grid_c
         __syncthreads();  // also: all of h[step - 1] is read, and no product reads shared memory any more
         clock.end(PersistentPhase::sums);
 
+        float gates[cells][4];
         if (has_cell) {
 #pragma unroll
             for (int i = 0; i < cells; ++i) {
                 const int column = first_column + i * columns_at_once;
-                float gate[4];
+                float(&gate)[4] = gates[i];
 #pragma unroll
                 for (int g = 0; g < 4; ++g) gate[g] = widened<T>(x[i][g]) + bias[g];
 #pragma unroll
@@ -193,15 +194,29 @@ __global__ __launch_bounds__(threads, 1) void counted_lstm_kernel(const __grid_c
         __syncthreads();
         if (thread == 0) release_one(counter_of(block / k_steps));
         clock.end(PersistentPhase::publish);
+        if constexpr (variant == PersistentVariant::saves) {
+#pragma unroll
+            for (int i = 0; i < cells; ++i) {
+                const int column = first_column + i * columns_at_once;
+                if (!has_cell || column >= batch) continue;
+                const bool runs = step < length[i];
+                const int t = reverse && runs ? length[i] - 1 - step : step;
+                save<T>(operands, static_cast<std::int64_t>(t) * batch + column, hidden, global_unit, gates[i], c[i],
+                        runs);
+            }
+        }
     }
     if (thread == 0) clock.write(arguments.clocks + (direction * blocks + block) * persistent_phases);
 
     // Steps in which every sequence has ended.
     if (has_cell)
         for (int t = last; t < arguments.steps; ++t)
-            for (int column = first_column; column < batch; column += columns_at_once)
-                static_cast<std::uint16_t*>(
-                    operands.out)[(static_cast<std::int64_t>(t) * batch + column) * hidden + global_unit] = 0;
+            for (int column = first_column; column < batch; column += columns_at_once) {
+                const std::int64_t row = static_cast<std::int64_t>(t) * batch + column;
+                static_cast<std::uint16_t*>(operands.out)[row * hidden + global_unit] = 0;
+                if constexpr (variant == PersistentVariant::saves)
+                    save<T>(operands, row, hidden, global_unit, {}, 0, false);
+            }
 }
 
 template <typename T, int k_steps, int columns>
@@ -209,9 +224,11 @@ const void* counted_kernel_of(PersistentVariant variant) {
     const auto address = [](auto kernel) { return reinterpret_cast<const void*>(kernel); };
     using enum PersistentVariant;
     if (variant == plain) return address(counted_lstm_kernel<T, k_steps, columns, plain>);
+    if (variant == saves) return address(counted_lstm_kernel<T, k_steps, columns, saves>);
     // The account is of hidden 1024 in fp16.
     if constexpr (std::is_same_v<T, __half> && k_steps == 16 && (columns == 8 || columns == 32)) switch (variant) {
-            case plain: break;
+            case plain:
+            case saves: break;
             case clocks: return address(counted_lstm_kernel<T, k_steps, columns, clocks>);
             case no_wait: return address(counted_lstm_kernel<T, k_steps, columns, no_wait>);
             case no_product: return address(counted_lstm_kernel<T, k_steps, columns, no_product>);

@@ -236,4 +236,21 @@ __device__ inline float lstm_cell(const float (&gate)[4], float& c) {
     return (1 - e) * reciprocal(o * (1 + e));
 }
 
+__device__ inline float sigmoid(float x) { return reciprocal(1 + bounded_power(-log2_e * x)); }
+__device__ inline float hyperbolic_tangent(float x) {
+    const float e = bounded_power(-2 * log2_e * x);
+    return (1 - e) * reciprocal(1 + e);
+}
+/// The gates i, f, g, o and c of a unit for the backward: row `row` of [rows, 4 hidden] and [rows, hidden]; 0 where
+/// there is no step. Later than h, which others wait for.
+template <typename T>
+__device__ void save(const PersistentDirection& to, std::int64_t row, int hidden, int unit, const float (&gate)[4],
+                     float c, bool runs) {
+    const float left[] = {sigmoid(gate[0]), sigmoid(gate[1]), hyperbolic_tangent(gate[2]), sigmoid(gate[3])};
+    auto* const gates = static_cast<std::uint16_t*>(to.gates) + row * 4 * hidden + unit;
+#pragma unroll
+    for (int g = 0; g < 4; ++g) gates[g * hidden] = runs ? rounded<T>(left[g]) : std::uint16_t{0};
+    static_cast<std::uint16_t*>(to.cells)[row * hidden + unit] = runs ? rounded<T>(c) : std::uint16_t{0};
+}
+
 }  // namespace kbench::cuda::persistent

@@ -260,6 +260,11 @@ __global__ __launch_bounds__(threads, 1) void polled_lstm_kernel(const __grid_co
         if (ends_step && step % 7 == 6) fence_gpu();
         if (next_step < last) ask_for_gates(next_step, next_tile);
         clock.end(PersistentPhase::publish);
+        if (variant == PersistentVariant::saves && is_owner && n < batch) {
+            const bool runs = step < length;
+            const int t = reverse && runs ? length - 1 - step : step;
+            save<T>(operands, static_cast<std::int64_t>(t) * batch + n, hidden, global_unit, gate, c, runs);
+        }
         step = next_step;
         tile = next_tile;
         place = next_place;
@@ -268,8 +273,11 @@ __global__ __launch_bounds__(threads, 1) void polled_lstm_kernel(const __grid_co
 
     // Steps in which every sequence has ended.
     for (std::int64_t row = static_cast<std::int64_t>(last) * batch + thread / units;
-         row < static_cast<std::int64_t>(arguments.steps) * batch; row += threads / units)
-        static_cast<std::uint16_t*>(operands.out)[row * hidden + block * units + thread % units] = 0;
+         row < static_cast<std::int64_t>(arguments.steps) * batch; row += threads / units) {
+        const int of_row = block * units + thread % units;
+        static_cast<std::uint16_t*>(operands.out)[row * hidden + of_row] = 0;
+        if constexpr (variant == PersistentVariant::saves) save<T>(operands, row, hidden, of_row, {}, 0, false);
+    }
 }
 
 template <typename T, int k_steps, int columns>
@@ -277,10 +285,12 @@ const void* polled_kernel_of(PersistentVariant variant) {
     const auto address = [](auto kernel) { return reinterpret_cast<const void*>(kernel); };
     using enum PersistentVariant;
     if (variant == plain) return address(polled_lstm_kernel<T, k_steps, columns, plain>);
+    if (variant == saves) return address(polled_lstm_kernel<T, k_steps, columns, saves>);
     if (variant == clocks) return address(polled_lstm_kernel<T, k_steps, columns, clocks>);
     // What parts cost is told of hidden 1024 in fp16.
     if constexpr (std::is_same_v<T, __half> && k_steps == 16) switch (variant) {
             case plain:
+            case saves:
             case clocks: break;
             case no_wait: return address(polled_lstm_kernel<T, k_steps, columns, no_wait>);
             case no_product: return address(polled_lstm_kernel<T, k_steps, columns, no_product>);

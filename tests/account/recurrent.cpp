@@ -54,8 +54,9 @@ bool parse(int argc, char** argv, Options& options) {
         ->delimiter(',')
         ->check(CLI::IsMember(names(cuda::persistent_exchange_names)))
         ->capture_default_str();
-    app.add_option("--variants", options.variants,
-                   "clocks: phases; no_...: without that part, hidden above 512 in fp16")
+    app.add_option(
+           "--variants", options.variants,
+           "saves: with what a backward needs; clocks: phases; no_...: without that part, hidden above 512 in fp16")
         ->delimiter(',')
         ->check(CLI::IsMember(names(cuda::persistent_variant_names)))
         ->capture_default_str();
@@ -137,6 +138,8 @@ class Operands {
           weight_(8 * hidden_ * hidden_),
           bias_(8 * hidden_),
           out_{Memory(rows_ * 2 * hidden_), Memory(rows_ * 2 * hidden_)},
+          gates_{Memory(rows_ * 8 * hidden_), Memory(rows_ * 8 * hidden_)},
+          cells_{Memory(rows_ * 2 * hidden_), Memory(rows_ * 2 * hidden_)},
           lengths_(4 * static_cast<std::size_t>(batch)) {
         for (unsigned d = 0; d < 2; ++d) fill(gates_x_[d], rows_ * 4 * hidden_, type, 1, 1 + d);
         // As PyTorch's at first, which are uniform in +-1 / sqrt(hidden).
@@ -147,13 +150,14 @@ class Operands {
         KBENCH_CUDA(cudaMemcpy(lengths_.data(), full.data(), 4 * full.size(), cudaMemcpyHostToDevice));
     }
     PersistentDirection direction(unsigned d) const {
-        return {gates_x_[d].data(), weight_.data(), bias_.data(), bias_.data(), out_[d].data()};
+        return {gates_x_[d].data(), weight_.data(),   bias_.data(),    bias_.data(),
+                out_[d].data(),     gates_[d].data(), cells_[d].data()};
     }
     const std::int32_t* lengths() const { return reinterpret_cast<const std::int32_t*>(lengths_.data()); }
 
   private:
     std::size_t rows_, hidden_;
-    Memory gates_x_[2], weight_, bias_, out_[2], lengths_;
+    Memory gates_x_[2], weight_, bias_, out_[2], gates_[2], cells_[2], lengths_;
 };
 
 struct Phase {

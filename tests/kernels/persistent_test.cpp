@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <set>
@@ -10,6 +11,7 @@
 #include "kbench/error.h"
 #include "kernels/check.h"
 #include "kernels/recurrent/persistent_layout.h"
+#include "kernels/recurrent/recurrent.h"
 #include "tests/kernels/device_matrix.h"
 
 namespace kbench::test {
@@ -125,16 +127,18 @@ struct Direction {
 };
 
 struct DeviceDirection {
-    DeviceMatrix gates_x, weight, bias_ih, bias_hh, out;
+    DeviceMatrix gates_x, weight, bias_ih, bias_hh, out, gates, cells;
 
     DeviceDirection(const Direction& d, const RecurrentShape& s)
         : gates_x(d.gates_x),
           weight(d.weight),
           bias_ih(d.bias_ih),
           bias_hh(d.bias_hh),
-          out(DeviceMatrix::poisoned(d.weight.type, s.steps * s.batch, s.hidden)) {}
+          out(DeviceMatrix::poisoned(d.weight.type, s.steps * s.batch, s.hidden)),
+          gates(DeviceMatrix::poisoned(d.weight.type, s.steps * s.batch, 4 * s.hidden)),
+          cells(DeviceMatrix::poisoned(d.weight.type, s.steps * s.batch, s.hidden)) {}
     PersistentDirection pointers() const {
-        return {gates_x.data(), weight.data(), bias_ih.data(), bias_hh.data(), out.data()};
+        return {gates_x.data(), weight.data(), bias_ih.data(), bias_hh.data(), out.data(), gates.data(), cells.data()};
     }
 };
 
@@ -156,6 +160,24 @@ class OnDevice {
     std::array<HostMatrix, 2> out() const {
         workspace_.download();  // for its guards
         return {forward_.out.download(), reverse_.out.download()};
+    }
+    /// What has been saved: gates and cells of either direction.
+    std::array<HostMatrix, 4> saved() const {
+        return {forward_.gates.download(), forward_.cells.download(), reverse_.gates.download(),
+                reverse_.cells.download()};
+    }
+    /// The same by kernels that launch each step, which have tests of their own.
+    std::array<HostMatrix, 4> saved_step_by_step() const {
+        const cuda::RecurrentProblem problem{Cell::lstm, layer_.shape, precision_of(layer_.type)};
+        const auto workspace = DeviceMatrix::poisoned(
+            DataType::fp16, 1, static_cast<std::int64_t>(cuda::recurrent_workspace(problem) / 2));
+        const auto direction = [](const DeviceDirection& d) {
+            const PersistentDirection p = d.pointers();
+            return cuda::RecurrentDirection{p.gates_x, p.weight_hh, p.bias_ih, p.bias_hh, p.out, p.gates, p.cells};
+        };
+        cuda::recurrent(problem, direction(forward_), direction(reverse_),
+                        static_cast<const std::int32_t*>(lengths_.data()), workspace.data(), nullptr);
+        return saved();
     }
     void poison() const {
         const std::size_t bytes = forward_.out.download().bytes.size();
@@ -322,6 +344,41 @@ TEST_P(PersistentLstmOnDevice, IsTheSameFromAGraphHoweverOftenItIsLaunched) {
         KBENCH_CUDA(cudaGraphExecDestroy(executable));
         KBENCH_CUDA(cudaGraphDestroy(graph));
         KBENCH_CUDA(cudaStreamDestroy(stream));
+    }
+}
+
+TEST_P(PersistentLstmOnDevice, SavesWhatTheBackwardNeedsAndMakesTheSame) {
+    KBENCH_NEEDS_PERSISTENT_LSTM();
+    const double tolerance = type == DataType::fp16 ? 8e-3 : 6e-2;  // h is rounded in each of the steps
+    const RecurrentShape shapes[] = {{30, 3, 1024}, {30, 20, 1024}, {30, 32, 1024, 2}, {25, 60, 512}, {20, 13, 80, 3}};
+    for (const RecurrentShape& shape : shapes) {
+        SCOPED_TRACE(testing::Message() << "batch " << shape.batch << ", hidden " << shape.hidden);
+        const Direction forward(type, shape, 1), reverse(type, shape, 11);
+        const HostMatrix lengths = ragged(shape);
+        PersistentLstm layer = layer_of(shape);
+        const std::array<HostMatrix, 2> made = OnDevice(layer, forward, reverse, lengths).run();
+        layer.variant = PersistentVariant::saves;
+        const OnDevice device(layer, forward, reverse, lengths);
+        const std::array<HostMatrix, 2> out = device.run();
+        for (std::size_t d = 0; d < 2; ++d) EXPECT_TRUE(out[d].bytes == made[d].bytes) << "other bits of h";
+        const std::array<HostMatrix, 4> saved = device.saved(), expected = device.saved_step_by_step();
+        for (std::size_t i = 0; i < 4; ++i) {
+            std::size_t away = 0, ended = 0;
+            double largest = 0;
+            for (std::int64_t row = 0; row < saved[i].rows; ++row) {
+                const std::int64_t steps = steps_of(static_cast<std::int64_t>(lengths(row % shape.batch, 0)),
+                                                    shape.frames_per_step, shape.steps);
+                for (std::int64_t column = 0; column < saved[i].columns; ++column) {
+                    const double value = saved[i](row, column);
+                    largest = std::max(largest, std::abs(value));
+                    away += !(std::abs(value - expected[i](row, column)) <= tolerance);
+                    ended += row / shape.batch >= steps && value != 0;
+                }
+            }
+            EXPECT_EQ(away, 0u) << "matrix " << i << " of gates, cells, gates, cells";
+            EXPECT_EQ(ended, 0u) << "behind an end, of matrix " << i;
+            EXPECT_GT(largest, 0.5) << "something has been saved";
+        }
     }
 }
 
