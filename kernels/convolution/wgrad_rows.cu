@@ -8,158 +8,18 @@
 #include <algorithm>
 
 #include "kernels/check.h"
-#include "kernels/convolution/layout.cuh"
+#include "kernels/convolution/wgrad_cores.cuh"
 #include "kernels/convolution/wgrad_rows.h"
-#include "kernels/cp_async.cuh"
-#include "kernels/mma.cuh"
 
 namespace kbench::cuda::convolution {
 namespace {
 
-constexpr int kernel_width = 11, threads = kernel_width * 32, filters = 32;
-/// Positions of a stage.
-constexpr int depth = 64;
-constexpr int x_rows = depth + kernel_width - 1, x_bytes = x_rows * row_bytes, dy_bytes = depth * row_bytes;
+using namespace wgrad;
 
-/// A warp's sums of 32 filters x a group of channels for each of `rows` filter rows, `step` positions at a time.
-/// read_dy: of tiles [groups of filters][positions]; add: of the tile of one filter row, from the warp's tap on.
-template <class Type>
-struct Mma16 {
-    using T = Type;
-    static constexpr int rows = 3, step = 16, stages = 4, unroll = 2;
-    float sums[rows][2][4][4] = {};
-    unsigned a[2][4];
-    int dy_at, x_at[2];
-
-    __device__ Mma16(int s, int lane) {
-        dy_at = swizzled(lane / 16 * 8 + lane % 8, lane / 8 % 2);
-        x_at[0] = swizzled(s + lane % 16, lane / 16);
-        x_at[1] = x_at[0] ^ 32;  // two chunks further on
-    }
-    __device__ void read_dy(const unsigned char* tiles, int at) {
-        ldmatrix_x4_transposed(a[0], tiles + at * row_bytes + dy_at);
-        ldmatrix_x4_transposed(a[1], tiles + at * row_bytes + (dy_at ^ 32));
-    }
-    __device__ void add(int row, const unsigned char* tile, int at) {
-        unsigned b[2][4];
-#pragma unroll
-        for (int half = 0; half < 2; ++half) ldmatrix_x4_transposed(b[half], tile + at * row_bytes + x_at[half]);
-#pragma unroll
-        for (int m = 0; m < 2; ++m)
-#pragma unroll
-            for (int n = 0; n < 4; ++n) {
-                float(&c)[4] = sums[row][m][n];
-                Mma16Bit<T>::mma(c[0], c[1], c[2], c[3], a[m], b[n / 2][n % 2 * 2], b[n / 2][n % 2 * 2 + 1]);
-            }
-    }
-    /// store(row, filter, channel, two neighbouring channels' sums)
-    template <class Store>
-    __device__ void for_each_pair(int lane, Store store) const {
-#pragma unroll
-        for (int row = 0; row < rows; ++row)
-#pragma unroll
-            for (int m = 0; m < 2; ++m)
-#pragma unroll
-                for (int n = 0; n < 4; ++n)
-#pragma unroll
-                    for (int e = 0; e < 2; ++e)
-                        store(row, m * 16 + e * 8 + lane / 4, n * 8 + lane % 4 * 2, sums[row][m][n] + 2 * e);
-    }
-};
-
-/// tf32 and fp64. The order of positions is free: those of a lane are chosen so that the four rows of half a warp lie
-/// in different banks.
-template <class Type>
-struct Mma8 {
-    using T = Type;
-    static constexpr int rows = 7, step = 8, stages = 3, unroll = 2, blocks = group<T> / 8,
-                         per_chunk = 16 / int{sizeof(T)};
-    T sums[rows][2][blocks][4] = {};
-    T a[2][4];
-    int dy_at[2], x_at[2];
-
-    __device__ Mma8(int s, int lane) {
-        const int g = lane / 4, t = lane % 4, position = t % 2 + t / 2 * 4;
-        for (int e = 0; e < 2; ++e) {
-            dy_at[e] = swizzled(position + 2 * e, g / per_chunk) + g % per_chunk * int{sizeof(T)};
-            x_at[e] = swizzled(s + position + 2 * e, g / per_chunk) + g % per_chunk * int{sizeof(T)};
-        }
-    }
-    static __device__ T load(const unsigned char* at) { return *reinterpret_cast<const T*>(at); }
-    /// Eight filters or channels further on: two chunks in 32 bits, the next tile in fp64.
-    static __device__ int next_eight(int at, int eights) {
-        return blocks == 2 ? (at ^ (eights % 2 * 32)) + eights / 2 * dy_bytes : at + eights * dy_bytes;
-    }
-    __device__ void read_dy(const unsigned char* tiles, int at) {
-#pragma unroll
-        for (int m = 0; m < 2; ++m)
-#pragma unroll
-            for (int e = 0; e < 4; ++e)
-                a[m][e] = load(tiles + at * row_bytes + next_eight(dy_at[e / 2], m * 2 + e % 2));
-    }
-    __device__ void add(int row, const unsigned char* tile, int at) {
-        T b[blocks][2];
-#pragma unroll
-        for (int n = 0; n < blocks; ++n)
-#pragma unroll
-            for (int e = 0; e < 2; ++e) b[n][e] = load(tile + at * row_bytes + (x_at[e] ^ n * 32));
-#pragma unroll
-        for (int m = 0; m < 2; ++m)
-#pragma unroll
-            for (int n = 0; n < blocks; ++n) {
-                T(&c)[4] = sums[row][m][n];
-                mma_16x8x8(c[0], c[1], c[2], c[3], a[m], b[n][0], b[n][1]);
-            }
-    }
-    template <class Store>
-    __device__ void for_each_pair(int lane, Store store) const {
-#pragma unroll
-        for (int row = 0; row < rows; ++row)
-#pragma unroll
-            for (int m = 0; m < 2; ++m)
-#pragma unroll
-                for (int n = 0; n < blocks; ++n)
-#pragma unroll
-                    for (int e = 0; e < 2; ++e)
-                        store(row, m * 16 + e * 8 + lane / 4, n * 8 + lane % 4 * 2, sums[row][m][n] + 2 * e);
-    }
-};
-
-/// fp32 without tensor cores: a lane has 8 filters x 2 channels.
-struct Plain {
-    using T = float;
-    static constexpr int rows = 7, step = 1, stages = 3, unroll = 8;
-    float sums[rows][8][2] = {};
-    float a[8];
-    int filter, channel, tap;
-
-    __device__ Plain(int s, int lane) : filter(lane / 8 * 8), channel(lane % 8 * 2), tap(s) {}
-    __device__ void read_dy(const unsigned char* tiles, int at) {
-        const unsigned char* const tile = tiles + filter / 16 * dy_bytes;
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            const auto four =
-                Vector<float, 4>::load(reinterpret_cast<const float*>(tile + swizzled(at, filter % 16 / 4 + half)));
-#pragma unroll
-            for (int e = 0; e < 4; ++e) a[half * 4 + e] = four.elements[e];
-        }
-    }
-    __device__ void add(int row, const unsigned char* tile, int at) {
-        const auto pair = Vector<float, 2>::load(
-            reinterpret_cast<const float*>(tile + swizzled(at + tap, channel / 4) + channel % 4 * 4));
-#pragma unroll
-        for (int k = 0; k < 8; ++k)
-#pragma unroll
-            for (int c = 0; c < 2; ++c) sums[row][k][c] += a[k] * pair.elements[c];
-    }
-    template <class Store>
-    __device__ void for_each_pair(int, Store store) const {
-#pragma unroll
-        for (int row = 0; row < rows; ++row)
-#pragma unroll
-            for (int k = 0; k < 8; ++k) store(row, filter + k, channel, sums[row][k]);
-    }
-};
+constexpr int kernel_width = 11, threads = kernel_width * 32;
+constexpr int x_rows = depth + kernel_width - 1, x_bytes = x_rows * row_bytes;
+/// Filter rows of a block, in 16 bits and else: as many as there are registers for.
+constexpr int few_rows = 3, many_rows = 7;
 
 struct Shape {
     int batch, groups, filter_groups, height, width, out_height, out_width, kernel_h, stride_h, pad_h, pad_w, parts;
@@ -209,8 +69,6 @@ struct Walk {
 };
 
 template <class Core>
-constexpr int dy_tiles = filters / group<typename Core::T>;
-template <class Core>
 constexpr int stage_bytes = Core::rows* x_bytes + dy_tiles<Core>* dy_bytes;
 
 /// x, dy: laid out. Writes sums [part][r][s][filter][channel].
@@ -241,17 +99,9 @@ __global__ __launch_bounds__(threads, 1) void conv2d_wgrad_rows(const unsigned c
             cp_async_16_if(to + j * x_bytes + swizzled(at, chunk),
                            x + (row * shape.width + (inside ? column : 0)) * row_bytes + chunk * 16, inside);
         }
-        unsigned char* const dy_to = to + Core::rows * x_bytes;
-        for (int i = thread; i < dy_tiles<Core> * depth * row_chunks; i += threads) {
-            const int tile = i / (depth * row_chunks), at = i / row_chunks % depth, chunk = i % row_chunks;
-            const int position = walk.first + at;
-            const bool inside = position < shape.out_width;
-            const std::int64_t row =
-                (std::int64_t{walk.n} * shape.filter_groups + of_filters * dy_tiles<Core> + tile) * shape.out_height +
-                walk.p;
-            cp_async_16_if(dy_to + tile * dy_bytes + swizzled(at, chunk),
-                           dy + (row * shape.out_width + (inside ? position : 0)) * row_bytes + chunk * 16, inside);
-        }
+        const std::int64_t row =
+            (std::int64_t{walk.n} * shape.filter_groups + of_filters * dy_tiles<Core>)*shape.out_height + walk.p;
+        fetch_dy<Core, threads>(to + Core::rows * x_bytes, dy, row, shape.out_height, walk.first, shape.out_width);
     };
 
     Core core(s, lane);
@@ -379,19 +229,6 @@ void launch(const Conv2d& op, const void* x, const void* dy, void* dw, void* wor
     KBENCH_CUDA_LAUNCHED("conv2d_wgrad_add_rows");
 }
 
-/// Calls f.operator()<Core>() with what multiplies in `precision`.
-template <class F>
-auto with_core(Precision precision, F f) {
-    switch (precision) {
-        case Precision::fp16: return f.template operator()<Mma16<__half>>();
-        case Precision::bf16: return f.template operator()<Mma16<__nv_bfloat16>>();
-        case Precision::tf32: return f.template operator()<Mma8<float>>();
-        case Precision::fp32: return f.template operator()<Plain>();
-        case Precision::fp64: break;
-    }
-    return f.template operator()<Mma8<double>>();
-}
-
 }  // namespace
 
 bool wgrad_rows_takes(const Conv2d& op, Precision precision) {
@@ -404,14 +241,14 @@ bool wgrad_rows_takes(const Conv2d& op, Precision precision) {
 }
 
 std::string wgrad_rows_name(const Conv2d& op, Precision precision) {
-    return with_core(precision, [&]<class Core>() {
+    return with_core<few_rows, many_rows>(precision, [&]<class Core>() {
         return "conv2d_wgrad_rows<" + std::to_string(Core::rows) + "> in " + std::to_string(grid_of<Core>(op).z) +
                " parts";
     });
 }
 
 std::size_t wgrad_rows_workspace(const Conv2d& op, Precision precision) {
-    return with_core(precision, [&]<class Core>() {
+    return with_core<few_rows, many_rows>(precision, [&]<class Core>() {
         const Workspace<Core> space(op);
         return space.x + space.dy + space.sums;
     });
@@ -419,7 +256,7 @@ std::size_t wgrad_rows_workspace(const Conv2d& op, Precision precision) {
 
 void wgrad_rows(Precision precision, const Conv2d& op, const void* x, const void* dy, void* dw, void* workspace,
                 cudaStream_t stream) {
-    with_core(precision, [&]<class Core>() { launch<Core>(op, x, dy, dw, workspace, stream); });
+    with_core<few_rows, many_rows>(precision, [&]<class Core>() { launch<Core>(op, x, dy, dw, workspace, stream); });
 }
 
 }  // namespace kbench::cuda::convolution

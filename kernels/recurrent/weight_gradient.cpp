@@ -63,7 +63,11 @@ void RecurrentWeightGradient::run(const RecurrentWeightDirection& forward, const
             gru_hidden_gradient(type_, d->dgates_x, d->gates, workspace, rows, shape_.hidden, stream);
             db = workspace;
         }
-        bias_backward(type_, db, d->dbias_hh, scratch, rows, width, stream, accumulates_);
+        if (db == d->dgates_x && !accumulates_)
+            KBENCH_CUDA(cudaMemcpyAsync(d->dbias_hh, d->dbias_ih, static_cast<std::size_t>(width) * size_of(type_),
+                                        cudaMemcpyDeviceToDevice, stream));
+        else
+            bias_backward(type_, db, d->dbias_hh, scratch, rows, width, stream, accumulates_);
         if (!product_) {
             if (!accumulates_)
                 KBENCH_CUDA(cudaMemsetAsync(d->dweight_hh, 0,

@@ -23,17 +23,21 @@ BOUNDS = {
 }
 
 
-def parse_cases(texts: list[str], model: str, config: dict[str, Any], least_seq: int = 1) -> list[tuple[int, int]]:
-    """Batch and sequence length of each."""
+def parse_batches(texts: list[str], length: str) -> list[tuple[int, int]]:
+    """Batch and, in words, `length` of each."""
     cases = []
     for text in texts:
         parts = text.split("x")
         if len(parts) != 2 or not all(part.isdigit() and int(part) > 0 for part in parts):
-            raise Stop(BAD_USAGE, f"--cases '{text}': must be BATCHxSEQ, such as 3x17")
-        batch, seq = (int(part) for part in parts)
+            raise Stop(BAD_USAGE, f"--cases '{text}': must be BATCHx{length.upper()}, such as 3x17")
+        cases.append((int(parts[0]), int(parts[1])))
+    return cases
+
+
+def parse_cases(texts: list[str], model: str, config: dict[str, Any]) -> list[tuple[int, int]]:
+    """Batch and sequence length of each."""
+    cases = parse_batches(texts, "seq")
+    for _, seq in cases:
         if seq > config["n_positions"]:
             raise Stop(BAD_USAGE, f"--cases: seq {seq} is over {model}'s {config['n_positions']} positions")
-        if seq < least_seq:
-            raise Stop(BAD_USAGE, f"--cases '{text}': must be of {least_seq} tokens or more")
-        cases.append((batch, seq))
     return cases

@@ -49,13 +49,14 @@ class Layer(nn.Module):
     def forward(self, x: torch.Tensor, steps: torch.Tensor | None) -> torch.Tensor:
         """`steps` lie in the host's memory; None: all that x has, nothing is packed."""
         x = self.batch_norm(x) if self.batch_norm else x
+        return self.recurrent(x, steps).unflatten(2, (2, -1)).sum(2)
+
+    def recurrent(self, x: torch.Tensor, steps: torch.Tensor | None) -> torch.Tensor:
         if steps is None:
-            out, _ = self.rnn(x)
-        else:
-            is_sorted = bool((steps[:-1] >= steps[1:]).all())  # else packing gathers, and copies to the device
-            packed = nn.utils.rnn.pack_padded_sequence(x, steps, enforce_sorted=is_sorted)
-            out, _ = nn.utils.rnn.pad_packed_sequence(self.rnn(packed)[0], total_length=x.shape[0])
-        return out.unflatten(2, (2, -1)).sum(2)
+            return self.rnn(x)[0]
+        is_sorted = bool((steps[:-1] >= steps[1:]).all())  # else packing gathers, and copies to the device
+        packed = nn.utils.rnn.pack_padded_sequence(x, steps, enforce_sorted=is_sorted)
+        return nn.utils.rnn.pad_packed_sequence(self.rnn(packed)[0], total_length=x.shape[0])[0]
 
 
 class DeepSpeech2(nn.Module):
