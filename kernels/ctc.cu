@@ -2,6 +2,8 @@
 // of a sequence forwards while another one goes through them backwards. Backward variables are the forward ones of the
 // reversed targets in reversed time, so both are one kernel. A thread has a target and the blank before it, in
 // registers; of its neighbours it needs one number a step. Logarithms are to base 2, for ex2 and lg2 are instructions.
+// Every 16 steps the largest variable is taken off all and summed in fp64: else those of 500 steps are near -2000,
+// which fp32 knows to 1e-4, and so shares of a total.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -21,6 +23,8 @@ constexpr int rows_per_block = 4;
 constexpr std::size_t plain_smem = 48 * 1024;
 /// Steps whose logits are on their way while as many are computed, at about 200 cycles each: L2 takes 300.
 constexpr int ahead = 4;
+/// Steps between two times that the largest variable is taken off; a multiple of `ahead`.
+constexpr int steps_of_offset = 16;
 
 /// In place of log2(0), as -infinity less itself is no number: one for each of 1e8 steps add up to a number of fp32.
 constexpr float never = -1e30f;
@@ -69,8 +73,11 @@ struct Problem {
     const T* logits;
     const std::int32_t *lengths, *targets, *target_lengths;
     A* losses;
-    A* log_sums;  ///< [steps, batch]: log2 of the sum of a row's exponentials
-    A* totals;    ///< [batch]: log2 of a sequence's probability
+    A* log_sums;     ///< [steps, batch]: log2 of the sum of a row's exponentials
+    double* totals;  ///< [batch]: log2 of a sequence's probability
+    /// [2, batch, offsets()]: what was taken off the forward and the backward variables, of so many steps each, counted
+    /// as those are.
+    double* offsets;
     /// Variables [steps, batch, pairs]: forward ones with what their step emits, backward ones, whose pairs and steps
     /// are counted from the end, without. Forward alone has none, or where pairs are not in registers two steps' of
     /// forward ones.
@@ -82,6 +89,10 @@ struct Problem {
     std::int64_t frames_per_step;
 
     __device__ int pairs() const { return target + 1; }
+    __device__ std::int64_t offset_at(int n, bool reversed, int step) const {
+        const std::int64_t each = (steps + steps_of_offset - 1) / steps_of_offset;
+        return (std::int64_t{reversed} * batch + n) * each + step / steps_of_offset;
+    }
     __device__ int steps_of_sequence(int n) const {
         const std::int64_t begun = (lengths[n] + frames_per_step - 1) / frames_per_step;
         return static_cast<int>(min(max(begun, std::int64_t{0}), std::int64_t{steps}));
@@ -139,9 +150,22 @@ __device__ void link_targets(const Problem<T>& of, int n) {
 }
 
 template <typename T, typename A = Arithmetic<T>>
-__device__ void finish(const Problem<T>& of, int n, A total) {
+__device__ void finish(const Problem<T>& of, int n, double total) {
     of.totals[n] = total;
-    of.losses[n] = total < A(unreached) ? std::numeric_limits<A>::infinity() : -total / log2_e<A>;
+    of.losses[n] =
+        total < double{unreached} ? std::numeric_limits<A>::infinity() : static_cast<A>(-total / log2_e<double>);
+}
+
+/// The largest of the block's values, for all of its threads. `maxima`: one for each warp.
+template <typename A>
+__device__ A largest_of_block(A value, A* maxima) {
+#pragma unroll
+    for (int distance = warp / 2; distance > 0; distance /= 2)
+        value = larger(value, __shfl_xor_sync(0xffffffffu, value, distance));
+    if (threadIdx.x % warp == 0) maxima[threadIdx.x / warp] = value;
+    __syncthreads();
+    for (unsigned other = 0; other < blockDim.x / warp; ++other) value = larger(value, maxima[other]);
+    return value;
 }
 
 /// What block (n, direction) is about: direction 0 is forward, 1 backward, whose targets and steps are reversed.
@@ -169,11 +193,11 @@ __global__ void __launch_bounds__(most_threads) ctc_chain_kernel(Problem<T> of) 
     if (blockIdx.y == 2) return link_targets(of, static_cast<int>(blockIdx.x));
     const Chain<T> chain{of, static_cast<int>(blockIdx.x), blockIdx.y == 1};
     __shared__ A edges[2][most_threads / warp];  // the last label of each warp, of this step and of the one before
-    __shared__ A ends[2];
+    __shared__ A ends[2], maxima[most_threads / warp];
     const int i = static_cast<int>(threadIdx.x), lane = i % warp, own_warp = i / warp;
     const int steps = chain.steps, count = chain.count;
     if (steps == 0) {
-        if (!chain.reversed && i == 0) finish(of, chain.n, count == 0 ? A(0) : A(never));
+        if (!chain.reversed && i == 0) finish(of, chain.n, count == 0 ? 0 : double{never});
         return;
     }
     const bool has_label = i < count, skips = chain.skips(i);
@@ -194,7 +218,20 @@ __global__ void __launch_bounds__(most_threads) ctc_chain_kernel(Problem<T> of) 
     Emitted coming[ahead];
     load(coming, 0);
     Pair<A> with{A(never), A(never)};  // what the step emits
+    double offset = 0;
     for (int first = 0; first < steps; first += ahead) {
+        if (first % steps_of_offset == 0) {
+            if (first > 0) {
+                const A largest = largest_of_block(larger(with.blank, with.label), maxima);
+                if (largest > A(unreached)) {
+                    offset += static_cast<double>(largest);
+                    with = {with.blank - largest, with.label - largest};
+                    if (lane == warp - 1) edges[first % 2][own_warp] = with.label;
+                }
+                __syncthreads();
+            }
+            if (stores && i == 0) of.offsets[of.offset_at(chain.n, chain.reversed, first)] = offset;
+        }
         Pair<A> emitted[ahead];
 #pragma unroll
         for (int j = 0; j < ahead; ++j)
@@ -227,20 +264,23 @@ __global__ void __launch_bounds__(most_threads) ctc_chain_kernel(Problem<T> of) 
     if (i == count - 1) ends[1] = with.label;
     if (i == 0 && count == 0) ends[1] = A(never);
     __syncthreads();
-    if (i == 0) finish(of, chain.n, log2_sum(ends[0], ends[1]));
+    if (i == 0) finish(of, chain.n, static_cast<double>(log2_sum(ends[0], ends[1])) + offset);
 }
 
-/// Of targets of any length: variables go through global memory, where `kept` steps of them are.
-template <typename T>
+/// Of targets of any length: variables go through global memory, where `kept` steps of them are. Nothing is taken off.
+template <typename T, bool stores>
 __global__ void __launch_bounds__(most_threads) ctc_long_chain_kernel(Problem<T> of, int kept) {
     using A = Arithmetic<T>;
     if (blockIdx.y == 2) return link_targets(of, static_cast<int>(blockIdx.x));
     const Chain<T> chain{of, static_cast<int>(blockIdx.x), blockIdx.y == 1};
     const int steps = chain.steps, count = chain.count, thread = static_cast<int>(threadIdx.x);
     if (steps == 0) {
-        if (!chain.reversed && thread == 0) finish(of, chain.n, count == 0 ? A(0) : A(never));
+        if (!chain.reversed && thread == 0) finish(of, chain.n, count == 0 ? 0 : double{never});
         return;
     }
+    for (int step = thread * steps_of_offset; stores && step < steps;
+         step += static_cast<int>(blockDim.x) * steps_of_offset)
+        of.offsets[of.offset_at(chain.n, chain.reversed, step)] = 0;
     Pair<A>* const pairs = chain.reversed ? of.beta : of.alpha;
     const auto emitted = [&](int step, int i) {
         const int time = chain.time(step);
@@ -274,7 +314,8 @@ __global__ void __launch_bounds__(most_threads) ctc_long_chain_kernel(Problem<T>
     }
     if (!chain.reversed && thread == 0)
         finish(of, chain.n,
-               log2_sum(stored(steps - 1, count).blank, count > 0 ? stored(steps - 1, count - 1).label : A(never)));
+               static_cast<double>(log2_sum(stored(steps - 1, count).blank,
+                                            count > 0 ? stored(steps - 1, count - 1).label : A(never))));
 }
 
 /// A warp a row of logits, which becomes its gradient. `kept`: shares of targets are in shared memory.
@@ -288,18 +329,21 @@ __global__ void __launch_bounds__(warp* rows_per_block)
     const int step = static_cast<int>(index / of.batch), n = static_cast<int>(index % of.batch);
     const int lane = static_cast<int>(threadIdx.x), count = of.targets_of(n);
     T* const row = logits + index * of.stride;
-    const A total = of.totals[n];
-    if (step >= of.steps_of_sequence(n) || total < A(unreached)) {
+    const double total = of.totals[n];
+    const int steps = of.steps_of_sequence(n);
+    if (step >= steps || total < double{unreached}) {
         for (std::int64_t column = lane; column < of.stride; column += warp) row[column] = static_cast<T>(0.0f);
         return;
     }
     const Pair<A>* const alpha = of.alpha + index * of.pairs();
     const Pair<A>* const beta = of.beta + index * of.pairs();
-    const auto share_of = [&](int i) { return power_of_2(alpha[i].label + beta[count - 1 - i].label - total); };
+    const auto shift = static_cast<A>(of.offsets[of.offset_at(n, false, step)] +
+                                      of.offsets[of.offset_at(n, true, steps - 1 - step)] - total);
+    const auto share_of = [&](int i) { return power_of_2(alpha[i].label + beta[count - 1 - i].label + shift); };
     A* const shares = reinterpret_cast<A*>(shares_in_smem) + std::int64_t{threadIdx.y} * of.pairs();
     A blanks = 0;
     for (int i = lane; i <= count; i += warp) {
-        blanks += power_of_2(alpha[i].blank + beta[count - i].blank - total);
+        blanks += power_of_2(alpha[i].blank + beta[count - i].blank + shift);
         if constexpr (kept) {
             if (i < count) shares[i] = share_of(i);
         }
@@ -334,7 +378,8 @@ class Layout {
         of.alpha = take<Pair<Arithmetic<T>>>(kept * op.batch * (op.target + 1));
         of.beta = take<Pair<Arithmetic<T>>>(gradient ? kept * op.batch * (op.target + 1) : 0);
         of.log_sums = take<Arithmetic<T>>(op.steps * op.batch);
-        of.totals = take<Arithmetic<T>>(op.batch);
+        of.totals = take<double>(op.batch);
+        of.offsets = take<double>(gradient ? 2 * op.batch * divide_up(op.steps, steps_of_offset) : 0);
         of.next = take<std::int32_t>(gradient ? op.batch * op.target : 0);
         of.first = take<std::int32_t>(gradient ? op.batch * op.labels : 0);
     }
@@ -387,7 +432,8 @@ Problem<T> run_chains(const Ctc& op, bool gradient, std::int64_t stride, const v
     const auto threads =
         static_cast<unsigned>(std::min<std::int64_t>(divide_up(op.target + 1, warp) * warp, most_threads));
     if (!in_registers(op)) {
-        ctc_long_chain_kernel<T><<<grid, threads, 0, stream>>>(of, gradient ? of.steps : std::min(of.steps, 2));
+        (gradient ? ctc_long_chain_kernel<T, true> : ctc_long_chain_kernel<T, false>)<<<grid, threads, 0, stream>>>(
+            of, gradient ? of.steps : std::min(of.steps, 2));
     } else if (gradient) {
         ctc_chain_kernel<T, true><<<grid, threads, 0, stream>>>(of);
     } else {

@@ -226,7 +226,8 @@ std::vector<AskedProblem> forward_problems(const MicroRequest& request) {
     else if (!request.suite.empty())
         problems = suite_problems(request.suite);
     else
-        problems = model_problems(request.model.empty() ? usual_model().name : request.model, request.axes);
+        problems = model_problems(request.model.empty() ? usual_model().name : request.model, request.axes,
+                                  !request.ops.empty());
     if (request.ops.empty()) return problems;
     std::vector<std::string> known;
     for (const AskedProblem& p : problems)

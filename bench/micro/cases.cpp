@@ -122,13 +122,18 @@ std::vector<std::string> suite_notes(std::string_view name, std::span<const Micr
     return notes;
 }
 
-std::vector<AskedProblem> model_problems(std::string_view model, const AxisLists& asked_for) {
+std::vector<AskedProblem> model_problems(std::string_view model, const AxisLists& asked_for, bool with_loss) {
     const ModelSpec& spec = find_model(model);
     std::vector<AskedProblem> problems;
-    for (const ModelPoint& point : points_of(spec, asked_for))
-        for (const Step& problem : problems_of(spec.build(point)))
-            if (std::ranges::none_of(problems, [&](const AskedProblem& p) { return p.problem == problem; }))
-                problems.push_back(asked(problem));
+    const auto add = [&](const Step& problem) {
+        if (std::ranges::none_of(problems, [&](const AskedProblem& p) { return p.problem == problem; }))
+            problems.push_back(asked(problem));
+    };
+    for (const ModelPoint& point : points_of(spec, asked_for)) {
+        const Model built = spec.build(point);
+        for (const Step& problem : problems_of(built)) add(problem);
+        if (with_loss && built.loss) add(Step::of(built.loss->op));
+    }
     std::ranges::stable_sort(problems, {},
                              [](const AskedProblem& p) { return index_of(p.problem.ops.front().kind()); });
     return problems;

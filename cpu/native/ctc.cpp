@@ -1,5 +1,6 @@
 // Sequences are shared among OpenMP threads. Forward and backward variables are logarithms to base 2; the places of a
-// step, which do not need each other, are computed in vectors.
+// step, which do not need each other, are computed in vectors. After each step its largest variable is taken off all of
+// them and summed in fp64: else those of 500 steps are near -2000, which fp32 knows to 1e-4, and so shares of a total.
 #include "cpu/native/ctc.h"
 
 #include <algorithm>
@@ -51,7 +52,7 @@ struct Layout {
           labels(op.labels),
           rows(gradient ? op.steps : 2),
           log_sums(op.steps),
-          total(rows * row() + log_sums + 5 * row() + 2 * labels) {}
+          total(rows * row() + 2 * log_sums + 5 * row() + 2 * labels) {}
     std::int64_t row() const { return places + 2 * edge; }
 };
 
@@ -77,12 +78,14 @@ class Sequence {
         beta_ = take(layout_.row()) + Layout::edge;
         shares_ = take(layout_.row());
         log_sums_ = take(layout_.log_sums);
+        taken_off_ = take(layout_.log_sums);
         log_p_ = take(layout_.labels);
         occupancy_ = take(layout_.labels);
     }
 
     /// The loss in nats; leaves forward variables of all steps behind.
     C forward() {
+        double offset = 0;
         for (std::int64_t place = -Layout::edge; place < places_ + Layout::edge; ++place)
             skip_[place] =
                 place >= 3 && place < places_ && place % 2 == 1 && targets_[place / 2] != targets_[place / 2 - 1]
@@ -96,35 +99,40 @@ class Sequence {
             if (step == 0) {
                 for (std::int64_t place = 0; place < places_; ++place)
                     to[place] = place < 2 ? emitted_[place] : never<C>;
+                offset += taken_off_[step] = take_off(to);
                 continue;
             }
             const C *const from = alpha(step - 1), *const skip = skip_, *const emitted = emitted_;
 #pragma omp simd
             for (std::int64_t place = 0; place < places_; ++place)
                 to[place] = log2_sum(from[place], from[place - 1], from[place - 2] + skip[place]) + emitted[place];
+            offset += taken_off_[step] = take_off(to);
         }
         if (steps_ == 0) {
-            total_ = places_ == 1 ? C(0) : never<C>;
+            total_ = places_ == 1 ? 0 : never<double>;
         } else {
             const C* const last = alpha(steps_ - 1);
-            total_ = log2_sum(last[places_ - 1], last[places_ - 2], never<C>);
+            total_ = log2_sum(last[places_ - 1], last[places_ - 2], never<C>) + offset;
         }
-        return total_ < unreached<C> ? std::numeric_limits<C>::infinity() : -total_ / log2_e<C>;
+        offset_ = offset;
+        return total_ < unreached<double> ? std::numeric_limits<C>::infinity()
+                                          : static_cast<C>(-total_ / log2_e<double>);
     }
 
     /// After forward: each row of logits becomes `scale` times its gradient.
     void backward(C scale) {
-        const bool reached = !(total_ < unreached<C>);  // NaN shall show
+        const bool reached = !(total_ < unreached<double>);  // NaN shall show
         for (std::int64_t step = reached ? steps_ : 0; step < op_.steps; ++step)
             std::fill(row(step), row(step) + stride_, T{});
         if (!reached) return;
         surround(next_);
         surround(beta_);
+        double offset = offset_ - total_;  // of a step's forward and backward variables together
         for (std::int64_t step = steps_ - 1; step >= 0; --step) {
             find_emitted(step);
             C *const beta = beta_, *const next = next_, *const shares = shares_;
             const C *const skip = skip_, *const from = alpha(step), *const emitted = emitted_;
-            const C total = total_;
+            const auto shift = static_cast<C>(offset);
             if (step == steps_ - 1) {
                 for (std::int64_t place = 0; place < places_; ++place)
                     beta[place] = place >= places_ - 2 ? C(0) : never<C>;
@@ -135,9 +143,10 @@ class Sequence {
             }
 #pragma omp simd
             for (std::int64_t place = 0; place < places_; ++place) {
-                shares[place] = exp2_vector(from[place] + beta[place] - total);
+                shares[place] = exp2_vector(from[place] + beta[place] + shift);
                 next[place] = beta[place] + emitted[place];
             }
+            offset += take_off(next) - taken_off_[step];
             std::fill(occupancy_, occupancy_ + op_.labels, C(0));
             C blanks = shares[0];
             for (std::int64_t place = 1; place < places_; place += 2) {
@@ -160,6 +169,16 @@ class Sequence {
     void surround(C* places) const {
         std::fill(places - Layout::edge, places, never<C>);
         std::fill(places + places_, places + places_ + Layout::edge, never<C>);
+    }
+    /// Takes the largest of a step's variables off all of them, where one can be reached.
+    C take_off(C* places) const {
+        C largest = never<C>;
+#pragma omp simd reduction(max : largest)
+        for (std::int64_t place = 0; place < places_; ++place) largest = larger(places[place], largest);
+        if (largest < unreached<C>) return 0;
+#pragma omp simd
+        for (std::int64_t place = 0; place < places_; ++place) places[place] -= largest;
+        return largest;
     }
     /// log2 of the sum of the exponentials of a row of logits.
     void find_log_sum(std::int64_t step) {
@@ -193,8 +212,8 @@ class Sequence {
     const std::int32_t* targets_;
     std::int64_t places_;
     Layout layout_;
-    C *alpha_, *emitted_, *skip_, *next_, *beta_, *shares_, *log_sums_, *log_p_, *occupancy_;
-    C total_ = 0;
+    C *alpha_, *emitted_, *skip_, *next_, *beta_, *shares_, *log_sums_, *taken_off_, *log_p_, *occupancy_;
+    double total_ = 0, offset_ = 0;
 };
 
 template <bool gradient, class Logits>

@@ -205,6 +205,7 @@ TEST(MicroOptions, AModelsOpsStandAtEveryCombinationOfItsAxes) {
         for (const AskedProblem& p : asked_problems(request_of(arguments))) found.push_back(p.op + " " + p.shape);
         return found;
     };
+    const std::vector<std::string> model_alone{"--shapes-of", "deepspeech2"};
     const std::vector<std::string> model{"--shapes-of", "deepspeech2", "--op"};
     const auto of = [&](std::vector<std::string> arguments) {
         arguments.insert(arguments.begin(), model.begin(), model.end());
@@ -221,6 +222,9 @@ TEST(MicroOptions, AModelsOpsStandAtEveryCombinationOfItsAxes) {
                             "rnn t59n3h1024f2", "rnn t31n3h1024f2"))
         << "every cell where none is asked for";
     EXPECT_THAT(of({"gru", "--cell", "rnn,gru"}), ElementsAre("gru t500n1h1024f2"));
+    EXPECT_THAT(of({"ctc", "--batch", "8", "--frames", "1000,1000"}), ElementsAre("ctc t500n8v29s150f2"))
+        << "what training minimises, where it is asked for";
+    EXPECT_THAT(shapes(model_alone), testing::Not(testing::Contains(HasSubstr("ctc"))));
     EXPECT_THAT(refusal_of([&] { of({"gru", "--cell", "lstm"}); }), HasSubstr("--op 'gru': there is no such op among"));
     EXPECT_THAT(refusal_of([&] { of({"gru", "--cell", "peephole"}); }), HasSubstr("must be lstm, gru, rnn or all"));
     EXPECT_THAT(shapes({"--shapes-of", "gpt2", "--op", "scale_mask", "--seq", "8", "--attention", "unfused"}),
