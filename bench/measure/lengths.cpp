@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <numeric>
 #include <string>
@@ -20,6 +21,12 @@ std::uint32_t hash_of(std::span<const std::int32_t> lengths) {
     return hash;
 }
 
+void write_lines(const std::filesystem::path& path, std::span<const std::int32_t> numbers) {
+    std::ofstream file(path);
+    for (const std::int32_t number : numbers) file << number << "\n";
+    if (!file.flush()) throw UsageError(fmt::format("cannot write {}", path.string()));
+}
+
 }  // namespace
 
 std::filesystem::path lengths_file(const RunOptions& options, const Point& point) {
@@ -27,9 +34,24 @@ std::filesystem::path lengths_file(const RunOptions& options, const Point& point
     if (point.axes.find(lengths_name) == nullptr || point.axes.text(lengths_name) != drawn_lengths) return {};
     const std::int64_t frames = point.axes.count(frames_name).value(), batch = point.batch();
     const std::filesystem::path path = options.out / fmt::format("lengths-frames{}-batch{}.txt", frames, batch);
-    std::ofstream file(path);
-    for (const std::int32_t length : librispeech_like(options.seed, batch, frames)) file << length << "\n";
-    if (!file.flush()) throw UsageError(fmt::format("cannot write {}", path.string()));
+    write_lines(path, librispeech_like(options.seed, batch, frames));
+    return path;
+}
+
+std::filesystem::path target_lengths_file(const RunOptions& options, const Plan& plan, std::int64_t longest,
+                                          std::span<const std::int32_t> lengths) {
+    constexpr std::string_view name = "target_lengths";
+    const Model& model = plan.model();
+    const auto input =
+        std::ranges::find(model.inputs, name, [&](TensorId id) { return std::string_view(model.tensors[id].name); });
+    if (input == model.inputs.end() || options.inputs.contains(name)) return {};
+    const auto of_longest = static_cast<std::int64_t>(model.tensors[*input].contents.numbers.front());
+    std::vector<std::int32_t> targets;
+    for (const std::int32_t length : lengths)
+        targets.push_back(static_cast<std::int32_t>(of_longest * length / longest));
+    const std::filesystem::path path =
+        options.out / fmt::format("target-lengths-frames{}-batch{}.txt", longest, lengths.size());
+    write_lines(path, targets);
     return path;
 }
 

@@ -16,6 +16,12 @@ namespace kbench {
 /// writes to options.out, so that others can be run at what was drawn; empty where all are full. Throws UsageError.
 std::filesystem::path lengths_file(const RunOptions& options, const Point& point);
 
+/// A file that this writes to options.out for the plan's input target_lengths, as an utterance of few frames has a text
+/// of few labels: to sequences of `lengths` their shares of what the model lists for those that have `longest`. Empty
+/// where the plan has no such input, or options.inputs has its file. Throws UsageError.
+std::filesystem::path target_lengths_file(const RunOptions& options, const Plan& plan, std::int64_t longest,
+                                          std::span<const std::int32_t> lengths);
+
 /// Makes the FLOPs of `point`'s steps, which plan_point described as those of full lengths, the useful ones at
 /// `lengths`; the rest becomes padding. `useful`: useful_flops of the plan's model. Notes in the point which lengths
 /// these are. Throws UsageError where all are 0. Bytes and FLOPs of matrix products stay those of what runs.

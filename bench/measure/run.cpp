@@ -247,6 +247,10 @@ class Sweep {
             const ModelPoint padded = model_point(point, point.batch());
             const std::vector<std::int32_t> lengths =
                 read_numbers_of_rows(file, point.batch(), padded.count(frames_name) + 1, lengths_name);
+            if (const std::filesystem::path of_targets =
+                    target_lengths_file(options_, plan, padded.count(frames_name), lengths);
+                !of_targets.empty())
+                inputs["target_lengths"] = of_targets;
             ModelSpec spec = options_.model;
             spec.build_at = [&](const ModelPoint& of) { return in_direction(point, options_.model.build(of)); };
             account_lengths(plan, useful_flops(spec, padded, lengths), lengths, point);

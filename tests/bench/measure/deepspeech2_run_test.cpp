@@ -127,6 +127,23 @@ TEST_F(DeepSpeech2Run, ItsPointHasFramesAndACell) {
     EXPECT_EQ(run().points.at(0).axes.text("cell"), "rnn");
 }
 
+TEST_F(DeepSpeech2Run, InTrainingATextIsAsLongAsItsUtteranceAllows) {
+    options_.values["direction"] = {"train"};
+    options_.values["frames"] = {100};
+    options_.dumps["losses"] = out_ / "losses.npy";
+    set_lengths("100 50 6");
+    const Result scaled = run();
+    ASSERT_EQ(scaled.points.at(0).status, PointStatus::done) << scaled.points.at(0).reason;
+    std::ifstream file(options_.out / "target-lengths-frames100-batch3.txt");
+    EXPECT_EQ(std::vector<int>(std::istream_iterator<int>(file), {}), (std::vector<int>{15, 7, 0}));
+    const std::vector<double> losses = read_npy_floats(out_ / "losses.npy").values;
+    EXPECT_THAT(losses, testing::Each(testing::Lt(1e3))) << "15 labels have no alignment with 3 steps";
+
+    std::ofstream(out_ / "given.txt") << "15 15 15";
+    options_.inputs["target_lengths"] = out_ / "given.txt";
+    EXPECT_THAT(run().points.at(0).reason, HasSubstr("1 of 3 losses are not finite")) << "what is given is taken";
+}
+
 /// By the kind of its op.
 double useful_flops_of(const Point& point, std::string_view op) {
     double flops = 0;
