@@ -24,6 +24,7 @@ std::span<const Command> commands() {
         {"micro",
          "single ops by provider, precision and shape, on Google Benchmark: verified, timed, set against roofs",
          micro_command},
+        {"study", "bottlenecks, batch, precision and direction of a model in one report", study_command},
         {"train", "train a model: forward, loss, backward and AdamW, step after step", train_command},
         {"table", "rows and columns of a result, to choose, group, sort and export; measures nothing", table_command},
         {"compare", "results side by side: ratios, is it bandwidth, cost, regressions; measures nothing",

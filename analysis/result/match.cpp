@@ -109,6 +109,14 @@ using OpKey = std::tuple<std::string, Direction, int>;
 
 }  // namespace
 
+bool is_planned(const PlannedPoint& planned, const Point& point) {
+    if (planned.batch_is_max != point.batch_is_max) return false;
+    return std::ranges::all_of(axes(), [&](const Axis& axis) {
+        const AxisValue *asked = planned.axes.find(axis.name), *found = point.axes.find(axis.name);
+        return axis.order == 0 || asked == nullptr || (found != nullptr && *found == *asked);
+    });
+}
+
 const Axis* first_difference(const Point& a, const Point& b) {
     for (const Axis& axis : axes()) {
         if (axis.role != AxisRole::what) continue;

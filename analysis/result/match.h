@@ -20,6 +20,9 @@ struct NamedResult {
 /// of them has tells them apart where the other's value is not the usual one.
 const Axis* first_difference(const Point& a, const Point& b);
 
+/// Whether the point is what a study planned there.
+bool is_planned(const PlannedPoint& planned, const Point& point);
+
 /// What a comparison records of a point: all but where it ran, and repeats from the second on.
 std::vector<std::pair<const Axis*, AxisValue>> told_axes(const Point& point);
 

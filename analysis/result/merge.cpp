@@ -78,6 +78,25 @@ nlohmann::json data_of(const Point& point) {
     return to_json(one)["points"][0];
 }
 
+/// What several parts of a study planned: of a point that one of them left out the others say whether it was measured.
+void join_plans(std::optional<StudyPlan>& into, const std::optional<StudyPlan>& part) {
+    if (!part) return;
+    if (!into) {
+        into = part;
+        return;
+    }
+    if (into->budget_s && part->budget_s) into->budget_s = std::max(*into->budget_s, *part->budget_s);
+    for (const PlannedPoint& planned : part->points) {
+        const auto same = std::ranges::find_if(into->points, [&](const PlannedPoint& known) {
+            return known.axes == planned.axes && known.batch_is_max == planned.batch_is_max;
+        });
+        if (same == into->points.end())
+            into->points.push_back(planned);
+        else if (planned.left_out.empty())
+            same->left_out.clear();
+    }
+}
+
 }  // namespace
 
 void add_once(std::vector<std::string>& list, std::span<const std::string> more) {
@@ -114,6 +133,7 @@ Result merge_results(const std::vector<ResultFile>& files) {
         if (merged.ceilings.ceilings.empty()) merged.ceilings = file.result.ceilings;
         merged.environment.started_at = std::min(merged.environment.started_at, file.result.environment.started_at);
         add_once(merged.warnings, file.result.warnings);
+        join_plans(merged.study, file.result.study);
         for (const Point& point : file.result.points) points.emplace_back(&point, &file.path);
     }
     std::ranges::stable_sort(points, [](const auto& a, const auto& b) { return key_of(*a.first) < key_of(*b.first); });

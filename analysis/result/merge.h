@@ -22,7 +22,8 @@ std::string difference(const Result& a, const Result& b, SameDevice device, cons
 void add_once(std::vector<std::string>& list, std::span<const std::string> more);
 
 /// One result of all points, by repeat, sequence length, batch and precision. A point that occurs several times with
-/// the same data is there once; warnings are kept, each once; environment and ceilings are those of the first. Throws
+/// the same data is there once; warnings are kept, each once; environment and ceilings are those of the first. What
+/// studies planned is joined: a point was left out where none of them measured it. Throws
 /// UsageError, one line that names the files, when two results differ as above, the same point has different data, or
 /// there is nothing to join.
 Result merge_results(const std::vector<ResultFile>& files);

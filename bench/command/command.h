@@ -37,6 +37,7 @@ int claim_command(const std::vector<std::string>& arguments, const std::string& 
 int merge_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int report_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int micro_command(const std::vector<std::string>& arguments, const std::string& command_line);
+int study_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int train_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int ceilings_command(const std::vector<std::string>& arguments, const std::string& command_line);
 int doctor_command(const std::vector<std::string>& arguments, const std::string& command_line);

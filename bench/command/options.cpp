@@ -202,7 +202,8 @@ void refuse_lengths_twice(const RunOptions& run) {
                                      run.inputs.find(lengths_name)->second.string()));
 }
 
-/// What follows from several options together.
+}  // namespace
+
 void resolve(RunRequest& request) {
     request.run.model = model_asked_for(request.model, request.config_file);
     refuse_beyond_model(request.run);
@@ -241,8 +242,6 @@ void resolve(RunRequest& request) {
         request.run.output_repeats = 1;
     }
 }
-
-}  // namespace
 
 std::span<const Option> run_options() {
     static const std::vector<Option> all = [] {

@@ -30,6 +30,10 @@ std::span<const Option> run_options();
 /// docs/command-line.md, from the table.
 std::string options_markdown();
 
+/// Finds the model, and makes of the options together what follows from them. Throws UsageError where they contradict
+/// each other.
+void resolve(RunRequest& request);
+
 /// Parses `arguments` (without the program's name). Throws UsageError; a request for help is `help` set to its text.
 struct ParsedRun {
     RunRequest request;

@@ -14,6 +14,7 @@
 #include "analysis/result/point_name.h"
 #include "analysis/result/result_json.h"
 #include "bench/command/command.h"
+#include "bench/command/measure_and_report.h"
 #include "bench/command/options.h"
 #include "bench/command/output.h"
 #include "bench/measure/machine/ceilings.h"
@@ -105,28 +106,27 @@ std::string cache_directory() {
     return std::string(home != nullptr ? home : "/tmp") + "/.cache/kbench";
 }
 
-int run_command(const std::vector<std::string>& arguments, const std::string& command_line) {
-    ParsedRun parsed = parse_run(arguments);
-    if (!parsed.help.empty()) {
-        std::fputs(parsed.help.c_str(), stdout);
+int measure_and_report(RunRequest& request, const std::string& command_line, const PrepareRun& prepare) {
+    request.run.cache_directory = cache_directory();
+    if (request.dry_run && !prepare) {
+        for (const PointSpec& point : request.run.points()) fmt::print("{}\n", point.name());
         return 0;
     }
-    RunRequest& request = parsed.request;
+    std::string remark;
+    const DeviceList devices = choose_devices(request.device, remark);
+    Device& device = *devices.front();
+    Result result;
+    const std::unique_ptr<PointGate> gate = prepare ? prepare(device, result) : nullptr;
     if (request.dry_run) {
         for (const PointSpec& point : request.run.points()) fmt::print("{}\n", point.name());
         return 0;
     }
-    request.run.cache_directory = cache_directory();
-    std::string remark;
-    const DeviceList devices = choose_devices(request.device, remark);
-    Device& device = *devices.front();
     if (device.is_gpu() && request.run.sm_scaling_s > 0) keep_parts(device);
     const std::unique_ptr<Profiler> profiler = make_profiler(device);
     profiler->check(request.run.counters);
     request.run.out = prepare_directory(request.run.out, request.run.model.name, request.resume);
     const PointStore store(request.run.out);
 
-    Result result;
     result.environment = describe_environment(device, profiler->machine_state(), command_line);
     result.environment.run_to_run =
         remembered_noise(noise_file(request.run.cache_directory), result.environment, result.warnings);
@@ -141,7 +141,8 @@ int run_command(const std::vector<std::string>& arguments, const std::string& co
         result.ceilings = obtain_ceilings(ceilings, result.environment, request.ceilings,
                                           ceiling_file(request.run.cache_directory), result.warnings);
     }
-    const SweepEnd end = run_points(request.run, device, *profiler, result, progress, store, std::move(finished));
+    const SweepEnd end =
+        run_points(request.run, device, *profiler, result, progress, store, std::move(finished), gate.get());
     if (!end.early() &&
         mend_low_ceilings(ceilings, request.ceilings, ceiling_file(request.run.cache_directory), result))
         write_result(request.run.out, result, request.run.compress);
@@ -151,6 +152,15 @@ int run_command(const std::vector<std::string>& arguments, const std::string& co
     print(explained, request);
     const int code = exit_code(result, end, request.run.counters);
     return code != 0 ? code : impossible;
+}
+
+int run_command(const std::vector<std::string>& arguments, const std::string& command_line) {
+    ParsedRun parsed = parse_run(arguments);
+    if (!parsed.help.empty()) {
+        std::fputs(parsed.help.c_str(), stdout);
+        return 0;
+    }
+    return measure_and_report(parsed.request, command_line);
 }
 
 }  // namespace kbench

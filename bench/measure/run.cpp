@@ -14,35 +14,21 @@
 #include "bench/measure/lengths.h"
 #include "bench/measure/measure.h"
 #include "bench/measure/planning.h"
+#include "bench/measure/point_plans.h"
 #include "bench/measure/recorded_options.h"
 #include "bench/measure/result_files.h"
 #include "bench/measure/stop_signal.h"
 #include "bench/plan/data/tokens.h"
 #include "bench/plan/device_support.h"
 #include "kbench/error.h"
-#include "models/backward.h"
 #include "models/cost.h"
 #include "models/lengths.h"
-#include "models/ops/ctc.h"
 
 namespace kbench {
 namespace {
 
 /// How often a batch asked for as "max" is tried, each time with a smaller one.
 constexpr int max_batch_attempts = 5;
-/// By how much it shrinks: what a plan does not know of (contexts, fragments) is a few per cent of the memory.
-constexpr double max_batch_step = 0.95;
-
-/// Gradients of a mean over thousands of tokens are 0 in fp16, and products of zeros run faster than others. With this
-/// those of the logits are about 4e-5 at a vocabulary of 50257 and 4092 targets, of which fp16 keeps ten bits, while
-/// one target alone is no overflow yet. A CTC loss is a sum over an utterance's steps: where its mean is over few of
-/// them, its gradients are so much larger. `kbench train` finds its own.
-constexpr double fp16_loss_scale = 8192, fp16_ctc_loss_scale = 64;
-
-double loss_scale_of(const Model& forward, Precision precision) {
-    if (precision != Precision::fp16 || !forward.loss) return 1;
-    return forward.loss->op.is<Ctc>() ? fp16_ctc_loss_scale : fp16_loss_scale;
-}
 
 /// A signal asked for an end: the point under way is dropped.
 struct Stopped {};
@@ -67,23 +53,8 @@ class Sweep {
           device_(device),
           profiler_(profiler),
           progress_(progress),
-          providers_(make_providers(device.kind(),
-                                    ProviderContext{.algorithm_cache = options.cache_directory / "cublaslt.json",
-                                                    .retune = options.retune,
-                                                    .deterministic = options.deterministic,
-                                                    .multiprocessors = device.multiprocessors()})) {
+          plans_(options, device) {
         if (options.weights) checkpoint_ = std::make_unique<SafetensorsWeights>(*options.weights);
-    }
-
-    Point unmeasured(const PointSpec& spec) const {
-        Point point;
-        point.axes = spec.axes;
-        point.set("model", options_.model.name);
-        point.set("backend", name(device_.kind()));
-        point.batch_is_max = point.axes.count("batch") == max_batch;
-        if (point.batch_is_max) point.set("batch", 1);
-        point.seed = options_.seed;
-        return point;
     }
 
     /// Fills in `point`. `number`: "[3/18]". Throws UsageError and Stopped; all else is the point's status and reason.
@@ -111,68 +82,11 @@ class Sweep {
         } catch (const std::exception& error) {
             fails(error.what());
         }
-        for (const auto& provider : providers_)
-            if (provider->warnings) add_once(warnings, provider->warnings());
+        add_once(warnings, plans_.warnings());
         return lost;
     }
 
   private:
-    /// Lengths are left out: shapes do not depend on them, and the point's tell which they were.
-    ModelPoint model_point(const Point& point, std::int64_t batch) const {
-        ModelPoint at;
-        for (const ModelAxis& axis : options_.model.axes) {
-            if (axis.name == lengths_name) continue;
-            if (!axis.is_count())
-                at.words[std::string(axis.name)] = point.axes.text(axis.name);
-            else if (const auto count = point.axes.count(axis.name))
-                at.counts[std::string(axis.name)] = *count;
-        }
-        at.counts["batch"] = batch;
-        return at;
-    }
-    Model model_of(const Point& point, std::int64_t batch) const {
-        return in_direction(point, options_.model.build(model_point(point, batch)));
-    }
-    /// The model with what the point's direction asks for.
-    static Model in_direction(const Point& point, Model forward) {
-        const std::string& direction = point.axes.text("direction");
-        const bool sixteen_bits = size_of(storage_type(point.precision())) == 2;
-        const TrainingOptions training{.adamw = point.axes.text("optimizer") == "adamw",
-                                       .master = sixteen_bits && point.axes.text("master") == "fp32",
-                                       .recompute = point.axes.text("recompute") == "block",
-                                       .loss_scale = loss_scale_of(forward, point.precision())};
-        if (direction == "bwd") return backward_alone(std::move(forward), training);
-        if (direction == "train") return with_backward(std::move(forward), training);
-        return forward;
-    }
-    std::vector<AssignedStep> assign(const Model& model, Precision precision) const {
-        return assign_steps(model, precision, providers_, options_.providers, column_multiple(device_, precision));
-    }
-
-    /// Bytes of the point's plan at `batch`, with every computation made: some announce less than they take. Nothing
-    /// where not even that could be done, as tuning takes memory, too.
-    std::optional<std::int64_t> planned_bytes(const Point& point, std::int64_t batch) const {
-        try {
-            const Model model = model_of(point, batch);
-            return needed_bytes(model, Plan(model, point.precision(), assign(model, point.precision())).layout(),
-                                device_);
-        } catch (const DeviceError&) {
-            return std::nullopt;
-        }
-    }
-
-    /// The largest batch of the point's model whose plan takes at most `available` bytes, by what computations
-    /// announce; 0 when there is none.
-    std::int64_t announced_largest(const Point& point, std::int64_t available) const {
-        return largest_batch(
-            [&](std::int64_t batch) {
-                const Model model = model_of(point, batch);
-                const Layout layout = estimate_layout(model, point.precision(), assign(model, point.precision()));
-                return needed_bytes(model, layout, device_);
-            },
-            available);
-    }
-
     /// The announced largest batch of each direction that the model has, with AdamW unless the point has none.
     void find_largest_batches(Point& point) const {
         const PhaseTimer timer(point, "batches");
@@ -187,26 +101,10 @@ class Sweep {
             if (direction == "train" && other.axes.find("optimizer") == nullptr) other.set("optimizer", "adamw");
             try {
                 point.largest_batches.push_back(
-                    {std::string(direction), announced_largest(other, available), available});
+                    {std::string(direction), plans_.announced_largest(other, available), available});
             } catch (const Unsupported&) {  // the model, or a provider, has no such direction
             }
         }
-    }
-
-    /// The same; by plans where what was announced was too little.
-    std::int64_t largest(const Point& point, std::int64_t available) const {
-        const std::int64_t announced = announced_largest(point, available);
-        std::int64_t fits = 0, over = announced + 1;
-        for (std::int64_t next = announced; over - fits > 1;) {
-            const std::optional<std::int64_t> bytes = planned_bytes(point, next);
-            (bytes && *bytes <= available ? fits : over) = next;
-            if (fits == announced || over - fits == 1) break;
-            // First in proportion, which is nearly right, then between the two.
-            const double share = bytes ? static_cast<double>(available) / static_cast<double>(*bytes) : max_batch_step;
-            next = fits == 0 ? static_cast<std::int64_t>(static_cast<double>(next) * share) : fits + (over - fits) / 2;
-            next = std::clamp(next, fits + 1, over - 1);
-        }
-        return fits;
     }
 
     void refuse_unsupported(const Point& point) const {
@@ -216,7 +114,7 @@ class Sweep {
     /// One point of a model at one batch: planned, then all that there is to measure.
     void run(Point& point, std::vector<std::string>& warnings, const std::string& number) {
         refuse_unsupported(point);
-        const Model model = model_of(point, point.batch());
+        const Model model = plans_.model(point, point.batch());
         point.parameters = model.parameter_count();
         point.least_bytes = least_bytes(model, point.precision());
         if (checkpoint_) checkpoint_->check(model);
@@ -237,14 +135,14 @@ class Sweep {
         at("plan");
         find_largest_batches(point);
         Plan plan = plan_point(
-            model, assign(model, point.precision()), device_, point, [&](std::int64_t available) -> std::string {
-                const std::int64_t fits = largest(point, available);
+            model, plans_.assign(model, point.precision()), device_, point, [&](std::int64_t available) -> std::string {
+                const std::int64_t fits = plans_.largest(point, available);
                 return fits > 0 ? fmt::format("the largest batch that fits is {}", fits) : "not even batch 1 fits";
             });
         FilesByName inputs = options_.inputs;
         if (const std::filesystem::path file = lengths_file(options_, point); !file.empty()) {
             inputs[std::string(lengths_name)] = file;
-            const ModelPoint padded = model_point(point, point.batch());
+            const ModelPoint padded = plans_.model_point(point, point.batch());
             const std::vector<std::int32_t> lengths =
                 read_numbers_of_rows(file, point.batch(), padded.count(frames_name) + 1, lengths_name);
             if (const std::filesystem::path of_targets =
@@ -252,7 +150,7 @@ class Sweep {
                 !of_targets.empty())
                 inputs["target_lengths"] = of_targets;
             ModelSpec spec = options_.model;
-            spec.build_at = [&](const ModelPoint& of) { return in_direction(point, options_.model.build(of)); };
+            spec.build_at = [&](const ModelPoint& of) { return PointPlans::in_direction(point, options_.model.build(of)); };
             account_lengths(plan, useful_flops(spec, padded, lengths), lengths, point);
         }
         const Wants wants{.options = options_,
@@ -275,7 +173,7 @@ class Sweep {
     void run_largest(Point& point, std::vector<std::string>& warnings, const std::string& number) {
         refuse_unsupported(point);
         const Point asked = point;
-        std::int64_t batch = std::max<std::int64_t>(1, largest(point, plannable_bytes(device_)));
+        std::int64_t batch = std::max<std::int64_t>(1, plans_.largest(point, plannable_bytes(device_)));
         for (int attempt = 1;; ++attempt) {
             point = asked;
             point.set("batch", batch);
@@ -299,8 +197,8 @@ class Sweep {
                 warnings.insert(warnings.end(), of_attempt.begin(), of_attempt.end());
                 return;
             }
-            const auto shrunk = static_cast<std::int64_t>(static_cast<double>(batch) * max_batch_step);
-            const std::int64_t fits = largest(asked, plannable_bytes(device_));
+            const auto shrunk = static_cast<std::int64_t>(static_cast<double>(batch) * PointPlans::max_batch_step);
+            const std::int64_t fits = plans_.largest(asked, plannable_bytes(device_));
             const std::int64_t next = std::clamp<std::int64_t>(std::min(shrunk, fits), 1, batch - 1);
             Point nameless = asked;
             nameless.axes.erase("batch");
@@ -315,14 +213,14 @@ class Sweep {
     Device& device_;
     Profiler& profiler_;
     Progress& progress_;
-    std::vector<std::unique_ptr<Provider>> providers_;
+    PointPlans plans_;
     std::unique_ptr<SafetensorsWeights> checkpoint_;
 };
 
 std::string described(const SweepEnd& end, std::size_t measured, std::size_t total) {
     const std::string why = end.signal != 0 ? fmt::format("stopped by SIG{}", sigabbrev_np(end.signal))
                                             : fmt::format("the device was lost ({})", end.device_lost);
-    return fmt::format("{} after {} of {} points; `kbench run ... --resume` goes on", why, measured, total);
+    return fmt::format("{} after {} of {} points; `--resume` goes on", why, measured, total);
 }
 
 }  // namespace
@@ -342,7 +240,7 @@ AxisValues RunOptions::of_model() const {
 }
 
 SweepEnd run_points(const RunOptions& options, Device& device, Profiler& profiler, Result& result, Progress& progress,
-                    const PointStore& store, FinishedPoints finished) {
+                    const PointStore& store, FinishedPoints finished, PointGate* gate) {
     const std::vector<PointSpec> specs = options.points();
     result.options = recorded_options(options, device);
     Result one;  // what every point's file begins with
@@ -357,13 +255,15 @@ SweepEnd run_points(const RunOptions& options, Device& device, Profiler& profile
         if (const auto done = finished.find(specs[i].name()); done != finished.end()) {
             add_once(result.warnings, done->second.warnings);
             result.points.push_back(std::move(done->second.points.front()));
+            if (gate != nullptr) gate->finished(specs[i], result.points.back());
             continue;
         }
-        one.points = {sweep.unmeasured(specs[i])};
+        if (gate != nullptr && !gate->leave_out(specs[i]).empty()) continue;
+        one.points = {unmeasured_point(options, device, specs[i])};
         one.warnings = of_all;
+        const std::string number = gate != nullptr ? gate->label(specs[i]) : fmt::format("{}/{}", i + 1, specs.size());
         try {
-            end.device_lost =
-                sweep.measure(one.points.front(), one.warnings, fmt::format("[{}/{}]", i + 1, specs.size()));
+            end.device_lost = sweep.measure(one.points.front(), one.warnings, fmt::format("[{}]", number));
         } catch (const Stopped&) {
             end.signal = StopSignals::asked();
             break;
@@ -374,6 +274,7 @@ SweepEnd run_points(const RunOptions& options, Device& device, Profiler& profile
         store.save(specs[i], one);
         add_once(result.warnings, one.warnings);
         result.points.push_back(std::move(one.points.front()));
+        if (gate != nullptr) gate->finished(specs[i], result.points.back());
         if (StopSignals::asked() != 0 && i + 1 < specs.size()) end.signal = StopSignals::asked();
     }
     progress.clear();

@@ -30,10 +30,26 @@ struct RunOptions : PointOptions, SweepOptions {
     bool compress = false;  ///< result.json.gz
     bool retune = false, deterministic = false;
     std::filesystem::path cache_directory;
+    /// Instead of all values of the axes with each other: these points, in this order. A study's are no grid.
+    std::optional<std::vector<PointSpec>> listed = {};
 
     /// The axes that the model has, where not all have them, with its own values.
     AxisValues of_model() const;
-    std::vector<PointSpec> points() const { return sweep_points(*this, of_model()); }
+    std::vector<PointSpec> points() const {
+        return listed ? shard_of_points(*listed, shard, shards) : sweep_points(*this, of_model());
+    }
+};
+
+/// What decides, before each point, whether it is measured, and what it is called meanwhile.
+class PointGate {
+  public:
+    virtual ~PointGate() = default;
+    /// Why the point is not to be measured; empty where it is. Called once for each that is not finished.
+    virtual std::string leave_out(const PointSpec& spec) = 0;
+    /// In front of what the point is at: "batch 3/18, 4 min left".
+    virtual std::string label(const PointSpec& spec) const = 0;
+    /// `point` was measured, or had been by an earlier run.
+    virtual void finished(const PointSpec& spec, const Point& point) = 0;
 };
 
 /// Why a sweep ended before its last point.
@@ -49,8 +65,9 @@ struct SweepEnd {
 /// does not run is tried again smaller, with a warning. At the end result.json and the tables are in options.out.
 ///
 /// UsageError ends it at once: a mistake is no measurement. An end that comes early is told in `result.warnings`.
+/// `gate`: which points are left out; those are not in the result.
 SweepEnd run_points(const RunOptions& options, Device& device, Profiler& profiler, Result& result, Progress& progress,
-                    const PointStore& store, FinishedPoints finished = {});
+                    const PointStore& store, FinishedPoints finished = {}, PointGate* gate = nullptr);
 
 /// The same into a directory without finished points.
 inline SweepEnd run_points(const RunOptions& options, Device& device, Profiler& profiler, Result& result,

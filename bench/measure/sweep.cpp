@@ -132,4 +132,8 @@ std::vector<PointSpec> sweep_points(const SweepOptions& sweep, const AxisValues&
     return shard_of(points, static_cast<std::size_t>(sweep.shard), static_cast<std::size_t>(sweep.shards), fastest);
 }
 
+std::vector<PointSpec> shard_of_points(const std::vector<PointSpec>& points, int shard, int shards) {
+    return shard_of(points, static_cast<std::size_t>(shard), static_cast<std::size_t>(shards), 1);
+}
+
 }  // namespace kbench

@@ -223,6 +223,20 @@ struct Point {
     void set(std::string_view axis, Precision value) { set(axis, name(value)); }
 };
 
+/// A point that a study asks for, measured or not.
+struct PlannedPoint {
+    AxisValues axes;                 ///< without a batch where that is to be the largest that fits
+    bool batch_is_max = false;
+    std::vector<std::string> tasks;  ///< those of the study that look at it: bottlenecks, batch, precision, directions
+    std::string left_out;            ///< why it was not to be measured; empty where it was
+};
+
+/// What `kbench study` planned to measure.
+struct StudyPlan {
+    std::optional<double> budget_s;  ///< nothing: as long as it takes
+    std::vector<PlannedPoint> points;  ///< in the order in which they are measured
+};
+
 struct Result {
     Environment environment;
     /// The options that decide how a point is measured, by name; results may be joined only where these are equal. Not
@@ -231,6 +245,7 @@ struct Result {
     std::vector<Point> points;
     std::vector<std::string> warnings;
     CeilingRun ceilings;
+    std::optional<StudyPlan> study = {};  ///< none of a run that was no study
 };
 
 /// A result and where it was read from.

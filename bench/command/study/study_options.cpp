@@ -1,0 +1,140 @@
+// See study_options.h.
+#include "bench/command/study/study_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "bench/command/option_values.h"
+#include "kbench/error.h"
+
+namespace kbench {
+namespace {
+
+/// "90", "90s", "8m", "1.5h", "none".
+std::optional<double> budget(const std::string& text) {
+    if (text == "none") return std::nullopt;
+    constexpr std::string_view what = "a time such as 90s, 8m or 1h, or none";
+    double unit = 1;
+    std::string digits = text;
+    if (!digits.empty()) switch (digits.back()) {
+            case 'h': unit = 3600; break;
+            case 'm': unit = 60; break;
+            case 's': break;
+            default: unit = 0;
+        }
+    if (unit > 0 && !digits.empty())
+        digits.pop_back();
+    else
+        unit = 1;
+    double value = 0;
+    try {
+        value = number<double>("--budget", digits, 0.0, what) * unit;
+    } catch (const UsageError&) {
+        throw UsageError(fmt::format("--budget '{}': must be {}", text, what));
+    }
+    if (!std::isfinite(value) || value < 1)
+        throw UsageError(fmt::format("--budget '{}': must be {}, of at least a second", text, what));
+    return value;
+}
+
+std::vector<std::int64_t> batches(const std::string& text) {
+    std::vector<std::int64_t> list;
+    for (const AxisValue& value : axis_values(axis_named("batch"), text)) {
+        const auto batch = std::get<std::int64_t>(value);
+        if (std::ranges::find(list, batch) == list.end()) list.push_back(batch);
+    }
+    return list;
+}
+
+const OptionOf<StudyRequest> own_options[] = {
+    {"--batch", "N", "8 on a GPU, 1 on a CPU", "sequences at once, wherever a study does not vary them",
+     [](StudyRequest& r, const std::string& text) {
+         r.batch = number<std::int64_t>("--batch", text, 1, "a whole number; --batches takes a list");
+     }},
+    {"--batches", "N,...", "powers of two, and max",
+     "the batches to compare; max is the largest that fits into memory, found by running it",
+     [](StudyRequest& r, const std::string& text) { r.batches = batches(text); }},
+    {"--precision", "P", "bf16 on a GPU, fp32 on a CPU", "wherever a study does not vary it",
+     [](StudyRequest& r, const std::string& text) {
+         const std::vector<Precision> one = parse_precisions(text);
+         if (one.size() != 1)
+             throw UsageError(fmt::format("--precision '{}': must be one; --precisions takes a list", text));
+         r.precision = one.front();
+     }},
+    {"--precisions", "P,...", "all", "the precisions to compare",
+     [](StudyRequest& r, const std::string& text) { r.precisions = parse_precisions(text); }},
+    {"--budget", "TIME", "10m",
+     "leave out what would not be done within this time, such as 90s, 8m or 1h, and say so in the report; none: "
+     "leave out nothing",
+     [](StudyRequest& r, const std::string& text) { r.budget_s = budget(text); }},
+    {"--redraw", "DIR", "", "measure nothing: draw the reports of the study in DIR again",
+     [](StudyRequest& r, const std::string& text) { r.redraw = text; }},
+};
+
+/// Of `kbench run`, those that hold for each of a study's points; the others are a study's own business.
+constexpr std::string_view shared_options[] = {
+    "--model",    "--config",  "--seq",           "--frames",  "--cell",       "--lengths",       "--attention",
+    "--optimizer", "--master",  "--recompute",     "--backend", "--sms",        "--provider",      "--weights",
+    "--seed",     "--out",     "--resume",        "--shard",   "--dry-run",    "--time-budget",   "--interval",
+    "--counters", "--metrics", "--ceilings",      "--quick",   "--no-verify",  "--no-sm-scaling", "--retune",
+    "--deterministic"};
+
+}  // namespace
+
+std::span<const OptionOf<StudyRequest>> study_options() {
+    static const std::vector<OptionOf<StudyRequest>> all = [] {
+        std::vector<OptionOf<StudyRequest>> list;
+        for (const std::string_view name : shared_options) {
+            const std::span<const Option> run = run_options();
+            const auto row = std::ranges::find(run, name, &Option::name);
+            list.push_back({row->name, row->value, row->fallback, row->help,
+                            [row](StudyRequest& r, const std::string& text) { row->set(r, text); }});
+        }
+        list.insert(list.begin() + 2, std::begin(own_options), std::end(own_options));
+        return list;
+    }();
+    return all;
+}
+
+std::string study_options_markdown() { return markdown_of(study_options()); }
+
+ParsedStudy parse_study(const std::vector<std::string>& arguments) {
+    ParsedStudy parsed;
+    StudyRequest& request = parsed.request;
+    constexpr CommandText command{"kbench study",
+                                  "Answers four questions about a model on this machine in one report: bottlenecks, "
+                                  "batch, precision, forward against backward."};
+    parsed.help = parse_options(command, study_options(), request, arguments);
+    if (!parsed.help.empty() || !request.redraw.empty()) return parsed;
+    for (const std::string_view axis : {"seq", "frames"})
+        if (const auto asked = request.run.values.find(axis);
+            asked != request.run.values.end() && asked->second.size() > 1)
+            throw UsageError(fmt::format("--{}: a study has one value; `kbench run` sweeps over several", axis));
+    request.run.values["direction"] = {std::string("fwd"), std::string("train")};  // of both there may be options
+    request.run.compress = true;
+    request.run.marginal_s = 0;
+    resolve(request);
+    if (!request.quick && !request.time_budget_given) request.run.sampler.time_budget_s = 3;
+    return parsed;
+}
+
+StudyBase study_base(StudyRequest& request, bool is_gpu) {
+    constexpr std::int64_t cpu_seq = 128, cpu_frames = 200;
+    const std::pair<std::string_view, std::int64_t> shorter[] = {{"seq", cpu_seq}, {"frames", cpu_frames}};
+    if (!is_gpu)
+        for (const auto& [axis, most] : shorter)
+            if (const ModelAxis* own = request.run.model.axis(axis);
+                own != nullptr && !request.run.values.contains(axis) && own->usual > most)
+                request.run.values[std::string(axis)] = {most};
+    StudyBase base;
+    base.batch = request.batch.value_or(is_gpu ? 8 : 1);
+    base.precision = request.precision.value_or(is_gpu ? Precision::bf16 : Precision::fp32);
+    base.precisions = request.precisions;
+    base.batches = request.batches;
+    return base;
+}
+
+}  // namespace kbench

@@ -1,0 +1,100 @@
+// See budget.h.
+#include "bench/measure/study/budget.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/base/format.h"
+
+namespace kbench {
+namespace {
+
+/// "8 min", "45 s".
+std::string minutes(double seconds) {
+    return seconds < 90 ? fmt::format("{:.0f} s", seconds) : fmt::format("{:.0f} min", seconds / 60);
+}
+
+}  // namespace
+
+std::optional<double> PointTimes::expected_s(double work) const {
+    if (known_.empty()) return std::nullopt;
+    const auto distance = [&](const Known& known) { return std::abs(std::log(work / known.work)); };
+    const Known& nearest = *std::ranges::min_element(known_, {}, distance);
+    double runs = most_runs_of_a_point, besides_s = 0;  // no point ran it more often than it had time for
+    for (const Known& known : known_) runs = std::min(runs, known.wall_s / known.run_s);
+    for (const Known& known : known_) besides_s = std::max(besides_s, known.wall_s - runs * known.run_s);
+    return besides_s + runs * nearest.run_s * work / nearest.work;
+}
+
+StudyGate::StudyGate(std::vector<StudyPoint> points, StudyPlan& plan, std::function<double(const PointSpec&)> work,
+                     Clock::time_point start, std::function<Clock::time_point()> now)
+    : points_(std::move(points)),
+      plan_(plan),
+      work_(std::move(work)),
+      start_(start),
+      now_(std::move(now)),
+      is_settled_(points_.size(), false) {
+    for (std::size_t i = 0; i < points_.size(); ++i) is_settled_[i] = !plan_.points.at(i).left_out.empty();
+}
+
+std::size_t StudyGate::index_of(const PointSpec& spec) const {
+    return static_cast<std::size_t>(std::ranges::find(points_, spec, &StudyPoint::spec) - points_.begin());
+}
+
+double StudyGate::seconds_since(Clock::time_point then) const {
+    return std::chrono::duration<double>(now_() - then).count();
+}
+
+std::string StudyGate::leave_out(const PointSpec& spec) {
+    begun_ = now_();
+    const double work = work_(spec);
+    if (!plan_.budget_s || work <= 0) return "";
+    const std::size_t i = index_of(spec);
+    const double left = *plan_.budget_s - seconds_since(start_);
+    const std::optional<double> expected = times_.expected_s(work);
+    if (!expected || *expected <= left) return "";
+    plan_.points[i].left_out = left > 0 ? fmt::format("it would have taken about {}, and {} of the budget were left",
+                                                      minutes(*expected), minutes(left))
+                                        : "the budget was used up";
+    is_settled_[i] = true;
+    begun_.reset();
+    return plan_.points[i].left_out;
+}
+
+std::optional<double> StudyGate::left_s() const {
+    double sum = 0;
+    for (std::size_t i = 0; i < points_.size(); ++i) {
+        if (is_settled_[i]) continue;
+        const double work = work_(points_[i].spec);
+        if (work <= 0) continue;
+        const std::optional<double> expected = times_.expected_s(work);
+        if (!expected) return std::nullopt;
+        sum += *expected;
+    }
+    if (plan_.budget_s) sum = std::min(sum, std::max(0.0, *plan_.budget_s - seconds_since(start_)));
+    return sum;
+}
+
+std::string StudyGate::label(const PointSpec& spec) const {
+    const std::size_t i = index_of(spec);
+    const std::optional<double> left = left_s();
+    return fmt::format("{} {}/{}{}", points_[i].tasks.front(), i + 1, points_.size(),
+                       left ? fmt::format(", about {} left", minutes(*left)) : "");
+}
+
+void StudyGate::finished(const PointSpec& spec, const Point& point) {
+    is_settled_[index_of(spec)] = true;
+    double wall_s = 0;
+    if (begun_)
+        wall_s = seconds_since(*begun_);
+    else  // by an earlier run
+        for (const auto& [phase, seconds] : point.phase_seconds) wall_s += seconds;
+    begun_.reset();
+    if (!point.end_to_end) return;
+    const double run_s = point.end_to_end->latency.summary_ms.median * 1e-3;
+    if (run_s > 0) times_.add(work_(spec), run_s, wall_s);
+}
+
+}  // namespace kbench
