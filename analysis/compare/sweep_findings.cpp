@@ -81,30 +81,38 @@ std::string key_of(const Point& point, const Axis& asked) {
     return key;
 }
 
-void ask(const Question& question, const Axis& axis, std::span<const Point> points,
-         std::vector<std::string>& findings) {
-    std::map<std::string, const Point*> first;  // by what is common and what must differ
-    for (const Point& point : points) {
+void ask(const Question& question, const Axis& axis, std::span<const Point> points, std::vector<SamePoints>& found) {
+    std::map<std::string, std::size_t> first;  // by what is common and what must differ
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        const Point& point = points[i];
         const AxisValue* value = point.axes.find(axis.name);
         if (value == nullptr || point.status != PointStatus::done || !point.end_to_end || point.steps.empty()) continue;
         const std::optional<std::string> same = question.same(point);
         if (!same) continue;
         const std::string key = fmt::format("{}\n{}", key_of(point, axis), *same);
-        const AxisValue& other = *first.emplace(key, &point).first->second->axes.find(axis.name);
+        const std::size_t earlier = first.emplace(key, i).first->second;
+        const AxisValue& other = *points[earlier].axes.find(axis.name);
         if (other == *value) continue;
-        std::string finding = fmt::format("{}: {} and {} {}", common_text(point, axis), said(axis, other),
-                                          said(axis, *value), question.finding);
-        if (std::ranges::find(findings, finding) == findings.end()) findings.push_back(std::move(finding));
+        found.push_back({earlier, i, question.kind == AxisKind::word,
+                         fmt::format("{}: {} and {} {}", common_text(point, axis), said(axis, other),
+                                     said(axis, *value), question.finding)});
     }
 }
 
 }  // namespace
 
-std::vector<std::string> sweep_findings(std::span<const Point> points) {
-    std::vector<std::string> findings;
+std::vector<SamePoints> same_points(std::span<const Point> points) {
+    std::vector<SamePoints> found;
     for (const Question& question : questions)
         for (const Axis& axis : axes())
-            if (axis.sweeps && axis.kind == question.kind) ask(question, axis, points, findings);
+            if (axis.sweeps && axis.kind == question.kind) ask(question, axis, points, found);
+    return found;
+}
+
+std::vector<std::string> sweep_findings(std::span<const Point> points) {
+    std::vector<std::string> findings;
+    for (SamePoints& same : same_points(points))
+        if (std::ranges::find(findings, same.finding) == findings.end()) findings.push_back(std::move(same.finding));
     return findings;
 }
 

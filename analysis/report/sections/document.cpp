@@ -99,11 +99,18 @@ Document report_of(const ExplainedResult& explained) {
     const Result& result = explained.result();
     Document document{report_title(result), {}};
     const bool is_sweep = result.points.size() > 1;
-    if (is_sweep) {
+    if (result.study) {
+        std::ranges::move(study_sections(explained, study_of(explained), Depth::full),
+                          std::back_inserter(document.sections));
+        document.sections.push_back(points_section(explained, Depth::full));
+        document.sections.push_back(
+            {"", {Paragraph{"report.html has all of each point; `kbench report` draws any file of points/ as a report "
+                            "of its own."}}});
+    } else if (is_sweep) {
         document.sections.push_back(points_section(explained, Depth::full));
         std::ranges::move(series_sections(explained, Depth::full), std::back_inserter(document.sections));
     }
-    for (std::size_t i = 0; i < result.points.size(); ++i) {
+    for (std::size_t i = 0; i < result.points.size() && !result.study; ++i) {
         Section point{is_sweep ? point_name(result.points[i]) : ""};
         if (!is_sweep) point.add(Paragraph{point_name(result.points[i])});
         add_sections(point, explained, i);
@@ -120,10 +127,14 @@ Document summary_of(const ExplainedResult& explained) {
     const Result& result = explained.result();
     Document document{report_title(result), {environment_section(result.environment)}};
     document.sections.front().title.clear();
-    for (std::size_t i = 0; i < result.points.size(); ++i) document.sections.push_back(point_summary(explained, i));
+    if (result.study)
+        std::ranges::move(study_sections(explained, study_of(explained), Depth::summary),
+                          std::back_inserter(document.sections));
+    for (std::size_t i = 0; i < result.points.size() && !result.study; ++i)
+        document.sections.push_back(point_summary(explained, i));
     const auto is_done = [](const Point& point) { return point.status == PointStatus::done; };
     const auto finished = std::ranges::count_if(result.points, is_done);
-    if (finished > 1) {
+    if (finished > 1 && !result.study) {
         document.sections.push_back(points_section(explained, Depth::summary));
         std::ranges::move(series_sections(explained, Depth::summary), std::back_inserter(document.sections));
     }

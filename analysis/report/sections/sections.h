@@ -9,6 +9,7 @@
 #include "analysis/explain/directions.h"
 #include "analysis/explain/explain.h"
 #include "analysis/report/document.h"
+#include "analysis/study/study.h"
 #include "kbench/result.h"
 
 namespace kbench {
@@ -58,6 +59,9 @@ std::string largest_batches_text(const std::vector<LargestBatch>& batches);
 Section points_section(const ExplainedResult& explained, Depth depth);
 /// What a series of points along the batch, or along frames, says that no point does; none where there is no series.
 std::vector<Section> series_sections(const ExplainedResult& explained, Depth depth);
+/// A study's answers with their tables, what to change, other machines, and the points left aside; none of a result
+/// that is no study.
+std::vector<Section> study_sections(const ExplainedResult& explained, const Study& study, Depth depth);
 Section warnings_section(const Result& result);
 Section ceilings_section(const CeilingRun& run);
 Section environment_section(const Environment& environment);

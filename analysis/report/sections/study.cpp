@@ -1,0 +1,187 @@
+// A study as a document: an answer a question with its table, what to change, other machines, the points left aside.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "analysis/compare/what_if.h"
+#include "analysis/report/sections/sections.h"
+#include "analysis/result/point_name.h"
+#include "models/base/format.h"
+
+namespace kbench {
+namespace {
+
+constexpr std::size_t summary_layers = 8;
+
+std::string interval_text(const Interval& value, bool has_interval, int decimals) {
+    if (value.low == value.high) return "";
+    return fmt::format("{}{:.{}f}, {:.{}f}{}", has_interval ? "[" : "(", value.low, decimals, value.high, decimals,
+                       has_interval ? "]" : ")");
+}
+
+std::string optional_text(const std::optional<double>& value, int decimals) {
+    return value ? fixed(*value, decimals) : "";
+}
+
+Rows layer_rows(const Study& study, Depth depth) {
+    Rows rows{{{.header = "layer", .align = Align::left, .is_name = true},
+               {"ms"},
+               {"share %"},
+               {"kernel", Align::left, 1, true},
+               {"occ %"},
+               {"of %", Align::right, 2},
+               {"limited by", Align::left, 2},
+               {"what binds", Align::left},
+               {"above roofs ms"}},
+              {}};
+    for (const StudyLayer& layer : study.layers) {
+        if (depth == Depth::summary && rows.rows.size() == summary_layers) break;
+        rows.rows.push_back({layer.name, significant(layer.time_us.value * 1e-3), fixed(100 * layer.share.value, 1),
+                             layer.kernel, optional_text(layer.achieved_pct, 0),
+                             optional_text(layer.theoretical_pct, 0), layer.limiter, layer.bound,
+                             layer.recoverable_us ? significant(layer.recoverable_us->value * 1e-3) : ""});
+    }
+    return rows;
+}
+
+Rows batch_rows(const ExplainedResult& explained, const Study& study) {
+    Rows rows{{{"batch"},
+               {"ms"},
+               {"95 % interval", Align::right, 2},
+               {"sequences/s"},
+               {"roofs demand %"},
+               {"occ %", Align::right, 1},
+               {"J/sequence", Align::right, 1},
+               {"longest demand", Align::left, 1},
+               {"what binds", Align::left}},
+              {}};
+    for (const StudyRow& row : study.batches) {
+        const Point& point = explained.points()[row.point];
+        const int decimals = decimals_for(row.latency_ms.value, time_digits);
+        rows.rows.push_back({fmt::format("{}{}", point.batch(), point.batch_is_max ? " (max)" : ""),
+                             fixed(row.latency_ms.value, decimals),
+                             interval_text(row.latency_ms, row.has_interval, decimals),
+                             row.sequences_per_s ? significant(*row.sequences_per_s) : "",
+                             row.roof_share ? fixed(100 * *row.roof_share, 1) : "", optional_text(row.occupancy_pct, 0),
+                             row.energy_j ? significant(*row.energy_j) : "", row.roof, row.bound});
+    }
+    return rows;
+}
+
+Rows precision_rows(const ExplainedResult& explained, const Study& study) {
+    Rows rows{{{"precision", Align::left},
+               {"ms"},
+               {"95 % interval", Align::right, 2},
+               {"times as fast"},
+               {"its interval", Align::right, 2},
+               {"roofs' ratio"},
+               {"what binds", Align::left},
+               {"executed as asked", Align::left, 1, true}},
+              {}};
+    for (const StudyRow& row : study.precisions) {
+        const int decimals = decimals_for(row.latency_ms.value, time_digits);
+        rows.rows.push_back({std::string(name(explained.points()[row.point].precision())),
+                             fixed(row.latency_ms.value, decimals),
+                             interval_text(row.latency_ms, row.has_interval, decimals),
+                             row.speed_up ? fixed(row.speed_up->value, 2) : "",
+                             row.speed_up ? interval_text(*row.speed_up, row.has_interval, 2) : "",
+                             row.roof_ratio ? fixed(*row.roof_ratio, 2) : "", row.bound, row.executed});
+    }
+    return rows;
+}
+
+Section answer_of(const StudyAnswer& answer) {
+    Section section{std::string(answer.kind->title)};
+    section.add(Paragraph{std::string(answer.kind->question)});
+    Bullets findings;
+    for (const StudyFinding& finding : answer.findings) findings.items.push_back(finding.text);
+    if (!findings.items.empty()) section.add(std::move(findings));
+    for (const std::string& note : answer.notes) section.add(Paragraph{note});
+    return section;
+}
+
+/// "49 % [48 %, 50 %]", as a part of a sequence's time; where only the most is known, "at most 12 %".
+std::string saved_text(const Interval& saved) {
+    if (saved.low <= 0 && saved.value >= saved.high) return fmt::format("at most {}", percent(saved.high));
+    return fmt::format("{} [{}, {}]", percent(saved.value), percent(saved.low), percent(saved.high));
+}
+
+Section changes_section(const Study& study) {
+    Section section{"What to change"};
+    if (study.changes.empty()) {
+        section.add(Paragraph{"Nothing that was measured here would save 2 % or more of the time."});
+        return section;
+    }
+    Rows rows{{{"change", Align::left},
+               {"saves of a sequence's time"},
+               {"evidence", Align::left},
+               {"refuted by", Align::left}},
+              {}};
+    for (const StudyChange& change : study.changes)
+        rows.rows.push_back({change.what, saved_text(change.saved), change.evidence.text, change.refuted_by});
+    section.add(std::move(rows));
+    return section;
+}
+
+Section elsewhere_section(const ExplainedResult& explained, const Study& study, Depth depth) {
+    const bool is_gpu = study.base && explained.points()[*study.base].backend() == "cuda";
+    Section section{is_gpu ? "If you had another GPU" : "If you had another CPU"};
+    if (study.elsewhere.empty()) return section;
+    Rows rows{{{.header = "machine", .align = Align::left},
+               {"expected ms"},
+               {"from"},
+               {"to"},
+               {"times as fast"},
+               {"what demands most there", Align::left, 1}},
+              {}};
+    for (const WhatIf& answer : study.elsewhere) {
+        const int decimals = decimals_for(answer.there_ms.value, 3);
+        rows.rows.push_back({answer.target, fixed(answer.there_ms.value, decimals), fixed(answer.there_ms.low, decimals),
+                             fixed(answer.there_ms.high, decimals), fixed(answer.here_ms / answer.there_ms.value, 2),
+                             answer.by_ceiling.empty() ? "" : answer.by_ceiling.front().name});
+    }
+    section.add(std::move(rows));
+    section.add(Paragraph{
+        fmt::format("Expected of {}, not measured: {}{}", point_name(explained.points()[*study.base]),
+                    is_gpu ? tested_text(what_if_tested) + " Other architectures are untested."
+                           : "what is expected of CPUs was never tested.",
+                    depth == Depth::full ? " `kbench report --what-if MACHINE` says by step what it rests on." : "")});
+    return section;
+}
+
+Section exclusions_section(const Study& study) {
+    Section section{"Points left aside"};
+    if (study.excluded.empty()) {
+        section.add(Paragraph{"None: every point that was planned was measured, and nothing speaks against it."});
+        return section;
+    }
+    Rows rows{{{.header = "point", .align = Align::left}, {"asked for by", Align::left}, {"why", Align::left}}, {}};
+    for (const StudyExclusion& excluded : study.excluded)
+        rows.rows.push_back({excluded.point, fmt::format("{}", fmt::join(excluded.tasks, ", ")), excluded.why});
+    section.add(Paragraph{"No sentence above rests on any of these."});
+    section.add(std::move(rows));
+    return section;
+}
+
+}  // namespace
+
+std::vector<Section> study_sections(const ExplainedResult& explained, const Study& study, Depth depth) {
+    std::vector<Section> sections;
+    for (const StudyAnswer& answer : study.answers) {
+        Section section = answer_of(answer);
+        if (answer.kind->name == bottlenecks_task && !study.layers.empty()) section.add(layer_rows(study, depth));
+        if (answer.kind->name == batch_task && !study.batches.empty()) section.add(batch_rows(explained, study));
+        if (answer.kind->name == precision_task && !study.precisions.empty())
+            section.add(precision_rows(explained, study));
+        if (answer.kind->name == directions_task && study.training)
+            section.add(directions_section(explained, *study.training, study.directions, depth));
+        sections.push_back(std::move(section));
+    }
+    sections.push_back(changes_section(study));
+    sections.push_back(elsewhere_section(explained, study, depth));
+    sections.push_back(exclusions_section(study));
+    return sections;
+}
+
+}  // namespace kbench

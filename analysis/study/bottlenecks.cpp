@@ -1,0 +1,129 @@
+// Which layers and kernels take the time, how full they keep the SMs, what binds them, and what could be won.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "analysis/explain/breakdown.h"
+#include "analysis/explain/executed.h"
+#include "analysis/explain/point_roofs.h"
+#include "analysis/study/parts.h"
+#include "models/base/format.h"
+
+namespace kbench {
+namespace {
+
+/// Layers that are told in words; the table has all.
+constexpr std::size_t told_layers = 3;
+
+/// What a step's time has above its longest demand; nothing where no roof is known.
+std::optional<Interval> recoverable(const StepLedger& entry, const Interval& time_us) {
+    const Demand* longest = entry.binding();
+    if (longest == nullptr) return std::nullopt;
+    const double most = std::max(longest->us, longest->run_us.high), least = std::min(longest->us, longest->run_us.low);
+    return Interval{std::max(0.0, time_us.value - longest->us), std::max(0.0, time_us.low - most),
+                    std::max(0.0, time_us.high - least)};
+}
+
+struct Weighted {
+    double sum = 0, us = 0;
+    void add(const std::optional<double>& value, double time_us) {
+        if (!value) return;
+        sum += *value * time_us;
+        us += time_us;
+    }
+    std::optional<double> mean() const { return us > 0 ? std::optional(sum / us) : std::nullopt; }
+};
+
+StudyLayer layer_of(const Point& point, std::size_t index, const Ledger& ledger, const Verdicts& verdicts,
+                    const std::string& name) {
+    StudyLayer layer;
+    layer.name = name;
+    layer.share = scaled(layer_share(point, index, name).value, 0.01);
+    Weighted achieved, theoretical;
+    double longest_us = 0;
+    bool has_roofs = true;
+    Interval above;
+    for (std::size_t i = 0; i < point.steps.size(); ++i) {
+        const StepResult& step = point.steps[i];
+        if (layer_group(step.layer) != name) continue;
+        const Interval time = step_time_us(step);
+        layer.time_us += time;
+        achieved.add(counter(step, "achieved_occupancy"), time.value);
+        const std::optional<Interval> rest =
+            i < ledger.steps.size() ? recoverable(ledger.steps[i], time) : std::nullopt;
+        has_roofs = has_roofs && rest;
+        if (rest) above += *rest;
+        if (step.kernels.empty() && time.value > longest_us) {
+            longest_us = time.value;
+            layer.kernel = step.implementation;
+        }
+        for (const KernelResult& kernel : step.kernels) {
+            theoretical.add(kernel.theoretical_occupancy_pct.value, kernel.time_us);
+            if (kernel.time_us <= longest_us) continue;
+            longest_us = kernel.time_us;
+            layer.kernel = kernel.short_name;
+            layer.limiter = fmt::format("{}", fmt::join(kernel.limiters, ", "));
+        }
+    }
+    if (has_roofs) layer.recoverable_us = above;
+    layer.achieved_pct = achieved.mean();
+    layer.theoretical_pct = theoretical.mean();
+    const auto verdict = std::ranges::find(verdicts.layers, name, &Verdict::subject);
+    if (verdict != verdicts.layers.end()) layer.bound = verdict_text(*verdict);
+    return layer;
+}
+
+std::string occupancy_text(const StudyLayer& layer) {
+    if (!layer.achieved_pct) return "";
+    std::string text = fmt::format(", {:.0f} % occupied", *layer.achieved_pct);
+    if (layer.theoretical_pct) text += fmt::format(" of {:.0f} %", *layer.theoretical_pct);
+    if (!layer.limiter.empty()) text += fmt::format(", limited by {}", layer.limiter);
+    return text;
+}
+
+}  // namespace
+
+StudyAnswer answer_bottlenecks(const StudyPoints& points, Study& study) {
+    StudyAnswer answer;
+    if (!study.base) {
+        answer.notes.push_back("The point that was to be looked at is no evidence: see the points left aside.");
+        return answer;
+    }
+    const std::size_t index = *study.base;
+    const Point& point = points.point(index);
+    const Explanation& explanation = points.explained->of(index);
+    std::vector<std::string> names;
+    for (const StepResult& step : point.steps)
+        if (const std::string name = layer_group(step.layer); std::ranges::find(names, name) == names.end())
+            names.push_back(name);
+    for (const std::string& name : names)
+        study.layers.push_back(layer_of(point, index, explanation.ledger, explanation.verdicts, name));
+    std::ranges::stable_sort(study.layers, std::greater{}, [](const StudyLayer& layer) { return layer.time_us.value; });
+    if (study.layers.empty() || study.layers.front().time_us.value <= 0) {
+        answer.notes.push_back("No step was timed.");
+        return answer;
+    }
+    answer.findings.push_back((Sentence() << "One run at batch " << std::to_string(point.batch()) << " in "
+                                          << name(point.precision()) << " takes " << latency(point, index) << ".")
+                                  .done());
+    for (std::size_t i = 0; i < std::min(told_layers, study.layers.size()); ++i) {
+        const StudyLayer& layer = study.layers[i];
+        Sentence sentence;
+        sentence << layer.name << " has " << layer_share(point, index, layer.name) << " of the steps' time ("
+                 << layer.kernel << occupancy_text(layer) << ")";
+        if (!layer.bound.empty()) sentence << "; " << (layer.bound == name(Bound::not_identifiable) ? "what binds it cannot be told" : layer.bound);
+        if (layer.recoverable_us) sentence << "; " << recoverable_time(index, layer, layer_share(point, index, layer.name).has_interval) << " of it are above what its roofs demand";
+        answer.findings.push_back((sentence << ".").done());
+    }
+    if (!explanation.ledger.roofs_unavailable.empty())
+        answer.notes.push_back(fmt::format("What could be recovered is not known: {}.",
+                                            explanation.ledger.roofs_unavailable));
+    if (point.backend() == "cuda" && !study.layers.front().achieved_pct)
+        answer.notes.push_back(fmt::format("Achieved occupancy is not known: {}.",
+                                            point.counters.unavailable.empty() ? "it was not counted"
+                                                                               : point.counters.unavailable));
+    return answer;
+}
+
+}  // namespace kbench

@@ -1,0 +1,40 @@
+// What the parts of a study share. Internal to this folder.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/study/figures.h"
+#include "analysis/study/study.h"
+
+namespace kbench {
+
+/// The points of a study that may be evidence, by the task that asked for them.
+struct StudyPoints {
+    const ExplainedResult* explained = nullptr;
+    std::vector<std::string> reasons;  ///< not_evidence()
+
+    const StudyPlan& plan() const { return *explained->result().study; }
+    const Point& point(std::size_t index) const { return explained->points()[index]; }
+    /// The result's point that was planned there, whether or not it is evidence.
+    std::optional<std::size_t> measured(const PlannedPoint& planned) const;
+    /// Of a task, those that may be evidence, each once, in the order of the plan.
+    std::vector<std::size_t> of_task(std::string_view task) const;
+    /// The point that all tasks have in common, if it may be evidence.
+    std::optional<std::size_t> base() const;
+};
+
+/// "74.2 ms [73.9, 74.6]" and the like are made by figures.h; this is a point's row with all that tables show of it.
+StudyRow row_of(const StudyPoints& points, std::size_t index);
+
+StudyAnswer answer_bottlenecks(const StudyPoints& points, Study& study);
+StudyAnswer answer_batch(const StudyPoints& points, Study& study);
+StudyAnswer answer_precision(const StudyPoints& points, Study& study);
+StudyAnswer answer_directions(const StudyPoints& points, Study& study);
+/// After all of these.
+std::vector<StudyChange> changes_of(const StudyPoints& points, const Study& study);
+std::vector<WhatIf> elsewhere_of(const StudyPoints& points, const Study& study);
+
+}  // namespace kbench
