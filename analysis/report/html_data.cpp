@@ -128,17 +128,12 @@ ReportJson curve_axes_data() {
     return list;
 }
 
-/// null of a forward alone. The chart's rows: op kind, ms forward, ms backward; those that have no such steps are null.
+/// null of a forward alone.
 ReportJson directions_data(const ExplainedResult& explained, std::size_t index) {
     const Directions directions = directions_of(explained, index);
     const Section section = directions_section(explained, index, directions, Depth::full);
     if (section.empty()) return nullptr;
-    ReportJson ops = ReportJson::array();
-    const auto ms = [](const DirectionWork& work) {
-        return work.empty() || !work.time_us ? ReportJson() : report_number(work.time_us->value * 1e-3);
-    };
-    for (const DirectionPair& kind : directions.by_op) ops.push_back({kind.name, ms(kind.forward), ms(kind.backward)});
-    return {{"section", section_data(section)}, {"ops", std::move(ops)}};
+    return {{"section", section_data(section)}, {"ops", direction_bars(directions)}};
 }
 
 /// `file` holds a copy of the result, for the queries of tables; the explanation points into the result's point.
@@ -197,6 +192,15 @@ ReportJson rules_data() {
 
 ReportJson section_data(const Section& section) { return section.empty() ? ReportJson() : render_json(section); }
 
+ReportJson direction_bars(const Directions& directions) {
+    ReportJson ops = ReportJson::array();
+    const auto ms = [](const DirectionWork& work) {
+        return work.empty() || !work.time_us ? ReportJson() : report_number(work.time_us->value * 1e-3);
+    };
+    for (const DirectionPair& kind : directions.by_op) ops.push_back({kind.name, ms(kind.forward), ms(kind.backward)});
+    return ops;
+}
+
 ReportJson report_number(double value) {
     if (!std::isfinite(value)) return nullptr;
     return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr);
@@ -210,6 +214,7 @@ nlohmann::ordered_json report_data(const ExplainedResult& explained) {
     ReportJson series = ReportJson::array();
     for (const Section& section : series_sections(explained, Depth::full)) series.push_back(section_data(section));
     return {{"schema", result_schema},
+            {"study", study_data(explained)},
             {"lines", lines_data()},
             {"levels", level_names},
             {"rules", rules_data()},

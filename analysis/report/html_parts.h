@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "analysis/explain/directions.h"
 #include "analysis/explain/explain.h"
 #include "analysis/report/document.h"
 #include "analysis/table/table_query.h"
@@ -17,6 +18,11 @@ ReportJson report_number(double value);
 
 /// null where it says nothing.
 ReportJson section_data(const Section& section);
+
+/// The study's answers, their charts, and what stands behind them; null of a result that is no study.
+ReportJson study_data(const ExplainedResult& explained);
+/// The chart of forward against backward; its rows: op kind, ms forward, ms backward, null where it has no such steps.
+ReportJson direction_bars(const Directions& directions);
 
 ReportJson ledger_data(const Point& point, const Ledger& ledger);
 ReportJson roofline_data(const Point& point, const Roofline& roofline);

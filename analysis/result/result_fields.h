@@ -285,18 +285,21 @@ inline constexpr auto fields<Point> = std::tuple{AxisFields{"batch"},
                                                  Field{"phase_seconds", &Point::phase_seconds}};
 
 template <>
-inline constexpr auto fields<PlannedPoint> = std::tuple{AxisFields{}, Field{"batch_is_max", &PlannedPoint::batch_is_max}, Field{"tasks", &PlannedPoint::tasks},
-                                                        Field{"left_out", &PlannedPoint::left_out}};
+inline constexpr auto fields<PlannedPoint> =
+    std::tuple{AxisFields{}, Field{"batch_is_max", &PlannedPoint::batch_is_max}, Field{"tasks", &PlannedPoint::tasks},
+               Field{"left_out", &PlannedPoint::left_out}};
 
 template <>
 inline constexpr auto fields<StudyPlan> =
     std::tuple{Field{"budget_s", &StudyPlan::budget_s}, Field{"points", &StudyPlan::points}};
 
 template <>
-inline constexpr auto fields<Result> =
-    std::tuple{Field{"environment", &Result::environment}, Field{"options", &Result::options, false, 4},
-               Field{"ceilings", &Result::ceilings, false, 3}, Field{"study", &Result::study, false, 6, 6},
-               Field{"points", &Result::points}, Field{"warnings", &Result::warnings}};
+inline constexpr auto fields<Result> = std::tuple{Field{"environment", &Result::environment},
+                                                  Field{"options", &Result::options, false, 4},
+                                                  Field{"ceilings", &Result::ceilings, false, 3},
+                                                  Field{"study", &Result::study, false, 6, 6},
+                                                  Field{"points", &Result::points},
+                                                  Field{"warnings", &Result::warnings}};
 
 /// Whether a type is an object described by a list above.
 template <class T>

@@ -63,7 +63,7 @@ StudyAnswer answer_batch(const StudyPoints& points, Study& study) {
     std::ranges::stable_sort(rows, {}, [&](const StudyRow& row) { return points.point(row.point).batch(); });
     if (rows.size() < 2) {
         answer.notes.push_back(fmt::format("Of {} batch{} nothing can be said of larger ones.", rows.size(),
-                                            rows.size() == 1 ? "" : "es"));
+                                           rows.size() == 1 ? "" : "es"));
         if (!rows.empty()) answer.notes.push_back(largest_text(points, rows));
         return answer;
     }
@@ -73,34 +73,36 @@ StudyAnswer answer_batch(const StudyPoints& points, Study& study) {
     const Point &small = points.point(smallest.point), &fast = points.point(best.point);
     const StudyRow& sufficient =
         *std::ranges::find_if(rows, [&](const StudyRow& row) { return rate(row) >= enough * rate(best); });
-    if (&best == &smallest) {
-        answer.findings.push_back((Sentence() << "No batch above " << std::to_string(small.batch())
-                                              << " is faster by the sequence: it has "
-                                              << throughput(small, smallest.point) << ".")
-                                      .done());
+    const StudyFigure gain = throughput_ratio(small, smallest.point, fast, best.point);
+    if (gain.value.low <= 1) {
+        Sentence none;
+        none << "No larger batch is certain to be faster than " << std::to_string(small.batch()) << ", which has "
+             << throughput(small, smallest.point);
+        if (&best != &smallest)
+            none << "; the fastest, " << std::to_string(fast.batch()) << ", has " << gain << " times as many";
+        answer.findings.push_back((none << ".").done());
     } else {
-        answer.findings.push_back(
-            (Sentence() << "Batch " << std::to_string(fast.batch()) << " is the fastest of these with "
-                        << throughput(fast, best.point) << ", "
-                        << throughput_ratio(small, smallest.point, fast, best.point) << " times batch "
-                        << std::to_string(small.batch()) << "'s; a run of it takes " << latency(fast, best.point) << ".")
-                .done());
+        answer.findings.push_back((Sentence() << "Batch " << std::to_string(fast.batch())
+                                              << " is the fastest of these with " << throughput(fast, best.point)
+                                              << ", " << gain << " times batch " << std::to_string(small.batch())
+                                              << "'s; a run of it takes " << latency(fast, best.point) << ".")
+                                      .done());
         if (&sufficient != &best) {
             const Point& enough_point = points.point(sufficient.point);
-            answer.findings.push_back(
-                (Sentence() << "Batch " << std::to_string(enough_point.batch()) << " is the smallest that reaches 90 % of it: "
-                            << throughput(enough_point, sufficient.point) << " in " << latency(enough_point, sufficient.point)
-                            << ".")
-                    .done());
+            answer.findings.push_back((Sentence() << "Batch " << std::to_string(enough_point.batch())
+                                                  << " is the smallest that reaches 90 % of it: "
+                                                  << throughput(enough_point, sufficient.point) << " in "
+                                                  << latency(enough_point, sufficient.point) << ".")
+                                          .done());
         }
     }
     answer.findings.push_back({turn_text(points, rows), {}});
     answer.findings.push_back({largest_text(points, rows), {}});
     if (smallest.energy_j && best.energy_j && *smallest.energy_j > 0 && &best != &smallest)
-        answer.findings.push_back((Sentence() << "A sequence takes "
-                                              << energy_ratio(small, smallest.point, fast, best.point)
-                                              << " times the energy at batch " << std::to_string(fast.batch())
-                                              << " that it takes at batch " << std::to_string(small.batch()) << ".")
+        answer.findings.push_back((Sentence()
+                                   << "A sequence takes " << energy_ratio(small, smallest.point, fast, best.point)
+                                   << " times the energy at batch " << std::to_string(fast.batch())
+                                   << " that it takes at batch " << std::to_string(small.batch()) << ".")
                                       .done());
     else if (!smallest.energy_j)
         answer.notes.push_back("Energy is not known here: see each point's conditions.");

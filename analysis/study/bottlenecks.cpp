@@ -70,14 +70,17 @@ StudyLayer layer_of(const Point& point, std::size_t index, const Ledger& ledger,
     layer.achieved_pct = achieved.mean();
     layer.theoretical_pct = theoretical.mean();
     const auto verdict = std::ranges::find(verdicts.layers, name, &Verdict::subject);
-    if (verdict != verdicts.layers.end()) layer.bound = verdict_text(*verdict);
+    if (verdict != verdicts.layers.end()) {
+        layer.bound = verdict_text(*verdict);
+        layer.is_identified = verdict->bound != Bound::not_identifiable;
+    }
     return layer;
 }
 
 std::string occupancy_text(const StudyLayer& layer) {
     if (!layer.achieved_pct) return "";
-    std::string text = fmt::format(", {:.0f} % occupied", *layer.achieved_pct);
-    if (layer.theoretical_pct) text += fmt::format(" of {:.0f} %", *layer.theoretical_pct);
+    std::string text = fmt::format(", occupancy {:.0f} %", *layer.achieved_pct);
+    if (layer.theoretical_pct) text += fmt::format(" of the {:.0f} % that its launch allows", *layer.theoretical_pct);
     if (!layer.limiter.empty()) text += fmt::format(", limited by {}", layer.limiter);
     return text;
 }
@@ -112,17 +115,20 @@ StudyAnswer answer_bottlenecks(const StudyPoints& points, Study& study) {
         Sentence sentence;
         sentence << layer.name << " has " << layer_share(point, index, layer.name) << " of the steps' time ("
                  << layer.kernel << occupancy_text(layer) << ")";
-        if (!layer.bound.empty()) sentence << "; " << (layer.bound == name(Bound::not_identifiable) ? "what binds it cannot be told" : layer.bound);
-        if (layer.recoverable_us) sentence << "; " << recoverable_time(index, layer, layer_share(point, index, layer.name).has_interval) << " of it are above what its roofs demand";
+        if (!layer.bound.empty())
+            sentence << "; " << (layer.is_identified ? layer.bound : "what binds it cannot be told");
+        if (layer.recoverable_us)
+            sentence << "; " << recoverable_time(index, layer, layer_share(point, index, layer.name).has_interval)
+                     << " of it are above what its roofs demand";
         answer.findings.push_back((sentence << ".").done());
     }
     if (!explanation.ledger.roofs_unavailable.empty())
-        answer.notes.push_back(fmt::format("What could be recovered is not known: {}.",
-                                            explanation.ledger.roofs_unavailable));
+        answer.notes.push_back(
+            fmt::format("What could be recovered is not known: {}.", explanation.ledger.roofs_unavailable));
     if (point.backend() == "cuda" && !study.layers.front().achieved_pct)
-        answer.notes.push_back(fmt::format("Achieved occupancy is not known: {}.",
-                                            point.counters.unavailable.empty() ? "it was not counted"
-                                                                               : point.counters.unavailable));
+        answer.notes.push_back(fmt::format("Achieved occupancy is not known: {}.", point.counters.unavailable.empty()
+                                                                                       ? "it was not counted"
+                                                                                       : point.counters.unavailable));
     return answer;
 }
 

@@ -68,11 +68,11 @@ void add_layers(const StudyPoints& points, const Study& study, std::size_t base,
     for (const StudyLayer& layer : study.layers) all_us += layer.time_us.value;
     for (const StudyLayer& layer : study.layers) {
         const std::optional<double> here = reached(layer);
-        if (!here || all_us <= 0) continue;
+        if (!here || all_us <= 0 || !layer.is_identified) continue;
         const StudyLayer* example = nullptr;
         for (const StudyLayer& other : study.layers)
-            if (&other != &layer && other.bound == layer.bound && other.share.value >= exemplary_share && reached(other) &&
-                (example == nullptr || *reached(other) > *reached(*example)))
+            if (&other != &layer && other.bound == layer.bound && other.share.value >= exemplary_share &&
+                reached(other) && (example == nullptr || *reached(other) > *reached(*example)))
                 example = &other;
         if (example == nullptr || *reached(*example) <= *here) continue;
         const double expected_us = layer.time_us.value * (1 - *here / *reached(*example));
@@ -80,8 +80,9 @@ void add_layers(const StudyPoints& points, const Study& study, std::size_t base,
         changes.push_back(
             {fmt::format("A faster {} ({})", layer.name, layer.kernel),
              {expected_us / all_us, 0, layer.recoverable_us->high / all_us},
-             (Sentence() << "It has " << share << " of the time and " << recoverable_time(base, layer, share.has_interval)
-                         << " above what its roofs demand; " << example->name << ", with the same verdict, comes nearer to its "
+             (Sentence() << "It has " << share << " of the time and "
+                         << recoverable_time(base, layer, share.has_interval) << " above what its roofs demand; "
+                         << example->name << ", with the same verdict, comes nearer to its "
                          << "own.")
                  .done(),
              fmt::format("The same work in another kernel (kbench micro --op …) that is no faster; or a unit without a "
@@ -95,7 +96,8 @@ void add_gaps(const StudyPoints& points, std::size_t base, std::vector<StudyChan
     if (!ledger.unavailable.empty() || ledger.end_to_end_us <= 0) return;
     const double share = ledger.total.gaps_us() / ledger.end_to_end_us;
     if (share <= 0) return;
-    changes.push_back({"Fewer and longer kernels", {share, 0, share},
+    changes.push_back({"Fewer and longer kernels",
+                       {share, 0, share},
                        (Sentence() << "Between kernels the device waits for " << gap_share(base, share)
                                    << " of the time, which is the most that fusing them can save.")
                            .done(),
@@ -111,7 +113,9 @@ std::vector<StudyChange> changes_of(const StudyPoints& points, const Study& stud
     add_batch(points, study, *study.base, changes);
     add_layers(points, study, *study.base, changes);
     add_gaps(points, *study.base, changes);
-    std::erase_if(changes, [](const StudyChange& change) { return change.saved.value < worthwhile; });
+    // What was measured in both ways and may be no gain at all is none; of layers and gaps the least is always nothing.
+    std::erase_if(changes,
+                  [](const StudyChange& change) { return change.saved.value < worthwhile || change.saved.low < 0; });
     std::ranges::stable_sort(changes, std::greater{}, [](const StudyChange& change) { return change.saved.value; });
     if (changes.size() > most_changes) changes.erase(changes.begin() + most_changes, changes.end());
     return changes;

@@ -20,12 +20,10 @@ StudyAnswer answer_directions(const StudyPoints& points, Study& study) {
     const auto trains = [&](std::size_t index) { return points.point(index).direction() == "train"; };
     const auto training = std::ranges::find_if(indices, trains);
     if (training == indices.end()) {
-        const auto has_training = [](const PlannedPoint& planned) {
-            return planned.axes.text("direction") == "train";
-        };
+        const auto has_training = [](const PlannedPoint& planned) { return planned.axes.text("direction") == "train"; };
         answer.notes.push_back(std::ranges::any_of(points.plan().points, has_training)
-                                    ? "The training step is no evidence: see the points left aside."
-                                    : "The model has no loss to train with.");
+                                   ? "The training step is no evidence: see the points left aside."
+                                   : "The model has no loss to train with.");
         return answer;
     }
     const std::size_t index = *training;
@@ -37,12 +35,12 @@ StudyAnswer answer_directions(const StudyPoints& points, Study& study) {
     const Directions& directions = study.directions;
     if (!directions.unavailable.empty() || !directions.whole.time_ratio()) {
         answer.notes.push_back(directions.unavailable.empty() ? "Its steps were not timed."
-                                                               : directions.unavailable + ".");
+                                                              : directions.unavailable + ".");
         return answer;
     }
     Sentence whole;
-    whole << "A training step takes " << latency(point, index) << ", with "
-          << part_share(directions, index, "backward") << " of the steps' time in the backward";
+    whole << "A training step takes " << latency(point, index) << ", with " << part_share(directions, index, "backward")
+          << " of the steps' time in the backward";
     if (!directions.optimizer.empty())
         whole << " and " << part_share(directions, index, "optimizer") << " in the optimizer";
     answer.findings.push_back((whole << ".").done());
@@ -55,8 +53,8 @@ StudyAnswer answer_directions(const StudyPoints& points, Study& study) {
     for (const DirectionPair& kind : directions.by_op) {
         if (told == told_kinds || !kind.time_ratio()) continue;
         ++told;
-        answer.findings.push_back((Sentence() << kind.name << ": the backward takes "
-                                              << backward_ratio_of(kind, index) << " times its forward's time.")
+        answer.findings.push_back((Sentence() << kind.name << ": the backward takes " << backward_ratio_of(kind, index)
+                                              << " times its forward's time.")
                                       .done());
     }
     if (const std::optional<std::size_t> base = study.base) {

@@ -22,8 +22,7 @@ std::string slowed(const Point& point) {
     std::vector<std::string> seen;
     for (const std::string& reason : point.conditions.throttle_reasons)
         if (std::ranges::find(slowing_reasons, reason) != std::end(slowing_reasons)) seen.push_back(reason);
-    return seen.empty() ? ""
-                        : fmt::format("the device was slowed by {} while it was timed", fmt::join(seen, ", "));
+    return seen.empty() ? "" : fmt::format("the device was slowed by {} while it was timed", fmt::join(seen, ", "));
 }
 
 /// Where counters say that most of what matters ran in another precision.

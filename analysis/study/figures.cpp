@@ -19,9 +19,9 @@ std::string told(const Interval& figure, bool has_interval, std::string_view uni
     const std::string suffix = unit.empty() ? "" : fmt::format(" {}", unit);
     std::string text = fmt::format("{:.{}f}{}", figure.value, decimals, suffix);
     if (figure.low == figure.high) return text;
-    return text + (has_interval ? fmt::format(" [{:.{}f}, {:.{}f}]", figure.low, decimals, figure.high, decimals)
-                                : fmt::format(" (range {:.{}f} to {:.{}f})", figure.low, decimals, figure.high,
-                                              decimals));
+    return text + (has_interval
+                       ? fmt::format(" [{:.{}f}, {:.{}f}]", figure.low, decimals, figure.high, decimals)
+                       : fmt::format(" (range {:.{}f} to {:.{}f})", figure.low, decimals, figure.high, decimals));
 }
 
 StudyFigure made(std::string quantity, std::vector<std::size_t> points, std::string part, const Interval& value,
@@ -62,8 +62,7 @@ StudyFigure latency(const Point& point, std::size_t index) {
 
 StudyFigure throughput(const Point& point, std::size_t index) {
     const Summary& ms = summary_of(point);
-    const Interval per_s =
-        quotient(Interval::exactly(1e3 * static_cast<double>(point.batch())), Interval::of(ms));
+    const Interval per_s = quotient(Interval::exactly(1e3 * static_cast<double>(point.batch())), Interval::of(ms));
     return made("sequences_per_s", {index}, "", per_s, ms.has_interval(), "sequences/s");
 }
 
@@ -100,8 +99,8 @@ StudyFigure backward_flop_ratio(const Directions& directions, std::size_t index)
 
 StudyFigure part_share(const Directions& directions, std::size_t index, const std::string& part) {
     const std::optional<Interval>&forward = directions.whole.forward.time_us,
-    &backward = directions.whole.backward.time_us, &loss = directions.loss.time_us,
-    &optimizer = directions.optimizer.time_us;
+          &backward = directions.whole.backward.time_us, &loss = directions.loss.time_us,
+          &optimizer = directions.optimizer.time_us;
     const std::optional<Interval>& own = part == "forward" ? forward : part == "backward" ? backward : optimizer;
     return made("part_share", {index}, part, share_of(own, {&forward, &backward, &loss, &optimizer}),
                 directions.whole.backward.has_interval, "%");
@@ -111,8 +110,12 @@ StudyFigure gap_share(std::size_t index, double share) {
     return made("gap_share", {index}, "", Interval::exactly(100 * share), true, "%");
 }
 
-StudyFigure roof_ratio(double ratio, std::size_t first_index, std::size_t second_index) {
-    return made("roof_ratio", {first_index, second_index}, "", Interval::exactly(ratio), true, "");
+StudyFigure roof_ratio(const Roof& first, std::size_t first_index, const Roof& second, std::size_t second_index) {
+    const auto rate = [](const Roof& roof) {
+        return roof.low_per_s > 0 ? Interval{roof.per_s, roof.low_per_s, roof.high_per_s}
+                                  : Interval::exactly(roof.per_s);
+    };
+    return made("roof_ratio", {first_index, second_index}, "", quotient(rate(second), rate(first)), true, "");
 }
 
 StudyFigure energy_ratio(const Point& first, std::size_t first_index, const Point& second, std::size_t second_index) {
@@ -129,8 +132,7 @@ StudyFigure throughput_ratio(const Point& first, std::size_t first_index, const 
                 summary_of(first).has_interval() && summary_of(second).has_interval(), "");
 }
 
-StudyFigure latency_ratio(const Point& first, std::size_t first_index, const Point& second,
-                          std::size_t second_index) {
+StudyFigure latency_ratio(const Point& first, std::size_t first_index, const Point& second, std::size_t second_index) {
     return made("latency_ratio", {first_index, second_index}, "",
                 quotient(Interval::of(summary_of(first)), Interval::of(summary_of(second))),
                 summary_of(first).has_interval() && summary_of(second).has_interval(), "");

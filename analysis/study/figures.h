@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "analysis/machine/ceilings.h"
 #include "analysis/study/study.h"
 
 namespace kbench {
@@ -32,8 +33,8 @@ StudyFigure backward_flop_ratio(const Directions& directions, std::size_t index)
 StudyFigure part_share(const Directions& directions, std::size_t index, const std::string& part);
 /// gap_share: gaps between kernels, of the end-to-end time.
 StudyFigure gap_share(std::size_t index, double share);
-/// roof_ratio: the second point's measured roof for products of matrices over the first's.
-StudyFigure roof_ratio(double ratio, std::size_t first_index, std::size_t second_index);
+/// roof_ratio: the second point's roof for products of matrices over the first's, with the intervals of both.
+StudyFigure roof_ratio(const Roof& first, std::size_t first_index, const Roof& second, std::size_t second_index);
 /// energy_ratio: joules a sequence of the second point over those of the first.
 StudyFigure energy_ratio(const Point& first, std::size_t first_index, const Point& second, std::size_t second_index);
 /// throughput_ratio: sequences/s of the second point over those of the first.

@@ -21,8 +21,7 @@ std::string executed_text(const Point& point) {
         all_us += us;
         const std::optional<double> tensor = counter(step, proof_counter(step.precision));
         const std::optional<double> executed = executed_flops(step, step.precision);
-        const bool is_proven = step.precision == Precision::fp32 ? tensor && *tensor == 0
-                                                                 : executed.value_or(0) > 0;
+        const bool is_proven = step.precision == Precision::fp32 ? tensor && *tensor == 0 : executed.value_or(0) > 0;
         if (is_proven) proven_us += us;
     }
     if (all_us > 0 && proven_us > 0)
@@ -61,15 +60,15 @@ StudyAnswer answer_precision(const StudyPoints& points, Study& study) {
             const StudyFigure speed_up = latency_ratio(slow, reference, point, index);
             row.speed_up = speed_up.value;
             const std::optional<Roof> roof = roofs.matrix(point.precision());
-            if (roof && own) row.roof_ratio = roof->per_s / own->per_s;
+            std::optional<StudyFigure> roofs_ratio;
+            if (roof && own) roofs_ratio = roof_ratio(*own, reference, *roof, index);
+            if (roofs_ratio) row.roof_ratio = roofs_ratio->value.value;
             Sentence sentence;
-            sentence << name(point.precision()) << " is " << speed_up << " times as fast as "
-                     << name(slow.precision());
-            if (row.roof_ratio) {
-                sentence << "; its measured roof for products is " << roof_ratio(*row.roof_ratio, reference, index)
-                         << " times as high";
-                if (speed_up.value.high < 0.9 * *row.roof_ratio && *row.roof_ratio > 1)
-                    sentence << ", of which the model does not see all";
+            sentence << name(point.precision()) << " is " << speed_up << " times as fast as " << name(slow.precision());
+            if (roofs_ratio) {
+                const bool sees_less = speed_up.value.high < roofs_ratio->value.low;
+                sentence << "; its measured roof for products is " << *roofs_ratio << " times as high"
+                         << (sees_less ? ", of which the model does not see all" : "");
             }
             sentence << " (" << row.executed << ").";
             answer.findings.push_back(sentence.done());
@@ -77,8 +76,8 @@ StudyAnswer answer_precision(const StudyPoints& points, Study& study) {
         study.precisions.push_back(std::move(row));
     }
     if (indices.size() == 1)
-        answer.notes.push_back(fmt::format("{} alone was measured: nothing can be said of others.",
-                                            name(slow.precision())));
+        answer.notes.push_back(
+            fmt::format("{} alone was measured: nothing can be said of others.", name(slow.precision())));
     return answer;
 }
 

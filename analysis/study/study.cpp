@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "analysis/explain/executed.h"
 #include "analysis/explain/point_roofs.h"
 #include "analysis/result/match.h"
 #include "analysis/result/point_name.h"
-#include "analysis/explain/executed.h"
 #include "analysis/study/parts.h"
 
 namespace kbench {
@@ -41,10 +41,10 @@ std::vector<StudyExclusion> exclusions_of(const StudyPoints& points) {
         if (points.reasons[*index].empty()) continue;
         const Point& point = points.point(*index);
         const bool is_done = point.status == PointStatus::done;
-        excluded.push_back({short_name(point), planned.tasks,
-                            is_done ? points.reasons[*index]
-                                    : fmt::format("{}: {}", name(point.status), points.reasons[*index]),
-                            point.status != PointStatus::skipped});
+        excluded.push_back(
+            {short_name(point), planned.tasks,
+             is_done ? points.reasons[*index] : fmt::format("{}: {}", name(point.status), points.reasons[*index]),
+             point.status != PointStatus::skipped});
     }
     for (std::size_t i = 0; i < is_planned_point.size(); ++i)
         if (!is_planned_point[i])

@@ -33,20 +33,21 @@ struct StudyFinding {
 
 /// A point that no sentence rests on.
 struct StudyExclusion {
-    std::string point;                ///< its name, as in the tables
-    std::vector<std::string> tasks;   ///< that would have looked at it; empty: the plan does not have it
+    std::string point;               ///< its name, as in the tables
+    std::vector<std::string> tasks;  ///< that would have looked at it; empty: the plan does not have it
     std::string why;
-    bool is_suspect = false;          ///< measured, but not to be believed; else it was not measured
+    bool is_suspect = false;  ///< measured, but not to be believed; else it was not measured
 };
 
 /// A layer of all blocks in the point of the first question.
 struct StudyLayer {
     std::string name;
-    Interval time_us, share;  ///< share of the steps' time
-    std::string kernel;       ///< the longest of its kernels, or what implements it
+    Interval time_us, share;                              ///< share of the steps' time
+    std::string kernel;                                   ///< the longest of its kernels, or what implements it
     std::optional<double> achieved_pct, theoretical_pct;  ///< occupancy, by time; nothing on a CPU
     std::string limiter;                                  ///< of the longest kernel's occupancy
     std::string bound;                                    ///< by the rules of verdicts
+    bool is_identified = false;                           ///< they tell what binds it
     std::optional<Interval> recoverable_us;               ///< time above the longest demand of each step
 };
 
@@ -73,13 +74,13 @@ struct StudyAnswer {
 /// Something to change, and what is known of its worth.
 struct StudyChange {
     std::string what;
-    Interval saved;         ///< of the time of a sequence, a share; the value is what is expected, the ends what is known
+    Interval saved;  ///< of the time of a sequence, a share; the value is what is expected, the ends what is known
     StudyFinding evidence;
     std::string refuted_by;  ///< what would show that it is not so
 };
 
 struct Study {
-    std::optional<std::size_t> base;  ///< the point that all questions share; nothing where it is not to be believed
+    std::optional<std::size_t> base;   ///< the point that all questions share; nothing where it is not to be believed
     std::vector<StudyAnswer> answers;  ///< as study_tasks
     std::vector<StudyLayer> layers;    ///< longest first
     std::vector<StudyRow> batches;     ///< smallest first

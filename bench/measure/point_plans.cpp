@@ -42,11 +42,11 @@ Point unmeasured_point(const RunOptions& options, const Device& device, const Po
 PointPlans::PointPlans(const RunOptions& options, Device& device)
     : options_(options),
       device_(device),
-      providers_(make_providers(device.kind(),
-                                ProviderContext{.algorithm_cache = options.cache_directory / "cublaslt.json",
-                                                .retune = options.retune,
-                                                .deterministic = options.deterministic,
-                                                .multiprocessors = device.multiprocessors()})) {}
+      providers_(
+          make_providers(device.kind(), ProviderContext{.algorithm_cache = options.cache_directory / "cublaslt.json",
+                                                        .retune = options.retune,
+                                                        .deterministic = options.deterministic,
+                                                        .multiprocessors = device.multiprocessors()})) {}
 
 ModelPoint PointPlans::model_point(const Point& point, std::int64_t batch) const {
     ModelPoint at;

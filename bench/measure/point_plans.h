@@ -36,7 +36,8 @@ class PointPlans {
     std::vector<AssignedStep> assign(const Model& model, Precision precision) const;
 
     /// The largest batch of the point's model whose plan takes at most `available` bytes, by what computations
-    /// announce; 0 when there is none. Throws Unsupported where the model, or a provider, cannot do what the point asks.
+    /// announce; 0 when there is none. Throws Unsupported where the model, or a provider, cannot do what the point
+    /// asks.
     std::int64_t announced_largest(const Point& point, std::int64_t available) const;
     /// The same; by plans where what was announced was too little.
     std::int64_t largest(const Point& point, std::int64_t available) const;

@@ -49,11 +49,7 @@ bool answers(Device& device) {
 class Sweep {
   public:
     Sweep(const RunOptions& options, Device& device, Profiler& profiler, Progress& progress)
-        : options_(options),
-          device_(device),
-          profiler_(profiler),
-          progress_(progress),
-          plans_(options, device) {
+        : options_(options), device_(device), profiler_(profiler), progress_(progress), plans_(options, device) {
         if (options.weights) checkpoint_ = std::make_unique<SafetensorsWeights>(*options.weights);
     }
 
@@ -150,7 +146,9 @@ class Sweep {
                 !of_targets.empty())
                 inputs["target_lengths"] = of_targets;
             ModelSpec spec = options_.model;
-            spec.build_at = [&](const ModelPoint& of) { return PointPlans::in_direction(point, options_.model.build(of)); };
+            spec.build_at = [&](const ModelPoint& of) {
+                return PointPlans::in_direction(point, options_.model.build(of));
+            };
             account_lengths(plan, useful_flops(spec, padded, lengths), lengths, point);
         }
         const Wants wants{.options = options_,

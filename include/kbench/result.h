@@ -225,7 +225,7 @@ struct Point {
 
 /// A point that a study asks for, measured or not.
 struct PlannedPoint {
-    AxisValues axes;                 ///< without a batch where that is to be the largest that fits
+    AxisValues axes;  ///< without a batch where that is to be the largest that fits
     bool batch_is_max = false;
     std::vector<std::string> tasks;  ///< those of the study that look at it: bottlenecks, batch, precision, directions
     std::string left_out;            ///< why it was not to be measured; empty where it was
@@ -233,7 +233,7 @@ struct PlannedPoint {
 
 /// What `kbench study` planned to measure.
 struct StudyPlan {
-    std::optional<double> budget_s;  ///< nothing: as long as it takes
+    std::optional<double> budget_s;    ///< nothing: as long as it takes
     std::vector<PlannedPoint> points;  ///< in the order in which they are measured
 };
 

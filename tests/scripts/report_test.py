@@ -101,6 +101,29 @@ def sweep() -> dict:
     return result
 
 
+AXES = ("model", "backend", "attention", "batch", "seq", "repeat", "precision", "direction")
+
+
+def study(result: dict | None = None) -> dict:
+    """The first repeat of the sweep at one length as a study; no two points may look like one measurement."""
+    result = result or sweep()
+    result["points"] = [point for point in result["points"] if point["repeat"] == 1 and point.get("seq") == 1024]
+    for i, point in enumerate(result["points"]):
+        point["batch_is_max"] = False
+        point["cost"]["flops"] *= point["batch"]
+        latency = point["end_to_end"]["latency"]
+        latency["samples_ms"] = [latency["summary_ms"]["median"] + 1e-6 * i] * latency["summary_ms"]["n"]
+        for step in point["steps"]:
+            for kernel in step["kernels"]:
+                kernel.update(name=f"{kernel['short_name']}_{point['precision']}", grid=[point["batch"], 1, 1])
+    tasks = {(1, "fp32"): ["bottlenecks", "batch", "precision", "directions"], (1, "fp16"): ["precision"], (4, "fp32"): ["batch"]}
+    planned = [({axis: point[axis] for axis in AXES if axis in point}, tasks.get((point["batch"], point["precision"]), []))
+               for point in result["points"]]
+    result["study"] = {"budget_s": 480.0, "points": [{**axes, "batch_is_max": False, "tasks": asked, "left_out": ""} for axes, asked in planned]}
+    result["study"]["points"].append({**planned[0][0], "batch": 64, "batch_is_max": False, "tasks": ["batch"], "left_out": "the budget was used up"})
+    return result
+
+
 def hostile() -> dict:
     result = example()
     for point in result["points"]:
@@ -404,6 +427,45 @@ class Report(unittest.TestCase):
         repeat = b.js("[...document.querySelectorAll('#sweep thead th')].findIndex((th) => th.textContent === 'repeat')")
         self.assertEqual([row.find_elements(By.CSS_SELECTOR, "th, td")[repeat].text for row in (rows[11], rows[12])], ["1", "2"])
         b.screenshot(self.folder / "sweep.png", 1280)
+        self.assertEqual(b.errors(), [])
+
+    def test_a_study_answers_each_question_on_one_screen(self) -> None:
+        b = self.open(self.report(study(), "study"))
+        self.assertEqual(b.errors(), [])
+        self.assertEqual(b.js("[...document.querySelectorAll('#study .screen h3')].map((title) => title.textContent)"),
+                         ["Bottlenecks", "Batch", "Precision", "Forward against backward"])
+        for screen in b.find_elements(By.CSS_SELECTOR, "#study .screen"):
+            self.assertLessEqual(screen.size["height"], 900, screen.get_attribute("id"))
+        for screen in ("bottlenecks", "batch", "precision"):
+            self.assertEqual(b.js(f"document.querySelectorAll('#study-{screen} .chart .main-svg').length > 0"), True, screen)
+        self.assertNotIn("[object", b.js("document.getElementById('study').textContent"))
+        self.assertIn("the budget was used up", b.js("document.getElementById('study-more').textContent"))
+        before = b.js("document.querySelectorAll('#study .main-svg').length")
+        Select(b.find_element(By.CSS_SELECTOR, "#answer select")).select_by_index(1)
+        self.assertEqual(b.js("document.querySelectorAll('#study .main-svg').length"), before, "choosing a point leaves the study as it is")
+        b.press("#theme")
+        self.assertEqual(b.errors(), [])
+        for width in (1280, 390):
+            self.open(pathlib.Path(self.scratch.name) / "study/report.html", width=width)
+            self.assertLessEqual(b.js("document.documentElement.scrollWidth"), width)
+            b.screenshot(self.folder / f"study-{width}.png", width)
+
+    def test_a_run_that_is_no_study_shows_none(self) -> None:
+        b = self.open()
+        self.assertIsNone(b.js("document.getElementById('study')"))
+
+    def test_names_in_a_study_are_only_text(self) -> None:
+        result = study()
+        for point in result["points"] + result["study"]["points"]:
+            point["model"] = HOSTILE
+            for step in point.get("steps", []):
+                step["layer"] = step["implementation"] = HOSTILE
+                for kernel in step["kernels"]:
+                    kernel["name"] = kernel["short_name"] = HOSTILE + point["precision"]
+        b = self.open(self.report(result, "hostile-study"))
+        self.assertIsNone(b.js("window.hacked ?? null"))
+        self.assertEqual(b.js("document.querySelectorAll('img, b, iframe, svg a').length"), 0)
+        self.assertIn("<b>h.*</b>".replace("*", "0"), b.js("document.getElementById('study').textContent"))
         self.assertEqual(b.errors(), [])
 
     def test_fits_a_desk_and_a_phone_in_both_themes(self) -> None:

@@ -22,8 +22,7 @@ function showPoint(index) {
   const present = levelsOf(point.roofline), levels = present.filter((level) => level !== 'streaming' || !present.includes('DRAM'));
   Object.assign(state, { point: index, step: null, ops, onOps: new Set(ops), levels: new Set(levels), group: '', verdict: '', text: '', tableLevel: 'step', allRows: false });
   themed = [];
-  for (const element of charts.keys()) Plotly.purge(element);
-  charts.clear();
+  for (const element of charts.keys()) if (!ofStudy(element)) Plotly.purge(element), charts.delete(element);
   drawAnswer(point);
   drawFigures(point);
   drawDirections(point);
@@ -79,6 +78,7 @@ document.getElementById('theme').addEventListener('click', () => {
   redraw();
 });
 
+drawStudy();
 drawMethod();
 drawCeilings();
 if (report.points.length) showPoint(0);

@@ -25,9 +25,11 @@ Json json_of(const Facts& facts) {
 }
 
 Json json_of(const Rows& rows) {
-    Json columns = Json::array();
+    Json columns = Json::array(), cells(rows.rows.size(), Json::array());
     for (std::size_t i = 0; i < rows.columns.size(); ++i) {
         const TableColumn& column = rows.columns[i];
+        if (std::ranges::all_of(rows.rows, [i](const auto& row) { return row[i].empty(); })) continue;
+        for (std::size_t row = 0; row < rows.rows.size(); ++row) cells[row].push_back(rows.rows[row][i]);
         const bool is_prose = std::ranges::any_of(rows.rows, [i](const auto& row) { return row[i].size() > 24; });
         columns.push_back({{"header", column.header},
                            {"style", column.is_name                 ? "name"
@@ -35,7 +37,7 @@ Json json_of(const Rows& rows) {
                                      : is_prose                     ? "wide"
                                                                     : ""}});
     }
-    return {{"kind", "table"}, {"caption", rows.caption}, {"columns", std::move(columns)}, {"rows", rows.rows}};
+    return {{"kind", "table"}, {"caption", rows.caption}, {"columns", std::move(columns)}, {"rows", std::move(cells)}};
 }
 
 }  // namespace

@@ -104,8 +104,9 @@ Document report_of(const ExplainedResult& explained) {
                           std::back_inserter(document.sections));
         document.sections.push_back(points_section(explained, Depth::full));
         document.sections.push_back(
-            {"", {Paragraph{"report.html has all of each point; `kbench report` draws any file of points/ as a report "
-                            "of its own."}}});
+            {"",
+             {Paragraph{"report.html has all of each point; `kbench report` draws any file of points/ as a report "
+                        "of its own."}}});
     } else if (is_sweep) {
         document.sections.push_back(points_section(explained, Depth::full));
         std::ranges::move(series_sections(explained, Depth::full), std::back_inserter(document.sections));

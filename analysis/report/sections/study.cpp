@@ -130,22 +130,22 @@ Section elsewhere_section(const ExplainedResult& explained, const Study& study, 
     if (study.elsewhere.empty()) return section;
     Rows rows{{{.header = "machine", .align = Align::left},
                {"expected ms"},
-               {"from"},
-               {"to"},
                {"times as fast"},
                {"what demands most there", Align::left, 1}},
               {}};
     for (const WhatIf& answer : study.elsewhere) {
         const int decimals = decimals_for(answer.there_ms.value, 3);
-        rows.rows.push_back({answer.target, fixed(answer.there_ms.value, decimals), fixed(answer.there_ms.low, decimals),
-                             fixed(answer.there_ms.high, decimals), fixed(answer.here_ms / answer.there_ms.value, 2),
-                             answer.by_ceiling.empty() ? "" : answer.by_ceiling.front().name});
+        const auto times = [&](double there_ms) { return significant(answer.here_ms / there_ms); };
+        rows.rows.push_back(
+            {answer.target,
+             fmt::format("{} to {}", fixed(answer.there_ms.low, decimals), fixed(answer.there_ms.high, decimals)),
+             fmt::format("{} to {}", times(answer.there_ms.high), times(answer.there_ms.low)),
+             answer.by_ceiling.empty() ? "" : answer.by_ceiling.front().name});
     }
     section.add(std::move(rows));
     section.add(Paragraph{
         fmt::format("Expected of {}, not measured: {}{}", point_name(explained.points()[*study.base]),
-                    is_gpu ? tested_text(what_if_tested) + " Other architectures are untested."
-                           : "what is expected of CPUs was never tested.",
+                    is_gpu ? tested_text(what_if_tested) : "what is expected of CPUs was never tested.",
                     depth == Depth::full ? " `kbench report --what-if MACHINE` says by step what it rests on." : "")});
     return section;
 }

@@ -50,8 +50,8 @@ std::unique_ptr<PointGate> prepare_study(StudyRequest& request, Device& device, 
     const Point forward = unmeasured_point(run, device, first.front().spec);
     const std::int64_t largest = plans->announced_largest(forward, plannable_bytes(device));
     if (largest == 0)
-        throw UsageError(fmt::format("{} does not fit into memory, not even at batch 1: nothing can be studied",
-                                     run.model.name));
+        throw UsageError(
+            fmt::format("{} does not fit into memory, not even at batch 1: nothing can be studied", run.model.name));
     std::vector<StudyPoint> points = plan_study(run, base, largest, plans->model(forward, 1).loss.has_value());
     run.listed.emplace();
     for (const StudyPoint& point : points) run.listed->push_back(point.spec);
@@ -68,8 +68,8 @@ std::unique_ptr<PointGate> prepare_study(StudyRequest& request, Device& device, 
 int redraw(const fs::path& directory) {
     const ResultFile file = read_result(directory.string());
     if (!file.result.study)
-        throw UsageError(fmt::format("--redraw {}: {} is no study; `kbench report` draws it", directory.string(),
-                                     file.path));
+        throw UsageError(
+            fmt::format("--redraw {}: {} is no study; `kbench report` draws it", directory.string(), file.path));
     const ExplainedResult explained(file.result);
     write_reports(fs::is_directory(directory) ? directory : directory.parent_path(), explained);
     fmt::print(stderr, "wrote report.html, report.md and trace.json beside {}\n", file.path);

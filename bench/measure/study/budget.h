@@ -37,8 +37,8 @@ class PointTimes {
 class StudyGate : public PointGate {
   public:
     using Clock = std::chrono::steady_clock;
-    /// `work`: of a point, as PointTimes has it; 0 of one that is known to be refused at once. `plan` is where reasons go, point by point as `points` are, and must
-    /// outlive the gate. Time counts from `start`.
+    /// `work`: of a point, as PointTimes has it; 0 of one that is known to be refused at once. `plan` is where reasons
+    /// go, point by point as `points` are, and must outlive the gate. Time counts from `start`.
     StudyGate(std::vector<StudyPoint> points, StudyPlan& plan, std::function<double(const PointSpec&)> work,
               Clock::time_point start, std::function<Clock::time_point()> now = Clock::now);
 
