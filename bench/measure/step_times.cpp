@@ -56,6 +56,7 @@ void measure_marginal_costs(const PartContext& at, Forward& forward) {
     const PhaseTimer timer(at.point, "marginal");
     std::vector<std::function<std::vector<double>()>> chunks;
     std::vector<std::vector<double>> differences;
+    std::vector<MarginalCost> costs;  // the point has them when they are measured: one that fails before has none
     const Breakdown breakdown = by_op_kind(at.point);
     const auto is_small = [&](const std::string& op) {
         double share = 0;
@@ -65,9 +66,9 @@ void measure_marginal_costs(const PartContext& at, Forward& forward) {
     };
     for (const StepResult& s : at.point.steps) {
         if (is_small(s.op)) continue;
-        auto known = std::ranges::find(at.point.marginal, s.op, &MarginalCost::op);
-        if (known == at.point.marginal.end()) {
-            known = at.point.marginal.insert(known, MarginalCost{s.op, 0, {}});
+        auto known = std::ranges::find(costs, s.op, &MarginalCost::op);
+        if (known == costs.end()) {
+            known = costs.insert(known, MarginalCost{s.op, 0, {}});
             chunks.push_back(forward.doubled(s.op));
         }
         ++known->steps;
@@ -76,10 +77,7 @@ void measure_marginal_costs(const PartContext& at, Forward& forward) {
     constexpr double forwards_a_sample = 2;
     const double least_s = at.point.end_to_end->latency.summary_ms.median * 1e-3 * forwards_a_sample *
                            static_cast<double>(fewest * chunks.size());
-    if (least_s > marginal_patience * at.options().marginal_s) {
-        at.point.marginal.clear();
-        return;
-    }
+    if (least_s > marginal_patience * at.options().marginal_s) return;
     const auto start = Clock::now();
     const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
     while (!chunks.empty() && (differences.back().size() < fewest || seconds() < at.options().marginal_s))
@@ -89,7 +87,8 @@ void measure_marginal_costs(const PartContext& at, Forward& forward) {
             differences[op].insert(differences[op].end(), more.begin(), more.end());
         }
     for (std::size_t op = 0; op < chunks.size(); ++op)
-        at.point.marginal[op].difference_ms = {differences[op], summarise(differences[op])};
+        costs[op].difference_ms = {differences[op], summarise(differences[op])};
+    at.point.marginal = std::move(costs);
 }
 
 }  // namespace kbench

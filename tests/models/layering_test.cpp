@@ -44,7 +44,7 @@ struct House {
 };
 
 const std::vector<House> houses{
-    {"analysis", {"result", "machine", "explain", "compare", "table", "report"}},
+    {"analysis", {"result", "machine", "explain", "compare", "study", "table", "report"}},
     {"bench", {"device", "profile", "plan", "measure", "micro", "peer", "command"}},
 };
 

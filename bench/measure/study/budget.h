@@ -15,8 +15,8 @@
 namespace kbench {
 
 /// A point is expected to take what points take besides running the model, and so many of its runs at most: samples,
-/// recorded and counted runs, and a verification. On an H200 GPT-2 large takes 20 s at batch 1, whose forward is 4 ms,
-/// and 194 s at batch 1386, whose forward is 4.5 s: results/h200-2026-11-22/batch-max.
+/// recorded and counted runs, and a verification. On an H200 a point whose forward is 4 ms takes 20 s, and
+/// one whose forward is 4.5 s takes 194 s: results/h200-2026-11-22/batch-max.
 inline constexpr double most_runs_of_a_point = 40;
 
 /// Wall times of points by what a run of them takes. Work: of one run, in any unit that is the same for all.

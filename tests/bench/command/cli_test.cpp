@@ -140,7 +140,7 @@ TEST_F(Cli, MistakesGetOneLineAndExitTwo) {
     expect_refusal("--model gpt2 --seq 2000", "n_ctx 1024");
     expect_refusal("--model gpt2 --frobnicate", "--frobnicate");
     expect_refusal("frobnicate",
-                   "one of run, micro, train, table, compare, ab, claim, merge, report, ceilings, list, doctor");
+                   "one of run, micro, study, train, table, compare, ab, claim, merge, report, ceilings, list, doctor");
     expect_refusal("list providers --op", "--ops");
     directory_.write("taken/result.json", "{}");
     expect_refusal("--config " + tiny() + " --backend cpu --sms 96", "--sms 96: a CPU has no SMs");
