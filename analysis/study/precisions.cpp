@@ -66,7 +66,7 @@ StudyAnswer answer_precision(const StudyPoints& points, Study& study) {
             Sentence sentence;
             sentence << name(point.precision()) << " is " << speed_up << " times as fast as " << name(slow.precision());
             if (roofs_ratio) {
-                const bool sees_less = speed_up.value.high < roofs_ratio->value.low;
+                const bool sees_less = roofs_ratio->value.low > 1 && speed_up.value.high < roofs_ratio->value.low;
                 sentence << "; its measured roof for products is " << *roofs_ratio << " times as high"
                          << (sees_less ? ", of which the model does not see all" : "");
             }
