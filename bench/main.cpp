@@ -7,14 +7,18 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
+#include <new>
 #include <string>
 #include <vector>
 
 #include "bench/command/command.h"
+#include "bench/device/console.h"
 #include "bench/measure/machine/environment.h"
 #include "cpu/blas.h"
 #include "cpu/threads.h"
 #include "kbench/error.h"
+#include "models/base/format.h"
 
 namespace kbench {
 
@@ -44,11 +48,11 @@ std::span<const Command> commands() {
 namespace {
 
 void print_help() {
-    fmt::print("kbench: why does this model take this long on this machine?\n\n");
-    fmt::print("  kbench --model gpt2-large --seq 1024        the same as kbench run --model ...\n\n");
-    for (const Command& command : commands()) fmt::print("  kbench {:<8} {}\n", command.name, command.what);
-    fmt::print("\n`kbench COMMAND --help` lists a command's options; `kbench --version` says what this is.\n");
-    fmt::print("Exit codes: 0 done; 1 a verification or measurement failed; 2 bad usage or input; 3 device missing.\n");
+    put("kbench: why does this model take this long on this machine?\n\n");
+    put("  kbench --model gpt2-large --seq 1024        the same as kbench run --model ...\n\n");
+    for (const Command& command : commands()) put("  kbench {:<8} {}\n", command.name, command.what);
+    put("\n`kbench COMMAND --help` lists a command's options; `kbench --version` says what this is.\n");
+    put("Exit codes: 0 done; 1 a verification or measurement failed; 2 bad usage or input; 3 device missing.\n");
 }
 
 /// Starts the program again with OpenBLAS told which kernels to use, where it did not know the CPU: it reads its
@@ -67,7 +71,7 @@ int dispatch(const std::vector<std::string>& arguments, const std::string& comma
         return static_cast<int>(ExitCode::success);
     }
     if (arguments[0] == "--version") {
-        fmt::print("{}\n", version_text());
+        put("{}\n", version_text());
         return static_cast<int>(ExitCode::success);
     }
     if (arguments[0].starts_with("-")) return run_command(arguments, command_line);
@@ -82,19 +86,30 @@ int dispatch(const std::vector<std::string>& arguments, const std::string& comma
 }  // namespace
 
 int run_program(int argc, char** argv) {
+    open_standard_streams();
     restart_where_blas_misjudged(argv);
     std::string command_line = "kbench";
     const std::vector<std::string> arguments(argv + 1, argv + argc);
     for (const std::string& argument : arguments) command_line += " " + argument;
+    int code = static_cast<int>(ExitCode::failed);
     try {
-        return dispatch(arguments, command_line);
+        code = dispatch(arguments, command_line);
     } catch (const Error& error) {
-        fmt::print(stderr, "kbench: {}\n", error.what());
-        return static_cast<int>(error.code());
+        say("kbench: {}\n", one_line(error.what()));
+        code = static_cast<int>(error.code());
+    } catch (const std::filesystem::filesystem_error& error) {  // a path that nobody can be: too long, a loop
+        say("kbench: {}: {}\n", one_line(error.path1().string()), error.code().message());
+        code = static_cast<int>(ExitCode::usage);
+    } catch (const std::bad_alloc&) {
+        say("kbench: the host has not enough memory\n");
     } catch (const std::exception& error) {
-        fmt::print(stderr, "kbench: internal error: {}\n", error.what());
-        return static_cast<int>(ExitCode::failed);
+        say("kbench: internal error: {}\n", one_line(error.what()));
     }
+    if (const std::string why = output_failure(); !why.empty()) {
+        say("kbench: standard output cannot be written: {}\n", why);
+        if (code == static_cast<int>(ExitCode::success)) code = static_cast<int>(ExitCode::failed);
+    }
+    return code;
 }
 
 }  // namespace kbench

@@ -234,6 +234,7 @@ ModelSpec read_deepspeech2(const std::string& text, const std::string& path) {
     config.cell = cell_named(cell);
     config.hidden_size = keys.integer_or("hidden_size", config.hidden_size);
     config.hidden_layers = keys.integer_or("hidden_layers", config.hidden_layers);
+    keys.require_few_layers("hidden_layers", config.hidden_layers);
     config.conv_channels = keys.integer_or("conv_channels", config.conv_channels);
     config.labels = keys.integer_or("labels", config.labels);
     config.sample_rate = keys.integer_or("sample_rate", config.sample_rate);

@@ -23,6 +23,7 @@ Gpt2Config parse_gpt2_config(const std::string& text, const std::string& path) {
     if (config.name.empty()) config.name = std::filesystem::path(path).stem().string();
     config.n_embd = keys.required_integer("n_embd", needed);
     config.n_layer = keys.required_integer("n_layer", needed);
+    keys.require_few_layers("n_layer", config.n_layer);
     config.n_head = keys.required_integer("n_head", needed);
     config.vocab_size = keys.required_integer("vocab_size", needed);
     // Files older than n_positions call it n_ctx; those with both give them the same value.

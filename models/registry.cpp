@@ -8,6 +8,7 @@
 #include "kbench/error.h"
 #include "models/base/config_keys.h"
 #include "models/base/nearest.h"
+#include "models/base/sizes.h"
 #include "models/deepspeech2.h"
 #include "models/gpt2.h"
 #include "models/mlp.h"
@@ -59,7 +60,11 @@ Model ModelSpec::build(const ModelPoint& point) const {
                                              listed(axis.words, std::identity())));
         }
     }
-    return build_at(whole);
+    Model model = build_at(whole);
+    double elements = 0;
+    for (const Tensor& tensor : model.tensors) elements += product_of(tensor.shape);
+    require_countable(elements, fmt::format("{} at batch {}", name, whole.count("batch")));
+    return model;
 }
 
 std::span<const ModelFamily> model_families() { return families; }

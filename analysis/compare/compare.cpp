@@ -235,6 +235,24 @@ std::string regression_line(const PointComparison& point, const std::string& nam
                        100 * limit);
 }
 
+/// What the first run measured and the later one did not, or failed at: a change that makes nothing faster.
+void add_unmeasured(Comparison& comparison, const NamedResult& first, const NamedResult& later) {
+    for (const Point& point : first.result.points) {
+        if (point.status != PointStatus::done || !point.end_to_end) continue;
+        const auto is_same = [&](const Point& other) {
+            return first_difference(point, other) == nullptr &&
+                   point.axes.count("repeat").value_or(1) == other.axes.count("repeat").value_or(1);
+        };
+        const auto found = std::ranges::find_if(later.result.points, is_same);
+        if (found == later.result.points.end())
+            comparison.regressions.push_back(
+                fmt::format("{}: {} has no such point", match_title(point), later.name));
+        else if (found->status != PointStatus::done || !found->end_to_end)
+            comparison.regressions.push_back(fmt::format("{}: {} in {}: {}", match_title(point), name(found->status),
+                                                         later.name, found->reason));
+    }
+}
+
 }  // namespace
 
 RatioTest test_ratio(const Interval& times, std::optional<double> bandwidth, std::optional<double> flops) {
@@ -290,6 +308,8 @@ Comparison compare(std::span<const NamedResult> runs, const CompareOptions& opti
             if (point.change == Change::regression)
                 comparison.regressions.push_back(regression_line(point, runs[b].name, *options.fail_above));
     }
+    if (options.fail_above)
+        for (const PairComparison& pair : comparison.pairs) add_unmeasured(comparison, runs[0], runs[pair.b]);
     comparison.values = value_tables(runs, options.prices);
     return comparison;
 }

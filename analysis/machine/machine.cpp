@@ -9,6 +9,7 @@
 
 #include "analysis/machine/ceilings.h"
 #include "kbench/error.h"
+#include "models/base/json_text.h"
 #include "models/base/format.h"
 #include "models/base/nearest.h"
 
@@ -132,6 +133,7 @@ std::optional<double> MachineFile::roof(std::string_view ceiling) const {
 }
 
 MachineFile parse_machine(const std::string& text, const std::string& path) {
+    check_json_text(text, path);
     const Json json = Json::parse(text, nullptr, false);
     if (json.is_discarded()) throw UsageError(fmt::format("{} is not JSON; a machine file is one JSON object", path));
     Fields fields(json, path);

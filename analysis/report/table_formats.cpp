@@ -64,7 +64,7 @@ std::string write_json(const QueriedTable& table) {
 std::string csv_line(const std::vector<std::string>& cells) {
     std::string line;
     for (const std::string& cell : cells) {
-        if (&cell != &cells.front()) line += ',';
+        if (&cell != cells.data()) line += ',';
         if (cell.find_first_of(",\"\r\n") == std::string::npos) {
             line += cell;
             continue;
@@ -76,10 +76,20 @@ std::string csv_line(const std::vector<std::string>& cells) {
     return line + '\n';
 }
 
+/// A spreadsheet takes text that begins with one of these for a formula. An apostrophe in front makes it text, there
+/// and here: whoever wants the cell as it was takes one off where it begins with one.
+std::string csv_cell(const Value& value) {
+    std::string text = exact(value);
+    const bool is_text = std::holds_alternative<std::string>(value);
+    if (is_text && !text.empty() && std::string_view("=+-@'\t\r").find(text.front()) != std::string_view::npos)
+        text.insert(text.begin(), '\'');
+    return text;
+}
+
 std::string write_csv(const QueriedTable& table) {
-    std::string text = csv_line(cells(table, [](const Column& column) { return column.name; }));
+    std::string text = csv_line(cells(table, [](const Column& column) { return csv_cell(column.name); }));
     for (const TableRow& row : table.rows)
-        text += csv_line(cells(table, [&](const Column& column) { return exact(column.value(row)); }));
+        text += csv_line(cells(table, [&](const Column& column) { return csv_cell(column.value(row)); }));
     return text;
 }
 

@@ -16,6 +16,7 @@
 #include "analysis/result/gzip.h"
 #include "analysis/result/result_fields.h"
 #include "kbench/error.h"
+#include "models/base/json_text.h"
 
 namespace kbench {
 namespace {
@@ -222,6 +223,9 @@ class Reader {
         };
         std::apply([&](const auto&... field) { (read_field(field), ...); }, fields<T>);
         if (json.size() != known) refuse_unknown_fields<T>(json, path);
+        if constexpr (std::is_same_v<T, Ceiling>)
+            if (value.value.value && !(*value.value.value > 0))
+                fail(path.field("value"), "a roof above 0", fmt::format("{}", *value.value.value));
         return value;
     }
 
@@ -240,11 +244,17 @@ class Reader {
             return false;
         }
         switch (axis.kind) {
-            case AxisKind::count: values.set(axis.name, read_integer<std::int64_t>(*found, at)); break;
+            case AxisKind::count: values.set(axis.name, read_count(*found, at)); break;
             case AxisKind::word: values.set(axis.name, read_word(*found, at, axis.words)); break;
             case AxisKind::name: values.set(axis.name, read<std::string>(*found, at)); break;
         }
         return true;
+    }
+
+    std::int64_t read_count(const Json& json, const Path& path) const {
+        const auto count = read_integer<std::int64_t>(json, path);
+        if (count < 1) fail(path, "a whole number from 1", json.dump());
+        return count;
     }
 
     std::string read_word(const Json& json, const Path& path, std::span<const std::string_view> words) const {
@@ -328,6 +338,7 @@ class Reader {
 
 /// The document's JSON; the parser's own message without its class prefix.
 Json parse_json(const std::string& text, const std::string& path) {
+    check_json_text(text, path, most_ordered_members);
     try {
         return Json::parse(text);
     } catch (const Json::exception& error) {

@@ -22,6 +22,8 @@ class TemporaryFile {
     /// The name is new even if a killed process with our id left one behind. Mode 0666 leaves the choice to the umask,
     /// which mkstemp's 0600 would not.
     explicit TemporaryFile(const std::filesystem::path& target) : target_(target) {
+        if (const std::string why = why_not_a_file(target); !why.empty())
+            throw UsageError(fmt::format("cannot write {}: {}", target.string(), why));
         for (int attempt = 0;; ++attempt) {
             path_ = target;
             path_.replace_filename(
@@ -67,6 +69,19 @@ class TemporaryFile {
 };
 
 }  // namespace
+
+std::string why_not_a_file(const std::filesystem::path& path) {
+    std::error_code none;  // what cannot be looked at cannot be written either, and says so then
+    switch (std::filesystem::symlink_status(path, none).type()) {
+        case std::filesystem::file_type::directory: return "it is a directory";
+        case std::filesystem::file_type::symlink: return "it is a link; name the file that it leads to";
+        case std::filesystem::file_type::block:
+        case std::filesystem::file_type::character:
+        case std::filesystem::file_type::fifo:
+        case std::filesystem::file_type::socket: return "it is a device, a pipe or a socket";
+        default: return "";
+    }
+}
 
 void write_file_atomically(const std::filesystem::path& path, const std::string& text) {
     write_file_atomically(path, [&](const FileSink& sink) { sink(std::as_bytes(std::span(text))); });

@@ -5,6 +5,7 @@
 
 #include "bench/command/ceilings_options.h"
 #include "bench/command/command.h"
+#include "bench/device/console.h"
 #include "bench/measure/machine/ceilings.h"
 #include "bench/measure/machine/environment.h"
 #include "bench/measure/progress.h"
@@ -16,7 +17,7 @@ namespace kbench {
 int ceilings_command(const std::vector<std::string>& arguments, const std::string& command_line) {
     const ParsedCeilings parsed = parse_ceilings_command(arguments);
     if (!parsed.help.empty()) {
-        std::fputs(parsed.help.c_str(), stdout);
+        put_text(parsed.help);
         return 0;
     }
     const CeilingsRequest& request = parsed.request;
@@ -31,11 +32,10 @@ int ceilings_command(const std::vector<std::string>& arguments, const std::strin
     const CeilingRun run = obtain_ceilings(ceiling_source(device, profiler->machine_state()), environment,
                                            request.ceilings, ceiling_file(cache_directory()), warnings);
     progress.clear();
-    for (const std::string& warning : warnings) fmt::print(stderr, "kbench: {}\n", warning);
+    for (const std::string& warning : warnings) say("kbench: {}\n", warning);
     if (!run.unavailable.empty()) throw MeasurementError("no ceilings: " + run.unavailable);
     const std::string text = write_ceilings(run, request.format, terminal_width().value_or(200));
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
+    put_text(text);
     return static_cast<int>(ExitCode::success);
 }
 

@@ -7,6 +7,7 @@
 #include "bench/command/claim_options.h"
 #include "bench/command/command.h"
 #include "bench/command/machine_path.h"
+#include "bench/device/console.h"
 #include "kbench/error.h"
 
 namespace kbench {
@@ -14,7 +15,7 @@ namespace kbench {
 int claim_command(const std::vector<std::string>& arguments, const std::string&) {
     const ParsedClaim parsed = parse_claim(arguments);
     if (!parsed.help.empty()) {
-        std::fputs(parsed.help.c_str(), stdout);
+        put_text(parsed.help);
         return 0;
     }
     const ClaimRequest& request = parsed.request;
@@ -27,7 +28,7 @@ int claim_command(const std::vector<std::string>& arguments, const std::string&)
         }
     for (const auto& [axis, word] : request.at.words) claim.model += fmt::format(", {} {}", axis, word);
     const std::string text = request.format == "json" ? claim_json(claim) : for_terminal(claim_document(claim));
-    std::fwrite(text.data(), 1, text.size(), stdout);
+    put_text(text);
     return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "analysis/explain/impossible.h"
 #include "bench/command/command.h"
 #include "bench/command/compare_options.h"
+#include "bench/device/console.h"
 #include "bench/measure/result_files.h"
 #include "kbench/error.h"
 
@@ -27,7 +28,7 @@ std::string written(const Comparison& comparison, const CompareRequest& request)
 int compare_command(const std::vector<std::string>& arguments, const std::string&) {
     const ParsedCompare parsed = parse_compare(arguments);
     if (!parsed.help.empty()) {
-        std::fputs(parsed.help.c_str(), stdout);
+        put_text(parsed.help);
         return 0;
     }
     const CompareRequest& request = parsed.request;
@@ -46,9 +47,8 @@ int compare_command(const std::vector<std::string>& arguments, const std::string
         exit_code = std::max(exit_code, tell_impossible(impossible_figures(run.result), run.path));
     const Comparison comparison = compare(runs, request.options);
     const std::string text = written(comparison, request);
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
-    for (const std::string& line : comparison.regressions) fmt::print(stderr, "kbench: regression: {}\n", line);
+    put_text(text);
+    for (const std::string& line : comparison.regressions) say("kbench: regression: {}\n", line);
     return comparison.regressions.empty() ? exit_code : static_cast<int>(ExitCode::failed);
 }
 

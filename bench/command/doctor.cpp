@@ -8,6 +8,7 @@
 
 #include "bench/command/command.h"
 #include "bench/command/repeated/noise.h"
+#include "bench/device/console.h"
 #include "bench/device/device.h"
 #include "bench/measure/machine/environment.h"
 #include "bench/measure/machine/noise.h"
@@ -19,7 +20,7 @@ namespace kbench {
 namespace {
 
 void row(std::string_view what, std::string_view state, std::string_view text) {
-    fmt::print("{:<16} {:<8} {}\n", what, state, text);
+    put("{:<16} {:<8} {}\n", what, state, text);
 }
 
 void check_quantity(std::string_view what, const Quantity& quantity, std::string_view unit, std::string_view cost) {
@@ -105,13 +106,13 @@ int doctor_command(const std::vector<std::string>& arguments, const std::string&
     if (!arguments.empty()) {
         if (arguments.front() != "--help" && arguments.front() != "-h")
             throw UsageError(fmt::format("doctor takes no '{}'", arguments.front()));
-        fmt::print(
+        put(
             "kbench doctor: what this machine has, what is missing, and what that costs\n"
             "kbench doctor --noise [-- OPTIONS of kbench run]: how much runs of one command differ here; it is "
             "remembered, and kbench compare uses it\n");
         return 0;
     }
-    fmt::print("{}\n\n", version_text());
+    put("{}\n\n", version_text());
     const std::unique_ptr<Device> cpu = make_cpu_device();
     const std::unique_ptr<Profiler> profiler = make_profiler(*cpu);
     const Environment e = describe_environment(*cpu, profiler->machine_state(), command_line);

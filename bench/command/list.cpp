@@ -8,6 +8,7 @@
 #include "analysis/table/columns.h"
 #include "bench/command/command.h"
 #include "bench/command/options.h"
+#include "bench/device/console.h"
 #include "kbench/error.h"
 #include "models/ops/table.h"
 #include "models/registry.h"
@@ -28,32 +29,32 @@ std::string axes_text(const ModelSpec& model) {
 }
 
 void list_models() {
-    fmt::print("{:<22} {:>14}  {:<56} {}\n", "model", "parameters", "axes", "configuration");
+    put("{:<22} {:>14}  {:<56} {}\n", "model", "parameters", "axes", "configuration");
     for (const ModelSpec& model : builtin_models()) {
         const std::string_view configuration = model.description;
-        fmt::print("{:<22} {:>14}  {:<56} {}\n", model.name, model.build({}).parameter_count(), axes_text(model),
+        put("{:<22} {:>14}  {:<56} {}\n", model.name, model.build({}).parameter_count(), axes_text(model),
                    configuration.substr(configuration.find(": ") + 2));
     }
 }
 
 void list_ops() {
-    for (const OpKind* kind : op_kinds()) fmt::print("{:<18} {:<48} {}\n", kind->name, kind->example, kind->what);
+    for (const OpKind* kind : op_kinds()) put("{:<18} {:<48} {}\n", kind->name, kind->example, kind->what);
 }
 
 void list_options() {
     for (const Option& o : run_options())
-        fmt::print("{:<14} {:<12} {}{}\n", o.name, o.value, o.help,
+        put("{:<14} {:<12} {}{}\n", o.name, o.value, o.help,
                    o.fallback.empty() ? "" : fmt::format(" [{}]", o.fallback));
 }
 
 void list_columns() {
-    for (const Column& column : columns()) fmt::print("{:<21} {:<10} {}\n", column.name, column.unit, column.what);
-    fmt::print("Any counter of the result is a column under its own name: `kbench list metrics`.\n");
+    for (const Column& column : columns()) put("{:<21} {:<10} {}\n", column.name, column.unit, column.what);
+    put("Any counter of the result is a column under its own name: `kbench list metrics`.\n");
 }
 
 void list_ceilings() {
     for (const CeilingKind& kind : ceiling_kinds())
-        fmt::print("{:<24} {:<8} {:<5} {}\n", kind.name, kind.unit, kind.backend, kind.what);
+        put("{:<24} {:<8} {:<5} {}\n", kind.name, kind.unit, kind.backend, kind.what);
 }
 
 struct Subject {
@@ -86,7 +87,7 @@ int list_command(const std::vector<std::string>& arguments, const std::string&) 
         names += fmt::format("{}{}", names.empty() ? "" : ", ", subject.name);
     }
     if (arguments.size() == 1 && (arguments[0] == "--help" || arguments[0] == "-h")) {
-        fmt::print("kbench list WHAT: {}\n", names);
+        put("kbench list WHAT: {}\n", names);
         return 0;
     }
     throw UsageError(arguments.empty() ? fmt::format("list what? {}", names)

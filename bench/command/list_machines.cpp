@@ -9,6 +9,7 @@
 #include "bench/command/command.h"
 #include "bench/command/machine_path.h"
 #include "bench/command/option_table.h"
+#include "bench/device/console.h"
 #include "kbench/error.h"
 #include "models/base/format.h"
 
@@ -35,16 +36,16 @@ void print_all() {
                            best(machine, {"avx512_fp32", "avx2_fp32"}),
                            best(machine, {"amx_bf16", "avx512_bf16", "avx512_fp16"})});
     }
-    fmt::print("{}Datasheet values, dense. `kbench list machines --id ID` has all of a machine with their sources.\n",
+    put("{}Datasheet values, dense. `kbench list machines --id ID` has all of a machine with their sources.\n",
                table.text(0, unbounded));
 }
 
 void print_one(const MachineFile& machine) {
-    fmt::print("{}: {}\n", machine.id, machine.name);
+    put("{}: {}\n", machine.id, machine.name);
     const auto field = [](std::string_view name, const auto& value) {
-        if (value) fmt::print("  {:<16} {}\n", name, *value);
+        if (value) put("  {:<16} {}\n", name, *value);
     };
-    fmt::print("  {:<16} {}\n", "device names", fmt::join(machine.matches, ", "));
+    put("  {:<16} {}\n", "device names", fmt::join(machine.matches, ", "));
     field("SMs", machine.multiprocessors);
     field("cores", machine.cores);
     field("clock MHz", machine.boost_clock_mhz);
@@ -55,7 +56,7 @@ void print_one(const MachineFile& machine) {
     for (const MachineFile::RoofValue& roof : machine.roofs)
         table.add_row({roof.ceiling, significant(roof.value, 4), std::string(ceiling_kind(roof.ceiling).unit),
                        one_line(roof.source)});
-    fmt::print("{}", table.text(2, unbounded));
+    put("{}", table.text(2, unbounded));
 }
 
 }  // namespace
@@ -71,7 +72,7 @@ void list_machines(const std::vector<std::string>& options) {
     constexpr CommandText command{"kbench list machines", "Lists the machines whose datasheets kbench knows."};
     const std::string help = parse_options(command, table, request, options);
     if (!help.empty()) {
-        fmt::print("{}", help);
+        put("{}", help);
         return;
     }
     const std::string& id = request.id;

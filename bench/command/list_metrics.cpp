@@ -6,6 +6,7 @@
 
 #include "bench/command/command.h"
 #include "bench/command/option_table.h"
+#include "bench/device/console.h"
 #include "bench/device/device.h"
 #include "bench/profile/counters.h"
 #include "bench/profile/metric_sets.h"
@@ -82,25 +83,25 @@ std::string counters_text(const Metric& metric) {
 void print_sets(const std::string& chip, const MetricSets& sets, const std::vector<std::string>& names) {
     Passes passes(chip);
     const auto row = [&passes](std::string_view name, std::span<const Metric> metrics) {
-        fmt::print("{:<14} {:>8} {:>7}\n", name, counters_of(metrics).size(), passes.of(metrics));
+        put("{:<14} {:>8} {:>7}\n", name, counters_of(metrics).size(), passes.of(metrics));
     };
-    fmt::print("{:<14} {:>8} {:>7}\n", chip, "counters", "passes");
+    put("{:<14} {:>8} {:>7}\n", chip, "counters", "passes");
     for (const std::string& name : names) row(name, sets.set(name));
     if (names.size() > 1) row("all together", sets.metrics());
     if (names.size() > 1)
-        fmt::print("{:<14} {:>8} {:>7}  of PC sampling, what warps wait for: {}REASON\n", stall_samples, "-", "4",
+        put("{:<14} {:>8} {:>7}  of PC sampling, what warps wait for: {}REASON\n", stall_samples, "-", "4",
                    sampled_prefix);
-    if (!passes.unavailable().empty()) fmt::print("passes are unknown: {}\n", passes.unavailable());
+    if (!passes.unavailable().empty()) put("passes are unknown: {}\n", passes.unavailable());
 }
 
 void print_metrics(const MetricSets& sets, const std::vector<std::string>& names) {
     std::size_t width = 0;
     for (const Metric& metric : sets.metrics())
         if (metric.counters.size() == 1) width = std::max(width, metric.counters[0].size());
-    fmt::print("\n{:<14} {:<26} {:<10} {:<{}}  {}\n", "set", "metric", "unit", "counters", width, "what");
+    put("\n{:<14} {:<26} {:<10} {:<{}}  {}\n", "set", "metric", "unit", "counters", width, "what");
     for (const std::string& name : names)
         for (const Metric& metric : sets.set(name))
-            fmt::print("{:<14} {:<26} {:<10} {:<{}}  {}\n", metric.set, metric.name, metric.unit, counters_text(metric),
+            put("{:<14} {:<26} {:<10} {:<{}}  {}\n", metric.set, metric.name, metric.unit, counters_text(metric),
                        width, metric.what);
 }
 
@@ -109,7 +110,7 @@ void print_metrics(const MetricSets& sets, const std::vector<std::string>& names
 void list_metrics(const std::vector<std::string>& options) {
     const Request request = parse(options);
     if (!request.help.empty()) {
-        fmt::print("{}", request.help);
+        put("{}", request.help);
         return;
     }
     const std::string chip = request.chip.empty() ? chip_here() : request.chip;

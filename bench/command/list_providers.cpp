@@ -5,6 +5,7 @@
 
 #include "analysis/table/table.h"
 #include "bench/command/command.h"
+#include "bench/device/console.h"
 #include "bench/device/device.h"
 #include "bench/plan/device_support.h"
 #include "bench/plan/provider.h"
@@ -55,7 +56,7 @@ void list_ops_of_providers() {
         missing = fmt::format("cuda: no usable GPU: {}\n", why);
 #endif
     add_rows(table, *make_cpu_device());
-    fmt::print("{}{}Shapes of `kbench list ops`, every op a step of its own; - where provider or device cannot.\n",
+    put("{}{}Shapes of `kbench list ops`, every op a step of its own; - where provider or device cannot.\n",
                table.text(0, unbounded), missing);
 }
 
@@ -64,7 +65,7 @@ void list_ops_of_providers() {
 void list_providers(const std::vector<std::string>& options) {
     if (options.empty()) {
         for (const ProviderRow& row : provider_rows())
-            fmt::print("{:<5} {:<15} {}\n", name(row.backend), row.name, row.what);
+            put("{:<5} {:<15} {}\n", name(row.backend), row.name, row.what);
         return;
     }
     if (options != std::vector<std::string>{"--ops"})

@@ -9,13 +9,14 @@
 #include "bench/command/command.h"
 #include "bench/command/merge_options.h"
 #include "bench/command/output.h"
+#include "bench/device/console.h"
 #include "bench/measure/result_files.h"
 
 namespace kbench {
 int merge_command(const std::vector<std::string>& arguments, const std::string&) {
     const ParsedMerge parsed = parse_merge(arguments);
     if (!parsed.help.empty()) {
-        std::fputs(parsed.help.c_str(), stdout);
+        put_text(parsed.help);
         return 0;
     }
     std::vector<ResultFile> files;
@@ -27,7 +28,7 @@ int merge_command(const std::vector<std::string>& arguments, const std::string&)
     write_result(out, merged, parsed.request.compress);
     const ExplainedResult explained(merged);
     write_reports(out, explained);
-    fmt::print(stderr, "joined {} results: {} points in {}\n", files.size(), merged.points.size(),
+    say("joined {} results: {} points in {}\n", files.size(), merged.points.size(),
                result_file_in(out).string());
     return tell_impossible(explained.impossible(), result_file_in(out).string());
 }

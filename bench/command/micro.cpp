@@ -10,6 +10,7 @@
 #include "bench/command/command.h"
 #include "bench/command/micro_options.h"
 #include "bench/command/output.h"
+#include "bench/device/console.h"
 #include "bench/measure/machine/environment.h"
 #include "bench/measure/machine/noise.h"
 #include "bench/measure/result_files.h"
@@ -36,7 +37,7 @@ std::map<std::string, std::string> context_of(const Environment& environment) {
 int micro_command(const std::vector<std::string>& arguments, const std::string& command_line) {
     ParsedMicro parsed = parse_micro(arguments);
     if (!parsed.help.empty()) {
-        std::fputs(parsed.help.c_str(), stdout);
+        put_text(parsed.help);
         return 0;
     }
     MicroRequest& request = parsed.request;
@@ -61,7 +62,7 @@ int micro_command(const std::vector<std::string>& arguments, const std::string& 
         filter_cases(make_cases(problems, providers, request.providers, request.precisions, request.caches),
                      parsed.benchmark_arguments);
     if (lists_only(parsed.benchmark_arguments)) {
-        for (const MicroCase& micro : cases) fmt::print("{}\n", micro.name());
+        for (const MicroCase& micro : cases) put("{}\n", micro.name());
         return static_cast<int>(ExitCode::success);
     }
     if (!request.suite.empty())
@@ -85,19 +86,21 @@ int micro_command(const std::vector<std::string>& arguments, const std::string& 
     const int stopped = StopSignals::asked();
     if (stopped == 0 && mend_low_ceilings(ceilings, request.ceilings, ceiling_file(cache), result)) {
         write_result(request.out, result, request.compress);
-        fmt::print(stderr,
-                   "kbench: a step beat its roof, so roofs were measured again: shares of them are too high above, and "
+        say("kbench: a step beat its roof, so roofs were measured again: shares of them are too high above, and "
                    "right in the result (`kbench table {}`)\n",
                    request.out.string());
     }
-    for (const std::string& warning : result.warnings) fmt::print(stderr, "kbench: {}\n", warning);
-    fmt::print(stderr, "wrote {}\n", result_file_in(request.out).string());
+    for (const std::string& warning : result.warnings) say("kbench: {}\n", warning);
+    say("wrote {}\n", result_file_in(request.out).string());
     if (stopped != 0) {
-        fmt::print(stderr, "kbench: stopped by SIG{} after {} of {} benchmarks\n", sigabbrev_np(stopped),
+        say("kbench: stopped by SIG{} after {} of {} benchmarks\n", sigabbrev_np(stopped),
                    result.points.size(), cases.size());
         return 128 + stopped;
     }
     if (!first_wrong.empty()) throw MeasurementError(first_wrong);
+    const auto is_done = [](const Point& point) { return point.status == PointStatus::done; };
+    if (!result.points.empty() && std::ranges::none_of(result.points, is_done))
+        throw DeviceError("nothing was measured: " + result.points.front().reason);
     require_counted(result.points, request.run.counters);
     return static_cast<int>(ExitCode::success);
 }

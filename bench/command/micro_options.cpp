@@ -48,9 +48,9 @@ OptionOf<Request> axis_option(const Axis& axis) {
 
 const OptionOf<Request> table[] = {
     {"--op", "OP,...", "all", "which ops (`kbench list ops`)",
-     [](Request& r, const std::string& text) { r.ops = split(text); }},
+     [](Request& r, const std::string& text) { r.ops = names("--op", text); }},
     {"--shape", "SHAPE,...", "", "shapes of the one op of --op, such as m1024n3840k1280 or m1024n5120k1280+bias+gelu",
-     [](Request& r, const std::string& text) { r.shapes = split(text); }},
+     [](Request& r, const std::string& text) { r.shapes = names("--shape", text); }},
     {"--shapes", "FILE", "", "problems from a file: one a line, op and shape; # begins a comment",
      [](Request& r, const std::string& text) { r.shapes_file = text; }},
     {"--shapes-of", "MODEL", "gpt2-large", "the distinct ops of a model (`kbench list models`)",
@@ -65,7 +65,7 @@ const OptionOf<Request> table[] = {
     {"--precision", "P,...", "all", "fp16, bf16, tf32, fp32, fp64 or all",
      [](Request& r, const std::string& text) { r.precisions = parse_precisions(text); }},
     {"--provider", "NAME,...", "all that compute the op", "who computes (`kbench list providers`)",
-     [](Request& r, const std::string& text) { r.providers = split(text); }},
+     [](Request& r, const std::string& text) { r.providers = names("--provider", text); }},
     {"--cache", "STATE,...", "cold,hot", "cold: operands lie in no cache; hot: as the run before left them",
      [](Request& r, const std::string& text) {
          r.caches.clear();
@@ -92,7 +92,7 @@ const OptionOf<Request> table[] = {
     sms_option<Request>(),
     {"--metrics", "NAME,...", "", "hardware metrics as further columns, by kbench's name or the chip's own",
      [](Request& r, const std::string& text) {
-         r.run.counters.metrics = split(text);
+         r.run.counters.metrics = names("--metrics", text);
          r.run.counters.required = true;
      }},
     {"--counters", "SET,...", "core",
@@ -132,6 +132,21 @@ double parse_min_time(const std::string& argument) {
     std::string text = argument.substr(min_time.size());
     if (text.ends_with("s")) text.pop_back();
     return number<double>("--benchmark_min_time", text, 0, "a number of seconds");
+}
+
+/// What Google Benchmark would answer with its help, or with nonsense, and exit code 0.
+void check_benchmark_option(const std::string& argument) {
+    const std::size_t equals = argument.find('=');
+    if (equals == std::string::npos) return;
+    const std::string option = argument.substr(0, equals), value = argument.substr(equals + 1);
+    if (option == "--benchmark_format" || option == "--benchmark_out_format")
+        word(option, value, {"console", "json", "csv"});
+    else if (option == "--benchmark_time_unit")
+        word(option, value, {"ns", "us", "ms", "s"});
+    else if (option == "--benchmark_repetitions")
+        number<int>(option, value, 1, "a whole number");
+    else if (option == "--benchmark_out")
+        check_can_write(option, value);
 }
 
 std::string read_file(const std::string& path) {
@@ -290,8 +305,10 @@ ParsedMicro parse_micro(const std::vector<std::string>& arguments) {
         // Handed on as a plain number, which every version of Google Benchmark reads.
         if (argument.starts_with(min_time))
             request.device_s = parse_min_time(argument);
-        else
+        else {
+            check_benchmark_option(argument);
             parsed.benchmark_arguments.push_back(argument);
+        }
     }
     parsed.benchmark_arguments[1] = fmt::format("{}{}", min_time, request.device_s);
     constexpr CommandText command{"kbench micro",

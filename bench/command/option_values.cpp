@@ -12,6 +12,7 @@
 #include <optional>
 #include <sstream>
 
+#include "analysis/result/write_file.h"
 #include "bench/command/option_table.h"
 #include "bench/measure/sweep.h"
 #include "kbench/error.h"
@@ -104,8 +105,8 @@ void check_can_write(std::string_view option, const std::filesystem::path& file,
     if (!made_later.empty() && (directory / "").lexically_normal() == (made_later / "").lexically_normal()) return;
     if (!std::filesystem::is_directory(directory))
         throw UsageError(fmt::format("{} {}: {} is no directory", option, file.string(), directory.string()));
-    if (std::filesystem::is_directory(file))
-        throw UsageError(fmt::format("{} {}: is a directory; it should be a file", option, file.string()));
+    if (const std::string why = why_not_a_file(file); !why.empty())
+        throw UsageError(fmt::format("{} {}: {}; it should be a file", option, file.string(), why));
     if (access(directory.c_str(), W_OK | X_OK) != 0)
         throw UsageError(fmt::format("{} {}: {} cannot be written to", option, file.string(), directory.string()));
 }

@@ -103,7 +103,7 @@ const Option table[] = {
     sms_option<RunRequest>(),
     {"--provider", "OP=NAME,...", "", "who computes an op (`kbench list ops`, `kbench list providers`); * for all ops",
      [](RunRequest& r, const std::string& text) {
-         for (const std::string& part : split(text)) {
+         for (const std::string& part : names("--provider", text)) {
              const std::size_t equals = part.find('=');
              if (equals == std::string::npos || equals == 0 || equals + 1 == part.size())
                  throw UsageError(fmt::format("--provider '{}': must be op=name, such as gemm=cublas", part));
@@ -158,7 +158,7 @@ const Option table[] = {
      [](RunRequest& r, const std::string& text) { set_counters(r.run.counters, text); }},
     {"--metrics", "NAME,...", "", "further metrics by kbench's name or the chip's own, such as dram__bytes_read.sum",
      [](RunRequest& r, const std::string& text) {
-         r.run.counters.metrics = split(text);
+         r.run.counters.metrics = names("--metrics", text);
          r.run.counters.required = true;
      }},
     {"--ceilings", "WHICH", "auto",

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <chrono>
 
 #include "bench/measure/point_store.h"
@@ -14,11 +16,20 @@
 namespace kbench {
 namespace {
 
+/// A model is called as its file says, which may be a path: of that what may stand in a file's name, and not too long.
+std::string as_file_name(std::string what) {
+    constexpr std::size_t longest = 80;
+    const auto is_safe = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.'; };
+    std::ranges::replace_if(what, [&](char c) { return !is_safe(c); }, '_');
+    what.resize(std::min(what.size(), longest));
+    return what;
+}
+
 /// kbench-runs/<time>-<what>, with a number where another run began in the same second.
 std::filesystem::path new_directory(const std::string& what) {
     const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
     const std::filesystem::path parent = "kbench-runs";
-    const std::string name = fmt::format("{:%Y-%m-%dT%H%M%S}-{}", fmt::localtime(now), what);
+    const std::string name = fmt::format("{:%Y-%m-%dT%H%M%S}-{}", fmt::localtime(now), as_file_name(what));
     std::error_code error;
     std::filesystem::create_directories(parent, error);
     for (int run = 1; !error; ++run) {

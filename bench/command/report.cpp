@@ -16,6 +16,7 @@
 #include "bench/command/command.h"
 #include "bench/command/machine_path.h"
 #include "bench/command/report_options.h"
+#include "bench/device/console.h"
 #include "bench/measure/result_files.h"
 #include "kbench/error.h"
 
@@ -87,35 +88,35 @@ void write_reports(const fs::path& directory, const ExplainedResult& explained) 
 }
 
 int tell_impossible(std::span<const std::string> figures, const std::string& path) {
-    for (const std::string& figure : figures) fmt::print(stderr, "kbench: impossible: {}: {}\n", path, figure);
+    for (const std::string& figure : figures) say("kbench: impossible: {}: {}\n", path, figure);
     return static_cast<int>(figures.empty() ? ExitCode::success : ExitCode::failed);
 }
 
 int report_command(const std::vector<std::string>& arguments, const std::string&) {
     const ParsedReport parsed = parse_report(arguments);
     if (!parsed.help.empty()) {
-        std::fputs(parsed.help.c_str(), stdout);
+        put_text(parsed.help);
         return 0;
     }
     const ReportRequest& request = parsed.request;
     const ResultFile file = read_result(request.file);
     if (!request.what_if.empty()) {
         if (const int failed = tell_impossible(impossible_figures(file.result), file.path)) return failed;
-        std::fputs(expectations(file.result, request.what_if, request.format == "json").c_str(), stdout);
+        put_text(expectations(file.result, request.what_if, request.format == "json"));
         return 0;
     }
     const ExplainedResult explained(file.result);
     const int exit_code = tell_impossible(explained.impossible(), file.path);
     if (request.format == "text") {
         const std::string text = write_terminal(explained, static_cast<int>(terminal_width().value_or(100)));
-        std::fwrite(text.data(), 1, text.size(), stdout);
+        put_text(text);
         return exit_code;
     }
     const fs::path directory = report_directory(request.out, file.path);
     for (const ReportFormat& format : report_formats()) {
         if (request.format != "all" && request.format != format.name) continue;
         write_file_atomically(directory / format.file, format.write(explained));
-        fmt::print(stderr, "wrote {}\n", (directory / format.file).string());
+        say("wrote {}\n", (directory / format.file).string());
     }
     return exit_code;
 }

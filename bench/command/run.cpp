@@ -17,6 +17,7 @@
 #include "bench/command/measure_and_report.h"
 #include "bench/command/options.h"
 #include "bench/command/output.h"
+#include "bench/device/console.h"
 #include "bench/measure/machine/ceilings.h"
 #include "bench/measure/machine/environment.h"
 #include "bench/measure/machine/noise.h"
@@ -31,16 +32,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Files first: who reads standard output may go away.
 void print(const ExplainedResult& explained, const RunRequest& request) {
-    std::string text;
-    if (request.format == "json")
-        text = to_text(explained.result());
-    else
-        text = write_terminal(explained, static_cast<int>(terminal_width().value_or(100)));
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
     write_reports(request.run.out, explained);
-    fmt::print(stderr, "wrote {}, report.html, report.md and trace.json\n", result_file_in(request.run.out).string());
+    put_text(request.format == "json" ? to_text(explained.result())
+                                      : write_terminal(explained, static_cast<int>(terminal_width().value_or(100))));
+    say("wrote {}, report.html, report.md and trace.json\n", result_file_in(request.run.out).string());
 }
 
 }  // namespace
@@ -59,7 +56,7 @@ FinishedPoints finished_points(const RunRequest& request, const Device& device, 
     FinishedPoints finished = store.finished(specs, mine, result.warnings);
     if (const fs::path whole = result_file_in(request.run.out); finished.size() < specs.size() && !whole.empty())
         fs::remove(whole);
-    fmt::print(stderr, "kbench: {} of {} points are finished in {}\n", finished.size(), specs.size(),
+    say("kbench: {} of {} points are finished in {}\n", finished.size(), specs.size(),
                request.run.out.string());
     return finished;
 }
@@ -67,7 +64,7 @@ FinishedPoints finished_points(const RunRequest& request, const Device& device, 
 /// 128 and its number for a signal, as shells have it; else as docs/schema.md lists them.
 int exit_code(const Result& result, const SweepEnd& end, const CounterRequest& counters) {
     if (end.signal != 0) {
-        fmt::print(stderr, "kbench: {}\n", result.warnings.back());
+        say("kbench: {}\n", result.warnings.back());
         return 128 + end.signal;
     }
     if (!end.device_lost.empty()) throw DeviceError(result.warnings.back());
@@ -109,7 +106,7 @@ std::string cache_directory() {
 int measure_and_report(RunRequest& request, const std::string& command_line, const PrepareRun& prepare) {
     request.run.cache_directory = cache_directory();
     if (request.dry_run && !prepare) {
-        for (const PointSpec& point : request.run.points()) fmt::print("{}\n", point.name());
+        for (const PointSpec& point : request.run.points()) put("{}\n", point.name());
         return 0;
     }
     std::string remark;
@@ -118,7 +115,7 @@ int measure_and_report(RunRequest& request, const std::string& command_line, con
     Result result;
     const std::unique_ptr<PointGate> gate = prepare ? prepare(device, result) : nullptr;
     if (request.dry_run) {
-        for (const PointSpec& point : request.run.points()) fmt::print("{}\n", point.name());
+        for (const PointSpec& point : request.run.points()) put("{}\n", point.name());
         return 0;
     }
     if (device.is_gpu() && request.run.sm_scaling_s > 0) keep_parts(device);
@@ -157,7 +154,7 @@ int measure_and_report(RunRequest& request, const std::string& command_line, con
 int run_command(const std::vector<std::string>& arguments, const std::string& command_line) {
     ParsedRun parsed = parse_run(arguments);
     if (!parsed.help.empty()) {
-        std::fputs(parsed.help.c_str(), stdout);
+        put_text(parsed.help);
         return 0;
     }
     return measure_and_report(parsed.request, command_line);

@@ -8,6 +8,7 @@
 #include "analysis/explain/impossible.h"
 #include "bench/command/command.h"
 #include "bench/command/table_options.h"
+#include "bench/device/console.h"
 #include "bench/measure/result_files.h"
 #include "kbench/error.h"
 
@@ -31,7 +32,7 @@ void report_absent_points(const std::vector<ResultFile>& files, const TableQuery
         for (std::size_t i = 0; i < file.result.points.size(); ++i) {
             if (query.point && *query.point != i) continue;
             if (const auto what = absence(file.result.points[i], query.level->rows_are_kernels))
-                fmt::print(stderr, "kbench: {}: point {} has {}\n", file.path, i, *what);
+                say("kbench: {}: point {} has {}\n", file.path, i, *what);
         }
 }
 
@@ -49,7 +50,7 @@ bool all_recorded(const std::vector<ResultFile>& files) {
 int table_command(const std::vector<std::string>& arguments, const std::string&) {
     const ParsedTable parsed = parse_table(arguments);
     if (!parsed.help.empty()) {
-        std::fputs(parsed.help.c_str(), stdout);
+        put_text(parsed.help);
         return 0;
     }
     TableRequest request = parsed.request;
@@ -65,8 +66,7 @@ int table_command(const std::vector<std::string>& arguments, const std::string&)
         throw UsageError(fmt::format("-w {}: these columns need at least {}; widen it or leave some out with -c",
                                      *request.width, narrowest_table(table)));
     const std::string text = write_table(table, request.format, request.width ? request.width : terminal_width());
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
+    put_text(text);
     report_absent_points(files, request.query);
     return exit_code;
 }

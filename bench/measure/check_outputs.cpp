@@ -1,5 +1,6 @@
 // What the model computed, looked at after it was timed.
 #include <chrono>
+#include <functional>
 #include <vector>
 
 #include <fmt/format.h>
@@ -68,6 +69,16 @@ static void check_gradients(const PartContext& at) {
                                                    : ""));
 }
 
+/// What cannot be written is a failure of the point, which keeps its figures; a mistake on the command line would end
+/// the run without it.
+static void kept_point(const std::function<void()>& write) {
+    try {
+        write();
+    } catch (const UsageError& error) {
+        throw MeasurementError(error.what());
+    }
+}
+
 static void dump_gradients(const PartContext& at) {
     std::vector<SafetensorsTensor> tensors;
     for (const auto& [weight, gradient] : at.plan.model().gradients)
@@ -87,11 +98,11 @@ void check_outputs(const PartContext& at, Forward& forward) {
         if (dump == at.wants.dumps.end()) continue;
         const Operand& all = at.plan.operand(id);
         const OutputRows whole = OutputRows::download(at.plan, id, at.device, all.bytes());
-        write_npy(dump->second, tensor.shape, all.type, whole.data(), all.stride);
+        kept_point([&] { write_npy(dump->second, tensor.shape, all.type, whole.data(), all.stride); });
     }
     check_gradients(at);
     check_repeats(at, forward);
-    if (!at.wants.dump_gradients.empty()) dump_gradients(at);
+    if (!at.wants.dump_gradients.empty()) kept_point([&] { dump_gradients(at); });
 }
 
 }  // namespace kbench

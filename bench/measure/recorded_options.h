@@ -9,7 +9,7 @@
 namespace kbench {
 
 /// Result::options: all that decides how a point is measured, the model's configuration among it. Files are named with
-/// their size (weights) or contents (tokens), without their directory. Which points there are is not in it.
+/// a hash of their contents, without their directory. Which points there are is not in it.
 std::map<std::string, std::string> recorded_options(const RunOptions& options, const Device& device);
 
 }  // namespace kbench

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "kbench/error.h"
+#include "models/base/sizes.h"
 
 namespace kbench {
 namespace {
@@ -103,6 +104,9 @@ std::vector<PointSpec> sweep_points(const SweepOptions& sweep, const AxisValues&
     const std::vector<AxisGroup> groups = group_axes(sweep, of_model);
     const std::size_t round = std::accumulate(groups.begin(), groups.end(), std::size_t{1},
                                               [](std::size_t n, const AxisGroup& group) { return n * group.size(); });
+    if (static_cast<double>(round) * sweep.repeats > static_cast<double>(most_points))
+        throw UsageError(fmt::format("the sweep asks for {:.0f} points; at most {}, as each has a file",
+                                     static_cast<double>(round) * sweep.repeats, most_points));
     std::vector<PointSpec> points;
     for (int repeat = 1; repeat <= sweep.repeats; ++repeat) {
         for (std::size_t i = 0; i < round; ++i) {

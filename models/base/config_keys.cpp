@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "kbench/error.h"
+#include "models/base/json_text.h"
+#include "models/base/sizes.h"
 
 namespace kbench {
 namespace {
@@ -46,6 +48,7 @@ struct ConfigKeys::Document {
 
 ConfigKeys::ConfigKeys(const std::string& text, std::string path)
     : path_(std::move(path)), document_(std::make_unique<Document>()) {
+    check_json_text(text, path_);
     try {
         document_->json = Json::parse(text);
     } catch (const Json::exception& error) {
@@ -70,6 +73,12 @@ std::int64_t ConfigKeys::required_integer(const char* key, const char* needed) c
 std::int64_t ConfigKeys::integer_or(const char* key, std::int64_t otherwise) const {
     const Json* value = document_->find(key);
     return value != nullptr ? Document::integer(*this, key, *value) : otherwise;
+}
+
+void ConfigKeys::require_few_layers(const char* key, std::int64_t layers) const {
+    if (layers > most_layers)
+        fail(fmt::format("key '{}' asks for {} layers; at most {} can be planned and verified", key, layers,
+                         most_layers));
 }
 
 std::vector<std::int64_t> ConfigKeys::required_integers(const char* key, std::size_t least, const char* needed) const {

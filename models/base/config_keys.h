@@ -23,6 +23,8 @@ class ConfigKeys {
     /// `needed` ends the error where the key is missing: what such a file needs.
     std::int64_t required_integer(const char* key, const char* needed) const;
     std::int64_t integer_or(const char* key, std::int64_t otherwise) const;
+    /// Throws where there are more layers than a plan may have (sizes.h).
+    void require_few_layers(const char* key, std::int64_t layers) const;
     /// A list of at least `least`.
     std::vector<std::int64_t> required_integers(const char* key, std::size_t least, const char* needed) const;
     double number_or(const char* key, double otherwise) const;

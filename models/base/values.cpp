@@ -1,6 +1,7 @@
 // See values.h.
 #include "models/base/values.h"
 
+#include <algorithm>
 #include <sstream>
 
 namespace kbench {
@@ -9,6 +10,14 @@ std::vector<std::string> split(const std::string& text) {
     std::vector<std::string> parts;
     std::stringstream stream(text);
     for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
+    return parts;
+}
+
+std::vector<std::string> names(std::string_view option, const std::string& text) {
+    std::vector<std::string> parts = split(text);
+    if (text.ends_with(',')) parts.emplace_back();
+    if (parts.empty() || std::ranges::find(parts, "") != parts.end())
+        throw UsageError(fmt::format("{} '{}': an empty name in the list", option, text));
     return parts;
 }
 

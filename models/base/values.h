@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cmath>
 #include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "kbench/error.h"
@@ -17,12 +19,17 @@ namespace kbench {
 /// The parts of a comma-separated list.
 std::vector<std::string> split(const std::string& text);
 
-/// A number of at least `least`; `what` names the kind of number in the error.
+/// The same, of which none may be empty, and of which there must be one.
+std::vector<std::string> names(std::string_view option, const std::string& text);
+
+/// A finite number of at least `least`; `what` names the kind of number in the error.
 template <class T>
 T number(std::string_view option, const std::string& text, T least, std::string_view what) {
     T value{};
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size() || !(value >= least))
+    bool is_finite = true;
+    if constexpr (std::is_floating_point_v<T>) is_finite = std::isfinite(value);
+    if (error != std::errc{} || end != text.data() + text.size() || !(value >= least) || !is_finite)
         throw UsageError(fmt::format("{} '{}': must be {} of at least {}", option, text, what, least));
     return value;
 }

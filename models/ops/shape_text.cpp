@@ -1,11 +1,16 @@
 // Shapes as people write them.
 #include <charconv>
 
+#include <fmt/format.h>
+
 #include "kbench/op.h"
+#include "models/base/sizes.h"
 
 namespace kbench {
 
 ShapeText::ShapeText(std::string_view text) {
+    const std::string_view whole = text;
+    double product = 1;
     for (std::size_t plus = text.rfind('+'); plus != text.npos; plus = text.rfind('+')) {
         suffixes_.insert(suffixes_.begin(), text.substr(plus + 1));
         text = text.substr(0, plus);
@@ -22,7 +27,10 @@ ShapeText::ShapeText(std::string_view text) {
             at = next;
         }
         values_[letter] = value;
+        if (value > 1) product *= static_cast<double>(value);
     }
+    // No operand has more elements than the product of all sizes.
+    require_countable(product, fmt::format("shape '{}'", whole));
 }
 
 std::int64_t ShapeText::size(char letter) {

@@ -14,6 +14,7 @@
 #include "bench/command/output.h"
 #include "bench/command/repeated/ab_options.h"
 #include "bench/command/repeated/child.h"
+#include "bench/device/console.h"
 #include "bench/measure/machine/environment.h"
 #include "bench/measure/stop_signal.h"
 #include "kbench/error.h"
@@ -33,7 +34,7 @@ class AbRuns {
         if (request_.a_command.has("--no-verify") || request_.b_command.has("--no-verify")) return;
         for (const char side : {'A', 'B'}) describe(side, run(side, true));
         comparison_.verified = true;
-        fmt::print(stderr, "A and B are verified\n");
+        say("A and B are verified\n");
     }
 
     /// Returns why it ended.
@@ -71,7 +72,7 @@ class AbRuns {
                                 title.empty() ? "" : ": ", times.a_ms, times.b_ms);
         }
         for (AbPoint& point : comparison_.points) point.among = comparison_.points.size();
-        fmt::print(stderr, "pair {}: {}\n", pair + 1, line);
+        say("pair {}: {}\n", pair + 1, line);
     }
 
     void describe(char side, const NamedResult& run) {
@@ -131,7 +132,7 @@ class AbRuns {
 int ab_command(const std::vector<std::string>& arguments, const std::string&) {
     ParsedAb parsed = parse_ab(arguments);
     if (!parsed.help.empty()) {
-        std::fputs(parsed.help.c_str(), stdout);
+        put_text(parsed.help);
         return 0;
     }
     AbRequest& request = parsed.request;
@@ -158,9 +159,8 @@ int ab_command(const std::vector<std::string>& arguments, const std::string&) {
     }
     write_file_atomically(request.out / "ab.json", ab_json(comparison));
     const std::string text = request.format == "json" ? ab_json(comparison) : for_terminal(ab_document(comparison));
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
-    fmt::print(stderr, "wrote {}\n", (request.out / "ab.json").string());
+    put_text(text);
+    say("wrote {}\n", (request.out / "ab.json").string());
     if (StopSignals::asked() != 0) return 128 + StopSignals::asked();
     if (!failed.empty()) throw MeasurementError(failed);
     return static_cast<int>(comparison.regressions().empty() ? ExitCode::success : ExitCode::failed);

@@ -13,6 +13,7 @@
 #include "bench/command/options.h"
 #include "bench/command/repeated/ab_options.h"
 #include "bench/command/repeated/child.h"
+#include "bench/device/console.h"
 #include "bench/device/device.h"
 #include "bench/measure/machine/environment.h"
 #include "bench/measure/machine/noise.h"
@@ -69,7 +70,7 @@ int measure_noise(const std::vector<std::string>& options) {
     const StopSignals signals;
     std::vector<double> medians;
     Environment environment;
-    fmt::print("{} runs of `{}`, each a process of its own\n", noise_runs, noise.command_line);
+    put("{} runs of `{}`, each a process of its own\n", noise_runs, noise.command_line);
     for (int run = 1; run <= noise_runs; ++run) {
         const TemporaryDirectory directory;
         Result result;
@@ -83,17 +84,16 @@ int measure_noise(const std::vector<std::string>& options) {
         medians.push_back(result.points.front().end_to_end->latency.summary_ms.median);
         if (!(medians.back() > 0))
             throw MeasurementError(fmt::format("run {}: a latency of {} ms", run, medians.back()));
-        fmt::print("run {}: {:.5g} ms\n", run, medians.back());
-        std::fflush(stdout);
-    }
+        put("run {}: {:.5g} ms\n", run, medians.back());
+        }
     noise.deviation = log_deviation(medians);
     const RunSpread spread{noise.deviation, noise.runs, {}};
     const auto [least, most] = std::ranges::minmax(medians);
-    fmt::print("from run to run: {:.5g} to {:.5g} ms, deviation {:.2g} %; two single runs cannot tell below {:.2g} %\n",
+    put("from run to run: {:.5g} to {:.5g} ms, deviation {:.2g} %; two single runs cannot tell below {:.2g} %\n",
                least, most, 100 * noise.deviation, 100 * spread.least_difference());
     const fs::path file = noise_file(cache_directory());
     remember_noise(file, environment, noise);
-    fmt::print(
+    put(
         "remembered in {} for {}: every later result has it, and kbench compare uses it. Other work on the "
         "machine, or another card of the same kind, may differ by more.\n",
         file.string(), noise_key(environment));

@@ -10,6 +10,7 @@
 #include "bench/command/command.h"
 #include "bench/command/measure_and_report.h"
 #include "bench/command/study/study_options.h"
+#include "bench/device/console.h"
 #include "bench/measure/planning.h"
 #include "bench/measure/point_plans.h"
 #include "bench/measure/result_files.h"
@@ -56,7 +57,7 @@ std::unique_ptr<PointGate> prepare_study(StudyRequest& request, Device& device, 
     run.listed.emplace();
     for (const StudyPoint& point : points) run.listed->push_back(point.spec);
     result.study = recorded_plan(run, device, points, run.points(), request.budget_s);
-    fmt::print(stderr, "kbench: a study of {} points{}\n", run.points().size(),
+    say("kbench: a study of {} points{}\n", run.points().size(),
                request.budget_s ? fmt::format(", within {:.0f} minutes", *request.budget_s / 60) : "");
     const auto work = [&run, &device, &result, plans, largest](const PointSpec& spec) {
         const Point point = unmeasured_point(run, device, spec);
@@ -72,7 +73,7 @@ int redraw(const fs::path& directory) {
             fmt::format("--redraw {}: {} is no study; `kbench report` draws it", directory.string(), file.path));
     const ExplainedResult explained(file.result);
     write_reports(fs::is_directory(directory) ? directory : directory.parent_path(), explained);
-    fmt::print(stderr, "wrote report.html, report.md and trace.json beside {}\n", file.path);
+    say("wrote report.html, report.md and trace.json beside {}\n", file.path);
     return tell_impossible(explained.impossible(), file.path);
 }
 
@@ -82,7 +83,7 @@ int study_command(const std::vector<std::string>& arguments, const std::string& 
     const StudyGate::Clock::time_point start = StudyGate::Clock::now();
     ParsedStudy parsed = parse_study(arguments);
     if (!parsed.help.empty()) {
-        std::fputs(parsed.help.c_str(), stdout);
+        put_text(parsed.help);
         return 0;
     }
     StudyRequest& request = parsed.request;

@@ -12,6 +12,7 @@
 #include "analysis/report/sections/sections.h"
 #include "bench/command/command.h"
 #include "bench/command/training/train_options.h"
+#include "bench/device/console.h"
 #include "bench/measure/planning.h"
 #include "bench/measure/stop_signal.h"
 #include "bench/measure/train.h"
@@ -66,22 +67,16 @@ std::string duration(double seconds) {
     return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
 }
 
-template <class... Parts>
-void say(fmt::format_string<Parts...> format, Parts&&... parts) {
-    fmt::print(format, std::forward<Parts>(parts)...);
-    std::fflush(stdout);
-}
-
 /// The first utterances, and how many labels of all are wrong.
 void tell(const Recognition& heard) {
     constexpr std::size_t shown = 3, most = 60;
     const auto beginning = [&](const std::vector<std::int32_t>& labels) {
         return text_of(std::span(labels).first(std::min(most, labels.size())), heard.labels);
     };
-    say("{} utterances that it has not seen, by greedy decoding: {:.2f} % of the labels are wrong\n",
+    put("{} utterances that it has not seen, by greedy decoding: {:.2f} % of the labels are wrong\n",
         heard.texts.size(), 100 * heard.error_rate());
     for (std::size_t i = 0; i < std::min(shown, heard.texts.size()); ++i)
-        say("  said        {}\n  recognised  {}\n", beginning(heard.texts[i].said),
+        put("  said        {}\n  recognised  {}\n", beginning(heard.texts[i].said),
             beginning(heard.texts[i].recognised));
 }
 
@@ -100,7 +95,7 @@ class Log {
         if (losses_.size() > last) losses_.pop_front();
         if (step.skipped) {
             ++skipped_;
-            say("step {}: a gradient is not finite at loss scale {}; skipped\n", steps_, step.loss_scale);
+            put("step {}: a gradient is not finite at loss scale {}; skipped\n", steps_, step.loss_scale);
         }
         if (steps_ == 1 || steps_ % request_.log_every == 0 || steps_ == request_.steps) tell(step);
     }
@@ -109,16 +104,16 @@ class Log {
     void summary() const {
         if (steps_ == 0) return;
         const double mean = std::accumulate(losses_.begin(), losses_.end(), 0.0) / static_cast<double>(losses_.size());
-        say("{} steps in {}: loss {:.4f} -> {:.4f} (mean of the last {}){}, {}\n", steps_,
+        put("{} steps in {}: loss {:.4f} -> {:.4f} (mean of the last {}){}, {}\n", steps_,
             duration(seconds_since(start_)), first_loss_, mean, losses_.size(), reachable(), rate());
-        if (request_.train.dynamic_scale) say("{} steps were skipped by loss scaling\n", skipped_);
+        if (request_.train.dynamic_scale) put("{} steps were skipped by loss scaling\n", skipped_);
     }
 
   private:
     void tell(const TrainedStep& step) const {
         const double left =
             seconds_since(start_) / static_cast<double>(steps_) * static_cast<double>(request_.steps - steps_);
-        say("step {:>6}/{}  loss {:.4f}{}  norm {:.3g}  {}  {} left\n", steps_, request_.steps, step.loss, reachable(),
+        put("step {:>6}/{}  loss {:.4f}{}  norm {:.3g}  {}  {} left\n", steps_, request_.steps, step.loss, reachable(),
             step.norm, rate(), duration(left));
     }
     std::string reachable() const { return entropy_ ? fmt::format(" (entropy {:.4f})", *entropy_) : ""; }
@@ -141,7 +136,7 @@ class Log {
 int train_command(const std::vector<std::string>& arguments, const std::string&) {
     const ParsedTrain parsed = parse_train(arguments);
     if (!parsed.help.empty()) {
-        std::fputs(parsed.help.c_str(), stdout);
+        put_text(parsed.help);
         return 0;
     }
     const TrainRequest& request = parsed.request;
@@ -157,7 +152,7 @@ int train_command(const std::vector<std::string>& arguments, const std::string&)
     std::string remark;
     const DeviceList devices = choose_devices(request.device, remark);
     Device& device = *devices.front();
-    if (!remark.empty()) fmt::print(stderr, "kbench: {}\n", remark);
+    if (!remark.empty()) say("kbench: {}\n", remark);
     if (const std::string why = unsupported(device, request.precision); !why.empty()) throw Unsupported(why);
     const Providers providers = make_providers(
         device.kind(), ProviderContext{.algorithm_cache = std::filesystem::path(cache_directory()) / "cublaslt.json",
@@ -172,16 +167,16 @@ int train_command(const std::vector<std::string>& arguments, const std::string&)
     plan.allocate(device, weights);
     Trainer trainer(plan, device, request.train);
 
-    say("{}: {} parameters, weights {}, {} in {}{}, dropout 0\n", model.name, model.parameter_count(), weights.name(),
+    put("{}: {} parameters, weights {}, {} in {}{}, dropout 0\n", model.name, model.parameter_count(), weights.name(),
         name(device.kind()), name(request.precision), request.master ? " with fp32 master weights" : "");
-    say("{}{}; AdamW: lr {}, weight decay {}{}\n",
+    put("{}{}; AdamW: lr {}, weight decay {}{}\n",
         request.train.micro_batches > 1 ? fmt::format("{} times ", request.train.micro_batches) : "",
         data->description(), request.train.lr, request.train.weight_decay,
         request.train.clip_norm > 0 ? fmt::format(", norm at most {}", request.train.clip_norm) : "");
-    say("memory {}\n", memory_text(plan.layout().memory));
+    put("memory {}\n", memory_text(plan.layout().memory));
     if (request.weights && trainer.go_on_from(*request.weights)) {
         const TrainingProgress& before = trainer.progress();
-        say("goes on after {} steps and {} {}, with their optimizer state\n", before.steps, before.examples,
+        put("goes on after {} steps and {} {}, with their optimizer state\n", before.steps, before.examples,
             trainer.unit());
         data->skip(before.examples);
     }
@@ -198,12 +193,12 @@ int train_command(const std::vector<std::string>& arguments, const std::string&)
     log.summary();
     if (request.save) {
         trainer.save(*request.save);
-        say("wrote {}\n", request.save->string());
+        put("wrote {}\n", request.save->string());
     }
     if (const std::optional<Recognition> heard = recognise(forward, plan, device, providers, request.seed))
         tell(*heard);
     if (const int signal = StopSignals::asked(); signal != 0) {
-        fmt::print(stderr, "kbench: stopped by SIG{} after {} of {} steps\n", sigabbrev_np(signal), log.steps(),
+        say("kbench: stopped by SIG{} after {} of {} steps\n", sigabbrev_np(signal), log.steps(),
                    request.steps);
         return 128 + signal;
     }

@@ -4,20 +4,18 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "analysis/result/write_file.h"
 #include "bench/plan/data/convert.h"
 #include "kbench/error.h"
 
@@ -25,44 +23,6 @@ namespace kbench {
 namespace {
 
 constexpr std::string_view magic = "\x93NUMPY";
-
-struct FileCloser {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
-/// A file that appears under its name only when commit() is reached.
-class AtomicFile {
-  public:
-    explicit AtomicFile(const std::filesystem::path& path)
-        : path_(path), temporary_(path.string() + ".tmp"), file_(std::fopen(temporary_.c_str(), "wb")) {
-        if (!file_) throw UsageError(fmt::format("cannot write {}: {}", path_.string(), std::strerror(errno)));
-    }
-    AtomicFile(const AtomicFile&) = delete;
-    AtomicFile& operator=(const AtomicFile&) = delete;
-    ~AtomicFile() {
-        if (!committed_) std::remove(temporary_.c_str());
-    }
-
-    void write(const void* data, std::size_t bytes) {
-        if (std::fwrite(data, 1, bytes, file_.get()) != bytes) fail();
-    }
-
-    void commit() {
-        if (std::fflush(file_.get()) != 0 || fsync(fileno(file_.get())) != 0) fail();
-        if (std::fclose(file_.release()) != 0 || std::rename(temporary_.c_str(), path_.c_str()) != 0) fail();
-        committed_ = true;
-    }
-
-  private:
-    [[noreturn]] void fail() const {
-        throw MeasurementError(fmt::format("writing {} failed: {}", path_.string(), std::strerror(errno)));
-    }
-
-    std::filesystem::path path_;
-    std::string temporary_;
-    std::unique_ptr<std::FILE, FileCloser> file_;
-    bool committed_ = false;
-};
 
 /// How a type is stored in the file.
 struct Stored {
@@ -160,20 +120,19 @@ class Dictionary {
 void write_npy(const std::filesystem::path& path, std::span<const std::int64_t> shape, DataType type, const void* data,
                std::int64_t row_stride) {
     const Stored stored = stored_as(type);
-    AtomicFile file(path);
-    const std::string head = header(shape, stored.descr);
-    file.write(head.data(), head.size());
-
     const std::int64_t columns = shape.empty() ? 1 : shape.back();
     std::int64_t rows = 1;
     for (std::size_t i = 0; i + 1 < shape.size(); ++i) rows *= shape[i];
-    std::vector<std::byte> row(static_cast<std::size_t>(columns) * size_of(stored.type));
-    for (std::int64_t r = 0; r < rows; ++r) {
-        convert(type, static_cast<const std::byte*>(data) + r * row_stride * size_of(type), stored.type, row.data(),
-                columns);
-        file.write(row.data(), row.size());
-    }
-    file.commit();
+    write_file_atomically(path, [&](const FileSink& sink) {
+        const std::string head = header(shape, stored.descr);
+        sink(std::as_bytes(std::span(head)));
+        std::vector<std::byte> row(static_cast<std::size_t>(columns) * size_of(stored.type));
+        for (std::int64_t r = 0; r < rows; ++r) {
+            convert(type, static_cast<const std::byte*>(data) + r * row_stride * size_of(type), stored.type, row.data(),
+                    columns);
+            sink(row);
+        }
+    });
 }
 
 namespace {

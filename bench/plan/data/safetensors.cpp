@@ -19,6 +19,7 @@
 
 #include "bench/plan/data/convert.h"
 #include "kbench/error.h"
+#include "models/base/json_text.h"
 
 namespace kbench {
 namespace {
@@ -86,6 +87,7 @@ json parse_header(std::string_view text, const std::string& file) {
             twice = parsed.get<std::string>();
         return true;
     };
+    check_json_text(text, file);
     json header;
     try {
         header = json::parse(text.begin(), text.end(), callback);

@@ -1,0 +1,44 @@
+// See json_text.h.
+#include "models/base/json_text.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "kbench/error.h"
+
+namespace kbench {
+
+void check_json_text(std::string_view text, const std::string& path, std::size_t most_members) {
+    std::array<std::size_t, deepest_json + 1> members{};  // by depth, of the object that is open there
+    std::size_t depth = 0;
+    bool in_string = false;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
+        if (in_string) {
+            if (c == '\\') ++i;
+            if (c == '"') in_string = false;
+            continue;
+        }
+        switch (c) {
+            case '"': in_string = true; break;
+            case '{':
+            case '[':
+                if (++depth > deepest_json)
+                    throw UsageError(fmt::format("{}: nested deeper than {} levels", path, deepest_json));
+                members[depth] = 0;
+                break;
+            case '}':
+            case ']':
+                if (depth > 0) --depth;
+                break;
+            case ':':
+                if (++members[depth] > most_members)
+                    throw UsageError(fmt::format("{}: an object of more than {} members", path, most_members));
+                break;
+            default: break;
+        }
+    }
+}
+
+}  // namespace kbench
