@@ -88,6 +88,8 @@ MachineFile::RoofValue parse_roof(const Json& json, const MachineFile& machine, 
         fields.fail("ceiling", fmt::format("is '{}', no ceiling of a {}; nearest: {}", roof.ceiling, machine.kind,
                                            fmt::join(nearest_names(roof.ceiling, names), ", ")));
     roof.value = fields.positive(fields.require("value"), "value");
+    if (roof.value > highest_roof || roof.value < 1 / highest_roof)
+        fields.fail("value", fmt::format("is {}; no machine has a roof beyond {:g}", roof.value, highest_roof));
     roof.source = fields.text("source");
     fields.finish();
     for (const MachineFile::RoofValue& earlier : machine.roofs)

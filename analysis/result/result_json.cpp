@@ -224,8 +224,9 @@ class Reader {
         std::apply([&](const auto&... field) { (read_field(field), ...); }, fields<T>);
         if (json.size() != known) refuse_unknown_fields<T>(json, path);
         if constexpr (std::is_same_v<T, Ceiling>)
-            if (value.value.value && !(*value.value.value > 0))
-                fail(path.field("value"), "a roof above 0", fmt::format("{}", *value.value.value));
+            if (value.value.value && !(*value.value.value > 0 && *value.value.value <= highest_roof))
+                fail(path.field("value"), fmt::format("a roof above 0, at most {:g}", highest_roof),
+                     fmt::format("{}", *value.value.value));
         return value;
     }
 

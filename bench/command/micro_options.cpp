@@ -5,12 +5,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
-#include <sstream>
 
 #include "bench/command/option_values.h"
 #include "bench/micro/columns.h"
+#include "bench/plan/data/read_file.h"
 #include "kbench/axes.h"
 #include "kbench/error.h"
 #include "models/ops/table.h"
@@ -149,14 +148,6 @@ void check_benchmark_option(const std::string& argument) {
         check_can_write(option, value);
 }
 
-std::string read_file(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) throw UsageError(fmt::format("--shapes {}: cannot be read", path));
-    std::stringstream text;
-    text << file.rdbuf();
-    return text.str();
-}
-
 AskedProblem problem_of(const std::string& op, const std::string& shape, Direction direction = Direction::fwd) {
     return {op, shape, parse_problem(op, shape, direction)};
 }
@@ -237,7 +228,7 @@ std::vector<AskedProblem> forward_problems(const MicroRequest& request) {
         return problems;
     }
     if (!request.shapes_file.empty())
-        problems = parse_problems(read_file(request.shapes_file), request.shapes_file);
+        problems = parse_problems(read_whole_file(request.shapes_file), request.shapes_file);
     else if (!request.suite.empty())
         problems = suite_problems(request.suite);
     else

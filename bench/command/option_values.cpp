@@ -7,14 +7,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <iterator>
 #include <optional>
-#include <sstream>
 
 #include "analysis/result/write_file.h"
 #include "bench/command/option_table.h"
 #include "bench/measure/sweep.h"
+#include "bench/plan/data/read_file.h"
 #include "kbench/error.h"
 
 namespace kbench {
@@ -72,11 +71,7 @@ ModelSpec model_asked_for(const std::string& model, const std::string& config_fi
         throw UsageError(model.empty() ? "--model is missing: name one of `kbench list models`, or give --config"
                                        : "--model and --config exclude each other: give one");
     if (!model.empty()) return find_model(model);
-    std::ifstream file(config_file, std::ios::binary);
-    if (!file) throw UsageError(fmt::format("--config {}: cannot be read", config_file));
-    std::stringstream text;
-    text << file.rdbuf();
-    return read_model(text.str(), config_file);
+    return read_model(read_whole_file(config_file), config_file);
 }
 
 std::vector<Precision> parse_precisions(const std::string& text) {

@@ -8,8 +8,9 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <vector>
+
+#include "bench/plan/data/read_file.h"
 
 namespace kbench {
 namespace {
@@ -24,10 +25,8 @@ std::string providers_text(const ProviderChoice& choice) {
 
 /// FNV-1a (Fowler, Noll, Vo), 64 bits: tells files apart, protects from nothing.
 std::uint64_t hash_of(const fs::path& path) {
-    std::ifstream file(path, std::ios::binary);
     std::uint64_t hash = 0xcbf29ce484222325u;
-    for (auto byte = std::istreambuf_iterator<char>(file); byte != std::istreambuf_iterator<char>(); ++byte)
-        hash = (hash ^ static_cast<unsigned char>(*byte)) * 0x100000001b3u;
+    for (const char byte : read_whole_file(path)) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3u;
     return hash;
 }
 

@@ -149,6 +149,9 @@ struct MarginalCost {
     Timing difference_ms;  ///< a sample: one forward of each, neighbours in time
 };
 
+/// In the unit of any ceiling: no machine is within a factor of a million of it, and its reciprocal is below any roof.
+inline constexpr double highest_roof = 1e12;
+
 /// A roof of this machine, measured. What it is and its unit: ceilings.h, by name.
 struct Ceiling {
     std::string name;

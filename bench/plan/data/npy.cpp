@@ -6,17 +6,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "analysis/result/write_file.h"
 #include "bench/plan/data/convert.h"
+#include "bench/plan/data/read_file.h"
 #include "kbench/error.h"
 
 namespace kbench {
@@ -156,9 +154,7 @@ struct ReadableType {
 FileArray read_array(const std::filesystem::path& path, std::span<const ReadableType> readable,
                      std::string_view types) {
     const auto wrong = [&](const std::string& what) { return UsageError(path.string() + ": " + what); };
-    std::ifstream file(path, std::ios::binary);
-    if (!file) throw wrong(fmt::format("cannot be read: {}", std::strerror(errno)));
-    std::string content{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    std::string content = read_whole_file(path);
     if (!content.starts_with(magic)) throw wrong("not a .npy file; it should begin with \\x93NUMPY");
 
     const auto byte = [&](std::size_t i) { return static_cast<std::size_t>(static_cast<unsigned char>(content[i])); };

@@ -3,16 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <charconv>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 
 #include "bench/plan/data/npy.h"
 #include "bench/plan/data/random.h"
+#include "bench/plan/data/read_file.h"
 #include "kbench/error.h"
 
 namespace kbench {
@@ -21,11 +18,7 @@ namespace {
 constexpr std::string_view separators = " \t\r\n\v\f,";
 
 std::vector<std::int64_t> read_text(const std::filesystem::path& path, std::string_view what = "token") {
-    std::ifstream file(path, std::ios::binary);
-    if (!file || std::filesystem::is_directory(path))
-        throw UsageError(fmt::format("{}: cannot be read: {}; it should be a .npy file or a text file of integers",
-                                     path.string(), file ? "it is a directory" : std::strerror(errno)));
-    const std::string content{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    const std::string content = read_whole_file(path);
     const std::string_view text = content;
     std::vector<std::int64_t> values;
     for (std::size_t at = text.find_first_not_of(separators); at != std::string_view::npos;) {

@@ -15,7 +15,7 @@
 
 #include "analysis/result/gzip.h"
 #include "kbench/result.h"
-#include "tests/bench/temporary_directory.h"
+#include "tests/bench/program.h"
 
 namespace kbench {
 namespace {
@@ -24,44 +24,7 @@ using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
-struct Outcome {
-    int exit_code;
-    std::string out, err;
-};
-
-std::string read(const std::filesystem::path& path) {
-    std::ifstream file(path);
-    std::stringstream text;
-    text << file.rdbuf();
-    return text.str();
-}
-
-class Cli : public testing::Test {
-  protected:
-    Outcome shell(const std::string& command) {
-        const std::string out = (directory_ / "out").string(), err = (directory_ / "err").string();
-        const int status = std::system((command + " >" + out + " 2>" + err).c_str());
-        return {WEXITSTATUS(status), read(out), read(err)};
-    }
-    Outcome kbench(const std::string& arguments) {
-        return shell("KBENCH_CACHE_DIR=" + (directory_ / "cache").string() + " " KBENCH_BINARY " " + arguments);
-    }
-    void expect_refusal(const std::string& arguments, const std::string& substring, int exit_code = 2) {
-        const Outcome outcome = kbench(arguments);
-        EXPECT_EQ(outcome.exit_code, exit_code) << arguments;
-        EXPECT_THAT(outcome.err, HasSubstr(substring)) << arguments;
-        EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << "one line: " << outcome.err;
-        EXPECT_EQ(outcome.out, "") << arguments;
-    }
-    std::string config(const std::string& text) { return directory_.write("config.json", text).string(); }
-    /// A small model; without ceilings, which would be measured for each test.
-    std::string tiny() { return tiny_config() + " --ceilings none"; }
-    std::string tiny_config() {
-        return config(R"({"n_embd": 64, "n_layer": 2, "n_head": 4, "vocab_size": 301, "n_positions": 32})");
-    }
-
-    TemporaryDirectory directory_;
-};
+class Cli : public Program {};
 
 TEST_F(Cli, RunsASweepAndWritesFilesThatKeepTheSchema) {
     const std::string run = (directory_ / "run").string();
@@ -82,7 +45,7 @@ TEST_F(Cli, CommittedResultsKeepTheSchemaOrAreReadAsOlder) {
     const std::filesystem::path results = std::filesystem::path(KBENCH_SOURCE_DIR) / "results";
     for (const auto& entry : std::filesystem::recursive_directory_iterator(results))
         if (entry.path().filename() == "result.json.gz") {
-            const std::string text = gunzip(read(entry.path()), entry.path());
+            const std::string text = gunzip(read_text(entry.path()), entry.path());
             const bool is_current = text.find('"' + std::string(result_schema) + '"') < 100;
             (is_current ? current : older) += " " + entry.path().string();
         }
@@ -114,7 +77,7 @@ TEST_F(Cli, ACompressedResultIsTheSameToEveryCommand) {
     EXPECT_EQ(kbench("--config " + options + " --resume --compress").exit_code, 0);
     EXPECT_FALSE(std::filesystem::exists(resumed + "/result.json")) << "one result a directory";
     EXPECT_EQ(kbench("table " + resumed).exit_code, 0);
-    EXPECT_EQ(gunzip(read(small + "/result.json.gz"), small), read(plain + "/result.json"));
+    EXPECT_EQ(gunzip(read_text(small + "/result.json.gz"), small), read_text(plain + "/result.json"));
     EXPECT_LT(std::filesystem::file_size(small + "/result.json.gz"),
               std::filesystem::file_size(plain + "/result.json") / 2);
     for (const std::string command : {"table --by step --csv ", "report --format text "}) {
@@ -128,7 +91,7 @@ TEST_F(Cli, ACompressedResultIsTheSameToEveryCommand) {
     std::filesystem::copy(plain + "/result.json", small + "/result.json");
     expect_refusal("table " + small, "holds both result.json and result.json.gz");
     std::filesystem::remove(small + "/result.json");
-    const std::string bytes = read(small + "/result.json.gz");
+    const std::string bytes = read_text(small + "/result.json.gz");
     expect_refusal("table " + directory_.write("cut.json.gz", bytes.substr(0, bytes.size() / 2)).string(),
                    "cut.json.gz: its gzip data are cut off");
     expect_refusal("--config " + tiny() + " --backend cpu --quick --out " + small, "holds a result.json.gz already");
@@ -174,9 +137,9 @@ TEST_F(Cli, DamagedInputsGetOneLineAndExitTwo) {
 TEST_F(Cli, AnExistingResultIsNeverOverwritten) {
     const std::string run = (directory_ / "run").string();
     ASSERT_EQ(kbench("--config " + tiny() + " --backend cpu --quick --out " + run).exit_code, 0);
-    const std::string before = read(run + "/result.json");
+    const std::string before = read_text(run + "/result.json");
     expect_refusal("--config " + tiny() + " --backend cpu --quick --out " + run, "holds a result.json already");
-    EXPECT_EQ(read(run + "/result.json"), before);
+    EXPECT_EQ(read_text(run + "/result.json"), before);
 }
 
 TEST_F(Cli, ASweepThatWasKilledIsGoneOnWithOnlyWhenAsked) {
@@ -184,13 +147,13 @@ TEST_F(Cli, ASweepThatWasKilledIsGoneOnWithOnlyWhenAsked) {
     const std::string sweep = "--config " + tiny() + " --backend cpu --batch 1,2 --quick --out " + run;
     ASSERT_EQ(kbench(sweep).exit_code, 0);
     for (const char* file : {"result.json", "points/seq32-batch2-fp32.json"}) std::filesystem::remove(run + "/" + file);
-    const std::string kept = read(run + "/points/seq32-batch1-fp32.json");
+    const std::string kept = read_text(run + "/points/seq32-batch1-fp32.json");
     expect_refusal(sweep, "holds finished points of a sweep already; --resume goes on with it");
     expect_refusal(sweep + " --seed 2 --resume", "option seed is 1 in " + run);
     const Outcome resumed = kbench(sweep + " --resume");
     EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
     EXPECT_THAT(resumed.err, HasSubstr("1 of 2 points are finished"));
-    EXPECT_EQ(read(run + "/points/seq32-batch1-fp32.json"), kept);
+    EXPECT_EQ(read_text(run + "/points/seq32-batch1-fp32.json"), kept);
     EXPECT_EQ(kbench("table --by point -c batch,status --csv " + run).out, "batch,status\n1,done\n2,done\n");
     for (const char* file : {"points/seq32-batch1-fp32.json", "points/seq32-batch2-fp32.json"})
         std::filesystem::remove(run + "/" + file);
@@ -238,11 +201,11 @@ TEST_F(Cli, DeterministicRunsLeaveTheSameBits) {
                                    "--deterministic --latency-only --quick --no-verify --out " +
                                    out + " --dump-gradients " + gradients);
         EXPECT_EQ(run.exit_code, 0) << run.err;
-        EXPECT_THAT(read(out + "/result.json"), HasSubstr(R"("deterministic": "yes")"));
+        EXPECT_THAT(read_text(out + "/result.json"), HasSubstr(R"("deterministic": "yes")"));
         const Outcome train = kbench("train --config " + tiny_config() +
                                      " --backend cpu --seq 16 --steps 3 --lr 1e-2 --deterministic --save " + weights);
         EXPECT_EQ(train.exit_code, 0) << train.err;
-        return read(gradients) + read(weights);
+        return read_text(gradients) + read_text(weights);
     };
     const std::string first = once("first");
     EXPECT_GT(first.size(), 400000u) << "of 120 thousand parameters";
@@ -266,8 +229,8 @@ TEST_F(Cli, ATrainingThatGoesOnLeavesTheFileOfOneThatNeverStopped) {
         train(" --steps 3 --save " + part);
         EXPECT_THAT(train(" --steps 3 --weights " + part + " --save " + rest),
                     HasSubstr("goes on after 3 steps and 192 tokens"));
-        EXPECT_TRUE(read(whole) == read(rest)) << source;
-        EXPECT_FALSE(read(whole) == read(part));
+        EXPECT_TRUE(read_text(whole) == read_text(rest)) << source;
+        EXPECT_FALSE(read_text(whole) == read_text(part));
         const Outcome run =
             kbench("run --config " + tiny() + " --backend cpu --quick --no-verify --latency-only " + "--weights " +
                    whole + " --out " + (directory_ / (source == tokens ? "of-file" : "of-source")).string());
@@ -295,8 +258,8 @@ TEST_F(Cli, ATrainingOfSpeechSaysWhatItRecognisesAndGoesOn) {
     train(" --steps 2 --save " + part);
     EXPECT_THAT(train(" --steps 2 --weights " + part + " --save " + rest),
                 HasSubstr("goes on after 2 steps and 6 utterances"));
-    EXPECT_TRUE(read(whole) == read(rest)) << "with the running means of its batch norms";
-    EXPECT_FALSE(read(whole) == read(part));
+    EXPECT_TRUE(read_text(whole) == read_text(rest)) << "with the running means of its batch norms";
+    EXPECT_FALSE(read_text(whole) == read_text(part));
     expect_refusal("train --config " + small + " --backend cpu --data t.txt", "learns from synthetic speech only");
     expect_refusal("train --config " + small + " --backend cpu --seq 8", "seq");
     expect_refusal("train --config " + tiny_config() + " --backend cpu --frames 8", "frames");
@@ -380,7 +343,7 @@ TEST_F(Cli, AnInterruptedTrainingSavesItsWeights) {
         EXPECT_EQ(outcome.exit_code, 128 + signal) << outcome.err;
         EXPECT_THAT(outcome.err, ContainsRegex(std::string("stopped by SIG") + sigabbrev_np(signal) +
                                                " after [0-9]+ of 20000 steps"));
-        EXPECT_THAT(read(log), HasSubstr("wrote " + file));
+        EXPECT_THAT(read_text(log), HasSubstr("wrote " + file));
         EXPECT_EQ(kbench(train + "--steps 1 --weights " + file).exit_code, 0);
     }
 }
@@ -397,7 +360,7 @@ TEST_F(Cli, InterruptedMicrobenchmarksLeaveWhatWasMeasured) {
               "sleep 0.3; kill -TERM $p; wait $p)");
     EXPECT_EQ(outcome.exit_code, 128 + SIGTERM) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr("stopped by SIGTERM after 1 of 3 benchmarks"));
-    EXPECT_THAT(read(out + ".json"), ContainsRegex("not run: stopped before it"));
+    EXPECT_THAT(read_text(out + ".json"), ContainsRegex("not run: stopped before it"));
     EXPECT_EQ(kbench("table --by point -c model,status --csv " + out).out,
               "model,status\nresidual/native/fp32/fwd/r64w64/hot,done\n");
 }
@@ -438,7 +401,7 @@ TEST_F(Cli, ShardsRunApartAreJoinedAgain) {
 TEST_F(Cli, ImpossibleFiguresAreSaidFirstWithExitOne) {
     const std::string out = (directory_ / "planted").string();
     ASSERT_EQ(kbench("--config " + tiny() + " --backend cpu --quick --ceilings none --out " + out).exit_code, 0);
-    nlohmann::ordered_json json = nlohmann::ordered_json::parse(read(out + "/result.json"));
+    nlohmann::ordered_json json = nlohmann::ordered_json::parse(read_text(out + "/result.json"));
     json["points"][0]["end_to_end"]["latency"]["summary_ms"]["median"] = -1.0;
     const std::string planted = directory_.write("planted.json", json.dump()).string();
     const std::string into = " --out " + (directory_ / "drawn").string();
@@ -565,7 +528,7 @@ TEST_F(Cli, ATablesMistakesGetOneLineAndExitTwo) {
     expect_refusal("table " + recorded + " -c op,tme_us", "no column 'tme_us'; nearest: time_us");
     expect_refusal("table " + recorded + " --point 10", "has points 0 to 9");
     expect_refusal("table " + recorded + " -w 20", "these columns need at least");
-    expect_refusal("table " + directory_.write("cut.json", gunzip(read(recorded), recorded).substr(0, 4000)).string(),
+    expect_refusal("table " + directory_.write("cut.json", gunzip(read_text(recorded), recorded).substr(0, 4000)).string(),
                    "not JSON");
     expect_refusal("table " + directory_.write("foreign.json", "{\"a\": 1}").string(), "not a kbench result");
 }

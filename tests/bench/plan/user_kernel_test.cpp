@@ -75,7 +75,7 @@ std::unique_ptr<Provider> made(const std::string& name) {
     throw std::runtime_error("no provider " + name);
 }
 
-Model small_model() {
+Model model_of_squares() {
     Gpt2Config config{"tiny", 64, 2, 4};
     config.vocab_size = 100;
     return make_gpt2(config, 2, 8, AttentionKind::fused);
@@ -133,7 +133,7 @@ TEST(UserKernel, ComputesOnRequestOnlyUnlessItSaysOtherwise) {
     EXPECT_TRUE(made("asked")->on_request_only);
     EXPECT_FALSE(made("eager")->on_request_only);
 
-    const Model model = small_model();
+    const Model model = model_of_squares();
     const auto providers = make_providers(BackendKind::cpu, {});
     for (const AssignedStep& step : assign_steps(model, Precision::fp64, providers, {}, 1))
         EXPECT_NE(step.provider->name, "asked");

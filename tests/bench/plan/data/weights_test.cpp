@@ -22,7 +22,7 @@ std::string file_of(const std::string& header, const std::string& data) {
 }
 
 template <class Value>
-std::string bytes_of(std::initializer_list<Value> values) {
+std::string file_bytes_of(std::initializer_list<Value> values) {
     return {reinterpret_cast<const char*>(values.begin()), values.size() * sizeof(Value)};
 }
 
@@ -49,7 +49,7 @@ class SafetensorsFile : public testing::Test {
     }
     /// A file with one tensor "w", fp32 [2, 2] = 1 2 3 4, unless `entry` says otherwise.
     static std::string one(const std::string& entry) {
-        return file_of(R"({"w":)" + entry + "}", bytes_of<float>({1, 2, 3, 4}));
+        return file_of(R"({"w":)" + entry + "}", file_bytes_of<float>({1, 2, 3, 4}));
     }
 
     TemporaryDirectory directory_;
@@ -62,9 +62,9 @@ TEST_F(SafetensorsFile, ConvertsEveryTypeIntoStridedRows) {
             "brain":{"dtype":"BF16","shape":[2,2],"data_offsets":[8,16]},
             "single":{"dtype":"F32","shape":[2,2],"data_offsets":[16,32]},
             "double":{"dtype":"F64","shape":[2,2],"data_offsets":[32,64]}})",
-        bytes_of<std::uint16_t>({0x3c00, 0x4000, 0x4200, 0x4400}) +
-            bytes_of<std::uint16_t>({0x3f80, 0x4000, 0x4040, 0x4080}) + bytes_of<float>({1, 2, 3, 4}) +
-            bytes_of<double>({1, 2, 3, 4})));
+        file_bytes_of<std::uint16_t>({0x3c00, 0x4000, 0x4200, 0x4400}) +
+            file_bytes_of<std::uint16_t>({0x3f80, 0x4000, 0x4040, 0x4080}) + file_bytes_of<float>({1, 2, 3, 4}) +
+            file_bytes_of<double>({1, 2, 3, 4})));
     const Safetensors file(path);
     for (const char* name : {"half", "brain", "single", "double"}) {
         std::vector<double> wide(6, -1);
@@ -87,7 +87,7 @@ TEST_F(SafetensorsFile, AcceptsThePrefixAndIgnoresWhatTheModelLacks) {
             "transformer.h.0.attn.bias":{"dtype":"BOOL","shape":[1,1,2,2],"data_offsets":[8,12]},
             "transformer.h.0.attn.masked_bias":{"dtype":"SOMETHING_NEW","shape":[],"data_offsets":[12,13]},
             "lm_head.weight":{"dtype":"F32","shape":[1,1],"data_offsets":[13,17]}})",
-        bytes_of<float>({5, 6}) + std::string(9, '\0')));
+        file_bytes_of<float>({5, 6}) + std::string(9, '\0')));
     SafetensorsWeights weights(path);
     weights.check(
         model_of({weight("h.0.ln_1.weight", 1, 2, true), {.name = "x", .role = Role::activations, .shape = {9, 9}}}));
@@ -99,7 +99,7 @@ TEST_F(SafetensorsFile, AcceptsThePrefixAndIgnoresWhatTheModelLacks) {
 
 TEST_F(SafetensorsFile, ReadsDataThatIsNotAligned) {
     const auto path = write(file_of(R"({"w":{"dtype":"F64","shape":[2],"data_offsets":[0,16]}} )" + std::string(3, ' '),
-                                    bytes_of<double>({1, 2})));
+                                    file_bytes_of<double>({1, 2})));
     std::vector<float> values(2);
     Safetensors(path).load(weight("w", 1, 2, true), DataType::fp32, values.data(), 2);
     EXPECT_THAT(values, ElementsAre(1, 2));

@@ -1,0 +1,57 @@
+// See read_file.h.
+#include "bench/plan/data/read_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "kbench/error.h"
+
+namespace kbench {
+namespace {
+
+/// No file of text or tokens is larger; a device may give bytes for ever.
+constexpr std::size_t most_bytes = std::size_t{1} << 32;
+
+class Descriptor {
+  public:
+    explicit Descriptor(int value) : value_(value) {}
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    ~Descriptor() {
+        if (value_ >= 0) close(value_);
+    }
+    int get() const { return value_; }
+
+  private:
+    int value_;
+};
+
+}  // namespace
+
+std::string read_whole_file(const std::filesystem::path& path) {
+    const auto fail = [&](const std::string& why) -> void {
+        throw UsageError(fmt::format("{}: cannot be read: {}", path.string(), why));
+    };
+    const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    struct stat status {};
+    if (file.get() < 0 || fstat(file.get(), &status) != 0) fail(std::strerror(errno));
+    if (S_ISDIR(status.st_mode)) fail("it is a directory");
+    std::string text;
+    for (;;) {
+        constexpr std::size_t chunk = std::size_t{1} << 20;
+        const std::size_t before = text.size();
+        text.resize(before + chunk);
+        const ssize_t got = read(file.get(), text.data() + before, chunk);
+        text.resize(before + static_cast<std::size_t>(got > 0 ? got : 0));
+        if (got == 0) return text;
+        if (got < 0 && errno != EINTR) fail(std::strerror(errno));
+        if (text.size() > most_bytes) fail(fmt::format("it has more than {} bytes", most_bytes));
+    }
+}
+
+}  // namespace kbench
