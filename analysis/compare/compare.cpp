@@ -245,11 +245,10 @@ void add_unmeasured(Comparison& comparison, const NamedResult& first, const Name
         };
         const auto found = std::ranges::find_if(later.result.points, is_same);
         if (found == later.result.points.end())
-            comparison.regressions.push_back(
-                fmt::format("{}: {} has no such point", match_title(point), later.name));
+            comparison.regressions.push_back(fmt::format("{}: {} has no such point", match_title(point), later.name));
         else if (found->status != PointStatus::done || !found->end_to_end)
-            comparison.regressions.push_back(fmt::format("{}: {} in {}: {}", match_title(point), name(found->status),
-                                                         later.name, found->reason));
+            comparison.regressions.push_back(
+                fmt::format("{}: {} in {}: {}", match_title(point), name(found->status), later.name, found->reason));
     }
 }
 

@@ -9,8 +9,8 @@
 
 #include "analysis/machine/ceilings.h"
 #include "kbench/error.h"
-#include "models/base/json_text.h"
 #include "models/base/format.h"
+#include "models/base/json_text.h"
 #include "models/base/nearest.h"
 
 namespace kbench {

@@ -67,6 +67,12 @@ Json write_quantity(const Quantity& quantity) {
             {"reason", lost ? Json("the value is not finite") : write_string(quantity.reason)}};
 }
 
+/// The axes of a struct whose fields say that it has some; `field` makes it a question of the field alone.
+template <class Struct>
+auto& axes_of(const AxisFields&, Struct& value) {
+    return value.axes;
+}
+
 /// Hands out the axes of a point list by list, see AxisFields.
 class AxisLists {
   public:
@@ -89,7 +95,7 @@ Json write(const T& value, const Path& path, bool null_if_not_finite = false) {
         const auto write_field = [&](const auto& field) {
             if constexpr (std::is_same_v<std::remove_cvref_t<decltype(field)>, AxisFields>) {
                 for (const Axis& axis : lists.next(field))
-                    if (const AxisValue* on_axis = value.axes.find(axis.name))
+                    if (const AxisValue* on_axis = axes_of(field, value).find(axis.name))
                         object[std::string(axis.name)] = std::visit(
                             [&](const auto& plain) { return write(plain, path.field(axis.name)); }, *on_axis);
             } else {
@@ -208,7 +214,7 @@ class Reader {
         AxisLists lists;
         const auto read_field = [&](const auto& field) {
             if constexpr (std::is_same_v<std::remove_cvref_t<decltype(field)>, AxisFields>) {
-                for (const Axis& axis : lists.next(field)) known += read_axis(json, path, axis, value.axes);
+                for (const Axis& axis : lists.next(field)) known += read_axis(json, path, axis, axes_of(field, value));
             } else {
                 const auto found = json.find(field.name);
                 const bool is_optional = field.optional_since != 0 && version_ >= field.optional_since;

@@ -106,8 +106,7 @@ int doctor_command(const std::vector<std::string>& arguments, const std::string&
     if (!arguments.empty()) {
         if (arguments.front() != "--help" && arguments.front() != "-h")
             throw UsageError(fmt::format("doctor takes no '{}'", arguments.front()));
-        put(
-            "kbench doctor: what this machine has, what is missing, and what that costs\n"
+        put("kbench doctor: what this machine has, what is missing, and what that costs\n"
             "kbench doctor --noise [-- OPTIONS of kbench run]: how much runs of one command differ here; it is "
             "remembered, and kbench compare uses it\n");
         return 0;

@@ -33,7 +33,7 @@ void list_models() {
     for (const ModelSpec& model : builtin_models()) {
         const std::string_view configuration = model.description;
         put("{:<22} {:>14}  {:<56} {}\n", model.name, model.build({}).parameter_count(), axes_text(model),
-                   configuration.substr(configuration.find(": ") + 2));
+            configuration.substr(configuration.find(": ") + 2));
     }
 }
 
@@ -44,7 +44,7 @@ void list_ops() {
 void list_options() {
     for (const Option& o : run_options())
         put("{:<14} {:<12} {}{}\n", o.name, o.value, o.help,
-                   o.fallback.empty() ? "" : fmt::format(" [{}]", o.fallback));
+            o.fallback.empty() ? "" : fmt::format(" [{}]", o.fallback));
 }
 
 void list_columns() {

@@ -37,7 +37,7 @@ void print_all() {
                            best(machine, {"amx_bf16", "avx512_bf16", "avx512_fp16"})});
     }
     put("{}Datasheet values, dense. `kbench list machines --id ID` has all of a machine with their sources.\n",
-               table.text(0, unbounded));
+        table.text(0, unbounded));
 }
 
 void print_one(const MachineFile& machine) {

@@ -90,7 +90,7 @@ void print_sets(const std::string& chip, const MetricSets& sets, const std::vect
     if (names.size() > 1) row("all together", sets.metrics());
     if (names.size() > 1)
         put("{:<14} {:>8} {:>7}  of PC sampling, what warps wait for: {}REASON\n", stall_samples, "-", "4",
-                   sampled_prefix);
+            sampled_prefix);
     if (!passes.unavailable().empty()) put("passes are unknown: {}\n", passes.unavailable());
 }
 
@@ -101,8 +101,8 @@ void print_metrics(const MetricSets& sets, const std::vector<std::string>& names
     put("\n{:<14} {:<26} {:<10} {:<{}}  {}\n", "set", "metric", "unit", "counters", width, "what");
     for (const std::string& name : names)
         for (const Metric& metric : sets.set(name))
-            put("{:<14} {:<26} {:<10} {:<{}}  {}\n", metric.set, metric.name, metric.unit, counters_text(metric),
-                       width, metric.what);
+            put("{:<14} {:<26} {:<10} {:<{}}  {}\n", metric.set, metric.name, metric.unit, counters_text(metric), width,
+                metric.what);
 }
 
 }  // namespace

@@ -57,15 +57,14 @@ void list_ops_of_providers() {
 #endif
     add_rows(table, *make_cpu_device());
     put("{}{}Shapes of `kbench list ops`, every op a step of its own; - where provider or device cannot.\n",
-               table.text(0, unbounded), missing);
+        table.text(0, unbounded), missing);
 }
 
 }  // namespace
 
 void list_providers(const std::vector<std::string>& options) {
     if (options.empty()) {
-        for (const ProviderRow& row : provider_rows())
-            put("{:<5} {:<15} {}\n", name(row.backend), row.name, row.what);
+        for (const ProviderRow& row : provider_rows()) put("{:<5} {:<15} {}\n", name(row.backend), row.name, row.what);
         return;
     }
     if (options != std::vector<std::string>{"--ops"})

@@ -28,8 +28,7 @@ int merge_command(const std::vector<std::string>& arguments, const std::string&)
     write_result(out, merged, parsed.request.compress);
     const ExplainedResult explained(merged);
     write_reports(out, explained);
-    say("joined {} results: {} points in {}\n", files.size(), merged.points.size(),
-               result_file_in(out).string());
+    say("joined {} results: {} points in {}\n", files.size(), merged.points.size(), result_file_in(out).string());
     return tell_impossible(explained.impossible(), result_file_in(out).string());
 }
 

@@ -87,14 +87,14 @@ int micro_command(const std::vector<std::string>& arguments, const std::string& 
     if (stopped == 0 && mend_low_ceilings(ceilings, request.ceilings, ceiling_file(cache), result)) {
         write_result(request.out, result, request.compress);
         say("kbench: a step beat its roof, so roofs were measured again: shares of them are too high above, and "
-                   "right in the result (`kbench table {}`)\n",
-                   request.out.string());
+            "right in the result (`kbench table {}`)\n",
+            request.out.string());
     }
     for (const std::string& warning : result.warnings) say("kbench: {}\n", warning);
     say("wrote {}\n", result_file_in(request.out).string());
     if (stopped != 0) {
-        say("kbench: stopped by SIG{} after {} of {} benchmarks\n", sigabbrev_np(stopped),
-                   result.points.size(), cases.size());
+        say("kbench: stopped by SIG{} after {} of {} benchmarks\n", sigabbrev_np(stopped), result.points.size(),
+            cases.size());
         return 128 + stopped;
     }
     if (!first_wrong.empty()) throw MeasurementError(first_wrong);

@@ -19,8 +19,11 @@ namespace {
 /// A model is called as its file says, which may be a path: of that what may stand in a file's name, and not too long.
 std::string as_file_name(std::string what) {
     constexpr std::size_t longest = 80;
-    const auto is_safe = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.'; };
-    std::ranges::replace_if(what, [&](char c) { return !is_safe(c); }, '_');
+    const auto is_safe = [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
+    };
+    std::ranges::replace_if(
+        what, [&](char c) { return !is_safe(c); }, '_');
     what.resize(std::min(what.size(), longest));
     return what;
 }

@@ -56,8 +56,7 @@ FinishedPoints finished_points(const RunRequest& request, const Device& device, 
     FinishedPoints finished = store.finished(specs, mine, result.warnings);
     if (const fs::path whole = result_file_in(request.run.out); finished.size() < specs.size() && !whole.empty())
         fs::remove(whole);
-    say("kbench: {} of {} points are finished in {}\n", finished.size(), specs.size(),
-               request.run.out.string());
+    say("kbench: {} of {} points are finished in {}\n", finished.size(), specs.size(), request.run.out.string());
     return finished;
 }
 

@@ -14,8 +14,8 @@ inline constexpr std::size_t deepest_json = 64;
 /// half a second.
 inline constexpr std::size_t most_ordered_members = 20'000;
 
-/// Throws UsageError, one line that begins with `path`, where brackets are nested deeper than deepest_json, or an object
-/// has more than `most_members`. What is no JSON is left to the parser.
+/// Throws UsageError, one line that begins with `path`, where brackets are nested deeper than deepest_json, or an
+/// object has more than `most_members`. What is no JSON is left to the parser.
 void check_json_text(std::string_view text, const std::string& path, std::size_t most_members = 10'000'000);
 
 }  // namespace kbench

@@ -15,8 +15,8 @@ double product_of(std::span<const std::int64_t> sizes) {
 
 void require_countable(double elements, const std::string& what) {
     if (elements > most_elements)
-        throw UsageError(fmt::format("{}: {:.3g} numbers; no memory holds more than {:.3g}", what, elements,
-                                     most_elements));
+        throw UsageError(
+            fmt::format("{}: {:.3g} numbers; no memory holds more than {:.3g}", what, elements, most_elements));
 }
 
 }  // namespace kbench

@@ -85,16 +85,15 @@ int measure_noise(const std::vector<std::string>& options) {
         if (!(medians.back() > 0))
             throw MeasurementError(fmt::format("run {}: a latency of {} ms", run, medians.back()));
         put("run {}: {:.5g} ms\n", run, medians.back());
-        }
+    }
     noise.deviation = log_deviation(medians);
     const RunSpread spread{noise.deviation, noise.runs, {}};
     const auto [least, most] = std::ranges::minmax(medians);
-    put("from run to run: {:.5g} to {:.5g} ms, deviation {:.2g} %; two single runs cannot tell below {:.2g} %\n",
-               least, most, 100 * noise.deviation, 100 * spread.least_difference());
+    put("from run to run: {:.5g} to {:.5g} ms, deviation {:.2g} %; two single runs cannot tell below {:.2g} %\n", least,
+        most, 100 * noise.deviation, 100 * spread.least_difference());
     const fs::path file = noise_file(cache_directory());
     remember_noise(file, environment, noise);
-    put(
-        "remembered in {} for {}: every later result has it, and kbench compare uses it. Other work on the "
+    put("remembered in {} for {}: every later result has it, and kbench compare uses it. Other work on the "
         "machine, or another card of the same kind, may differ by more.\n",
         file.string(), noise_key(environment));
     return 0;

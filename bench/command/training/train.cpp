@@ -198,8 +198,7 @@ int train_command(const std::vector<std::string>& arguments, const std::string&)
     if (const std::optional<Recognition> heard = recognise(forward, plan, device, providers, request.seed))
         tell(*heard);
     if (const int signal = StopSignals::asked(); signal != 0) {
-        say("kbench: stopped by SIG{} after {} of {} steps\n", sigabbrev_np(signal), log.steps(),
-                   request.steps);
+        say("kbench: stopped by SIG{} after {} of {} steps\n", sigabbrev_np(signal), log.steps(), request.steps);
         return 128 + signal;
     }
     return static_cast<int>(ExitCode::success);

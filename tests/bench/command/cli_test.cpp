@@ -528,8 +528,9 @@ TEST_F(Cli, ATablesMistakesGetOneLineAndExitTwo) {
     expect_refusal("table " + recorded + " -c op,tme_us", "no column 'tme_us'; nearest: time_us");
     expect_refusal("table " + recorded + " --point 10", "has points 0 to 9");
     expect_refusal("table " + recorded + " -w 20", "these columns need at least");
-    expect_refusal("table " + directory_.write("cut.json", gunzip(read_text(recorded), recorded).substr(0, 4000)).string(),
-                   "not JSON");
+    expect_refusal(
+        "table " + directory_.write("cut.json", gunzip(read_text(recorded), recorded).substr(0, 4000)).string(),
+        "not JSON");
     expect_refusal("table " + directory_.write("foreign.json", "{\"a\": 1}").string(), "not a kbench result");
 }
 

@@ -1,5 +1,5 @@
-// What nobody should type, and files that nobody should trust: one line, the right exit code, nothing destroyed. Each of
-// these once crashed, lied or destroyed something.
+// What nobody should type, and files that nobody should trust: one line, the right exit code, nothing destroyed. Each
+// of these once crashed, lied or destroyed something.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -85,8 +85,12 @@ TEST_F(Hostile, WhatTheSchemaForbidsIsNotRead) {
     }
     Json json = good;
     const Json quantity{{"value", -5.0}, {"origin", "measured"}, {"reason", ""}};
-    json["ceilings"]["ceilings"] = {{{"name", "cpu_dram_read"}, {"value", quantity}, {"low", -5.0}, {"high", -5.0},
-                                     {"clock_mhz", 0.0}, {"datasheet", quantity}}};
+    json["ceilings"]["ceilings"] = {{{"name", "cpu_dram_read"},
+                                     {"value", quantity},
+                                     {"low", -5.0},
+                                     {"high", -5.0},
+                                     {"clock_mhz", 0.0},
+                                     {"datasheet", quantity}}};
     expect_refused_result(json, "a roof above 0");
     json["ceilings"]["ceilings"][0]["value"]["value"] = 1e308;
     expect_refused_result(json, "a roof above 0");
@@ -94,9 +98,11 @@ TEST_F(Hostile, WhatTheSchemaForbidsIsNotRead) {
 
 TEST_F(Hostile, AMachineWithoutBoundsIsRefused) {
     for (const char* value : {"1e308", "1e-308"})
-        expect_refusal("list machines --id " + file("machine.json", std::string(R"({"id": "x", "name": "X", "kind": "gpu",
-            "matches": ["X"], "roofs": [{"ceiling": "dram_read", "value": )") + value + R"(, "source": "s"}]})"),
-                       "no machine has a roof beyond");
+        expect_refusal(
+            "list machines --id " + file("machine.json", std::string(R"({"id": "x", "name": "X", "kind": "gpu",
+            "matches": ["X"], "roofs": [{"ceiling": "dram_read", "value": )") +
+                                                             value + R"(, "source": "s"}]})"),
+            "no machine has a roof beyond");
 }
 
 TEST_F(Hostile, OutputsAreRegularFilesOrNewOnes) {
@@ -104,7 +110,8 @@ TEST_F(Hostile, OutputsAreRegularFilesOrNewOnes) {
     ASSERT_EQ(mkfifo(node.c_str(), 0600), 0);
     std::ofstream(target) << "precious";
     fs::create_symlink(target, link);
-    for (const fs::path& path : {node, link}) expect_refusal(run("--dump-logits " + path.string()), "it should be a file");
+    for (const fs::path& path : {node, link})
+        expect_refusal(run("--dump-logits " + path.string()), "it should be a file");
     EXPECT_TRUE(fs::is_fifo(node));
     EXPECT_EQ(read_text(target), "precious");
     EXPECT_FALSE(fs::exists(directory_ / "run")) << "refused before anything is measured";
@@ -128,8 +135,8 @@ TEST_F(Hostile, AnOutputWhoseFolderIsNotThereIsRefusedBeforeAnythingIsMeasured) 
 TEST_F(Hostile, AFullStandardOutputIsNoSuccess) {
     if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "there is no /dev/full";
     for (const std::string& arguments : {std::string("list models"), std::string("doctor"), run()}) {
-        const Outcome outcome = shell("sh -c 'KBENCH_CACHE_DIR=" + (directory_ / "cache").string() + " " KBENCH_BINARY " " +
-                                      arguments + " >/dev/full'");
+        const Outcome outcome = shell("sh -c 'KBENCH_CACHE_DIR=" + (directory_ / "cache").string() +
+                                      " " KBENCH_BINARY " " + arguments + " >/dev/full'");
         EXPECT_EQ(outcome.exit_code, 1) << arguments;
         EXPECT_THAT(outcome.err, HasSubstr("standard output cannot be written: No space left on device")) << arguments;
     }
@@ -137,8 +144,8 @@ TEST_F(Hostile, AFullStandardOutputIsNoSuccess) {
 }
 
 TEST_F(Hostile, AReaderThatGoesAwayStopsNoRun) {
-    shell("sh -c 'KBENCH_CACHE_DIR=" + (directory_ / "cache").string() + " " KBENCH_BINARY " run --format json " + run() +
-          " | head -c 1'");
+    shell("sh -c 'KBENCH_CACHE_DIR=" + (directory_ / "cache").string() + " " KBENCH_BINARY " run --format json " +
+          run() + " | head -c 1'");
     for (const char* written : {"result.json", "report.html", "report.md"})
         EXPECT_TRUE(fs::exists(directory_ / "run" / written)) << written;
 }
@@ -175,9 +182,9 @@ TEST_F(Hostile, CompareFailsWhereAPointFailedOrIsMissing) {
 TEST_F(Hostile, AModelsNameSteersNoPathAndNoTerminal) {
     const std::string evil = file("evil.json", R"({"_name_or_path": "../../evil\u001b[31m", "n_embd": 64, "n_layer": 1,
                                                     "n_head": 4, "vocab_size": 301, "n_positions": 32})");
-    const Outcome outcome = shell("sh -c 'cd " + (directory_ / "").string() +
-                                  " && KBENCH_CACHE_DIR=cache " KBENCH_BINARY " --backend cpu --quick --ceilings none --config " +
-                                  evil + "'");
+    const Outcome outcome = shell(
+        "sh -c 'cd " + (directory_ / "").string() +
+        " && KBENCH_CACHE_DIR=cache " KBENCH_BINARY " --backend cpu --quick --ceilings none --config " + evil + "'");
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_THAT(outcome.out + outcome.err, Not(HasSubstr("\x1b")));
     const fs::path runs = directory_ / "kbench-runs";
@@ -212,7 +219,8 @@ TEST_F(Hostile, CellsThatASpreadsheetWouldRunAreText) {
 }
 
 TEST_F(Hostile, NonsenseIsRefusedInOneLine) {
-    for (const char* nonsense : {"--time-budget inf", "--metrics ''", "--provider ''", "--metrics a,", "--interval nan"})
+    for (const char* nonsense :
+         {"--time-budget inf", "--metrics ''", "--provider ''", "--metrics a,", "--interval nan"})
         expect_refusal(run(nonsense), "");
     const std::string gemm = "micro --backend cpu --op gemm --shape m8n8k8 ";
     for (const char* nonsense :

@@ -1,0 +1,89 @@
+// The readers of files.
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "analysis/explain/explain.h"
+#include "analysis/machine/machine.h"
+#include "analysis/report/writers.h"
+#include "analysis/result/result_json.h"
+#include "bench/micro/cases.h"
+#include "bench/plan/data/npy.h"
+#include "bench/plan/data/safetensors.h"
+#include "bench/plan/data/tokens.h"
+#include "bench/profile/metric_sets.h"
+#include "kbench/error.h"
+#include "models/registry.h"
+#include "tests/fuzz/targets.h"
+
+namespace kbench::fuzz {
+namespace {
+
+template <class Read>
+void refusable(const Read& read) {
+    try {
+        read();
+    } catch (const Error&) {  // one line and an exit code
+    }
+}
+
+}  // namespace
+
+/// What is read is explained and written, too, and what is written can be read.
+void result(std::string_view input) {
+    refusable([&] {
+        const Result read = parse_result(std::string(input), "result.json");
+        const std::string text = to_text(read);
+        if (to_text(parse_result(text, "again")) != text) std::abort();
+        const ExplainedResult explained(read);
+        write_markdown(explained);
+        write_terminal(explained, 80);
+        write_html(explained);
+    });
+}
+
+void config(std::string_view input) {
+    refusable([&] {
+        const ModelSpec spec = read_model(std::string(input), "config.json");
+        // Thousands of layers take a second each time: a few of the inputs will do.
+        if (input.size() % 8 == 0) spec.build({});
+    });
+}
+
+void machine(std::string_view input) {
+    refusable([&] { parse_machine(std::string(input), "machine.json"); });
+}
+
+/// Into a model of one weight.
+void safetensors(std::string_view input) {
+    refusable([&] {
+        const Safetensors file(as_file(input));
+        Model model;
+        model.name = "fuzzed";
+        model.tensors.push_back({.name = "w", .role = Role::weights, .shape = {2, 3}});
+        file.check(model);
+        std::vector<float> values(2 * 3);
+        file.load(model.tensors.front(), DataType::fp32, values.data(), 3);
+    });
+}
+
+void npy(std::string_view input) {
+    refusable([&] { read_npy_integers(as_file(input)); });
+    refusable([&] { read_npy_floats(as_file(input)); });
+}
+
+void tokens(std::string_view input) {
+    refusable([&] { read_tokens(as_file(input), 2, 8, 1000); });
+    refusable([&] { read_numbers_of_rows(as_file(input), 2, 1000, "length"); });
+    refusable([&] { read_token_stream(as_file(input), 1, 1000); });
+}
+
+void shapes(std::string_view input) {
+    refusable([&] { parse_problems(input, "shapes.txt"); });
+}
+
+void metrics(std::string_view input) {
+    refusable([&] { MetricTable::parse(input, "metrics.txt"); });
+}
+
+}  // namespace kbench::fuzz
