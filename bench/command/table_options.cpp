@@ -69,7 +69,9 @@ std::string table_markdown() {
         "RESULT is a result.json or the directory that holds one; a directory without one stands for all results and "
         "finished points in it, each file with rows of its own. Nothing is measured. What is not known is `na` (null "
         "in JSON), never 0; in a group, what its steps do not share is `various`. A sum is `na` when any of its parts "
-        "is.\n\n" +
+        "is.\n\n"
+        "In CSV a text that begins with `=`, `+`, `-`, `@` or `'` has an apostrophe in front, so that no spreadsheet "
+        "takes it for a formula: take one off. Numbers are as they are.\n\n" +
         markdown_of(table_options()) + "\n## Levels\n\n| --by | a row is | columns without -c |\n|---|---|---|\n";
     for (const TableLevel& level : table_levels())
         text += fmt::format("| `{}` | {} | {} |\n", level.name, level.what, fmt::join(level.default_columns, ","));

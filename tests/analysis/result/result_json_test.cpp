@@ -256,7 +256,7 @@ TEST(WriteFileAtomically, SaysWhichFileAndWhy) {
     EXPECT_EQ(error_for("missing/result.json"),
               fmt::format("cannot write {}/missing/result.json: No such file or directory", directory.path().string()));
     std::filesystem::create_directory(directory / "folder");
-    EXPECT_THAT(error_for("folder"), EndsWith("/folder: Is a directory"));
+    EXPECT_THAT(error_for("folder"), EndsWith("/folder: it is a directory"));
     EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory.path()), {}), 1)
         << "a temporary file is left";
 }

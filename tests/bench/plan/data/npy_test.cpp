@@ -82,7 +82,7 @@ TEST(WriteNpy, LeavesNoTemporaryFileAndSaysWhatItCannotWrite) {
         [&] { write_npy(directory / "no/a.npy", std::vector<std::int64_t>{1}, DataType::fp32, &one, 1); });
     EXPECT_THAT(line, HasSubstr("no/a.npy"));
     std::filesystem::create_directories(directory / "taken.npy/x");
-    error_line<MeasurementError>(
+    error_line<UsageError>(
         [&] { write_npy(directory / "taken.npy", std::vector<std::int64_t>{1}, DataType::fp32, &one, 1); });
     EXPECT_FALSE(std::filesystem::exists(directory / "taken.npy.tmp"));
 }
