@@ -16,7 +16,7 @@ function layerChart(into, layers) {
 }
 
 function batchChart(into, batches) {
-  chart(into, 'Throughput by batch, sequences/s', 'measured; bars are 95 % intervals', () => ({
+  chart(into, 'Throughput by batch, sequences/s', 'measured; bars are 95 % intervals, of few samples their range', () => ({
     traces: [{ x: batches.map((row) => row[0]), y: batches.map((row) => row[1]), mode: 'lines+markers', marker: { size: 9 },
       line: { color: cssColor('accent'), width: 2 }, hoverinfo: 'text',
       error_y: { type: 'data', symmetric: false, array: batches.map((row) => row[3] - row[1]), arrayminus: batches.map((row) => row[1] - row[2]) },
