@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/measure/train.h"
+#include "bench/measure/training/train.h"
 #include "bench/plan/data/markov.h"
 #include "bench/plan/device_support.h"
 #include "bench/plan/provider.h"

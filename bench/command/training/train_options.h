@@ -10,7 +10,7 @@
 
 #include "bench/command/device_options.h"
 #include "bench/command/option_table.h"
-#include "bench/measure/train.h"
+#include "bench/measure/training/train.h"
 #include "kbench/precision.h"
 #include "models/registry.h"
 

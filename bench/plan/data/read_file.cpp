@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "bench/plan/data/descriptor.h"
 #include "kbench/error.h"
 
 namespace kbench {
@@ -17,20 +18,6 @@ namespace {
 
 /// No file of text or tokens is larger; a device may give bytes for ever.
 constexpr std::size_t most_bytes = std::size_t{1} << 32;
-
-class Descriptor {
-  public:
-    explicit Descriptor(int value) : value_(value) {}
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    ~Descriptor() {
-        if (value_ >= 0) close(value_);
-    }
-    int get() const { return value_; }
-
-  private:
-    int value_;
-};
 
 }  // namespace
 

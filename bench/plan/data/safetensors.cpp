@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "bench/plan/data/convert.h"
+#include "bench/plan/data/descriptor.h"
 #include "kbench/error.h"
 #include "models/base/json_text.h"
 
@@ -63,20 +64,6 @@ std::string shape_text(const std::vector<std::int64_t>& shape) { return fmt::for
 bool is_natural(const json& value) { return value.is_number_unsigned(); }
 
 bool are_naturals(const json& value) { return value.is_array() && std::all_of(value.begin(), value.end(), is_natural); }
-
-class Descriptor {
-  public:
-    explicit Descriptor(int value) : value_(value) {}
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    ~Descriptor() {
-        if (value_ >= 0) close(value_);
-    }
-    int get() const { return value_; }
-
-  private:
-    int value_;
-};
 
 /// Parses, and refuses a name that stands twice: JSON would silently keep the last.
 json parse_header(std::string_view text, const std::string& file) {

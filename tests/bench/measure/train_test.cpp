@@ -1,6 +1,6 @@
 // Training as a whole, on the CPU: a small GPT-2 learns a source of known entropy, goes on from its file, and leaves
 // out steps whose gradients are not finite.
-#include "bench/measure/train.h"
+#include "bench/measure/training/train.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

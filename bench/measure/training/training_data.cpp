@@ -1,5 +1,5 @@
 // See training_data.h.
-#include "bench/measure/training_data.h"
+#include "bench/measure/training/training_data.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // See train.h.
-#include "bench/measure/train.h"
+#include "bench/measure/training/train.h"
 
 #include <fmt/format.h>
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/measure/train.h"
+#include "bench/measure/training/train.h"
 #include "bench/plan/plan.h"
 #include "bench/plan/provider.h"
 
