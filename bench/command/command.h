@@ -60,7 +60,7 @@ std::string for_terminal(const Document& document);
 /// Columns of the terminal, if standard output is one.
 std::optional<std::size_t> terminal_width();
 
-/// $KBENCH_CACHE_DIR, else $XDG_CACHE_HOME/kbench, else ~/.cache/kbench.
+/// $KBENCH_CACHE_DIR, else $XDG_CACHE_HOME/kbench, else ~/.cache/kbench. Throws UsageError where no home is known.
 std::string cache_directory();
 
 }  // namespace kbench

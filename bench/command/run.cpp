@@ -1,5 +1,6 @@
 // kbench run: from the command line to result.json, the reports and the summary.
 #include <fmt/format.h>
+#include <pwd.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -98,8 +99,12 @@ std::string cache_directory() {
     if (const char* own = std::getenv("KBENCH_CACHE_DIR"); own != nullptr && *own != '\0') return own;
     if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg != nullptr && *xdg != '\0')
         return std::string(xdg) + "/kbench";
-    const char* home = std::getenv("HOME");
-    return std::string(home != nullptr ? home : "/tmp") + "/.cache/kbench";
+    if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0')
+        return std::string(home) + "/.cache/kbench";
+    if (const passwd* user = getpwuid(getuid()); user != nullptr && *user->pw_dir != '\0')
+        return std::string(user->pw_dir) + "/.cache/kbench";
+    // A folder that anybody could have made would decide which roofs are shown.
+    throw UsageError("neither HOME nor a home directory of this user is known: set KBENCH_CACHE_DIR");
 }
 
 int measure_and_report(RunRequest& request, const std::string& command_line, const PrepareRun& prepare) {

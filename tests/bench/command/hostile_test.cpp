@@ -242,6 +242,31 @@ TEST_F(Hostile, PathsThatNobodyCanOpenAreRefusedInOneLine) {
     expect_refusal("--config " + tiny() + " --backend cpu --quick --out " + longest, "");
 }
 
+TEST_F(Hostile, WithoutAHomeNoCacheIsWhereAnybodyCouldPlantOne) {
+    const fs::path shared = fs::temp_directory_path() / ".cache/kbench";
+    const bool was_there = fs::exists(shared);
+    const Outcome outcome =
+        shell("env -u HOME -u XDG_CACHE_HOME -u KBENCH_CACHE_DIR " KBENCH_BINARY " ceilings --help");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    shell("env -u HOME -u XDG_CACHE_HOME -u KBENCH_CACHE_DIR " KBENCH_BINARY " " + run());
+    EXPECT_EQ(fs::exists(shared), was_there);
+}
+
+TEST_F(Hostile, LittleAddressSpaceEndsAPointAndNotTheSweep) {
+#ifdef __SANITIZE_ADDRESS__
+    GTEST_SKIP() << "ASan takes terabytes of address space";
+#endif
+    const std::string one = "KBENCH_CACHE_DIR=" + (directory_ / "cache").string() +
+                            " " KBENCH_BINARY
+                            " --model gpt2 --seq 64 --backend cpu --quick --ceilings none --latency-only --out " +
+                            (directory_ / "run").string();
+    const Outcome outcome = shell("sh -c 'ulimit -v 2500000; " + one + " --batch 1,128'");
+    if (outcome.exit_code == 127) GTEST_SKIP() << "its libraries alone need more";
+    EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("1 of 2 points failed"));
+    EXPECT_TRUE(fs::exists(directory_ / "run/points/seq64-batch1-fp32.json"));
+}
+
 TEST_F(Hostile, MicroThatMeasuredNothingIsNoSuccess) {
     const Outcome outcome = kbench("micro --backend cpu --op softmax --shape r4w4 --ceilings none --cache cold --out " +
                                    (directory_ / "micro").string());
