@@ -74,6 +74,14 @@ const OptionOf<StudyRequest> own_options[] = {
      [](StudyRequest& r, const std::string& text) { r.redraw = text; }},
 };
 
+/// What a study has one value of, where a run may have several.
+struct Length {
+    std::string_view option, axis, what;
+    std::int64_t most_on_cpu;  ///< unless more is asked for
+};
+constexpr Length lengths[] = {{"--seq", "seq", "sequence length in tokens", 128},
+                              {"--frames", "frames", "frames of the longest utterance", 200}};
+
 /// Of `kbench run`, those that hold for each of a study's points; the others are a study's own business.
 constexpr std::string_view shared_options[] = {
     "--model",     "--config",      "--seq",           "--frames",    "--cell",         "--lengths",
@@ -92,6 +100,11 @@ std::span<const OptionOf<StudyRequest>> study_options() {
             const auto row = std::ranges::find(run, name, &Option::name);
             list.push_back({row->name, row->value, row->fallback, row->help,
                             [row](StudyRequest& r, const std::string& text) { row->set(r, text); }});
+            const auto* length = std::ranges::find(lengths, name, &Length::option);
+            if (length == std::end(lengths)) continue;
+            list.back().value = "N";
+            list.back().fallback = fmt::format("{}; on a CPU at most {}", row->fallback, length->most_on_cpu);
+            list.back().help = length->what;
         }
         list.insert(list.begin() + 2, std::begin(own_options), std::end(own_options));
         return list;
@@ -109,10 +122,10 @@ ParsedStudy parse_study(const std::vector<std::string>& arguments) {
                                   "batch, precision, forward against backward."};
     parsed.help = parse_options(command, study_options(), request, arguments);
     if (!parsed.help.empty() || !request.redraw.empty()) return parsed;
-    for (const std::string_view axis : {"seq", "frames"})
-        if (const auto asked = request.run.values.find(axis);
+    for (const Length& length : lengths)
+        if (const auto asked = request.run.values.find(length.axis);
             asked != request.run.values.end() && asked->second.size() > 1)
-            throw UsageError(fmt::format("--{}: a study has one value; `kbench run` sweeps over several", axis));
+            throw UsageError(fmt::format("{}: a study has one value; `kbench run` sweeps over several", length.option));
     request.run.values["direction"] = {std::string("fwd"), std::string("train")};  // of both there may be options
     request.run.compress = true;
     request.run.marginal_s = 0;
@@ -122,13 +135,11 @@ ParsedStudy parse_study(const std::vector<std::string>& arguments) {
 }
 
 StudyBase study_base(StudyRequest& request, bool is_gpu) {
-    constexpr std::int64_t cpu_seq = 128, cpu_frames = 200;
-    const std::pair<std::string_view, std::int64_t> shorter[] = {{"seq", cpu_seq}, {"frames", cpu_frames}};
     if (!is_gpu)
-        for (const auto& [axis, most] : shorter)
-            if (const ModelAxis* own = request.run.model.axis(axis);
-                own != nullptr && !request.run.values.contains(axis) && own->usual > most)
-                request.run.values[std::string(axis)] = {most};
+        for (const Length& length : lengths)
+            if (const ModelAxis* own = request.run.model.axis(length.axis);
+                own != nullptr && !request.run.values.contains(length.axis) && own->usual > length.most_on_cpu)
+                request.run.values[std::string(length.axis)] = {length.most_on_cpu};
     StudyBase base;
     base.batch = request.batch.value_or(is_gpu ? 8 : 1);
     base.precision = request.precision.value_or(is_gpu ? Precision::bf16 : Precision::fp32);

@@ -102,7 +102,8 @@ void convert_block(DataType from, const void* source, DataType to, void* destina
 
 void convert(DataType from, const void* source, DataType to, void* destination, std::int64_t count) {
     if (from == to) {
-        std::memcpy(destination, source, static_cast<std::size_t>(count) * size_of(from));
+        // It takes no null pointer, not even for nothing.
+        if (count > 0) std::memcpy(destination, source, static_cast<std::size_t>(count) * size_of(from));
         return;
     }
     if (from == DataType::int32 || to == DataType::int32)
