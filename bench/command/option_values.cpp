@@ -98,7 +98,8 @@ void check_can_write(std::string_view option, const std::filesystem::path& file,
     if (file.empty()) throw UsageError(fmt::format("{} '': must name a file", option));
     const std::filesystem::path directory = file.has_parent_path() ? file.parent_path() : ".";
     if (!made_later.empty() && (directory / "").lexically_normal() == (made_later / "").lexically_normal()) return;
-    if (!std::filesystem::is_directory(directory))
+    std::error_code none;
+    if (!std::filesystem::is_directory(directory, none))
         throw UsageError(fmt::format("{} {}: {} is no directory", option, file.string(), directory.string()));
     if (const std::string why = why_not_a_file(file); !why.empty())
         throw UsageError(fmt::format("{} {}: {}; it should be a file", option, file.string(), why));

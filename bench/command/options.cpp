@@ -44,7 +44,8 @@ std::vector<std::string> zipped_axes(const std::string& text) {
 /// One of the words that an axis offers; else a file, whose numbers are the model's input of that name.
 void set_word_or_file(const Axis& axis, const std::string& text, RunOptions& run) {
     const bool is_word = std::ranges::find(axis.offered, text) != axis.offered.end();
-    if (!is_word && !std::filesystem::is_regular_file(text))
+    std::error_code none;  // a name that nobody can open, such as one that is too long, is no file
+    if (!is_word && !std::filesystem::is_regular_file(text, none))
         throw UsageError(
             fmt::format("--{} '{}': must be {} or a file", axis.name, text, fmt::join(axis.offered, ", ")));
     run.values[std::string(axis.name)] = {is_word ? text : std::string(lengths_of_file)};
