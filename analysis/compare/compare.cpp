@@ -55,15 +55,8 @@ struct Explained {
     bool has_verdicts() const { return roofs.unavailable.empty() && verdicts.steps.size() == ledger.steps.size(); }
 };
 
-/// A step's time on the device with the relative interval of its step run.
-Interval time_of(const StepResult& step) {
-    const double us = step.device_us().value_or(0);
-    if (!step.time_us || !(step.time_us->median > 0)) return Interval::exactly(us);
-    return scaled(Interval::of(*step.time_us), us / step.time_us->median);
-}
-
 void add_step(GroupSide& side, const StepResult& step, const Explained& run) {
-    const Interval us = time_of(step);
+    const Interval us = device_interval(step);
     side.time_us += us;
     ++side.steps;
     side.flops += step.cost.flops;
@@ -166,8 +159,8 @@ PointComparison compare_points(const Explained& a, const Explained& b, const Com
     const std::vector<StepMatch> matches = match_steps(*a.point, *b.point);
     for (const StepMatch& match : matches) {
         if (!match.a.empty() && !match.b.empty()) continue;
-        for (const StepResult* step : match.a) point.a_unmatched_us += time_of(*step).value;
-        for (const StepResult* step : match.b) point.b_unmatched_us += time_of(*step).value;
+        for (const StepResult* step : match.a) point.a_unmatched_us += device_interval(*step).value;
+        for (const StepResult* step : match.b) point.b_unmatched_us += device_interval(*step).value;
     }
     point.groups = sum_groups(matches, options.by, a, b);
     std::vector<GroupComparison> layers = sum_groups(matches, CompareBy::layer, a, b);
@@ -239,11 +232,8 @@ std::string regression_line(const PointComparison& point, const std::string& nam
 void add_unmeasured(Comparison& comparison, const NamedResult& first, const NamedResult& later) {
     for (const Point& point : first.result.points) {
         if (point.status != PointStatus::done || !point.end_to_end) continue;
-        const auto is_same = [&](const Point& other) {
-            return first_difference(point, other) == nullptr &&
-                   point.axes.count("repeat").value_or(1) == other.axes.count("repeat").value_or(1);
-        };
-        const auto found = std::ranges::find_if(later.result.points, is_same);
+        const auto found =
+            std::ranges::find_if(later.result.points, [&](const Point& other) { return is_match(point, other); });
         if (found == later.result.points.end())
             comparison.regressions.push_back(fmt::format("{}: {} has no such point", match_title(point), later.name));
         else if (found->status != PointStatus::done || !found->end_to_end)

@@ -66,6 +66,12 @@ std::string layer_group(std::string_view layer) {
     }
 }
 
+Interval device_interval(const StepResult& step) {
+    const double us = step.device_us().value_or(0);
+    if (!step.time_us || !(step.time_us->median > 0)) return Interval::exactly(us);
+    return scaled(Interval::of(*step.time_us), us / step.time_us->median);
+}
+
 Breakdown by_op_kind(const Point& point) {
     return group_steps(
         point, [](const StepResult& step) { return step.op; }, true);

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/result/interval.h"
 #include "kbench/result.h"
 
 namespace kbench {
@@ -23,6 +24,9 @@ struct StepGroup {
     double tflop_per_s() const;
     double gb_per_s() const;
 };
+
+/// A step's time on the device, with the ends of its step run's samples in proportion, us; zero where it was not timed.
+Interval device_interval(const StepResult& step);
 
 struct Breakdown {
     std::vector<StepGroup> groups;  ///< slowest first

@@ -20,11 +20,8 @@ std::string_view layer_of(std::string_view label) { return label.substr(0, label
 
 /// The time on the device between the ends of its samples. Recorded kernels look longer than they are.
 std::optional<Interval> time_of(const StepLedger& entry) {
-    const std::optional<double> us = entry.step->device_us();
-    if (!us || *us <= 0) return std::nullopt;
-    Interval time = Interval::exactly(*us);
-    if (const auto& samples = entry.step->time_us; samples && samples->n > 1 && samples->median > 0)
-        time = {*us, *us * samples->ci_low / samples->median, *us * samples->ci_high / samples->median};
+    Interval time = device_interval(*entry.step);
+    if (time.value <= 0) return std::nullopt;
     time.low = std::max(0.0, time.low - std::max(0.0, entry.recording_us));
     time.high -= std::min(0.0, entry.recording_us);
     return time;

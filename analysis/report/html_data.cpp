@@ -18,8 +18,6 @@
 namespace kbench {
 namespace {
 
-ReportJson optional_number(const std::optional<double>& value) { return value ? report_number(*value) : ReportJson(); }
-
 /// Columns rather than rows, as a chart takes them.
 ReportJson conditions_data(const Point& point) {
     ReportJson at = ReportJson::array(), clock = at, power = at, temperature = at;
@@ -205,6 +203,8 @@ ReportJson report_number(double value) {
     if (!std::isfinite(value)) return nullptr;
     return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr);
 }
+
+ReportJson optional_number(const std::optional<double>& value) { return value ? report_number(*value) : ReportJson(); }
 
 nlohmann::ordered_json report_data(const ExplainedResult& explained) {
     const Result& result = explained.result();

@@ -1,6 +1,8 @@
 // Parts of the report's data, for html_data.cpp alone. Every list of steps is in the order of the point's steps.
 #pragma once
 
+#include <optional>
+
 #include <nlohmann/json.hpp>
 
 #include "analysis/explain/directions.h"
@@ -15,6 +17,7 @@ using ReportJson = nlohmann::ordered_json;
 
 /// With six significant digits; null for what is not finite.
 ReportJson report_number(double value);
+ReportJson optional_number(const std::optional<double>& value);
 
 /// null where it says nothing.
 ReportJson section_data(const Section& section);

@@ -6,8 +6,6 @@
 namespace kbench {
 namespace {
 
-ReportJson optional_number(const std::optional<double>& value) { return value ? report_number(*value) : ReportJson(); }
-
 /// Of each layer its time, and the part of it above its roofs; null where that is not known.
 ReportJson layer_bars(const Study& study) {
     ReportJson rows = ReportJson::array();

@@ -17,11 +17,6 @@
 namespace kbench {
 namespace {
 
-bool is_match(const Point& a, const Point& b) {
-    const auto number = [](const Point& point) { return point.axes.count("repeat").value_or(1); };
-    return first_difference(a, b) == nullptr && number(a) == number(b);
-}
-
 bool is_measured(const Point& point) { return point.status == PointStatus::done && point.end_to_end.has_value(); }
 
 /// What tells compared points apart, in the order of a title: first what every title has.
@@ -108,6 +103,11 @@ Direction direction_of(const StepResult& step, const std::string& op) {
 using OpKey = std::tuple<std::string, Direction, int>;
 
 }  // namespace
+
+bool is_match(const Point& a, const Point& b) {
+    const auto number = [](const Point& point) { return point.axes.count("repeat").value_or(1); };
+    return first_difference(a, b) == nullptr && number(a) == number(b);
+}
 
 bool is_planned(const PlannedPoint& planned, const Point& point) {
     if (planned.batch_is_max != point.batch_is_max) return false;

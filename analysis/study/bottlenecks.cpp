@@ -47,7 +47,7 @@ StudyLayer layer_of(const Point& point, std::size_t index, const Ledger& ledger,
     for (std::size_t i = 0; i < point.steps.size(); ++i) {
         const StepResult& step = point.steps[i];
         if (layer_group(step.layer) != name) continue;
-        const Interval time = step_time_us(step);
+        const Interval time = device_interval(step);
         layer.time_us += time;
         achieved.add(counter(step, "achieved_occupancy"), time.value);
         const std::optional<Interval> rest =

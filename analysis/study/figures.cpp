@@ -45,14 +45,6 @@ Interval share_of(const std::optional<Interval>& part, std::initializer_list<con
 
 }  // namespace
 
-Interval step_time_us(const StepResult& step) {
-    const std::optional<double> us = step.device_us();
-    if (!us) return {};
-    const std::optional<Summary>& samples = step.time_us;
-    if (!samples || samples->n < 2 || samples->median <= 0) return Interval::exactly(*us);
-    return {*us, *us * samples->ci_low / samples->median, *us * samples->ci_high / samples->median};
-}
-
 bool has_interval(const StepResult& step) { return step.time_us && step.time_us->has_interval(); }
 
 StudyFigure latency(const Point& point, std::size_t index) {
@@ -71,7 +63,7 @@ StudyFigure layer_share(const Point& point, std::size_t index, const std::string
     bool known = true;
     for (const StepResult& step : point.steps) {
         known = known && has_interval(step);
-        (layer_group(step.layer) == layer ? own : rest) += step_time_us(step);
+        (layer_group(step.layer) == layer ? own : rest) += device_interval(step);
     }
     const auto share = [](double part, double others) { return part + others > 0 ? 100 * part / (part + others) : 0; };
     return made("layer_share", {index}, layer,

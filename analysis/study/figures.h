@@ -10,8 +10,6 @@
 
 namespace kbench {
 
-/// A step's time on the device, with the ends of its samples in proportion; zero where it was not timed.
-Interval step_time_us(const StepResult& step);
 /// Whether the ends of a step's time are a 95 % interval.
 bool has_interval(const StepResult& step);
 

@@ -108,20 +108,18 @@ std::string cache_directory() {
 }
 
 int measure_and_report(RunRequest& request, const std::string& command_line, const PrepareRun& prepare) {
-    request.run.cache_directory = cache_directory();
-    if (request.dry_run && !prepare) {
+    const auto list_points = [&] {
         for (const PointSpec& point : request.run.points()) put("{}\n", point.name());
-        return 0;
-    }
+        return static_cast<int>(ExitCode::success);
+    };
+    if (request.dry_run && !prepare) return list_points();
+    request.run.cache_directory = cache_directory();
     std::string remark;
     const DeviceList devices = choose_devices(request.device, remark);
     Device& device = *devices.front();
     Result result;
     const std::unique_ptr<PointGate> gate = prepare ? prepare(device, result) : nullptr;
-    if (request.dry_run) {
-        for (const PointSpec& point : request.run.points()) put("{}\n", point.name());
-        return 0;
-    }
+    if (request.dry_run) return list_points();
     if (device.is_gpu() && request.run.sm_scaling_s > 0) keep_parts(device);
     const std::unique_ptr<Profiler> profiler = make_profiler(device);
     profiler->check(request.run.counters);

@@ -43,15 +43,21 @@ std::size_t StudyGate::index_of(const PointSpec& spec) const {
     return static_cast<std::size_t>(std::ranges::find(points_, spec, &StudyPoint::spec) - points_.begin());
 }
 
+double StudyGate::work_of(std::size_t point) const {
+    if (works_.empty())
+        for (const StudyPoint& each : points_) works_.push_back(work_(each.spec));
+    return works_[point];
+}
+
 double StudyGate::seconds_since(Clock::time_point then) const {
     return std::chrono::duration<double>(now_() - then).count();
 }
 
 std::string StudyGate::leave_out(const PointSpec& spec) {
     begun_ = now_();
-    const double work = work_(spec);
-    if (!plan_.budget_s || work <= 0) return "";
     const std::size_t i = index_of(spec);
+    const double work = work_of(i);
+    if (!plan_.budget_s || work <= 0) return "";
     const double left = *plan_.budget_s - seconds_since(start_);
     const std::optional<double> expected = times_.expected_s(work);
     if (!expected || *expected <= left) return "";
@@ -67,7 +73,7 @@ std::optional<double> StudyGate::left_s() const {
     double sum = 0;
     for (std::size_t i = 0; i < points_.size(); ++i) {
         if (is_settled_[i]) continue;
-        const double work = work_(points_[i].spec);
+        const double work = work_of(i);
         if (work <= 0) continue;
         const std::optional<double> expected = times_.expected_s(work);
         if (!expected) return std::nullopt;
@@ -85,7 +91,8 @@ std::string StudyGate::label(const PointSpec& spec) const {
 }
 
 void StudyGate::finished(const PointSpec& spec, const Point& point) {
-    is_settled_[index_of(spec)] = true;
+    const std::size_t i = index_of(spec);
+    is_settled_[i] = true;
     double wall_s = 0;
     if (begun_)
         wall_s = seconds_since(*begun_);
@@ -94,7 +101,7 @@ void StudyGate::finished(const PointSpec& spec, const Point& point) {
     begun_.reset();
     if (!point.end_to_end) return;
     const double run_s = point.end_to_end->latency.summary_ms.median * 1e-3;
-    if (run_s > 0) times_.add(work_(spec), run_s, wall_s);
+    if (run_s > 0) times_.add(work_of(i), run_s, wall_s);
 }
 
 }  // namespace kbench

@@ -48,6 +48,7 @@ class StudyGate : public PointGate {
 
   private:
     std::size_t index_of(const PointSpec& spec) const;
+    double work_of(std::size_t point) const;
     double seconds_since(Clock::time_point then) const;
     /// Until the last point is done, as far as the points before it tell; never beyond the budget.
     std::optional<double> left_s() const;
@@ -57,6 +58,7 @@ class StudyGate : public PointGate {
     std::function<double(const PointSpec&)> work_;
     Clock::time_point start_;
     std::function<Clock::time_point()> now_;
+    mutable std::vector<double> works_;  ///< by point; found when first asked for, as roofs are measured before
     PointTimes times_;
     std::vector<bool> is_settled_;  ///< finished or left out
     std::optional<Clock::time_point> begun_;

@@ -380,6 +380,21 @@ TEST_F(Resume, NamesWhatDiffers) {
     EXPECT_EQ(with([] {}), "accepted") << "the same is the same";
 }
 
+TEST_F(Resume, OtherWeightsOfTheSameNameAndSizeAreOtherWeights) {
+    std::string content((std::size_t{3} << 19) + 3, 'a');  // neither whole chunks nor whole words
+    const auto weights = [&](const std::string& folder) {
+        options_.weights = directory_.write(folder + "/w.safetensors", content);
+        return recorded_options(options_, cpu()).at("weights");
+    };
+    const std::string first = weights("one");
+    EXPECT_EQ(weights("two"), first) << "the folder does not matter";
+    for (const std::size_t at : {std::size_t{0}, std::size_t{1} << 20, content.size() - 1}) {
+        content[at] = 'b';
+        EXPECT_NE(weights("one"), first) << at;
+        content[at] = 'a';
+    }
+}
+
 TEST_F(Resume, TwoProcessesDoNotMeasureIntoOneDirectory) {
     const PointStore store(directory_ / "");
     EXPECT_THAT(refusal_of([&] { PointStore another(directory_ / ""); }), HasSubstr("another kbench is measuring"));
