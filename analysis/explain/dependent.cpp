@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 
 #include "analysis/explain/breakdown.h"
 #include "analysis/explain/verdict_rules.h"
@@ -38,7 +40,40 @@ DependentSteps described(const StepLedger& entry, const Roofs& roofs) {
     one.together_us = demands_together(entry).value;
     one.is_complete = facts.compute_known && facts.memory_known && facts.units.known;
     one.exchange = exchange_of(entry, roofs);
+    one.account = step.account;
     return one;
+}
+
+/// Of so many steps each; nothing where they are of different phases.
+std::optional<StepAccount> mean_of(const std::optional<StepAccount>& a, std::size_t of_a,
+                                   const std::optional<StepAccount>& b, std::size_t of_b) {
+    if (!a || !b || !std::ranges::equal(a->phases, b->phases, {}, &StepPhase::name, &StepPhase::name))
+        return std::nullopt;
+    const double part = static_cast<double>(of_b) / static_cast<double>(of_a + of_b);
+    StepAccount mean = *a;
+    mean.blocks = std::min(a->blocks, b->blocks);
+    mean.us = std::lerp(a->us, b->us, part);
+    mean.start_us = std::lerp(a->start_us, b->start_us, part);
+    for (std::size_t i = 0; i < mean.phases.size(); ++i) {
+        StepPhase& phase = mean.phases[i];
+        const StepPhase& other = b->phases[i];
+        phase.median_cycles = std::lerp(phase.median_cycles, other.median_cycles, part);
+        phase.least_cycles = std::min(phase.least_cycles, other.least_cycles);
+        phase.most_cycles = std::max(phase.most_cycles, other.most_cycles);
+    }
+    return mean;
+}
+
+/// "by clocks in its kernel a step's cycles are wait for h 34 %, cell 21 %".
+std::string account_text(const StepAccount& account) {
+    std::vector<StepPhase> phases = account.phases;
+    std::ranges::stable_sort(phases, std::greater{}, &StepPhase::median_cycles);
+    std::string text;
+    for (const StepPhase& phase : phases)
+        if (const double share = phase.median_cycles / cycles_of(account); share >= 0.005)
+            text += fmt::format("{} {} {}", text.empty() ? "by clocks in its kernel a step's cycles are" : ",",
+                                phase.name, percent(share));
+    return text;
 }
 
 void add_to(DependentSteps& sum, const DependentSteps& other) {
@@ -49,6 +84,7 @@ void add_to(DependentSteps& sum, const DependentSteps& other) {
                            (sum.dependent + other.dependent);
     else
         sum.exchange.reset();
+    sum.account = mean_of(sum.account, sum.steps, other.account, other.steps);
     sum.steps += other.steps;
     sum.dependent += other.dependent;
     sum.time_us += other.time_us;
@@ -64,6 +100,12 @@ Interval demands_together(const StepLedger& entry) {
     for (const Demand& demand : entry.demands) sum += demand.run_us;
     for (const Demand& demand : entry.unit_demands) sum += demand.run_us;
     return sum;
+}
+
+double cycles_of(const StepAccount& account) {
+    double cycles = 0;
+    for (const StepPhase& phase : account.phases) cycles += phase.median_cycles;
+    return cycles;
 }
 
 std::string roofs_of_one(const DependentSteps& group) {
@@ -119,6 +161,7 @@ std::vector<std::string> dependent_evidence(const StepLedger& entry, const Roofs
                             one.is_complete ? "" : " that are known", significant(one.together_us_of_one(), 2),
                             percent(one.together_share()), roofs_of_one(one));
     evidence.push_back(std::move(text));
+    if (one.account && cycles_of(*one.account) > 0) evidence.push_back(account_text(*one.account));
     if (!one.exchange) return evidence;
     const std::string us = significant(one.exchange->us);
     evidence.push_back(

@@ -35,6 +35,8 @@ struct DependentSteps {
     bool is_complete = true;  ///< every level and unit was counted, or has nothing to do; a CPU's caches never are
     std::optional<Exchange> exchange = {};
     Bound bound = Bound::not_identifiable;  ///< of most of their time
+    /// By clocks in their kernels: means over the steps, least and most of all. None where one of them has none.
+    std::optional<StepAccount> account = {};
 
     /// Of one dependent step.
     double us() const { return time_us / dependent; }
@@ -54,6 +56,9 @@ Interval demands_together(const StepLedger& entry);
 /// Of one step with several dependent steps, a sentence each: what one of them takes and what of it the roofs demand.
 /// None for other steps.
 std::vector<std::string> dependent_evidence(const StepLedger& entry, const Roofs& roofs);
+
+/// Cycles of all phases together, by their medians.
+double cycles_of(const StepAccount& account);
 
 /// "L2 0.41 us, DRAM 0.15 us": what each roof demands of one dependent step.
 std::string roofs_of_one(const DependentSteps& group);

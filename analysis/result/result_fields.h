@@ -198,6 +198,16 @@ inline constexpr auto fields<SmScaling> =
     std::tuple{Field{"unavailable", &SmScaling::unavailable}, Field{"runs", &SmScaling::runs}};
 
 template <>
+inline constexpr auto fields<StepPhase> =
+    std::tuple{Field{"name", &StepPhase::name}, Field{"median_cycles", &StepPhase::median_cycles},
+               Field{"least_cycles", &StepPhase::least_cycles}, Field{"most_cycles", &StepPhase::most_cycles}};
+
+template <>
+inline constexpr auto fields<StepAccount> =
+    std::tuple{Field{"blocks", &StepAccount::blocks}, Field{"us", &StepAccount::us},
+               Field{"start_us", &StepAccount::start_us}, Field{"phases", &StepAccount::phases}};
+
+template <>
 inline constexpr auto fields<StepResult> =
     std::tuple{Field{"index", &StepResult::index},
                Field{"layer", &StepResult::layer},
@@ -213,6 +223,7 @@ inline constexpr auto fields<StepResult> =
                Field{"padding_flops", &StepResult::padding_flops},
                Field{"matrix_flops", &StepResult::matrix_flops, false, 2},
                Field{"dependent_steps", &StepResult::dependent_steps, false, 6, 6},
+               Field{"account", &StepResult::account, false, 6, 6},
                Field{"time_us", &StepResult::time_us},
                Field{"counters", &StepResult::counters, false, 2},
                Field{"counters_discarded", &StepResult::counters_discarded, false, 2},

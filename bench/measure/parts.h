@@ -43,6 +43,10 @@ void time_steps(const PartContext& at, Forward& forward);
 /// of each for an interval there are none.
 void measure_marginal_costs(const PartContext& at, Forward& forward);
 
+// accounts.cpp
+/// Where dependent steps spend their time, by clocks in their kernels.
+void account_for_steps(const PartContext& at);
+
 // check_outputs.cpp
 /// What a forward leaves must be numbers, and the same ones however often it runs.
 void check_outputs(const PartContext& at, Forward& forward);

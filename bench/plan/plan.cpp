@@ -301,4 +301,8 @@ void Plan::run_step(std::size_t index, void* stream) const {
     steps_[index].computation->run(pointers_[index], workspace_.data(), stream);
 }
 
+std::optional<StepAccount> Plan::account_of_step(std::size_t index, void* stream) const {
+    return steps_[index].computation->account(pointers_[index], workspace_.data(), stream);
+}
+
 }  // namespace kbench

@@ -68,6 +68,8 @@ class Plan {
 
     /// Enqueues step `index` on `stream`.
     void run_step(std::size_t index, void* stream) const;
+    /// Computation::account of step `index`, whose operands must be there: all before it have run since.
+    std::optional<StepAccount> account_of_step(std::size_t index, void* stream) const;
 
     /// Where a tensor lies on the device once memory is allocated, and how.
     void* address(TensorId id) const;

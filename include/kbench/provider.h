@@ -16,6 +16,7 @@
 
 #include "kbench/backend.h"
 #include "kbench/step.h"
+#include "kbench/step_account.h"
 
 namespace kbench {
 
@@ -39,6 +40,13 @@ class Computation {
     /// operands(step). Where the last op of the step adds what it reads besides (a residual), that operand and the
     /// output may be the same memory.
     virtual void run(std::span<void* const> pointers, void* workspace, void* stream) const = 0;
+
+    /// Where a dependent step's time goes, measured by running the same work again on the same operands; waits for the
+    /// device. Nothing where no kernel has clocks for it.
+    virtual std::optional<StepAccount> account(std::span<void* const> /*pointers*/, void* /*workspace*/,
+                                               void* /*stream*/) const {
+        return std::nullopt;
+    }
 };
 
 /// A computation from a function, for providers whose calls need no state of their own but a workspace.

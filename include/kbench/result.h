@@ -17,6 +17,7 @@
 #include "kbench/profile.h"
 #include "kbench/quantity.h"
 #include "kbench/statistics.h"
+#include "kbench/step_account.h"
 
 namespace kbench {
 
@@ -78,6 +79,7 @@ struct StepResult {
     /// Dependent steps of its ops, one after another: see OpStruct. Nothing where each op has one, and in files that
     /// do not say.
     std::optional<std::int64_t> dependent_steps;
+    std::optional<StepAccount> account;      ///< of one of them; none where no kernel has clocks for it
     std::optional<Summary> time_us;          ///< from the step run
     std::vector<KernelResult> kernels;       ///< in order; none without an activity run
     std::map<std::string, double> counters;  ///< by the metric's name, see CounterRun::metrics

@@ -13,6 +13,7 @@
 #include "kernels/check.h"
 #include "kernels/gemm/gemm_types.h"
 #include "kernels/gemm/operands.h"
+#include "kernels/owned.h"
 
 namespace kbench::cuda {
 namespace {
@@ -25,31 +26,11 @@ constexpr double run_us = 200;       ///< a run is long enough for the events' r
 constexpr double slow_factor = 1.5;  ///< slower than this times the best in one launch: not measured further
 constexpr int rounds = 7;
 
-template <typename Handle, cudaError_t (*destroy)(Handle)>
-struct Destroy {
-    using pointer = Handle;
-    void operator()(Handle handle) const { destroy(handle); }
-};
-using Stream = std::unique_ptr<cudaStream_t, Destroy<cudaStream_t, cudaStreamDestroy>>;
-using Event = std::unique_ptr<cudaEvent_t, Destroy<cudaEvent_t, cudaEventDestroy>>;
-using Graph = std::unique_ptr<cudaGraph_t, Destroy<cudaGraph_t, cudaGraphDestroy>>;
-using GraphExec = std::unique_ptr<cudaGraphExec_t, Destroy<cudaGraphExec_t, cudaGraphExecDestroy>>;
-struct Free {
-    void operator()(void* memory) const { cudaFree(memory); }
-};
-using Memory = std::unique_ptr<void, Free>;
-
-Memory allocate(std::size_t bytes) {
-    void* memory = nullptr;
-    if (bytes) KBENCH_CUDA(cudaMalloc(&memory, bytes));
-    return Memory(memory);
-}
-
-Event make_event() {
-    cudaEvent_t event;
-    KBENCH_CUDA(cudaEventCreate(&event));
-    return Event(event);
-}
+using Stream = OwnedStream;
+using Event = OwnedEvent;
+using Graph = OwnedGraph;
+using GraphExec = OwnedGraphExec;
+using Memory = OwnedMemory;
 
 /// Of the whole device, also where only some of its SMs are measured: a choice belongs to the device.
 Stream make_stream() {
@@ -205,10 +186,7 @@ class Bench {
         KBENCH_CUDA(cudaEventRecord(start_.get(), stream_.get()));
         work();
         KBENCH_CUDA(cudaEventRecord(stop_.get(), stream_.get()));
-        KBENCH_CUDA(cudaEventSynchronize(stop_.get()));
-        float elapsed_ms = 0;
-        KBENCH_CUDA(cudaEventElapsedTime(&elapsed_ms, start_.get(), stop_.get()));
-        return 1e3 * elapsed_ms;
+        return us_between(start_, stop_);
     }
 
     const GemmProblem& problem_;

@@ -139,6 +139,8 @@ int persistent_lstm_blocks(const PersistentLstm& layer) {
     return 2 * of_direction <= places(layer, kernel_of(layer)) ? 2 * of_direction : of_direction;
 }
 
+int persistent_lstm_clock_blocks(const PersistentLstm& layer) { return 2 * blocks_of_direction(layer); }
+
 void persistent_lstm(const PersistentLstm& asked, const PersistentDirection& forward,
                      const PersistentDirection& reverse, const std::int32_t* lengths, void* workspace,
                      cudaStream_t stream, std::uint64_t* clocks) {

@@ -34,7 +34,8 @@ inline constexpr std::string_view persistent_variant_names[] = {"plain",      "s
 /// memory (polled: in `wait`), until the product is done, until those of all warpgroups are, until h is stored, until
 /// others may know it (counted). Of a step, thus of all its tiles: the first thread has cells of some of them only.
 enum class PersistentPhase { wait, load, product, sums, cell, publish };
-inline constexpr std::string_view persistent_phase_names[] = {"wait", "load", "product", "sums", "cell", "publish"};
+inline constexpr std::string_view persistent_phase_names[] = {"wait for h",          "load h", "step GEMM",
+                                                              "sum over warpgroups", "cell",   "publish h"};
 inline constexpr int persistent_phases = 6;
 
 struct PersistentLstm {
@@ -58,6 +59,9 @@ std::size_t persistent_lstm_workspace(const PersistentLstm& layer);
 /// Blocks of one launch: both directions, or one after the other where the device has no place for both.
 int persistent_lstm_blocks(const PersistentLstm& layer);
 
+/// Blocks that have clocks: of both directions, however many launches they take.
+int persistent_lstm_clock_blocks(const PersistentLstm& layer);
+
 /// What one direction reads and makes; every pointer a multiple of 16 bytes. gates, cells: of the variant that saves.
 struct PersistentDirection {
     const void *gates_x, *weight_hh, *bias_ih, *bias_hh;
@@ -65,9 +69,10 @@ struct PersistentDirection {
     void *gates = nullptr, *cells = nullptr;
 };
 
-/// `workspace`: a multiple of 256 bytes, its content is of no matter. `clocks` [2 hidden / 16, persistent_phases], of
-/// the variant that has them: cycles of each phase, added up over the steps, forward blocks before reverse ones.
-/// Where `stream` is of a part of the device, that part's SMs count, too. Throws Unsupported and UsageError.
+/// `workspace`: a multiple of 256 bytes, its content is of no matter. `clocks` [persistent_lstm_clock_blocks,
+/// persistent_phases], of the variant that has them: cycles of each phase, added up over the steps, forward blocks
+/// before reverse ones. Where `stream` is of a part of the device, that part's SMs count, too. Throws Unsupported and
+/// UsageError.
 void persistent_lstm(const PersistentLstm& layer, const PersistentDirection& forward,
                      const PersistentDirection& reverse, const std::int32_t* lengths, void* workspace,
                      cudaStream_t stream, std::uint64_t* clocks = nullptr);

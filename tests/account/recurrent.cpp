@@ -17,8 +17,10 @@
 #include <string>
 #include <vector>
 
+#include "bench/plan/providers/cuda/persistent_account.h"
 #include "kbench/error.h"
 #include "kernels/check.h"
+#include "kernels/owned.h"
 #include "kernels/recurrent/persistent.h"
 
 namespace kbench {
@@ -78,34 +80,14 @@ bool parse(int argc, char** argv, Options& options) {
     return true;
 }
 
+/// Device memory as bytes.
 class Memory {
   public:
-    explicit Memory(std::size_t bytes) { KBENCH_CUDA(cudaMalloc(&data_, bytes)); }
-    ~Memory() { cudaFree(data_); }
-    Memory(const Memory&) = delete;
-    Memory& operator=(const Memory&) = delete;
-    unsigned char* data() const { return static_cast<unsigned char*>(data_); }
+    explicit Memory(std::size_t bytes) : memory_(cuda::allocate(bytes)) {}
+    unsigned char* data() const { return static_cast<unsigned char*>(memory_.get()); }
 
   private:
-    void* data_ = nullptr;
-};
-
-class Event {
-  public:
-    Event() { KBENCH_CUDA(cudaEventCreate(&event_)); }
-    ~Event() { cudaEventDestroy(event_); }
-    Event(const Event&) = delete;
-    Event& operator=(const Event&) = delete;
-    void record() const { KBENCH_CUDA(cudaEventRecord(event_)); }
-    double us_since(const Event& begin) const {
-        float ms = 0;
-        KBENCH_CUDA(cudaEventSynchronize(event_));
-        KBENCH_CUDA(cudaEventElapsedTime(&ms, begin.event_, event_));
-        return 1e3 * static_cast<double>(ms);
-    }
-
-  private:
-    cudaEvent_t event_ = nullptr;
+    cuda::OwnedMemory memory_;
 };
 
 /// Numbers of variance `deviation`^2 in 16 bits; 65537 of them made on the host, the others copies on the device: the
@@ -160,51 +142,6 @@ class Operands {
     Memory gates_x_[2], weight_, bias_, out_[2], gates_[2], cells_[2], lengths_;
 };
 
-struct Phase {
-    double median = 0, least = 0, most = 0;  ///< cycles a step, over the blocks
-};
-
-struct Measurement {
-    double us = 0, least_us = 0;  ///< a step: median and least of the runs
-    std::vector<Phase> phases{};  ///< where the variant has clocks
-};
-
-double middle(std::vector<double>& values) {
-    std::ranges::sort(values);
-    return values[values.size() / 2];
-}
-
-Measurement measure(const PersistentLstm& layer, const Operands& operands, int runs) {
-    const Memory workspace(persistent_lstm_workspace(layer));
-    const auto blocks = static_cast<std::size_t>(2 * layer.shape.hidden / 16);
-    const std::size_t count = blocks * cuda::persistent_phases;
-    const Memory clocks(8 * count);
-    const bool clocked = layer.variant == PersistentVariant::clocks;
-    const Event begin, end;
-    std::vector<double> times;
-    const double steps = static_cast<double>(layer.shape.steps);
-    for (int run = -1; run < runs; ++run) {  // the first is not counted
-        begin.record();
-        persistent_lstm(layer, operands.direction(0), operands.direction(1), operands.lengths(), workspace.data(),
-                        nullptr, clocked ? reinterpret_cast<std::uint64_t*>(clocks.data()) : nullptr);
-        end.record();
-        const double us = end.us_since(begin) / steps;
-        if (run >= 0) times.push_back(us);
-    }
-    Measurement made{.us = middle(times), .least_us = times.front()};
-    if (!clocked) return made;
-    std::vector<std::uint64_t> cycles(count);
-    KBENCH_CUDA(cudaMemcpy(cycles.data(), clocks.data(), 8 * count, cudaMemcpyDeviceToHost));
-    for (std::size_t phase = 0; phase < cuda::persistent_phases; ++phase) {
-        std::vector<double> of_blocks;
-        for (std::size_t block = 0; block < blocks; ++block)
-            of_blocks.push_back(static_cast<double>(cycles[block * cuda::persistent_phases + phase]) / steps);
-        const double median = middle(of_blocks);
-        made.phases.push_back({median, of_blocks.front(), of_blocks.back()});
-    }
-    return made;
-}
-
 nlohmann::json json_of(const PersistentLstm& layer, std::string_view exchange, std::string_view variant) {
     return {{"cell", "lstm"},
             {"precision", name(layer.type)},
@@ -237,17 +174,19 @@ class Account {
             fmt::print("{} {:>8} {:>8}  {}: {}\n", head, "", "", exchange, reason);
             line["unsupported"] = reason;
         } else {
-            const Measurement made = measure(layer, operands, options_.runs);
+            const Memory workspace(persistent_lstm_workspace(layer));
+            const PersistentTimes made =
+                time_persistent_lstm(layer, operands.direction(0), operands.direction(1), operands.lengths(),
+                                     workspace.data(), nullptr, options_.runs);
             fmt::print("{} {:8.3f} {:8.3f}  {}\n", head, made.us, made.least_us, persistent_lstm_name(layer));
             line["kernel"] = persistent_lstm_name(layer);
             line["us_per_step"] = made.us;
             line["least_us_per_step"] = made.least_us;
-            for (std::size_t phase = 0; phase < made.phases.size(); ++phase) {
-                const Phase& cycles = made.phases[phase];
-                fmt::print("    {:8} {:6.0f} cycles ({:.0f} to {:.0f})\n", cuda::persistent_phase_names[phase],
-                           cycles.median, cycles.least, cycles.most);
-                line["cycles_per_step"][cuda::persistent_phase_names[phase]] = {
-                    {"median", cycles.median}, {"least", cycles.least}, {"most", cycles.most}};
+            for (const StepPhase& phase : made.phases) {
+                fmt::print("    {:8} {:6.0f} cycles ({:.0f} to {:.0f})\n", phase.name, phase.median_cycles,
+                           phase.least_cycles, phase.most_cycles);
+                line["cycles_per_step"][phase.name] = {
+                    {"median", phase.median_cycles}, {"least", phase.least_cycles}, {"most", phase.most_cycles}};
             }
         }
         std::fflush(stdout);

@@ -31,6 +31,25 @@ std::vector<std::string> cells_of(const DependentSteps& group) {
             std::string(name(group.bound))};
 }
 
+/// A row a phase.
+void add_account(Section& section, const DependentSteps& group) {
+    const StepAccount& account = *group.account;
+    const double cycles = cycles_of(account);
+    section.add(Paragraph{fmt::format(
+        "Where one step of {} spends its time, by clocks that the first thread of each of {} blocks reads{}. A step "
+        "takes {} us with the clocks and {} without. A launch takes {} us before its first step: blocks start and load "
+        "weights.",
+        group.layer, account.blocks, group.steps > 1 ? fmt::format(", mean of {} layers", group.steps) : "",
+        significant(account.us), significant(group.us()), significant(account.start_us, 2))});
+    Rows rows{{{"part of a step", Align::left}, {"cycles, median of the blocks"}, {"least"}, {"most"}, {"share %"}},
+              {}};
+    for (const StepPhase& phase : account.phases)
+        rows.rows.push_back({phase.name, fixed(phase.median_cycles, 0), fixed(phase.least_cycles, 0),
+                             fixed(phase.most_cycles, 0),
+                             cycles > 0 ? fixed(100 * phase.median_cycles / cycles, 1) : ""});
+    section.add(std::move(rows));
+}
+
 }  // namespace
 
 Section dependent_section(const std::vector<DependentSteps>& groups) {
@@ -58,6 +77,8 @@ Section dependent_section(const std::vector<DependentSteps>& groups) {
         section.add(Paragraph{
             "Not all work was counted: what caches and units beyond these roofs would take is not known. On a GPU "
             "--counters core,tensor,pipes counts more."});
+    for (const DependentSteps& group : groups)
+        if (group.account) add_account(section, group);
     return section;
 }
 

@@ -138,5 +138,51 @@ TEST(DependentSteps, StandInTheSummaryAndInTheReport) {
     EXPECT_THAT(write_terminal(plain, 120) + write_markdown(plain), Not(HasSubstr("ependent step")));
 }
 
+/// Each block's first thread has 1000 cycles a microsecond: 4 us of 2400 + 1600 cycles.
+StepAccount account(double wait_cycles, double gemm_cycles) {
+    return {.blocks = 128,
+            .us = (wait_cycles + gemm_cycles) / 1000,
+            .start_us = 12,
+            .phases = {{"wait for h", wait_cycles, 0.5 * wait_cycles, 2 * wait_cycles},
+                       {"step GEMM", gemm_cycles, 0.9 * gemm_cycles, 1.1 * gemm_cycles}}};
+}
+
+TEST(DependentSteps, OfSeveralLayersHaveTheMeanAccountOfAll) {
+    Result result = known::result_of(
+        {layer("rnns.0.rnn", 1500, 500), layer("rnns.1.rnn", 1500, 500), layer("rnns.2.rnn", 1500, 500)});
+    std::vector<StepResult>& steps = result.points[0].steps;
+    steps[0].account = account(1000, 2000);
+    steps[1].account = account(2000, 2000);
+    steps[2].account = account(3000, 500);
+    const DependentSteps group = explain(result, result.points[0]).dependent.at(0);
+    ASSERT_TRUE(group.account);
+    EXPECT_DOUBLE_EQ(group.account->phases[0].median_cycles, 2000);
+    EXPECT_DOUBLE_EQ(group.account->phases[1].median_cycles, 1500);
+    EXPECT_DOUBLE_EQ(group.account->phases[0].least_cycles, 500);
+    EXPECT_DOUBLE_EQ(group.account->phases[0].most_cycles, 6000);
+    EXPECT_NEAR(group.account->us, 3.5, 1e-12);
+    EXPECT_DOUBLE_EQ(cycles_of(*group.account), 3500);
+    steps[2].account.reset();
+    EXPECT_FALSE(explain(result, result.points[0]).dependent.at(0).account) << "of a part only";
+    steps[2].account = account(1, 1);
+    steps[2].account->phases[0].name = "another";
+    EXPECT_FALSE(explain(result, result.points[0]).dependent.at(0).account) << "of other phases";
+}
+
+TEST(DependentSteps, SayWhereTheirTimeGoesInReportAndEvidence) {
+    Result result = known::result_of({layer("rnns.0.rnn", 2000, 500)});
+    result.points[0].steps[0].account = account(3000, 1000);
+    const std::string text = write_markdown(result);
+    EXPECT_THAT(text, AllOf(HasSubstr("A step takes 4.00 us with the clocks and 4.00 without. A launch takes 12 us"),
+                            HasSubstr("| wait for h | 3000 | 1500 | 6000 | 75.0 |"),
+                            HasSubstr("| step GEMM | 1000 | 900 | 1100 | 25.0 |")));
+    const Explanation explanation = explain(result, result.points[0]);
+    const auto evidence = dependent_evidence(explanation.ledger.steps[0], Roofs(result));
+    EXPECT_THAT(evidence,
+                testing::Contains("by clocks in its kernel a step's cycles are wait for h 75 %, step GEMM 25 %"));
+    result.points[0].steps[0].account.reset();
+    EXPECT_THAT(write_markdown(result), Not(HasSubstr("clocks")));
+}
+
 }  // namespace
 }  // namespace kbench

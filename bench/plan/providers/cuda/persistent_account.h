@@ -1,0 +1,30 @@
+// Times the persistent LSTM's variants, and reads the clocks of the one that has them.
+#pragma once
+
+#include <cstdint>
+
+#include "kbench/step_account.h"
+#include "kernels/recurrent/persistent.h"
+
+namespace kbench {
+
+/// Of the launches of one variant, in microseconds of one dependent step.
+struct PersistentTimes {
+    double us = 0, least_us = 0;      ///< median and least
+    int blocks = 0;                   ///< of both directions
+    std::vector<StepPhase> phases{};  ///< of the last launch, where the variant has clocks
+};
+
+/// `runs` launches after one that does not count, each with an event before and after it on `stream`, which it waits
+/// for. `workspace`: as persistent_lstm asks. Throws as it does.
+PersistentTimes time_persistent_lstm(const cuda::PersistentLstm& layer, const cuda::PersistentDirection& forward,
+                                     const cuda::PersistentDirection& reverse, const std::int32_t* lengths,
+                                     void* workspace, cudaStream_t stream, int runs);
+
+/// Where a step of `layer`, the plain variant, spends its time. What it writes is what the plain one does. Throws as
+/// persistent_lstm does.
+StepAccount account_of_persistent_lstm(const cuda::PersistentLstm& layer, const cuda::PersistentDirection& forward,
+                                       const cuda::PersistentDirection& reverse, const std::int32_t* lengths,
+                                       void* workspace, cudaStream_t stream);
+
+}  // namespace kbench
