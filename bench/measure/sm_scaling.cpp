@@ -58,16 +58,23 @@ void measure_sm_scaling(const PartContext& at, Forward& forward) {
             forward_s, seconds);
         return;
     }
+    int count = 0;
     try {
-        for (const int count : counts_at_shares(possible_multiprocessors(at.device))) {
+        for (const int next : counts_at_shares(possible_multiprocessors(at.device))) {
+            count = next;
             at.begin(fmt::format("on {} SMs", count));
             scaling.runs.push_back(run_of(count, count == gpu->multiprocessors
                                                      ? at.profiler.time_ranges(forward.graph(), seconds)
                                                      : times_on(count, at.plan, seconds)));
         }
     } catch (const Error& error) {
-        scaling.runs.clear();
-        scaling.unavailable = error.what();
+        if (scaling.runs.size() < 2) {  // of one there is nothing to compare
+            scaling.runs.clear();
+            scaling.unavailable = fmt::format("on {} SMs: {}", count, error.what());
+        } else {
+            at.warn(fmt::format("time against SMs ends at {} SMs; on {}: {}", scaling.runs.back().multiprocessors,
+                                count, error.what()));
+        }
     }
 }
 

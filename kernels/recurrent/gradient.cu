@@ -36,8 +36,9 @@ __global__ void __launch_bounds__(hidden_gradient_threads)
 
 }  // namespace
 
-RecurrentProblem recurrent_gradient_problem(Cell cell, const RecurrentShape& shape, Precision precision) {
-    const RecurrentProblem resident{cell, shape, precision, RecurrentKernels::resident};
+RecurrentProblem recurrent_gradient_problem(Cell cell, const RecurrentShape& shape, Precision precision,
+                                            int multiprocessors) {
+    const RecurrentProblem resident{cell, shape, precision, RecurrentKernels::resident, multiprocessors};
     return recurrent_gradient_unsupported(resident).empty() ? resident : RecurrentProblem{cell, shape, precision};
 }
 
@@ -53,7 +54,7 @@ std::string recurrent_gradient_unsupported(const RecurrentProblem& problem) {
     if (width * size > weights) return over_limit("gates of all units", width, weights / size);
     if (shape.batch > tiles * tile_sequences) return over_limit("batch", shape.batch, tiles * tile_sequences);
     if (shape.steps > most_steps) return over_limit("steps", shape.steps, most_steps);
-    return no_resident_place(shape.hidden);
+    return no_resident_place(shape.hidden, problem.multiprocessors);
 }
 
 std::string recurrent_gradient_name(const RecurrentProblem& problem) {

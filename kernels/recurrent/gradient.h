@@ -18,8 +18,9 @@ struct RecurrentGradientDirection {
     void* dgates_x;
 };
 
-/// With the kernels that are faster, of those that take the shape on the current device.
-RecurrentProblem recurrent_gradient_problem(Cell cell, const RecurrentShape& shape, Precision precision);
+/// With the kernels that are faster, of those that take the shape on the current device, or on so many of its SMs.
+RecurrentProblem recurrent_gradient_problem(Cell cell, const RecurrentShape& shape, Precision precision,
+                                            int multiprocessors = 0);
 /// Empty where the kernels take the shape, resident ones on the current device; else why not, in a few words.
 std::string recurrent_gradient_unsupported(const RecurrentProblem& problem);
 std::string recurrent_gradient_name(const RecurrentProblem& problem);

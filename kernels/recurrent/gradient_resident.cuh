@@ -145,10 +145,7 @@ void launch_gradient_resident(const GradientLayer<typename Core::T>& layer, unsi
     KBENCH_CUDA(cudaMemsetAsync(counters, 0, counters_bytes, stream));
     GradientLayer<typename Core::T> of_kernel = layer;
     void* arguments[] = {&of_kernel, &counters};
-    // Fails where not all blocks have a place at once.
-    KBENCH_CUDA(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kernel),
-                                            dim3(static_cast<unsigned>(2 * divide_up(layer.hidden, block_units))),
-                                            dim3(block_threads), arguments, bytes, stream));
+    launch_resident_blocks(reinterpret_cast<const void*>(kernel), layer.hidden, arguments, bytes, stream);
 }
 
 /// A precision's kernels, steps and resident ones. Each is compiled in a file of its own.

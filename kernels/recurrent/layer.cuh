@@ -26,8 +26,12 @@ inline constexpr int resident_chunks = 8, resident_smem_bytes = 227 * 1024;
 inline constexpr int counter_distance = 32;
 inline constexpr std::size_t counters_bytes = 2 * counter_distance * sizeof(unsigned);
 
-/// Empty where the current device has a place for all resident blocks of a layer, else why not.
-std::string no_resident_place(std::int64_t hidden);
+/// Empty where the current device, or so many SMs of it, has a place for all resident blocks of a layer, else why not.
+std::string no_resident_place(std::int64_t hidden, int multiprocessors);
+/// Launches a resident kernel of a layer of `hidden` units. Throws Unsupported where not all of its blocks have a place
+/// at once on the SMs of `stream`.
+void launch_resident_blocks(const void* kernel, std::int64_t hidden, void** arguments, int shared_bytes,
+                            cudaStream_t stream);
 std::string over_limit(const char* what, std::int64_t value, std::int64_t limit);
 
 template <class T>

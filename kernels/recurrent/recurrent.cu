@@ -5,6 +5,7 @@
 
 #include "kbench/error.h"
 #include "kernels/check.h"
+#include "kernels/multiprocessors.h"
 #include "kernels/recurrent/launches.h"
 #include "kernels/recurrent/layer.cuh"
 
@@ -34,7 +35,7 @@ std::string not_resident(const RecurrentProblem& problem) {
     if (shape.hidden * size > weights) return over_limit("hidden", shape.hidden, weights / size);
     if (shape.batch > sequences) return over_limit("batch", shape.batch, sequences);
     if (shape.steps > most_steps) return over_limit("steps", shape.steps, most_steps);
-    return no_resident_place(shape.hidden);
+    return no_resident_place(shape.hidden, problem.multiprocessors);
 }
 
 }  // namespace
@@ -45,7 +46,10 @@ std::string over_limit(const char* what, std::int64_t value, std::int64_t limit)
     return std::string(what) + " " + std::to_string(value) + " is over its limit of " + std::to_string(limit);
 }
 
-std::string no_resident_place(std::int64_t hidden) {
+/// Of both directions; an SM has a place for one.
+std::int64_t resident_blocks(std::int64_t hidden) { return 2 * divide_up(hidden, block_units); }
+
+std::string no_resident_place(std::int64_t hidden, int multiprocessors) {
     int device = 0, sms = 0, smem = 0, cooperative = 0;
     if (cudaGetDevice(&device) != cudaSuccess) {
         cudaGetLastError();  // forgets it
@@ -56,14 +60,24 @@ std::string no_resident_place(std::int64_t hidden) {
     KBENCH_CUDA(cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, device));
     if (cooperative == 0) return "the device has no cooperative launch";
     if (smem < resident_smem_bytes) return "the device has too little shared memory";
-    const std::int64_t blocks = 2 * divide_up(hidden, block_units);
-    return blocks <= sms ? "" : over_limit("blocks", blocks, sms);
+    if (multiprocessors > 0) sms = std::min(sms, multiprocessors);
+    return resident_blocks(hidden) <= sms ? "" : over_limit("blocks", resident_blocks(hidden), sms);
+}
+
+void launch_resident_blocks(const void* kernel, std::int64_t hidden, void** arguments, int shared_bytes,
+                            cudaStream_t stream) {
+    const std::int64_t blocks = resident_blocks(hidden);
+    if (const int there = multiprocessors_of(stream); blocks > there)
+        throw Unsupported("recurrent layer: " + std::to_string(blocks) + " blocks must run at once, " +
+                          std::to_string(there) + " can on " + std::to_string(there) + " SMs");
+    KBENCH_CUDA(cudaLaunchCooperativeKernel(kernel, dim3(static_cast<unsigned>(blocks)), dim3(block_threads), arguments,
+                                            static_cast<std::size_t>(shared_bytes), stream));
 }
 
 }  // namespace recurrent_layer
 
-RecurrentProblem recurrent_problem(Cell cell, const RecurrentShape& shape, Precision precision) {
-    const RecurrentProblem resident{cell, shape, precision, RecurrentKernels::resident};
+RecurrentProblem recurrent_problem(Cell cell, const RecurrentShape& shape, Precision precision, int multiprocessors) {
+    const RecurrentProblem resident{cell, shape, precision, RecurrentKernels::resident, multiprocessors};
     return recurrent_unsupported(resident).empty() ? resident : RecurrentProblem{cell, shape, precision};
 }
 

@@ -169,10 +169,7 @@ void launch_resident(const Layer<typename Core::T>& layer, unsigned* counters, c
     KBENCH_CUDA(cudaMemsetAsync(counters, 0, counters_bytes, stream));
     Layer<typename Core::T> of_kernel = layer;
     void* arguments[] = {&of_kernel, &counters};
-    // Fails where not all blocks have a place at once.
-    KBENCH_CUDA(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kernel),
-                                            dim3(static_cast<unsigned>(2 * divide_up(layer.hidden, block_units))),
-                                            dim3(block_threads), arguments, bytes, stream));
+    launch_resident_blocks(reinterpret_cast<const void*>(kernel), layer.hidden, arguments, bytes, stream);
 }
 
 /// A precision's kernels, for up to 8 sequences for each of `most_tiles`. Each is compiled in a file of its own.

@@ -1,5 +1,5 @@
-// The persistent LSTM on parts of a GPU, made for all of it: one direction behind the other, or refused. Blocks without
-// a place would be waited for without end.
+// Recurrent layers on parts of a GPU, made for all of it: the persistent LSTM runs one direction behind the other or is
+// refused, as resident kernels are. Blocks without a place would be waited for without end.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -10,7 +10,10 @@
 #include "bench/device/multiprocessors.h"
 #include "kbench/error.h"
 #include "kernels/multiprocessors.h"
+#include "kernels/recurrent/gradient.h"
 #include "kernels/recurrent/persistent.h"
+#include "kernels/recurrent/recurrent.h"
+#include "kernels/spin.h"
 
 namespace kbench {
 namespace {
@@ -105,6 +108,52 @@ TEST(PersistentLstmOnParts, RunsWhereADirectionFitsAndIsRefusedElsewhere) {
         const std::unique_ptr<DeviceGraph> graph = part->capture([&] { layer.launch(stream); });
         EXPECT_TRUE(layer.out_of(*part, [&] { graph->launch(); }) == expected);
     }
+}
+
+/// A part of about half of the GPU; null where it cannot be divided.
+std::unique_ptr<Device> half_of(const Device& all) {
+    try {
+        return make_cuda_device(counts_at_shares(possible_multiprocessors(all)).at(2));
+    } catch (const DeviceError&) {
+        return nullptr;
+    }
+}
+
+TEST(ResidentLayersOnParts, AreRefusedAndNotChosenWhereNotAllBlocksHaveAPlace) {
+    if (!cuda_unavailable().empty()) GTEST_SKIP() << cuda_unavailable();
+    const std::unique_ptr<Device> all = make_cuda_device();
+    const std::unique_ptr<Device> part = half_of(*all);
+    if (!part) GTEST_SKIP() << "this GPU cannot be divided";
+    for (const auto& problem_of : {cuda::recurrent_problem, cuda::recurrent_gradient_problem}) {
+        const cuda::RecurrentProblem problem = problem_of(Cell::lstm, shape, Precision::fp32, 0);
+        if (problem.kernels != cuda::RecurrentKernels::resident) GTEST_SKIP() << "it is not resident on this GPU";
+        const cuda::RecurrentProblem of_part = problem_of(Cell::lstm, shape, Precision::fp32, part->multiprocessors());
+        EXPECT_EQ(of_part.kernels, cuda::RecurrentKernels::steps);
+    }
+    // Nothing runs: the refusal comes before a byte is read.
+    const auto stream = static_cast<cudaStream_t>(part->stream());
+    const DeviceBuffer memory(*all, std::size_t{64} << 20);
+    const cuda::RecurrentDirection d{memory.data(), memory.data(), memory.data(), memory.data(), memory.data()};
+    const auto* const lengths = reinterpret_cast<const std::int32_t*>(memory.data());
+    const cuda::RecurrentProblem problem = cuda::recurrent_problem(Cell::lstm, shape, Precision::fp32);
+    EXPECT_THROW(cuda::recurrent(problem, d, d, lengths, memory.data(), stream), Unsupported);
+    all->synchronize();
+}
+
+/// What was put on it uses memory of others: a plan's, which the next measurement writes.
+TEST(DevicePart, WaitsForItsWorkBeforeItGoes) {
+    if (!cuda_unavailable().empty()) GTEST_SKIP() << cuda_unavailable();
+    const std::unique_ptr<Device> all = make_cuda_device();
+    std::unique_ptr<Device> part = half_of(*all);
+    if (!part) GTEST_SKIP() << "this GPU cannot be divided";
+    const auto stream = static_cast<cudaStream_t>(part->stream());
+    cuda::spin(1000, part->multiprocessors(), stream);  // loads the kernel
+    part->synchronize();
+    constexpr std::int64_t cycles = 400'000'000;  // a fifth of a second
+    cuda::spin(cycles, part->multiprocessors(), stream);
+    ASSERT_EQ(cudaStreamQuery(stream), cudaErrorNotReady);
+    part.reset();
+    EXPECT_EQ(cudaStreamQuery(stream), cudaSuccess) << "the part's stream is kept for the next part of that size";
 }
 
 }  // namespace

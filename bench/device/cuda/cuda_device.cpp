@@ -103,7 +103,10 @@ class CudaDevice final : public Device {
         gpu.multiprocessors = multiprocessors;
     }
     ~CudaDevice() override {
-        if (!info_.gpu->multiprocessors_of_device) cudaStreamDestroy(stream_);  // a part keeps its own
+        if (!info_.gpu->multiprocessors_of_device)
+            cudaStreamDestroy(stream_);
+        else  // a part keeps its own; what still runs there works on memory of others
+            cudaStreamSynchronize(stream_);
     }
     CudaDevice(const CudaDevice&) = delete;
     CudaDevice& operator=(const CudaDevice&) = delete;

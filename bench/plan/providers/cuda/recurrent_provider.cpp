@@ -31,15 +31,16 @@ class Pairs {
 };
 
 template <Cell cell>
-ProviderOp forward_row() {
+ProviderOp forward_row(int multiprocessors) {
     return Computes<Recurrent<cell>>{
         .why_not =
             [](const Recurrent<cell>& op, const Step&, Precision precision) {
                 return cuda::recurrent_unsupported({cell, op.shape, precision});
             },
         .make =
-            [](const Recurrent<cell>& op, const Step&, Precision precision) {
-                const cuda::RecurrentProblem problem = cuda::recurrent_problem(cell, op.shape, precision);
+            [multiprocessors](const Recurrent<cell>& op, const Step&, Precision precision) {
+                const cuda::RecurrentProblem problem =
+                    cuda::recurrent_problem(cell, op.shape, precision, multiprocessors);
                 return make_computation(
                     cuda::recurrent_kernel_name(problem),
                     [problem, saves = op.saves](OperandCursor in, void* workspace, void* stream) {
@@ -59,7 +60,7 @@ ProviderOp forward_row() {
 }
 
 template <Cell cell>
-ProviderOp backward_row() {
+ProviderOp backward_row(int multiprocessors) {
     return Computes<Recurrent<cell>>{
         .directions = {Direction::bwd},
         .why_not =
@@ -67,8 +68,9 @@ ProviderOp backward_row() {
                 return cuda::recurrent_gradient_unsupported({cell, op.shape, precision});
             },
         .make =
-            [](const Recurrent<cell>& op, const Step&, Precision precision) {
-                const cuda::RecurrentProblem problem = cuda::recurrent_gradient_problem(cell, op.shape, precision);
+            [multiprocessors](const Recurrent<cell>& op, const Step&, Precision precision) {
+                const cuda::RecurrentProblem problem =
+                    cuda::recurrent_gradient_problem(cell, op.shape, precision, multiprocessors);
                 return make_computation(
                     cuda::recurrent_gradient_name(problem),
                     [problem](OperandCursor in, void* workspace, void* stream) {
@@ -126,8 +128,9 @@ std::vector<ProviderOp> recurrent_rows(const ProviderContext& context) {
     const auto cache = context.deterministic
                            ? nullptr
                            : std::make_shared<cuda::AlgorithmCache>(context.algorithm_cache, context.retune);
-    return {forward_row<Cell::lstm>(),      forward_row<Cell::gru>(),      forward_row<Cell::rnn>(),
-            backward_row<Cell::lstm>(),     backward_row<Cell::gru>(),     backward_row<Cell::rnn>(),
+    const int sms = context.multiprocessors;
+    return {forward_row<Cell::lstm>(sms),   forward_row<Cell::gru>(sms),   forward_row<Cell::rnn>(sms),
+            backward_row<Cell::lstm>(sms),  backward_row<Cell::gru>(sms),  backward_row<Cell::rnn>(sms),
             weights_row<Cell::lstm>(cache), weights_row<Cell::gru>(cache), weights_row<Cell::rnn>(cache)};
 }
 
