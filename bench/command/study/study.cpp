@@ -44,7 +44,9 @@ double work_of(const PointPlans& plans, const Device& device, const Point& point
 std::unique_ptr<PointGate> prepare_study(StudyRequest& request, Device& device, Result& result,
                                          StudyGate::Clock::time_point start) {
     RunOptions& run = request.run;
-    if (device.is_gpu() && !run.counters.required && !run.counters.sets.empty()) run.counters.sets = {"core", "tensor"};
+    // In which precision products ran, and without pipes of kernels that issue much nobody can tell what binds them.
+    if (device.is_gpu() && !run.counters.required && !run.counters.sets.empty())
+        run.counters.sets = {"core", "tensor", "pipes"};
     const StudyBase base = study_base(request, device.is_gpu());
     const auto plans = std::make_shared<PointPlans>(run, device);
     const std::vector<StudyPoint> first = plan_study(run, base, 0, false);

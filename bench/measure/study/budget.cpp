@@ -49,6 +49,11 @@ double StudyGate::work_of(std::size_t point) const {
     return works_[point];
 }
 
+std::optional<double> StudyGate::expected_s(std::size_t point) const {
+    const auto own = times_.find(points_[point].spec.axes.text("direction"));
+    return (own == times_.end() ? all_times_ : own->second).expected_s(work_of(point));
+}
+
 double StudyGate::seconds_since(Clock::time_point then) const {
     return std::chrono::duration<double>(now_() - then).count();
 }
@@ -59,7 +64,7 @@ std::string StudyGate::leave_out(const PointSpec& spec) {
     const double work = work_of(i);
     if (!plan_.budget_s || work <= 0) return "";
     const double left = *plan_.budget_s - seconds_since(start_);
-    const std::optional<double> expected = times_.expected_s(work);
+    const std::optional<double> expected = expected_s(i);
     if (!expected || *expected <= left) return "";
     plan_.points[i].left_out = left > 0 ? fmt::format("it would have taken about {}, and {} of the budget were left",
                                                       minutes(*expected), minutes(left))
@@ -75,7 +80,7 @@ std::optional<double> StudyGate::left_s() const {
         if (is_settled_[i]) continue;
         const double work = work_of(i);
         if (work <= 0) continue;
-        const std::optional<double> expected = times_.expected_s(work);
+        const std::optional<double> expected = expected_s(i);
         if (!expected) return std::nullopt;
         sum += *expected;
     }
@@ -101,7 +106,9 @@ void StudyGate::finished(const PointSpec& spec, const Point& point) {
     begun_.reset();
     if (!point.end_to_end) return;
     const double run_s = point.end_to_end->latency.summary_ms.median * 1e-3;
-    if (run_s > 0) times_.add(work_of(i), run_s, wall_s);
+    if (run_s <= 0) return;
+    all_times_.add(work_of(i), run_s, wall_s);
+    times_[spec.axes.text("direction")].add(work_of(i), run_s, wall_s);
 }
 
 }  // namespace kbench

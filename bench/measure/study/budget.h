@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,6 +50,8 @@ class StudyGate : public PointGate {
   private:
     std::size_t index_of(const PointSpec& spec) const;
     double work_of(std::size_t point) const;
+    /// From the points of its direction; before there are any, from all.
+    std::optional<double> expected_s(std::size_t point) const;
     double seconds_since(Clock::time_point then) const;
     /// Until the last point is done, as far as the points before it tell; never beyond the budget.
     std::optional<double> left_s() const;
@@ -59,8 +62,9 @@ class StudyGate : public PointGate {
     Clock::time_point start_;
     std::function<Clock::time_point()> now_;
     mutable std::vector<double> works_;  ///< by point; found when first asked for, as roofs are measured before
-    PointTimes times_;
-    std::vector<bool> is_settled_;  ///< finished or left out
+    PointTimes all_times_;
+    std::map<std::string, PointTimes> times_;  ///< by direction: training steps are verified and counted for longer
+    std::vector<bool> is_settled_;             ///< finished or left out
     std::optional<Clock::time_point> begun_;
 };
 

@@ -157,6 +157,25 @@ TEST_F(Gate, LeavesOutWhatWouldNotFitAndSaysWhyInThePlan) {
     EXPECT_EQ(gate_->leave_out(of_batch(2)), "the budget was used up");
 }
 
+TEST_F(Gate, ExpectsNoForwardToTakeWhatATrainingStepDid) {
+    PointSpec step = of_batch(4);
+    step.axes.set("direction", std::string("train"));
+    std::vector<StudyPoint> points;
+    for (const PointSpec& spec : {of_batch(1), step, of_batch(2), of_batch(16)}) points.push_back({spec, {}});
+    plan_.points.resize(points.size());
+    StudyGate gate(
+        points, plan_, [](const PointSpec&) { return 1.0; }, now_, [this] { return now_; });
+    const auto measured = [&](const PointSpec& spec, double seconds) {
+        EXPECT_EQ(gate.leave_out(spec), "");
+        pass(seconds);
+        gate.finished(spec, finished(1));
+    };
+    measured(of_batch(1), 20);
+    measured(step, 50);
+    measured(of_batch(2), 20);
+    EXPECT_THAT(gate.leave_out(of_batch(16)), HasSubstr("about 20 s, and 10 s"));
+}
+
 TEST_F(Gate, WithoutABudgetLeavesOutNothing) {
     plan_.budget_s.reset();
     ASSERT_EQ(gate_->leave_out(of_batch(1)), "");
