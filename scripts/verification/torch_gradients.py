@@ -4,12 +4,13 @@ gradients as autograd makes them."""
 import json
 import pathlib
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 import torch
 
-from verification import gpt2, pytorch, torch_ctc
+from verification import gpt2, pytorch, torch_ctc, torch_tf32
 from verification.deepspeech2 import CONFIG
 from verification.process import BAD_USAGE, Stop
 from verification.torch_deepspeech2 import DeepSpeech2, Layer, randomised, steps_of
@@ -47,13 +48,20 @@ class Autograd:
     def loss(self, inputs: Inputs, precision: str) -> torch.Tensor:
         raise NotImplementedError
 
-    def gradients(self, precision: str, inputs: Inputs, loss_scale: float) -> tuple[float, Gradients]:
+    def emulated(self, precision: str) -> AbstractContextManager[None] | None:
+        """Within, the model computes in `precision` whatever kernels PyTorch has; None where PyTorch's own do."""
+        return None
+
+    def gradients(
+        self, precision: str, inputs: Inputs, loss_scale: float, within: AbstractContextManager[None] = nullcontext()
+    ) -> tuple[float, Gradients]:
         """The loss, and by the checkpoint's names the gradients in fp64, on the device."""
         model = self.model.to(pytorch.set_precision(torch, precision))
         model.load_state_dict(self.weights)  # rounded anew from fp32
         model.zero_grad(set_to_none=True)
-        loss = self.loss(inputs, precision)
-        (loss * loss_scale).backward()
+        with within:
+            loss = self.loss(inputs, precision)
+            (loss * loss_scale).backward()
         return float(loss.detach()), {
             name.removeprefix("transformer."): parameter.grad.double() / loss_scale
             for name, parameter in model.named_parameters()
@@ -136,6 +144,9 @@ class DeepSpeech(Autograd):
 
     def loss_of(self, losses: np.ndarray, inputs: Inputs) -> float:
         return float(losses.astype(np.float64).mean())
+
+    def emulated(self, precision: str) -> AbstractContextManager[None] | None:
+        return torch_tf32.emulated(self.model) if precision == "tf32" and not self.plant else None
 
     def loss(self, inputs: Inputs, precision: str) -> torch.Tensor:
         """PyTorch's own CTC, of logits in fp32 or wider."""
