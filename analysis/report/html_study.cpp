@@ -82,6 +82,7 @@ ReportJson study_data(const ExplainedResult& explained) {
             {"others", std::move(others)},
             {"findings", findings_data(study)},
             {"layers", layer_bars(study)},
+            {"throughput", std::string(study.sequence) + "s/s"},
             {"batches", batch_curve(explained, study)},
             {"precisions", precision_bars(explained, study)},
             {"ops", study.training ? direction_bars(study.directions) : ReportJson::array()}};

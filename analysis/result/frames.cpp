@@ -10,4 +10,6 @@ std::optional<Frames> frames_of(const Point& point) {
     return Frames{static_cast<double>(padded), static_cast<double>(point.axes.count("useful_frames").value_or(padded))};
 }
 
+std::string_view sequence_word(const Point& point) { return point.axes.count("frames") ? "utterance" : "sequence"; }
+
 }  // namespace kbench

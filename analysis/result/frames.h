@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 
 #include "kbench/result.h"
 
@@ -15,5 +16,8 @@ struct Frames {
 
 /// Nothing for a point without frames.
 std::optional<Frames> frames_of(const Point& point);
+
+/// What a batch consists of: "utterance" of a point with frames, else "sequence".
+std::string_view sequence_word(const Point& point);
 
 }  // namespace kbench

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/explain/point_roofs.h"
+#include "analysis/result/frames.h"
 #include "analysis/study/parts.h"
 
 namespace kbench {
@@ -99,10 +100,10 @@ StudyAnswer answer_batch(const StudyPoints& points, Study& study) {
     answer.findings.push_back({turn_text(points, rows), {}});
     answer.findings.push_back({largest_text(points, rows), {}});
     if (smallest.energy_j && best.energy_j && *smallest.energy_j > 0 && &best != &smallest)
-        answer.findings.push_back((Sentence()
-                                   << "A sequence takes " << energy_ratio(small, smallest.point, fast, best.point)
-                                   << " times the energy at batch " << std::to_string(fast.batch())
-                                   << " that it takes at batch " << std::to_string(small.batch()) << ".")
+        answer.findings.push_back((Sentence() << (sequence_word(small) == "utterance" ? "An utterance" : "A sequence")
+                                              << " takes " << energy_ratio(small, smallest.point, fast, best.point)
+                                              << " times the energy at batch " << std::to_string(fast.batch())
+                                              << " that it takes at batch " << std::to_string(small.batch()) << ".")
                                       .done());
     else if (!smallest.energy_j)
         answer.notes.push_back("Energy is not known here: see each point's conditions.");

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analysis/explain/breakdown.h"
+#include "analysis/result/frames.h"
 #include "models/base/format.h"
 
 namespace kbench {
@@ -55,7 +56,7 @@ StudyFigure latency(const Point& point, std::size_t index) {
 StudyFigure throughput(const Point& point, std::size_t index) {
     const Summary& ms = summary_of(point);
     const Interval per_s = quotient(Interval::exactly(1e3 * static_cast<double>(point.batch())), Interval::of(ms));
-    return made("sequences_per_s", {index}, "", per_s, ms.has_interval(), "sequences/s");
+    return made("sequences_per_s", {index}, "", per_s, ms.has_interval(), fmt::format("{}s/s", sequence_word(point)));
 }
 
 StudyFigure layer_share(const Point& point, std::size_t index, const std::string& layer) {

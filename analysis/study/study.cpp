@@ -8,6 +8,7 @@
 
 #include "analysis/explain/executed.h"
 #include "analysis/explain/point_roofs.h"
+#include "analysis/result/frames.h"
 #include "analysis/result/match.h"
 #include "analysis/result/point_name.h"
 #include "analysis/study/parts.h"
@@ -108,6 +109,7 @@ Study study_of(const ExplainedResult& explained) {
     if (!explained.result().study) throw std::invalid_argument("the result is no study");
     const StudyPoints points{&explained, not_evidence(explained)};
     Study study;
+    if (!explained.points().empty()) study.sequence = sequence_word(explained.points().front());
     study.base = points.base();
     study.excluded = exclusions_of(points);
     study.answers = {answer_bottlenecks(points, study), answer_batch(points, study), answer_precision(points, study),

@@ -80,6 +80,7 @@ struct StudyChange {
 };
 
 struct Study {
+    std::string_view sequence = "sequence";  ///< what a batch consists of, see sequence_word
     std::optional<std::size_t> base;   ///< the point that all questions share; nothing where it is not to be believed
     std::vector<StudyAnswer> answers;  ///< as study_tasks
     std::vector<StudyLayer> layers;    ///< longest first

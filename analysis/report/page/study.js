@@ -15,12 +15,12 @@ function layerChart(into, layers) {
     layout: baseLayout({ height: 300, barmode: 'stack', xaxis: axis('ms'), yaxis: axis('', { autorange: 'reversed' }) }) }));
 }
 
-function batchChart(into, batches) {
-  chart(into, 'Throughput by batch, sequences/s', 'measured; bars are 95 % intervals, of few samples their range', () => ({
+function batchChart(into, batches, what) {
+  chart(into, `Throughput by batch, ${what}`, 'measured; bars are 95 % intervals, of few samples their range', () => ({
     traces: [{ x: batches.map((row) => row[0]), y: batches.map((row) => row[1]), mode: 'lines+markers', marker: { size: 9 },
       line: { color: cssColor('accent'), width: 2 }, hoverinfo: 'text',
       error_y: { type: 'data', symmetric: false, array: batches.map((row) => row[3] - row[1]), arrayminus: batches.map((row) => row[1] - row[2]) },
-      hovertext: batches.map((row) => `batch ${row[0]}<br>${significant(row[1])} sequences/s<br>${plain(row[4])}` +
+      hovertext: batches.map((row) => `batch ${row[0]}<br>${significant(row[1])} ${what}<br>${plain(row[4])}` +
         (row[5] === null ? '' : `<br>roofs demand ${significant(row[5])} % of the time`)) }],
     layout: baseLayout({ height: 300, xaxis: axis('batch', { type: 'log', tickvals: batches.map((row) => row[0]), ticktext: batches.map((row) => String(row[0])) }),
       yaxis: axis('', { rangemode: 'tozero' }) }) }));
@@ -52,7 +52,7 @@ function drawStudy() {
     document.querySelector('nav a[href="#study"]').remove();
     return;
   }
-  const into = body('study'), draws = { bottlenecks: [layerChart, study.layers], batch: [batchChart, study.batches],
+  const into = body('study'), draws = { bottlenecks: [layerChart, study.layers], batch: [(into, rows) => batchChart(into, rows, study.throughput), study.batches],
     precision: [precisionChart, study.precisions], directions: [directionChart, study.ops] };
   into.append(h('p', { class: 'note' }, 'Each sentence is made of this result’s own points; brackets are 95 % intervals. ',
     study.answers.flatMap((answer) => [h('a', { href: '#study-' + answer.name }, answer.title), ' · ']), h('a', { href: '#study-more' }, 'What to change')));

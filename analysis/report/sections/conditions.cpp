@@ -104,7 +104,7 @@ Section conditions_section(const Point& point, Depth depth) {
         section.add(Paragraph{clock_of_blocks(conditions, gpu ? "SM clock" : "clock")});
         return section;
     }
-    std::ranges::move(energy_facts(*point.end_to_end), std::back_inserter(facts.facts));
+    std::ranges::move(energy_facts(point), std::back_inserter(facts.facts));
     facts.facts.push_back({"throttling", reasons, ""});
     if (conditions.throttled_samples > 0)
         facts.facts.push_back({std::to_string(conditions.throttled_samples), "throttled samples repeated", ""});

@@ -116,10 +116,12 @@ std::string memory_text(const MemoryPlan& memory) {
     return fmt::format("{}: {}", format_bytes(static_cast<double>(memory.total())), fmt::join(roles, ", "));
 }
 
-std::vector<Fact> energy_facts(const EndToEnd& times) {
+std::vector<Fact> energy_facts(const Point& point) {
+    const EndToEnd& times = *point.end_to_end;
     std::vector<Fact> facts;
     if (times.energy_per_sequence_j)
-        facts.push_back(fact("energy per sequence", *times.energy_per_sequence_j, format_joules));
+        facts.push_back(
+            fact(fmt::format("energy per {}", sequence_word(point)), *times.energy_per_sequence_j, format_joules));
     if (times.energy_per_token_j) facts.push_back(fact("energy per token", *times.energy_per_token_j, format_joules));
     return facts;
 }
@@ -180,7 +182,7 @@ Section figures_section(const Point& point, const Explanation& explanation, Dept
                 rated(format_bytes(level.bytes), format_bytes_per_s(level.bytes / seconds)), name(level.origin));
     add(depth == Depth::full ? "memory planned" : "memory", planned(point.memory, depth), "derived: plan");
     if (point.direction() == "fwd") add("largest batch", largest_batches_text(point.largest_batches), "derived: plan");
-    if (depth == Depth::full) std::ranges::move(energy_facts(times), std::back_inserter(facts.facts));
+    if (depth == Depth::full) std::ranges::move(energy_facts(point), std::back_inserter(facts.facts));
     section.add(std::move(facts));
     if (depth == Depth::full) section.add(Paragraph{not_converged(times)});
     return section;

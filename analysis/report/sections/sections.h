@@ -86,7 +86,8 @@ template <class Format>
 Fact fact(std::string_view label, const Quantity& quantity, const Format& format) {
     return {std::string(label), quantity.value ? format(*quantity.value) : std::string(), origin_text(quantity)};
 }
-std::vector<Fact> energy_facts(const EndToEnd& times);
+/// Of a point that was timed.
+std::vector<Fact> energy_facts(const Point& point);
 /// With that many decimals.
 std::string fixed(double value, int decimals);
 

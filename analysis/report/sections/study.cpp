@@ -49,10 +49,10 @@ Rows batch_rows(const ExplainedResult& explained, const Study& study) {
     Rows rows{{{"batch"},
                {"ms"},
                {"95 % interval", Align::right, 2},
-               {"sequences/s"},
+               {fmt::format("{}s/s", study.sequence)},
                {"roofs demand %"},
                {"occ %", Align::right, 1},
-               {"J/sequence", Align::right, 1},
+               {fmt::format("J/{}", study.sequence), Align::right, 1},
                {"longest demand", Align::left, 1},
                {"what binds", Align::left}},
               {}};
@@ -114,7 +114,7 @@ Section changes_section(const Study& study) {
         return section;
     }
     Rows rows{{{"change", Align::left},
-               {"saves of a sequence's time"},
+               {fmt::format("saves of {} {}'s time", study.sequence == "utterance" ? "an" : "a", study.sequence)},
                {"evidence", Align::left},
                {"refuted by", Align::left}},
               {}};

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analysis/report/sections/sections.h"
+#include "analysis/report/writers.h"
 #include "analysis/result/merge.h"
 #include "analysis/result/result_json.h"
 #include "analysis/study/figures.h"
@@ -95,6 +96,18 @@ std::string why_aside(const Study& study, const std::string& point) {
     for (const StudyExclusion& excluded : study.excluded)
         if (excluded.point == point) return excluded.why;
     return "";
+}
+
+TEST(Study, OfSpeechSpeaksOfUtterances) {
+    Studied studied;
+    for (Point& point : studied.result.points) point.set("frames", 1000);
+    for (PlannedPoint& planned : studied.result.study->points) planned.axes.set("frames", std::int64_t{1000});
+    EXPECT_EQ(study_of(studied.result).sequence, "utterance");
+    std::string text;
+    for (const StudyFinding& finding : sentences(study_of(studied.result))) text += finding.text + "\n";
+    EXPECT_THAT(text, testing::AllOf(HasSubstr(" utterances/s"), HasSubstr("An utterance takes"),
+                                     testing::Not(HasSubstr("sequence"))));
+    EXPECT_THAT(write_markdown(studied.result), HasSubstr("| utterances/s |"));
 }
 
 TEST(Study, RestsOnEveryPointThatNothingSpeaksAgainst) {
