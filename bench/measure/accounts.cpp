@@ -24,7 +24,7 @@ void account_for_steps(const PartContext& at) {
             if (has_several(steps[s])) steps[s].account = at.plan.account_of_step(planned, at.device.stream());
         }
         at.device.synchronize();
-    } catch (const DeviceError& error) {
+    } catch (const Error& error) {
         at.warn(fmt::format("where dependent steps spend their time is not known: {}", error.what()));
     }
 }

@@ -44,14 +44,15 @@ void sample_end_to_end(const PartContext& at, Forward& forward) {
         row.timing(end_to_end) = std::move(sampled.timing);
     }
     const double seconds = end_to_end.latency.summary_ms.median * 1e-3;
-    // Sequences and tokens are what a model with a sequence length has; of others their FLOP/s tell.
+    // Sequences and tokens are what a model with a sequence length has, and utterances are sequences; of others their
+    // FLOP/s tell.
     const std::optional<std::int64_t> batch = at.point.axes.count("batch"), seq = at.point.seq();
     const auto sequences = static_cast<double>(batch.value_or(0));
     const double tokens = sequences * static_cast<double>(seq.value_or(0));
     if (batch && seq) end_to_end.sequences_per_s = sequences / seconds;
     if (batch && seq) end_to_end.tokens_per_s = *end_to_end.sequences_per_s * static_cast<double>(*seq);
     const auto energy_per = [&](double amount) { return energy_of(at.point.conditions, seconds / amount, busy_share); };
-    if (batch && seq) end_to_end.energy_per_sequence_j = energy_per(sequences);
+    if (batch && (seq || at.point.axes.count("frames"))) end_to_end.energy_per_sequence_j = energy_per(sequences);
     if (batch && seq) end_to_end.energy_per_token_j = energy_per(tokens);
     at.point.end_to_end = std::move(end_to_end);
 }

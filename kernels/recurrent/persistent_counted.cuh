@@ -225,7 +225,10 @@ const void* counted_kernel_of(PersistentVariant variant) {
     using enum PersistentVariant;
     if (variant == plain) return address(counted_lstm_kernel<T, k_steps, columns, plain>);
     if (variant == saves) return address(counted_lstm_kernel<T, k_steps, columns, saves>);
-    // The account is of hidden 1024 in fp16.
+    // Where a run takes these kernels, it accounts for them.
+    if constexpr (k_steps == 16 && columns >= 32)
+        if (variant == clocks) return address(counted_lstm_kernel<T, k_steps, columns, clocks>);
+    // What is left out is told of hidden 1024 in fp16.
     if constexpr (std::is_same_v<T, __half> && k_steps == 16 && (columns == 8 || columns == 32)) switch (variant) {
             case plain:
             case saves: break;

@@ -60,11 +60,14 @@ PersistentTimes time_persistent_lstm(const PersistentLstm& layer, const cuda::Pe
     return times;
 }
 
-StepAccount account_of_persistent_lstm(const PersistentLstm& layer, const cuda::PersistentDirection& forward,
-                                       const cuda::PersistentDirection& reverse, const std::int32_t* lengths,
-                                       void* workspace, cudaStream_t stream) {
+std::optional<StepAccount> account_of_persistent_lstm(const PersistentLstm& layer,
+                                                      const cuda::PersistentDirection& forward,
+                                                      const cuda::PersistentDirection& reverse,
+                                                      const std::int32_t* lengths, void* workspace,
+                                                      cudaStream_t stream) {
     PersistentLstm clocked = layer, single = layer;
     clocked.variant = PersistentVariant::clocks;
+    if (!persistent_lstm_unsupported(clocked).empty()) return std::nullopt;
     single.shape.steps = 1;
     const auto timed = [&](const PersistentLstm& variant) {
         return time_persistent_lstm(variant, forward, reverse, lengths, workspace, stream, launches);
@@ -72,10 +75,10 @@ StepAccount account_of_persistent_lstm(const PersistentLstm& layer, const cuda::
     // The one with all steps comes last: its results stay.
     const double single_us = timed(single).us;
     const PersistentTimes with_clocks = timed(clocked), plain = timed(layer);
-    return {.blocks = with_clocks.blocks,
-            .us = with_clocks.us,
-            .start_us = std::max(0.0, single_us - plain.us),
-            .phases = with_clocks.phases};
+    return StepAccount{.blocks = with_clocks.blocks,
+                       .us = with_clocks.us,
+                       .start_us = std::max(0.0, single_us - plain.us),
+                       .phases = with_clocks.phases};
 }
 
 }  // namespace kbench

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "kbench/step_account.h"
 #include "kernels/recurrent/persistent.h"
@@ -21,10 +23,12 @@ PersistentTimes time_persistent_lstm(const cuda::PersistentLstm& layer, const cu
                                      const cuda::PersistentDirection& reverse, const std::int32_t* lengths,
                                      void* workspace, cudaStream_t stream, int runs);
 
-/// Where a step of `layer`, the plain variant, spends its time. What it writes is what the plain one does. Throws as
-/// persistent_lstm does.
-StepAccount account_of_persistent_lstm(const cuda::PersistentLstm& layer, const cuda::PersistentDirection& forward,
-                                       const cuda::PersistentDirection& reverse, const std::int32_t* lengths,
-                                       void* workspace, cudaStream_t stream);
+/// Where a step of `layer`, the plain variant, spends its time; nothing where there is no such kernel with clocks. What
+/// it writes is what the plain one does. Throws as persistent_lstm does.
+std::optional<StepAccount> account_of_persistent_lstm(const cuda::PersistentLstm& layer,
+                                                      const cuda::PersistentDirection& forward,
+                                                      const cuda::PersistentDirection& reverse,
+                                                      const std::int32_t* lengths, void* workspace,
+                                                      cudaStream_t stream);
 
 }  // namespace kbench
