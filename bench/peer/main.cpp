@@ -22,6 +22,7 @@ using nlohmann::json;
 
 struct Options {
     std::vector<std::string> precisions = {"fp16", "tf32", "fp32"};
+    std::vector<std::string> directions = {"fwd"};
     std::vector<std::string> shapes;  ///< of convolutions
     std::vector<std::string> cells = {"lstm"};
     std::vector<std::int64_t> hidden = {256, 512, 1024, 2048}, batches = {1, 2, 4, 8, 16, 32, 64, 128};
@@ -41,33 +42,56 @@ Precision precision_of(const std::string& text) {
     throw UsageError(fmt::format("--precision '{}': must be fp16, bf16, tf32, fp32 or fp64", text));
 }
 
-/// Whether some plan ran.
+template <OpStruct T>
+std::vector<Direction> directions_of(const Options& options) {
+    std::vector<Direction> found;
+    for (const std::string& text : options.directions) {
+        const auto has = std::ranges::find(T::directions, text, [](Direction direction) { return name(direction); });
+        if (has == std::end(T::directions))
+            throw UsageError(fmt::format("--direction '{}': must be fwd, {} or wgrad", text, name(T::directions[1])));
+        found.push_back(*has);
+    }
+    return found;
+}
+
+/// One convolution's plans; whether some plan ran.
+bool time_plans(const cudnn::ConvolutionProblem& problem, const cudnn::Handle& handle) {
+    const json row = {{"op", "conv2d"},
+                      {"direction", name(problem.direction)},
+                      {"shape", problem.op.text()},
+                      {"precision", name(problem.precision)}};
+    bool some = false;
+    try {
+        for (const auto& plan : cudnn::time_convolution(problem, handle)) {
+            json line = row;
+            line["plan"] = plan.name;
+            if (plan.why_not.empty()) {
+                line.update(json{{"median_us", plan.median_us}, {"workspace_bytes", plan.workspace_bytes}});
+                some = true;
+            } else {
+                line["why_not"] = plan.why_not;
+            }
+            print(line);
+        }
+    } catch (const Unsupported& why) {
+        json line = row;
+        line["why_not"] = why.what();
+        print(line);
+    }
+    return some;
+}
+
+/// Whether of each some plan ran.
 bool time_convolutions(const Options& options, const cudnn::Handle& handle) {
     bool all = true;
     for (const std::string& shape : options.shapes)
-        for (const std::string& precision : options.precisions) {
-            const Conv2d op = parse_problem("conv2d", shape).as<Conv2d>();
-            const json row = {{"op", "conv2d"}, {"shape", op.text()}, {"precision", precision}};
-            bool some = false;
-            try {
-                for (const auto& plan : cudnn::time_convolution(op, precision_of(precision), handle)) {
-                    json line = row;
-                    line["plan"] = plan.name;
-                    if (plan.why_not.empty()) {
-                        line.update(json{{"median_us", plan.median_us}, {"workspace_bytes", plan.workspace_bytes}});
-                        some = true;
-                    } else {
-                        line["why_not"] = plan.why_not;
-                    }
-                    print(line);
-                }
-            } catch (const Unsupported& why) {
-                json line = row;
-                line["why_not"] = why.what();
-                print(line);
+        for (const Direction direction : directions_of<Conv2d>(options))
+            for (const std::string& precision : options.precisions) {
+                const Conv2d op = parse_problem("conv2d", shape).as<Conv2d>();
+                if (op.accumulates)
+                    throw UsageError(fmt::format("--shape '{}': cuDNN's plans add to nothing; leave out the a", shape));
+                all = time_plans({op, direction, precision_of(precision)}, handle) && all;
             }
-            all = all && some;
-        }
     return all;
 }
 
@@ -150,6 +174,7 @@ int run(int count, char** arguments) {
     recurrent->add_option("--algorithm", options.algorithms)->delimiter(',');
     recurrent->add_option("--layout", options.layouts, "packed, padded")->delimiter(',');
     recurrent->add_option("--seconds", options.seconds, "of samples for each figure")->check(CLI::PositiveNumber);
+    convolution->add_option("--direction", options.directions, "fwd, dgrad, wgrad")->delimiter(',');
     for (CLI::App* command : {convolution, recurrent})
         command->add_option("--precision", options.precisions, "fp16, bf16, tf32, fp32, fp64")->delimiter(',');
     try {

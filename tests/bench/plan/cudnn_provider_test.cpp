@@ -5,11 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
+#include <tuple>
 
 #include "bench/device/device.h"
 #include "bench/plan/fuse.h"
 #include "bench/plan/provider.h"
+#include "bench/plan/providers/cuda/cudnn_bench.h"
 #include "bench/plan/providers/cuda/cudnn_convolution.h"
 #include "bench/plan/providers/cuda/cudnn_handle.h"
 #include "bench/plan/providers/cuda/cudnn_library.h"
@@ -44,7 +47,10 @@ TEST_F(CudnnProvider, TakesEachOpInThePrecisionsThatTheLibraryHas) {
     EXPECT_EQ(taken(Step::of(Attention{{1, 20, 1024, 64}, 0.125}, Direction::bwd)), "fp16 bf16 ");
     EXPECT_EQ(taken(Step::of(LayerNorm{1024, 1280, 1e-5})), "fp16 bf16 tf32 fp32 ");
     EXPECT_EQ(taken(Step::of(Softmax{20 * 1024, 1024, false})), "fp16 bf16 tf32 fp32 fp64 ");
-    EXPECT_EQ(taken(parse_problem("conv2d", "n8c32h81w500k32r21s11u2p10q5b")), "fp16 bf16 tf32 fp32 fp64 ");
+    for (const Direction direction : {Direction::fwd, Direction::dgrad, Direction::wgrad})
+        EXPECT_EQ(taken(parse_problem("conv2d", "n8c32h81w500k32r21s11u2p10q5b", direction)),
+                  "fp16 bf16 tf32 fp32 fp64 ")
+            << name(direction);
     EXPECT_EQ(taken(Step::of(ResidualAdd{1024, 1280})), "");
 }
 
@@ -59,6 +65,11 @@ TEST_F(CudnnProvider, SaysWhyItRefuses) {
               "2147483648 scores: its softmax takes less than 2^31");
     EXPECT_EQ(refusal(parse_problem("conv2d", "n2048c1024h32w32k4r1s1"), Precision::fp16),
               "2147483648 elements: its convolutions take less than 2^31");
+    for (const Direction direction : {Direction::dgrad, Direction::wgrad})
+        EXPECT_EQ(refusal(parse_problem("conv2d", "n2048c1024h32w32k4r1s1", direction), Precision::fp16),
+                  "2147483648 elements: its convolutions take less than 2^31");
+    EXPECT_EQ(refusal(parse_problem("conv2d", "n2c3h5w7k4r1s1ba", Direction::wgrad), Precision::fp32),
+              "its conv2d wgrad cannot add to what is there");
     EXPECT_EQ(refusal(Step::of(Gemm{64, 64, 64}), Precision::fp16), "has no gemm");
     EXPECT_EQ(refusal(Step::of(ScaleMask{{1, 20, 1024, 64}, 0.125, false}), Precision::fp16), "has no scale_mask");
 }
@@ -109,22 +120,54 @@ TEST_F(CudnnProvider, TheLibraryHasAVersionWhereItIs) {
     EXPECT_THAT(cudnn_unavailable().empty() ? "libcudnn" : cudnn_unavailable(), HasSubstr("libcudnn"));
 }
 
-/// On a GPU: a small convolution of odd sizes, with a bias, and one of one channel.
-class CudnnConvolution : public testing::TestWithParam<const char*> {
+Conv2d convolution(const char* shape) { return parse_problem("conv2d", shape).as<Conv2d>(); }
+
+/// A forward's text is the key under which plans were remembered before gradients had any.
+TEST(CudnnConvolutionProblem, PlansAreRememberedByDirection) {
+    const Conv2d op = convolution("n8c32h81w500k32r21s11u2p10q5b");
+    EXPECT_EQ((cudnn::ConvolutionProblem{op}.text()), "conv2d n8c32h81w500k32r21s11u2p10q5b");
+    EXPECT_EQ((cudnn::ConvolutionProblem{op, Direction::wgrad}.text()), "conv2d wgrad n8c32h81w500k32r21s11u2p10q5b");
+    EXPECT_EQ((cudnn::ConvolutionProblem{op, Direction::dgrad}.text()), "conv2d dgrad n8c32h81w500k32r21s11u2p10q5");
+    EXPECT_EQ((cudnn::ConvolutionProblem{convolution("n8c32h81w500k32r21s11u2p10q5a"), Direction::dgrad}.text()),
+              "conv2d dgrad n8c32h81w500k32r21s11u2p10q5");
+}
+
+TEST(CudnnConvolutionProblem, RoundingExplainsMoreOfLongerSums) {
+    const Conv2d op = convolution("n8c32h81w500k48r21s11u2v3p10q5");
+    EXPECT_EQ(cudnn::terms(op, Direction::fwd), 32 * 21 * 11);
+    EXPECT_EQ(cudnn::terms(op, Direction::dgrad), 48 * 11 * 4);  // strides skip taps: of 21 every second, of 11 a third
+    EXPECT_EQ(cudnn::terms(op, Direction::wgrad), 8 * 41 * 167);
+    const auto allowance = [&](Direction direction, Precision precision) {
+        return cudnn::allowance({op, direction, precision});
+    };
+    EXPECT_GT(allowance(Direction::wgrad, Precision::fp32), allowance(Direction::fwd, Precision::fp32));
+    EXPECT_GT(allowance(Direction::fwd, Precision::fp32), allowance(Direction::dgrad, Precision::fp32));
+    for (const Direction direction : {Direction::fwd, Direction::dgrad, Direction::wgrad})
+        EXPECT_LT(allowance(direction, Precision::fp64), 1e-9) << name(direction);
+}
+
+/// On a GPU: a small convolution of odd sizes, with a bias, and one of one channel; the gradients of each.
+class CudnnConvolution : public testing::TestWithParam<std::tuple<const char*, Direction>> {
   protected:
     void SetUp() override {
         if (const std::string why = cuda_unavailable(); !why.empty()) GTEST_SKIP() << why;
         if (!cudnn_unavailable().empty()) GTEST_SKIP() << cudnn_unavailable();
         handle_ = cudnn::make_handle();
     }
-    const Conv2d op_ = parse_problem("conv2d", GetParam()).as<Conv2d>();
+    cudnn::ConvolutionProblem problem(Precision precision) const {
+        return {convolution(std::get<0>(GetParam())), std::get<1>(GetParam()), precision};
+    }
+    std::string what() const {
+        const auto [shape, direction] = GetParam();
+        return direction == Direction::fwd ? "cudnn conv2d, " : fmt::format("cudnn conv2d {}, ", name(direction));
+    }
     cudnn::Handle handle_;
 };
 
 TEST_P(CudnnConvolution, TheFastestPlanComesFirstAndIsMadeByItsName) {
     for (const Precision precision : all_precisions) {
         SCOPED_TRACE(name(precision));
-        const std::vector<cudnn::ConvolutionPlan> plans = cudnn::time_convolution(op_, precision, handle_);
+        const std::vector<cudnn::ConvolutionPlan> plans = cudnn::time_convolution(problem(precision), handle_);
         ASSERT_FALSE(plans.empty());
         ASSERT_EQ(plans.front().why_not, "");
         double last_us = 0;
@@ -136,23 +179,37 @@ TEST_P(CudnnConvolution, TheFastestPlanComesFirstAndIsMadeByItsName) {
             EXPECT_GE(plan.median_us, last_us) << plan.name;
             last_us = plan.median_us;
         }
-        const auto made = cudnn::make_convolution(op_, precision, handle_, plans.front().name, false);
-        EXPECT_EQ(made->implementation(), "cudnn conv2d, " + plans.front().name);
+        const auto made = cudnn::make_convolution(problem(precision), handle_, plans.front().name, false);
+        EXPECT_EQ(made->implementation(), what() + plans.front().name);
         EXPECT_LE(made->workspace_bytes(), static_cast<std::size_t>(cudnn::convolution_workspace_bytes));
     }
 }
 
+/// Any of the outputs: here what is left unwritten.
+TEST_P(CudnnConvolution, AnOutputThatIsMissingIsFound) {
+    cudnn::Bench bench(problem(Precision::fp32));
+    const auto right = cudnn::make_convolution(problem(Precision::fp32), handle_, "", true);
+    bench.expect(*right);
+    bench.run(*right);
+    EXPECT_LE(bench.largest_difference(), cudnn::allowance(problem(Precision::fp32)));
+    const auto nothing = make_computation("nothing", [](OperandCursor, void*, void*) {});
+    bench.run(*nothing);
+    EXPECT_EQ(bench.largest_difference(), std::numeric_limits<double>::infinity());
+}
+
 TEST_P(CudnnConvolution, WithoutTimesEveryProcessTakesTheSame) {
     for (const Precision precision : all_precisions) {
-        const auto once = cudnn::make_convolution(op_, precision, handle_, "", true);
-        EXPECT_EQ(once->implementation(), cudnn::make_convolution(op_, precision, handle_, "", true)->implementation());
+        const auto once = cudnn::make_convolution(problem(precision), handle_, "", true);
+        EXPECT_EQ(once->implementation(),
+                  cudnn::make_convolution(problem(precision), handle_, "", true)->implementation());
     }
-    EXPECT_THROW(cudnn::make_convolution(op_, Precision::fp32, handle_, "no such plan", false), Unsupported);
+    EXPECT_THROW(cudnn::make_convolution(problem(Precision::fp32), handle_, "no such plan", false), Unsupported);
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, CudnnConvolution,
-                         testing::Values("n3c5h13w17k7r3s5u2v3p1q2b", "n2c1h41w61k32r11s7u2v2p5q3",
-                                         "n2c32h21w30k32r5s3u2p2q1b"));
+                         testing::Combine(testing::Values("n3c5h13w17k7r3s5u2v3p1q2b", "n2c1h41w61k32r11s7u2v2p5q3",
+                                                          "n2c32h21w30k32r5s3u2p2q1b"),
+                                          testing::Values(Direction::fwd, Direction::dgrad, Direction::wgrad)));
 
 }  // namespace
 }  // namespace kbench

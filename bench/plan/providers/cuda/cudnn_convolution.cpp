@@ -8,9 +8,8 @@
 #include <optional>
 #include <set>
 
-#include "bench/device/device.h"
+#include "bench/plan/providers/cuda/cudnn_bench.h"
 #include "bench/plan/providers/cuda/cudnn_graph.h"
-#include "kernels/gemm/operands.h"
 
 namespace kbench::cudnn {
 namespace {
@@ -20,8 +19,6 @@ using Note = fe::NumericalNote_t;
 /// Winograd's and FFT's sums differ by more than the order of their terms.
 const std::vector<Note> transforms = {Note::WINOGRAD, Note::WINOGRAD_TILE_4x4, Note::WINOGRAD_TILE_6x6,
                                       Note::WINOGRAD_TILE_13x13, Note::FFT};
-constexpr const char* apart = ", cudnnAddTensor";  ///< behind the name of a plan whose bias is a call of its own
-
 std::vector<Note> unwanted(Precision precision, bool one_order) {
     std::vector<Note> notes = {Note::REDUCED_PRECISION_REDUCTION};
     if (precision == Precision::fp32) notes.insert(notes.end(), {Note::TENSOR_CORE, Note::DOWN_CONVERT_INPUTS});
@@ -29,63 +26,126 @@ std::vector<Note> unwanted(Precision precision, bool one_order) {
     return notes;
 }
 
-/// A convolution as a graph, and what cuDNN's heuristics propose for it. Its bias is a part of the graph or comes
-/// after.
+std::string operation_name(Direction direction) {
+    return direction == Direction::fwd ? "conv2d" : fmt::format("conv2d {}", name(direction));
+}
+bool has_bias(const ConvolutionProblem& problem) { return problem.op.bias && problem.direction != Direction::dgrad; }
+
+/// Behind or beside the convolution, in a call of its own: y with its bias, or what dy makes of the bias's gradient.
+class BiasCall {
+  public:
+    explicit BiasCall(const ConvolutionProblem& problem)
+        : forward_(problem.direction == Direction::fwd),
+          of_bias_(make_tensor(problem.precision, 1, problem.op.out_channels, 1, 1)),
+          of_y_(make_tensor(problem.precision, problem.op.batch, problem.op.out_channels, problem.op.out_height(),
+                            problem.op.out_width())),
+          one_(problem.precision, 1),
+          zero_(problem.precision, 0) {}
+    static const char* name(Direction direction) {
+        return direction == Direction::fwd ? "cudnnAddTensor" : "cudnnConvolutionBackwardBias";
+    }
+    void run(cudnnHandle_t handle, std::span<void* const> pointers) const {
+        if (forward_)
+            check(cudnnAddTensor(handle, one_.get(), of_bias_.get(), pointers[2], one_.get(), of_y_.get(), pointers[3]),
+                  name(Direction::fwd));
+        else
+            check(cudnnConvolutionBackwardBias(handle, one_.get(), of_y_.get(), pointers[1], zero_.get(),
+                                               of_bias_.get(), pointers[3]),
+                  name(Direction::wgrad));
+    }
+
+  private:
+    bool forward_;
+    Tensor of_bias_, of_y_;
+    Factor one_, zero_;
+};
+
+/// A convolution as a graph, and what cuDNN's heuristics propose for it. Its bias is a part of the graph or a call.
 struct Proposal {
+    ConvolutionProblem problem;
     GraphBuilder builder;
-    bool bias_after = false;
+    bool bias_apart = false;
 
     std::string name(std::int64_t plan) const {
         std::string name;
         accept(builder.graph->get_plan_name_at_index(plan, name), "conv2d");
-        return name + (bias_after ? apart : "");
+        return bias_apart ? fmt::format("{}, {}", name, BiasCall::name(problem.direction)) : name;
     }
     std::int64_t plans() const { return builder.graph->get_execution_plan_count(); }
 };
 
-Proposal propose(const Conv2d& op, Precision precision, const Handle& handle, bool bias_in_graph, bool one_order) {
+template <class Attributes>
+Attributes attributes(const Conv2d& op) {
+    return Attributes()
+        .set_name("conv2d")
+        .set_padding({op.pad_h, op.pad_w})
+        .set_stride({op.stride_h, op.stride_w})
+        .set_dilation({1, 1});
+}
+
+/// Of NCHW and KCRS as kbench stores them; operands as Conv2d numbers them.
+void add_operation(GraphBuilder& builder, const ConvolutionProblem& problem, bool bias_in_graph) {
     using Numbers = GraphBuilder::Numbers;
+    const Conv2d& op = problem.op;
     const auto packed = [](const Numbers& d) { return Numbers{d[1] * d[2] * d[3], d[2] * d[3], d[3], 1}; };
     const Numbers of_x{op.batch, op.in_channels, op.height, op.width};
     const Numbers of_weight{op.out_channels, op.in_channels, op.kernel_h, op.kernel_w};
-    const Numbers of_out{op.batch, op.out_channels, op.out_height(), op.out_width()};
+    const Numbers of_y{op.batch, op.out_channels, op.out_height(), op.out_width()};
     const Numbers of_bias{1, op.out_channels, 1, 1};
-
-    Proposal made{GraphBuilder(precision), op.bias && !bias_in_graph};
-    GraphBuilder& builder = made.builder;
+    const auto input = [&](const char* name, std::size_t operand, const Numbers& dimensions) {
+        return builder.input(name, {operand}, dimensions, packed(dimensions));
+    };
+    const auto output = [&](fe::graph::Tensor_attributes& tensor, std::size_t operand, const Numbers& dimensions) {
+        builder.output(tensor, {operand}, dimensions, packed(dimensions));
+    };
     Graph& graph = *builder.graph;
-    const auto x = builder.input("x", {0}, of_x, packed(of_x));
-    const auto weight = builder.input("weight", {1}, of_weight, packed(of_weight));
-    const auto options = fe::graph::Conv_fprop_attributes()
-                             .set_name("conv2d")
-                             .set_padding({op.pad_h, op.pad_w})
-                             .set_stride({op.stride_h, op.stride_w})
-                             .set_dilation({1, 1});
-    auto out = graph.conv_fprop(x, weight, options);
-    if (op.bias && bias_in_graph) {
-        const auto bias = builder.input("bias", {2}, of_bias, packed(of_bias));
-        out = graph.pointwise(out, bias,
-                              fe::graph::Pointwise_attributes().set_name("bias").set_mode(fe::PointwiseMode_t::ADD));
+    switch (problem.direction) {
+        case Direction::dgrad: {
+            const auto dy = input("dy", 0, of_y), weight = input("weight", 1, of_weight);
+            output(*graph.conv_dgrad(dy, weight, attributes<fe::graph::Conv_dgrad_attributes>(op)), 2, of_x);
+            return;
+        }
+        case Direction::wgrad: {
+            const auto x = input("x", 0, of_x), dy = input("dy", 1, of_y);
+            output(*graph.conv_wgrad(dy, x, attributes<fe::graph::Conv_wgrad_attributes>(op)), 2, of_weight);
+            return;
+        }
+        default: {
+            const auto x = input("x", 0, of_x), weight = input("weight", 1, of_weight);
+            auto y = graph.conv_fprop(x, weight, attributes<fe::graph::Conv_fprop_attributes>(op));
+            if (bias_in_graph) {
+                const auto bias = input("bias", 2, of_bias);
+                y = graph.pointwise(
+                    y, bias, fe::graph::Pointwise_attributes().set_name("bias").set_mode(fe::PointwiseMode_t::ADD));
+            }
+            output(*y, op.bias ? 3 : 2, of_y);
+        }
     }
-    builder.output(*out, {op.bias ? 3u : 2u}, of_out, packed(of_out));
+}
+
+Proposal propose(const ConvolutionProblem& problem, const Handle& handle, bool bias_in_graph, bool one_order) {
+    Proposal made{problem, GraphBuilder(problem.precision), has_bias(problem) && !bias_in_graph};
+    add_operation(made.builder, problem, bias_in_graph);
+    Graph& graph = *made.builder.graph;
     accept(graph.validate(), "conv2d");
     accept(graph.build_operation_graph(handle.get()), "conv2d");
     accept(graph.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::B, fe::HeurMode_t::FALLBACK}), "conv2d");
     graph.deselect_workspace_greater_than(convolution_workspace_bytes)
-        .deselect_numeric_notes(unwanted(precision, one_order));
+        .deselect_numeric_notes(unwanted(problem.precision, one_order));
     return made;
 }
 
-/// With the bias in the graph, then with it behind. Where cuDNN has no graph with it there is the other alone.
-std::vector<Proposal> proposals(const Conv2d& op, Precision precision, const Handle& handle, bool one_order) {
+/// With the bias in the graph, then apart. Where cuDNN has no graph with it there is the other alone; it has none with
+/// the bias's gradient beside the weight's.
+std::vector<Proposal> proposals(const ConvolutionProblem& problem, const Handle& handle, bool one_order) {
     std::vector<Proposal> found;
-    if (op.bias) {
+    if (has_bias(problem) && problem.direction == Direction::fwd) {
         try {
-            found.push_back(propose(op, precision, handle, true, one_order));
+            found.push_back(propose(problem, handle, true, one_order));
         } catch (const Unsupported&) {
         }
     }
-    found.push_back(propose(op, precision, handle, false, one_order));
+    found.push_back(propose(problem, handle, false, one_order));
     return found;
 }
 
@@ -93,129 +153,43 @@ std::vector<Proposal> proposals(const Conv2d& op, Precision precision, const Han
 class ConvolutionComputation final : public Computation {
   public:
     /// Throws Unsupported where cuDNN cannot build it.
-    ConvolutionComputation(const Conv2d& op, Precision precision, Handle handle, const Proposal& proposal,
-                           std::int64_t plan)
-        : handle_(std::move(handle)), builder_(proposal.builder), plan_(plan), name_(proposal.name(plan)) {
+    ConvolutionComputation(Handle handle, const Proposal& proposal, std::int64_t plan)
+        : handle_(std::move(handle)),
+          builder_(proposal.builder),
+          plan_(plan),
+          implementation_(
+              fmt::format("cudnn {}, {}", operation_name(proposal.problem.direction), proposal.name(plan))) {
         accept(builder_.graph->build_plan_at_index(plan), "conv2d");
         accept(builder_.graph->get_workspace_size_plan_at_index(plan, workspace_bytes_), "conv2d");
-        if (!proposal.bias_after) return;
-        bias_after_.emplace(Bias{make_tensor(precision, 1, op.out_channels, 1, 1),
-                                 make_tensor(precision, op.batch, op.out_channels, op.out_height(), op.out_width()),
-                                 Factor(precision, 1)});
+        if (!proposal.bias_apart) return;
+        bias_.emplace(proposal.problem);
+        roundings_ = proposal.problem.direction == Direction::fwd ? 2 : 1;
     }
-    std::string implementation() const override { return "cudnn conv2d, " + name_; }
+    std::string implementation() const override { return implementation_; }
     std::size_t workspace_bytes() const override { return static_cast<std::size_t>(workspace_bytes_); }
     /// A bias that comes after meets outputs that were rounded.
-    int roundings() const override { return bias_after_ ? 2 : 1; }
+    int roundings() const override { return roundings_; }
     void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
         check(cudnnSetStream(handle_.get(), static_cast<cudaStream_t>(stream)), "cudnnSetStream");
         std::unordered_map<std::int64_t, void*> memory = builder_.memory(pointers);
         if (fe::error_t error = builder_.graph->execute_plan_at_index(handle_.get(), memory, workspace, plan_);
             error.is_bad())
-            throw DeviceError(fmt::format("{}: {}", implementation(), message_of(std::move(error))));
-        if (!bias_after_) return;
-        const auto& [of_bias, of_out, one] = *bias_after_;
-        check(
-            cudnnAddTensor(handle_.get(), one.get(), of_bias.get(), pointers[2], one.get(), of_out.get(), pointers[3]),
-            "cudnnAddTensor");
+            throw DeviceError(fmt::format("{}: {}", implementation_, message_of(std::move(error))));
+        if (bias_) bias_->run(handle_.get(), pointers);
     }
 
   private:
-    struct Bias {
-        Tensor of_bias, of_out;
-        Factor one;
-    };
     Handle handle_;
     GraphBuilder builder_;
     std::int64_t plan_, workspace_bytes_ = 0;
-    std::string name_;
-    std::optional<Bias> bias_after_;
-};
-
-/// The largest difference that rounding explains between two right outputs on the bench's operands: sums of `taps`
-/// terms of size 1 / sqrt(taps) and a bias near 1, rounded twice at the most. As rounding_allowance of GEMMs.
-double allowance(const Conv2d& op, Precision precision) {
-    const double taps = static_cast<double>(op.taps()), largest_output = 8, magnitude = std::sqrt(taps);
-    const double multiply = precision == Precision::tf32 ? 2 * unit_roundoff(precision) : 0;
-    return 4 * (2 * unit_roundoff(storage_type(precision)) * largest_output + multiply +
-                (1 + std::sqrt(taps)) * accumulator_roundoff(precision) * magnitude);
-}
-
-/// Operands on a device, and what a right plan makes of them.
-class Bench {
-  public:
-    Bench(const Conv2d& op, Precision precision)
-        : op_(op), precision_(precision), device_(make_cuda_device()), difference_(*device_, sizeof(double)) {
-        std::uint64_t seed = 0;
-        for (const Operand& operand : operands(Step::of(op), precision)) {
-            buffers_.emplace_back(*device_, static_cast<std::size_t>(operand.bytes()));
-            pointers_.push_back(buffers_.back().data());
-            const double deviation = operand.name == "weight" ? 1 / std::sqrt(static_cast<double>(op.taps())) : 1;
-            cuda::fill_normal(operand.type, pointers_.back(), operand.rows * operand.columns, deviation, ++seed,
-                              stream());
-        }
-        expected_ = DeviceBuffer(*device_, buffers_.back().bytes());
-        device_->synchronize();
-    }
-
-    /// Also warms up: the first run loads kernels. Throws DeviceError where the plan cannot run.
-    void run(const Computation& computation) {
-        if (computation.workspace_bytes() > workspace_.bytes()) {
-            workspace_ = DeviceBuffer();
-            workspace_ = DeviceBuffer(*device_, computation.workspace_bytes());
-        }
-        device_->fill(pointers_.back(), 0xff, buffers_.back().bytes());  // NaN in every type
-        enqueue(computation);
-        device_->synchronize();
-    }
-    /// Its output is what others must agree with.
-    void expect(const Computation& computation) {
-        run(computation);
-        std::swap(expected_, buffers_.back());
-        pointers_.back() = buffers_.back().data();
-    }
-    /// Of the last run's output and the expected one; infinity where either is not finite.
-    double largest_difference() {
-        double largest = 0;
-        cuda::largest_difference(storage_type(precision_), pointers_.back(), expected_.data(),
-                                 op_.batch * op_.out_channels * op_.out_height(), op_.out_width(), op_.out_width(),
-                                 reinterpret_cast<double*>(difference_.data()), stream());
-        device_->download(&largest, difference_.data(), sizeof largest);
-        return largest;
-    }
-    /// Called for what has run: its workspace is there.
-    std::unique_ptr<DeviceGraph> record(const Computation& computation, int launches) {
-        return device_->capture([&, launches] {
-            for (int i = 0; i < launches; ++i) enqueue(computation);
-        });
-    }
-    double time_us(const std::function<void()>& launch) {
-        before_->record();
-        launch();
-        after_->record();
-        device_->synchronize();
-        return 1e3 * after_->ms_since(*before_);
-    }
-    double time_once_us(const Computation& computation) {
-        return time_us([&] { enqueue(computation); });
-    }
-
-  private:
-    cudaStream_t stream() { return static_cast<cudaStream_t>(device_->stream()); }
-    void enqueue(const Computation& computation) { computation.run(pointers_, workspace_.data(), stream()); }
-
-    const Conv2d op_;
-    Precision precision_;
-    std::unique_ptr<Device> device_;
-    std::vector<DeviceBuffer> buffers_;
-    std::vector<void*> pointers_;
-    DeviceBuffer difference_, expected_, workspace_;
-    std::unique_ptr<DeviceEvent> before_ = device_->make_event(), after_ = device_->make_event();
+    std::string implementation_;
+    std::optional<BiasCall> bias_;
+    int roundings_ = 1;
 };
 
 /// Calls `take` with each plan that can be built, until it returns true, and `refuse` with the others. Of plans of one
 /// name the first alone.
-void for_each_plan(const Conv2d& op, Precision precision, const Handle& handle, const std::vector<Proposal>& proposals,
+void for_each_plan(const Handle& handle, const std::vector<Proposal>& proposals,
                    const std::function<bool(std::unique_ptr<Computation>, std::string name)>& take,
                    const std::function<void(std::string name, std::string why)>& refuse) {
     std::set<std::string> names;
@@ -225,7 +199,7 @@ void for_each_plan(const Conv2d& op, Precision precision, const Handle& handle, 
             if (!names.insert(name).second) continue;
             std::unique_ptr<Computation> computation;
             try {
-                computation = std::make_unique<ConvolutionComputation>(op, precision, handle, proposal, plan);
+                computation = std::make_unique<ConvolutionComputation>(handle, proposal, plan);
             } catch (const Unsupported& why) {
                 refuse(std::move(name), why.what());
                 continue;
@@ -235,21 +209,26 @@ void for_each_plan(const Conv2d& op, Precision precision, const Handle& handle, 
 }
 
 /// The first exact plan that runs makes what others must agree with. Throws Unsupported where none does.
-void expect_exact(Bench& bench, const Conv2d& op, Precision precision, const Handle& handle) {
-    const Precision exact = precision == Precision::tf32 ? Precision::fp32 : precision;
-    Proposal proposal = propose(op, exact, handle, false, true);
+void expect_exact(Bench& bench, const ConvolutionProblem& problem, const Handle& handle) {
+    ConvolutionProblem exact = problem;
+    if (exact.precision == Precision::tf32) exact.precision = Precision::fp32;
+    Proposal proposal = propose(exact, handle, false, true);
     proposal.builder.graph->deselect_numeric_notes(transforms);
     bool found = false;
+    std::string reason;
     const auto take = [&](std::unique_ptr<Computation> computation, const std::string&) {
         try {
             bench.expect(*computation);
-        } catch (const DeviceError&) {
+        } catch (const DeviceError& error) {
+            reason = fmt::format(": {}", error.what());
             return false;
         }
         return found = true;
     };
-    for_each_plan(op, exact, handle, {proposal}, take, [](const std::string&, const std::string&) {});
-    if (!found) throw Unsupported(fmt::format("cuDNN has no exact convolution in {}", name(precision)));
+    for_each_plan(handle, {proposal}, take, [](const std::string&, const std::string&) {});
+    if (!found)
+        throw Unsupported(fmt::format("cuDNN has no exact {} in {}{}", operation_name(problem.direction),
+                                      name(problem.precision), reason));
 }
 
 /// A plan that is still in the race.
@@ -269,20 +248,26 @@ double median(std::vector<double> values) {
 
 }  // namespace
 
-std::vector<ConvolutionPlan> time_convolution(const Conv2d& op, Precision precision, const Handle& handle,
-                                              bool one_order) {
+std::string ConvolutionProblem::text() const {
+    Conv2d shown = op;
+    if (direction == Direction::dgrad) shown.bias = shown.accumulates = false;
+    return fmt::format("{} {}", operation_name(direction), shown.text());
+}
+
+std::vector<ConvolutionPlan> time_convolution(const ConvolutionProblem& problem, const Handle& handle, bool one_order) {
     constexpr double run_us = 1000;  ///< long beside what launching a graph takes
     constexpr double slow_factor = 3;
     constexpr int rounds = 7;
-    Bench bench(op, precision);
-    expect_exact(bench, op, precision, handle);
+    const double allowed = allowance(problem);
+    Bench bench(problem);
+    expect_exact(bench, problem, handle);
     std::vector<Contender> contenders;
     std::vector<ConvolutionPlan> refused;
     const auto take = [&](std::unique_ptr<Computation> computation, std::string name) {
         ConvolutionPlan plan{std::move(name), static_cast<std::int64_t>(computation->workspace_bytes()), 0, ""};
         try {
             bench.run(*computation);
-            const double difference = bench.largest_difference(), allowed = allowance(op, precision);
+            const double difference = bench.largest_difference();
             if (difference > allowed)
                 plan.why_not = fmt::format("differs by {:.2g} where rounding explains {:.2g}", difference, allowed);
         } catch (const DeviceError& error) {
@@ -294,10 +279,9 @@ std::vector<ConvolutionPlan> time_convolution(const Conv2d& op, Precision precis
             refused.push_back(std::move(plan));
         return false;
     };
-    for_each_plan(op, precision, handle, proposals(op, precision, handle, one_order), take,
-                  [&](std::string name, std::string why) {
-                      refused.push_back({std::move(name), 0, 0, std::move(why)});
-                  });
+    for_each_plan(handle, proposals(problem, handle, one_order), take, [&](std::string name, std::string why) {
+        refused.push_back({std::move(name), 0, 0, std::move(why)});
+    });
     double best_us = std::numeric_limits<double>::infinity();
     for (Contender& c : contenders) {
         c.plan.median_us = bench.time_once_us(*c.computation);
@@ -322,20 +306,20 @@ std::vector<ConvolutionPlan> time_convolution(const Conv2d& op, Precision precis
     return plans;
 }
 
-std::unique_ptr<Computation> make_convolution(const Conv2d& op, Precision precision, const Handle& handle,
+std::unique_ptr<Computation> make_convolution(const ConvolutionProblem& problem, const Handle& handle,
                                               const std::string& plan, bool one_order) {
     std::unique_ptr<Computation> made;
     std::string reason = "its heuristics propose none";
-    for (const Proposal& proposal : proposals(op, precision, handle, one_order))
+    for (const Proposal& proposal : proposals(problem, handle, one_order))
         for (std::int64_t index = 0; index < proposal.plans() && !made; ++index) {
             if (!plan.empty() && proposal.name(index) != plan) continue;
             try {
-                made = std::make_unique<ConvolutionComputation>(op, precision, handle, proposal, index);
+                made = std::make_unique<ConvolutionComputation>(handle, proposal, index);
             } catch (const Unsupported& why) {
                 reason = why.what();
             }
         }
-    if (!made) throw Unsupported(fmt::format("cuDNN makes no plan '{}' of conv2d {}: {}", plan, op.text(), reason));
+    if (!made) throw Unsupported(fmt::format("cuDNN makes no plan '{}' of {}: {}", plan, problem.text(), reason));
     return made;
 }
 

@@ -32,6 +32,10 @@ namespace {
       (cudnnHandle_t handle, const void* alpha, const cudnnTensorDescriptor_t a_tensor, const void* a,                 \
        const void* beta, const cudnnTensorDescriptor_t c_tensor, void* c),                                             \
       (handle, alpha, a_tensor, a, beta, c_tensor, c))                                                                 \
+    F(cudnnStatus_t, cudnnConvolutionBackwardBias,                                                                     \
+      (cudnnHandle_t handle, const void* alpha, const cudnnTensorDescriptor_t dy_tensor, const void* dy,               \
+       const void* beta, const cudnnTensorDescriptor_t db_tensor, void* db),                                           \
+      (handle, alpha, dy_tensor, dy, beta, db_tensor, db))                                                             \
     F(cudnnStatus_t, cudnnSetTensorNdDescriptor,                                                                       \
       (cudnnTensorDescriptor_t tensor, cudnnDataType_t type, int rank, const int* dimensions, const int* strides),     \
       (tensor, type, rank, dimensions, strides))                                                                       \

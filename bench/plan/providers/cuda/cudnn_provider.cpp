@@ -1,5 +1,5 @@
-// Provider `cudnn`: attention, layer norm, softmax and convolution of NVIDIA's cuDNN, to compare with, only on request.
-// All but softmax, a plain call, are graphs of cuDNN's.
+// Provider `cudnn`: attention, layer norm, softmax, convolution and its gradients of NVIDIA's cuDNN, to compare with,
+// only on request. All but softmax, a plain call, are graphs of cuDNN's.
 #include <algorithm>
 #include <filesystem>
 #include <functional>
@@ -162,7 +162,8 @@ std::string no_such_softmax(const Softmax& op, const Step&, Precision precision)
     return "";
 }
 
-std::string no_such_convolution(const Conv2d& op, const Step&, Precision) {
+std::string no_such_convolution(const Conv2d& op, const Step& step, Precision) {
+    if (step.direction == Direction::wgrad && op.accumulates) return "its conv2d wgrad cannot add to what is there";
     const std::int64_t most = std::max(op.batch * op.in_channels * op.height * op.width,
                                        op.batch * op.out_channels * op.out_height() * op.out_width());
     if (most > std::numeric_limits<int>::max())
@@ -191,23 +192,23 @@ class Convolutions {
         chosen_.emplace(file, context.retune,
                         cuda::ChoiceFile<ConvolutionPlan>::Format{"cuDNN plan cache", 1, write, read});
     }
-    std::unique_ptr<Computation> make(const Conv2d& op, Precision precision, const Handle& handle) {
-        if (!chosen_) return make_convolution(op, precision, handle, "", true);
+    std::unique_ptr<Computation> make(const ConvolutionProblem& problem, const Handle& handle) {
+        if (!chosen_) return make_convolution(problem, handle, "", true);
         const std::string key =
-            fmt::format("{}|{}|{} conv2d {}", device_name(), cudnn_version(), name(precision), op.text());
+            fmt::format("{}|{}|{} {}", device_name(), cudnn_version(), name(problem.precision), problem.text());
         if (const ConvolutionPlan* plan = chosen_->find(key)) {
             try {
-                return make_convolution(op, precision, handle, plan->name, false);
+                return make_convolution(problem, handle, plan->name, false);
             } catch (const Unsupported&) {
                 // Not proposed any more: measured anew.
             }
         }
-        const std::vector<ConvolutionPlan> plans = time_convolution(op, precision, handle);
+        const std::vector<ConvolutionPlan> plans = time_convolution(problem, handle);
         if (plans.empty() || !plans.front().why_not.empty())
-            throw Unsupported(fmt::format("cuDNN has no right plan for conv2d {} in {}{}", op.text(), name(precision),
-                                          plans.empty() ? "" : ": " + plans.front().why_not));
+            throw Unsupported(fmt::format("cuDNN has no right plan for {} in {}{}", problem.text(),
+                                          name(problem.precision), plans.empty() ? "" : ": " + plans.front().why_not));
         chosen_->store(key, plans.front());
-        return make_convolution(op, precision, handle, plans.front().name, false);
+        return make_convolution(problem, handle, plans.front().name, false);
     }
     std::vector<std::string> warnings() const { return chosen_ ? chosen_->warnings() : std::vector<std::string>(); }
 
@@ -246,10 +247,15 @@ Computes<T> row(std::vector<Precision> precisions, std::string (*why_not)(const 
 std::unique_ptr<Provider> make_cudnn(const ProviderContext& context) {
     const auto handle = std::make_shared<Handle>();
     const auto convolutions = std::make_shared<Convolutions>(context);
-    const auto convolution = [convolutions](const Conv2d& op, Precision precision, const Handle& made) {
-        return convolutions->make(op, precision, made);
-    };
     using enum Precision;
+    const auto convolution = [&](Direction direction) {
+        return row<Conv2d>(
+            {fp16, bf16, tf32, fp32, fp64}, no_such_convolution,
+            [=](const Conv2d& op, Precision precision, const Handle& made) {
+                return convolutions->make({op, direction, precision}, made);
+            },
+            handle, direction);
+    };
     return std::make_unique<Provider>(
         Provider{.name = "cudnn",
                  .ops = {row<Attention>({fp16, bf16}, no_such_attention, attention, handle),
@@ -258,7 +264,7 @@ std::unique_ptr<Provider> make_cudnn(const ProviderContext& context) {
                                         handle, Direction::bwd),
                          row<LayerNorm>({fp16, bf16, tf32, fp32}, nullptr, layer_norm, handle),
                          row<Softmax>({fp16, bf16, tf32, fp32, fp64}, no_such_softmax, softmax, handle),
-                         row<Conv2d>({fp16, bf16, tf32, fp32, fp64}, no_such_convolution, convolution, handle)},
+                         convolution(Direction::fwd), convolution(Direction::dgrad), convolution(Direction::wgrad)},
                  .on_request_only = true,
                  .workspace_limit = convolution_workspace_bytes,
                  .warnings = [convolutions] { return convolutions->warnings(); }});
