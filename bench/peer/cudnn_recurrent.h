@@ -1,41 +1,27 @@
-// A recurrent layer of cuDNN's, both directions, as a peer of kbench's: by each of its algorithms, checked and timed.
+// A recurrent layer of cuDNN's, both directions, as a peer of kbench's: by each of its algorithms, checked and timed,
+// forward and backward.
 //
 // cuDNN multiplies the input within the call, kbench's op begins behind that product. So the input is narrow here, as
-// wide as eight numbers: beside the product with h, at 256 to 2048 units, that one is nothing.
+// wide as eight numbers: beside the product with h, at 256 to 2048 units, that one is nothing. Backward likewise: dx
+// and the gradient of the input's weights come along.
 #pragma once
 
 #include <cstdint>
 #include <limits>
-#include <memory>
+#include <map>
 #include <string>
 #include <string_view>
 
-#include "bench/device/device.h"
-#include "kbench/precision.h"
-#include "models/ops/recurrent.h"
-
-struct cudnnContext;
+#include "bench/peer/recurrent_call.h"
 
 namespace kbench::cudnn {
 
-struct RecurrentProblem {
-    Cell cell = Cell::lstm;
-    Precision precision = Precision::fp16;
-    std::int64_t hidden = 1024, batch = 1, steps = 100, input = 8;
-};
-
-/// cudnnRNNAlgo_t, in its order.
-inline constexpr std::string_view recurrent_algorithms[] = {"standard", "persist_static", "persist_dynamic",
-                                                            "persist_static_small_h"};
-/// How cuDNN is told that all sequences are full; in memory both are the same.
-inline constexpr std::string_view recurrent_layouts[] = {"packed", "padded"};
-
 struct RecurrentTimes {
     static constexpr double none = std::numeric_limits<double>::quiet_NaN();
-    double step_us = none;           ///< a forward through all steps, divided by them: launched as PyTorch does
+    double step_us = none;           ///< a call through all steps, divided by them: launched as PyTorch does
     double graph_step_us = none;     ///< the same as a CUDA graph
     double marginal_step_us = none;  ///< of the graph, or where there is none of launches: by twice as many steps
-    double error = none;             ///< ||h - peer's|| / ||peer's||; of the standard algorithm, packed: 0
+    double error = none;             ///< largest_error of what it computes, from the standard algorithm's, packed
     std::size_t workspace_bytes = 0;
     std::string no_graph;  ///< why, where there is none
 };
@@ -43,21 +29,26 @@ struct RecurrentTimes {
 /// A problem on a device.
 class RecurrentPeer {
   public:
-    RecurrentPeer(Device& device, const std::shared_ptr<cudnnContext>& handle, const RecurrentProblem& problem);
-    ~RecurrentPeer();
+    RecurrentPeer(Device& device, const Handle& handle, const RecurrentProblem& problem);
     /// Throws Unsupported with cuDNN's reason where the algorithm does not take the problem, and DeviceError where it
     /// fails or computes something else than the standard one. `seconds`: of samples for each figure.
-    RecurrentTimes time(std::string_view algorithm, std::string_view layout, double seconds);
-    /// ||h - reference|| / ||reference|| of an algorithm against the fp64 reference, of both directions; throws as
-    /// time.
-    double error_against_reference(std::string_view algorithm, std::string_view layout);
+    RecurrentTimes time(Direction direction, std::string_view algorithm, std::string_view layout, double seconds);
+    /// largest_error of an algorithm against the fp64 reference; throws as time.
+    double error_against_reference(Direction direction, std::string_view algorithm, std::string_view layout);
 
   private:
-    class State;
-    std::unique_ptr<State> state_;
+    RecurrentCall call(Direction direction, std::string_view algorithm, std::string_view layout, std::int64_t steps);
+    double time_us(RecurrentCall& call, DeviceGraph* graph, double seconds);
+
+    Device& device_;
+    Handle handle_;
+    RecurrentLayer layer_;
+    RecurrentMemory memory_;
+    std::map<Direction, Parts> standard_;  ///< what the standard algorithm computes, once it is known
 };
 
-/// What an error may be: of an h of rounded numbers and approximate functions. A wrong gate makes 0.1 or more.
-double recurrent_tolerance(Precision precision);
+/// What an error may be: of an h of rounded numbers and approximate functions, and of gradients made from it. A wrong
+/// gate makes 0.1 or more.
+double recurrent_tolerance(Direction direction, Precision precision);
 
 }  // namespace kbench::cudnn

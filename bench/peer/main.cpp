@@ -95,9 +95,56 @@ bool time_convolutions(const Options& options, const cudnn::Handle& handle) {
     return all;
 }
 
+/// The standard algorithm in both layouts against the reference, at a size where that is quick; the others, and other
+/// sizes, are held against the standard one. Whether it was right.
+bool check_recurrent(Device& device, const cudnn::Handle& handle, cudnn::RecurrentProblem problem, Direction direction,
+                     const std::vector<std::string>& layouts, const json& row) {
+    problem.hidden = 64, problem.batch = 3, problem.steps = 13;
+    bool right = true;
+    for (const std::string& layout : layouts) {
+        json line = row;
+        line.update(json{{"check", "reference"}, {"algorithm", "standard"}, {"layout", layout}});
+        try {
+            const double error =
+                cudnn::RecurrentPeer(device, handle, problem).error_against_reference(direction, "standard", layout);
+            const bool passed = error <= cudnn::recurrent_tolerance(direction, problem.precision);
+            line.update(json{{"error", number(error)}, {"passed", passed}});
+            right = right && passed;
+        } catch (const Unsupported& why) {
+            line["why_not"] = why.what();
+        }
+        print(line);
+    }
+    return right;
+}
+
+/// A line of an algorithm; whether what it computed was right.
+bool time_algorithm(cudnn::RecurrentPeer& peer, Direction direction, const std::string& algorithm,
+                    const std::string& layout, double seconds, json line) {
+    bool right = true;
+    line.update(json{{"algorithm", algorithm}, {"layout", layout}});
+    try {
+        const auto times = peer.time(direction, algorithm, layout, seconds);
+        line.update(json{{"step_us", number(times.step_us)},
+                         {"graph_step_us", number(times.graph_step_us)},
+                         {"marginal_step_us", number(times.marginal_step_us)},
+                         {"error", number(times.error)},
+                         {"workspace_bytes", times.workspace_bytes}});
+        if (!times.no_graph.empty()) line["no_graph"] = times.no_graph;
+    } catch (const Unsupported& why) {
+        line["why_not"] = why.what();
+    } catch (const DeviceError& error) {
+        line["failed"] = error.what();
+        right = false;
+    }
+    print(line);
+    return right;
+}
+
 /// Whether all that the algorithms computed was right.
 bool time_recurrent(const Options& options, const cudnn::Handle& handle) {
     const std::unique_ptr<Device> device = make_cuda_device();
+    const std::vector<Direction> directions = directions_of<Lstm>(options);
     bool right = true;
     for (const std::string& cell_name : options.cells)
         for (const std::string& precision : options.precisions) {
@@ -105,54 +152,24 @@ bool time_recurrent(const Options& options, const cudnn::Handle& handle) {
             if (found == std::end(cell_names))
                 throw UsageError(fmt::format("--cell '{}': must be lstm, gru or rnn", cell_name));
             cudnn::RecurrentProblem problem{static_cast<Cell>(found - std::begin(cell_names)), precision_of(precision)};
-            const json row = {{"op", cell_name}, {"precision", precision}};
-            // Both layouts of the standard algorithm against the reference, where that is quick; the others, and other
-            // sizes, are held against the standard one.
-            cudnn::RecurrentProblem small = problem;
-            small.hidden = 64, small.batch = 3, small.steps = 13;
-            for (const std::string& layout : options.layouts) {
-                json line = row;
-                line.update(json{{"check", "reference"}, {"algorithm", "standard"}, {"layout", layout}});
-                try {
-                    const double error =
-                        cudnn::RecurrentPeer(*device, handle, small).error_against_reference("standard", layout);
-                    const bool passed = error <= cudnn::recurrent_tolerance(problem.precision);
-                    line.update(json{{"error", number(error)}, {"passed", passed}});
-                    right = right && passed;
-                } catch (const Unsupported& why) {
-                    line["why_not"] = why.what();
-                }
-                print(line);
-            }
+            const auto row = [&](Direction direction) {
+                return json{{"op", cell_name}, {"direction", name(direction)}, {"precision", precision}};
+            };
+            for (const Direction direction : directions)
+                right = check_recurrent(*device, handle, problem, direction, options.layouts, row(direction)) && right;
             for (const std::int64_t hidden : options.hidden)
                 for (const std::int64_t batch : options.batches) {
                     problem.hidden = hidden, problem.batch = batch, problem.steps = options.steps;
                     cudnn::RecurrentPeer peer(*device, handle, problem);
-                    for (const std::string& algorithm : options.algorithms)
-                        for (const std::string& layout : options.layouts) {
-                            json line = row;
-                            line.update(json{{"hidden", hidden},
-                                             {"batch", batch},
-                                             {"steps", options.steps},
-                                             {"input", problem.input},
-                                             {"algorithm", algorithm},
-                                             {"layout", layout}});
-                            try {
-                                const auto times = peer.time(algorithm, layout, options.seconds);
-                                line.update(json{{"step_us", number(times.step_us)},
-                                                 {"graph_step_us", number(times.graph_step_us)},
-                                                 {"marginal_step_us", number(times.marginal_step_us)},
-                                                 {"error", number(times.error)},
-                                                 {"workspace_bytes", times.workspace_bytes}});
-                                if (!times.no_graph.empty()) line["no_graph"] = times.no_graph;
-                            } catch (const Unsupported& why) {
-                                line["why_not"] = why.what();
-                            } catch (const DeviceError& error) {
-                                line["failed"] = error.what();
-                                right = false;
-                            }
-                            print(line);
-                        }
+                    for (const Direction direction : directions) {
+                        json line = row(direction);
+                        line.update(json{
+                            {"hidden", hidden}, {"batch", batch}, {"steps", options.steps}, {"input", problem.input}});
+                        for (const std::string& algorithm : options.algorithms)
+                            for (const std::string& layout : options.layouts)
+                                right =
+                                    time_algorithm(peer, direction, algorithm, layout, options.seconds, line) && right;
+                    }
                 }
         }
     return right;
@@ -166,7 +183,10 @@ int run(int count, char** arguments) {
     convolution->add_option("--shape", options.shapes, "such as n8c32h81w500k32r21s11u2v1p10q5b")
         ->required()
         ->delimiter(',');
-    CLI::App* recurrent = app.add_subcommand("recurrent", "cudnnRNNForward, both directions, inference, 8 inputs");
+    CLI::App* recurrent =
+        app.add_subcommand("recurrent",
+                           "both directions, 8 inputs: cudnnRNNForward in inference, cudnnRNNBackwardData_v8 (bwd), "
+                           "cudnnRNNBackwardWeights_v8 (wgrad)");
     recurrent->add_option("--cell", options.cells, "lstm, gru, rnn")->delimiter(',');
     recurrent->add_option("--hidden", options.hidden)->delimiter(',')->check(CLI::PositiveNumber);
     recurrent->add_option("--batch", options.batches)->delimiter(',')->check(CLI::PositiveNumber);
@@ -175,6 +195,7 @@ int run(int count, char** arguments) {
     recurrent->add_option("--layout", options.layouts, "packed, padded")->delimiter(',');
     recurrent->add_option("--seconds", options.seconds, "of samples for each figure")->check(CLI::PositiveNumber);
     convolution->add_option("--direction", options.directions, "fwd, dgrad, wgrad")->delimiter(',');
+    recurrent->add_option("--direction", options.directions, "fwd, bwd, wgrad")->delimiter(',');
     for (CLI::App* command : {convolution, recurrent})
         command->add_option("--precision", options.precisions, "fp16, bf16, tf32, fp32, fp64")->delimiter(',');
     try {

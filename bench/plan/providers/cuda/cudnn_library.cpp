@@ -85,6 +85,21 @@ namespace {
        std::size_t reserve_bytes, void* reserve),                                                                      \
       (handle, rnn, mode, lengths, of_x, x, of_y, y, of_h, hx, hy, of_c, cx, cy, weight_bytes, weights,                \
        workspace_bytes, workspace, reserve_bytes, reserve))                                                            \
+    F(cudnnStatus_t, cudnnRNNBackwardData_v8,                                                                          \
+      (cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, const std::int32_t* lengths, cudnnRNNDataDescriptor_t of_y,     \
+       const void* y, const void* dy, cudnnRNNDataDescriptor_t of_x, void* dx, cudnnTensorDescriptor_t of_h,           \
+       const void* hx, const void* dhy, void* dhx, cudnnTensorDescriptor_t of_c, const void* cx, const void* dcy,      \
+       void* dcx, std::size_t weight_bytes, const void* weights, std::size_t workspace_bytes, void* workspace,         \
+       std::size_t reserve_bytes, void* reserve),                                                                      \
+      (handle, rnn, lengths, of_y, y, dy, of_x, dx, of_h, hx, dhy, dhx, of_c, cx, dcy, dcx, weight_bytes, weights,     \
+       workspace_bytes, workspace, reserve_bytes, reserve))                                                            \
+    F(cudnnStatus_t, cudnnRNNBackwardWeights_v8,                                                                       \
+      (cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cudnnWgradMode_t mode, const std::int32_t* lengths,             \
+       cudnnRNNDataDescriptor_t of_x, const void* x, cudnnTensorDescriptor_t of_h, const void* hx,                     \
+       cudnnRNNDataDescriptor_t of_y, const void* y, std::size_t weight_bytes, void* dweights,                         \
+       std::size_t workspace_bytes, void* workspace, std::size_t reserve_bytes, void* reserve),                        \
+      (handle, rnn, mode, lengths, of_x, x, of_h, hx, of_y, y, weight_bytes, dweights, workspace_bytes, workspace,     \
+       reserve_bytes, reserve))                                                                                        \
     F(cudnnStatus_t, cudnnBackendCreateDescriptor,                                                                     \
       (cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t * descriptor), (type, descriptor))                  \
     F(cudnnStatus_t, cudnnBackendDestroyDescriptor, (cudnnBackendDescriptor_t descriptor), (descriptor))               \
