@@ -367,6 +367,29 @@ __global__ void __launch_bounds__(warp* rows_per_block)
     for (std::int64_t column = of.labels + lane; column < of.stride; column += warp) row[column] = static_cast<T>(0.0f);
 }
 
+/// A block a sequence. Each adds up the lengths of those before it: they are few.
+__global__ void ctc_pack_kernel(Ctc op, const std::int32_t* __restrict__ lengths,
+                                const std::int32_t* __restrict__ targets,
+                                const std::int32_t* __restrict__ target_lengths, std::int32_t* packed,
+                                std::int32_t* steps) {
+    __shared__ int first;
+    const auto length_of = [&](unsigned n) {
+        return static_cast<int>(max(std::int64_t{0}, min(std::int64_t{target_lengths[n]}, op.target)));
+    };
+    if (threadIdx.x == 0) {
+        first = 0;
+        steps[blockIdx.x] = static_cast<std::int32_t>(steps_of(lengths[blockIdx.x], op.frames_per_step, op.steps));
+    }
+    __syncthreads();
+    int before = 0;
+    for (unsigned n = threadIdx.x; n < blockIdx.x; n += blockDim.x) before += length_of(n);
+    atomicAdd(&first, before);
+    __syncthreads();
+    const int count = length_of(blockIdx.x);
+    for (int i = static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(blockDim.x))
+        packed[first + i] = targets[blockIdx.x * op.target + i];
+}
+
 bool in_registers(const Ctc& op) { return op.target < most_threads; }
 
 /// Bytes of the parts of a workspace, and where they begin.
@@ -473,6 +496,14 @@ void ctc_gradient(DataType type, const Ctc& op, std::int64_t stride, void* logit
                 <<<row_blocks(op), block, 0, stream>>>(of, static_cast<T*>(logits), static_cast<const A*>(loss_scale));
         KBENCH_CUDA_LAUNCHED("ctc_gradient_kernel");
     });
+}
+
+void ctc_pack(const Ctc& op, const std::int32_t* lengths, const std::int32_t* targets,
+              const std::int32_t* target_lengths, std::int32_t* packed, std::int32_t* steps, cudaStream_t stream) {
+    constexpr unsigned threads = 128;
+    ctc_pack_kernel<<<static_cast<unsigned>(op.batch), threads, 0, stream>>>(op, lengths, targets, target_lengths,
+                                                                             packed, steps);
+    KBENCH_CUDA_LAUNCHED("ctc_pack_kernel");
 }
 
 }  // namespace kbench::cuda

@@ -25,4 +25,9 @@ void ctc_gradient(DataType type, const Ctc& op, std::int64_t stride, void* logit
                   const std::int32_t* targets, const std::int32_t* target_lengths, const void* loss_scale, void* losses,
                   void* workspace, cudaStream_t stream);
 
+/// For libraries that want the targets of all sequences one after another, and lengths in steps: `packed` has room for
+/// batch * target of them, `steps` for batch.
+void ctc_pack(const Ctc& op, const std::int32_t* lengths, const std::int32_t* targets,
+              const std::int32_t* target_lengths, std::int32_t* packed, std::int32_t* steps, cudaStream_t stream);
+
 }  // namespace kbench::cuda

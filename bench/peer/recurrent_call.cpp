@@ -30,22 +30,9 @@ void accept(cudnnStatus_t status, const char* call) {
     if (status != CUDNN_STATUS_SUCCESS) throw Unsupported(fmt::format("{}: {}", call, reason_of(status)));
 }
 
-template <class Pointer, cudnnStatus_t (*create)(Pointer*), cudnnStatus_t (*destroy)(Pointer)>
-class Descriptor {
-  public:
-    Descriptor() { check(create(&raw_), "a descriptor of cuDNN"); }
-    ~Descriptor() { destroy(raw_); }
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    operator Pointer() const { return raw_; }
-
-  private:
-    Pointer raw_ = nullptr;
-};
 using RnnDescriptor = Descriptor<cudnnRNNDescriptor_t, cudnnCreateRNNDescriptor, cudnnDestroyRNNDescriptor>;
 using DataDescriptor =
     Descriptor<cudnnRNNDataDescriptor_t, cudnnCreateRNNDataDescriptor, cudnnDestroyRNNDataDescriptor>;
-using TensorDescriptor = Descriptor<cudnnTensorDescriptor_t, cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor>;
 using DropoutDescriptor =
     Descriptor<cudnnDropoutDescriptor_t, cudnnCreateDropoutDescriptor, cudnnDestroyDropoutDescriptor>;
 

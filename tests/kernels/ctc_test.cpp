@@ -1,6 +1,7 @@
 // Connectionist temporal classification against the reference.
 #include "kernels/ctc.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -189,6 +190,30 @@ TEST_P(CtcOnDevice, MaskedLogitsHaveNoShare) {
     for (std::int64_t row = 0; row < 12; ++row) {
         EXPECT_EQ(made.gradient(row, 3), 0);
         EXPECT_EQ(made.gradient(row, 0) == 0, row % 2 == 1) << row;
+    }
+}
+
+TEST(CtcPack, TargetsFollowEachOtherAndLengthsAreSteps) {
+    KBENCH_NEEDS_DEVICE();
+    for (const Ctc& op : {Ctc{5, 8, 9, 3, 2}, Ctc{40, 300, 29, 200, 3}}) {
+        Labelled in(op, DataType::fp32, false);
+        in.lengths.set(1, 0, -3);
+        in.target_lengths.set(2, 0, -1);
+        in.target_lengths.set(3, 0, static_cast<double>(op.target + 1));
+        const DeviceMatrix lengths(in.lengths), targets(in.targets), target_lengths(in.target_lengths);
+        const auto packed = DeviceMatrix::poisoned(DataType::int32, 1, op.batch * op.target),
+                   steps = DeviceMatrix::poisoned(DataType::int32, 1, op.batch);
+        cuda::ctc_pack(op, integers(lengths), integers(targets), integers(target_lengths),
+                       static_cast<std::int32_t*>(packed.data()), static_cast<std::int32_t*>(steps.data()), nullptr);
+        const HostMatrix made = packed.download(), made_steps = steps.download();
+        std::int64_t at = 0;
+        for (std::int64_t n = 0; n < op.batch; ++n) {
+            EXPECT_EQ(made_steps(0, n),
+                      steps_of(static_cast<std::int64_t>(in.lengths(n, 0)), op.frames_per_step, op.steps));
+            const auto count =
+                std::clamp<std::int64_t>(static_cast<std::int64_t>(in.target_lengths(n, 0)), 0, op.target);
+            for (std::int64_t i = 0; i < count; ++i) ASSERT_EQ(made(0, at++), in.targets(n, i)) << n << ", " << i;
+        }
     }
 }
 

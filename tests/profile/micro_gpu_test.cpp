@@ -237,6 +237,19 @@ TEST_F(GpuMicro, CudnnComputesConvolutionsAndTheirGradients) {
                 }));
             }
 }
+
+TEST_F(GpuMicro, CudnnComputesTheLossOfSpeechRecognition) {
+    if (!cudnn_unavailable().empty()) GTEST_SKIP() << cudnn_unavailable();
+    options_.sampler.time_budget_s = 0.05;
+    options_.counters.sets.clear();
+    session_.emplace(options_, *device_, *profiler_, providers_, result_, 0.05);
+    for (const Direction direction : {Direction::fwd, Direction::bwd}) {
+        const AskedProblem asked{"ctc", "t99n5v29s31", parse_problem("ctc", "t99n5v29s31", direction)};
+        EXPECT_NO_THROW(session_->measure({asked, "cudnn", Precision::fp32, CacheState::hot}, [&] {
+            EXPECT_GT(session_->sample(session_->planned_samples(1)), 0) << name(direction);
+        }));
+    }
+}
 #endif
 
 }  // namespace

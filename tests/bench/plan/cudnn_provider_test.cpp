@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <tuple>
+#include <vector>
 
 #include "bench/device/device.h"
 #include "bench/plan/fuse.h"
@@ -51,6 +52,8 @@ TEST_F(CudnnProvider, TakesEachOpInThePrecisionsThatTheLibraryHas) {
         EXPECT_EQ(taken(parse_problem("conv2d", "n8c32h81w500k32r21s11u2p10q5b", direction)),
                   "fp16 bf16 tf32 fp32 fp64 ")
             << name(direction);
+    for (const Direction direction : {Direction::fwd, Direction::bwd})
+        EXPECT_EQ(taken(Step::of(Ctc{500, 8, 29, 256}, direction)), "tf32 fp32 ") << name(direction);
     EXPECT_EQ(taken(Step::of(ResidualAdd{1024, 1280})), "");
 }
 
@@ -70,6 +73,14 @@ TEST_F(CudnnProvider, SaysWhyItRefuses) {
                   "2147483648 elements: its convolutions take less than 2^31");
     EXPECT_EQ(refusal(parse_problem("conv2d", "n2c3h5w7k4r1s1ba", Direction::wgrad), Precision::fp32),
               "its conv2d wgrad cannot add to what is there");
+    EXPECT_EQ(refusal(Step::of(Ctc{500, 8, 29, 257}, Direction::bwd), Precision::fp32),
+              "targets of 257 labels: its ctc takes at most 256");
+    EXPECT_EQ(refusal(Step::of(Ctc{32768, 1024, 64, 100}), Precision::fp32),
+              "2147483648 logits: its ctc takes less than 2^31");
+    EXPECT_EQ(refusal(Step::of(Ctc{500, 8, 29, 150}), Precision::fp16), "has no ctc in fp16");
+    Step padded = Step::of(Ctc{500, 8, 29, 150}, Direction::bwd);
+    padded.padded_columns = 32;
+    EXPECT_EQ(refusal(padded, Precision::fp32), "its ctc takes no padded rows of logits");
     EXPECT_EQ(refusal(Step::of(Gemm{64, 64, 64}), Precision::fp16), "has no gemm");
     EXPECT_EQ(refusal(Step::of(ScaleMask{{1, 20, 1024, 64}, 0.125, false}), Precision::fp16), "has no scale_mask");
 }

@@ -34,6 +34,21 @@ inline cudnnDataType_t tensor_type(Precision precision) {
     }
 }
 
+/// Frees itself.
+template <class Pointer, cudnnStatus_t (*create)(Pointer*), cudnnStatus_t (*destroy)(Pointer)>
+class Descriptor {
+  public:
+    Descriptor() { check(create(&raw_), "a descriptor of cuDNN"); }
+    ~Descriptor() { destroy(raw_); }
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    operator Pointer() const { return raw_; }
+
+  private:
+    Pointer raw_ = nullptr;
+};
+using TensorDescriptor = Descriptor<cudnnTensorDescriptor_t, cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor>;
+
 using Tensor = std::shared_ptr<cudnnTensorStruct>;
 
 /// For the calls that take no graph: NCHW, packed.

@@ -1,5 +1,5 @@
-// Provider `cudnn`: attention, layer norm, softmax, convolution and its gradients of NVIDIA's cuDNN, to compare with,
-// only on request. All but softmax, a plain call, are graphs of cuDNN's.
+// Provider `cudnn`: attention, layer norm, softmax, convolution and its gradients, and CTC of NVIDIA's cuDNN, to
+// compare with, only on request. All but softmax and CTC, which are plain calls, are graphs of cuDNN's.
 #include <algorithm>
 #include <filesystem>
 #include <functional>
@@ -10,6 +10,7 @@
 
 #include "bench/plan/provider.h"
 #include "bench/plan/providers/cuda/cudnn_convolution.h"
+#include "bench/plan/providers/cuda/cudnn_ctc.h"
 #include "bench/plan/providers/cuda/cudnn_graph.h"
 #include "bench/plan/providers/cuda/cudnn_library.h"
 #include "kernels/check.h"
@@ -256,6 +257,14 @@ std::unique_ptr<Provider> make_cudnn(const ProviderContext& context) {
             },
             handle, direction);
     };
+    const auto ctc = [&](Direction direction) {
+        return row<Ctc>(
+            {tf32, fp32}, no_such_ctc,
+            [direction, one_order = context.deterministic](const Ctc& op, Precision, const Handle& made) {
+                return make_ctc(op, direction, made, one_order);
+            },
+            handle, direction);
+    };
     return std::make_unique<Provider>(
         Provider{.name = "cudnn",
                  .ops = {row<Attention>({fp16, bf16}, no_such_attention, attention, handle),
@@ -264,7 +273,8 @@ std::unique_ptr<Provider> make_cudnn(const ProviderContext& context) {
                                         handle, Direction::bwd),
                          row<LayerNorm>({fp16, bf16, tf32, fp32}, nullptr, layer_norm, handle),
                          row<Softmax>({fp16, bf16, tf32, fp32, fp64}, no_such_softmax, softmax, handle),
-                         convolution(Direction::fwd), convolution(Direction::dgrad), convolution(Direction::wgrad)},
+                         convolution(Direction::fwd), convolution(Direction::dgrad), convolution(Direction::wgrad),
+                         ctc(Direction::fwd), ctc(Direction::bwd)},
                  .on_request_only = true,
                  .workspace_limit = convolution_workspace_bytes,
                  .warnings = [convolutions] { return convolutions->warnings(); }});
