@@ -19,6 +19,7 @@ using Note = fe::NumericalNote_t;
 /// Winograd's and FFT's sums differ by more than the order of their terms.
 const std::vector<Note> transforms = {Note::WINOGRAD, Note::WINOGRAD_TILE_4x4, Note::WINOGRAD_TILE_6x6,
                                       Note::WINOGRAD_TILE_13x13, Note::FFT};
+
 std::vector<Note> unwanted(Precision precision, bool one_order) {
     std::vector<Note> notes = {Note::REDUCED_PRECISION_REDUCTION};
     if (precision == Precision::fp32) notes.insert(notes.end(), {Note::TENSOR_CORE, Note::DOWN_CONVERT_INPUTS});

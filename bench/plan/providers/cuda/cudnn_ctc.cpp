@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "bench/plan/providers/cuda/cudnn_convolution.h"
 #include "bench/plan/providers/cuda/cudnn_handle.h"
 #include "kernels/check.h"
 #include "kernels/ctc.h"
@@ -14,6 +15,7 @@ using LossDescriptor =
 using OperationDescriptor =
     Descriptor<cudnnOpTensorDescriptor_t, cudnnCreateOpTensorDescriptor, cudnnDestroyOpTensorDescriptor>;
 
+constexpr std::size_t workspace_limit_bytes = convolution_workspace_bytes;  ///< the provider's
 constexpr std::int64_t most_targets = 256;  ///< "up to 256": cuDNN's documentation of cudnnSetCTCLossDescriptor_v9
 
 /// cuDNN wants targets one after another and lengths in steps, which a kernel of kbench's makes of the operands: no
@@ -42,6 +44,9 @@ class CtcComputation final : public Computation {
                                                                          of_gradients(), &own_bytes_);
             status != CUDNN_STATUS_SUCCESS)
             throw Unsupported(fmt::format("cuDNN's ctc: {}", cudnnGetErrorString(status)));
+        if (workspace_bytes() > workspace_limit_bytes)
+            throw Unsupported(fmt::format("its ctc wants a workspace of {} bytes, and has {}", workspace_bytes(),
+                                          workspace_limit_bytes));
     }
     std::string implementation() const override {
         return algorithm_ == CUDNN_CTC_LOSS_ALGO_DETERMINISTIC ? "cudnnCTCLoss_v8, deterministic"
