@@ -20,8 +20,10 @@ std::string executed_text(const Point& point) {
         const double us = step.device_us().value_or(0);
         all_us += us;
         const std::optional<double> tensor = counter(step, proof_counter(step.precision));
-        const std::optional<double> executed = executed_flops(step, step.precision);
-        const bool is_proven = step.precision == Precision::fp32 ? tensor && *tensor == 0 : executed.value_or(0) > 0;
+        // Plain cores need not be counted where tensor cores' operations say it: fp64 has both.
+        const double executed = std::max(tensor_flops(step, step.precision).value_or(0),
+                                         executed_flops(step, step.precision).value_or(0));
+        const bool is_proven = step.precision == Precision::fp32 ? tensor && *tensor == 0 : executed > 0;
         if (is_proven) proven_us += us;
     }
     if (all_us > 0 && proven_us > 0)
@@ -68,7 +70,7 @@ StudyAnswer answer_precision(const StudyPoints& points, Study& study) {
             if (roofs_ratio) {
                 const bool sees_less = roofs_ratio->value.low > 1 && speed_up.value.high < roofs_ratio->value.low;
                 sentence << "; its measured roof for products is " << *roofs_ratio << " times as high"
-                         << (sees_less ? ", of which the model does not see all" : "");
+                         << (sees_less ? ", more than the model gains" : "");
             }
             sentence << " (" << row.executed << ").";
             answer.findings.push_back(sentence.done());

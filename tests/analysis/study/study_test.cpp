@@ -164,6 +164,16 @@ TEST(Study, NamesAPrecisionThatRanAnother) {
     EXPECT_TRUE(rests_on(study, Studied::base));
 }
 
+TEST(Study, TensorCoresProveFp64ThoughPlainCoresWereNotCounted) {
+    Studied studied;
+    studied.result.points.push_back(measured(Precision::fp64, 1, 37.0));
+    studied.result.study->points.push_back(planned(studied.result.points.back(), {"precision"}));
+    const auto proof = [&] { return study_of(studied.result).precisions.back().executed; };
+    EXPECT_THAT(proof(), HasSubstr("counted in steps with 100 %"));
+    for (StepResult& step : studied.result.points.back().steps) step.counters["tensor_fp64_ops"] = 0;
+    EXPECT_THAT(proof(), HasSubstr("not proven")) << "no product with inputs in fp64 was seen";
+}
+
 TEST(Study, NamesTwoPrecisionsThatRanTheSameKernels) {
     Studied studied;
     Point& bf16 = studied.result.points[Studied::bf16];
