@@ -1,14 +1,16 @@
-// dw and db: an implicit GEMM of filters (rows) and taps (columns), summed over output positions; of many channels
-// wgrad_rows.cu makes dw.
+// dw and db. Where no other kernel (wgrad_kernel.h) makes dw, it is an implicit GEMM of filters (rows) and taps
+// (columns), summed over output positions.
 //
 // There are few filters and taps and many positions (32 x 7392 and 656000 for speech of 10 s, batch 32): blocks share
-// the positions of a tile of dw, each leaves its part of the sums in fp32, and the parts are added up in their order.
+// the positions of a tile of dw or of db, each leaves its part of the sums in fp32, and the parts are added up in one
+// order.
 #include <algorithm>
 
 #include "kernels/check.h"
 #include "kernels/convolution/conv2d_gradient.h"
+#include "kernels/convolution/parts.cuh"
 #include "kernels/convolution/tiles.cuh"
-#include "kernels/convolution/wgrad_rows.h"
+#include "kernels/convolution/wgrad_kernel.h"
 
 namespace kbench::cuda {
 namespace {
@@ -36,8 +38,8 @@ int rows_for(const Conv2d& op) { return op.out_channels <= 32 ? 32 : 64; }
 Parts parts_of(const Conv2d& op) {
     return cut(divide_up(op.out_channels, rows_for(op)) * divide_up(op.taps(), tile_columns), positions_of(op));
 }
-/// Of db: so many blocks share the images of a filter.
-std::int64_t bias_parts(const Conv2d& op) { return std::min<std::int64_t>(op.batch, 64); }
+/// Of db: blocks share the positions of a filter.
+Parts bias_parts_of(const Conv2d& op) { return cut(op.out_channels, positions_of(op)); }
 
 struct Shape {
     std::int64_t image, plane;  ///< elements of x
@@ -100,17 +102,25 @@ __global__ __launch_bounds__(threads) void conv2d_wgrad_general(const T* __restr
     });
 }
 
-/// parts[part, filter] = sum of dy's planes of that filter, of images part, part + parts, ...
-template <class T>
+/// parts[part, filter] = sum of dy over positions [part part_depth, (part + 1) part_depth) of that filter, which are
+/// counted through the images.
+template <class T, int vector>
 __global__ __launch_bounds__(threads) void conv2d_bias_parts(const T* __restrict__ dy,
-                                                             Arithmetic<T>* __restrict__ parts, std::int64_t plane,
-                                                             std::int64_t batch) {
+                                                             Arithmetic<T>* __restrict__ parts, int plane,
+                                                             int positions, int part_depth) {
     using A = Arithmetic<T>;
+    const int begin = static_cast<int>(blockIdx.y) * part_depth;
+    const int end = positions - begin > part_depth ? begin + part_depth : positions;
     A sum = 0;
-    for (std::int64_t image = blockIdx.y; image < batch; image += gridDim.y) {
-        const T* const from = dy + (image * gridDim.x + blockIdx.x) * plane;
+    for (int image = begin / plane; std::int64_t{image} * plane < end; ++image) {
+        const int first = image * plane, stop = min(end - first, plane);
+        const T* const from = dy + (std::int64_t{image} * gridDim.x + blockIdx.x) * plane;
 #pragma unroll 4
-        for (std::int64_t i = threadIdx.x; i < plane; i += threads) sum += static_cast<A>(from[i]);
+        for (int i = max(begin - first, 0) + static_cast<int>(threadIdx.x) * vector; i < stop; i += threads * vector) {
+            const auto some = Vector<T, vector>::load(from + i);
+#pragma unroll
+            for (int e = 0; e < vector; ++e) sum += static_cast<A>(some.elements[e]);
+        }
     }
     __shared__ A sums[threads];
     sums[threadIdx.x] = sum;
@@ -121,15 +131,13 @@ __global__ __launch_bounds__(threads) void conv2d_bias_parts(const T* __restrict
     if (threadIdx.x == 0) parts[std::int64_t{blockIdx.y} * gridDim.x + blockIdx.x] = sums[0];
 }
 
-/// out[i] = what is there if `accumulates`, plus the sum over parts [count][elements], in their order.
+/// out[i] = what is there if `accumulates`, plus the sum over parts [count][elements].
 template <class T>
-__global__ __launch_bounds__(threads) void conv2d_add_parts(const Arithmetic<T>* __restrict__ parts, int count,
-                                                            std::int64_t elements, bool accumulates, T* out) {
-    const std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x;
-    if (i >= elements) return;
-    Arithmetic<T> sum = 0;
-#pragma unroll 8
-    for (int part = 0; part < count; ++part) sum += parts[part * elements + i];
+__global__ __launch_bounds__(add_threads) void conv2d_add_parts(const Arithmetic<T>* __restrict__ parts, int count,
+                                                                std::int64_t elements, bool accumulates, T* out) {
+    const std::int64_t i = std::int64_t{blockIdx.x} * add_elements + threadIdx.x % add_elements;
+    Arithmetic<T> sum = sum_of_parts(parts, count, elements, i, i < elements);
+    if (i >= elements || threadIdx.x >= add_elements) return;
     if (accumulates) sum += static_cast<Arithmetic<T>>(out[i]);
     out[i] = static_cast<T>(sum);
 }
@@ -137,7 +145,7 @@ __global__ __launch_bounds__(threads) void conv2d_add_parts(const Arithmetic<T>*
 template <class T>
 void add_parts(const Arithmetic<T>* parts, std::int64_t count, std::int64_t elements, bool accumulates, void* out,
                cudaStream_t stream) {
-    conv2d_add_parts<T><<<static_cast<unsigned>(divide_up(elements, threads)), threads, 0, stream>>>(
+    conv2d_add_parts<T><<<static_cast<unsigned>(divide_up(elements, add_elements)), add_threads, 0, stream>>>(
         parts, static_cast<int>(count), elements, accumulates, static_cast<T*>(out));
     KBENCH_CUDA_LAUNCHED("conv2d_add_parts");
 }
@@ -177,43 +185,59 @@ struct Launch {
 
 template <class T>
 void bias_gradient(const Conv2d& op, const T* dy, void* db, void* workspace, cudaStream_t stream) {
-    auto* const parts = static_cast<Arithmetic<T>*>(workspace);
-    const dim3 grid(static_cast<unsigned>(op.out_channels), static_cast<unsigned>(bias_parts(op)));
-    conv2d_bias_parts<T><<<grid, threads, 0, stream>>>(dy, parts, op.out_height() * op.out_width(), op.batch);
+    auto* const sums = static_cast<Arithmetic<T>*>(workspace);
+    const Parts parts = bias_parts_of(op);
+    const dim3 grid(static_cast<unsigned>(op.out_channels), static_cast<unsigned>(parts.count));
+    const auto plane = static_cast<int>(op.out_height() * op.out_width());
+    dispatch_vector<4>(plane, {dy}, [&]<int vector>() {
+        conv2d_bias_parts<T, vector><<<grid, threads, 0, stream>>>(dy, sums, plane, static_cast<int>(positions_of(op)),
+                                                                   static_cast<int>(parts.depth));
+    });
     KBENCH_CUDA_LAUNCHED("conv2d_bias_parts");
-    add_parts<T>(parts, bias_parts(op), op.out_channels, op.accumulates, db, stream);
+    add_parts<T>(sums, parts.count, op.out_channels, op.accumulates, db, stream);
 }
 
 std::size_t sum_bytes(Precision precision) { return precision == Precision::fp64 ? sizeof(double) : sizeof(float); }
 
+const WgradKernel general{
+    [](const Conv2d& op, Precision) {
+        return "conv2d_wgrad_general<" + std::to_string(rows_for(op)) + "> in " + std::to_string(parts_of(op).count) +
+               " parts";
+    },
+    [](const Conv2d&, Precision) { return true; },
+    [](const Conv2d& op, Precision precision) {
+        return static_cast<std::size_t>(parts_of(op).count * op.out_channels * op.taps()) * sum_bytes(precision);
+    },
+    [](const Conv2d& op, Precision precision, const void* x, const void* dy, void* dw, void* workspace,
+       cudaStream_t stream) { launch_with_core<Launch>(precision, op.out_channels, op, x, dy, dw, workspace, stream); },
+};
+
+/// The first that takes the problem.
+const WgradKernel& kernel_for(const Conv2d& op, Precision precision) {
+    for (const WgradKernel* kernel : {&wgrad_rows})
+        if (kernel->takes(op, precision)) return *kernel;
+    return general;
+}
+
 /// Of the workspace what dw needs; behind it are the parts of db.
 std::size_t weight_workspace(const Conv2d& op, Precision precision) {
-    const std::size_t bytes =
-        wgrad_rows_takes(op, precision)
-            ? wgrad_rows_workspace(op, precision)
-            : static_cast<std::size_t>(parts_of(op).count * op.out_channels * op.taps()) * sum_bytes(precision);
-    return (bytes + 255) / 256 * 256;
+    return (kernel_for(op, precision).workspace(op, precision) + 255) / 256 * 256;
 }
 
 }  // namespace
 
 std::string conv2d_wgrad_kernel_name(const Conv2d& op, Precision precision) {
-    if (wgrad_rows_takes(op, precision)) return wgrad_rows_name(op, precision);
-    return "conv2d_wgrad_general<" + std::to_string(rows_for(op)) + "> in " + std::to_string(parts_of(op).count) +
-           " parts";
+    return kernel_for(op, precision).name(op, precision);
 }
 
 std::size_t conv2d_wgrad_workspace(const Conv2d& op, Precision precision) {
     return weight_workspace(op, precision) +
-           static_cast<std::size_t>(bias_parts(op) * op.out_channels) * sum_bytes(precision);
+           static_cast<std::size_t>(bias_parts_of(op).count * op.out_channels) * sum_bytes(precision);
 }
 
 void conv2d_wgrad(Precision precision, const Conv2d& op, const void* x, const void* dy, void* dw, void* db,
                   void* workspace, cudaStream_t stream) {
-    if (wgrad_rows_takes(op, precision))
-        wgrad_rows(precision, op, x, dy, dw, workspace, stream);
-    else
-        launch_with_core<Launch>(precision, op.out_channels, op, x, dy, dw, workspace, stream);
+    kernel_for(op, precision).launch(op, precision, x, dy, dw, workspace, stream);
     if (db == nullptr) return;
     char* const behind = static_cast<char*>(workspace) + weight_workspace(op, precision);
     dispatch(storage_type(precision),

@@ -9,7 +9,7 @@
 
 #include "kernels/check.h"
 #include "kernels/convolution/wgrad_cores.cuh"
-#include "kernels/convolution/wgrad_rows.h"
+#include "kernels/convolution/wgrad_kernel.h"
 
 namespace kbench::cuda::convolution {
 namespace {
@@ -229,9 +229,7 @@ void launch(const Conv2d& op, const void* x, const void* dy, void* dw, void* wor
     KBENCH_CUDA_LAUNCHED("conv2d_wgrad_add_rows");
 }
 
-}  // namespace
-
-bool wgrad_rows_takes(const Conv2d& op, Precision precision) {
+bool takes(const Conv2d& op, Precision precision) {
     const auto channels = static_cast<std::int64_t>(row_bytes / size_of(storage_type(precision)));
     return op.in_channels % channels == 0 && op.out_channels % filters == 0 && op.kernel_w == kernel_width &&
            op.stride_w == 1 && op.in_channels / channels * (op.out_channels / filters) < 65536 &&
@@ -240,23 +238,27 @@ bool wgrad_rows_takes(const Conv2d& op, Precision precision) {
                (std::int64_t{1} << 30);
 }
 
-std::string wgrad_rows_name(const Conv2d& op, Precision precision) {
-    return with_core<few_rows, many_rows>(precision, [&]<class Core>() {
-        return "conv2d_wgrad_rows<" + std::to_string(Core::rows) + "> in " + std::to_string(grid_of<Core>(op).z) +
-               " parts";
-    });
-}
+}  // namespace
 
-std::size_t wgrad_rows_workspace(const Conv2d& op, Precision precision) {
-    return with_core<few_rows, many_rows>(precision, [&]<class Core>() {
-        const Workspace<Core> space(op);
-        return space.x + space.dy + space.sums;
-    });
-}
-
-void wgrad_rows(Precision precision, const Conv2d& op, const void* x, const void* dy, void* dw, void* workspace,
-                cudaStream_t stream) {
-    with_core<few_rows, many_rows>(precision, [&]<class Core>() { launch<Core>(op, x, dy, dw, workspace, stream); });
-}
+const WgradKernel wgrad_rows{
+    [](const Conv2d& op, Precision precision) {
+        return with_core<few_rows, many_rows>(precision, [&]<class Core>() {
+            return "conv2d_wgrad_rows<" + std::to_string(Core::rows) + "> in " + std::to_string(grid_of<Core>(op).z) +
+                   " parts";
+        });
+    },
+    takes,
+    [](const Conv2d& op, Precision precision) {
+        return with_core<few_rows, many_rows>(precision, [&]<class Core>() {
+            const Workspace<Core> space(op);
+            return space.x + space.dy + space.sums;
+        });
+    },
+    [](const Conv2d& op, Precision precision, const void* x, const void* dy, void* dw, void* workspace,
+       cudaStream_t stream) {
+        with_core<few_rows, many_rows>(precision,
+                                       [&]<class Core>() { launch<Core>(op, x, dy, dw, workspace, stream); });
+    },
+};
 
 }  // namespace kbench::cuda::convolution
