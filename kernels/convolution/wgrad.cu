@@ -214,7 +214,7 @@ const WgradKernel general{
 
 /// The first that takes the problem.
 const WgradKernel& kernel_for(const Conv2d& op, Precision precision) {
-    for (const WgradKernel* kernel : {&wgrad_rows})
+    for (const WgradKernel* kernel : {&wgrad_rows, &wgrad_single_channel})
         if (kernel->takes(op, precision)) return *kernel;
     return general;
 }

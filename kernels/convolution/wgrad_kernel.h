@@ -22,5 +22,7 @@ struct WgradKernel {
 
 /// Channels in whole groups (layout.cuh), filters in multiples of 32, 11 taps wide at stride 1 along the width.
 extern const WgradKernel wgrad_rows;
+/// All but fp64: one channel, at most 11 taps wide at stride 2 along the width.
+extern const WgradKernel wgrad_single_channel;
 
 }  // namespace kbench::cuda::convolution

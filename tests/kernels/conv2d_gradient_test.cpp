@@ -120,6 +120,18 @@ const Conv2d by_rows[] = {
     {1, 32, 30, 139, 32, 4, 11, 3, 1, 0, 0},
     {150, 64, 3, 20, 96, 2, 11, 1, 1, 1, 9, true},
 };
+/// Of one channel at stride 2 along the width, whose dw has a kernel of its own: odd and even heights, widths and
+/// paddings, several tiles of positions, one filter more than a block has, rows of the kernel for two blocks, strides
+/// past the kernel, images by the dozen, padding that is wider than the kernel.
+const Conv2d of_one_channel[] = {
+    {2, 1, 47, 301, 32, 41, 11, 2, 2, 20, 5, true},
+    {2, 1, 19, 290, 33, 7, 11, 1, 2, 3, 5, true},
+    {1, 1, 70, 75, 40, 53, 9, 3, 2, 10, 4, true},
+    {5, 1, 23, 18, 70, 3, 1, 5, 2, 0, 0, true},
+    {40, 1, 9, 5, 5, 4, 2, 2, 2, 1, 1},
+    {1, 1, 5, 700, 8, 5, 10, 2, 2, 2, 12},
+    {1, 1, 6, 40, 3, 100, 8, 1, 2, 50, 3, true},
+};
 const Conv2d large[] = {
     {8, 32, 81, 500, 32, 21, 11, 2, 1, 10, 5, true},
     {8, 1, 161, 1000, 32, 41, 11, 2, 2, 20, 5, true},
@@ -140,6 +152,14 @@ TEST_P(Conv2dGradientsOnDevice, AgreeWithTheReferenceWhereTheForwardsKernelsMake
     check(by_rows[0].accumulating(), GetParam(), 4000);
 }
 
+TEST_P(Conv2dGradientsOnDevice, AgreeWithTheReferenceOnOneChannel) {
+    KBENCH_NEEDS_DEVICE();
+    for (const Conv2d& op : of_one_channel) {
+        check(op, GetParam(), 4000);
+        check(op.accumulating(), GetParam(), 4000);
+    }
+}
+
 TEST_P(Conv2dGradientsOnDevice, AgreeWithTheReferenceOnLargeShapes) {
     KBENCH_NEEDS_DEVICE();
     for (const Conv2d& op : large) check(op, GetParam(), 1000);
@@ -149,6 +169,8 @@ TEST_P(Conv2dGradientsOnDevice, AgreeOnAnyAlignment) {
     KBENCH_NEEDS_DEVICE();
     check({2, 3, 13, 41, 9, 5, 3, 2, 1, 2, 1, true}, GetParam(), 20000, 1);
     check(by_forward[0], GetParam(), 4000, 1);
+    check(of_one_channel[0], GetParam(), 4000, 1);
+    check(of_one_channel[1], GetParam(), 4000, 1);  // rows of an even width behind an odd address
 }
 
 TEST(Conv2dGradients, OfManyChannelsAreMadeByTheForwardsKernels) {
@@ -159,6 +181,28 @@ TEST(Conv2dGradients, OfManyChannelsAreMadeByTheForwardsKernels) {
     for (const Precision precision : all_precisions)
         for (const Conv2d& op : {large[0], by_forward[0], by_rows[0], by_rows[1], by_rows[2]})
             EXPECT_EQ(cuda::conv2d_wgrad_kernel_name(op, precision).substr(0, 17), "conv2d_wgrad_rows") << op.text();
+}
+
+TEST(Conv2dGradients, OfOneChannelAtStrideTwoHaveAKernelForTheWeights) {
+    const auto kernel = [](const Conv2d& op, Precision precision) {
+        const std::string name = cuda::conv2d_wgrad_kernel_name(op, precision);
+        return name.substr(0, name.find_first_of("< "));
+    };
+    for (const Precision precision : {Precision::fp16, Precision::bf16, Precision::tf32, Precision::fp32}) {
+        EXPECT_EQ(kernel(large[1], precision), "conv2d_wgrad_single_channel");
+        for (const Conv2d& op : of_one_channel)
+            EXPECT_EQ(kernel(op, precision), "conv2d_wgrad_single_channel") << op.text();
+        EXPECT_EQ(kernel({1, 1, 20, 50, 32, 5, 12, 2, 2}, precision), "conv2d_wgrad_general") << "12 taps wide";
+        EXPECT_EQ(kernel({1, 1, 20, 50, 32, 5, 11, 2, 1}, precision), "conv2d_wgrad_general") << "stride 1";
+        EXPECT_EQ(kernel({1, 2, 20, 50, 32, 5, 11, 2, 2}, precision), "conv2d_wgrad_general") << "two channels";
+    }
+    EXPECT_EQ(kernel(large[1], Precision::fp64), "conv2d_wgrad_general");
+    // As many parts as blocks for two of each SM, whatever the batch, so that one image keeps the device busy, too.
+    for (const std::int64_t batch : {1, 8, 32}) {
+        Conv2d op = large[1];
+        op.batch = batch;
+        EXPECT_EQ(cuda::conv2d_wgrad_kernel_name(op, Precision::fp32), "conv2d_wgrad_single_channel in 264 parts");
+    }
 }
 
 TEST(Conv2dGradients, RefuseWhatTheyCannotCount) {
