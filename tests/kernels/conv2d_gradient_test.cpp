@@ -122,12 +122,13 @@ const Conv2d by_rows[] = {
 };
 /// Of one channel at stride 2 along the width, whose dw has a kernel of its own: odd and even heights, widths and
 /// paddings, several tiles of positions, one filter more than a block has, rows of the kernel for two blocks, strides
-/// past the kernel, images by the dozen, padding that is wider than the kernel.
+/// past the kernel, padding that is wider than the kernel. The first four have more rows of tiles than there are
+/// blocks, which then walk from row to row, from tile to tile and from image to image.
 const Conv2d of_one_channel[] = {
-    {2, 1, 47, 301, 32, 41, 11, 2, 2, 20, 5, true},
-    {2, 1, 19, 290, 33, 7, 11, 1, 2, 3, 5, true},
-    {1, 1, 70, 75, 40, 53, 9, 3, 2, 10, 4, true},
-    {5, 1, 23, 18, 70, 3, 1, 5, 2, 0, 0, true},
+    {6, 1, 47, 301, 32, 41, 11, 2, 2, 20, 5, true},
+    {12, 1, 19, 290, 33, 7, 11, 1, 2, 3, 5, true},
+    {12, 1, 70, 75, 40, 53, 9, 3, 2, 10, 4, true},
+    {50, 1, 23, 18, 70, 3, 1, 5, 2, 0, 0, true},
     {40, 1, 9, 5, 5, 4, 2, 2, 2, 1, 1},
     {1, 1, 5, 700, 8, 5, 10, 2, 2, 2, 12},
     {1, 1, 6, 40, 3, 100, 8, 1, 2, 50, 3, true},
