@@ -5,11 +5,11 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 
 #include <fmt/format.h>
 
 #include "bench/device/device.h"
+#include "bench/device/host_memory.h"
 #include "cpu/threads.h"
 #include "kbench/error.h"
 
@@ -17,22 +17,6 @@ namespace kbench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-/// Memory that may still be taken: MemAvailable, or what the control group leaves when that is less.
-std::int64_t available_memory() {
-    std::int64_t available = 0;
-    std::ifstream meminfo("/proc/meminfo");
-    for (std::string key, unit; meminfo >> key;) {
-        std::int64_t kib = 0;
-        meminfo >> kib;
-        std::getline(meminfo, unit);
-        if (key == "MemAvailable:") available = kib * 1024;
-    }
-    std::ifstream limit_file("/sys/fs/cgroup/memory.max"), used_file("/sys/fs/cgroup/memory.current");
-    std::int64_t limit = 0, used = 0;
-    if (limit_file >> limit && used_file >> used) available = std::min(available, limit - used);
-    return available;
-}
 
 class CpuEvent final : public DeviceEvent {
   public:
@@ -78,7 +62,7 @@ class CpuDevice final : public Device {
         return memory;
     }
     void release(void* memory) noexcept override { std::free(memory); }
-    std::int64_t free_bytes() const override { return available_memory(); }
+    std::int64_t free_bytes() const override { return available_host_memory(); }
     void upload(void* device, const void* host, std::size_t bytes) override { std::memcpy(device, host, bytes); }
     void download(void* host, const void* device, std::size_t bytes) override { std::memcpy(host, device, bytes); }
     void fill(void* device, int byte, std::size_t bytes) override { std::memset(device, byte, bytes); }
