@@ -4,9 +4,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <regex>
 #include <span>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include "analysis/result/result_json.h"
@@ -15,6 +19,14 @@
 
 namespace kbench {
 namespace {
+
+/// The id of the process that made a file called ".result.json.4711.0.tmp", as TemporaryFile calls them; 0: no such
+/// file.
+pid_t maker_of(const std::string& name) {
+    static const std::regex pattern(R"(\..+\.([1-9][0-9]{0,8})\.[0-9]+\.tmp)");
+    std::smatch parts;
+    return std::regex_match(name, parts, pattern) ? std::stoi(parts[1]) : 0;
+}
 
 /// A new file beside the target, removed again unless it was renamed.
 class TemporaryFile {
@@ -91,6 +103,14 @@ void write_file_atomically(const std::filesystem::path& path, const std::functio
     TemporaryFile file(path);
     write([&](std::span<const std::byte> bytes) { file.append(bytes); });
     file.rename_to_target();
+}
+
+void remove_abandoned_files(const std::filesystem::path& folder) {
+    std::error_code none;  // another process may remove the same
+    for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
+        const pid_t maker = entry.is_regular_file(none) ? maker_of(entry.path().filename().string()) : 0;
+        if (maker != 0 && kill(maker, 0) != 0 && errno == ESRCH) std::filesystem::remove(entry.path(), none);
+    }
 }
 
 }  // namespace kbench

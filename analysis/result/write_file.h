@@ -20,4 +20,8 @@ std::string why_not_a_file(const std::filesystem::path& path);
 /// leaves nothing behind then.
 void write_file_atomically(const std::filesystem::path& path, const std::function<void(const FileSink&)>& write);
 
+/// Removes the temporary files that write_file_atomically left in `folder` where a process was killed; those of a
+/// process that lives stay. A folder that cannot be read has none.
+void remove_abandoned_files(const std::filesystem::path& folder);
+
 }  // namespace kbench

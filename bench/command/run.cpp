@@ -14,6 +14,7 @@
 #include "analysis/report/writers.h"
 #include "analysis/result/point_name.h"
 #include "analysis/result/result_json.h"
+#include "analysis/result/write_file.h"
 #include "bench/command/command.h"
 #include "bench/command/measure_and_report.h"
 #include "bench/command/options.h"
@@ -114,6 +115,7 @@ int measure_and_report(RunRequest& request, const std::string& command_line, con
     };
     if (request.dry_run && !prepare) return list_points();
     request.run.cache_directory = cache_directory();
+    remove_abandoned_files(request.run.cache_directory);
     std::string remark;
     const DeviceList devices = choose_devices(request.device, remark);
     Device& device = *devices.front();

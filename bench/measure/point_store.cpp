@@ -13,6 +13,7 @@
 
 #include "analysis/result/merge.h"
 #include "analysis/result/result_json.h"
+#include "analysis/result/write_file.h"
 #include "bench/measure/result_files.h"
 #include "kbench/error.h"
 
@@ -59,6 +60,8 @@ PointStore::PointStore(const fs::path& out) : directory_(out / points_folder) {
         close(lock_);
         throw UsageError(fmt::format("--out {}: another kbench is measuring into it", out.string()));
     }
+    remove_abandoned_files(out);
+    remove_abandoned_files(directory_);
 }
 
 PointStore::~PointStore() { close(lock_); }

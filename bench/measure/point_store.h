@@ -17,8 +17,8 @@ using FinishedPoints = std::map<std::string, Result>;
 
 class PointStore {
   public:
-    /// Makes out/points and holds it until the end of the process. Throws UsageError when that cannot be done, or
-    /// another process holds it.
+    /// Makes out/points, holds it until the end of the process, and removes what a killed one left half-written. Throws
+    /// UsageError when that cannot be done, or another process holds it.
     explicit PointStore(const std::filesystem::path& out);
     ~PointStore();
     PointStore(const PointStore&) = delete;
@@ -29,7 +29,7 @@ class PointStore {
 
     /// The points that an earlier run of this sweep finished: done or skipped; failed ones are to be run again. `mine`:
     /// environment and options of this run. A file that cannot be read is put aside as NAME.json.unreadable, with a
-    /// warning; temporary files are left alone. Throws UsageError, one line, when a point was measured by another
+    /// warning. Throws UsageError, one line, when a point was measured by another
     /// kbench, on another device or with other options, or `specs` has no such point.
     FinishedPoints finished(const std::vector<PointSpec>& specs, const Result& mine,
                             std::vector<std::string>& warnings) const;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -14,6 +13,9 @@
 #include <string>
 #include <system_error>
 #include <vector>
+
+#include "analysis/result/result_json.h"
+#include "kbench/error.h"
 
 namespace kbench::cuda {
 
@@ -41,7 +43,7 @@ class ChoiceFile {
         const auto entry = entries_.find(key);
         return entry == entries_.end() ? nullptr : &entry->second;
     }
-    /// Records and writes the file (temporary file, then rename). A folder that cannot be written is a warning.
+    /// Records and writes the file, whole or not at all. A folder that cannot be written is a warning.
     void store(const std::string& key, const Choice& choice) {
         measured_.insert(key);
         entries_[key] = choice;
@@ -81,22 +83,12 @@ class ChoiceFile {
     void write_file() {
         nlohmann::json content = {{"format", format_.version}, {"entries", nlohmann::json::object()}};
         for (const auto& [key, choice] : entries_) content["entries"][key] = format_.write(choice);
-        std::filesystem::path temporary = file_;
-        temporary += fmt::format(".{}.tmp", getpid());
         std::error_code error;
         if (file_.has_parent_path()) std::filesystem::create_directories(file_.parent_path(), error);
-        bool written = false;
-        {
-            std::ofstream stream(temporary);
-            stream << content.dump(1) << '\n';
-            stream.close();
-            written = stream.good();
-        }
-        if (written) std::filesystem::rename(temporary, file_, error);
-        if (!written || error) {
-            warn(fmt::format("{} {} cannot be written: algorithms are measured again next time", format_.what,
-                             file_.string()));
-            std::filesystem::remove(temporary, error);
+        try {
+            write_file_atomically(file_, content.dump(1) + "\n");
+        } catch (const Error& problem) {
+            warn(fmt::format("{}: {}: algorithms are measured again next time", format_.what, problem.what()));
         }
     }
 

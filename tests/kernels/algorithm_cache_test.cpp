@@ -162,7 +162,7 @@ TEST_F(AlgorithmCacheFile, AFolderThatCannotBeWrittenIsOneWarning) {
     AlgorithmCache cache(file() / "algorithms.json", false);
     cache.store("a", algorithm(1));
     cache.store("b", algorithm(2));
-    EXPECT_THAT(cache.warnings(), ElementsAre(HasSubstr("cannot be written")));
+    EXPECT_THAT(cache.warnings(), ElementsAre(HasSubstr("cannot write ")));
     EXPECT_NE(cache.find("a"), nullptr);
 }
 

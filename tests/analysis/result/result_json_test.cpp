@@ -1,5 +1,6 @@
 // result.json: what is written can be read back, what is wrong is named with its place, and the schema says the same.
 #include "analysis/result/result_json.h"
+#include "analysis/result/write_file.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -291,6 +292,27 @@ TEST(WriteFileAtomically, KeepsTheOldFileWhenTheNewOneDoesNotFit) {
     EXPECT_EQ(read_file(directory / "result.json"), "old");
     EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory.path()), {}), 1)
         << "a temporary file is left";
+}
+
+TEST(WriteFileAtomically, WhatAKilledProcessLeftIsRemovedAndNothingElse) {
+    const ScratchDirectory directory;
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    ASSERT_EQ(waitpid(child, nullptr, 0), child);  // nobody has its id now
+    const std::string dead = fmt::format(".{}.0.tmp", child), alive = fmt::format(".{}.0.tmp", getpid());
+    const std::vector<std::string> kept{".result.json" + alive, "result.json" + dead, ".result.json.tmp", ".x.0.0.tmp",
+                                        ".x.12345678901.0.tmp", ".x.y.0.tmp",         "notes.txt"};
+    for (const std::string& name : kept) std::ofstream(directory / name) << name;
+    std::ofstream(directory / (".result.json" + dead)) << "{";
+    std::ofstream(directory / (".seq8-batch1-fp32.json" + dead)) << "{";
+    std::filesystem::create_directory(directory / (".folder" + dead));
+    remove_abandoned_files(directory.path());
+    std::vector<std::string> left;
+    for (const auto& entry : std::filesystem::directory_iterator(directory.path()))
+        if (entry.is_regular_file()) left.push_back(entry.path().filename().string());
+    EXPECT_THAT(left, testing::UnorderedElementsAreArray(kept));
+    EXPECT_TRUE(std::filesystem::exists(directory / (".folder" + dead)));
+    remove_abandoned_files(directory / "none");  // and says nothing
 }
 
 /// Runs scripts/validate-result where Python has what it needs.
