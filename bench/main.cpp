@@ -15,6 +15,7 @@
 #include "bench/command/command.h"
 #include "bench/device/console.h"
 #include "bench/measure/machine/environment.h"
+#include "bench/measure/stop_signal.h"
 #include "cpu/blas.h"
 #include "cpu/threads.h"
 #include "kbench/error.h"
@@ -87,6 +88,7 @@ int dispatch(const std::vector<std::string>& arguments, const std::string& comma
 
 int run_program(int argc, char** argv) {
     open_standard_streams();
+    tell_of_stop_signals();
     restart_where_blas_misjudged(argv);
     std::string command_line = "kbench";
     const std::vector<std::string> arguments(argv + 1, argv + argc);

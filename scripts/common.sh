@@ -19,6 +19,9 @@ case $cuda in
     *) die 2 "KBENCH_CUDA is '$cuda'; it must be AUTO, ON or OFF" ;;
 esac
 
+# What is installed and built goes into the checkout.
+require_writable() { [[ -w $root ]] || die 3 "$root cannot be written, where kbench is built: use a copy of it that can"; }
+
 # phase TITLE COMMAND...: one line for the reader, the command's output for the log. A command that fails ends the script
 # through `set -e` (which `if` and `||` around it would switch off) and on_exit, which shows the log's tail.
 phase() {

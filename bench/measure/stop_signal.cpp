@@ -1,16 +1,33 @@
 // See stop_signal.h.
 #include "bench/measure/stop_signal.h"
 
+#include <unistd.h>
+
 #include <csignal>
 #include <ctime>
+#include <iterator>
+#include <string_view>
 
 namespace kbench {
 namespace {
 
-constexpr int stopping[] = {SIGINT, SIGTERM};
+struct Stopping {
+    int signal;
+    std::string_view line;  ///< made beforehand: a handler may not
+};
+constexpr Stopping stopping[] = {{SIGINT, "kbench: stopped by SIGINT\n"}, {SIGTERM, "kbench: stopped by SIGTERM\n"}};
 constexpr double same_wish_s = 1;
 volatile std::sig_atomic_t asked_by = 0;
 timespec asked_at{};
+/// Of each, what it did before StopSignals.
+struct sigaction before[std::size(stopping)];
+
+void end_with_a_line(int signal) {
+    for (const Stopping& one : stopping)
+        if (one.signal == signal && write(STDERR_FILENO, one.line.data(), one.line.size()) < 0) break;
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+}
 
 void ask(int signal) {
     timespec now{};
@@ -22,33 +39,36 @@ void ask(int signal) {
     }
     const double since_s =
         static_cast<double>(now.tv_sec - asked_at.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec - asked_at.tv_nsec);
-    if (since_s < same_wish_s) return;
-    std::signal(signal, SIG_DFL);
-    std::raise(signal);
+    if (since_s >= same_wish_s) end_with_a_line(signal);
+}
+
+/// What is ignored (nohup, a shell's background job) stays ignored.
+void handle(int signal, void (*handler)(int)) {
+    struct sigaction now {};
+    if (sigaction(signal, nullptr, &now) != 0 || now.sa_handler == SIG_IGN) return;
+    now.sa_handler = handler;
+    now.sa_flags = SA_RESTART;  // reads and writes under way are not to fail
+    sigemptyset(&now.sa_mask);
+    sigaction(signal, &now, nullptr);
 }
 
 }  // namespace
 
+void tell_of_stop_signals() {
+    for (const Stopping& one : stopping) handle(one.signal, end_with_a_line);
+}
+
 StopSignals::StopSignals() {
     asked_by = 0;
-    struct sigaction action {};
-    action.sa_handler = ask;
-    action.sa_flags = SA_RESTART;  // reads and writes under way are not to fail
-    sigemptyset(&action.sa_mask);
-    for (const int signal : stopping) {
-        struct sigaction before {};
-        // What is ignored (nohup, a shell's background job) stays ignored.
-        if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler != SIG_IGN)
-            sigaction(signal, &action, nullptr);
+    for (std::size_t i = 0; i < std::size(stopping); ++i) {
+        sigaction(stopping[i].signal, nullptr, &before[i]);
+        handle(stopping[i].signal, ask);
     }
 }
 
 StopSignals::~StopSignals() {
     if (asked_by != 0) return;  // the same wish may arrive once more while the results are being written
-    for (const int signal : stopping) {
-        struct sigaction now {};
-        if (sigaction(signal, nullptr, &now) == 0 && now.sa_handler == ask) std::signal(signal, SIG_DFL);
-    }
+    for (std::size_t i = 0; i < std::size(stopping); ++i) sigaction(stopping[i].signal, &before[i], nullptr);
 }
 
 int StopSignals::asked() { return asked_by; }
