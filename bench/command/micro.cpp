@@ -76,15 +76,19 @@ int micro_command(const std::vector<std::string>& arguments, const std::string& 
     // What is measured is on disk soon, but not all of it written again after every benchmark.
     using Clock = std::chrono::steady_clock;
     Clock::time_point saved = Clock::now();
-    const std::string first_wrong = run_benchmarks(session, cases, parsed.benchmark_arguments,
-                                                   request.run.counters.metrics, context_of(result.environment), [&] {
-                                                       if (Clock::now() - saved < std::chrono::seconds(5)) return;
-                                                       write_result(request.out, result, request.compress);
-                                                       saved = Clock::now();
-                                                   });
+    const BenchmarksEnd end = run_benchmarks(session, cases, parsed.benchmark_arguments, request.run.counters.metrics,
+                                             context_of(result.environment), [&] {
+                                                 if (Clock::now() - saved < std::chrono::seconds(5)) return;
+                                                 write_result(request.out, result, request.compress);
+                                                 saved = Clock::now();
+                                             });
+    if (!end.device_lost.empty())
+        result.warnings.push_back(fmt::format("the device was lost ({}) after {} of {} benchmarks", end.device_lost,
+                                              result.points.size(), cases.size()));
     write_result(request.out, result, request.compress);  // before roofs are measured for a minute, perhaps
     const int stopped = StopSignals::asked();
-    if (stopped == 0 && mend_low_ceilings(ceilings, request.ceilings, ceiling_file(cache), result)) {
+    if (stopped == 0 && end.device_lost.empty() &&
+        mend_low_ceilings(ceilings, request.ceilings, ceiling_file(cache), result)) {
         write_result(request.out, result, request.compress);
         say("kbench: a step beat its roof, so roofs were measured again: shares of them are too high above, and "
             "right in the result (`kbench table {}`)\n",
@@ -97,7 +101,8 @@ int micro_command(const std::vector<std::string>& arguments, const std::string& 
             cases.size());
         return 128 + stopped;
     }
-    if (!first_wrong.empty()) throw MeasurementError(first_wrong);
+    if (!end.device_lost.empty()) throw DeviceError(result.warnings.back());
+    if (!end.first_wrong.empty()) throw MeasurementError(end.first_wrong);
     const auto is_done = [](const Point& point) { return point.status == PointStatus::done; };
     if (!result.points.empty() && std::ranges::none_of(result.points, is_done))
         throw DeviceError("nothing was measured: " + result.points.front().reason);

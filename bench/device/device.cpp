@@ -18,6 +18,17 @@ DeviceList make_devices(BackendKind kind, int multiprocessors) {
     return devices;
 }
 
+std::string why_lost(Device& device) {
+    try {
+        const DeviceBuffer buffer(device, 256);
+        device.fill(buffer.data(), 0, 256);
+        device.synchronize();
+        return "";
+    } catch (const Error& error) {
+        return error.what();
+    }
+}
+
 DeviceBuffer::DeviceBuffer(Device& device, std::size_t bytes)
     : device_(&device), data_(bytes > 0 ? static_cast<std::byte*>(device.allocate(bytes)) : nullptr), bytes_(bytes) {}
 

@@ -95,6 +95,10 @@ std::string cuda_unavailable();
 using DeviceList = std::vector<std::unique_ptr<Device>>;
 DeviceList make_devices(BackendKind kind, int multiprocessors = 0);
 
+/// Empty where the device still does the least that can be asked, else its error. After some, such as an illegal
+/// address, a CUDA context does nothing any more.
+std::string why_lost(Device& device);
+
 /// Device memory that frees itself. Its device must outlive it.
 class DeviceBuffer {
   public:

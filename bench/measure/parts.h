@@ -25,6 +25,8 @@ struct PartContext {
     }
     /// A warning that begins with which point it is of.
     void warn(std::string_view text) const;
+    /// Throws DeviceError where the device is lost: what merely could not be recorded or counted is another matter.
+    void require_device() const;
 };
 
 // prepare.cpp
@@ -52,7 +54,8 @@ void account_for_steps(const PartContext& at);
 void check_outputs(const PartContext& at, Forward& forward);
 
 // profiled.cpp
-/// Timing stands alone: where kernels cannot be recorded or counted, the point says why.
+/// Timing stands alone: where kernels cannot be recorded or counted, the point says why. Where the device is lost
+/// meanwhile, they throw: nothing can be measured after it.
 void record_kernels(const PartContext& at, Forward& forward);
 void count(const PartContext& at);
 

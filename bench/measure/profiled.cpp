@@ -18,6 +18,10 @@ void PartContext::warn(std::string_view text) const {
     warnings.push_back(fmt::format("{}: {}", short_name(point), text));
 }
 
+void PartContext::require_device() const {
+    if (const std::string why = why_lost(device); !why.empty()) throw DeviceError(why);
+}
+
 void record_kernels(const PartContext& at, Forward& forward) {
     if (at.options().activity_runs == 0) {
         at.point.activity.unavailable = "not asked for (--latency-only)";
@@ -36,6 +40,7 @@ void record_kernels(const PartContext& at, Forward& forward) {
             at.point.steps[s].kernels = std::move(kernels.by_range[s]);
         }
     } catch (const DeviceError& error) {
+        at.require_device();
         at.point.activity.unavailable = error.what();
     }
 }
@@ -64,6 +69,7 @@ void count(const PartContext& at) {
             if (counters.discarded[s].empty()) at.point.steps[s].counters = std::move(counters.by_range[s]);
         }
     } catch (const DeviceError& error) {
+        at.require_device();
         run.unavailable = error.what();
     } catch (const UsageError& error) {
         run.unavailable = error.what();  // names were checked before; what is left is a chip without metrics

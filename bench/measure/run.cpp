@@ -33,18 +33,6 @@ constexpr int max_batch_attempts = 5;
 /// A signal asked for an end: the point under way is dropped.
 struct Stopped {};
 
-/// Whether the device still does the least that can be asked. After some errors a CUDA context does nothing any more.
-bool answers(Device& device) {
-    try {
-        const DeviceBuffer buffer(device, 256);
-        device.fill(buffer.data(), 0, 256);
-        device.synchronize();
-        return true;
-    } catch (const Error&) {
-        return false;
-    }
-}
-
 /// The points of one sweep: what they share, and how each is measured.
 class Sweep {
   public:
@@ -60,8 +48,9 @@ class Sweep {
         const auto fails = [&](const std::string& reason) {
             point.status = PointStatus::failed;
             point.reason = reason;
-            if (!answers(device_)) lost = reason;
+            if (!why_lost(device_).empty()) lost = reason;
         };
+        part_.clear();
         try {
             if (point.batch_is_max)
                 run_largest(point, warnings, number);
@@ -73,6 +62,8 @@ class Sweep {
             point.reason = refusal.what();
         } catch (const UsageError&) {
             throw;
+        } catch (const DeviceError& error) {  // which names a call: the part says what for
+            fails(part_.empty() ? error.what() : fmt::format("{}: {}", part_, error.what()));
         } catch (const std::bad_alloc&) {
             fails("the host has not enough memory");
         } catch (const std::exception& error) {
@@ -123,6 +114,7 @@ class Sweep {
         const std::string label = fmt::format("{} {} {}", number, point.backend(), short_name(point));
         const auto at = [&](const std::string& part) {
             if (StopSignals::asked() != 0) throw Stopped();
+            part_ = part;
             progress_.show(label + ": " + part);
         };
         if (!options_.dump_gradients.empty() && model.gradients.empty())
@@ -180,7 +172,7 @@ class Sweep {
             try {
                 run(point, of_attempt, number);
             } catch (const DeviceError& error) {
-                if (batch == 1 || attempt == max_batch_attempts || !answers(device_)) throw;
+                if (batch == 1 || attempt == max_batch_attempts || !why_lost(device_).empty()) throw;
                 why = error.what();
             } catch (const Unsupported& refusal) {  // a plan that takes more than its estimate
                 if (batch == 1 || attempt == max_batch_attempts) throw;
@@ -213,6 +205,7 @@ class Sweep {
     Progress& progress_;
     PointPlans plans_;
     std::unique_ptr<SafetensorsWeights> checkpoint_;
+    std::string part_;  ///< that the point is at
 };
 
 std::string described(const SweepEnd& end, std::size_t measured, std::size_t total) {

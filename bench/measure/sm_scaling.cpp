@@ -68,6 +68,7 @@ void measure_sm_scaling(const PartContext& at, Forward& forward) {
                                                      : times_on(count, at.plan, seconds)));
         }
     } catch (const Error& error) {
+        at.require_device();
         if (scaling.runs.size() < 2) {  // of one there is nothing to compare
             scaling.runs.clear();
             scaling.unavailable = fmt::format("on {} SMs: {}", count, error.what());

@@ -29,7 +29,7 @@ void set_columns(benchmark::State& state, const MicroSession& session, const Mic
 }
 
 void run_case(benchmark::State& state, MicroSession& session, const MicroCase& micro,
-              std::span<const std::string> metrics, std::string& first_wrong) {
+              std::span<const std::string> metrics, BenchmarksEnd& end) {
     try {
         const MicroFigures figures = session.measure(micro, [&] {
             const std::size_t samples = session.planned_samples(static_cast<std::size_t>(state.max_iterations));
@@ -44,7 +44,9 @@ void run_case(benchmark::State& state, MicroSession& session, const MicroCase& m
     } catch (const UsageError&) {
         throw;
     } catch (const Error& error) {
-        if (first_wrong.empty()) first_wrong = fmt::format("{}: {}", micro.name(), error.what());
+        const std::string wrong = fmt::format("{}: {}", micro.name(), error.what());
+        if (end.first_wrong.empty()) end.first_wrong = wrong;
+        if (session.device_is_lost()) end.device_lost = wrong;
         state.SkipWithError(error.what());
     }
 }
@@ -85,9 +87,9 @@ std::vector<MicroCase> filter_cases(std::vector<MicroCase> cases, std::vector<st
     return cases;
 }
 
-std::string run_benchmarks(MicroSession& session, std::span<const MicroCase> cases, std::vector<std::string> arguments,
-                           std::span<const std::string> metrics, const std::map<std::string, std::string>& context,
-                           const std::function<void()>& finished) {
+BenchmarksEnd run_benchmarks(MicroSession& session, std::span<const MicroCase> cases,
+                             std::vector<std::string> arguments, std::span<const std::string> metrics,
+                             const std::map<std::string, std::string>& context, const std::function<void()>& finished) {
     RowColumns columns{micro_column_names(true, true), micro_column_names(session.counts(), session.has_clock())};
     for (std::vector<std::string>* names : {&columns.possible, &columns.expected})
         names->insert(names->end(), metrics.begin(), metrics.end());
@@ -99,19 +101,22 @@ std::string run_benchmarks(MicroSession& session, std::span<const MicroCase> cas
     benchmark::Initialize(&argc, argv.data());
     if (argc > 1) throw UsageError(fmt::format("{}: Google Benchmark knows no such option", argv[1]));
     for (const auto& [key, value] : context) benchmark::AddCustomContext(key, value);
-    std::string first_wrong;
+    BenchmarksEnd end;
     for (const MicroCase& micro : cases)
         benchmark::RegisterBenchmark(micro.name().c_str(), [&, metrics](benchmark::State& state) {
-            if (StopSignals::asked() != 0) {
-                state.SkipWithError("not run: stopped before it");
+            const char* why_not = StopSignals::asked() != 0  ? "not run: stopped before it"
+                                  : !end.device_lost.empty() ? "not run: the device was lost before it"
+                                                             : nullptr;
+            if (why_not != nullptr) {
+                state.SkipWithError(why_not);
                 return;
             }
-            run_case(state, session, micro, metrics, first_wrong);
+            run_case(state, session, micro, metrics, end);
             finished();
         })->UseManualTime();
     benchmark::RunSpecifiedBenchmarks(display.get(), file.get());
     benchmark::ClearRegisteredBenchmarks();
-    return first_wrong;
+    return end;
 }
 
 }  // namespace kbench

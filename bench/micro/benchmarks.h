@@ -19,13 +19,18 @@ std::vector<MicroCase> filter_cases(std::vector<MicroCase> cases, std::vector<st
 /// Whether --benchmark_list_tests is among `arguments`.
 bool lists_only(const std::vector<std::string>& arguments);
 
+/// How a list of benchmarks ended: empty where nothing of the kind happened.
+struct BenchmarksEnd {
+    std::string first_wrong;  ///< that failed, and why
+    std::string device_lost;  ///< the one in which it was, and the error
+};
+
 /// Runs `cases` as `arguments` (Google Benchmark's, the program's name first) say. `metrics` become further columns,
 /// `context` stands in the JSON's context; `finished` is called after each call of a benchmark. Those left when a stop
-/// was asked for (stop_signal.h) are not run, and rows that say so. Returns the first that failed and why, empty when
-/// none did; one that nobody computes is a row with its reason and did not fail. Throws UsageError for an argument that
-/// Google Benchmark does not know.
-std::string run_benchmarks(MicroSession& session, std::span<const MicroCase> cases, std::vector<std::string> arguments,
-                           std::span<const std::string> metrics, const std::map<std::string, std::string>& context,
-                           const std::function<void()>& finished);
+/// was asked for (stop_signal.h), or the device was lost, are not run, and rows that say so. One that nobody computes
+/// is a row with its reason and did not fail. Throws UsageError for an argument that Google Benchmark does not know.
+BenchmarksEnd run_benchmarks(MicroSession& session, std::span<const MicroCase> cases,
+                             std::vector<std::string> arguments, std::span<const std::string> metrics,
+                             const std::map<std::string, std::string>& context, const std::function<void()>& finished);
 
 }  // namespace kbench

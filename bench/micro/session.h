@@ -63,6 +63,7 @@ class MicroSession {
     bool counts() const { return device_.is_gpu() && !options_.counters.nothing(); }
     /// Whether the machine tells its clock; a virtual machine's CPU rarely does.
     bool has_clock() const { return profiler_.machine_state().read().sm_clock_mhz.value.has_value(); }
+    bool device_is_lost() const { return !why_lost(device_).empty(); }
     /// Measures `micro` and gives its columns. It is planned, verified, loaded and warm when `repetition` is called,
     /// which takes samples by sample(); then its kernels and counters are recorded. A benchmark that is the current one
     /// already is only sampled again. Throws Unsupported where it cannot be computed (the point is recorded as

@@ -22,6 +22,7 @@ RunOptions small_run(const std::filesystem::path& out);
 class OtherDevice final : public Device {
   public:
     std::function<void(std::size_t bytes)> before_allocate;  ///< may throw
+    std::function<void()> before_call;                       ///< of whatever may fail; may throw
     std::optional<std::int64_t> all_memory;                  ///< all that there is, instead of the machine's
     bool apart = false;                                      ///< the host cannot see its memory, as a GPU's
     std::function<std::unique_ptr<DeviceEvent>()> event;     ///< instead of the CPU's
@@ -30,24 +31,44 @@ class OtherDevice final : public Device {
 
     const DeviceInfo& info() const override { return cpu().info(); }
     void* allocate(std::size_t bytes) override {
+        call();
         if (before_allocate) before_allocate(bytes);
         return cpu().allocate(bytes);
     }
     void release(void* memory) noexcept override { cpu().release(memory); }
-    std::int64_t free_bytes() const override { return all_memory.value_or(cpu().free_bytes()); }
-    void upload(void* to, const void* from, std::size_t bytes) override { cpu().upload(to, from, bytes); }
+    std::int64_t free_bytes() const override {
+        call();
+        return all_memory.value_or(cpu().free_bytes());
+    }
+    void upload(void* to, const void* from, std::size_t bytes) override {
+        call();
+        cpu().upload(to, from, bytes);
+    }
     void download(void* to, const void* from, std::size_t bytes) override {
+        call();
         largest_download = std::max(largest_download, bytes);
         cpu().download(to, from, bytes);
         if (after_download) after_download(to, bytes);
     }
-    void fill(void* memory, int byte, std::size_t bytes) override { cpu().fill(memory, byte, bytes); }
+    void fill(void* memory, int byte, std::size_t bytes) override {
+        call();
+        cpu().fill(memory, byte, bytes);
+    }
     void* host_view(void* memory) override { return apart ? nullptr : cpu().host_view(memory); }
     void* stream() override { return nullptr; }
-    void synchronize() override {}
-    std::unique_ptr<DeviceEvent> make_event() override { return event ? event() : cpu().make_event(); }
+    void synchronize() override { call(); }
+    std::unique_ptr<DeviceEvent> make_event() override {
+        call();
+        return event ? event() : cpu().make_event();
+    }
     std::unique_ptr<DeviceGraph> capture(std::function<void()> enqueue) override {
+        call();
         return cpu().capture(std::move(enqueue));
+    }
+
+  private:
+    void call() const {
+        if (before_call) before_call();
     }
 };
 

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <nlohmann/json.hpp>
 
@@ -22,6 +25,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::MatchesRegex;
 using testing::SizeIs;
 
 /// Three batches, of which the second is `failing`'s.
@@ -55,7 +59,7 @@ TEST(SweepRun, GoesOnPastAPointThatFails) {
     const SweepEnd end = run_points(three_batches(directory / ""), cpu(), profiler, result, progress);
     EXPECT_FALSE(end.early());
     EXPECT_THAT(statuses(result), ElementsAre(PointStatus::done, PointStatus::failed, PointStatus::done));
-    EXPECT_EQ(result.points[1].reason, "an illegal address");
+    EXPECT_EQ(result.points[1].reason, "prepare: an illegal address");
     EXPECT_EQ(result.points[1].batch(), 2);
 }
 
@@ -78,19 +82,62 @@ TEST(SweepRun, EveryFinishedPointIsOnDiskBeforeTheNextStarts) {
 TEST(SweepRun, EndsWhenTheDeviceIsLost) {
     const TemporaryDirectory directory;
     OtherDevice device;
-    OtherProfiler profiler;
-    int prepared = 0;
-    profiler.before_watch = [&] { ++prepared; };
-    device.before_allocate = [&](std::size_t) {
-        if (prepared == 1) throw DeviceError("the device is gone");
-    };
     Result result;
+    device.before_allocate = [&](std::size_t) {
+        if (result.points.size() == 1) throw DeviceError("the device is gone");
+    };
     Progress progress;
-    const SweepEnd end = run_points(three_batches(directory / ""), device, profiler, result, progress);
-    EXPECT_EQ(end.device_lost, "the device is gone");
-    EXPECT_THAT(statuses(result), ElementsAre(PointStatus::done, PointStatus::failed));
-    EXPECT_THAT(result.warnings, testing::Contains(HasSubstr("lost (the device is gone) after 2 of 3 points")));
+    const SweepEnd end = run_points(three_batches(directory / ""), device, cpu_profiler(), result, progress);
+    EXPECT_THAT(end.device_lost, MatchesRegex("verify [a-z]+ [a-z0-9]+: the device is gone"));
+    ASSERT_THAT(statuses(result), ElementsAre(PointStatus::done, PointStatus::failed));
+    EXPECT_EQ(result.points[1].reason, end.device_lost) << "what it was at, and what it said";
+    EXPECT_THAT(result.warnings,
+                testing::Contains(HasSubstr("lost (" + end.device_lost + ") after 2 of 3 points; `--resume` goes on")));
     EXPECT_THAT(read_result_file(directory / "result.json").result.points, SizeIs(2));
+}
+
+/// A device of which every call fails from one on, as all of CUDA do after an illegal address or when the GPU is gone.
+class Lost {
+  public:
+    explicit Lost(int from) : from_(from) {
+        device.before_call = [this] {
+            if (++calls >= from_) throw DeviceError("cudaErrorLaunchFailure");
+        };
+    }
+    OtherDevice device;
+    int calls = 0;
+
+  private:
+    int from_;
+};
+
+TEST(SweepRun, WhateverCallTheDeviceIsLostInWhatIsFinishedStaysAndNothingMoreIsMeasured) {
+    int all = 0;
+    {
+        const TemporaryDirectory directory;
+        Lost never(std::numeric_limits<int>::max());
+        Result result;
+        Progress progress;
+        EXPECT_FALSE(run_points(three_batches(directory / ""), never.device, cpu_profiler(), result, progress).early());
+        all = never.calls;
+    }
+    ASSERT_GT(all, 100);
+    for (int from = 1; from <= all; from += from < 4 ? 1 : all / 8) {
+        const TemporaryDirectory directory;
+        Lost lost(from);
+        Result result;
+        Progress progress;
+        const SweepEnd end = run_points(three_batches(directory / ""), lost.device, cpu_profiler(), result, progress);
+        if (lost.calls < from) continue;  // how often the clock is asked differs from run to run
+        ASSERT_TRUE(end.early()) << "from call " << from;
+        EXPECT_THAT(end.device_lost, HasSubstr("cudaErrorLaunchFailure")) << "from call " << from;
+        ASSERT_FALSE(result.points.empty());
+        for (std::size_t i = 0; i + 1 < result.points.size(); ++i)
+            EXPECT_EQ(result.points[i].status, PointStatus::done);
+        EXPECT_EQ(result.points.back().status, PointStatus::failed) << "from call " << from;
+        EXPECT_THAT(point_names(directory / ""), SizeIs(result.points.size()));
+        EXPECT_LT(lost.calls - from, 20) << "calls after the first that failed: nothing goes on";
+    }
 }
 
 TEST(SweepRun, ASignalEndsItWithWhatIsFinished) {
@@ -249,7 +296,7 @@ TEST(MaxBatch, FailsWithTheReasonWhenNothingRuns) {
     Progress progress;
     run_points(largest_run(directory / ""), device, profiler, result, progress);
     EXPECT_EQ(result.points.at(0).status, PointStatus::failed);
-    EXPECT_EQ(result.points.at(0).reason, "out of memory");
+    EXPECT_EQ(result.points.at(0).reason, "prepare: out of memory");
     EXPECT_EQ(prepared, 5) << "a few attempts, not all batches";
 }
 
@@ -300,7 +347,11 @@ TEST_F(Resume, KeepsWhatIsDoneAndRunsWhatIsMissingOrFailed) {
     const Result before = run(broken);
     ASSERT_EQ(before.points.at(1).status, PointStatus::failed);
     std::filesystem::remove(directory_ / "points/seq33-batch3-fp32.json");
-    directory_.write("points/.seq33-batch3-fp32.json.7.0.tmp", "{\"schema\"");
+    const pid_t killed = fork();
+    if (killed == 0) _exit(0);
+    waitpid(killed, nullptr, 0);
+    const std::string half = fmt::format("points/.seq33-batch3-fp32.json.{}.0.tmp", killed);
+    directory_.write(half, "{\"schema\"");
 
     OtherProfiler whole;
     int again = 0;
@@ -314,6 +365,7 @@ TEST_F(Resume, KeepsWhatIsDoneAndRunsWhatIsMissingOrFailed) {
     first_after.points = {after.points[0]};
     EXPECT_EQ(to_json(first_before), to_json(first_after)) << "what was finished stays as it was";
     EXPECT_THAT(warnings_, IsEmpty());
+    EXPECT_FALSE(std::filesystem::exists(directory_ / half)) << "what a killed process left is removed";
 }
 
 TEST_F(Resume, APointFileThatIsCutOffIsMeasuredAgain) {

@@ -21,6 +21,7 @@
 #include "models/problem.h"
 #include "tests/analysis/golden.h"
 #include "tests/bench/refusal.h"
+#include "tests/bench/small_run.h"
 
 namespace kbench {
 namespace {
@@ -543,6 +544,23 @@ TEST_F(Session, AnotherRepetitionAddsToThePoint) {
     EXPECT_GE(result_.points[0].end_to_end->latency.samples_ms.size(), 10u);
     EXPECT_LT(result_.points[1].end_to_end->latency.samples_ms.size(), 10u);
     EXPECT_EQ(result_.points[0].steps.size(), 1u);
+}
+
+TEST_F(Session, AfterTheDeviceIsLostNothingIsMeasured) {
+    OtherDevice device;
+    device.before_call = [&] {
+        if (result_.points.size() == 2) throw DeviceError("cudaErrorIllegalAddress");
+    };
+    MicroSession session(options_, device, profiler(), providers_, result_, 1e-5);
+    const std::vector<MicroCase> cases{micro("residual", "r16w16", "native"), micro("residual", "r32w16", "native"),
+                                       micro("residual", "r64w16", "native")};
+    const BenchmarksEnd end =
+        run_benchmarks(session, cases, {"kbench micro", "--benchmark_min_time=0.001"}, {}, {}, [] {});
+    EXPECT_EQ(end.device_lost, cases[1].name() + ": cudaErrorIllegalAddress");
+    EXPECT_EQ(end.first_wrong, end.device_lost);
+    ASSERT_EQ(result_.points.size(), 2u) << "the third was not begun";
+    EXPECT_EQ(result_.points[0].status, PointStatus::done);
+    EXPECT_EQ(result_.points[1].status, PointStatus::failed);
 }
 
 // ---- rows ----------------------------------------------------------------------------------------------------------
