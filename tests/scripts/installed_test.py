@@ -14,6 +14,9 @@ import sys
 import tempfile
 import unittest
 
+sys.dont_write_bytecode = True  # of the other test that lies beside this one
+from runpath_test import entries, wrong  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path()
 SHAPE = "r1000w1280"
@@ -196,6 +199,12 @@ class Installed(unittest.TestCase):
         done = run(self.prefix / "bin/kbench", "--version")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout, r"^kbench \d+\.\d+\.\d+ ")
+
+    def test_a_users_program_never_loads_from_the_current_directory(self) -> None:
+        if shutil.which("readelf") is None:
+            self.skipTest("no readelf")
+        program = self.folder / "right/build/my_kbench"
+        self.assertEqual(wrong(entries(program)), [], entries(program))
 
     def test_our_warnings_and_paths_are_not_the_users(self) -> None:
         commands = (self.folder / "right/build/compile_commands.json").read_text()
