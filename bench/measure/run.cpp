@@ -60,10 +60,12 @@ class Sweep {
         } catch (const Unsupported& refusal) {
             point.status = PointStatus::skipped;
             point.reason = refusal.what();
+            // Who tries several ways to compute a step takes a lost device for a fault of each.
+            if (const std::string why = why_lost(device_); !why.empty()) fails(in_part(why));
         } catch (const UsageError&) {
             throw;
-        } catch (const DeviceError& error) {  // which names a call: the part says what for
-            fails(part_.empty() ? error.what() : fmt::format("{}: {}", part_, error.what()));
+        } catch (const DeviceError& error) {
+            fails(in_part(error.what()));
         } catch (const std::bad_alloc&) {
             fails("the host has not enough memory");
         } catch (const std::exception& error) {
@@ -74,6 +76,9 @@ class Sweep {
     }
 
   private:
+    /// A device's error names a call: the part says what for.
+    std::string in_part(const std::string& error) const { return part_.empty() ? error : part_ + ": " + error; }
+
     /// The announced largest batch of each direction that the model has, with AdamW unless the point has none.
     void find_largest_batches(Point& point) const {
         const PhaseTimer timer(point, "batches");

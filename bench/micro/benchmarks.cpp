@@ -40,6 +40,7 @@ void run_case(benchmark::State& state, MicroSession& session, const MicroCase& m
         });
         set_columns(state, session, figures, metrics);
     } catch (const Unsupported& reason) {
+        if (session.device_is_lost()) end.device_lost = fmt::format("{}: {}", micro.name(), reason.what());
         state.SkipWithError(reason.what());
     } catch (const UsageError&) {
         throw;

@@ -140,6 +140,18 @@ TEST(SweepRun, WhateverCallTheDeviceIsLostInWhatIsFinishedStaysAndNothingMoreIsM
     }
 }
 
+TEST(SweepRun, ALostDeviceMakesNoPointSkipped) {
+    const TemporaryDirectory directory;
+    OtherDevice device;
+    device.all_memory = std::int64_t{257} << 20;  // too little for a plan
+    device.before_allocate = [](std::size_t) { throw DeviceError("the device is gone"); };
+    Result result;
+    Progress progress;
+    const SweepEnd end = run_points(three_batches(directory / ""), device, cpu_profiler(), result, progress);
+    EXPECT_EQ(end.device_lost, "plan: the device is gone");
+    EXPECT_THAT(statuses(result), ElementsAre(PointStatus::failed));
+}
+
 TEST(SweepRun, ASignalEndsItWithWhatIsFinished) {
     const TemporaryDirectory directory;
     OtherProfiler profiler;
