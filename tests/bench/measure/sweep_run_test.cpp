@@ -152,6 +152,28 @@ TEST(SweepRun, ALostDeviceMakesNoPointSkipped) {
     EXPECT_THAT(statuses(result), ElementsAre(PointStatus::failed));
 }
 
+TEST(SweepRun, CountersThatCannotBeReadFailNoPointButALostDeviceDoes) {
+    for (const bool loses : {false, true}) {
+        const TemporaryDirectory directory;
+        OtherDevice device;
+        OtherProfiler profiler;
+        bool lost = false;
+        profiler.count_ranges = [&](std::size_t) -> RangeCounters {
+            lost = loses;
+            throw DeviceError("no permission");
+        };
+        device.before_call = [&] {
+            if (lost) throw DeviceError("the device is gone");
+        };
+        Result result;
+        Progress progress;
+        const SweepEnd end = run_points(three_batches(directory / ""), device, profiler, result, progress);
+        EXPECT_EQ(end.device_lost, loses ? "counters: the device is gone" : "");
+        EXPECT_THAT(statuses(result), SizeIs(loses ? 1 : 3));
+        EXPECT_THAT(statuses(result), testing::Each(loses ? PointStatus::failed : PointStatus::done));
+    }
+}
+
 TEST(SweepRun, ASignalEndsItWithWhatIsFinished) {
     const TemporaryDirectory directory;
     OtherProfiler profiler;
