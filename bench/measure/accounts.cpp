@@ -25,6 +25,7 @@ void account_for_steps(const PartContext& at) {
         }
         at.device.synchronize();
     } catch (const Error& error) {
+        at.require_device();
         at.warn(fmt::format("where dependent steps spend their time is not known: {}", error.what()));
     }
 }
