@@ -21,8 +21,8 @@ std::string executed_text(const Point& point) {
         all_us += us;
         const std::optional<double> tensor = counter(step, proof_counter(step.precision));
         // Plain cores need not be counted where tensor cores' operations say it: fp64 has both.
-        const double executed = std::max(tensor_flops(step, step.precision).value_or(0),
-                                         executed_flops(step, step.precision).value_or(0));
+        const double executed =
+            std::max(tensor_flops(step, step.precision).value_or(0), executed_flops(step, step.precision).value_or(0));
         const bool is_proven = step.precision == Precision::fp32 ? tensor && *tensor == 0 : executed > 0;
         if (is_proven) proven_us += us;
     }

@@ -227,15 +227,23 @@ TEST_F(GpuMicro, CudnnComputesConvolutionsAndTheirGradients) {
     options_.sampler.time_budget_s = 0.05;
     options_.counters.sets.clear();
     session_.emplace(options_, *device_, *profiler_, providers_, result_, 0.05);
+    int done = 0;
     for (const char* shape : {"n3c5h13w17k7r3s5u2v3p1q2b", "n2c1h41w61k32r11s7u2v2p5q3"})
         for (const Direction direction : {Direction::fwd, Direction::dgrad, Direction::wgrad})
             for (const Precision precision : all_precisions) {
                 SCOPED_TRACE(fmt::format("{} {} {}", shape, name(direction), name(precision)));
                 const AskedProblem asked{"conv2d", shape, parse_problem("conv2d", shape, direction)};
-                EXPECT_NO_THROW(session_->measure({asked, "cudnn", precision, CacheState::hot}, [&] {
-                    EXPECT_GT(session_->sample(session_->planned_samples(1)), 0);
-                }));
+                try {
+                    session_->measure({asked, "cudnn", precision, CacheState::hot},
+                                      [&] { EXPECT_GT(session_->sample(session_->planned_samples(1)), 0); });
+                    ++done;
+                } catch (const Unsupported& reason) {
+                    EXPECT_THAT(reason.what(), testing::ContainsRegex("has no |rows of |its gradient of a bias"))
+                        << "refused by cuDNN, not by the provider";
+                }
             }
+    // In 16 bits and fp32 all six, but for bf16 where there is a bias' gradient; in tf32 both gradients.
+    EXPECT_EQ(done, 6 + 5 + 6 + 4);
 }
 
 TEST_F(GpuMicro, CudnnComputesTheLossOfSpeechRecognition) {

@@ -48,10 +48,12 @@ TEST_F(CudnnProvider, TakesEachOpInThePrecisionsThatTheLibraryHas) {
     EXPECT_EQ(taken(Step::of(Attention{{1, 20, 1024, 64}, 0.125}, Direction::bwd)), "fp16 bf16 ");
     EXPECT_EQ(taken(Step::of(LayerNorm{1024, 1280, 1e-5})), "fp16 bf16 tf32 fp32 ");
     EXPECT_EQ(taken(Step::of(Softmax{20 * 1024, 1024, false})), "fp16 bf16 tf32 fp32 fp64 ");
-    for (const Direction direction : {Direction::fwd, Direction::dgrad, Direction::wgrad})
-        EXPECT_EQ(taken(parse_problem("conv2d", "n8c32h81w500k32r21s11u2p10q5b", direction)),
-                  "fp16 bf16 tf32 fp32 fp64 ")
-            << name(direction);
+    const auto of_convolution = [&](Direction direction) {
+        return taken(parse_problem("conv2d", "n8c32h81w500k32r21s11u2p10q5b", direction));
+    };
+    EXPECT_EQ(of_convolution(Direction::fwd), "fp16 bf16 tf32 fp32 ");
+    EXPECT_EQ(of_convolution(Direction::dgrad), "fp16 bf16 tf32 fp32 ");
+    EXPECT_EQ(of_convolution(Direction::wgrad), "fp16 tf32 fp32 ") << "with the bias' gradient";
     for (const Direction direction : {Direction::fwd, Direction::bwd})
         EXPECT_EQ(taken(Step::of(Ctc{500, 8, 29, 256}, direction)), "tf32 fp32 ") << name(direction);
     EXPECT_EQ(taken(Step::of(ResidualAdd{1024, 1280})), "");
@@ -157,6 +159,24 @@ TEST(CudnnConvolutionProblem, RoundingExplainsMoreOfLongerSums) {
         EXPECT_LT(allowance(direction, Precision::fp64), 1e-9) << name(direction);
 }
 
+TEST(CudnnConvolutionProblem, WhatCudnnComputesWronglyOrNotAtAllIsRefused) {
+    const auto refusal = [](const char* shape, Direction direction, Precision precision) {
+        return cudnn::convolution_refusal({convolution(shape), direction, precision});
+    };
+    constexpr const char* odd = "n2c1h41w61k32r11s7u2v2p5q3";  // rows of 31 numbers
+    constexpr const char* biased = "n8c32h81w500k32r21s11u2p10q5b";
+    for (const Direction direction : {Direction::fwd, Direction::dgrad, Direction::wgrad}) {
+        EXPECT_THAT(refusal(odd, direction, Precision::fp64), HasSubstr("not for fp64"));
+        EXPECT_EQ(refusal(odd, direction, Precision::fp32), "");
+        EXPECT_EQ(refusal(biased, direction, Precision::tf32), "");
+    }
+    EXPECT_THAT(refusal(odd, Direction::fwd, Precision::tf32), HasSubstr("rows of 31 numbers"));
+    EXPECT_EQ(refusal(odd, Direction::dgrad, Precision::tf32), "");
+    EXPECT_THAT(refusal(biased, Direction::wgrad, Precision::bf16), HasSubstr("no bf16"));
+    EXPECT_EQ(refusal(odd, Direction::wgrad, Precision::bf16), "") << "without a bias";
+    EXPECT_EQ(refusal(biased, Direction::fwd, Precision::bf16), "");
+}
+
 /// On a GPU: a small convolution of odd sizes, with a bias, and one of one channel; the gradients of each.
 class CudnnConvolution : public testing::TestWithParam<std::tuple<const char*, Direction>> {
   protected:
@@ -178,6 +198,10 @@ class CudnnConvolution : public testing::TestWithParam<std::tuple<const char*, D
 TEST_P(CudnnConvolution, TheFastestPlanComesFirstAndIsMadeByItsName) {
     for (const Precision precision : all_precisions) {
         SCOPED_TRACE(name(precision));
+        if (!cudnn::convolution_refusal(problem(precision)).empty()) {
+            EXPECT_THROW(cudnn::time_convolution(problem(precision), handle_), Unsupported);
+            continue;
+        }
         const std::vector<cudnn::ConvolutionPlan> plans = cudnn::time_convolution(problem(precision), handle_);
         ASSERT_FALSE(plans.empty());
         ASSERT_EQ(plans.front().why_not, "");
@@ -210,6 +234,7 @@ TEST_P(CudnnConvolution, AnOutputThatIsMissingIsFound) {
 
 TEST_P(CudnnConvolution, WithoutTimesEveryProcessTakesTheSame) {
     for (const Precision precision : all_precisions) {
+        if (!cudnn::convolution_refusal(problem(precision)).empty()) continue;
         const auto once = cudnn::make_convolution(problem(precision), handle_, "", true);
         EXPECT_EQ(once->implementation(),
                   cudnn::make_convolution(problem(precision), handle_, "", true)->implementation());

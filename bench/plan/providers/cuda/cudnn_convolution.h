@@ -27,6 +27,9 @@ struct ConvolutionProblem {
     std::string text() const;
 };
 
+/// Empty where cuDNN computes it rightly, otherwise why it is not asked to.
+std::string convolution_refusal(const ConvolutionProblem& problem);
+
 /// An engine of cuDNN's with its knobs.
 struct ConvolutionPlan {
     /// As cuDNN calls it, "ConvFwd_eng31_k2=13_k3=2"; ", cudnnAddTensor" or ", cudnnConvolutionBackwardBias" behind it
@@ -40,7 +43,8 @@ struct ConvolutionPlan {
 
 /// All plans, on random operands: first those that can be chosen, the fastest first. A plan whose output is further
 /// from that of an exact one (no tensor cores in fp32 and tf32, neither Winograd nor FFT) than rounding explains
-/// cannot. In fp32 none may use tf32. `one_order`: nor add in an order that changes from run to run.
+/// cannot. In fp32 none may use tf32. `one_order`: nor add in an order that changes from run to run. Throws Unsupported
+/// where convolution_refusal has a reason.
 std::vector<ConvolutionPlan> time_convolution(const ConvolutionProblem& problem,
                                               const std::shared_ptr<cudnnContext>& handle, bool one_order = false);
 

@@ -163,8 +163,8 @@ std::string no_such_softmax(const Softmax& op, const Step&, Precision precision)
     return "";
 }
 
-std::string no_such_convolution(const Conv2d& op, const Step& step, Precision) {
-    if (step.direction == Direction::wgrad && op.accumulates) return "its conv2d wgrad cannot add to what is there";
+std::string no_such_convolution(const Conv2d& op, const Step& step, Precision precision) {
+    if (std::string reason = convolution_refusal({op, step.direction, precision}); !reason.empty()) return reason;
     const std::int64_t most = std::max(op.batch * op.in_channels * op.height * op.width,
                                        op.batch * op.out_channels * op.out_height() * op.out_width());
     if (most > std::numeric_limits<int>::max())
@@ -251,7 +251,7 @@ std::unique_ptr<Provider> make_cudnn(const ProviderContext& context) {
     using enum Precision;
     const auto convolution = [&](Direction direction) {
         return row<Conv2d>(
-            {fp16, bf16, tf32, fp32, fp64}, no_such_convolution,
+            {fp16, bf16, tf32, fp32}, no_such_convolution,
             [=](const Conv2d& op, Precision precision, const Handle& made) {
                 return convolutions->make({op, direction, precision}, made);
             },
