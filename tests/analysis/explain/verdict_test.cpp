@@ -1,6 +1,6 @@
 // Verdicts on points whose bound is known by construction: every line of the rule table decides somewhere, and every
 // threshold has a case below, at and above it
-// (verdict_rules_test.cpp). scripts/verification/mutate_verdicts.py breaks each and looks on.
+// (verdict_rules_test.cpp). scripts/verification/mutate_analysis.py breaks each and looks on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
