@@ -56,8 +56,7 @@ DirectionWork summed(DirectionWork work, const std::string& name, const Directio
             if (kind_of(label) != step.op) add_once(work.fused, kind_of(label));
     }
     work.bytes = work.is_counted ? counted : streaming;
-    if (has_occupancy && work.time_us && work.time_us->value > 0)
-        work.occupancy_pct = occupied_us / work.time_us->value;
+    if (has_occupancy && work.time_us) work.occupancy_pct = occupied_us / work.time_us->value;
     work.verdict = judge_together(name, *source.ledger, *source.verdicts, work.steps);
     return work;
 }

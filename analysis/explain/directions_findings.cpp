@@ -108,7 +108,7 @@ std::vector<std::string> direction_findings(const Directions& directions, bool h
     if (whole.time_ratio())
         findings.push_back(
             fmt::format("The backward takes {}. Of products alone it would be 2 times the FLOPs.", growth(whole)));
-    if (!whole.backward.time_us || whole.backward.time_us->value <= 0) return findings;
+    if (!whole.backward.time_us) return findings;
     for (const DirectionPair& kind : directions.by_op) {
         if (kind.backward.empty() || !kind.backward.time_us) continue;
         if (kind.backward.time_us->value < told_share * whole.backward.time_us->value) continue;

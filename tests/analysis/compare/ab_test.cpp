@@ -61,6 +61,14 @@ TEST(Ab, FewPairsHaveNoInterval) {
     EXPECT_FALSE(point.ratio()) << "a time that cannot be";
 }
 
+/// Each look may err, so they are few: the next one comes with half as many pairs again.
+TEST(Ab, LooksBecomeRarer) {
+    std::vector<std::size_t> looks{next_ab_look(0)};
+    for (int i = 0; i < 4; ++i) looks.push_back(next_ab_look(looks.back()));
+    EXPECT_THAT(looks, testing::ElementsAre(6, 9, 13, 19, 28));
+    EXPECT_EQ(next_ab_look(5), 6u);
+}
+
 TEST(Ab, VerdictsFollowTheInterval) {
     const auto point_of = [](double ratio, double spread) {
         AbPoint point;
@@ -96,6 +104,14 @@ TEST(Ab, OnePointEachIsAPairWhateverItComputes) {
     b.result.points[0].set("batch", 7);
     EXPECT_EQ(ab_times(a, b).size(), 1u);
     EXPECT_EQ(ab_times(a, b)[0].first, "");
+    for (const bool is_done : {true, false}) {
+        NamedResult unfinished = b;
+        if (is_done)
+            unfinished.result.points[0].end_to_end.reset();
+        else
+            unfinished.result.points[0].status = PointStatus::failed;
+        EXPECT_THROW(ab_times(a, unfinished), UsageError) << is_done;
+    }
     b.result.points.push_back(a.result.points[0]);
     b.result.points[0].status = PointStatus::failed;
     EXPECT_NE(ab_times(a, b)[0].first, "") << "which of several points is finished does not make it the one";

@@ -94,6 +94,7 @@ TEST(Claim, EachPrecisionHasALineThatEndsInItsVerdict) {
     const std::string text = render_terminal(claim_document(claim), 100);
     EXPECT_THAT(text, HasSubstr("Impossible in fp32, fp64."));
     EXPECT_THAT(text, HasSubstr("likely tf32"));
+    EXPECT_THAT(text, HasSubstr(" 54.")) << "1.68 TFLOP in 31 ms are 54 TFLOP/s";
     EXPECT_THAT(text, HasSubstr("bandwidth explains at most 5.2 %"));
     claim = check_claim(gpt2_large(), machine("a100-sxm4-80gb"), 1);
     EXPECT_THAT(render_terminal(claim_document(claim), 100), testing::Not(HasSubstr("likely tf32")));

@@ -334,6 +334,27 @@ TEST(Compare, PricesGiveTheCostOfAMillion) {
     EXPECT_EQ(compare(runs, options).values[0].rows[0].run, 1u) << "what has no price comes last";
 }
 
+TEST(Compare, WithoutSequencesOrATimeThereIsNoRate) {
+    auto runs = two_machines(100, 0.25, 10, 40);
+    CompareOptions options;
+    options.prices = {{"fast", 36}};
+    const auto first = [&] {
+        const Comparison comparison = compare(runs, options);
+        return *std::ranges::find(comparison.values.at(0).rows, 0u, &ValueRow::run);
+    };
+    EXPECT_TRUE(first().sequences_per_s && first().dollars_per_million_tokens);
+    Summary& ms = runs[0].result.points[0].end_to_end->latency.summary_ms;
+    const double median = ms.median;
+    ms.median = 0;
+    EXPECT_EQ(first().sequences_per_s, std::nullopt);
+    ms.median = median;
+    for (NamedResult& run : runs) run.result.points[0].axes.erase("seq");
+    EXPECT_TRUE(first().dollars_per_million_sequences);
+    EXPECT_FALSE(first().dollars_per_million_tokens);
+    for (NamedResult& run : runs) run.result.points[0].axes.erase("batch");
+    EXPECT_FALSE(first().sequences_per_s || first().dollars_per_million_sequences);
+}
+
 TEST(Compare, APriceOfNobodyIsRefused) {
     const auto runs = two_machines(100, 0.25, 10, 40);
     CompareOptions options;

@@ -108,5 +108,27 @@ TEST(SweepFindings, RepeatsSayItOnceAndUntimedPointsNothing) {
     EXPECT_THAT(sweep_findings(points), IsEmpty());
 }
 
+TEST(SweepFindings, GridsThatDifferInOneOfThreeWaysAreNotTheSame) {
+    std::vector<Point> points{gpu(Precision::fp16, 1), gpu(Precision::fp16, 4)};
+    for (StepResult& step : points[1].steps)
+        for (std::size_t k = 0; k < step.kernels.size(); ++k) step.kernels[k].grid = {132, 8, 1};
+    EXPECT_THAT(sweep_findings(points), testing::SizeIs(1));
+    for (const std::size_t way : {0u, 1u, 2u}) {
+        std::vector<Point> others = points;
+        others[1].steps[0].kernels[0].grid[way] += 1;
+        EXPECT_THAT(sweep_findings(others), IsEmpty()) << way;
+    }
+}
+
+TEST(SweepFindings, PointsThatDifferInMoreThanOneWayAreNotSetBesideEachOther) {
+    std::vector<Point> points{gpu(Precision::fp16, 1), gpu(Precision::fp32, 4)};
+    for (std::size_t s = 0; s < points[1].steps.size(); ++s) points[1].steps[s].kernels = points[0].steps[s].kernels;
+    EXPECT_THAT(sweep_findings(points), IsEmpty());
+    points[1].set("batch", 1);
+    EXPECT_THAT(sweep_findings(points), testing::SizeIs(1));
+    points[1].seed = points[0].seed + 1;
+    EXPECT_THAT(sweep_findings(points), IsEmpty()) << "of other data";
+}
+
 }  // namespace
 }  // namespace kbench

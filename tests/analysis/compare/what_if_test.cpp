@@ -201,6 +201,8 @@ TEST_F(WhatIfTest, ADatasheetIsReachedToTheShareThatWasMeasuredHere) {
         what_if_machine(sheet({{"dram_read", 2 * dram}, {"fp16_tensor", tensor}, {"fp32_plain", plain}}));
     EXPECT_NEAR(ask(source, target).there_ms.value, 0.0625 / 0.8, 1e-9);
     EXPECT_THAT(answer_.assumptions, Contains(HasSubstr("reach the shares that were measured here")));
+    source.datasheet = Roofs(sheet({{"dram_read", dram / 1.05}, {"fp16_tensor", tensor}, {"fp32_plain", plain}}));
+    EXPECT_NEAR(ask(source, target).there_ms.value, 0.0625, 1e-9) << "more than all of it nobody reaches";
     source.datasheet.reset();
     EXPECT_NEAR(ask(source, target).there_ms.value, 0.0625, 1e-9);
     EXPECT_THAT(answer_.assumptions, Contains(HasSubstr("face value")));
@@ -358,6 +360,16 @@ TEST_F(WhatIfTest, AResultWithoutCeilingsIsItsDatasheetMachine) {
     const WhatIfMachine own = what_if_machine(result);
     EXPECT_EQ(own.roofs.value("dram_read"), 4200);
     EXPECT_EQ(own.datasheet.value().value("dram_read"), 4800);
+}
+
+TEST_F(WhatIfTest, ADatasheetsL2IsInMiB) {
+    MachineFile file = sheet(here_roofs);
+    file.memory_gb = 80;
+    file.l2_mb = 50;
+    EXPECT_EQ(what_if_machine(file).l2_bytes, 50.0 * (1 << 20));
+    EXPECT_EQ(what_if_machine(file).memory_bytes, 80e9);
+    file.kind = "cpu";
+    EXPECT_EQ(what_if_machine(file).l2_bytes, std::nullopt) << "of a CPU each core's";
 }
 
 TEST_F(WhatIfTest, TheTextSaysWhatIsExpectedAndWhatItRestsOn) {

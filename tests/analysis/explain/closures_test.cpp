@@ -62,5 +62,21 @@ TEST(Closures, MarginalCostsAreTheWholeOnlyWhereEveryOpWasMeasured) {
     EXPECT_NEAR(closures[0].second_us, 97, 1e-9);
 }
 
+TEST(Closures, NothingStandsBesideAQuantityOfZero) {
+    Result result = known::result_of({{.active = 0.8}});
+    StepResult& step = result.points[0].steps[0];
+    step.counters["sm_cycles_active_max"] = step.counters.at("sm_cycles_active");  // no SM waits for another one
+    step.kernels[0].lost_in_last_wave_pct = {10.0, Origin::derived, ""};
+    EXPECT_TRUE(closures_of(result).empty());
+}
+
+TEST(Closures, AStepWithoutATimeAddsToNeitherSide) {
+    Result result = known::result_of({{.op = "gemm", .compute = 0.6, .units = {{"tensor_pipe_active", 60}}},
+                                      {.op = "gemm", .us = 0, .kernels = 0, .units = {{"tensor_pipe_active", 60}}}});
+    result.points[0].steps[1].cost.flops = result.points[0].steps[0].cost.flops;
+    ASSERT_EQ(closures_of(result).size(), 1);
+    EXPECT_NEAR(closures_of(result)[0].first_us, 60, 1e-9);
+}
+
 }  // namespace
 }  // namespace kbench

@@ -217,6 +217,55 @@ TEST(Cycles, SamplesOutsideOfTheCountedBoundsAreSaid) {
     EXPECT_NEAR(accounts.steps[0].lost.front().sampled.value(), 0.75 * accounts.steps[0].not_issuing, 1e-9);
 }
 
+/// Half of the cycles issue, of four warps; `waiting` of them, in the mean, for memory barriers. Samples say that these
+/// are `sampled` of the step's time.
+Point barrier_waits(double waiting, double sampled) {
+    StepResult step = counted_step();
+    step.counters = {{"sm_cycles_active", 100e3},   {"sm_cycles_elapsed", 100e3},
+                     {"smsp_active", 100},          {"ipc", 2},
+                     {"issue_active", 50},          {"warps_active", 4},
+                     {"warps_eligible", 0.5},       {"stall_selected", 1},
+                     {"stall_membar", 2 * waiting}, {"stall_wait", 2 * (3.5 - waiting)}};
+    if (sampled > 0)
+        step.counters.insert({{"sampled_membar", 2000 * sampled}, {"sampled_wait", 1000 - 2000 * sampled}});
+    Point point;
+    point.conditions.sm_clock_mhz = Quantity::measured(clock_mhz);
+    point.steps = {step};
+    return point;
+}
+
+TEST(Cycles, SamplesAreComparedFromAFiftiethOfTheTimeOnWithinAHundredth) {
+    using Counts = std::pair<std::size_t, std::size_t>;
+    const auto compared = [](double sampled) {
+        const CycleAccounts accounts = account_cycles(barrier_waits(0.1, sampled));
+        return Counts{accounts.compared, accounts.outside};
+    };
+    EXPECT_EQ(compared(0.0195), Counts(1, 0)) << "waiting for anything else alone";
+    EXPECT_EQ(compared(0.0205), Counts(2, 0));
+    // At most 0.1 of two warps wait in half of the cycles, 2.5 %; all others at least in 47.5 %.
+    EXPECT_EQ(compared(0.0345), Counts(2, 0));
+    EXPECT_EQ(compared(0.0355), Counts(2, 2));
+}
+
+TEST(Cycles, OfALayerAreSumsOfWhatItsStepsLost) {
+    Point point = barrier_waits(0.7, 0);
+    point.steps.push_back(barrier_waits(1.4, 0).steps[0]);
+    for (auto& [name, count] : point.steps[1].counters)
+        if (name.starts_with("sm_cycles")) count *= 3;
+    point.steps[1].kernels[0].time_us = 300;
+    const CycleAccounts accounts = account_cycles(point);
+    ASSERT_EQ(accounts.by_layer.size(), 1u);
+    for (const CycleGroup* group : {&accounts.total, &accounts.by_layer[0]}) {
+        ASSERT_EQ(group->lost.size(), 2u);
+        EXPECT_EQ(group->lost[1].reason, "membar");
+        // A fifth and two fifths of the half of the time in which nothing issues.
+        EXPECT_NEAR(group->lost[1].share, 0.1 * 100 + 0.2 * 300, 1e-9);
+        EXPECT_NEAR(group->lost[1].high, 0.5 * 0.35 * 100 + 0.5 * 0.7 * 300, 1e-9);
+        EXPECT_NEAR(group->lost[1].low, 0, 1e-9);
+        EXPECT_NEAR(group->lost[0].low, 0.5 * 0.65 * 100 + 0.5 * 0.3 * 300, 1e-9);
+    }
+}
+
 /// As an H200 counted native_mma at 8192 x 8192 x 8192 in fp16, worked out by hand.
 TEST(Cycles, OfARealMatrixProduct) {
     StepResult step = counted_step();

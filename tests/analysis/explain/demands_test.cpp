@@ -165,6 +165,7 @@ TEST(Demands, OfARoofWithoutAClockAreNotScaled) {
     roofs.ceilings.push_back(known::ceiling("fp32_plain", 10, 0));
     Result result = known::result_of({{.compute = 0.5, .issue = 0.4}}, roofs, 0, 800);
     EXPECT_NEAR(unit_us(result).first, 50, 1e-9);
+    EXPECT_NEAR(of(ledger_of(result).steps[0].demands, {})->run_us.low, 50, 1e-9);
 }
 
 TEST(Demands, EstimatedBytesOfACpuStayEstimated) {
@@ -249,6 +250,25 @@ TEST(DemandSums, OfTwoRunsThatTieAreAlike) {
 TEST(DemandSums, AStepWhoseDemandsAreApartIsNotTied) {
     Result result = known::result_of({{.compute = 0.6, .l2 = 0.5}, {.compute = 0.5}});
     EXPECT_EQ(ledger_of(result).demands.tied_us, 0);
+}
+
+TEST(DemandIntervals, AClockAboveTheRoofsMakesItPerhapsFasterAndNeverSlower) {
+    const Ledger ledger = ledger_of(known::result_of({{.compute = 0.5}}, known::gpu_roofs(), 0, 1250));
+    EXPECT_EQ(of(ledger.steps[0].demands, {})->run_us, (Interval{50, 40, 50}));
+}
+
+/// 50 us of FLOPs of the model, and a count of 49.5 us that may err by 2 %.
+TEST(DemandSums, TheLongestReachesAsFarAsAnyDemandMay) {
+    const Interval longest = ledger_of(known::result_of({{.compute = 0.5, .l2 = 0.495}})).demands.longest_us;
+    EXPECT_NEAR(longest.value, 50, 1e-9);
+    EXPECT_NEAR(longest.low, 50, 1e-9);
+    EXPECT_NEAR(longest.high, 49.5 * 1.02, 1e-9);
+}
+
+TEST(DemandSums, OfEqualOnesTheSlowerMemoryStandsFirst) {
+    const Ledger ledger = ledger_of(known::result_of({{.dram = 0.5, .l2 = 0.5, .l1 = 0.5}}));
+    EXPECT_EQ(ledger.demands.by_roof.at(0).name, "DRAM");
+    EXPECT_EQ(ledger.demands.by_roof.at(1).name, "L2");
 }
 
 const Step of_units{.shared = 0.5, .special = 0.2, .load_store = 0.05};

@@ -53,9 +53,26 @@ TEST(DependentSteps, ArePutTogetherByLayerOfAllBlocks) {
     EXPECT_EQ(together({}), std::nullopt);
 }
 
+TEST(DependentSteps, OfAnotherLayerOpOrNumberStandApart) {
+    Step gru = layer("a.0", 400, 500);
+    gru.op = "gru";
+    const Result result = known::result_of(
+        {layer("a.0", 1000, 500), layer("b.0", 800, 500), layer("a.1", 600, 250), gru, layer("a.2", 200, 500)});
+    const std::vector<DependentSteps> groups = explain(result, result.points[0]).dependent;
+    ASSERT_EQ(groups.size(), 4u);
+    EXPECT_EQ(groups[0].steps, 2u) << "of a.0 and a.2";
+    EXPECT_EQ(groups[1].layer, "b.*");
+    EXPECT_EQ(groups[2].each, 250);
+    EXPECT_EQ(groups[3].op, "gru");
+}
+
 TEST(DependentSteps, AreNoneOfStepsWithOneOrWithoutATime) {
     const Result result = known::result_of({layer("a", 100, 1), {.us = 0, .kernels = 0, .dependent = 500}});
     EXPECT_TRUE(explain(result, result.points[0]).dependent.empty());
+    const Result of_two = known::result_of({layer("a", 100, 2)});
+    ASSERT_EQ(explain(of_two, of_two.points[0]).dependent.size(), 1u);
+    EXPECT_THAT(explain(of_two, of_two.points[0]).verdicts.steps[0].evidence,
+                testing::Contains(HasSubstr("2 dependent steps take 50.0 us each")));
 }
 
 TEST(DependentSteps, SayWhereARoofsWorkIsNotKnown) {
@@ -99,6 +116,25 @@ TEST(DependentSteps, HaveTheExchangeOfTheirKernels) {
     EXPECT_FALSE(exchange_of(300, 1, known::without(roofs, "graph_node")));
 }
 
+/// Of 300 dependent steps with a kernel each and of 100 with three, in the mean of all 400.
+TEST(DependentSteps, HaveAnExchangeTogetherWhereItIsOfOneKind) {
+    const auto of_two = [](const Step& one, const Step& other, std::int64_t blocks_of_other) {
+        CeilingRun roofs = known::gpu_roofs();
+        roofs.ceilings.push_back(known::ceiling("grid_barrier", 0.9));
+        Result result = known::result_of({one, other}, roofs);
+        for (StepResult& step : result.points[0].steps)
+            for (KernelResult& kernel : step.kernels) kernel.grid = {128, 1, 1};
+        for (KernelResult& kernel : result.points[0].steps[1].kernels) kernel.grid = {blocks_of_other, 1, 1};
+        return together(explain(result, result.points[0]).dependent)->exchange;
+    };
+    Step one = layer("a", 1500, 300), three = layer("b", 1500, 100), persistent = layer("c", 1500, 300);
+    one.kernels = three.kernels = 300;
+    EXPECT_DOUBLE_EQ(of_two(one, three, 128)->us, (300 + 3 * 100) / 400.0);
+    EXPECT_FALSE(of_two(one, persistent, 128)) << "a kernel and a barrier";
+    EXPECT_FALSE(of_two(persistent, persistent, 1)) << "one of them waits for no other block";
+    EXPECT_FALSE(of_two(one, persistent, 1));
+}
+
 TEST(DependentSteps, AreToldInTheAnswerWhereTheyHaveMuchOfTheTime) {
     const auto answer = [](double us) {
         const Result result = known::result_of({{.us = 1000, .dram = 0.9}, layer("a", us, 500)});
@@ -113,6 +149,20 @@ TEST(DependentSteps, AreToldInTheAnswerWhereTheyHaveMuchOfTheTime) {
                       HasSubstr("more sequences at once would take little longer")));
     EXPECT_THAT(answer(260), HasSubstr("500 dependent steps, of which"));
     EXPECT_THAT(answer(240), Not(HasSubstr("dependent"))) << "19 %";
+}
+
+TEST(DependentSteps, AreToldWithTheirExchangeInTwoDigits) {
+    const auto answer = [](int kernels, double barrier_us) {
+        Step step = layer("a", 1500, 300);
+        step.kernels = kernels;
+        CeilingRun roofs = known::gpu_roofs();
+        roofs.ceilings.push_back(known::ceiling("grid_barrier", barrier_us));
+        Result result = known::result_of({step}, roofs);
+        for (KernelResult& kernel : result.points[0].steps[0].kernels) kernel.grid = {128, 1, 1};
+        return explain(result, result.points[0]).answer.at(2);
+    };
+    EXPECT_THAT(answer(1, 0.937), HasSubstr("us of that, and one barrier among all SMs 0.94 us."));
+    EXPECT_THAT(answer(450, 0.937), HasSubstr("us of that, and as many empty kernels 1.5 us."));
 }
 
 TEST(DependentSteps, OfMuchWorkAreNotSaidToWantMoreWarps) {

@@ -108,6 +108,79 @@ TEST(Directions, DecideNothingWithinTheIntervals) {
     EXPECT_FALSE(directions.by_op[0].time_per_flop_ratio());
 }
 
+TEST(Directions, OfOneSampleHaveNoInterval) {
+    Result result = planted(gelu(400));
+    result.points[0].steps[1].time_us->n = 1;
+    EXPECT_FALSE(directions_of(result).by_op[0].backward.has_interval);
+    EXPECT_THAT(finding_of(directions_of(result), "gelu"), HasSubstr("too few samples to tell"));
+    result.points[0].steps[1].time_us->n = 2;
+    EXPECT_TRUE(directions_of(result).by_op[0].backward.has_interval);
+}
+
+TEST(Directions, ABackwardOfLessWorkThanItsForwardIsSlowerAFlop) {
+    std::vector<Planted> steps = gelu(200);
+    steps[1].megaflops = 50;
+    EXPECT_THAT(finding_of(directions_of(planted(steps)), "gelu"),
+                AllOf(HasSubstr("for 0.50 times the FLOPs"), HasSubstr("4.00 [3.92, 4.08] times as long per FLOP: "),
+                      HasSubstr("0.150 ms more")));
+}
+
+TEST(Directions, KindsWithAFiftiethOfTheBackwardAreTold) {
+    const auto told = [](double us) {
+        std::vector<Planted> steps = gelu(400);
+        steps[1].us = 1000 - us;
+        steps.push_back({.layer = "h.0.b", .op = "bias", .direction = Direction::fwd, .us = us});
+        steps.push_back({.layer = "h.0.b", .op = "bias", .direction = Direction::bwd, .us = us});
+        return !finding_of(directions_of(planted(steps)), "bias").empty();
+    };
+    EXPECT_TRUE(told(20.5));
+    EXPECT_FALSE(told(19.5));
+}
+
+TEST(Directions, WhatHasNoTimeStandsLast) {
+    std::vector<Planted> steps = gelu(0.2);
+    steps[0].us = 0.2;
+    steps.push_back({.layer = "h.0.b", .op = "bias", .direction = Direction::bwd});
+    Result result = planted(steps);
+    result.points[0].steps[2].time_us.reset();
+    result.points[0].steps[2].kernels.clear();
+    const Directions directions = directions_of(result);
+    ASSERT_EQ(directions.by_op.size(), 2);
+    EXPECT_EQ(directions.by_op[0].name, "gelu");
+    EXPECT_FALSE(directions.by_op[1].backward.time_us);
+}
+
+TEST(Directions, RatiosAreOfTheBackwardAndNoneWhereEitherHasNothing) {
+    DirectionPair pair;
+    pair.forward.steps = {0};
+    pair.forward.time_us = Interval{0.5, 0.25, 1};
+    pair.forward.flops = pair.forward.bytes = 0.5;
+    pair.backward = pair.forward;
+    pair.backward.time_us = Interval{2, 1, 3};
+    pair.backward.flops = 1.5;
+    pair.backward.bytes = 0.25;
+    EXPECT_EQ(pair.time_ratio(), (Interval{4, 1, 12}));
+    EXPECT_EQ(pair.flop_ratio(), 3);
+    EXPECT_EQ(pair.byte_ratio(), 0.5);
+    for (double DirectionWork::*figure : {&DirectionWork::flops, &DirectionWork::bytes}) {
+        DirectionPair none = pair;
+        none.forward.*figure = 0;
+        EXPECT_EQ(figure == &DirectionWork::flops ? none.flop_ratio() : none.byte_ratio(), std::nullopt);
+    }
+    for (DirectionWork DirectionPair::*side : {&DirectionPair::forward, &DirectionPair::backward}) {
+        DirectionPair none = pair;
+        (none.*side).time_us.reset();
+        EXPECT_FALSE(none.time_ratio());
+        none = pair;
+        (none.*side).steps.clear();
+        EXPECT_FALSE(none.time_ratio() || none.flop_ratio() || none.byte_ratio());
+    }
+    pair.backward.flops = 0;
+    EXPECT_FALSE(pair.flop_ratio());
+    pair.backward.is_counted = !pair.backward.is_counted;
+    EXPECT_FALSE(pair.byte_ratio()) << "of bytes of two origins";
+}
+
 TEST(Directions, RecordsMakeKernelsLookLonger) {
     Result result = planted(gelu(210));
     result.points[0].activity.runs = 5;

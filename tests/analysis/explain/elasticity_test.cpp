@@ -95,6 +95,10 @@ TEST(Elasticity, OnlyTheNearestNumbersOfSmsDecide) {
     EXPECT_EQ(finding(then_bound), SmFinding::does_not_bind);
 }
 
+TEST(Elasticity, WhatStopsSlowingFartherAwayIsBoundAllTheSame) {
+    EXPECT_EQ(finding([](int n, double) { return 100.0 * all / std::max(n, 64); }), SmFinding::binds);
+}
+
 /// The planted opposite: it moves bytes like a copy, and is slower with every SM that is taken away.
 TEST(Elasticity, ABandwidthBoundStepThatSlowsInProportionIsNotCalledIndependent) {
     Point point = point_of({{"copy", in_proportion}});
@@ -146,6 +150,19 @@ TEST(Elasticity, AMoreThanProportionalStepIsOneWaveMore) {
 TEST(Elasticity, AGridThatFitsOnTheSmsLeftSaysSo) {
     EXPECT_THAT(sentence(only(unchanged, {.blocks = 64}), all), HasSubstr("no more blocks than SMs were left"));
     EXPECT_THAT(sentence(only(unchanged, {.blocks = 97}), all), HasSubstr("SMs do not bind it. DRAM, L2"));
+}
+
+TEST(Elasticity, AGridThatFitsSaysSoWhereItHasMostOfTheTime) {
+    const auto says_so = [](double few_us) {
+        Point point = point_of({{"op", unchanged}}, {.blocks = 64});
+        point.steps[0].kernels[0].time_us = few_us;
+        KernelResult& filling = point.steps[0].kernels.emplace_back();
+        filling.time_us = 100 - few_us;
+        filling.grid = {10, 10, 10};
+        return sm_elasticity(point).by_op[0].fills_few;
+    };
+    EXPECT_TRUE(says_so(51));
+    EXPECT_FALSE(says_so(49));
 }
 
 TEST(Elasticity, StepsAreSummedByOpKindAndLayer) {

@@ -44,6 +44,24 @@ TEST(Answer, SaysThatRoofsTieWhereThatLeavesItUntold) {
     EXPECT_THAT(answer_of({apart})[1], testing::Not(HasSubstr("tie")));
 }
 
+TEST(Answer, SaysThatRoofsTieFromAFifthOfTheTimeOn) {
+    const auto second = [](double tied_us) {
+        return answer_of({{.op = "gemm", .us = tied_us, .compute = 0.7, .issue = 0.3, .shared = 0.69},
+                          {.us = 40, .compute = 0.9, .issue = 0.9},
+                          {.us = 60 - tied_us, .dram = 0.9}})[1];
+    };
+    EXPECT_THAT(second(20.5), HasSubstr("of it two of them tie"));
+    EXPECT_THAT(second(19.5), testing::Not(HasSubstr("tie")));
+}
+
+TEST(Answer, NamesTwoWaitsAtMost) {
+    Result result = known::result_of({{.us = 1000, .issue = 0.2}});
+    result.points[0].steps[0].counters.insert(
+        {{"sampled_barrier", 25}, {"sampled_wait", 65}, {"sampled_long_scoreboard", 10}});
+    EXPECT_THAT(explain(result, result.points[0]).answer[2],
+                HasSubstr("(waiting for wait in 52 %, for barrier in 20 %); "));
+}
+
 TEST(Answer, SaysWhatWarpsWaitedForWhereThatWasSampled) {
     Result result = known::result_of({{.us = 1000, .issue = 0.2}});
     const auto waits = [&] { return explain(result, result.points[0]).answer[2]; };
@@ -109,7 +127,12 @@ TEST(Answer, SaysThatNoSingleThingBindsOnlyWhereThatIsKnown) {
         .op = "gemm", .us = 40, .issue = 0.2, .occupancy_pct = 12, .units = {{"tensor_pipe_active", 70}}};
     const Step fma{.us = 35, .compute = 0.9, .issue = 0.9}, copy{.us = 25, .dram = 0.9};
     EXPECT_THAT(answer_of({half_busy, fma, copy})[1], HasSubstr("What binds 40 % of the steps' time cannot be told"));
-    Step chase{.us = 40, .issue = 0.02, .occupancy_pct = 98};
+    // A quarter that nobody can tell of and a quarter of each of three bounds: it may be half of one.
+    Step quarter = half_busy, chase{.us = 25, .issue = 0.02, .occupancy_pct = 98};
+    quarter.us = 25;
+    EXPECT_THAT(answer_of({quarter, {.us = 25, .compute = 0.9, .issue = 0.9}, copy, chase})[1],
+                HasSubstr("What binds 25 % of the steps' time cannot be told"));
+    chase.us = 40;
     EXPECT_THAT(answer_of({chase, fma, copy})[1], HasSubstr("No single thing binds it"));
 }
 

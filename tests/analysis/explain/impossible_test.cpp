@@ -20,9 +20,12 @@ namespace {
 
 using known::Step;
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using testing::SizeIs;
+using testing::StartsWith;
 
 /// A product at 90 % of its roof, a copy at 80 % of DRAM's.
 Result busy() {
@@ -47,6 +50,10 @@ TEST_P(Impossible, IsSaidFirstAndNothingIsConcluded) {
     const Explanation& explanation = explained.of(0);
     EXPECT_THAT(explanation.answer.front(), AllOf(HasSubstr("impossible: "), HasSubstr(GetParam().found)));
     EXPECT_EQ(explanation.verdicts.model.bound, Bound::not_identifiable);
+    EXPECT_EQ(explanation.verdicts.model.rule, "impossible");
+    EXPECT_EQ(explanation.verdicts.model.level, "");
+    EXPECT_THAT(explanation.verdicts.model.evidence, ElementsAre("impossible figures"));
+    for (const Verdict& layer : explanation.verdicts.layers) EXPECT_EQ(layer.bound, Bound::not_identifiable);
     for (const Verdict& step : explanation.verdicts.steps) EXPECT_EQ(step.bound, Bound::not_identifiable);
     for (const Hypothesis& hypothesis : explanation.verdicts.model.hypotheses)
         EXPECT_EQ(hypothesis.finding, Finding::not_identifiable);
@@ -148,6 +155,68 @@ TEST(ImpossibleFigures, WhatAllPointsHaveIsSaidOnce) {
     EXPECT_EQ(std::ranges::count_if(told, [](const auto& one) { return one.starts_with("the roof of L2"); }), 1);
     EXPECT_THAT(told, testing::Contains(AllOf(HasSubstr("batch 7"), HasSubstr("a sample of the latency is -1 ms"))));
     EXPECT_EQ(ExplainedResult(result).impossible(), told);
+}
+
+TEST(ImpossibleFigures, OfOnePointNeedNoTitle) {
+    Result result = busy();
+    result.points[0].end_to_end->latency.summary_ms.median = 0;
+    EXPECT_THAT(impossible_figures(result), ElementsAre(StartsWith("the median latency")));
+}
+
+/// Roofs and clocks are known to some percent; 440 of 500 us are certain.
+TEST(ImpossibleFigures, AreThoseBeyondWhatMeasurementsErr) {
+    const auto found = [](const std::function<void(Result&)>& plant) {
+        Result result = busy();
+        plant(result);
+        return impossible_figures(result);
+    };
+    for (const auto& [error, lines] : {std::pair(1.04, 0), {1.06, 1}}) {
+        const auto all = SizeIs(lines);
+        EXPECT_THAT(found([&](Result& r) { r.points[0].end_to_end->latency.summary_ms.median *= 0.88 / error; }), all);
+        EXPECT_THAT(found([&](Result& r) {
+                        auto& counters = r.points[0].steps[0].counters;
+                        counters["sm_cycles_elapsed"] = counters["sm_cycles_active"] / error;
+                    }),
+                    all);
+        EXPECT_THAT(found([&](Result& r) { scale_roof(r, "l2_read", 0.25 / error); }), all) << "of DRAM's";
+        EXPECT_THAT(found([&](Result& r) { scale_roof(r, "l1_read", 0.4 / error); }), all) << "of L2's";
+    }
+    EXPECT_THAT(found([](Result& r) { r.points[0].steps[1].counters["ipc"] = 4.04; }), IsEmpty());
+    EXPECT_THAT(found([](Result& r) { r.points[0].steps[1].counters["ipc"] = 4.06; }), SizeIs(1));
+}
+
+TEST(ImpossibleFigures, OfADeviceAreThoseBeyondAnotherMakersCard) {
+    const auto found = [](double of_stated, int multiprocessors) {
+        Result result = busy();
+        GpuInfo& gpu = result.environment.gpu.emplace();
+        gpu.name = "NVIDIA H200";
+        gpu.multiprocessors = multiprocessors;
+        for (Ceiling& ceiling : result.ceilings.ceilings) ceiling.value = Quantity::unavailable("not measured");
+        for (Ceiling& ceiling : result.ceilings.ceilings)
+            if (ceiling.name == "dram_read" || ceiling.name == "dram_copy")
+                ceiling.value = Quantity::measured(of_stated * 4800);
+        return impossible_figures(result);
+    };
+    EXPECT_THAT(found(1.14, 132), IsEmpty());
+    EXPECT_THAT(found(1.16, 132), ElementsAre(AllOf(StartsWith("NVIDIA H200 reached 5.57e+03 for dram_read, 1.2 times"),
+                                                    HasSubstr("suspect the device's name, then the roof"))));
+    EXPECT_THAT(found(1, 133), ElementsAre(HasSubstr("has 133 SMs, and its datasheet states 132")));
+    EXPECT_THAT(found(1, 66), IsEmpty()) << "a part of one";
+}
+
+TEST(ImpossibleFigures, ShortStepsWithoutWorkNeedNoTime) {
+    EXPECT_THAT(impossible_figures(known::result_of(std::vector<Step>(100, Step{.us = 0.5}))), IsEmpty());
+}
+
+TEST(ImpossibleFigures, OfManyStepsFourAreEnough) {
+    Result result = known::result_of(std::vector<Step>(10));
+    for (StepResult& step : result.points[0].steps) step.counters["ipc"] = 9;
+    EXPECT_THAT(impossible_figures(result), SizeIs(4));
+    for (StepResult& step : result.points[0].steps) {
+        step.counters.clear();
+        step.kernels[0].time_us = -1;
+    }
+    EXPECT_THAT(impossible_figures(result), SizeIs(4));
 }
 
 /// No false alarm: everything that was measured and committed can be.

@@ -72,6 +72,9 @@ TEST(Roofline, SumsStepsOfLayersOpsAndModel) {
     EXPECT_EQ(norms.step, -1);
     EXPECT_NEAR(at(roofline.ops, Level::dram, false, "layernorm").bytes, 120e6, 1);
     EXPECT_EQ(at(roofline.ops, Level::dram, false, "layernorm").layer, "h.*.ln_1");
+    EXPECT_EQ(at(roofline.ops, Level::dram, false, "layernorm").op, "layernorm");
+    EXPECT_EQ(norms.op, "layernorm");
+    EXPECT_EQ(norms.layer, "h.*.ln_1");
     // The model: 280 us of FLOPs, 180 of bytes in 500; the tensor cores' roof has most of the demand.
     ASSERT_EQ(roofline.model.size(), 1);
     EXPECT_NEAR(roofline.model[0].roof_share, 280.0 / 500, 1e-9);

@@ -53,6 +53,15 @@ TEST(BatchSeries, SaysHowLongADependentStepTakesAndUpToWhichBatchItIsLatency) {
     EXPECT_THAT(write_terminal(result, 120), HasSubstr(all[0].finding.substr(0, 60)));
 }
 
+TEST(BatchSeries, SayHowManyTimesTheSequencesWhateverTheFirstBatch) {
+    Result result;
+    add_point(result, 8, 1500, 0.2);
+    add_point(result, 32, 2250, 0.2);
+    EXPECT_THAT(
+        batch_series(result).at(0).finding,
+        testing::StartsWith("4.00 times the sequences (batch 8 to 32) take 1.50 times as long a dependent step"));
+}
+
 TEST(BatchSeries, SayNothingOfLatencyThatIsNotShown) {
     Result result;
     add_point(result, 1, 1250, 0.9);

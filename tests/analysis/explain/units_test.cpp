@@ -42,6 +42,16 @@ TEST(Units, L2IsAsBusyAsItsBusiestPart) {
     EXPECT_DOUBLE_EQ(unit_activity(step).busiest().share, 0.90);
 }
 
+/// A part that was counted alone is L2 as well: a memory, which is busy in cycles of its own.
+TEST(Units, EachPartOfL2IsAMemoryOfItsOwnCycles) {
+    for (const char* part : {"l2_lookups", "l2_tags", "l2_data", "l2_atomics", "l2_to_sms", "sms_to_l2"}) {
+        StepResult step;
+        step.counters = {{part, 70}, {"pipe_shared_memory", 60}};
+        EXPECT_EQ(unit_activity(step).memory.name, "L2") << part;
+        for (const BusyUnit& unit : busy_units(step)) EXPECT_EQ(unit.of_active, unit.name != "L2") << part;
+    }
+}
+
 TEST(Units, SchedulersAreOneOfThem) {
     StepResult step = counted_step();
     EXPECT_EQ(unit_activity(step).pipe.name, issue_slots);

@@ -395,6 +395,13 @@ TEST(Evidence, NamesEachDemandWithItsOrigin) {
     EXPECT_NEAR(verdict.margin, 0.97 / 0.60 - 1, 1e-9);
 }
 
+TEST(Evidence, CountsAUnitsInstructionsInMillions) {
+    EXPECT_THAT(
+        judged(known::result_of({{.us = 1000, .special = 0.5}})).steps[0].evidence,
+        Contains("0.05 million instructions of the special-function unit (measured) would take 50 % of the time "
+                 "at the roof special of 0.1 Ginst/s (measured)"));
+}
+
 TEST(Evidence, SaysWhichWayTheClockWas) {
     const Step gemm{.op = "gemm", .compute = 0.7, .executed = 0.1};
     EXPECT_THAT(judged(known::result_of({gemm}, known::gpu_roofs(), 0, 900)).steps[0].evidence,
