@@ -54,6 +54,7 @@ EQUIVALENT = [
     ('counter(step, "sm_cycles_active").value_or(0);', "value_or(1)", "one cycle is within any kernel's time"),
     ("*whole > 0 ? *part / *whole : 0", "*whole > 1", "no clock is below 1 MHz"),
     ("return here_mhz > 0;", "here_mhz > 1", "nor here"),
+    ("demand.roof.clock_mhz > 0 &&", "clock_mhz > 1 &&", "nor that of a roof"),
     ("memory_bytes > 0)", "memory_bytes > 1", "no device has one byte"),
     ("l2_bytes > 0)", "l2_bytes > 1", "nor in its L2"),
 ]

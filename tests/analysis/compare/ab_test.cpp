@@ -89,6 +89,8 @@ TEST(Ab, VerdictsFollowTheInterval) {
     EXPECT_EQ(comparison.regressions().size(), 1u);
     comparison.fail_above = 0.02;
     EXPECT_TRUE(comparison.regressions().empty()) << "not for certain";
+    comparison.fail_above = comparison.points[0].ratio()->low - 1;
+    EXPECT_TRUE(comparison.regressions().empty()) << "as much as is allowed";
     EXPECT_TRUE(comparison.is_known());
     AbPoint one_of_many = comparison.points[0];
     one_of_many.among = 100;

@@ -68,6 +68,8 @@ TEST(RatioTest, TheFactorOfToleranceIsApplied) {
     EXPECT_FALSE(test_ratio(ten, 13.1, {}).fits_bandwidth);
     EXPECT_TRUE(test_ratio(ten, 7.8, {}).fits_bandwidth);
     EXPECT_FALSE(test_ratio(ten, 7.6, {}).fits_bandwidth);
+    EXPECT_TRUE(test_ratio(ten, 10 * 1.3, {}).fits_bandwidth) << "the ends belong to it";
+    EXPECT_TRUE(test_ratio(ten, 10 / 1.3, {}).fits_bandwidth);
     EXPECT_TRUE(test_ratio({10, 8, 12}, 15, {}).fits_bandwidth) << "a wide interval reaches further";
 }
 

@@ -104,7 +104,13 @@ TEST(SweepFindings, RepeatsSayItOnceAndUntimedPointsNothing) {
             points.back().set("repeat", repeat);
         }
     EXPECT_THAT(sweep_findings(points), testing::SizeIs(1));
-    for (Point& point : points) point.status = PointStatus::failed;
+    std::vector<Point> others = points;
+    for (Point& point : others) point.status = PointStatus::failed;
+    EXPECT_THAT(sweep_findings(others), IsEmpty());
+    others = points;
+    for (Point& point : others) point.steps.clear();
+    EXPECT_THAT(sweep_findings(others), IsEmpty()) << "nothing is the same as nothing";
+    for (Point& point : points) point.end_to_end.reset();
     EXPECT_THAT(sweep_findings(points), IsEmpty());
 }
 

@@ -62,6 +62,17 @@ TEST(Closures, MarginalCostsAreTheWholeOnlyWhereEveryOpWasMeasured) {
     EXPECT_NEAR(closures[0].second_us, 97, 1e-9);
 }
 
+TEST(Closures, LastWavesOfAStepAreKnownWhereThoseOfAllItsKernelsAre) {
+    Result result = known::result_of({{.kernels = 2, .active = 0.8}});
+    StepResult& step = result.points[0].steps[0];
+    step.counters["sm_cycles_active_max"] = step.counters.at("sm_cycles_active") * 1.1;
+    step.kernels[1].lost_in_last_wave_pct = {10.0, Origin::derived, ""};
+    EXPECT_TRUE(closures_of(result).empty());
+    step.kernels[0].lost_in_last_wave_pct = {30.0, Origin::derived, ""};
+    ASSERT_EQ(closures_of(result).size(), 1);
+    EXPECT_NEAR(closures_of(result)[0].second_us, 0.1 * 50 + 0.3 * 50, 1e-9);
+}
+
 TEST(Closures, NothingStandsBesideAQuantityOfZero) {
     Result result = known::result_of({{.active = 0.8}});
     StepResult& step = result.points[0].steps[0];

@@ -217,6 +217,15 @@ TEST(Cycles, SamplesOutsideOfTheCountedBoundsAreSaid) {
     EXPECT_NEAR(accounts.steps[0].lost.front().sampled.value(), 0.75 * accounts.steps[0].not_issuing, 1e-9);
 }
 
+TEST(Cycles, OfAStepWithoutATimeAreUnavailable) {
+    StepResult step = counted_step();
+    step.kernels[0].time_us = 0;
+    EXPECT_EQ(account_of(step, clock_mhz).unavailable, "the step was not timed");
+    step.kernels[0].time_us = 100;
+    step.counters["sm_cycles_active"] = 0;
+    EXPECT_EQ(account_of(step, clock_mhz).unavailable, "active cycles and instructions were not counted");
+}
+
 /// Half of the cycles issue, of four warps; `waiting` of them, in the mean, for memory barriers. Samples say that these
 /// are `sampled` of the step's time.
 Point barrier_waits(double waiting, double sampled) {

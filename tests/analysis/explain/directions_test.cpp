@@ -240,6 +240,8 @@ TEST(Directions, OneStepThatWasNotCountedLeavesItsKindUncounted) {
     EXPECT_FALSE(kind.backward.is_counted);
     EXPECT_FALSE(kind.byte_ratio()) << "of bytes of two origins";
     EXPECT_FALSE(kind.backward.occupancy_pct);
+    EXPECT_TRUE(kind.forward.occupancy_pct);
+    EXPECT_THAT(finding_of(directions_of(planted(steps)), "gelu"), Not(HasSubstr("occupancy"))) << "of one side alone";
 }
 
 TEST(Directions, OccupancyIsWeightedByTime) {
@@ -321,6 +323,13 @@ TEST(Directions, LossAndOptimizerAreOfNeitherDirection) {
                 Contains(AllOf(HasSubstr("The optimizer takes 0.0500 ms, 11 % of the steps' time, and moves 45.0 MB "
                                          "(at DRAM, counted), 900 GB/s"),
                                HasSubstr("bandwidth-bound (DRAM)"))));
+}
+
+TEST(Directions, TheOptimizerBeginsBehindTheLastBackward) {
+    const std::vector<Planted> steps = training_step();
+    const Directions directions = directions_of(planted({steps[5], steps[9]}));
+    EXPECT_THAT(directions.whole.backward.steps, ElementsAre(0));
+    EXPECT_THAT(directions.optimizer.steps, ElementsAre(1));
 }
 
 TEST(Directions, BindAsTheRulesOfLayersSay) {

@@ -156,5 +156,62 @@ TEST(Answer, OfAPointThatWasNotTimedIsItsReason) {
     EXPECT_THAT(explain(result, result.points[0]).answer, ElementsAre(HasSubstr("no fp16 here")));
 }
 
+/// A product, a copy, a chain and a step that waits, all of `us`: whatever is found of their shares is the same.
+Result of_all_kinds(double us) {
+    Result result = known::result_of(
+        {{.op = "gemm", .us = us, .compute = 0.7, .dram = 0.2, .active = 0.8, .units = {{"tensor_pipe_active", 80}}},
+         {.us = us, .compute = 0.1, .dram = 0.9, .l2 = 0.3, .streaming = 0.7},
+         {.op = "lstm", .us = us, .l2 = 0.2, .issue = 0.1, .occupancy_pct = 12, .dependent = 20},
+         {.us = us, .dram = 0.1, .issue = 0.02, .shared = 0.2}},
+        known::without(known::gpu_roofs(), "graph_node"));
+    Point& point = result.points[0];
+    point.steps[0].counters["sm_cycles_active_max"] = point.steps[0].counters.at("sm_cycles_active") * 1.1;
+    point.steps[0].kernels[0].lost_in_last_wave_pct = {10.0, Origin::derived, ""};
+    for (const auto& [op, steps] : {std::pair("gemm", 1), {"layernorm", 2}, {"lstm", 1}}) {
+        MarginalCost& cost = point.marginal.emplace_back();
+        cost.op = op;
+        cost.difference_ms.summary_ms.median = steps * us * 1e-3;
+    }
+    return result;
+}
+
+TEST(Explanation, IsOfSharesHoweverShortTheStepsAre) {
+    const Result usual = of_all_kinds(100), tiny = of_all_kinds(0.125);
+    const Explanation expected = explain(usual, usual.points[0]), found = explain(tiny, tiny.points[0]);
+    const auto of_time = [](const Explanation& explanation, double us) {
+        return us / explanation.ledger.end_to_end_us;
+    };
+    EXPECT_EQ(found.answer[1], expected.answer[1]);
+    for (std::size_t s = 0; s < expected.verdicts.steps.size(); ++s) {
+        EXPECT_EQ(found.verdicts.steps[s].rule, expected.verdicts.steps[s].rule) << s;
+        EXPECT_NEAR(found.verdicts.steps[s].margin, expected.verdicts.steps[s].margin, 1e-9) << s;
+        EXPECT_EQ(known::letters(found.verdicts.steps[s].hypotheses),
+                  known::letters(expected.verdicts.steps[s].hypotheses));
+    }
+    ASSERT_EQ(expected.closures.size(), 3);
+    ASSERT_EQ(found.closures.size(), 3);
+    for (std::size_t c = 0; c < 3; ++c) {
+        EXPECT_NEAR(of_time(found, found.closures[c].first_us), of_time(expected, expected.closures[c].first_us), 1e-9);
+        EXPECT_NEAR(of_time(found, found.closures[c].second_us), of_time(expected, expected.closures[c].second_us),
+                    1e-9);
+    }
+    for (auto marks : {&Roofline::steps, &Roofline::layers, &Roofline::ops, &Roofline::model}) {
+        ASSERT_EQ((found.roofline.*marks).size(), (expected.roofline.*marks).size());
+        for (std::size_t m = 0; m < (expected.roofline.*marks).size(); ++m) {
+            EXPECT_NEAR((found.roofline.*marks)[m].roof_share, (expected.roofline.*marks)[m].roof_share, 1e-9);
+            EXPECT_NEAR((found.roofline.*marks)[m].flop_per_s / (expected.roofline.*marks)[m].flop_per_s, 1, 1e-9);
+        }
+    }
+    EXPECT_NEAR(found.attribution.dram_binding_share, expected.attribution.dram_binding_share, 1e-9);
+    EXPECT_NEAR(found.attribution.excess_bytes / expected.attribution.excess_bytes, 0.125 / 100, 1e-9);
+    EXPECT_NEAR(of_time(found, found.ledger.demands.useful_us), of_time(expected, expected.ledger.demands.useful_us),
+                1e-9);
+    EXPECT_NEAR(of_time(found, found.cycles.total.no_warp_us), of_time(expected, expected.cycles.total.no_warp_us),
+                1e-9);
+    ASSERT_EQ(found.dependent.size(), 1);
+    EXPECT_NEAR(found.dependent[0].together_share(), expected.dependent[0].together_share(), 1e-9);
+    EXPECT_EQ(roofs_of_one(found.dependent[0]).empty(), roofs_of_one(expected.dependent[0]).empty());
+}
+
 }  // namespace
 }  // namespace kbench

@@ -111,7 +111,7 @@ INSTANTIATE_TEST_SUITE_P(
                          },
                          "active for 160 % of the cycles"},
         ImpossibleFigure{"L2BelowDram", [](Result& r) { scale_roof(r, "l2_read", 0.1); },
-                         "the roof of L2, 400 GB/s, is below"},
+                         "the roof of L2, 400 GB/s, is below that of DRAM, 1000 GB/s; suspect the roofs"},
         ImpossibleFigure{"AnotherDevice",
                          [](Result& r) {
                              r.environment.gpu.emplace();

@@ -404,6 +404,15 @@ TEST(Hypotheses, OfWaitingAreRejectedByABusyUnit) {
     EXPECT_EQ(finding_of(f, occupancy), Finding::rejected);  // of 90 %
 }
 
+TEST(Hypotheses, OfRoofsSayTheirOwnShareWhateverIsBusy) {
+    Facts f = quiet();
+    f.compute_share = 0.9;
+    f.memory_share = 0.1;
+    f.idle_share = 0.2;
+    EXPECT_EQ(test_hypotheses(f, deciding_rule(f))[0].why, "memory-roof: 10 % where 60 % is needed");
+    EXPECT_EQ(test_hypotheses(f, deciding_rule(f))[4].why, "idle-sms: 20 % where 30 % is needed");
+}
+
 TEST(Hypotheses, OfTwoRulesTheNearestToItsThresholdSaysWhy) {
     Facts f = quiet();
     f.idle_share = 0.10;
