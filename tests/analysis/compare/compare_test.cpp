@@ -191,6 +191,31 @@ TEST(Compare, OfOneMachineNoRatioOfRoofsIsTested) {
     EXPECT_EQ(text_of(compared, "by step"), "");
 }
 
+TEST(Compare, RoofsWithinFivePercentEitherWayAreOfOneMachine) {
+    const auto are_same = [](double of_dram, double of_flops) {
+        return compare(two_machines(1000 * of_dram, 10 * of_flops, 1, 1), {}).pairs[0].points[0].same_roofs;
+    };
+    for (const double one : {1.04, 1 / 1.04}) EXPECT_TRUE(are_same(one, 1) && are_same(1, one)) << one;
+    for (const double one : {1.06, 1 / 1.06}) EXPECT_FALSE(are_same(one, 1) || are_same(1, one)) << one;
+}
+
+TEST(Compare, RunsHaveLettersAsLongAsThereAreSome) {
+    EXPECT_EQ(run_letter(0), "A");
+    EXPECT_EQ(run_letter(25), "Z");
+    EXPECT_EQ(run_letter(26), "#27");
+}
+
+TEST(Compare, AGroupWithoutVerdictsOrATimeHasNoBound) {
+    GroupSide side;
+    EXPECT_EQ(side.bound(), std::nullopt);
+    EXPECT_EQ(side.bound_share(Bound::compute), 0);
+    side.time_us = Interval::exactly(0.5);
+    side.bound_us[static_cast<std::size_t>(Bound::compute)] = 0.3;
+    side.bound_us[static_cast<std::size_t>(Bound::launch)] = 0.2;
+    EXPECT_EQ(side.bound(), Bound::compute);
+    EXPECT_DOUBLE_EQ(side.bound_share(Bound::compute), 0.6);
+}
+
 TEST(Compare, WithoutRoofsItSaysSo) {
     auto runs = two_machines(100, 0.25, 10, 40);
     runs[1].result.ceilings.ceilings.clear();
@@ -238,6 +263,10 @@ TEST(Compare, RegressionsAreOneLineEach) {
     Summary& later = runs[1].result.points[0].end_to_end->latency.summary_ms;
     later.n = 1;
     EXPECT_EQ(compare(runs, options).pairs[0].points[0].change, Change::cannot_tell) << "one sample is no evidence";
+    later.n = 5;
+    EXPECT_EQ(compare(runs, options).pairs[0].points[0].change, Change::cannot_tell);
+    later.n = 6;
+    EXPECT_EQ(compare(runs, options).pairs[0].points[0].change, Change::regression);
     later.n = 11;
     later.independent = 5;
     later.ci_low = 0.9;

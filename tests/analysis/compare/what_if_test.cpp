@@ -300,12 +300,45 @@ TEST_F(WhatIfTest, APrecisionWithoutAUnitThereIsUnavailable) {
     EXPECT_THAT(ask(measured("x", {})).unavailable, HasSubstr("x has no roofs"));
 }
 
+TEST_F(WhatIfTest, StepsWithoutTimesAreUnavailable) {
+    add("gemm", 1e9, 1e3, 20).time_us.reset();
+    EXPECT_EQ(ask(measured("there", here_roofs)).unavailable, "its steps were not timed");
+    const WhatIfMachine here = measured("here", here_roofs);
+    Ledger untimed = make_ledger(point_, here.roofs);
+    untimed.unavailable.clear();
+    EXPECT_EQ(what_if(point_, untimed, here, here).unavailable, "its steps have no times");
+}
+
+TEST_F(WhatIfTest, SaysWhichRoofsAreADatasheets) {
+    add_compute();
+    const WhatIfMachine paper = what_if_machine(sheet(here_roofs)), here = measured("here", here_roofs);
+    const auto of_datasheet = Contains(HasSubstr("are its datasheet's"));
+    EXPECT_THAT(ask(here, here).assumptions, Not(of_datasheet));
+    EXPECT_THAT(ask(here, paper).assumptions, Contains(HasSubstr("taken at their face value")));
+    EXPECT_THAT(ask(paper, here).assumptions, Contains(HasSubstr("the shares are lower than those of measured roofs")));
+    EXPECT_THAT(ask(paper, measured("x", {})).unavailable, HasSubstr("x has no roofs"));
+    EXPECT_THAT(ask(measured("y", {}), paper).unavailable, HasSubstr("y has no roofs"));
+}
+
+TEST_F(WhatIfTest, GroupsNameTheRoofWithMostOfTheirTimeAndItsShare) {
+    add("gemm", 1e9, 1e3, 20);
+    add("gemm", 1, 1e7, 12.5).layer = "h.7.gemm";
+    const WhatIf& answer = ask(measured("there", here_roofs));
+    ASSERT_EQ(answer.by_layer.size(), 1U);
+    EXPECT_EQ(answer.by_layer[0].ceiling_there, "fp16_tensor");
+    EXPECT_NEAR(answer.by_layer[0].ceiling_there_share, 20 / 32.5, 1e-9);
+    EXPECT_NEAR(answer.by_layer[0].here_ms, 0.0325, 1e-9);
+    EXPECT_NEAR(answer.by_ceiling[1].ceiling_there_share, 1, 1e-9);
+}
+
 TEST_F(WhatIfTest, APlanThatDoesNotFitIsUnavailable) {
     add_compute();
     point_.memory.bytes[0] = 20'000'000'000;
     WhatIfMachine target = measured("small", here_roofs);
     target.memory_bytes = 16e9;
     EXPECT_EQ(ask(target).unavailable, "the plan takes 20.0 GB, small has 16.0 GB");
+    target.memory_bytes = 20e9;
+    EXPECT_EQ(ask(target).unavailable, "") << "as much as there is";
 }
 
 TEST_F(WhatIfTest, GroupsSumToTheTotal) {
@@ -340,6 +373,12 @@ TEST_F(WhatIfTest, AMeasurementIsInsideOrOutsideTheInterval) {
     EXPECT_TRUE(at(10).inside);
     EXPECT_NEAR(at(10).error, -0.5, 1e-9);
     EXPECT_FALSE(at(4.9).inside);
+    other.end_to_end->latency.summary_ms.median = answer_.there_ms.low;
+    EXPECT_TRUE(check_what_if(answer_, other).inside) << "the ends belong to it";
+    other.end_to_end->latency.summary_ms.median = answer_.there_ms.high;
+    EXPECT_TRUE(check_what_if(answer_, other).inside);
+    other.end_to_end->latency.summary_ms.median = 0;
+    EXPECT_EQ(check_what_if(answer_, other).error, 0) << "beside no time there is none";
     EXPECT_FALSE(at(13).inside);
     other.set("precision", Precision::fp32);
     EXPECT_EQ(at(10).unavailable, "the precision differs: fp16 and fp32");

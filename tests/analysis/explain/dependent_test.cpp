@@ -85,6 +85,15 @@ TEST(DependentSteps, SayWhereARoofsWorkIsNotKnown) {
     EXPECT_THAT(write_markdown(result), HasSubstr("Not all work was counted"));
 }
 
+TEST(DependentSteps, ThatDemandNothingAreNotSetBesideRoofs) {
+    const Result result = known::result_of({{.op = "lstm", .us = 1500, .issue = 0.1, .dependent = 500}});
+    const Explanation explanation = explain(result, result.points[0]);
+    EXPECT_EQ(explanation.dependent.at(0).together_us, 0);
+    for (const auto* texts : {&explanation.answer, &explanation.verdicts.steps[0].evidence})
+        EXPECT_THAT(*texts, testing::AllOf(testing::Contains(HasSubstr("dependent steps")),
+                                           testing::Each(Not(HasSubstr("one after another")))));
+}
+
 TEST(DependentSteps, OfACpuHaveCachesThatNobodyCounts) {
     const Result result = known::result_of(
         {{.us = 1500, .kernels = 0, .compute = 0.1, .streaming = 0.1, .counted = false, .dependent = 500}},
@@ -100,7 +109,7 @@ TEST(DependentSteps, HaveTheExchangeOfTheirKernels) {
         step.kernels = kernels;
         roofs.ceilings.push_back(known::ceiling("grid_barrier", 0.9));
         Result result = known::result_of({step}, roofs);
-        for (KernelResult& kernel : result.points[0].steps[0].kernels) kernel.grid = {blocks, 1, 1};
+        for (KernelResult& kernel : result.points[0].steps[0].kernels) kernel.grid = {1, blocks, 1};
         return explain(result, result.points[0]).dependent.at(0).exchange;
     };
     const CeilingRun roofs = known::gpu_roofs();
@@ -108,6 +117,7 @@ TEST(DependentSteps, HaveTheExchangeOfTheirKernels) {
     EXPECT_DOUBLE_EQ(exchange_of(1, 128, roofs)->us, 0.9);
     EXPECT_FALSE(exchange_of(1, 128, roofs)->is_bound());
     EXPECT_FALSE(exchange_of(1, 1, roofs)) << "a block waits for no other";
+    EXPECT_TRUE(exchange_of(1, 2, roofs));
     EXPECT_FALSE(exchange_of(0, 1, roofs)) << "not recorded";
     EXPECT_EQ(exchange_of(299, 128, roofs)->ceiling, "grid_barrier");
     EXPECT_EQ(exchange_of(300, 1, roofs)->ceiling, "graph_node");

@@ -163,6 +163,11 @@ TEST(Elasticity, AGridThatFitsSaysSoWhereItHasMostOfTheTime) {
     };
     EXPECT_TRUE(says_so(51));
     EXPECT_FALSE(says_so(49));
+    for (const std::size_t way : {0u, 1u, 2u}) {
+        Point point = point_of({{"op", unchanged}}, {.blocks = 1});
+        point.steps[0].kernels[0].grid[way] = 97;
+        EXPECT_FALSE(sm_elasticity(point).by_op[0].fills_few) << way;
+    }
 }
 
 TEST(Elasticity, StepsAreSummedByOpKindAndLayer) {

@@ -54,6 +54,19 @@ TEST(Answer, SaysThatRoofsTieFromAFifthOfTheTimeOn) {
     EXPECT_THAT(second(19.5), testing::Not(HasSubstr("tie")));
 }
 
+/// 2.7 and 0.8 of four warps wait, in the mean of all cycles; 1.5 may do so while another one issues.
+TEST(Answer, SaysBetweenWhichEndsWarpsWaitedWhereThatWasCounted) {
+    Result result = known::result_of({{.us = 1000, .issue = 0.5}});
+    result.points[0].steps[0].counters.insert({{"issue_active", 50},
+                                               {"warps_active", 4},
+                                               {"warps_eligible", 0.5},
+                                               {"stall_selected", 1},
+                                               {"stall_wait", 2 * 2.7},
+                                               {"stall_membar", 2 * 0.8}});
+    EXPECT_THAT(explain(result, result.points[0]).answer[2],
+                HasSubstr("in 50 % (waiting for wait in 30 to 50 %, for membar in 0 to 20 %); "));
+}
+
 TEST(Answer, NamesTwoWaitsAtMost) {
     Result result = known::result_of({{.us = 1000, .issue = 0.2}});
     result.points[0].steps[0].counters.insert(
@@ -76,6 +89,15 @@ TEST(Answer, SaysThatLittleTrafficDoesNotBind) {
                 HasSubstr("takes 29 % of the time at full bandwidth, so DRAM does not bind it"));
     EXPECT_THAT(answer_of({{.us = 1000, .dram = 0.31, .streaming = 0.31}})[1],
                 testing::Not(HasSubstr("does not bind it")));
+}
+
+/// Steps that DRAM may bind each by itself have to be few.
+TEST(Answer, SaysThatDramDoesNotBindWhereItMayBindLessThanAFifth) {
+    const auto second = [](double us) {
+        return answer_of({{.us = us, .dram = 0.65}, {.us = 100 - us, .compute = 0.1, .issue = 0.1}})[1];
+    };
+    EXPECT_THAT(second(19.5), HasSubstr("so DRAM does not bind it"));
+    EXPECT_THAT(second(20.5), testing::Not(HasSubstr("does not bind it")));
 }
 
 TEST(Answer, ConfessesThatTheAccountDoesNotClose) {
