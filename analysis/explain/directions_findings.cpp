@@ -110,13 +110,12 @@ std::vector<std::string> direction_findings(const Directions& directions, bool h
             fmt::format("The backward takes {}. Of products alone it would be 2 times the FLOPs.", growth(whole)));
     if (!whole.backward.time_us) return findings;
     for (const DirectionPair& kind : directions.by_op) {
-        if (kind.backward.empty() || !kind.backward.time_us) continue;
-        if (kind.backward.time_us->value < told_share * whole.backward.time_us->value) continue;
+        const std::optional<Interval>& time = kind.backward.time_us;  // none of a kind of the forward alone
+        if (!time || time->value < told_share * whole.backward.time_us->value) continue;
         if (std::string text = of_kind(kind, whole.backward, has_roofs); !text.empty())
             findings.push_back(std::move(text));
     }
-    if (!directions.optimizer.empty() && directions.optimizer.time_us)
-        findings.push_back(of_optimizer(directions, has_roofs));
+    if (directions.optimizer.time_us) findings.push_back(of_optimizer(directions, has_roofs));
     std::string missing;
     if (!whole.backward.is_counted) missing = "DRAM bytes";
     if (directions.is_gpu && !whole.backward.occupancy_pct)

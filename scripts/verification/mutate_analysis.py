@@ -55,6 +55,7 @@ EQUIVALENT = [
     ("*whole > 0 ? *part / *whole : 0", "*whole > 1", "no clock is below 1 MHz"),
     ("return here_mhz > 0;", "here_mhz > 1", "nor here"),
     ("demand.roof.clock_mhz > 0 &&", "clock_mhz > 1 &&", "nor that of a roof"),
+    ("if (by_unit.low > 1)", "low >= 1", "an interval that begins at 1 holds it, which is asked before"),
     ("memory_bytes > 0)", "memory_bytes > 1", "no device has one byte"),
     ("l2_bytes > 0)", "l2_bytes > 1", "nor in its L2"),
 ]

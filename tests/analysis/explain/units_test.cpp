@@ -32,6 +32,12 @@ TEST(Units, TheBusiestPipeAndTheBusiestMemoryAreNamed) {
     EXPECT_EQ(activity.pipe.name, "special-function unit");
 }
 
+TEST(Units, OfEquallyBusyOnesThePipeSpeaks) {
+    StepResult step = counted_step();
+    step.counters["pipe_xu"] = step.counters["pipe_shared_memory"] = 70;
+    EXPECT_EQ(unit_activity(step).busiest().name, "special-function unit");
+}
+
 /// Additions in L2 keep its own unit busy, and may leave all its ways half idle.
 TEST(Units, L2IsAsBusyAsItsBusiestPart) {
     StepResult step = counted_step();
