@@ -56,6 +56,10 @@ EQUIVALENT = [
     ("return here_mhz > 0;", "here_mhz > 1", "nor here"),
     ("demand.roof.clock_mhz > 0 &&", "clock_mhz > 1 &&", "nor that of a roof"),
     ("if (by_unit.low > 1)", "low >= 1", "an interval that begins at 1 holds it, which is asked before"),
+    ("if (times.value > most)", "times.value >= most", "a ratio that is the time's own fits"),
+    ("if (times.value < least)", "times.value <= least", "likewise"),
+    ("if (mean <= 0 || mhz <= 0) continue;", "mean <= 1", "no clock is below 1 MHz"),
+    ("if (mean <= 0 || mhz <= 0) continue;", "mhz <= 1", "likewise"),
     ("memory_bytes > 0)", "memory_bytes > 1", "no device has one byte"),
     ("l2_bytes > 0)", "l2_bytes > 1", "nor in its L2"),
 ]

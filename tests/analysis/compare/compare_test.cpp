@@ -299,6 +299,8 @@ TEST(Compare, WhatSingleRunsDifferByIsNoRegression) {
     EXPECT_EQ(compare(runs, options).pairs[0].points[0].change, Change::regression);
     runs[0].result.environment.run_to_run = RunToRun{0.02, 8, "", ""};
     EXPECT_EQ(compare(runs, options).pairs[0].points[0].change, Change::cannot_tell) << "the larger of the two";
+    std::swap(runs[0].result.environment.run_to_run, runs[1].result.environment.run_to_run);
+    EXPECT_EQ(compare(runs, options).pairs[0].points[0].change, Change::cannot_tell) << "whichever has it";
 }
 
 TEST(Compare, RepeatsTellWhatRunsDifferBy) {
@@ -325,6 +327,9 @@ TEST(Compare, RepeatsTellWhatRunsDifferBy) {
     again = runs;
     again.back().result.environment.libraries["cublaslt"] = "another";
     EXPECT_FALSE(compare(again, {}).pairs[0].points[0].spread) << "three are too few";
+    again = runs;
+    again.back().result.points[0].set("batch", 3);
+    EXPECT_FALSE(run_spread(again, again[0], again[1], again[0].result.points[0])) << "one did not measure the point";
     for (NamedResult& run : runs) run.result.environment.git_revision = "abc-dirty";
     EXPECT_FALSE(compare(runs, {}).pairs[0].points[0].spread) << "uncommitted changes may be any";
 }

@@ -243,6 +243,22 @@ Point barrier_waits(double waiting, double sampled) {
     return point;
 }
 
+TEST(Cycles, NeedEveryCounterThatTheyAreMadeOf) {
+    const StepResult counted = barrier_waits(0.7, 0).steps[0];
+    EXPECT_EQ(account_of(counted, clock_mhz).not_split, "");
+    const auto without = [&](const char* counter) {
+        StepResult step = counted;
+        step.counters.erase(counter);
+        return account_of(step, clock_mhz);
+    };
+    for (const char* counter : {"sm_cycles_active", "ipc"})
+        EXPECT_THAT(without(counter).unavailable, HasSubstr("were not counted")) << counter;
+    for (const char* counter : {"issue_active", "warps_active", "warps_eligible", "stall_selected"}) {
+        EXPECT_EQ(without(counter).unavailable, "") << counter;
+        EXPECT_THAT(without(counter).not_split, HasSubstr("what warps wait for was not counted")) << counter;
+    }
+}
+
 TEST(Cycles, SamplesAreComparedFromAFiftiethOfTheTimeOnWithinAHundredth) {
     using Counts = std::pair<std::size_t, std::size_t>;
     const auto compared = [](double sampled) {

@@ -208,6 +208,7 @@ TEST(Directions, WhatWasNotCountedIsNoVerdict) {
     const Directions directions = directions_of(result);
     const DirectionPair& kind = directions.by_op[0];
     EXPECT_FALSE(kind.backward.is_counted);
+    EXPECT_DOUBLE_EQ(kind.backward.bytes, 40e6) << "a tenth of DRAM's in 400 us, by the model";
     EXPECT_FALSE(kind.backward.occupancy_pct);
     EXPECT_EQ(kind.backward.verdict.bound, Bound::not_identifiable);
     EXPECT_THAT(finding_of(directions, "gelu"), AllOf(HasSubstr("what binds either is not identifiable"),

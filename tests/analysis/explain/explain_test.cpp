@@ -87,6 +87,8 @@ TEST(Answer, SaysWhatWarpsWaitedForWhereThatWasSampled) {
 TEST(Answer, SaysThatLittleTrafficDoesNotBind) {
     EXPECT_THAT(answer_of({{.us = 1000, .dram = 0.29, .streaming = 0.29}})[1],
                 HasSubstr("takes 29 % of the time at full bandwidth, so DRAM does not bind it"));
+    EXPECT_THAT(answer_of({{.us = 0.5, .dram = 0.2}}, known::without(known::gpu_roofs(), "graph_node"))[1],
+                HasSubstr("so DRAM does not bind it"));
     EXPECT_THAT(answer_of({{.us = 1000, .dram = 0.31, .streaming = 0.31}})[1],
                 testing::Not(HasSubstr("does not bind it")));
 }

@@ -85,6 +85,8 @@ INSTANTIATE_TEST_SUITE_P(
                          },
                          "a sample of the latency is -2 ms"},
         ImpossibleFigure{"KernelNegative", [](Result& r) { r.points[0].steps[0].kernels[0].time_us = -3; }, "is -3 us"},
+        ImpossibleFigure{"StepOfNoTime", [](Result& r) { r.points[0].steps[1].time_us.emplace().median = 0; },
+                         "step 1 (h.0.ln_1, layernorm) is 0 us"},
         ImpossibleFigure{
             "AnotherPrecision", [](Result& r) { r.points[0].steps[0].precision = Precision::fp32; },
             "suspect, in this order, the precision that ran, the work that is counted, the roofs, the clock"},
