@@ -69,6 +69,11 @@ TEST(Ab, LooksBecomeRarer) {
     EXPECT_EQ(next_ab_look(5), 6u);
 }
 
+TEST(Ab, HalfAWidthIsTheLargerHalfOverTheMiddle) {
+    EXPECT_DOUBLE_EQ(half_width({2, 1.5, 2.1}), 0.25);
+    EXPECT_DOUBLE_EQ(half_width({2, 1.9, 2.5}), 0.25);
+}
+
 TEST(Ab, VerdictsFollowTheInterval) {
     const auto point_of = [](double ratio, double spread) {
         AbPoint point;

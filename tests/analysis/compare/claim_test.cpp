@@ -40,6 +40,8 @@ TEST(Claim, ThirtyOneMillisecondsOnAnA100AreNoFp32) {
     const ClaimFloor& fp32 = of(claim, Precision::fp32);
     EXPECT_NEAR(fp32.flops_s, 1.68e12 / 19.5e12, 0.01 * fp32.flops_s);
     EXPECT_NEAR(fp32.flops_s / claim.latency_s, 2.8, 0.05);
+    EXPECT_EQ(fp32.ceiling, "fp32_plain");
+    EXPECT_EQ(of(claim, Precision::fp16).ceiling, "fp16_tensor");
     EXPECT_NEAR(fp32.least_bytes, 4 * (774.0e6 + 1024 * 50257.0), 0.01e9);
     EXPECT_NEAR(of(claim, Precision::fp16).least_bytes, 1.65e9, 0.01e9);
     EXPECT_NEAR(of(claim, Precision::tf32).bytes_s / claim.latency_s, 0.052, 0.001);

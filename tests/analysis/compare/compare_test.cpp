@@ -299,6 +299,11 @@ TEST(Compare, WhatSingleRunsDifferByIsNoRegression) {
     EXPECT_EQ(compare(runs, options).pairs[0].points[0].change, Change::regression);
     runs[0].result.environment.run_to_run = RunToRun{0.02, 8, "", ""};
     EXPECT_EQ(compare(runs, options).pairs[0].points[0].change, Change::cannot_tell) << "the larger of the two";
+    runs[0].result.environment.run_to_run->runs = fewest_repeats;
+    EXPECT_TRUE(run_spread(runs, runs[0], runs[0], runs[0].result.points[0]));
+    runs[0].result.environment.run_to_run->runs = fewest_repeats - 1;
+    EXPECT_FALSE(run_spread(runs, runs[0], runs[0], runs[0].result.points[0])) << "too few to tell";
+    runs[0].result.environment.run_to_run->runs = 8;
     std::swap(runs[0].result.environment.run_to_run, runs[1].result.environment.run_to_run);
     EXPECT_EQ(compare(runs, options).pairs[0].points[0].change, Change::cannot_tell) << "whichever has it";
 }
@@ -322,6 +327,9 @@ TEST(Compare, RepeatsTellWhatRunsDifferBy) {
     EXPECT_THAT(spread->basis, HasSubstr("4 of these runs are repeats of fast"));
     EXPECT_NEAR(spread->deviation, 0.0129, 1e-4);
     auto again = runs;
+    again[0].result.environment.run_to_run = RunToRun{0.5, 8, "another day", ""};
+    EXPECT_EQ(compare(again, {}).pairs[0].points[0].spread->basis, spread->basis) << "these runs know better";
+    again = runs;
     again.back().result.environment.started_at = "at 1";
     EXPECT_FALSE(compare(again, {}).pairs[0].points[0].spread) << "one run given twice";
     again = runs;

@@ -102,6 +102,11 @@ TEST(DeviceInterval, IsTheStepRunsInProportionToTheKernels) {
     EXPECT_EQ(device_interval(step), (Interval{100, 98, 103}));
     step.kernels.emplace_back().time_us = 50;
     EXPECT_EQ(device_interval(step), (Interval{50, 49, 51.5}));
+    step.time_us = Summary{};
+    step.time_us->median = 0.5;
+    step.time_us->ci_low = 0.25;
+    step.time_us->ci_high = 1;
+    EXPECT_EQ(device_interval(step), (Interval{50, 25, 100}));
     step.time_us->median = 0;
     EXPECT_EQ(device_interval(step), Interval::exactly(50)) << "of no proportion";
     step.time_us.reset();

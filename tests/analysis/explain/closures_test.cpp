@@ -73,6 +73,15 @@ TEST(Closures, LastWavesOfAStepAreKnownWhereThoseOfAllItsKernelsAre) {
     EXPECT_NEAR(closures_of(result)[0].second_us, 0.1 * 50 + 0.3 * 50, 1e-9);
 }
 
+TEST(Closures, StepsWithoutRecordedKernelsHaveNoLastWave) {
+    Result result = known::result_of({{.active = 0.8}, {.kernels = 0, .active = 0.8}});
+    for (StepResult& step : result.points[0].steps)
+        step.counters["sm_cycles_active_max"] = step.counters.at("sm_cycles_active") * 1.1;
+    result.points[0].steps[0].kernels[0].lost_in_last_wave_pct = {10.0, Origin::derived, ""};
+    ASSERT_EQ(closures_of(result).size(), 1);
+    EXPECT_NEAR(closures_of(result)[0].first_us, 8, 1e-9);
+}
+
 TEST(Closures, NothingStandsBesideAQuantityOfZero) {
     Result result = known::result_of({{.active = 0.8}});
     StepResult& step = result.points[0].steps[0];

@@ -83,6 +83,8 @@ TEST(DependentSteps, SayWhereARoofsWorkIsNotKnown) {
     EXPECT_FALSE(group.is_complete);
     EXPECT_NE(group.bound, latency);
     EXPECT_THAT(write_markdown(result), HasSubstr("Not all work was counted"));
+    const Result one_of_two = known::result_of({layer("a", 1500, 500), uncounted});
+    EXPECT_FALSE(explain(one_of_two, one_of_two.points[0]).dependent.at(0).is_complete);
 }
 
 TEST(DependentSteps, ThatDemandNothingAreNotSetBesideRoofs) {

@@ -170,7 +170,8 @@ TEST(Directions, RatiosAreOfTheBackwardAndNoneWhereEitherHasNothing) {
     for (DirectionWork DirectionPair::*side : {&DirectionPair::forward, &DirectionPair::backward}) {
         DirectionPair none = pair;
         (none.*side).time_us.reset();
-        EXPECT_FALSE(none.time_ratio());
+        none.forward.has_interval = none.backward.has_interval = true;
+        EXPECT_FALSE(none.time_ratio() || none.time_per_flop_ratio());
         none = pair;
         (none.*side).steps.clear();
         EXPECT_FALSE(none.time_ratio() || none.flop_ratio() || none.byte_ratio());
@@ -286,6 +287,13 @@ TEST(Directions, AStepsNamedForwardGoesBeforeItsLayer) {
     Result result = planted(training_step());
     result.points[0].steps[5].forward = "h.0.ln:layernorm";  // the GELU's, whose layer says otherwise
     EXPECT_THAT(called(directions_of(result).by_layer, "h.*.ln").backward.steps, ElementsAre(3, 4, 5));
+}
+
+/// A sum of gradients is of no op that has a forward; of its layer a fused step computed one.
+TEST(Directions, WhatHasNoForwardOpStandsWithTheStepThatComputedItsLayer) {
+    std::vector<Planted> steps = training_step();
+    steps.insert(steps.begin() + 4, {.layer = "h.0", .op = "sum", .direction = Direction::bwd});
+    EXPECT_THAT(called(directions_of(planted(steps)).by_layer, "h.*.ln").backward.steps, ElementsAre(3, 4, 5));
 }
 
 TEST(Directions, WhatIsComputedAgainIsOfTheBackwardAndNoUsefulWork) {

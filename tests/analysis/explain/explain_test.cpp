@@ -67,6 +67,16 @@ TEST(Answer, SaysBetweenWhichEndsWarpsWaitedWhereThatWasCounted) {
                 HasSubstr("in 50 % (waiting for wait in 30 to 50 %, for membar in 0 to 20 %); "));
 }
 
+TEST(Answer, NamesWaitsFromATwentiethOfTheTimeOn) {
+    Result result = known::result_of({{.us = 1000, .issue = 0.2}});
+    std::map<std::string, double>& counters = result.points[0].steps[0].counters;
+    counters.insert({{"sampled_barrier", 65}, {"sampled_wait", 935}});
+    EXPECT_THAT(explain(result, result.points[0]).answer[2],
+                HasSubstr("(waiting for wait in 75 %, for barrier in 5 %)"));
+    counters["sampled_barrier"] = 60;
+    EXPECT_THAT(explain(result, result.points[0]).answer[2], HasSubstr("(waiting for wait in 75 %); "));
+}
+
 TEST(Answer, NamesTwoWaitsAtMost) {
     Result result = known::result_of({{.us = 1000, .issue = 0.2}});
     result.points[0].steps[0].counters.insert(

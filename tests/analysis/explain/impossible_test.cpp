@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(
                          },
                          "of the time at their roofs"},
         ImpossibleFigure{"HalfTheTime", [](Result& r) { r.points[0].end_to_end->latency.summary_ms.median *= 0.5; },
-                         "of the time at their roofs"},
+                         "FLOPs and counted bytes need 176 % of the time at their roofs"},
         ImpossibleFigure{"LowRoofsOfACpu",
                          [](Result& r) {
                              r = known::result_of({{.us = 1000, .kernels = 0, .compute = 2, .counted = false}},

@@ -141,10 +141,15 @@ TEST(FramesSeries, NeedsThreePoints) {
     EXPECT_EQ(all[0].points[1].frames, 1000);
     EXPECT_NEAR(all[0].fit.ms_per_frame, 0.003, 1e-12);
     EXPECT_NEAR(all[0].fit.constant_ms, 1, 1e-9);
+    for (const FramesSeries::Point& point : all[0].points) EXPECT_NEAR(point.residual_ms, 0, 1e-9);
     EXPECT_THAT(write_markdown(result), HasSubstr("## Time by frames\n"));
     EXPECT_THAT(write_terminal(result, 120), HasSubstr("3.00 us a frame and 1.000 ms whatever their number"));
     result.points[2].set("batch", std::int64_t{4});
     EXPECT_THAT(frames_series(result.points), IsEmpty()) << "of another batch";
+    result.points[2].set("batch", std::int64_t{8});
+    EXPECT_EQ(frames_series(result.points).size(), 1u);
+    result.points[2].end_to_end->latency.summary_ms.median = 0;
+    EXPECT_THAT(frames_series(result.points), IsEmpty()) << "no time is no point of a line";
 }
 
 TEST(FramesSeries, ShowsWhatTheLineDoesNotExplain) {
