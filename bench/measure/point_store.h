@@ -29,8 +29,8 @@ class PointStore {
 
     /// The points that an earlier run of this sweep finished: done or skipped; failed ones are to be run again. `mine`:
     /// environment and options of this run. A file that cannot be read is put aside as NAME.json.unreadable, with a
-    /// warning. Throws UsageError, one line, when a point was measured by another
-    /// kbench, on another device or with other options, or `specs` has no such point.
+    /// warning. Throws UsageError, one line, when a point was measured by another kbench, on another device or with
+    /// other options, or `specs` has no such point.
     FinishedPoints finished(const std::vector<PointSpec>& specs, const Result& mine,
                             std::vector<std::string>& warnings) const;
 

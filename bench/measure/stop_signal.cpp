@@ -15,7 +15,10 @@ struct Stopping {
     int signal;
     std::string_view line;  ///< made beforehand: a handler may not
 };
-constexpr Stopping stopping[] = {{SIGINT, "kbench: stopped by SIGINT\n"}, {SIGTERM, "kbench: stopped by SIGTERM\n"}};
+constexpr Stopping stopping[] = {{SIGINT, "\nkbench: stopped by SIGINT\n"},
+                                 {SIGTERM, "\nkbench: stopped by SIGTERM\n"}};
+/// Whether a line of progress and an echoed ^C may stand there, which the first character of a line ends.
+bool on_terminal = false;
 constexpr double same_wish_s = 1;
 volatile std::sig_atomic_t asked_by = 0;
 timespec asked_at{};
@@ -23,8 +26,11 @@ timespec asked_at{};
 struct sigaction before[std::size(stopping)];
 
 void end_with_a_line(int signal) {
-    for (const Stopping& one : stopping)
-        if (one.signal == signal && write(STDERR_FILENO, one.line.data(), one.line.size()) < 0) break;
+    for (const Stopping& one : stopping) {
+        if (one.signal != signal) continue;
+        const std::string_view line = one.line.substr(on_terminal ? 0 : 1);
+        if (write(STDERR_FILENO, line.data(), line.size()) < 0) break;  // nobody's loss
+    }
     std::signal(signal, SIG_DFL);
     std::raise(signal);
 }
@@ -55,6 +61,7 @@ void handle(int signal, void (*handler)(int)) {
 }  // namespace
 
 void tell_of_stop_signals() {
+    on_terminal = isatty(STDERR_FILENO) == 1;
     for (const Stopping& one : stopping) handle(one.signal, end_with_a_line);
 }
 
