@@ -44,8 +44,6 @@ void time_steps(const PartContext& at, Forward& forward);
 /// Op kinds in turn, so that what drifts in time does not meet one of them alone. Where the time allows too few samples
 /// of each for an interval there are none.
 void measure_marginal_costs(const PartContext& at, Forward& forward);
-
-// accounts.cpp
 /// Where dependent steps spend their time, by clocks in their kernels.
 void account_for_steps(const PartContext& at);
 

@@ -1,4 +1,4 @@
-// What single steps and kinds of steps take.
+// What single steps and kinds of steps take, and where the time of dependent ones goes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include "analysis/explain/breakdown.h"
 #include "bench/measure/parts.h"
 #include "bench/measure/progress.h"
+#include "kbench/error.h"
 
 namespace kbench {
 namespace {
@@ -89,6 +90,27 @@ void measure_marginal_costs(const PartContext& at, Forward& forward) {
     for (std::size_t op = 0; op < chunks.size(); ++op)
         costs[op].difference_ms = {differences[op], summarise(differences[op])};
     at.point.marginal = std::move(costs);
+}
+
+void account_for_steps(const PartContext& at) {
+    std::vector<StepResult>& steps = at.point.steps;
+    const auto has_several = [](const StepResult& step) { return step.dependent_steps.has_value(); };
+    // Only GPUs have such kernels; and where the latency alone was asked for nothing more is told of a step.
+    if (!at.device.is_gpu() || at.options().activity_runs == 0 || std::ranges::none_of(steps, has_several)) return;
+    at.begin("accounts of steps");
+    const PhaseTimer timer(at.point, "accounts");
+    try {
+        // All steps in their order: where a step's operands lie others write later.
+        for (std::size_t s = 0; s < steps.size(); ++s) {
+            const std::size_t planned = at.plan.first_timed() + s;
+            at.plan.run_step(planned, at.device.stream());
+            if (has_several(steps[s])) steps[s].account = at.plan.account_of_step(planned, at.device.stream());
+        }
+        at.device.synchronize();
+    } catch (const Error& error) {
+        at.require_device();
+        at.warn(fmt::format("where dependent steps spend their time is not known: {}", error.what()));
+    }
 }
 
 }  // namespace kbench
