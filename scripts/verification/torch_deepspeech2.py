@@ -1,5 +1,6 @@
 """Deep Speech 2 in plain PyTorch, with the modules, and so the names, of deepspeech.pytorch's checkpoints."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -97,6 +98,42 @@ class DeepSpeech2(nn.Module):
         for layer in self.rnns:
             x = layer(x, steps)
         return self.fc(x)
+
+
+def next_state(rnn: nn.Module, of_x: torch.Tensor, of_h: torch.Tensor, h: torch.Tensor, c: torch.Tensor) -> Any:
+    """h and c of the next step, from the products with the step's input and with h, both with their bias."""
+    if isinstance(rnn, nn.LSTM):
+        i, f, g, o = (of_x + of_h).chunk(4, 1)
+        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+        return o.sigmoid() * c.tanh(), c
+    if isinstance(rnn, nn.GRU):
+        (r, z, n), (of_r, of_z, of_n) = of_x.chunk(3, 1), of_h.chunk(3, 1)
+        r, z = (r + of_r).sigmoid(), (z + of_z).sigmoid()
+        return (1 - z) * (n + r * of_n).tanh() + z * h, c
+    return (of_x + of_h).tanh(), c
+
+
+def recurrent(
+    rnn: Any, x: torch.Tensor, steps: torch.Tensor | None, product: Callable = nn.functional.linear, advance: Callable = next_state
+) -> torch.Tensor:
+    """A bidirectional layer's outputs [T, N, 2 hidden], step by step; 0 past an utterance's end. `product` of inputs and
+    a weight, `advance` as next_state."""
+    steps = x.new_full((x.shape[1],), x.shape[0]) if steps is None else steps.to(x.device)
+    outputs = []
+    for suffix in ("", "_reverse"):
+        w_ih, w_hh, b_ih, b_hh = (
+            getattr(rnn, f"{name}_l0{suffix}") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        )
+        of_x = product(x, w_ih) + b_ih
+        h = c = x.new_zeros(x.shape[1], rnn.hidden_size)
+        made: list[Any] = [None] * x.shape[0]
+        for t in range(x.shape[0]) if not suffix else reversed(range(x.shape[0])):
+            next_h, next_c = advance(rnn, of_x[t], product(h, w_hh) + b_hh, h, c)
+            inside = (t < steps)[:, None]
+            h, c = torch.where(inside, next_h, h), torch.where(inside, next_c, c)
+            made[t] = torch.where(inside, h, 0)
+        outputs.append(torch.stack(made))
+    return torch.cat(outputs, 2)
 
 
 def randomised(model: DeepSpeech2, seed: int) -> DeepSpeech2:

@@ -13,7 +13,7 @@ import torch
 from verification import gpt2, pytorch, torch_ctc, torch_tf32
 from verification.deepspeech2 import CONFIG
 from verification.process import BAD_USAGE, Stop
-from verification.torch_deepspeech2 import DeepSpeech2, Layer, randomised, steps_of
+from verification.torch_deepspeech2 import DeepSpeech2, Layer, randomised, recurrent, steps_of
 
 Inputs = dict[str, np.ndarray]
 Gradients = dict[str, torch.Tensor]
@@ -165,30 +165,17 @@ class DeepSpeech(Autograd):
         ).mean()
 
 
-def _lstm_without_gate(rnn: torch.nn.LSTM, x: torch.Tensor, steps: torch.Tensor) -> torch.Tensor:
-    """A bidirectional LSTM's outputs [T, N, 2 hidden] whose forget gate gets no gradient."""
-    outputs = []
-    for suffix in ("", "_reverse"):
-        w_ih, w_hh, b_ih, b_hh = (
-            getattr(rnn, f"{name}_l0{suffix}") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-        )
-        of_x = x @ w_ih.T + b_ih + b_hh
-        h = c = x.new_zeros(x.shape[1], rnn.hidden_size)
-        made: list[Any] = [None] * x.shape[0]
-        for t in range(x.shape[0]) if not suffix else reversed(range(x.shape[0])):
-            i, f, g, o = (of_x[t] + h @ w_hh.T).chunk(4, 1)
-            inside = (t < steps)[:, None]
-            c = torch.where(inside, f.sigmoid().detach() * c + i.sigmoid() * g.tanh(), c)
-            h = torch.where(inside, o.sigmoid() * c.tanh(), h)
-            made[t] = torch.where(inside, h, 0)
-        outputs.append(torch.stack(made))
-    return torch.cat(outputs, 2)
+def _without_gate(rnn: Any, of_x: torch.Tensor, of_h: torch.Tensor, h: torch.Tensor, c: torch.Tensor) -> Any:
+    """An LSTM's next state, whose forget gate gets no gradient."""
+    i, f, g, o = (of_x + of_h).chunk(4, 1)
+    c = f.sigmoid().detach() * c + i.sigmoid() * g.tanh()
+    return o.sigmoid() * c.tanh(), c
 
 
 def _plant_gate(model: DeepSpeech2) -> None:
     for layer in model.rnns:
         assert isinstance(layer, Layer)
-        layer.recurrent = lambda x, steps, rnn=layer.rnn: _lstm_without_gate(rnn, x, steps.to(x.device))
+        layer.recurrent = lambda x, steps, rnn=layer.rnn: recurrent(rnn, x, steps, advance=_without_gate)
 
 
 def _plant_mean(model: DeepSpeech2) -> None:

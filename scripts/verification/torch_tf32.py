@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from verification.torch_deepspeech2 import DeepSpeech2, Layer
+from verification.torch_deepspeech2 import DeepSpeech2, Layer, recurrent
 
 
 def rounded(x: torch.Tensor) -> torch.Tensor:
@@ -48,39 +48,6 @@ class Convolution(torch.autograd.Function):
         return of_x, torch.nn.grad.conv2d_weight(x, weight.shape, dout, **ctx.geometry), None, None
 
 
-def _next(rnn: torch.nn.Module, of_x: torch.Tensor, of_h: torch.Tensor, h: torch.Tensor, c: torch.Tensor) -> Any:
-    """h and c of the next step, from the products with the step's input and with h, both with their bias."""
-    if isinstance(rnn, torch.nn.LSTM):
-        i, f, g, o = (of_x + of_h).chunk(4, 1)
-        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
-        return o.sigmoid() * c.tanh(), c
-    if isinstance(rnn, torch.nn.GRU):
-        (r, z, n), (of_r, of_z, of_n) = of_x.chunk(3, 1), of_h.chunk(3, 1)
-        r, z = (r + of_r).sigmoid(), (z + of_z).sigmoid()
-        return (1 - z) * (n + r * of_n).tanh() + z * h, c
-    return (of_x + of_h).tanh(), c
-
-
-def recurrent(rnn: Any, x: torch.Tensor, steps: torch.Tensor | None) -> torch.Tensor:
-    """A bidirectional layer's outputs [T, N, 2 hidden]; 0 past an utterance's end."""
-    steps = x.new_full((x.shape[1],), x.shape[0]) if steps is None else steps.to(x.device)
-    outputs = []
-    for suffix in ("", "_reverse"):
-        w_ih, w_hh, b_ih, b_hh = (
-            getattr(rnn, f"{name}_l0{suffix}") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-        )
-        of_x = Product.apply(x, w_ih) + b_ih
-        h = c = x.new_zeros(x.shape[1], rnn.hidden_size)
-        made: list[Any] = [None] * x.shape[0]
-        for t in range(x.shape[0]) if not suffix else reversed(range(x.shape[0])):
-            next_h, next_c = _next(rnn, of_x[t], Product.apply(h, w_hh) + b_hh, h, c)
-            inside = (t < steps)[:, None]
-            h, c = torch.where(inside, next_h, h), torch.where(inside, next_c, c)
-            made[t] = torch.where(inside, h, 0)
-        outputs.append(torch.stack(made))
-    return torch.cat(outputs, 2)
-
-
 def _convolve(module: torch.nn.Conv2d, x: torch.Tensor) -> torch.Tensor:
     return Convolution.apply(x, module.weight, module.stride, module.padding) + module.bias[:, None, None]
 
@@ -102,7 +69,7 @@ def emulated(model: DeepSpeech2) -> Iterator[None]:
         elif isinstance(module, torch.nn.Linear):
             patch(module, "forward", lambda x, linear=module: Product.apply(x, linear.weight))
         elif isinstance(module, Layer):
-            patch(module, "recurrent", lambda x, steps, rnn=module.rnn: recurrent(rnn, x, steps))
+            patch(module, "recurrent", lambda x, steps, rnn=module.rnn: recurrent(rnn, x, steps, Product.apply))
     try:
         yield
     finally:
