@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "bench/device/device.h"
 #include "bench/device/multiprocessors.h"
+#include "bench/plan/providers/cuda/persistent_account.h"
 #include "kbench/error.h"
 #include "kernels/multiprocessors.h"
 #include "kernels/recurrent/gradient.h"
@@ -39,11 +41,11 @@ class Layer {
         device.upload(lengths_.data(), full.data(), 4 * batch);
     }
     void launch(void* stream) const {
-        const PersistentDirection forward{gates_x_.data(), weight_.data(), bias_.data(), bias_.data(), out_.data()};
-        PersistentDirection reverse = forward;
-        reverse.out = out_.data() + out_bytes;
-        persistent_lstm(layer, forward, reverse, reinterpret_cast<const std::int32_t*>(lengths_.data()),
-                        workspace_.data(), static_cast<cudaStream_t>(stream));
+        persistent_lstm(layer, forward(), reverse(), lengths(), workspace_.data(), static_cast<cudaStream_t>(stream));
+    }
+    std::optional<StepAccount> account(void* stream) const {
+        return account_of_persistent_lstm(layer, forward(), reverse(), lengths(), workspace_.data(),
+                                          static_cast<cudaStream_t>(stream));
     }
     /// What `run` leaves of a layer that had no result before.
     template <class Run>
@@ -61,6 +63,16 @@ class Layer {
   private:
     static constexpr std::size_t rows = shape.steps * shape.batch, hidden = shape.hidden, batch = shape.batch;
     static constexpr std::size_t out_bytes = rows * hidden * 2;
+
+    PersistentDirection forward() const {
+        return {gates_x_.data(), weight_.data(), bias_.data(), bias_.data(), out_.data()};
+    }
+    PersistentDirection reverse() const {
+        PersistentDirection direction = forward();
+        direction.out = out_.data() + out_bytes;
+        return direction;
+    }
+    const std::int32_t* lengths() const { return reinterpret_cast<const std::int32_t*>(lengths_.data()); }
 
     DeviceBuffer filled(std::size_t elements) const {
         std::vector<std::uint16_t> host(elements);
@@ -108,6 +120,34 @@ TEST(PersistentLstmOnParts, RunsWhereADirectionFitsAndIsRefusedElsewhere) {
         const std::unique_ptr<DeviceGraph> graph = part->capture([&] { layer.launch(stream); });
         EXPECT_TRUE(layer.out_of(*part, [&] { graph->launch(); }) == expected);
     }
+}
+
+/// Cycles of an SM over a step's time are its clock, within what no thread of a block sees of a step.
+TEST(PersistentLstmAccount, SaysWhereAStepsCyclesGoAndLeavesWhatThePlainKernelDoes) {
+    if (!cuda_unavailable().empty()) GTEST_SKIP() << cuda_unavailable();
+    if (const std::string reason = persistent_lstm_unsupported(PersistentLstm{DataType::fp16, shape}); !reason.empty())
+        GTEST_SKIP() << reason;
+    const std::unique_ptr<Device> all = make_cuda_device();
+    Layer layer(*all);
+    const std::vector<std::byte> expected = layer.out_of(*all, [&] { layer.launch(all->stream()); });
+    std::optional<StepAccount> account;
+    EXPECT_TRUE(layer.out_of(*all, [&] { account = layer.account(all->stream()); }) == expected);
+    ASSERT_TRUE(account);
+    EXPECT_EQ(account->blocks, 2 * blocks_of_direction);
+    ASSERT_EQ(account->phases.size(), static_cast<std::size_t>(cuda::persistent_phases));
+    double cycles = 0;
+    for (const StepPhase& phase : account->phases) {
+        EXPECT_LE(phase.least_cycles, phase.median_cycles) << phase.name;
+        EXPECT_LE(phase.median_cycles, phase.most_cycles) << phase.name;
+        cycles += phase.median_cycles;
+    }
+    // `us` also has what a launch takes before its first step, which of 20 steps is a part.
+    const double steps_us = account->us * shape.steps - account->start_us;
+    EXPECT_GT(cycles * shape.steps / steps_us, 500) << "MHz";
+    EXPECT_LT(cycles * shape.steps / steps_us, 2500) << "MHz";
+    layer.layer.exchange = cuda::PersistentExchange::counted;
+    layer.layer.type = DataType::bf16;
+    EXPECT_FALSE(layer.account(all->stream())) << "of 8 sequences in bf16 there is no such kernel with clocks";
 }
 
 /// A part of about half of the GPU; null where it cannot be divided.
