@@ -21,7 +21,7 @@
 #include "kbench/error.h"
 #include "kernels/check.h"
 #include "kernels/owned.h"
-#include "kernels/recurrent/persistent.h"
+#include "kernels/recurrent/persistent/persistent.h"
 
 namespace kbench {
 namespace {

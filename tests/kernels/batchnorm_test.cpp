@@ -1,5 +1,5 @@
 // Batch norm in training, and the backward of it, of clipping and of the transposition, against the reference.
-#include "kernels/batchnorm.h"
+#include "kernels/norm/batchnorm.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Layer norm and what is fused in front of it, against the reference.
-#include "kernels/layernorm.h"
+#include "kernels/norm/layernorm.h"
 #include "kbench/error.h"
 #include "tests/kernels/device_matrix.h"
 

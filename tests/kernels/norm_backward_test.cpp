@@ -1,5 +1,5 @@
 // The backward of layer norm and of RMS norm against the reference.
-#include "kernels/norm_backward.h"
+#include "kernels/norm/norm_backward.h"
 
 #include "kbench/error.h"
 #include "tests/kernels/device_matrix.h"

@@ -1,5 +1,5 @@
 // The persistent LSTM: its index arithmetic on the host, its results against the reference on a device.
-#include "kernels/recurrent/persistent.h"
+#include "kernels/recurrent/persistent/persistent.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 
 #include "kbench/error.h"
 #include "kernels/check.h"
-#include "kernels/recurrent/persistent_layout.h"
+#include "kernels/recurrent/persistent/layout.h"
 #include "kernels/recurrent/recurrent.h"
 #include "tests/kernels/device_matrix.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/recurrent/persistent_layout.h"
+#include "kernels/recurrent/persistent/layout.h"
 
 namespace kbench::test {
 namespace {

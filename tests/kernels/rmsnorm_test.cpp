@@ -1,5 +1,5 @@
 // RMS norm against the reference.
-#include "kernels/rmsnorm.h"
+#include "kernels/norm/rmsnorm.h"
 
 #include "kbench/error.h"
 #include "tests/kernels/device_matrix.h"

@@ -13,7 +13,7 @@
 #include "kbench/error.h"
 #include "kernels/multiprocessors.h"
 #include "kernels/recurrent/gradient.h"
-#include "kernels/recurrent/persistent.h"
+#include "kernels/recurrent/persistent/persistent.h"
 #include "kernels/recurrent/recurrent.h"
 #include "kernels/spin.h"
 

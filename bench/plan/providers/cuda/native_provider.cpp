@@ -19,9 +19,9 @@
 #include "kernels/elementwise.h"
 #include "kernels/embedding.h"
 #include "kernels/global_norm.h"
-#include "kernels/layernorm.h"
-#include "kernels/norm_backward.h"
-#include "kernels/rmsnorm.h"
+#include "kernels/norm/layernorm.h"
+#include "kernels/norm/norm_backward.h"
+#include "kernels/norm/rmsnorm.h"
 #include "kernels/softmax.h"
 #include "models/ops/list.h"
 

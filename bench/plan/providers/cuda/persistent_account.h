@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kbench/step_account.h"
-#include "kernels/recurrent/persistent.h"
+#include "kernels/recurrent/persistent/persistent.h"
 
 namespace kbench {
 

@@ -2,7 +2,7 @@
 #include "bench/plan/providers/cuda/persistent_provider.h"
 
 #include "bench/plan/providers/cuda/persistent_account.h"
-#include "kernels/recurrent/persistent.h"
+#include "kernels/recurrent/persistent/persistent.h"
 #include "models/ops/list.h"
 
 namespace kbench {

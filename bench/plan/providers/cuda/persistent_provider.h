@@ -5,7 +5,7 @@
 
 namespace kbench {
 
-/// Takes what fits on the SMs at once (kernels/recurrent/persistent.h); other rows have the rest.
+/// Takes what fits on the SMs at once (kernels/recurrent/persistent/persistent.h); other rows have the rest.
 ProviderOp persistent_lstm_row(const ProviderContext& context);
 
 }  // namespace kbench

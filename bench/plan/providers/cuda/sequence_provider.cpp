@@ -1,7 +1,7 @@
-// Rows of kernels/sequence.h and kernels/batchnorm.h.
+// Rows of kernels/sequence.h and kernels/norm/batchnorm.h.
 #include "bench/plan/providers/cuda/sequence_provider.h"
 
-#include "kernels/batchnorm.h"
+#include "kernels/norm/batchnorm.h"
 #include "kernels/sequence.h"
 #include "models/ops/residual.h"
 

@@ -6,7 +6,7 @@
 // an SM, where 30 would cover DRAM's latency. Only the sums over the rows stay in registers, for a row is read again
 // from shared memory for dx. So a warp can take two rows at once, whose chains of instructions overlap, and which share
 // the weight. An element takes 20 instructions, 45 % of what an SM could issue in the time that DRAM takes.
-#include "kernels/norm_backward.h"
+#include "kernels/norm/norm_backward.h"
 
 #include <algorithm>
 #include <span>

@@ -3,7 +3,7 @@
 // backward reads x and dy twice and writes dx once.
 // A block's variance is that around its own mean or a number near it, and blocks are merged as Chan, Golub and LeVeque
 // do (American Statistician 37(3), 1983): a mean far from zero costs the variance nothing.
-#include "kernels/batchnorm.h"
+#include "kernels/norm/batchnorm.h"
 
 #include <algorithm>
 

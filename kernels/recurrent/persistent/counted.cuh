@@ -7,7 +7,7 @@
 // directions never wait for each other.
 #pragma once
 
-#include "kernels/recurrent/persistent_device.cuh"
+#include "kernels/recurrent/persistent/device.cuh"
 
 namespace kbench::cuda::persistent {
 

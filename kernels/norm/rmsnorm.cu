@@ -1,6 +1,6 @@
 // RMS norm: each element is read once and kept in registers as it is stored. Bound by memory, so the shape of a row is
 // chosen for bytes in flight: several loads a thread, no lane without one, more than one row at a time on an SM.
-#include "kernels/rmsnorm.h"
+#include "kernels/norm/rmsnorm.h"
 
 #include <iterator>
 #include <string>

@@ -1,6 +1,6 @@
 // Chooses and launches the kernel of the persistent LSTM. Its blocks wait for each other, so that all of a direction
 // must be on the device at once: they are launched cooperatively, which fails where that cannot be.
-#include "kernels/recurrent/persistent.h"
+#include "kernels/recurrent/persistent/persistent.h"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,8 @@
 #include "kbench/error.h"
 #include "kernels/check.h"
 #include "kernels/multiprocessors.h"
-#include "kernels/recurrent/persistent_kernel.h"
-#include "kernels/recurrent/persistent_layout.h"
+#include "kernels/recurrent/persistent/kernel.h"
+#include "kernels/recurrent/persistent/layout.h"
 
 namespace kbench::cuda {
 namespace {

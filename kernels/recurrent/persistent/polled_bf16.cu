@@ -1,5 +1,5 @@
 // The persistent LSTM whose blocks poll h, in bf16.
-#include "kernels/recurrent/persistent_polled.cuh"
+#include "kernels/recurrent/persistent/polled.cuh"
 
 namespace kbench::cuda::persistent {
 

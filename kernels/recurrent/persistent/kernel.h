@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/recurrent/persistent.h"
+#include "kernels/recurrent/persistent/persistent.h"
 
 namespace kbench::cuda::persistent {
 

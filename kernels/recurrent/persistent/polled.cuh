@@ -10,7 +10,7 @@
 // its sums are done a warpgroup asks for h of the next turn, so that L2 answers while cells are computed.
 #pragma once
 
-#include "kernels/recurrent/persistent_device.cuh"
+#include "kernels/recurrent/persistent/device.cuh"
 
 namespace kbench::cuda::persistent {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "kernels/check.h"
-#include "kernels/layernorm.h"
+#include "kernels/norm/layernorm.h"
 #include "kernels/row.cuh"
 #include "kernels/types.cuh"
 

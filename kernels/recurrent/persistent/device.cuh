@@ -5,8 +5,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include "kernels/recurrent/persistent_kernel.h"
-#include "kernels/recurrent/persistent_layout.h"
+#include "kernels/recurrent/persistent/kernel.h"
+#include "kernels/recurrent/persistent/layout.h"
 
 namespace kbench::cuda::persistent {
 

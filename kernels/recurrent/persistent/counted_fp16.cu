@@ -1,5 +1,5 @@
 // The persistent LSTM whose blocks count each other, in fp16.
-#include "kernels/recurrent/persistent_counted.cuh"
+#include "kernels/recurrent/persistent/counted.cuh"
 
 namespace kbench::cuda::persistent {
 
