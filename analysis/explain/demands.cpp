@@ -70,12 +70,13 @@ std::optional<Bytes> bytes_at(const StepResult& step, Level level, Origin dram) 
 }
 
 /// FLOPs executed less the cost model's, on the unit that `matrix` names: counted where they were, else the padding
-/// and the masked work that the plan knows of. Only matrix products run on tensor cores; the rest computes 16-bit data
-/// in fp32.
+/// and the masked work that the plan knows of, less what the algorithm spares. Only matrix products run on tensor
+/// cores; the rest computes 16-bit data in fp32.
 double extra_flops(const StepResult& step, bool matrix) {
     const Precision unit = matrix || step.precision == Precision::fp64 ? step.precision : Precision::fp32;
     const std::optional<double> executed = executed_flops(step, unit);
-    return executed && *executed > 0 ? *executed - step.cost.flops : step.padding_flops;
+    if (executed && *executed > 0) return *executed - step.cost.flops;
+    return std::max(step.padding_flops - step.spared_flops.value_or(0), -step.cost.flops);
 }
 
 /// How much longer a roof's work takes at the run's clock. DRAM has a clock of its own, and L2's is not read. A roof

@@ -221,6 +221,7 @@ inline constexpr auto fields<StepResult> =
                Field{"forward", &StepResult::forward, false, 6, 6},
                Field{"cost", &StepResult::cost},
                Field{"padding_flops", &StepResult::padding_flops},
+               Field{"spared_flops", &StepResult::spared_flops, false, 6, 6},
                Field{"matrix_flops", &StepResult::matrix_flops, false, 2},
                Field{"dependent_steps", &StepResult::dependent_steps, false, 6, 6},
                Field{"account", &StepResult::account, false, 6, 6},

@@ -188,8 +188,10 @@ void add_executed_columns(std::vector<Column>& list) {
             amount(fmt::format("executed_{}", name(row.precision)), "FLOP", row.what,
                    [precision = row.precision](const StepResult& step) { return executed_flops(step, precision); })));
     list.push_back(counted(
-        ratio("executed_over_model", "executed/model", "", "executed_flops over flops with padding_flops", 3, 1, all,
-              [](const StepResult& step) { return std::optional(step.cost.flops + step.padding_flops); })));
+        ratio("executed_over_model", "executed/model", "",
+              "executed_flops over flops with padding_flops, less spared_flops", 3, 1, all, [](const StepResult& step) {
+                  return std::optional(step.cost.flops + step.padding_flops - step.spared_flops.value_or(0));
+              })));
     list.push_back(amount("matrix_flops", "FLOP", "FLOPs of matrix products as launched, 2 m n k with padding",
                           [](const StepResult& step) { return step.matrix_flops; }));
     list.push_back(counted(text("mismatch",

@@ -206,6 +206,10 @@ void add_step_columns(std::vector<Column>& list) {
     list.push_back(amount("padding_flops", "FLOP",
                           "FLOPs executed on padding and on what a mask discards, not in flops",
                           [](const StepResult& step) { return step.padding_flops; }));
+    list.push_back(amount("spared_flops", "FLOP",
+                          "FLOPs in flops that are not executed: what the implementation's algorithm does without, by "
+                          "its own account",
+                          [](const StepResult& step) { return step.spared_flops.value_or(0); }));
     list.push_back(of_row("dependent_steps", Align::right,
                           "how many times at least each step waits for a result of its own: the time steps of a "
                           "recurrent layer; na for others",

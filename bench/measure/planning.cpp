@@ -57,6 +57,7 @@ void describe_steps(const Plan& plan, Point& point) {
         if (const auto forward = model.ops[planned.naming_op].forward) result.forward = names[*forward];
         result.cost = step_cost(model, planned.ops, point.precision());
         result.padding_flops = padding_flops(planned.step);
+        if (const double spared = planned.computation->spared_flops(); spared > 0) result.spared_flops = spared;
         result.matrix_flops = matrix_flops(planned.step);
         if (const std::int64_t steps = dependent_steps(planned.step); steps > 1) result.dependent_steps = steps;
         Cost cost = result.cost;

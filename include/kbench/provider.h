@@ -29,6 +29,9 @@ class Computation {
     virtual std::string implementation() const = 0;
     virtual std::size_t workspace_bytes() const { return 0; }
 
+    /// FLOPs of the step's cost that its algorithm does without, such as those of a convolution by Winograd's.
+    virtual double spared_flops() const { return 0; }
+
     /// How often a result is rounded to the type it is stored in: 2 where a second pass reads what a first has stored.
     virtual int roundings() const { return 1; }
 
@@ -52,14 +55,19 @@ class Computation {
 /// A computation from a function, for providers whose calls need no state of their own but a workspace.
 template <class Run>
 std::unique_ptr<Computation> make_computation(std::string implementation, Run run, int roundings = 1,
-                                              std::size_t workspace_bytes = 0) {
+                                              std::size_t workspace_bytes = 0, double spared_flops = 0) {
     class Simple final : public Computation {
       public:
-        Simple(std::string text, Run function, int times, std::size_t bytes)
-            : text_(std::move(text)), run_(std::move(function)), roundings_(times), workspace_bytes_(bytes) {}
+        Simple(std::string text, Run function, int times, std::size_t bytes, double spared)
+            : text_(std::move(text)),
+              run_(std::move(function)),
+              roundings_(times),
+              workspace_bytes_(bytes),
+              spared_flops_(spared) {}
         std::string implementation() const override { return text_; }
         std::size_t workspace_bytes() const override { return workspace_bytes_; }
         int roundings() const override { return roundings_; }
+        double spared_flops() const override { return spared_flops_; }
         void run(std::span<void* const> pointers, void* workspace, void* stream) const override {
             run_(OperandCursor(pointers), workspace, stream);
         }
@@ -69,8 +77,10 @@ std::unique_ptr<Computation> make_computation(std::string implementation, Run ru
         Run run_;
         int roundings_;
         std::size_t workspace_bytes_;
+        double spared_flops_;
     };
-    return std::make_unique<Simple>(std::move(implementation), std::move(run), roundings, workspace_bytes);
+    return std::make_unique<Simple>(std::move(implementation), std::move(run), roundings, workspace_bytes,
+                                    spared_flops);
 }
 
 /// Kinds that are computed along with the one that names the step, in order of execution.

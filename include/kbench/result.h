@@ -74,6 +74,9 @@ struct StepResult {
     std::optional<std::string> forward;
     Cost cost;
     double padding_flops = 0;  ///< executed on padded columns and masked elements, not in cost
+    /// In cost, not executed: what the implementation's algorithm does without, by its own account. Nothing where it
+    /// executes what the op's definition says.
+    std::optional<double> spared_flops;
     /// FLOPs of the step's matrix products as launched, 2 m n k with padding; 0 where it has none.
     double matrix_flops = 0;
     /// Dependent steps of its ops, one after another: see OpStruct. Nothing where each op has one, and in files that

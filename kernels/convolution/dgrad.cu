@@ -266,6 +266,18 @@ std::size_t conv2d_dgrad_workspace(const Conv2d& op, Precision precision) {
     return bytes;
 }
 
+double conv2d_dgrad_spared_flops(const Conv2d& op, Precision precision) {
+    if (!by_forward(op, precision)) return 0;
+    double executed = 0, spared = 0;
+    for (std::int64_t index = 0; index < op.stride_h; ++index) {
+        const Conv2d forward = forward_of(op, index);
+        spared += conv2d_spared_flops(forward, precision);
+        executed += forward.work(Direction::fwd).matrix_flops;
+    }
+    // Classes at the edges meet a few taps more or less than the whole.
+    return spared > 0 ? std::max(0.0, op.work(Direction::dgrad).matrix_flops - (executed - spared)) : 0;
+}
+
 void conv2d_dgrad(Precision precision, const Conv2d& op, const void* dy, const void* weight, void* dx, void* workspace,
                   cudaStream_t stream) {
     if (!by_forward(op, precision))

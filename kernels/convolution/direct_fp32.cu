@@ -1,191 +1,30 @@
-// Convolutions in fp32 without tensor cores: tiles in registers, a row of x serving all taps of the kernel's width.
-//
-// A thread has 8 neighbouring positions of a row and 8 filters. For each filter row r it reads the 18 (stride 2: 25)
-// elements of x that its positions meet once, and the weights of 11 taps: 704 multiply-adds for 27 reads of 16 bytes,
-// of which 22 are the same for half a warp. Shared memory is busy for a quarter of the time, so FFMA binds.
-// A block has 128 positions of `out_rows` rows and all 32 filters; a step is one channel and up to 11 filter rows, and
-// the next one's tiles are copied while this one's are multiplied.
-#include <algorithm>
-
+// Convolutions 11 taps wide in fp32, without tensor cores.
 #include "kernels/check.h"
-#include "kernels/convolution/epilogue.cuh"
+#include "kernels/convolution/direct_fp32.cuh"
 #include "kernels/convolution/kernel.h"
-#include "kernels/convolution/splits.h"
-#include "kernels/cp_async.cuh"
 
 namespace kbench::cuda::convolution {
 namespace {
 
-constexpr int kernel_w = 11, filters = 32, positions = 128;
-constexpr int lane_positions = 8, lane_filters = 8;
+using namespace direct;
 
-/// What may be tuned: rows of the output that a block has (two warps each), filter rows of a step, and the blocks an SM
-/// that registers are limited for.
-struct Tuning {
-    int out_rows, step_rows, blocks_per_sm;
-};
-constexpr Tuning tuning{4, 11, 2};
-constexpr int threads = tuning.out_rows * 2 * 32;
-
-/// Tiles begin at a multiple of 4 columns of x, so that they are copied by 16 bytes: so many columns before the first
-/// tap of the first position. The kernel takes paddings for which this is it.
+constexpr int kernel_w = 11;
+/// The kernel takes paddings for which tiles that begin so many columns early begin at a multiple of 4.
 constexpr int columns_before = 3;
 
-/// A row of x in shared memory, in chunks of 16 bytes. A lane's positions begin 2 stride_w chunks behind its
-/// neighbour's: without the swizzle eight lanes would meet 4 or 2 of the 8 groups of banks.
-template <int stride_w>
-struct Row {
-    static constexpr int of_lane = lane_positions * stride_w / 4;
-    static constexpr int elements = (positions - 1) * stride_w + kernel_w + columns_before;
-    static constexpr int chunks = (elements + of_lane * 4 - 1) / (of_lane * 4) * of_lane, floats = chunks * 4;
-    /// What a lane reads of it.
-    static constexpr int window_chunks = ((lane_positions - 1) * stride_w + kernel_w + columns_before + 3) / 4;
-    static __device__ int swizzled(int chunk) { return chunk ^ (chunk >> 3 & (of_lane - 1)); }
-};
-
-struct Shape {
-    int channels, height, width, out_height, out_width, kernel_h, stride_h, pad_h, pad_w;
-    bool vectors_in, vectors_out;
-    explicit Shape(const Conv2d& op, const Conv2dPointers& pointers)
-        : channels(static_cast<int>(op.in_channels)),
-          height(static_cast<int>(op.height)),
-          width(static_cast<int>(op.width)),
-          out_height(static_cast<int>(op.out_height())),
-          out_width(static_cast<int>(op.out_width())),
-          kernel_h(static_cast<int>(op.kernel_h)),
-          stride_h(static_cast<int>(op.stride_h)),
-          pad_h(static_cast<int>(op.pad_h)),
-          pad_w(static_cast<int>(op.pad_w)),
-          vectors_in(width % 4 == 0 && reinterpret_cast<std::uintptr_t>(pointers.x) % 16 == 0),
-          vectors_out(out_width % 4 == 0 && reinterpret_cast<std::uintptr_t>(pointers.out) % 16 == 0) {}
-    __host__ __device__ int tiles() const { return (out_width + positions - 1) / positions; }
-    __host__ __device__ int x_rows() const { return (tuning.out_rows - 1) * stride_h + tuning.step_rows; }
-};
-
-/// Floats of a stage: rows of x, then weights.
-template <int stride_w>
-__host__ __device__ int stage_floats(const Shape& shape) {
-    return shape.x_rows() * Row<stride_w>::floats + tuning.step_rows * kernel_w * filters;
-}
-
-/// weights: [channels][kernel_h][kernel_w][filters].
-template <int stride_w>
-__global__ __launch_bounds__(threads, tuning.blocks_per_sm) void conv2d_direct_fp32(
-    const float* __restrict__ x, const float* __restrict__ weights, float* __restrict__ out, float* __restrict__ parts,
-    std::int64_t part_elements, Shape shape, Grid grid, Epilogue<float> epilogue) {
-    using R = Row<stride_w>;
-    extern __shared__ __align__(128) float stages[];
-    __shared__ Epilogue<float>::Channel channels[filters];
-    const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
-
-    const Grid::Block block = grid.block(static_cast<int>(blockIdx.x));
-    const int n = block.of_row / shape.tiles(), first_column = block.of_row % shape.tiles() * positions;
-    const int first_p = block.row * tuning.out_rows, h0 = first_p * shape.stride_h - shape.pad_h;
-    const auto ends = epilogue.ends(n, shape.out_width);
-    if (thread < filters) channels[thread] = epilogue.channel(thread);
-
-    // Filter rows that any row of the block needs.
-    const int first_r = max(0, -h0 - (tuning.out_rows - 1) * shape.stride_h);
-    const int rows = min(shape.kernel_h, shape.height - h0) - first_r;
-    const int chunks = rows <= 0 ? 0 : (rows + tuning.step_rows - 1) / tuning.step_rows;
-    const auto all = first_column < ends.masks[2] ? std::int64_t{chunks} * shape.channels : 0;
-    const int step_begin = static_cast<int>(all * block.part / block.parts);
-    const int step_end = static_cast<int>(all * (block.part + 1) / block.parts);
-
-    const auto fetch = [&](int step) {
-        float* const x_tile = stages + (step - step_begin) % 2 * stage_floats<stride_w>(shape);
-        float* const w_tile = x_tile + shape.x_rows() * R::floats;
-        const int c = step / chunks, done = step % chunks * tuning.step_rows, r = first_r + done;
-        const int step_rows = min(tuning.step_rows, rows - done);
-        const int x_rows = (tuning.out_rows - 1) * shape.stride_h + step_rows;
-        const std::int64_t plane = (std::int64_t{n} * shape.channels + c) * shape.height;
-        for (int i = thread; i < x_rows * R::chunks; i += threads) {
-            const int row = i / R::chunks, chunk = i % R::chunks, h = h0 + r + row;
-            if (h < 0 || h >= shape.height) continue;  // nobody reads it
-            const int column = first_column * stride_w - shape.pad_w - columns_before + chunk * 4;
-            float* const to = x_tile + row * R::floats + R::swizzled(chunk) * 4;
-            const float* const from = x + (plane + h) * shape.width;
-            if (shape.vectors_in) {
-                const bool inside = column >= 0 && column < shape.width;
-                cp_async_16_if(to, from + (inside ? column : 0), inside);
-            } else {
-#pragma unroll
-                for (int e = 0; e < 4; ++e)
-                    to[e] = column + e >= 0 && column + e < shape.width ? from[column + e] : 0.0f;
-            }
-        }
-        const float* const from = weights + (std::int64_t{c} * shape.kernel_h + r) * (kernel_w * filters);
-        for (int i = thread; i < step_rows * (kernel_w * filters / 4); i += threads)
-            cp_async_16(w_tile + i * 4, from + i * 4);
-        cp_async_commit();
-    };
-
-    const int row = warp / 2, p = first_p + row;
-    const int first_filter = warp % 2 * 16 + lane / 16 * lane_filters, of_lane = lane % 16;
-    int window[R::window_chunks];  // where the lane's chunks of a row lie
-#pragma unroll
-    for (int i = 0; i < R::window_chunks; ++i) window[i] = R::swizzled(of_lane * R::of_lane + i) * 4;
-    float sums[lane_filters][lane_positions] = {};
-
-    if (step_begin < step_end) fetch(step_begin);
-    for (int step = step_begin; step < step_end; ++step) {
-        cp_async_wait<0>();
-        __syncthreads();  // this step's tiles are there, and all warps have left those that are fetched into next
-        if (step + 1 < step_end) fetch(step + 1);
-        if (p >= shape.out_height) continue;
-        const float* const x_tile = stages + (step - step_begin) % 2 * stage_floats<stride_w>(shape);
-        const float* const w_tile = x_tile + shape.x_rows() * R::floats + first_filter;
-        const int done = step % chunks * tuning.step_rows, h = h0 + row * shape.stride_h + first_r + done;
-        const int begin = max(0, -h), end = min(min(tuning.step_rows, rows - done), shape.height - h);
-#pragma unroll 1
-        for (int r = begin; r < end; ++r) {
-            const float* const from = x_tile + (row * shape.stride_h + r) * R::floats;
-            float near[R::window_chunks * 4];
-#pragma unroll
-            for (int i = 0; i < R::window_chunks; ++i) {
-                const auto four = *reinterpret_cast<const float4*>(from + window[i]);
-                near[i * 4] = four.x, near[i * 4 + 1] = four.y, near[i * 4 + 2] = four.z, near[i * 4 + 3] = four.w;
-            }
-#pragma unroll
-            for (int s = 0; s < kernel_w; ++s) {
-                const float* const at = w_tile + (r * kernel_w + s) * filters;
-                const auto low = *reinterpret_cast<const float4*>(at), high = *reinterpret_cast<const float4*>(at + 4);
-                const float w[lane_filters] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-#pragma unroll
-                for (int k = 0; k < lane_filters; ++k)
-#pragma unroll
-                    for (int q = 0; q < lane_positions; ++q)
-                        sums[k][q] += near[q * stride_w + s + columns_before] * w[k];
-            }
-        }
-    }
-    __syncthreads();  // `channels` are there
-
-    const int column = first_column + of_lane * lane_positions;
-    if (p >= shape.out_height) return;
-    const std::int64_t plane = std::int64_t{shape.out_height} * shape.out_width;
-    const std::int64_t at =
-        (std::int64_t{n} * filters + first_filter) * plane + std::int64_t{p} * shape.out_width + column;
-    const bool is_part = block.parts > 1;
-    float* const to = is_part ? parts + block.part * part_elements + at : out + at;
-#pragma unroll
-    for (int k = 0; k < lane_filters; ++k) {
-        const auto channel = channels[first_filter + k];
-#pragma unroll
-        for (int first = 0; first < lane_positions; first += 4) {
-            Vector<float, 4> four;
-#pragma unroll
-            for (int e = 0; e < 4; ++e)
-                four.elements[e] =
-                    is_part ? sums[k][first + e] : epilogue(sums[k][first + e], channel, ends, column + first + e);
-            if (shape.vectors_out && column + first + 4 <= shape.out_width)
-                four.store(to + k * plane + first);
-            else
-#pragma unroll
-                for (int e = 0; e < 4; ++e)
-                    if (column + first + e < shape.out_width) to[k * plane + first + e] = four.elements[e];
-        }
-    }
+Shape shape_of(const Conv2d& op, const Conv2dPointers& pointers) {
+    const auto width = static_cast<int>(op.width), out_width = static_cast<int>(op.out_width());
+    return {.channels = static_cast<int>(op.in_channels),
+            .height = static_cast<int>(op.height),
+            .width = width,
+            .out_height = static_cast<int>(op.out_height()),
+            .out_width = out_width,
+            .kernel_h = static_cast<int>(op.kernel_h),
+            .stride_h = static_cast<int>(op.stride_h),
+            .pad_h = static_cast<int>(op.pad_h),
+            .pad_w = static_cast<int>(op.pad_w),
+            .vectors_in = width % 4 == 0 && reinterpret_cast<std::uintptr_t>(pointers.x) % 16 == 0,
+            .vectors_out = out_width % 4 == 0 && reinterpret_cast<std::uintptr_t>(pointers.out) % 16 == 0};
 }
 
 /// [filters][taps] -> [taps][filters].
@@ -194,17 +33,7 @@ __global__ void conv2d_filters_last(const float* __restrict__ weight, float* __r
     if (i < taps * filters) to[i] = weight[std::int64_t{i % filters} * taps + i / filters];
 }
 
-Blocks blocks_of(const Conv2d& op) {
-    const Shape shape(op, {});
-    // 115 of the 128 multiply-adds a clock and SM, at 1.7 GHz.
-    const double products = static_cast<double>(positions * tuning.out_rows * filters * op.taps());
-    return {.out_rows = tuning.out_rows,
-            .of_row = op.batch * shape.tiles(),
-            .resident = 132 * tuning.blocks_per_sm,
-            .us = products / (115 * 1700) * tuning.blocks_per_sm,
-            .most_parts = 8,
-            .sum_bytes = sizeof(float)};
-}
+Blocks blocks_of(const Conv2d& op) { return direct::blocks_of(op, shape_of(op, {}).tiles()); }
 
 struct Workspace {
     Grid grid;
@@ -218,7 +47,7 @@ struct Workspace {
 template <int stride_w>
 void launch_stride(const Conv2d& op, const Conv2dPointers& pointers, const Conv2dEpilogue& epilogue,
                    cudaStream_t stream) {
-    const Shape shape(op, pointers);
+    const Shape shape = shape_of(op, pointers);
     const Workspace space(op);
     auto* const weights = static_cast<float*>(pointers.workspace);
     float* const parts = weights + space.weights / sizeof(float);
@@ -226,14 +55,9 @@ void launch_stride(const Conv2d& op, const Conv2dPointers& pointers, const Conv2
     conv2d_filters_last<<<static_cast<unsigned>(divide_up(std::int64_t{taps} * filters, 256)), 256, 0, stream>>>(
         static_cast<const float*>(pointers.weight), weights, taps);
     KBENCH_CUDA_LAUNCHED("conv2d_filters_last");
-    constexpr auto kernel = conv2d_direct_fp32<stride_w>;
-    const int smem = 2 * stage_floats<stride_w>(shape) * static_cast<int>(sizeof(float));
-    KBENCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, smem));
-    const std::int64_t elements = op.batch * op.out_channels * op.out_height() * op.out_width();
-    kernel<<<space.grid.blocks(), threads, smem, stream>>>(static_cast<const float*>(pointers.x), weights,
-                                                           static_cast<float*>(pointers.out), parts, elements, shape,
-                                                           space.grid, Epilogue<float>(epilogue));
-    KBENCH_CUDA_LAUNCHED("conv2d_direct_fp32");
+    launch<kernel_w, columns_before, stride_w, false>(
+        static_cast<const float*>(pointers.x), weights, static_cast<float*>(pointers.out), parts,
+        op.batch * op.out_channels * op.out_height() * op.out_width(), shape, space.grid, epilogue, stream);
     if (space.grid.is_cut())
         combine_parts(op, DataType::fp32, space.grid, tuning.out_rows, parts, pointers.out, epilogue, stream);
 }

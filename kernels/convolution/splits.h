@@ -41,8 +41,8 @@ struct Grid {
     bool is_cut() const { return parts > 1; }
     unsigned blocks() const { return static_cast<unsigned>((whole + (rows - whole) * parts) * of_row); }
     /// Rows of blocks from here to there are not cut.
-    int whole_begin() const { return rows / 2 - whole / 2; }
-    int whole_end() const { return rows / 2 + (whole + 1) / 2; }
+    __host__ __device__ int whole_begin() const { return rows / 2 - whole / 2; }
+    __host__ __device__ int whole_end() const { return rows / 2 + (whole + 1) / 2; }
 };
 
 /// Without parts.

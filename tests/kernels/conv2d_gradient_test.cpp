@@ -109,10 +109,9 @@ const Conv2d small[] = {
 /// Of many channels, whose dx is made by the forward's kernels and dw by sums of rows: even and odd heights, widths of
 /// whole vectors and others, more positions than a stage has.
 const Conv2d by_forward[] = {
-    {3, 32, 15, 60, 32, 21, 11, 2, 1, 10, 5, true},
-    {2, 32, 9, 59, 32, 5, 11, 1, 1, 2, 5},
-    {2, 32, 15, 31, 32, 21, 11, 2, 1, 10, 5, true},
-    {1, 64, 17, 300, 32, 9, 11, 2, 1, 4, 5, true},
+    {3, 32, 15, 60, 32, 21, 11, 2, 1, 10, 5, true},  {2, 32, 9, 59, 32, 5, 11, 1, 1, 2, 5},
+    {2, 32, 15, 31, 32, 21, 11, 2, 1, 10, 5, true},  {1, 64, 17, 300, 32, 9, 11, 2, 1, 4, 5, true},
+    {2, 32, 15, 399, 32, 21, 11, 2, 1, 10, 5, true},
 };
 /// The same of dw alone: filters in several blocks, rows of the kernel that meet nothing, no padding.
 const Conv2d by_rows[] = {
@@ -177,11 +176,22 @@ TEST_P(Conv2dGradientsOnDevice, AgreeOnAnyAlignment) {
 TEST(Conv2dGradients, OfManyChannelsAreMadeByTheForwardsKernels) {
     for (const Precision precision : {Precision::fp16, Precision::bf16, Precision::tf32, Precision::fp64})
         EXPECT_EQ(cuda::conv2d_dgrad_kernel_name(large[0], precision).substr(0, 20), "conv2d_channels_last");
-    EXPECT_EQ(cuda::conv2d_dgrad_kernel_name(large[0], Precision::fp32).substr(0, 18), "conv2d_direct_fp32");
+    EXPECT_EQ(cuda::conv2d_dgrad_kernel_name(large[0], Precision::fp32).substr(0, 21), "conv2d_winograd<4, 4>");
+    EXPECT_EQ(cuda::conv2d_dgrad_kernel_name(by_forward[0], Precision::fp32).substr(0, 18), "conv2d_direct_fp32");
     EXPECT_EQ(cuda::conv2d_dgrad_kernel_name(small[3], Precision::fp16), "conv2d_dgrad_general<32>");
     for (const Precision precision : all_precisions)
         for (const Conv2d& op : {large[0], by_forward[0], by_rows[0], by_rows[1], by_rows[2]})
             EXPECT_EQ(cuda::conv2d_wgrad_kernel_name(op, precision).substr(0, 17), "conv2d_wgrad_rows") << op.text();
+}
+
+/// Of 11 and 10 rows of taps, which meet 41 and 40 rows of dx: 21 products instead of 44, 128 tiles for 125.
+TEST(Conv2dGradients, SayWhatTheirAlgorithmSpares) {
+    const double all = large[0].work(Direction::dgrad).matrix_flops;
+    const double products = 2.0 * 8 * 32 * 32 * (41 * 11 + 40 * 10) * 128 * 21;
+    EXPECT_NEAR(cuda::conv2d_dgrad_spared_flops(large[0], Precision::fp32), all - products, 1e-9 * all);
+    EXPECT_GT(all - products, 0.5 * all);
+    EXPECT_EQ(cuda::conv2d_dgrad_spared_flops(large[0], Precision::fp16), 0);
+    EXPECT_EQ(cuda::conv2d_dgrad_spared_flops(large[1], Precision::fp32), 0);
 }
 
 TEST(Conv2dGradients, OfOneChannelAtStrideTwoHaveAKernelForTheWeights) {

@@ -179,6 +179,19 @@ TEST(RoofBreach, CountsThePaddingOfFlopsAndNotOfBytes) {
     EXPECT_EQ(executed_over_useful(step), 1) << "without FLOPs of the model no factor";
 }
 
+/// An algorithm with fewer multiplications may be faster than the definition's FLOPs at the roof.
+TEST(RoofBreach, LeavesOutFlopsThatTheAlgorithmSpares) {
+    Result result = known::result_of({{.op = "gemm", .compute = 1.3}});
+    StepResult& step = result.points[0].steps[0];
+    EXPECT_NEAR(worst_breach(result)->excess, 0.3, 1e-9);
+    step.spared_flops = 0.5 * step.cost.flops;
+    EXPECT_FALSE(worst_breach(result));
+    step.spared_flops = 0.1 * step.cost.flops;
+    EXPECT_NEAR(worst_breach(result)->excess, 0.17, 1e-9);
+    step.spared_flops = 2 * step.cost.flops;
+    EXPECT_EQ(executed_over_useful(step), 0);
+}
+
 TEST(RoofBreach, OfAStepWithoutATimeIsNone) {
     Result result = known::result_of({{.us = 0, .kernels = 0}});
     result.points[0].steps[0].cost.flops = 1e12;

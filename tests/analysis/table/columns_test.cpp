@@ -262,7 +262,8 @@ TEST(ExecutedColumns, FollowTheCounters) {
                                            {"time", 8000},
                                            {"sm_cycles_active", 900},
                                            {"sm_cycles_elapsed", 4000}});
-    counted.padding_flops = 2e8;
+    counted.padding_flops = 3e8;
+    counted.spared_flops = 1e8;
     counted.matrix_flops = 1.2e9;
     const Row row({counted});
     const std::pair<const char*, double> cells[] = {
@@ -272,6 +273,8 @@ TEST(ExecutedColumns, FollowTheCounters) {
         {"executed_bf16", 0},
         {"executed_flops", 1505000026},
         {"executed_over_model", 1505000026 / 1.2e9},
+        {"padding_flops", 3e8},
+        {"spared_flops", 1e8},
         {"matrix_flops", 1.2e9},
         {"flop_count_sp", 5e6},
         {"flop_count_dp", 14},
