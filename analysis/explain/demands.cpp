@@ -69,14 +69,13 @@ std::optional<Bytes> bytes_at(const StepResult& step, Level level, Origin dram) 
     return std::nullopt;
 }
 
-/// FLOPs executed less the cost model's, on the unit that `matrix` names: counted where they were, else the padding
-/// and the masked work that the plan knows of, less what the algorithm spares. Only matrix products run on tensor
-/// cores; the rest computes 16-bit data in fp32.
+/// FLOPs executed less those that are needed, on the unit that `matrix` names: counted where they were, else the
+/// padding and the masked work that the plan knows of. Only matrix products run on tensor cores; the rest computes
+/// 16-bit data in fp32.
 double extra_flops(const StepResult& step, bool matrix) {
     const Precision unit = matrix || step.precision == Precision::fp64 ? step.precision : Precision::fp32;
     const std::optional<double> executed = executed_flops(step, unit);
-    if (executed && *executed > 0) return *executed - step.cost.flops;
-    return std::max(step.padding_flops - step.spared_flops.value_or(0), -step.cost.flops);
+    return executed && *executed > 0 ? *executed - step.needed_flops() : step.padding_flops;
 }
 
 /// How much longer a roof's work takes at the run's clock. DRAM has a clock of its own, and L2's is not read. A roof
@@ -158,8 +157,9 @@ std::vector<Demand> demands_of(const StepResult& step, const Roofs& roofs, Origi
             demands.emplace_back(Demand{*roof, level, {}, work, extra, work / roof->per_s * 1e6, {}, origin});
         demand.run_us = as_run(demand, clock_mhz);
     };
-    if (step.cost.flops > 0)
-        add(unit_roof(step, roofs), {}, step.cost.flops, extra_flops(step, is_matrix_product(step)), Origin::derived);
+    if (step.needed_flops() > 0)
+        add(unit_roof(step, roofs), {}, step.needed_flops(), extra_flops(step, is_matrix_product(step)),
+            Origin::derived);
     for (const Level level : levels)
         if (const std::optional<Bytes> bytes = bytes_at(step, level, dram))
             if (bytes->bytes > 0 || bytes->origin == Origin::measured)

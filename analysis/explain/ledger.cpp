@@ -165,8 +165,8 @@ double Ledger::unexplained_share() const {
 bool Ledger::closes() const { return unavailable.empty() && unexplained_share() <= closing_tolerance; }
 
 double executed_over_useful(const StepResult& step) {
-    const double extra = step.padding_flops - step.spared_flops.value_or(0);
-    return step.cost.flops > 0 ? std::max(0.0, 1 + extra / step.cost.flops) : 1;
+    const double needed = step.needed_flops();
+    return needed > 0 ? 1 + step.padding_flops / needed : 1;
 }
 
 std::optional<RoofBreach> worst_breach(const Result& result) {

@@ -3,6 +3,7 @@
 // names.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -88,6 +89,8 @@ struct StepResult {
     std::map<std::string, double> counters;  ///< by the metric's name, see CounterRun::metrics
     std::string counters_discarded;          ///< why they are missing though the run was counted
 
+    /// FLOPs of the cost that the implementation's algorithm executes.
+    double needed_flops() const { return std::max(0.0, cost.flops - spared_flops.value_or(0)); }
     bool is_recomputed() const { return direction == Direction::fwd && forward; }
     /// The step's time on the device: its kernels' recorded times with the gaps between them; without records the
     /// median of the step run, whose marks between steps cost time of their own.

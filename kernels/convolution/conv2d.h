@@ -38,8 +38,6 @@ struct Conv2dPointers {
 /// The kernel that runs, such as "conv2d_general<64>".
 std::string conv2d_kernel_name(const Conv2d& op, Precision precision);
 std::size_t conv2d_workspace(const Conv2d& op, Precision precision);
-/// FLOPs of an implicit GEMM that the kernel does without; its transforms are not counted.
-double conv2d_spared_flops(const Conv2d& op, Precision precision);
 void conv2d_forward(Precision precision, const Conv2d& op, const Conv2dPointers& pointers,
                     const Conv2dEpilogue& epilogue, cudaStream_t stream);
 

@@ -15,10 +15,10 @@ namespace kbench::cuda {
 /// Empty when the kernels take the shape, otherwise why not, in a few words: they count positions and taps in 32 bits.
 std::string conv2d_gradient_refusal(const Conv2d& op);
 
-/// The kernel that runs, such as "conv2d_dgrad_general", or "conv2d_channels_last<32> of 2 x 1 classes".
+/// The kernel that runs, such as "conv2d_dgrad_general<32>", or "conv2d_channels_last<32> of 2 classes of rows".
 std::string conv2d_dgrad_kernel_name(const Conv2d& op, Precision precision);
 std::size_t conv2d_dgrad_workspace(const Conv2d& op, Precision precision);
-/// As conv2d_spared_flops.
+/// Of the op's FLOPs those that the kernel does without; its transforms are not counted.
 double conv2d_dgrad_spared_flops(const Conv2d& op, Precision precision);
 void conv2d_dgrad(Precision precision, const Conv2d& op, const void* dy, const void* weight, void* dx, void* workspace,
                   cudaStream_t stream);

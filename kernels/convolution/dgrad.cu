@@ -7,6 +7,8 @@
 #include "kernels/check.h"
 #include "kernels/convolution/conv2d.h"
 #include "kernels/convolution/conv2d_gradient.h"
+#include "kernels/convolution/dgrad_classes.h"
+#include "kernels/convolution/dgrad_winograd.h"
 #include "kernels/convolution/kernel.h"
 #include "kernels/convolution/tiles.cuh"
 
@@ -14,21 +16,6 @@ namespace kbench::cuda {
 namespace {
 
 using namespace convolution;
-
-/// Elements index + stride i of one dimension of x: i < count. Tap first_tap + stride j meets position i + offset - j.
-struct Class {
-    int index, count, first_tap, taps, offset;
-
-    __host__ __device__ static Class of(int index, int size, int kernel, int stride, int pad) {
-        const int first = (index + pad) % stride;
-        return {index, index < size ? (size - index + stride - 1) / stride : 0, first,
-                first < kernel ? (kernel - first + stride - 1) / stride : 0, (index + pad) / stride};
-    }
-};
-Class rows_class(const Conv2d& op, std::int64_t index) {
-    return Class::of(static_cast<int>(index), static_cast<int>(op.height), static_cast<int>(op.kernel_h),
-                     static_cast<int>(op.stride_h), static_cast<int>(op.pad_h));
-}
 
 struct Shape {
     int batch, channels, filters, height, width, out_height, out_width, kernel_h, kernel_w, stride_h, stride_w, pad_h,
@@ -126,33 +113,11 @@ struct Launch {
     }
 };
 
-/// The convolution of dy that makes class `index` of the rows of dx.
-Conv2d forward_of(const Conv2d& op, std::int64_t index) {
-    const Class rows = rows_class(op, index);
-    return {op.batch,
-            op.out_channels,
-            op.out_height(),
-            op.out_width(),
-            op.in_channels,
-            rows.taps,
-            op.kernel_w,
-            1,
-            1,
-            rows.taps - 1 - rows.offset,
-            op.kernel_w - 1 - op.pad_w};
-}
-
-/// Whether those convolutions exist, pad alike on both sides, and have kernels of their own.
+/// Whether those convolutions have kernels of their own.
 bool by_forward(const Conv2d& op, Precision precision) {
-    if (op.stride_w != 1 || op.kernel_w - 1 < op.pad_w || op.stride_h > op.height || op.stride_h > 4) return false;
-    for (std::int64_t index = 0; index < op.stride_h; ++index) {
-        const Conv2d forward = forward_of(op, index);
-        if (forward.kernel_h < 1 || forward.pad_h < 0) return false;
-        if (forward.height + 2 * forward.pad_h < forward.kernel_h || forward.width + 2 * forward.pad_w < op.kernel_w)
-            return false;
-        if (forward.out_height() != rows_class(op, index).count || forward.out_width() != op.width) return false;
-        if (conv2d_kernel_name(forward, precision).starts_with("conv2d_general")) return false;
-    }
+    if (!has_forwards(op)) return false;
+    for (std::int64_t index = 0; index < op.stride_h; ++index)
+        if (conv2d_kernel_name(forward_of(op, index), precision).starts_with("conv2d_general")) return false;
     return true;
 }
 
@@ -251,6 +216,7 @@ std::string conv2d_gradient_refusal(const Conv2d& op) {
 }
 
 std::string conv2d_dgrad_kernel_name(const Conv2d& op, Precision precision) {
+    if (winograd_takes(op, precision)) return winograd_name(op);
     if (!by_forward(op, precision))
         return "conv2d_dgrad_general<" + std::to_string(op.in_channels <= 32 ? 32 : 64) + ">";
     return conv2d_kernel_name(forward_of(op, 0), precision) + " of " + std::to_string(op.stride_h) +
@@ -258,6 +224,7 @@ std::string conv2d_dgrad_kernel_name(const Conv2d& op, Precision precision) {
 }
 
 std::size_t conv2d_dgrad_workspace(const Conv2d& op, Precision precision) {
+    if (winograd_takes(op, precision)) return winograd_workspace(op);
     if (!by_forward(op, precision)) return 0;
     const std::size_t size = size_of(storage_type(precision));
     std::size_t bytes = kernel_bytes(op, precision);
@@ -267,19 +234,14 @@ std::size_t conv2d_dgrad_workspace(const Conv2d& op, Precision precision) {
 }
 
 double conv2d_dgrad_spared_flops(const Conv2d& op, Precision precision) {
-    if (!by_forward(op, precision)) return 0;
-    double executed = 0, spared = 0;
-    for (std::int64_t index = 0; index < op.stride_h; ++index) {
-        const Conv2d forward = forward_of(op, index);
-        spared += conv2d_spared_flops(forward, precision);
-        executed += forward.work(Direction::fwd).matrix_flops;
-    }
-    // Classes at the edges meet a few taps more or less than the whole.
-    return spared > 0 ? std::max(0.0, op.work(Direction::dgrad).matrix_flops - (executed - spared)) : 0;
+    return winograd_takes(op, precision) ? std::max(0.0, op.work(Direction::dgrad).flops - winograd_flops(op)) : 0;
 }
 
 void conv2d_dgrad(Precision precision, const Conv2d& op, const void* dy, const void* weight, void* dx, void* workspace,
                   cudaStream_t stream) {
+    if (winograd_takes(op, precision))
+        return winograd_dgrad(op, static_cast<const float*>(dy), static_cast<const float*>(weight),
+                              static_cast<float*>(dx), workspace, stream);
     if (!by_forward(op, precision))
         return launch_with_core<Launch>(precision, op.in_channels, op, dy, weight, dx, stream);
     dispatch(storage_type(precision), [&]<typename T>() {

@@ -42,9 +42,7 @@ struct Row {
 struct Shape {
     int channels, height, width, out_height, out_width, kernel_h, stride_h, pad_h, pad_w;
     bool vectors_in, vectors_out;
-    // Of a convolution with several weights:
-    int images_of_weights = 0;  ///< images that share weights; those behind them have the next ones
-    Conv2dMask needed = {};     ///< of these images; what lies behind it is stored as sums of nothing. All, where null
+    int images_of_weights = 0;  ///< with several weights: images that share them; those behind have the next ones
     __host__ __device__ int tiles() const { return (out_width + positions - 1) / positions; }
     __host__ __device__ int x_rows() const { return (tuning.out_rows - 1) * stride_h + tuning.step_rows; }
 };
@@ -70,18 +68,13 @@ __global__ __launch_bounds__(threads, tuning.blocks_per_sm) void conv2d_direct_f
     const int n = block.of_row / shape.tiles(), first_column = block.of_row % shape.tiles() * positions;
     const int first_p = block.row * tuning.out_rows, h0 = first_p * shape.stride_h - shape.pad_h;
     const auto ends = epilogue.ends(n, shape.out_width);
-    bool is_needed = first_column < ends.masks[2];
-    if constexpr (several_weights)
-        if (const Conv2dMask& mask = shape.needed; mask.lengths)
-            is_needed = first_column <
-                        steps_of(mask.lengths[n % shape.images_of_weights], mask.frames_per_step, shape.out_width);
     if (thread < filters) channels[thread] = epilogue.channel(thread);
 
     // Filter rows that any row of the block needs.
     const int first_r = max(0, -h0 - (tuning.out_rows - 1) * shape.stride_h);
     const int rows = min(shape.kernel_h, shape.height - h0) - first_r;
     const int chunks = rows <= 0 ? 0 : (rows + tuning.step_rows - 1) / tuning.step_rows;
-    const auto all = is_needed ? std::int64_t{chunks} * shape.channels : 0;
+    const auto all = first_column < ends.masks[2] ? std::int64_t{chunks} * shape.channels : 0;
     const int step_begin = static_cast<int>(all * block.part / block.parts);
     const int step_end = static_cast<int>(all * (block.part + 1) / block.parts);
 

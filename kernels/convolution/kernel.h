@@ -11,7 +11,6 @@ struct Kernel {
     std::size_t (*workspace)(const Conv2d& op, Precision precision);
     void (*launch)(const Conv2d& op, Precision precision, const Conv2dPointers& pointers,
                    const Conv2dEpilogue& epilogue, cudaStream_t stream);
-    double (*flops)(const Conv2d& op) = nullptr;  ///< of its products; null where they are those of the definition
 };
 
 /// fp16, bf16 and tf32: 16 or 32 channels and multiples, 32 filters, 11 taps wide at stride 1.
@@ -20,8 +19,6 @@ extern const Kernel channels_last;
 extern const Kernel single_channel;
 /// tf32 and fp64: the same problems.
 extern const Kernel single_channel_ring;
-/// fp32: 16 channels at least, 32 filters, 11 taps wide at stride 1, rows that fill its blocks.
-extern const Kernel winograd_fp32;
 /// fp32: 32 filters, 11 taps wide at stride 1 or 2.
 extern const Kernel direct_fp32;
 /// Any shape in any precision.

@@ -91,13 +91,6 @@ const Conv2d of_one_channel[] = {
     {1, 1, 20, 1101, 32, 10, 11, 2, 2, 0, 5, true},
     {2, 1, 9, 48, 32, 4, 11, 2, 2, 2, 13, true},
 };
-/// The same in rows that are long enough for Winograd's in fp32: of whole tiles of 4 and others, with and without
-/// padding, padding that is wider than the kernel, one row of blocks and several, two blocks to a row.
-const Conv2d of_long_rows[] = {
-    {2, 32, 9, 301, 32, 5, 11, 1, 1, 2, 5, true},  {1, 48, 7, 390, 32, 3, 11, 2, 1, 1, 0},
-    {3, 16, 4, 1030, 32, 4, 11, 1, 1, 0, 5, true}, {1, 32, 15, 400, 32, 21, 11, 2, 1, 10, 13, true},
-    {2, 32, 1, 504, 32, 1, 11, 1, 1, 0, 5},        {1, 64, 33, 267, 32, 2, 11, 2, 1, 3, 1, true},
-};
 const Conv2d large[] = {
     {8, 32, 81, 500, 32, 21, 11, 2, 1, 10, 5, true},
     {40, 32, 81, 200, 32, 21, 11, 2, 1, 10, 5, true},
@@ -108,7 +101,6 @@ const Conv2d large[] = {
 TEST_P(Conv2dOnDevice, AgreesWithTheReferenceOnShapesOfKernelsOfTheirOwn) {
     KBENCH_NEEDS_DEVICE();
     for (const Conv2d& op : of_many_channels) check(op, GetParam());
-    for (const Conv2d& op : of_long_rows) check(op, GetParam());
     for (const Conv2d& op : of_one_channel) check(op, GetParam());
 }
 
@@ -131,22 +123,7 @@ TEST(Conv2dKernels, AreTheOnesOfTheShapeAndPrecision) {
         starts(large[3], precision, "conv2d_single_channel_ring<4>");
         starts(large[2], precision, "conv2d_single_channel_ring<2>");
     }
-    starts(large[0], Precision::fp32, "conv2d_winograd<4, 4>");
-    for (const Conv2d& op : of_long_rows) starts(op, Precision::fp32, "conv2d_winograd<4, 4>");
-    // Rows of 200 would leave most of a block's 128 tiles empty; one channel would not pay for the transforms.
-    for (std::size_t i = 1; i < std::size(large); ++i) starts(large[i], Precision::fp32, "conv2d_direct_fp32");
-    starts({1, 32, 9, 256, 32, 5, 11, 1, 1, 2, 5}, Precision::fp32, "conv2d_direct_fp32");
-    starts({1, 32, 9, 257, 32, 5, 11, 1, 1, 2, 5}, Precision::fp32, "conv2d_winograd<4, 4>");
-    starts({1, 8, 9, 257, 32, 5, 11, 1, 1, 2, 5}, Precision::fp32, "conv2d_direct_fp32");
-}
-
-/// 21 products instead of 44, on the tiles that are stored of a row: 128 for 125.
-TEST(Conv2dKernels, SayWhatTheirAlgorithmSpares) {
-    const double all = large[0].work(Direction::fwd).matrix_flops;
-    EXPECT_NEAR(cuda::conv2d_spared_flops(large[0], Precision::fp32), all * (1 - 21.0 / 44 * 128 / 125), 1e-9 * all);
-    EXPECT_EQ(cuda::conv2d_spared_flops(large[1], Precision::fp32), 0);
-    for (const Precision precision : {Precision::fp16, Precision::bf16, Precision::tf32, Precision::fp64})
-        EXPECT_EQ(cuda::conv2d_spared_flops(large[0], precision), 0);
+    for (const Conv2d& op : large) starts(op, Precision::fp32, "conv2d_direct_fp32");
 }
 
 /// Of rows of blocks in the middle all blocks are whole, of others there are all parts, and each comes once.
@@ -187,7 +164,6 @@ TEST_P(Conv2dOnDevice, AgreesOnAnyAlignment) {
     KBENCH_NEEDS_DEVICE();
     check({2, 3, 13, 41, 9, 5, 3, 2, 1, 2, 1, true}, GetParam(), 20000, 1);
     check(of_many_channels[0], GetParam(), 20000, 1);
-    check(of_long_rows[4], GetParam(), 20000, 1);
     check(of_one_channel[0], GetParam(), 20000, 1);
 }
 
@@ -293,15 +269,6 @@ TEST_P(Conv2dOnDevice, MasksNormalisesAndClipsWithoutRoundingInBetween) {
                              {3, 1, 45, 120, 32, 41, 11, 2, 2, 20, 5, true},
                              {3, 1, 45, 1200, 32, 41, 11, 2, 2, 20, 5, true}})
         check_chain(op, GetParam());
-}
-
-/// 15 images are, and two behind them, each with lengths of its own.
-TEST(Conv2dKernels, TakeMoreImagesThanAreTransformedAtOnce) {
-    KBENCH_NEEDS_DEVICE();
-    const Conv2d op{17, 16, 200, 1000, 32, 3, 11, 1, 1, 1, 5, true};
-    EXPECT_EQ(cuda::conv2d_kernel_name(op, Precision::fp32).substr(0, 21), "conv2d_winograd<4, 4>");
-    EXPECT_LT(cuda::conv2d_workspace(op, Precision::fp32), (std::size_t{1} << 30) + (std::size_t{1} << 20));
-    check_chain(op, Precision::fp32, 3000);
 }
 
 INSTANTIATE_TEST_SUITE_P(Precisions, Conv2dOnDevice, ::testing::ValuesIn(all_precisions),

@@ -188,8 +188,12 @@ TEST(RoofBreach, LeavesOutFlopsThatTheAlgorithmSpares) {
     EXPECT_FALSE(worst_breach(result));
     step.spared_flops = 0.1 * step.cost.flops;
     EXPECT_NEAR(worst_breach(result)->excess, 0.17, 1e-9);
+    step.spared_flops = 0.5 * step.cost.flops;
+    step.padding_flops = 0.4 * step.cost.flops;  // of what the algorithm executes besides
+    EXPECT_NEAR(executed_over_useful(step), 1.8, 1e-9);
     step.spared_flops = 2 * step.cost.flops;
-    EXPECT_EQ(executed_over_useful(step), 0);
+    EXPECT_EQ(executed_over_useful(step), 1);
+    EXPECT_FALSE(worst_breach(result));
 }
 
 TEST(RoofBreach, OfAStepWithoutATimeIsNone) {

@@ -59,7 +59,7 @@ std::unique_ptr<Computation> conv2d(const Conv2d& op, const Step& step, Precisio
             cuda::conv2d_forward(precision, op, {x, weight, in.next(), workspace}, epilogue,
                                  static_cast<cudaStream_t>(stream));
         },
-        1, cuda::conv2d_workspace(op, precision), cuda::conv2d_spared_flops(op, precision));
+        1, cuda::conv2d_workspace(op, precision));
 }
 
 std::unique_ptr<Computation> dgrad(const Conv2d& op, const Step&, Precision precision) {
