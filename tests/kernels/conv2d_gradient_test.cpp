@@ -118,8 +118,8 @@ const Conv2d by_forward[] = {
 /// filters than channels, no padding but dx's own, two blocks to a row, one row of blocks and several.
 const Conv2d of_long_rows[] = {
     {2, 32, 15, 399, 32, 21, 11, 2, 1, 10, 5, true}, {2, 32, 9, 300, 48, 5, 11, 1, 1, 2, 5},
-    {1, 32, 14, 1030, 16, 7, 11, 2, 1, 3, 6, true},  {3, 32, 1, 504, 32, 1, 11, 1, 1, 0, 5},
-    {1, 32, 33, 267, 64, 9, 11, 3, 1, 4, 9},
+    {1, 32, 15, 1030, 16, 7, 11, 2, 1, 3, 6, true},  {3, 32, 1, 504, 32, 1, 11, 1, 1, 0, 5},
+    {1, 32, 34, 267, 64, 9, 11, 1, 1, 4, 9},
 };
 /// The same of dw alone: filters in several blocks, rows of the kernel that meet nothing, no padding.
 const Conv2d by_rows[] = {
