@@ -11,6 +11,7 @@ std::string_view instruction_set(std::string_view implementation) {
         {"amx", "AMX"},
         {"avx512_core_fp16", "AVX512_FP16"},
         {"avx512_core_bf16", "AVX512_BF16"},
+        {"avx512_bf16", "AVX512_BF16"},
         {"avx512", "AVX-512"},
         {"SapphireRapids", "AVX-512"},
         {"Cooperlake", "AVX-512"},

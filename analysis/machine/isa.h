@@ -7,8 +7,9 @@
 
 namespace kbench {
 
-/// "AMX", "AVX512_FP16", "AVX-512", "AVX2" or "SSE4.1" for the names of oneDNN ("brg:avx512_core_amx") and OpenBLAS
-/// ("OpenBLAS 0.3.21 SkylakeX"); empty where the name does not tell.
+/// "AMX", "AVX512_FP16", "AVX512_BF16", "AVX-512", "AVX2" or "SSE4.1" for the names of oneDNN ("brg:avx512_core_amx"),
+/// OpenBLAS ("OpenBLAS 0.3.21 SkylakeX") and our own products ("avx512_bf16 panels"); empty where the name does not
+/// tell.
 std::string_view instruction_set(std::string_view implementation);
 
 /// The name of the ceiling (ceilings.h) that products of matrices in `precision` by these instructions run against, on

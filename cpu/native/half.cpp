@@ -16,11 +16,6 @@ namespace {
 
 #if defined(__x86_64__)
 
-bool has_instructions() {
-    static const bool has = vector_isa() == VectorIsa::avx512 && __builtin_cpu_supports("avx512bf16");
-    return has;
-}
-
 #define KBENCH_HALF [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]]
 
 constexpr std::int64_t lanes = 16;
@@ -90,7 +85,7 @@ KBENCH_HALF void scale_in_vectors(std::int64_t count, const T* x, float factor, 
 template <class T>
 float sum_of(std::int64_t count, const T* x) {
 #if defined(__x86_64__)
-    if (has_instructions()) return sum_in_vectors(count, x);
+    if (has_bf16_instructions()) return sum_in_vectors(count, x);
 #endif
     float sum = 0;
     vectorised([&] { sum = sum_over<float>(count, [x](std::int64_t c) { return load(x[c]) * load(x[c]); }); });
@@ -100,7 +95,7 @@ float sum_of(std::int64_t count, const T* x) {
 template <class T>
 void scale_all(std::int64_t count, const T* x, float factor, const T* weight, T* out) {
 #if defined(__x86_64__)
-    if (has_instructions()) return scale_in_vectors(count, x, factor, weight, out);
+    if (has_bf16_instructions()) return scale_in_vectors(count, x, factor, weight, out);
 #endif
     vectorised([=] {
 #pragma omp simd
@@ -109,6 +104,15 @@ void scale_all(std::int64_t count, const T* x, float factor, const T* weight, T*
 }
 
 }  // namespace
+
+bool has_bf16_instructions() {
+#if defined(__x86_64__)
+    static const bool has = vector_isa() == VectorIsa::avx512 && __builtin_cpu_supports("avx512bf16");
+    return has;
+#else
+    return false;
+#endif
+}
 
 float sum_of_squares(std::int64_t count, const Float16* x) { return sum_of(count, x); }
 float sum_of_squares(std::int64_t count, const BFloat16* x) { return sum_of(count, x); }

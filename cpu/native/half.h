@@ -9,6 +9,9 @@
 
 namespace kbench::cpu {
 
+/// Whether this CPU has AVX-512 and AVX512_BF16.
+bool has_bf16_instructions();
+
 /// The sum of x[c]^2 for c in [0, count), in fp32.
 float sum_of_squares(std::int64_t count, const Float16* x);
 /// The instructions take subnormal elements for zero.

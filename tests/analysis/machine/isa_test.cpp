@@ -11,6 +11,8 @@ namespace {
 TEST(InstructionSet, FollowsFromTheLibrarysName) {
     EXPECT_EQ(instruction_set("brg:avx512_core_amx"), "AMX");
     EXPECT_EQ(instruction_set("brg:avx512_core_fp16"), "AVX512_FP16");
+    EXPECT_EQ(instruction_set("brg:avx512_core_bf16"), "AVX512_BF16");
+    EXPECT_EQ(instruction_set("avx512_bf16 panels, step by step"), "AVX512_BF16");
     EXPECT_EQ(instruction_set("brg:avx512_core"), "AVX-512");
     EXPECT_EQ(instruction_set("jit:avx2"), "AVX2");
     EXPECT_EQ(instruction_set("OpenBLAS 0.3.21 SkylakeX, 16 threads"), "AVX-512");
