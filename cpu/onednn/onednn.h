@@ -159,8 +159,9 @@ class ConvolutionGradient {
 };
 
 /// Both directions of a recurrent layer behind its input's product, step by step: products of h with blocks of the
-/// packed weight_hh by oneDNN, the cell by our own vector code; sums and c in fp32, h between steps in
-/// storage_type(precision). Backward the same with db for h. The same bits on any number of threads once it is made.
+/// packed weight_hh by oneDNN, or of a few sequences in bf16 by Bf16Panels, the cell by our own vector code; sums and c
+/// in fp32, h between steps in storage_type(precision). Backward the same with db for h. The same bits on any number of
+/// threads once it is made.
 class RecurrentLayer {
   public:
     /// direction: fwd or bwd.

@@ -1,7 +1,7 @@
 // Recurrent layers step by step. oneDNN's own RNN primitives want the layer's input, of which only the product with
 // weight_ih is left here, and know no lengths. A piece is a block of units of one direction, whose thread multiplies h
 // with the weights of all their gates and advances them. Backward it multiplies db with the units' columns of all
-// gates' weights and takes them through the cell.
+// gates' weights and takes them through the cell. StepProduct says who multiplies.
 #include <omp.h>
 
 #include <algorithm>
@@ -10,13 +10,12 @@
 
 #include "cpu/onednn/onednn.h"
 #include "cpu/onednn/primitive.h"
+#include "cpu/onednn/step_product.h"
 #include "cpu/recurrent_steps.h"
 
 namespace kbench::cpu {
 
-using dnnl::memory;
-using onednn::Call;
-using Tag = memory::format_tag;
+using onednn::StepProduct;
 
 namespace {
 
@@ -38,9 +37,7 @@ struct RecurrentLayer::State {
     struct Block {
         std::int64_t first, count;
         std::size_t weights;  ///< in the packed ones, bytes
-        dnnl::matmul::primitive_desc desc;
-        Call pack;
-        Call multiply[2];  ///< of each direction, which may run at the same time
+        StepProduct product;
     };
 
     Cell cell;
@@ -73,28 +70,14 @@ struct RecurrentLayer::State {
 };
 
 void RecurrentLayer::State::add_block(std::int64_t first, std::int64_t count) {
-    const auto type = onednn::data_type(stored);
     const std::int64_t columns = backward ? count : gates_of(cell) * count, depth = backward ? width() : shape.hidden;
-    const memory::desc x({shape.batch, depth}, type, Tag::ab),
-        sums({shape.batch, columns}, memory::data_type::f32, Tag::ab);
-    const memory::desc any({depth, columns}, type, Tag::any),
-        plain({depth, columns}, type, backward ? memory::dims{shape.hidden, 1} : memory::dims{1, depth});
-    Block block{first, count, packed_bytes, {}, {}, {}};
-    block.desc = dnnl::matmul::primitive_desc(onednn::engine(), x, any, sums, onednn::attributes());
-    const memory::desc packed = block.desc.weights_desc(), scratchpad = block.desc.scratchpad_desc();
-    const dnnl::matmul matmul(block.desc);
-    for (Call& call : block.multiply)
-        call = Call(
-            matmul,
-            {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, packed}, {DNNL_ARG_DST, sums}, {DNNL_ARG_SCRATCHPAD, scratchpad}});
-    const dnnl::reorder::primitive_desc pack(onednn::engine(), plain, onednn::engine(), packed, onednn::attributes());
-    block.pack = Call(dnnl::reorder(pack),
-                      {{DNNL_ARG_FROM, plain}, {DNNL_ARG_TO, packed}, {DNNL_ARG_SCRATCHPAD, pack.scratchpad_desc()}});
-    packed_bytes += aligned(packed.get_size());
-    sums_bytes = std::max(sums_bytes, aligned(sums.get_size()));
-    scratchpad_bytes = std::max(scratchpad_bytes, aligned(scratchpad.get_size()));
-    blocks.push_back(std::move(block));
-    packing_bytes = std::max(packing_bytes, rows_bytes() + aligned(pack.scratchpad_desc().get_size()));
+    const StepProduct::Weight weight{depth, columns, backward ? shape.hidden : 1, backward ? 1 : depth};
+    blocks.push_back({first, count, packed_bytes, StepProduct(shape.batch, weight, stored)});
+    const StepProduct& product = blocks.back().product;
+    packed_bytes += aligned(product.packed_bytes());
+    sums_bytes = std::max(sums_bytes, aligned(static_cast<std::size_t>(shape.batch * columns) * sizeof(float)));
+    scratchpad_bytes = std::max(scratchpad_bytes, aligned(product.scratchpad_bytes()));
+    packing_bytes = std::max(packing_bytes, rows_bytes() + aligned(product.pack_scratchpad_bytes()));
 }
 
 RecurrentLayer::RecurrentLayer(Cell cell, const RecurrentShape& shape, Precision precision, Direction direction)
@@ -132,7 +115,7 @@ dnnl_status_t RecurrentLayer::State::pack(const Block& block, const char* plain,
         }
         from = workspace;
     }
-    return block.pack.run({from, packed + block.weights, workspace + rows_bytes()});
+    return block.product.pack(from, packed + block.weights, workspace + rows_bytes());
 }
 
 void RecurrentLayer::pack(const void* plain, void* packed, void* workspace) const {
@@ -179,8 +162,9 @@ dnnl_status_t RecurrentLayer::State::run(const RecurrentDirection& forward, cons
         if (step == 0) {
             std::fill(own, own + sums_bytes, char(0));
         } else if (step < longest) {
-            const dnnl_status_t made = block.multiply[is_reverse].run(
-                {h(step), static_cast<const char*>(direction.weight_hh) + block.weights, sums, own + sums_bytes});
+            const dnnl_status_t made =
+                block.product.run(is_reverse, h(step), static_cast<const char*>(direction.weight_hh) + block.weights,
+                                  sums, own + sums_bytes);
             if (made != dnnl_success) status = made;
         }
         vectorised([&] {
@@ -214,8 +198,9 @@ dnnl_status_t RecurrentLayer::State::run_back(const RecurrentGradientDirection& 
         if (step + 1 >= longest) {
             std::fill(own, own + sums_bytes, char(0));
         } else {
-            const dnnl_status_t made = block.multiply[is_reverse].run(
-                {db(turn), static_cast<const char*>(direction.weight_hh) + block.weights, sums, own + sums_bytes});
+            const dnnl_status_t made =
+                block.product.run(is_reverse, db(turn), static_cast<const char*>(direction.weight_hh) + block.weights,
+                                  sums, own + sums_bytes);
             if (made != dnnl_success) status = made;
         }
         vectorised([&] {
@@ -264,8 +249,8 @@ void RecurrentLayer::run_back(const RecurrentGradientDirection& forward, const R
 }
 
 std::string RecurrentLayer::implementation() const {
-    std::string names = state_->blocks.front().desc.impl_info_str();
-    if (const std::string last = state_->blocks.back().desc.impl_info_str(); last != names) names += ", " + last;
+    std::string names = state_->blocks.front().product.implementation();
+    if (const std::string last = state_->blocks.back().product.implementation(); last != names) names += ", " + last;
     return names + ", step by step";
 }
 

@@ -9,6 +9,8 @@
 #include <cmath>
 #include <functional>
 
+#include "cpu/native/bf16_panels.h"
+#include "cpu/native/half.h"
 #include "cpu/onednn/onednn.h"
 #include "tests/cpu/matrix.h"
 #include "tests/cpu/reference_data.h"
@@ -321,7 +323,7 @@ class OneDnnRecurrent : public testing::TestWithParam<std::tuple<Precision, Cell
 // Made for 1, 2, 3 and 8 threads: a block of all units, and several of them with a shorter last one.
 TEST_P(OneDnnRecurrent, AgreesWithTheReferenceInBothDirectionsHoweverManyThreadsItIsMadeFor) {
     std::vector<RecurrentShape> all = run_shapes;
-    all.push_back({4, 2, 150});
+    all.insert(all.end(), {{4, 2, 150}, {6, 1, 129}, {9, 3, 67}, {5, 4, 96}});
     for (const RecurrentShape& shape : all) {
         const Layer forward(cell, shape, type, 1, ragged(shape)), reverse(cell, shape, type, 11, ragged(shape));
         const std::vector<Element> at = forward.all();
@@ -361,6 +363,16 @@ TEST_P(OneDnnRecurrent, SequencesEndWhereTheirLengthsSay) {
             EXPECT_EQ(made[1](row + 2, unit), 0) << "an empty one";
         }
     EXPECT_NE(longer[1](1, 0), made[1](1, 0)) << "the reverse direction begins at the end";
+}
+TEST_P(OneDnnRecurrent, ProductsOfAFewSequencesInBf16AreOurOwnWhereTheCpuHasTheInstructions) {
+    for (const Direction direction : {Direction::fwd, Direction::bwd}) {
+        const auto implementation = [&](std::int64_t batch) {
+            return cpu::RecurrentLayer(cell, {4, batch, 40}, precision, direction).implementation();
+        };
+        const bool own = precision == Precision::bf16 && cpu::has_bf16_instructions();
+        EXPECT_EQ(implementation(1) == "avx512_bf16 panels, step by step", own) << implementation(1);
+        EXPECT_THAT(implementation(cpu::Bf16Panels::most_rows + 1), testing::Not(testing::HasSubstr("panels")));
+    }
 }
 INSTANTIATE_TEST_SUITE_P(Precisions, OneDnnRecurrent,
                          testing::Combine(testing::Values(Precision::fp32, Precision::bf16, Precision::fp16),

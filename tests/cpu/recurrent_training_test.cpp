@@ -240,7 +240,7 @@ class OneDnnRecurrentTraining : public testing::TestWithParam<std::tuple<Precisi
     template <Cell cell>
     void all_agree() const {
         std::vector<RecurrentShape> all = shapes;
-        all.push_back({4, 2, 150});
+        all.insert(all.end(), {{4, 2, 150}, {6, 1, 129}, {9, 3, 67}, {5, 4, 96}});
         for (const RecurrentShape& shape : all) {
             agrees(Recurrent<cell>{shape, true}, Direction::fwd);
             agrees(Recurrent<cell>{shape, true}, Direction::bwd);

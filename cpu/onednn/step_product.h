@@ -1,0 +1,40 @@
+// What a thread multiplies in a step of a recurrent layer: a few rows with its block of the packed weight. Internal to
+// cpu/onednn/.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cpu/native/bf16_panels.h"
+#include "cpu/onednn/primitive.h"
+
+namespace kbench::cpu::onednn {
+
+/// sums [rows, columns] in fp32 = x [rows, depth] times a weight, x and sums dense. By oneDNN, but of a few rows in
+/// bf16 by Bf16Panels where the CPU has AVX512_BF16.
+class StepProduct {
+  public:
+    /// A weight before it is packed, whose k and columns lie so many elements apart.
+    struct Weight {
+        std::int64_t depth, columns, k_stride, column_stride;
+    };
+
+    /// type: of x and the weight. Make it under MadeForOneThread and in `create`, which says what oneDNN lacks.
+    StepProduct(std::int64_t rows, const Weight& weight, DataType type);
+    std::size_t packed_bytes() const;
+    std::size_t pack_scratchpad_bytes() const;
+    std::size_t scratchpad_bytes() const;
+    dnnl_status_t pack(const void* plain, void* packed, void* scratchpad) const;
+    /// The two directions of a layer may run at the same time.
+    dnnl_status_t run(bool is_reverse, const void* x, const void* packed, float* sums, void* scratchpad) const;
+    std::string implementation() const;
+
+  private:
+    Weight weight_;
+    std::optional<Bf16Panels> panels_;  ///< where it is empty, oneDNN:
+    dnnl::matmul::primitive_desc desc_;
+    dnnl::reorder::primitive_desc pack_desc_;
+    Call pack_, run_[2];
+};
+
+}  // namespace kbench::cpu::onednn
