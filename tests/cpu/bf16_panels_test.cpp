@@ -16,7 +16,8 @@ namespace {
 using test::Matrix;
 
 constexpr float untouched = -77;
-constexpr std::int64_t gap = 5;  ///< of rows of x and sums, in elements
+/// Between rows of x and sums, in elements: more than a vector, so that what is stored behind a row is seen.
+constexpr std::int64_t gap = 17;
 
 /// x [rows, depth] and a weight [depth, columns], or its transpose, whose values normal numbers round to.
 struct Problem {
