@@ -1,7 +1,10 @@
 // See step_product.h.
 #include "cpu/onednn/step_product.h"
 
+#include <algorithm>
+
 #include "cpu/native/half.h"
+#include "cpu/threads.h"
 
 namespace kbench::cpu::onednn {
 namespace {
@@ -9,15 +12,19 @@ namespace {
 using dnnl::memory;
 using Tag = memory::format_tag;
 
-/// Of sequences that our own panels multiply.
-constexpr std::int64_t most_rows = 4;
-static_assert(most_rows <= Bf16Panels::most_rows);
+/// Sequences that our own panels multiply. oneDNN's AMX tiles are mostly empty with one row: 500 LSTM steps of 1024
+/// units take a Xeon 29 ms, and panels 15. With two rows it is 30 and 29, with four 36 and 62: vdpbf16ps binds. Without
+/// AMX oneDNN has nothing better, and panels are ahead at every number of rows.
+std::int64_t most_rows() {
+    static const bool has_tiles = std::ranges::count(cpu_info().isa, "amx_bf16") > 0;
+    return has_tiles ? 1 : Bf16Panels::most_rows;
+}
 
 }  // namespace
 
 StepProduct::StepProduct(std::int64_t rows, const Weight& weight, DataType stored) : weight_(weight) {
     const auto& [depth, columns, k_stride, column_stride] = weight;
-    if (stored == DataType::bf16 && rows <= most_rows && has_bf16_instructions()) {
+    if (stored == DataType::bf16 && rows <= most_rows() && has_bf16_instructions()) {
         panels_.emplace(rows, depth, columns);
         return;
     }
