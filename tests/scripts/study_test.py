@@ -192,8 +192,8 @@ class Study(unittest.TestCase):
     def test_so_is_every_figure_of_the_committed_studies(self):
         found = 0
         for result in sorted(ROOT.glob("results/*/study-*/result.json.gz")):
-            out = self.folder / result.parent.name
-            out.mkdir()
+            out = self.folder / result.parent.parent.name / result.parent.name
+            out.mkdir(parents=True)
             (out / result.name).write_bytes(result.read_bytes())
             self.kbench("study", "--redraw", out)
             self.assertGreater(self.check(read(out), drawn(out)["study"]), 15)
