@@ -117,6 +117,24 @@ class GpuVerify(unittest.TestCase):
         self.assertIn("gpt2-large", document["output"])
 
 
+class Labels(unittest.TestCase):
+    """What --tests runs is what has the label gpu: a program that loses it is never run, and nobody hears of it."""
+
+    def test_each_test_of_a_gpu_program_has_the_label(self) -> None:
+        build = pathlib.Path(KBENCH).resolve().parents[1]
+        if not (build / "tests" / "profile_tests").is_file():
+            self.skipTest("a build without CUDA")
+        done = subprocess.run(["ctest", "--test-dir", str(build), "-N", "-L", "^gpu$"], capture_output=True, text=True)
+        listed = [name for _, _, name in (line.partition(": ") for line in done.stdout.splitlines()) if name]
+        for program in ("profile", "profile_alone_gpu"):
+            tests = subprocess.run([str(build / "tests" / f"{program}_tests"), "--gtest_list_tests"], capture_output=True, text=True)
+            names = sum(line.startswith("  ") for line in tests.stdout.splitlines())
+            self.assertGreater(names, 0)
+            self.assertEqual(sum(name.startswith(f"{program}.") for name in listed), names, done.stdout)
+        for name in ("kernels.", "account.recurrent", "scripts.gpu_faults"):
+            self.assertTrue(any(entry.startswith(name) for entry in listed), f"{name}: {done.stdout}")
+
+
 if __name__ == "__main__":
     try:
         import numpy  # noqa: F401
