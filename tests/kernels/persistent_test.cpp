@@ -94,6 +94,18 @@ TEST(PersistentLstmLayout, MeetsNoBankTwice) {
     }
 }
 
+TEST(PersistentLstm, TakesMoreSequencesInPartsOfAtMost64) {
+    const auto name = [](std::int64_t batch, std::int64_t hidden) {
+        return persistent_lstm_name(cuda::persistent_lstm_of(DataType::bf16, {5, batch, hidden}));
+    };
+    EXPECT_EQ(name(64, 1024), "persistent_lstm<bf16, K 1024, N 64, counted>");
+    EXPECT_EQ(name(65, 1024), "persistent_lstm<bf16, K 1024, N 64, counted> in 2 parts");
+    EXPECT_EQ(name(128, 512), "persistent_lstm<bf16, K 512, N 4 x 32, polled>");
+    EXPECT_EQ(name(129, 512), "persistent_lstm<bf16, K 512, N 64, counted> in 3 parts");
+    EXPECT_EQ(cuda::persistent_lstm_workspace(cuda::persistent_lstm_of(DataType::bf16, {5, 64, 1024})),
+              cuda::persistent_lstm_workspace(cuda::persistent_lstm_of(DataType::bf16, {5, 1000, 1024})));
+}
+
 TEST(PersistentLstm, SaysWhyItDoesNotComputeALayer) {
     const auto reason = [](DataType type, const RecurrentShape& shape) {
         return persistent_lstm_unsupported(cuda::persistent_lstm_of(type, shape));
@@ -101,9 +113,10 @@ TEST(PersistentLstm, SaysWhyItDoesNotComputeALayer) {
     EXPECT_NE(reason(DataType::fp32, {5, 8, 1024}).find("fp32"), std::string::npos);
     EXPECT_NE(reason(DataType::fp16, {5, 8, 1025}).find("hidden 1025"), std::string::npos);
     EXPECT_NE(reason(DataType::fp16, {5, 8, 2048}).find("hidden 2048"), std::string::npos);
-    EXPECT_NE(reason(DataType::bf16, {5, 129, 1024}).find("batch 129"), std::string::npos);
-    const PersistentLstm counted{DataType::fp16, {5, 65, 1024}, PersistentExchange::counted};
-    EXPECT_NE(persistent_lstm_unsupported(counted).find("batch 65"), std::string::npos);
+    const PersistentLstm polled{DataType::bf16, {5, 129, 1024}, PersistentExchange::polled};
+    EXPECT_NE(persistent_lstm_unsupported(polled).find("batch 129"), std::string::npos);
+    const PersistentLstm parts{DataType::fp16, {5, 65, 1024}, PersistentExchange::counted, PersistentVariant::clocks};
+    EXPECT_NE(persistent_lstm_unsupported(parts).find("clocks are of up to 64"), std::string::npos);
     const PersistentLstm wide{DataType::fp16, {5, 8, 1024}, PersistentExchange::polled, PersistentVariant::plain, 12};
     EXPECT_NE(persistent_lstm_unsupported(wide).find("12 sequences"), std::string::npos);
     const PersistentLstm wider{DataType::fp16, {5, 8, 528}, PersistentExchange::polled, PersistentVariant::plain, 32};
@@ -242,7 +255,7 @@ class PersistentLstmOnDevice : public testing::TestWithParam<std::tuple<DataType
         SCOPED_TRACE(testing::Message() << shape.steps << " steps, batch " << shape.batch << ", hidden "
                                         << shape.hidden);
         const PersistentLstm layer = layer_of(shape);
-        if (way.exchange == PersistentExchange::counted && shape.batch > 64) return;
+        if (way.exchange == PersistentExchange::polled && shape.batch > 128) return;
         const std::string reason = persistent_lstm_unsupported(layer);
         ASSERT_EQ(reason, "");
         const Direction forward(type, shape, 1), reverse(type, shape, 11);
@@ -287,7 +300,7 @@ TEST_P(PersistentLstmOnDevice, AgreesWithTheReferenceAfterTwoSteps) {
 TEST_P(PersistentLstmOnDevice, AgreesWithTheReferenceAfterManySteps) {
     KBENCH_NEEDS_PERSISTENT_LSTM();
     for (const std::int64_t hidden : {256, 512, 1024})
-        for (const std::int64_t batch : {1, 8, 20, 32, 100}) check({61, batch, hidden});
+        for (const std::int64_t batch : {1, 8, 20, 32, 100, 193}) check({61, batch, hidden});
 }
 
 TEST_P(PersistentLstmOnDevice, TakesAnyMultipleOfABlocksUnits) {
@@ -350,8 +363,10 @@ TEST_P(PersistentLstmOnDevice, IsTheSameFromAGraphHoweverOftenItIsLaunched) {
 TEST_P(PersistentLstmOnDevice, SavesWhatTheBackwardNeedsAndMakesTheSame) {
     KBENCH_NEEDS_PERSISTENT_LSTM();
     const double tolerance = type == DataType::fp16 ? 8e-3 : 6e-2;  // h is rounded in each of the steps
-    const RecurrentShape shapes[] = {{30, 3, 1024}, {30, 20, 1024}, {30, 32, 1024, 2}, {25, 60, 512}, {20, 13, 80, 3}};
+    const RecurrentShape shapes[] = {{30, 3, 1024}, {30, 20, 1024},  {30, 32, 1024, 2},
+                                     {25, 60, 512}, {20, 13, 80, 3}, {9, 130, 1024, 2}};
     for (const RecurrentShape& shape : shapes) {
+        if (way.exchange == PersistentExchange::polled && shape.batch > 128) continue;
         SCOPED_TRACE(testing::Message() << "batch " << shape.batch << ", hidden " << shape.hidden);
         const Direction forward(type, shape, 1), reverse(type, shape, 11);
         const HostMatrix lengths = ragged(shape);

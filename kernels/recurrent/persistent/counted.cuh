@@ -23,7 +23,8 @@ __global__ __launch_bounds__(threads, 1) void counted_lstm_kernel(const __grid_c
     auto* const h_shared = reinterpret_cast<std::uint16_t*>(memory);
     auto* const sums = reinterpret_cast<float*>(memory + warpgroups * quarter * 2);
 
-    const int hidden = arguments.hidden, batch = arguments.batch, blocks = hidden / units;
+    const int hidden = arguments.hidden, batch = arguments.batch, row_batch = arguments.row_batch;
+    const int blocks = hidden / units;
     const int direction = arguments.first_direction + static_cast<int>(blockIdx.x) / blocks;
     const int block = static_cast<int>(blockIdx.x) % blocks;
     const bool reverse = direction == 1;
@@ -103,7 +104,7 @@ __global__ __launch_bounds__(threads, 1) void counted_lstm_kernel(const __grid_c
             const int column = first_column + i * columns_at_once;
             const int t = reverse ? length[i] - 1 - step : step;
             const auto* row = static_cast<const std::uint16_t*>(operands.gates_x) +
-                              (static_cast<std::int64_t>(t) * batch + column) * (4 * hidden) + global_unit;
+                              (static_cast<std::int64_t>(t) * row_batch + column) * (4 * hidden) + global_unit;
 #pragma unroll
             for (int g = 0; g < 4; ++g)
                 x[i][g] = variant != PersistentVariant::no_gates && step < length[i] ? load_once(row + g * hidden) : 0;
@@ -185,7 +186,7 @@ __global__ __launch_bounds__(threads, 1) void counted_lstm_kernel(const __grid_c
                 if (column < batch) {
                     const int t = reverse && step < length[i] ? length[i] - 1 - step : step;
                     static_cast<std::uint16_t*>(
-                        operands.out)[(static_cast<std::int64_t>(t) * batch + column) * hidden + global_unit] =
+                        operands.out)[(static_cast<std::int64_t>(t) * row_batch + column) * hidden + global_unit] =
                         static_cast<std::uint16_t>(h);
                 }
             }
@@ -201,8 +202,8 @@ __global__ __launch_bounds__(threads, 1) void counted_lstm_kernel(const __grid_c
                 if (!has_cell || column >= batch) continue;
                 const bool runs = step < length[i];
                 const int t = reverse && runs ? length[i] - 1 - step : step;
-                save<T>(operands, static_cast<std::int64_t>(t) * batch + column, hidden, global_unit, gates[i], c[i],
-                        runs);
+                save<T>(operands, static_cast<std::int64_t>(t) * row_batch + column, hidden, global_unit, gates[i],
+                        c[i], runs);
             }
         }
     }
@@ -212,7 +213,7 @@ __global__ __launch_bounds__(threads, 1) void counted_lstm_kernel(const __grid_c
     if (has_cell)
         for (int t = last; t < arguments.steps; ++t)
             for (int column = first_column; column < batch; column += columns_at_once) {
-                const std::int64_t row = static_cast<std::int64_t>(t) * batch + column;
+                const std::int64_t row = static_cast<std::int64_t>(t) * row_batch + column;
                 static_cast<std::uint16_t*>(operands.out)[row * hidden + global_unit] = 0;
                 if constexpr (variant == PersistentVariant::saves)
                     save<T>(operands, row, hidden, global_unit, {}, 0, false);

@@ -12,6 +12,7 @@ struct Arguments {
     const std::int32_t* lengths;
     std::int64_t frames_per_step;
     int steps, batch, hidden;
+    int row_batch;            ///< counted: sequences of a time step in memory, of which these `batch` are a part
     int tiles;                ///< of sequences, polled
     int first_direction;      ///< of the grid's blocks
     unsigned char* h[2];      ///< of each direction, its slots

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <type_traits>
 
 #include "kbench/error.h"
 #include "kernels/check.h"
@@ -27,20 +28,28 @@ int k_steps_of(const PersistentLstm& layer) {
     return fitting((layer.shape.hidden + warpgroups * depth - 1) / (warpgroups * depth), {4, 8, 16});
 }
 bool is_polled(const PersistentLstm& layer) { return layer.exchange == PersistentExchange::polled; }
-int batch_limit(const PersistentLstm& layer) { return is_polled(layer) ? polled_batch : 64; }
+constexpr int counted_batch = 64;
+/// More sequences than a counted product has take all their steps one part after the other.
+std::int64_t parts_of(const PersistentLstm& layer) {
+    return is_polled(layer) ? 1 : (layer.shape.batch + counted_batch - 1) / counted_batch;
+}
+/// Of each part, the last of which may have fewer.
+std::int64_t batch_of_part(const PersistentLstm& layer) {
+    return (layer.shape.batch + parts_of(layer) - 1) / parts_of(layer);
+}
 /// The most sequences of a polled product for which there are registers.
 int widest_tile(const PersistentLstm& layer) { return k_steps_of(layer) <= 8 ? 32 : 16; }
 /// Sequences of a product. Few wide tiles are faster than many narrow ones: the work of the next one hides less of the
 /// exchange than it costs (H200, fp16, hidden 1024: 16 sequences take 2.16 us as one tile, 2.41 as two; hidden 512, 32
 /// sequences 2.26 and 2.58).
 int columns_of(const PersistentLstm& layer) {
-    if (!is_polled(layer)) return layer.shape.batch <= 32 ? fitting(layer.shape.batch, {8, 16, 32}) : 64;
+    if (!is_polled(layer)) return fitting(batch_of_part(layer), {8, 16, 32, counted_batch});
     if (layer.tile != 0) return layer.tile;
     return std::min(fitting(std::min<std::int64_t>(layer.shape.batch, 32), {8, 16, 32}), widest_tile(layer));
 }
 int tiles_of(const PersistentLstm& layer) {
     const int columns = columns_of(layer);
-    return static_cast<int>((layer.shape.batch + columns - 1) / columns);
+    return static_cast<int>((batch_of_part(layer) + columns - 1) / columns);
 }
 
 const void* kernel_of(const PersistentLstm& layer) {
@@ -91,12 +100,59 @@ std::string unsupported_device() {
                : fmt::format("its products are compute capability 9.0's, this is {}.{}", major, minor);
 }
 
+/// The direction of sequences from `first` on.
+PersistentDirection from_sequence(PersistentDirection direction, std::int64_t first, std::int64_t hidden) {
+    const auto behind = [first](auto* pointer, std::int64_t columns) {
+        using Byte = std::conditional_t<std::is_const_v<std::remove_pointer_t<decltype(pointer)>>, const char, char>;
+        return pointer ? static_cast<Byte*>(pointer) + first * columns * 2 : nullptr;
+    };
+    direction.gates_x = behind(direction.gates_x, 4 * hidden);
+    direction.out = behind(direction.out, hidden);
+    direction.gates = behind(direction.gates, 4 * hidden);
+    direction.cells = behind(direction.cells, hidden);
+    return direction;
+}
+
+/// All steps of `batch` sequences from `first` on.
+void launch_part(const PersistentLstm& layer, std::int64_t first, std::int64_t batch,
+                 const PersistentDirection& forward, const PersistentDirection& reverse, const std::int32_t* lengths,
+                 void* workspace, cudaStream_t stream, std::uint64_t* clocks) {
+    auto* const memory = static_cast<unsigned char*>(workspace);
+    unsigned char* const slots = memory + counters_bytes;
+    if (is_polled(layer))
+        KBENCH_CUDA(cudaMemsetAsync(slots, 0xff, 2 * slots_bytes(layer), stream));
+    else
+        KBENCH_CUDA(cudaMemsetAsync(memory, 0, counters_bytes, stream));
+
+    const std::int64_t hidden = layer.shape.hidden;
+    Arguments arguments{.directions = {from_sequence(forward, first, hidden), from_sequence(reverse, first, hidden)},
+                        .lengths = lengths + first,
+                        .frames_per_step = layer.shape.frames_per_step,
+                        .steps = static_cast<int>(layer.shape.steps),
+                        .batch = static_cast<int>(batch),
+                        .hidden = static_cast<int>(hidden),
+                        .row_batch = static_cast<int>(layer.shape.batch),
+                        .tiles = tiles_of(layer),
+                        .first_direction = 0,
+                        .h = {slots, slots + slots_bytes(layer)},
+                        .counters = reinterpret_cast<std::uint32_t*>(memory),
+                        .clocks = clocks};
+    const void* const kernel = kernel_of(layer);
+    const int blocks = persistent_lstm_blocks(layer), launches = 2 * blocks_of_direction(layer) / blocks;
+    for (int launch = 0; launch < launches; ++launch) {
+        arguments.first_direction = launch;
+        void* parameters[] = {&arguments};
+        KBENCH_CUDA(cudaLaunchCooperativeKernel(kernel, dim3(static_cast<unsigned>(blocks)), dim3(threads), parameters,
+                                                static_cast<std::size_t>(shared_bytes_of(layer)), stream));
+    }
+}
+
 }  // namespace
 
 PersistentLstm persistent_lstm_of(DataType type, const RecurrentShape& shape) {
     PersistentLstm layer{type, shape, PersistentExchange::polled};
-    // One tile of 32 takes 2.90 us counted, two of 16 take 3.39 polled.
-    if (shape.batch > widest_tile(layer) && shape.batch <= 64 && k_steps_of(layer) > 8)
+    // One tile of 32 takes 2.90 us counted, two of 16 take 3.39 polled; two parts of 64 9.1, eight tiles 13.1.
+    if (shape.batch > (k_steps_of(layer) > 8 ? widest_tile(layer) : polled_batch))
         layer.exchange = PersistentExchange::counted;
     return layer;
 }
@@ -112,8 +168,10 @@ std::string persistent_lstm_unsupported(const PersistentLstm& layer) {
     const std::int64_t widest = is_polled(layer) ? widest_tile(layer) : 0;
     if (layer.tile != 0 && (layer.tile > widest || fitting(layer.tile, {8, 16, 32}) != layer.tile))
         return fmt::format("{} sequences cannot take a step together", layer.tile);
-    if (shape.batch > batch_limit(layer))
-        return fmt::format("batch {} is over its limit of {}", shape.batch, batch_limit(layer));
+    if (is_polled(layer) && shape.batch > polled_batch)
+        return fmt::format("batch {} is over its limit of {}", shape.batch, polled_batch);
+    if (layer.variant == PersistentVariant::clocks && parts_of(layer) > 1)
+        return fmt::format("its clocks are of up to {} sequences", counted_batch);
     if (shape.steps > 1'000'000) return fmt::format("{} steps are over its limit of a million", shape.steps);
     const void* kernel = kernel_of(layer);
     if (!kernel) return "this variant is not built";
@@ -126,10 +184,11 @@ std::string persistent_lstm_unsupported(const PersistentLstm& layer) {
 }
 
 std::string persistent_lstm_name(const PersistentLstm& layer) {
-    return fmt::format("persistent_lstm<{}, K {}, N {}, {}>", name(layer.type), 64 * k_steps_of(layer),
+    return fmt::format("persistent_lstm<{}, K {}, N {}, {}>{}", name(layer.type), 64 * k_steps_of(layer),
                        tiles_of(layer) == 1 ? fmt::format("{}", columns_of(layer))
                                             : fmt::format("{} x {}", tiles_of(layer), columns_of(layer)),
-                       persistent_exchange_names[static_cast<int>(layer.exchange)]);
+                       persistent_exchange_names[static_cast<int>(layer.exchange)],
+                       parts_of(layer) == 1 ? "" : fmt::format(" in {} parts", parts_of(layer)));
 }
 
 std::size_t persistent_lstm_workspace(const PersistentLstm& layer) { return counters_bytes + 2 * slots_bytes(layer); }
@@ -163,32 +222,10 @@ void persistent_lstm(const PersistentLstm& asked, const PersistentDirection& for
     if (reinterpret_cast<std::uintptr_t>(workspace) % 256 != 0)
         throw UsageError("persistent LSTM: its workspace begins at a multiple of 256 bytes");
 
-    auto* const memory = static_cast<unsigned char*>(workspace);
-    unsigned char* const slots = memory + counters_bytes;
-    if (is_polled(layer))
-        KBENCH_CUDA(cudaMemsetAsync(slots, 0xff, 2 * slots_bytes(layer), stream));
-    else
-        KBENCH_CUDA(cudaMemsetAsync(memory, 0, counters_bytes, stream));
-
-    Arguments arguments{.directions = {forward, reverse},
-                        .lengths = lengths,
-                        .frames_per_step = layer.shape.frames_per_step,
-                        .steps = static_cast<int>(layer.shape.steps),
-                        .batch = static_cast<int>(layer.shape.batch),
-                        .hidden = static_cast<int>(layer.shape.hidden),
-                        .tiles = tiles_of(layer),
-                        .first_direction = 0,
-                        .h = {slots, slots + slots_bytes(layer)},
-                        .counters = reinterpret_cast<std::uint32_t*>(memory),
-                        .clocks = clocks};
-    const void* const kernel = kernel_of(layer);
-    const int blocks = persistent_lstm_blocks(layer), launches = 2 * blocks_of_direction(layer) / blocks;
-    for (int launch = 0; launch < launches; ++launch) {
-        arguments.first_direction = launch;
-        void* parameters[] = {&arguments};
-        KBENCH_CUDA(cudaLaunchCooperativeKernel(kernel, dim3(static_cast<unsigned>(blocks)), dim3(threads), parameters,
-                                                static_cast<std::size_t>(shared_bytes_of(layer)), stream));
-    }
+    const std::int64_t of_part = batch_of_part(layer);
+    for (std::int64_t first = 0; first < layer.shape.batch; first += of_part)
+        launch_part(layer, first, std::min(of_part, layer.shape.batch - first), forward, reverse, lengths, workspace,
+                    stream, clocks);
 }
 
 }  // namespace kbench::cuda
