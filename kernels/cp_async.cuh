@@ -30,6 +30,15 @@ __device__ inline void cp_async_4_if(void* smem, const void* global, bool inside
         "l"(global), "r"(static_cast<unsigned>(inside)));
 }
 
+/// The same for 8 bytes at multiples of 8.
+__device__ inline void cp_async_8_if(void* smem, const void* global, bool inside) {
+    const auto address = static_cast<unsigned>(__cvta_generic_to_shared(smem));
+    asm volatile(
+        "{\n.reg .pred outside;\nsetp.eq.u32 outside, %2, 0;\n"
+        "cp.async.ca.shared.global [%0], [%1], 8, outside;\n}" ::"r"(address),
+        "l"(global), "r"(static_cast<unsigned>(inside)));
+}
+
 /// All 16 bytes.
 __device__ inline void cp_async_16(void* smem, const void* global) {
     const auto address = static_cast<unsigned>(__cvta_generic_to_shared(smem));

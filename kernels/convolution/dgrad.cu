@@ -1,13 +1,15 @@
 // dx: for each class of rows and columns, h = class + stride i, a convolution of dy at stride 1 with the taps that meet
 // the class, turned around: no tap meets a gap between positions. Where each such convolution has kernels of its own
 // (conv2d.h), those run, and their results are put together; else an implicit GEMM of channels and positions, summed
-// over filters and taps, does all classes in one launch.
+// over filters and taps, does all classes in one launch. A single channel would leave most of its tile empty, and has a
+// kernel of its own at stride 2 along the width.
 #include <algorithm>
 
 #include "kernels/check.h"
 #include "kernels/convolution/conv2d.h"
 #include "kernels/convolution/conv2d_gradient.h"
 #include "kernels/convolution/dgrad_classes.h"
+#include "kernels/convolution/dgrad_single_channel.h"
 #include "kernels/convolution/dgrad_winograd.h"
 #include "kernels/convolution/kernel.h"
 #include "kernels/convolution/tiles.cuh"
@@ -217,6 +219,7 @@ std::string conv2d_gradient_refusal(const Conv2d& op) {
 
 std::string conv2d_dgrad_kernel_name(const Conv2d& op, Precision precision) {
     if (winograd_takes(op, precision)) return winograd_name(op);
+    if (dgrad_single_channel_takes(op, precision)) return dgrad_single_channel_name;
     if (!by_forward(op, precision))
         return "conv2d_dgrad_general<" + std::to_string(op.in_channels <= 32 ? 32 : 64) + ">";
     return conv2d_kernel_name(forward_of(op, 0), precision) + " of " + std::to_string(op.stride_h) +
@@ -225,6 +228,7 @@ std::string conv2d_dgrad_kernel_name(const Conv2d& op, Precision precision) {
 
 std::size_t conv2d_dgrad_workspace(const Conv2d& op, Precision precision) {
     if (winograd_takes(op, precision)) return winograd_workspace(op);
+    if (dgrad_single_channel_takes(op, precision)) return dgrad_single_channel_workspace(op, precision);
     if (!by_forward(op, precision)) return 0;
     const std::size_t size = size_of(storage_type(precision));
     std::size_t bytes = kernel_bytes(op, precision);
@@ -242,6 +246,8 @@ void conv2d_dgrad(Precision precision, const Conv2d& op, const void* dy, const v
     if (winograd_takes(op, precision))
         return winograd_dgrad(op, static_cast<const float*>(dy), static_cast<const float*>(weight),
                               static_cast<float*>(dx), workspace, stream);
+    if (dgrad_single_channel_takes(op, precision))
+        return dgrad_single_channel(precision, op, dy, weight, dx, workspace, stream);
     if (!by_forward(op, precision))
         return launch_with_core<Launch>(precision, op.in_channels, op, dy, weight, dx, stream);
     dispatch(storage_type(precision), [&]<typename T>() {

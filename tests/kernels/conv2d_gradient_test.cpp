@@ -127,9 +127,9 @@ const Conv2d by_rows[] = {
     {1, 32, 30, 139, 32, 4, 11, 3, 1, 0, 0},
     {150, 64, 3, 20, 96, 2, 11, 1, 1, 1, 9, true},
 };
-/// Of one channel at stride 2 along the width, whose dw has a kernel of its own: odd and even heights, widths and
-/// paddings, several tiles of positions, one filter more than a block has, rows of the kernel for two blocks, strides
-/// past the kernel, padding that is wider than the kernel. The first four have more rows of tiles than there are
+/// Of one channel at stride 2 along the width, whose gradients have kernels of their own: odd and even heights, widths
+/// and paddings, several tiles of positions, one filter more than a block has, rows of the kernel for two blocks,
+/// strides past the kernel, padding that is wider than the kernel. The first four have more rows of tiles than dw has
 /// blocks, which then walk from row to row, from tile to tile and from image to image.
 const Conv2d of_one_channel[] = {
     {6, 1, 47, 301, 32, 41, 11, 2, 2, 20, 5, true},
@@ -139,6 +139,14 @@ const Conv2d of_one_channel[] = {
     {40, 1, 9, 5, 5, 4, 2, 2, 2, 1, 1},
     {1, 1, 5, 700, 8, 5, 10, 2, 2, 2, 12},
     {1, 1, 6, 40, 3, 100, 8, 1, 2, 50, 3, true},
+};
+/// The same of dx alone: two and three tiles of columns of dy, whose last pair of columns of dx is the last of a tile,
+/// or one more; rows of dx that no tap meets, filters in several parts, columns of dx past all taps, blocks of many
+/// rows.
+const Conv2d of_one_channel_dx[] = {
+    {1, 1, 13, 507, 5, 9, 11, 2, 2, 4, 5},    {1, 1, 13, 508, 5, 9, 11, 2, 2, 4, 4},
+    {2, 1, 7, 1203, 70, 5, 11, 3, 2, 2, 5},   {1, 1, 30, 1004, 33, 4, 8, 7, 2, 0, 9},
+    {1, 1, 3, 16, 2, 128, 11, 1, 2, 64, 700}, {40, 1, 50, 600, 16, 7, 11, 2, 2, 3, 5},
 };
 const Conv2d large[] = {
     {8, 32, 81, 500, 32, 21, 11, 2, 1, 10, 5, true},
@@ -167,6 +175,12 @@ TEST_P(Conv2dGradientsOnDevice, AgreeWithTheReferenceOnOneChannel) {
         check(op, GetParam(), 4000);
         check(op.accumulating(), GetParam(), 4000);
     }
+}
+
+TEST_P(Conv2dGradientsOnDevice, AgreeWithTheReferenceOnDxOfOneChannel) {
+    KBENCH_NEEDS_DEVICE();
+    for (const Conv2d& op : of_one_channel_dx)
+        for (const std::int64_t offset : {0, 1}) check(op, GetParam(), 4000, offset);
 }
 
 TEST_P(Conv2dGradientsOnDevice, AgreeWithTheReferenceOnLargeShapes) {
@@ -233,6 +247,20 @@ TEST(Conv2dGradients, OfOneChannelAtStrideTwoHaveAKernelForTheWeights) {
         op.batch = batch;
         EXPECT_EQ(cuda::conv2d_wgrad_kernel_name(op, Precision::fp32), "conv2d_wgrad_single_channel in 264 parts");
     }
+}
+
+TEST(Conv2dGradients, OfOneChannelAtStrideTwoHaveAKernelForDx) {
+    for (const Precision precision : {Precision::fp16, Precision::bf16, Precision::tf32, Precision::fp32}) {
+        const auto kernel = [&](const Conv2d& op) { return cuda::conv2d_dgrad_kernel_name(op, precision); };
+        EXPECT_EQ(kernel(large[1]), "conv2d_dgrad_single_channel");
+        for (const Conv2d& op : of_one_channel) EXPECT_EQ(kernel(op), "conv2d_dgrad_single_channel") << op.text();
+        for (const Conv2d& op : of_one_channel_dx) EXPECT_EQ(kernel(op), "conv2d_dgrad_single_channel") << op.text();
+        EXPECT_EQ(kernel({1, 1, 20, 50, 32, 5, 12, 2, 2}), "conv2d_dgrad_general<32>") << "12 taps wide";
+        EXPECT_EQ(kernel({1, 1, 20, 50, 32, 5, 11, 2, 3}), "conv2d_dgrad_general<32>") << "stride 3";
+        EXPECT_EQ(kernel({1, 2, 20, 50, 32, 5, 11, 2, 2}), "conv2d_dgrad_general<32>") << "two channels";
+        EXPECT_EQ(kernel({1, 1, 200, 50, 32, 129, 11, 2, 2}), "conv2d_dgrad_general<32>") << "129 rows of taps";
+    }
+    EXPECT_EQ(cuda::conv2d_dgrad_kernel_name(large[1], Precision::fp64), "conv2d_dgrad_general<32>");
 }
 
 TEST(Conv2dGradients, RefuseWhatTheyCannotCount) {
