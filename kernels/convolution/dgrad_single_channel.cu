@@ -203,14 +203,14 @@ __global__ __launch_bounds__(Core::most_units* Core::warps * 32, Core::blocks_pe
 }
 
 /// Units of a block: many share what is copied, few leave no SM idle. A block takes as long as its units, and about
-/// half a unit for what it does once.
+/// one more for what it does once.
 template <class Core>
 int units_of(const Conv2d& op, const Shape& shape, int multiprocessors) {
     int best = Core::most_units;
     double least = 0;
     for (int units = Core::most_units; units >= Core::least_units; units /= 2) {
         const std::int64_t blocks = op.batch * shape.tiles * divide_up(shape.units, units);
-        const double time = static_cast<double>(divide_up(blocks, multiprocessors)) * (units + 0.5);
+        const double time = static_cast<double>(divide_up(blocks, multiprocessors)) * (units + 1);
         if (units < Core::most_units && time >= least) continue;
         best = units, least = time;
     }

@@ -133,7 +133,8 @@ struct Mma {
 };
 
 /// fp32 without tensor cores: a lane has 8 pairs of each row of a unit, a warp the whole unit. For 176 multiply-adds it
-/// reads 16 bytes ten times, of which six are the same for all lanes: FFMA binds.
+/// reads 16 bytes ten times, of which six are the same for all lanes: FFMA binds. Of kernels less than 11 wide dy must
+/// be finite: the taps that they lack are multiplied as 0.
 struct Plain {
     using T = float;
     static constexpr int rows = 2, warps = 1, most_units = 8, least_units = 2, blocks_per_sm = 3;

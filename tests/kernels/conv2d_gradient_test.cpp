@@ -144,7 +144,7 @@ const Conv2d of_one_channel[] = {
 /// or one more; rows of dx that no tap meets, filters in several parts, columns of dx past all taps, blocks of many
 /// rows.
 const Conv2d of_one_channel_dx[] = {
-    {1, 1, 13, 507, 5, 9, 11, 2, 2, 4, 5},    {1, 1, 13, 508, 5, 9, 11, 2, 2, 4, 4},
+    {1, 1, 13, 507, 5, 9, 11, 2, 2, 4, 5},    {1, 1, 13, 508, 5, 9, 11, 2, 2, 4, 5},
     {2, 1, 7, 1203, 70, 5, 11, 3, 2, 2, 5},   {1, 1, 30, 1004, 33, 4, 8, 7, 2, 0, 9},
     {1, 1, 3, 16, 2, 128, 11, 1, 2, 64, 700}, {40, 1, 50, 600, 16, 7, 11, 2, 2, 3, 5},
 };
@@ -257,6 +257,7 @@ TEST(Conv2dGradients, OfOneChannelAtStrideTwoHaveAKernelForDx) {
         for (const Conv2d& op : of_one_channel_dx) EXPECT_EQ(kernel(op), "conv2d_dgrad_single_channel") << op.text();
         EXPECT_EQ(kernel({1, 1, 20, 50, 32, 5, 12, 2, 2}), "conv2d_dgrad_general<32>") << "12 taps wide";
         EXPECT_EQ(kernel({1, 1, 20, 50, 32, 5, 11, 2, 3}), "conv2d_dgrad_general<32>") << "stride 3";
+        EXPECT_EQ(kernel({1, 1, 20, 50, 32, 5, 11, 2, 1}).find("single_channel"), std::string::npos) << "stride 1";
         EXPECT_EQ(kernel({1, 2, 20, 50, 32, 5, 11, 2, 2}), "conv2d_dgrad_general<32>") << "two channels";
         EXPECT_EQ(kernel({1, 1, 200, 50, 32, 129, 11, 2, 2}), "conv2d_dgrad_general<32>") << "129 rows of taps";
     }
