@@ -62,7 +62,7 @@ StudyLayer layer_of(const Point& point, std::size_t index, const Ledger& ledger,
             theoretical.add(kernel.theoretical_occupancy_pct.value, kernel.time_us);
             if (kernel.time_us <= longest_us) continue;
             longest_us = kernel.time_us;
-            layer.kernel = kernel.short_name;
+            layer.kernel = kernel.short_name.substr(0, kernel.short_name.find('<'));  // its arguments fill lines
             layer.limiter = fmt::format("{}", fmt::join(kernel.limiters, ", "));
         }
     }

@@ -110,6 +110,16 @@ TEST(Study, OfSpeechSpeaksOfUtterances) {
     EXPECT_THAT(write_markdown(studied.result), HasSubstr("| utterances/s |"));
 }
 
+/// Template arguments of three kernels took the answer past one screen.
+TEST(Study, NamesKernelsWithoutTheirTemplateArguments) {
+    Studied studied;
+    for (StepResult& step : studied.result.points[Studied::base].steps)
+        for (KernelResult& kernel : step.kernels) kernel.short_name = "a_kernel<__nv_bfloat16, 16, (Variant)0>";
+    const Study study = study_of(studied.result);
+    ASSERT_FALSE(study.layers.empty());
+    for (const StudyLayer& layer : study.layers) EXPECT_EQ(layer.kernel, "a_kernel");
+}
+
 TEST(Study, RestsOnEveryPointThatNothingSpeaksAgainst) {
     const Studied studied;
     const Study study = study_of(studied.result);
