@@ -49,7 +49,8 @@ struct PersistentLstm {
     int multiprocessors = 0;  ///< that it may use; 0: all of the device
 };
 
-/// The layer with the exchange that is faster.
+/// The layer with the exchange that is faster. Polled, up to 128 sequences take their steps together; counted, up to
+/// 64, and more in parts, one behind the other.
 PersistentLstm persistent_lstm_of(DataType type, const RecurrentShape& shape);
 
 /// Empty when the layer can be computed, on the current device too; else why not.
