@@ -62,7 +62,7 @@ StudyLayer layer_of(const Point& point, std::size_t index, const Ledger& ledger,
             theoretical.add(kernel.theoretical_occupancy_pct.value, kernel.time_us);
             if (kernel.time_us <= longest_us) continue;
             longest_us = kernel.time_us;
-            layer.kernel = kernel.short_name.substr(0, kernel.short_name.find('<'));  // its arguments fill lines
+            layer.kernel = kernel.short_name;
             layer.limiter = fmt::format("{}", fmt::join(kernel.limiters, ", "));
         }
     }
@@ -113,8 +113,9 @@ StudyAnswer answer_bottlenecks(const StudyPoints& points, Study& study) {
     for (std::size_t i = 0; i < std::min(told_layers, study.layers.size()); ++i) {
         const StudyLayer& layer = study.layers[i];
         Sentence sentence;
+        // Template arguments fill lines, and stand in the table.
         sentence << layer.name << " has " << layer_share(point, index, layer.name) << " of the steps' time ("
-                 << layer.kernel << occupancy_text(layer) << ")";
+                 << layer.kernel.substr(0, layer.kernel.find('<')) << occupancy_text(layer) << ")";
         if (!layer.bound.empty())
             sentence << "; " << (layer.is_identified ? layer.bound : "what binds it cannot be told");
         if (layer.recoverable_us)

@@ -12,6 +12,8 @@
 #include <immintrin.h>
 #pragma GCC diagnostic pop
 
+#include "cpu/native/panels.h"
+
 namespace kbench::cpu {
 namespace {
 
@@ -24,8 +26,6 @@ constexpr std::int64_t lanes = 16;
 /// Of a panel, at the most: all sums, x of all rows and a vector of the weight are in 32 registers. One row's 16 sums
 /// hide the six cycles that each waits for the one before.
 constexpr std::int64_t vectors_of(std::int64_t rows) { return std::min<std::int64_t>(16, 31 / rows - 1); }
-constexpr std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 template <int rows, int vectors>
 KBENCH_BF16 [[gnu::always_inline]] inline void add_pair(__m512 (&sums)[rows][vectors], const Pair* panel,
                                                         const Pair (&x)[rows]) {

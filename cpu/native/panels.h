@@ -10,6 +10,8 @@
 
 namespace kbench::cpu {
 
+constexpr std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
 /// Elements of the 64 bytes that panels are wide in units of.
 template <class C>
 inline constexpr std::int64_t panel_lanes = 64 / static_cast<std::int64_t>(sizeof(C));

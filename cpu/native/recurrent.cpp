@@ -10,8 +10,6 @@
 namespace kbench::cpu {
 namespace {
 
-constexpr std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 /// How a weight_hh is cut. Units past the last one have weights of 0.
 template <class C>
 struct Pieces {

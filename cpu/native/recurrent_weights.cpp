@@ -11,8 +11,6 @@
 namespace kbench::cpu {
 namespace {
 
-constexpr std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 /// Rows of dweight_hh of a task, whole groups of what registers hold; rows of h whose products are summed up in
 /// registers: 64 KiB of a panel in fp32.
 constexpr std::int64_t task_rows = 48, chunk_rows = 256;

@@ -110,14 +110,17 @@ TEST(Study, OfSpeechSpeaksOfUtterances) {
     EXPECT_THAT(write_markdown(studied.result), HasSubstr("| utterances/s |"));
 }
 
-/// Template arguments of three kernels took the answer past one screen.
-TEST(Study, NamesKernelsWithoutTheirTemplateArguments) {
+/// Those of three kernels took the answer past one screen; libraries' kernels are told apart by nothing else.
+TEST(Study, NamesKernelsInSentencesWithoutTheirTemplateArguments) {
     Studied studied;
     for (StepResult& step : studied.result.points[Studied::base].steps)
         for (KernelResult& kernel : step.kernels) kernel.short_name = "a_kernel<__nv_bfloat16, 16, (Variant)0>";
     const Study study = study_of(studied.result);
     ASSERT_FALSE(study.layers.empty());
-    for (const StudyLayer& layer : study.layers) EXPECT_EQ(layer.kernel, "a_kernel");
+    for (const StudyLayer& layer : study.layers) EXPECT_EQ(layer.kernel, "a_kernel<__nv_bfloat16, 16, (Variant)0>");
+    std::string text;
+    for (const StudyFinding& finding : sentences(study)) text += finding.text + "\n";
+    EXPECT_THAT(text, testing::AllOf(HasSubstr(" of the steps' time (a_kernel"), testing::Not(HasSubstr("a_kernel<"))));
 }
 
 TEST(Study, RestsOnEveryPointThatNothingSpeaksAgainst) {

@@ -12,6 +12,8 @@
 #include "bench/plan/data/tokens.h"
 #include "kbench/error.h"
 #include "models/backward.h"
+#include "models/ops/list.h"
+#include "models/ops/table.h"
 #include "tests/bench/small_run.h"
 
 namespace kbench {
@@ -50,6 +52,31 @@ TEST(Measure, VerifiesBeforeItTimesAndTimesBeforeItCounts) {
                                                          "kernels", "marginal", "counters"));
     EXPECT_FALSE(point.verification.steps.empty());
     EXPECT_TRUE(point.end_to_end);
+}
+
+/// Without it a kernel that multiplies less would be past the roof of what its op is defined as.
+TEST(Planning, AStepSaysWhatItsComputationSpares) {
+    Provider provider{.name = "sparing", .ops = {}};
+    for (const OpKind* kind : op_kinds()) {
+        const double spared = kind == &op_kind<Gemm>() ? 5 : 0;
+        provider.ops.push_back({.kind = kind, .make = [spared](const Step&, Precision) {
+                                    return make_computation(
+                                        "sparing", [](OperandCursor, void*, void*) {}, 1, 0, spared);
+                                }});
+    }
+    Providers providers;
+    providers.push_back(std::make_unique<Provider>(std::move(provider)));
+    const Model model = make_gpt2(small_config(), 2, 33, AttentionKind::fused);
+    Point point;
+    const Plan plan = plan_point(model, assign_steps(model, Precision::fp32, providers, {}, 1), cpu(), point, {});
+    std::size_t sparing = 0;
+    for (const StepResult& step : point.steps) {
+        EXPECT_EQ(step.spared_flops, step.op == "gemm" ? std::optional(5.0) : std::nullopt) << step.op;
+        EXPECT_EQ(step.needed_flops(), step.cost.flops - (step.op == "gemm" ? 5 : 0)) << step.op;
+        sparing += step.spared_flops.has_value();
+    }
+    EXPECT_GT(sparing, 0u);
+    EXPECT_LT(sparing, point.steps.size());
 }
 
 /// What a clock that runs in fixed steps says: a millisecond between the marks of `slow`, half of one after others.
