@@ -87,4 +87,16 @@ __device__ inline void mma_16x8x8(double& c0, double& c1, double& c2, double& c3
 #endif
 }
 
+/// c += a b of words of T: 16 x 8 x 16 for 16-bit elements, 16 x 8 x 8 of tf32 for floats. c: 4 sums.
+template <class T>
+__device__ inline void mma_words(float* c, const unsigned (&a)[4], const unsigned (&b)[2]) {
+    if constexpr (sizeof(T) == 2) {
+        Mma16Bit<T>::mma(c[0], c[1], c[2], c[3], a, b[0], b[1]);
+    } else {
+        const float rows[4] = {__uint_as_float(a[0]), __uint_as_float(a[1]), __uint_as_float(a[2]),
+                               __uint_as_float(a[3])};
+        mma_16x8x8(c[0], c[1], c[2], c[3], rows, __uint_as_float(b[0]), __uint_as_float(b[1]));
+    }
+}
+
 }  // namespace kbench::cuda

@@ -14,6 +14,7 @@
 #include <algorithm>
 
 #include "kernels/check.h"
+#include "kernels/convolution/aligned.h"
 #include "kernels/convolution/kernel.h"
 #include "kernels/convolution/layout.cuh"
 #include "kernels/convolution/splits.h"
@@ -251,7 +252,7 @@ __global__ __launch_bounds__(threads, tuning.blocks_per_sm) void conv2d_channels
             for (int i = thread; i < L::x_rows * row_chunks; i += threads) {
                 const int at = i / row_chunks, chunk = i % row_chunks, column = first_column - shape.pad_w + at;
                 const bool inside = column >= 0 && column < shape.width;
-                cp_async_16_if(to + swizzled(at, chunk), row + (inside ? column * row_bytes + chunk * 16 : 0), inside);
+                cp_async_if<16>(to + swizzled(at, chunk), row + (inside ? column * row_bytes + chunk * 16 : 0), inside);
             }
         }
         if (walk.r() < shape.kernel_h) {
@@ -333,8 +334,6 @@ __global__ __launch_bounds__(layout_threads) void conv2d_layout(const T* __restr
 }
 
 constexpr int kernel_width = 11;
-
-std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 template <class T>
 Blocks blocks_of(const Conv2d& op) {

@@ -4,12 +4,11 @@
 // Each element of dy then meets all taps of its row, and a row of dy in shared memory serves all rows of dx of the
 // block. Of few filters at a time the taps lie there, too, packed by a kernel before as the cores read them. The next
 // rows of dy are copied while one is multiplied. A sum has one order, whatever the blocks.
-#include "kernels/convolution/dgrad_single_channel.h"
-
 #include <algorithm>
 
 #include "kernels/check.h"
 #include "kernels/convolution/dgrad_classes.h"
+#include "kernels/convolution/dgrad_kernel.h"
 #include "kernels/convolution/dgrad_single_channel_cores.cuh"
 #include "kernels/cp_async.cuh"
 #include "kernels/multiprocessors.h"
@@ -105,11 +104,11 @@ __device__ __forceinline__ void fetch_rows(unsigned char* to, const typename Cor
             const bool inside = row < existing && column < columns;
             unsigned char* const at = to + row * Core::pitch + Core::place_of(column);
             if constexpr (bytes == 16) {
-                cp_async_16_if(at, of_row + column, inside);
+                cp_async_if<16>(at, of_row + column, inside);
             } else if constexpr (bytes == 8) {
-                cp_async_8_if(at, of_row + column, inside);
+                cp_async_if<8>(at, of_row + column, inside);
             } else if constexpr (bytes == 4) {
-                cp_async_4_if(at, of_row + column, inside);
+                cp_async_if<4>(at, of_row + column, inside);
             } else {
                 *reinterpret_cast<typename Core::T*>(at) = inside ? of_row[column] : typename Core::T(0.0f);
             }
@@ -248,19 +247,20 @@ void launch(const Conv2d& op, const void* dy, const void* weight, void* dx, void
 
 }  // namespace
 
-bool dgrad_single_channel_takes(const Conv2d& op, Precision precision) {
-    return precision != Precision::fp64 && op.in_channels == 1 && op.stride_w == 2 && op.kernel_w <= most_taps &&
-           op.kernel_h <= most_kernel_h;
-}
-
-std::size_t dgrad_single_channel_workspace(const Conv2d& op, Precision precision) {
-    return with_core(precision,
-                     [&]<class Core>() { return static_cast<std::size_t>(Shape::of<Core>(op).weight_bytes); });
-}
-
-void dgrad_single_channel(Precision precision, const Conv2d& op, const void* dy, const void* weight, void* dx,
-                          void* workspace, cudaStream_t stream) {
-    with_core(precision, [&]<class Core>() { launch<Core>(op, dy, weight, dx, workspace, stream); });
-}
+const DgradKernel dgrad_single_channel{
+    [](const Conv2d&, Precision) { return std::string("conv2d_dgrad_single_channel"); },
+    [](const Conv2d& op, Precision precision) {
+        return precision != Precision::fp64 && op.in_channels == 1 && op.stride_w == 2 && op.kernel_w <= most_taps &&
+               op.kernel_h <= most_kernel_h;
+    },
+    [](const Conv2d& op, Precision precision) {
+        return with_core(precision,
+                         [&]<class Core>() { return static_cast<std::size_t>(Shape::of<Core>(op).weight_bytes); });
+    },
+    [](const Conv2d& op, Precision precision, const void* dy, const void* weight, void* dx, void* workspace,
+       cudaStream_t stream) {
+        with_core(precision, [&]<class Core>() { launch<Core>(op, dy, weight, dx, workspace, stream); });
+    },
+};
 
 }  // namespace kbench::cuda::convolution

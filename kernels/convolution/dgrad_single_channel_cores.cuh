@@ -67,7 +67,7 @@ struct Mma {
                 const auto a = Vector<unsigned, 4>::load(
                     reinterpret_cast<const unsigned*>(weights + block * block_bytes + at[i] + lane * 16));
 #pragma unroll
-                for (int j = 0; j < column_blocks; ++j) multiply(sums[i][j], a.elements, b[j]);
+                for (int j = 0; j < column_blocks; ++j) mma_words<T>(sums[i][j], a.elements, b[j]);
             }
         }
     }
@@ -119,15 +119,6 @@ struct Mma {
             for (int j = 0; j < column_blocks; ++j)
 #pragma unroll
                 for (int e = 0; e < 2; ++e) b[j][e] = *reinterpret_cast<const unsigned*>(dy + e * 4 * pitch + j * 32);
-        }
-    }
-    static __device__ void multiply(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
-        if constexpr (of_16_bits) {
-            Mma16Bit<T>::mma(c[0], c[1], c[2], c[3], a, b[0], b[1]);
-        } else {
-            const float taps[4] = {__uint_as_float(a[0]), __uint_as_float(a[1]), __uint_as_float(a[2]),
-                                   __uint_as_float(a[3])};
-            mma_16x8x8(c[0], c[1], c[2], c[3], taps, __uint_as_float(b[0]), __uint_as_float(b[1]));
         }
     }
 };

@@ -10,12 +10,12 @@
 // An error is relative to the largest of four neighbours, not to the element itself: where dy is 0 but for its
 // neighbourhood dx has their rounding. So paddings that leave elements less than half of the taps are not taken. The
 // forward is left to plain sums: errors there decide which elements a Hardtanh clips.
-#include "kernels/convolution/dgrad_winograd.h"
-
 #include <algorithm>
+#include "kernels/convolution/aligned.h"
 
 #include "kernels/check.h"
 #include "kernels/convolution/dgrad_classes.h"
+#include "kernels/convolution/dgrad_kernel.h"
 #include "kernels/convolution/direct_fp32.cuh"
 
 namespace kbench::cuda::convolution {
@@ -138,7 +138,6 @@ __global__ __launch_bounds__(threads) void conv2d_winograd_output(Sums sums, flo
             if (column + e < width) to[e] = four.elements[e];
 }
 
-constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 std::size_t float_bytes(std::int64_t elements) { return aligned(static_cast<std::size_t>(elements) * sizeof(float)); }
 
 /// What one class needs behind the transformed dy: transformed weights, the sums of whole blocks, then the parts'.
@@ -219,12 +218,10 @@ void launch_class(const Conv2d& op, std::int64_t index, const float* dy, const f
     KBENCH_CUDA_LAUNCHED("conv2d_winograd_output");
 }
 
-}  // namespace
-
 /// Where blocks, which have 128 tiles of a row, multiply a fifth less at least than blocks of 128 positions would: a
 /// short row leaves most of them empty. Few filters would not pay for the transforms. Elements of a point are counted
 /// in 32 bits, and an image alone may be more than are transformed at once.
-bool winograd_takes(const Conv2d& op, Precision precision) {
+bool takes(const Conv2d& op, Precision precision) {
     if (precision != Precision::fp32 || op.in_channels != filters || op.kernel_w != kernel_w || op.out_channels < 16 ||
         !has_forwards(op) || 2 * forward_of(op, 0).pad_w >= kernel_w)
         return false;
@@ -236,27 +233,26 @@ bool winograd_takes(const Conv2d& op, Precision precision) {
     return products(pitch_of(op), points * groups) * 5 <= products(op.width, kernel_w) * 4;
 }
 
-std::string winograd_name(const Conv2d& op) {
+std::string name(const Conv2d& op, Precision) {
     return "conv2d_winograd<4, 4>" + of_parts(OfClass(with_batch(op, images_at_once(op)), 0).grid) + " of " +
            std::to_string(op.stride_h) + (op.stride_h == 1 ? " class" : " classes") + " of rows";
 }
 
 /// Of the larger of the calls that follow: the last may have fewer images, cut into more parts.
-std::size_t winograd_workspace(const Conv2d& op) {
+std::size_t workspace_of(const Conv2d& op, Precision) {
     const std::int64_t at_once = images_at_once(op), rest = op.batch % at_once;
     const std::size_t bytes = bytes_of(with_batch(op, at_once));
     return rest == 0 ? bytes : std::max(bytes, bytes_of(with_batch(op, rest)));
 }
 
-double winograd_flops(const Conv2d& op) {
+double flops_of(const Conv2d& op) {
     double flops = 0;
     for (std::int64_t index = 0; index < op.stride_h; ++index)
         flops += over_tiles(op, index).work(Direction::fwd).flops;
     return flops;
 }
 
-void winograd_dgrad(const Conv2d& op, const float* dy, const float* weight, float* dx, void* workspace,
-                    cudaStream_t stream) {
+void launch(const Conv2d& op, const float* dy, const float* weight, float* dx, void* workspace, cudaStream_t stream) {
     const std::int64_t at_once = images_at_once(op), dy_image = op.out_channels * op.out_height() * op.out_width();
     for (std::int64_t first = 0; first < op.batch; first += at_once) {
         const Conv2d images = with_batch(op, std::min(at_once, op.batch - first));
@@ -273,5 +269,19 @@ void winograd_dgrad(const Conv2d& op, const float* dy, const float* weight, floa
                          stream);
     }
 }
+
+}  // namespace
+
+const DgradKernel dgrad_winograd{
+    name,
+    takes,
+    workspace_of,
+    [](const Conv2d& op, Precision, const void* dy, const void* weight, void* dx, void* workspace,
+       cudaStream_t stream) {
+        launch(op, static_cast<const float*>(dy), static_cast<const float*>(weight), static_cast<float*>(dx), workspace,
+               stream);
+    },
+    flops_of,
+};
 
 }  // namespace kbench::cuda::convolution

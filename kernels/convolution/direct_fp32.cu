@@ -1,5 +1,6 @@
 // Convolutions 11 taps wide in fp32, without tensor cores.
 #include "kernels/check.h"
+#include "kernels/convolution/aligned.h"
 #include "kernels/convolution/direct_fp32.cuh"
 #include "kernels/convolution/kernel.h"
 
@@ -40,7 +41,7 @@ struct Workspace {
     std::size_t weights, parts;
     explicit Workspace(const Conv2d& op)
         : grid(best_grid(op, blocks_of(op))),
-          weights(static_cast<std::size_t>(divide_up(op.taps() * filters * 4, 256) * 256)),
+          weights(aligned(static_cast<std::size_t>(op.taps() * filters) * sizeof(float))),
           parts(parts_bytes(op, blocks_of(op), grid)) {}
 };
 

@@ -94,7 +94,7 @@ __global__ __launch_bounds__(threads, tuning.blocks_per_sm) void conv2d_direct_f
             const float* const from = x + (plane + h) * shape.width;
             if (shape.vectors_in) {
                 const bool inside = column >= 0 && column < shape.width;
-                cp_async_16_if(to, from + (inside ? column : 0), inside);
+                cp_async_if<16>(to, from + (inside ? column : 0), inside);
             } else {
 #pragma unroll
                 for (int e = 0; e < 4; ++e)

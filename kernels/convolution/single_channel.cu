@@ -144,7 +144,7 @@ __global__ __launch_bounds__(warps * 32, blocks_per_sm * 4 / warps) void conv2d_
             const T* const from = x + (std::int64_t{n} * shape.height + (row_inside ? h : 0)) * shape.width;
             if (shape.vectors_in) {
                 const bool inside = row_inside && column >= 0 && column < shape.width;
-                cp_async_16_if(to, from + (inside ? column : 0), inside);
+                cp_async_if<16>(to, from + (inside ? column : 0), inside);
             } else {
                 Vector<T, 8> loaded;
 #pragma unroll

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "kernels/check.h"
+#include "kernels/convolution/aligned.h"
 #include "kernels/convolution/conv2d_gradient.h"
 #include "kernels/convolution/parts.cuh"
 #include "kernels/convolution/tiles.cuh"
@@ -221,7 +222,7 @@ const WgradKernel& kernel_for(const Conv2d& op, Precision precision) {
 
 /// Of the workspace what dw needs; behind it are the parts of db.
 std::size_t weight_workspace(const Conv2d& op, Precision precision) {
-    return (kernel_for(op, precision).workspace(op, precision) + 255) / 256 * 256;
+    return aligned(kernel_for(op, precision).workspace(op, precision));
 }
 
 }  // namespace

@@ -165,9 +165,9 @@ __device__ void fetch_dy(unsigned char* to, const unsigned char* dy, std::int64_
         const int tile = i / (depth * row_chunks), at = i / row_chunks % depth, chunk = i % row_chunks;
         const int position = first + at;
         const bool inside = position < width;
-        cp_async_16_if(to + tile * dy_bytes + swizzled(at, chunk),
-                       dy + ((row + tile * group_stride) * width + (inside ? position : 0)) * row_bytes + chunk * 16,
-                       inside);
+        cp_async_if<16>(to + tile * dy_bytes + swizzled(at, chunk),
+                        dy + ((row + tile * group_stride) * width + (inside ? position : 0)) * row_bytes + chunk * 16,
+                        inside);
     }
 }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "kernels/check.h"
+#include "kernels/convolution/aligned.h"
 #include "kernels/convolution/wgrad_cores.cuh"
 #include "kernels/convolution/wgrad_kernel.h"
 
@@ -96,8 +97,8 @@ __global__ __launch_bounds__(threads, 1) void conv2d_wgrad_rows(const unsigned c
             const int column = walk.first - shape.pad_w + at;
             const bool inside = column >= 0 && column < shape.width;
             const std::int64_t row = (std::int64_t{walk.n} * shape.groups + of_channels) * shape.height + walk.h + j;
-            cp_async_16_if(to + j * x_bytes + swizzled(at, chunk),
-                           x + (row * shape.width + (inside ? column : 0)) * row_bytes + chunk * 16, inside);
+            cp_async_if<16>(to + j * x_bytes + swizzled(at, chunk),
+                            x + (row * shape.width + (inside ? column : 0)) * row_bytes + chunk * 16, inside);
         }
         const std::int64_t row =
             (std::int64_t{walk.n} * shape.filter_groups + of_filters * dy_tiles<Core>)*shape.out_height + walk.p;
@@ -172,8 +173,6 @@ __global__ __launch_bounds__(256) void conv2d_wgrad_add_rows(const Arithmetic<T>
     if (accumulates) sum += static_cast<Arithmetic<T>>(*to);
     *to = static_cast<T>(sum);
 }
-
-std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 template <class Core>
 dim3 grid_of(const Conv2d& op) {

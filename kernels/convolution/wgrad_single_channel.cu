@@ -77,7 +77,7 @@ template <class T>
 __device__ __forceinline__ void fetch_word(unsigned* to, const T* row, int column, int width, bool exists, bool whole) {
     if (whole) {
         const bool inside = exists && column >= 0 && column < width;
-        cp_async_4_if(to, row + (inside ? column : 0), inside);
+        cp_async_if<4>(to, row + (inside ? column : 0), inside);
         return;
     }
     Vector<T, per_word<T>> word;

@@ -107,8 +107,8 @@ struct Mma {
                 for (int shift = 0; shift < shifts; ++shift)
 #pragma unroll
                     for (int m = 0; m < 2; ++m)
-                        multiply(sums + ((quad * shifts + shift) * 2 + m) * 4, a[i][m].elements,
-                                 b[i * per_word<T> + shift]);
+                        mma_words<T>(sums + ((quad * shifts + shift) * 2 + m) * 4, a[i][m].elements,
+                                     b[i * per_word<T> + shift]);
         }
     }
     static __host__ __device__ Place place(int thread, int i) {
@@ -137,15 +137,6 @@ struct Mma {
 #pragma unroll
             for (int half = 0; half < 2; ++half)
                 b[i][half] = of_16_bits ? __byte_perm(words[i][half], words[i + 1][half], both) : words[i][half];
-    }
-    static __device__ void multiply(float* c, const unsigned (&a)[4], const unsigned (&b)[2]) {
-        if constexpr (of_16_bits) {
-            Mma16Bit<T>::mma(c[0], c[1], c[2], c[3], a, b[0], b[1]);
-        } else {
-            const float of_dy[4] = {__uint_as_float(a[0]), __uint_as_float(a[1]), __uint_as_float(a[2]),
-                                    __uint_as_float(a[3])};
-            mma_16x8x8(c[0], c[1], c[2], c[3], of_dy, __uint_as_float(b[0]), __uint_as_float(b[1]));
-        }
     }
 };
 

@@ -153,8 +153,8 @@ __global__ void __launch_bounds__(threads, 1)
             const bool exists = r == 0 || row + r < rows;
 #pragma unroll
             for (int i = 0; i < vectors; ++i) {
-                cp_async_16_if(to + slot_of(0, r, i), x + first + from_first(exists ? r : 0, i), inside(i));
-                cp_async_16_if(to + slot_of(1, r, i), dy + first + from_first(r, i), inside(i) && exists);
+                cp_async_if<16>(to + slot_of(0, r, i), x + first + from_first(exists ? r : 0, i), inside(i));
+                cp_async_if<16>(to + slot_of(1, r, i), dy + first + from_first(r, i), inside(i) && exists);
             }
         }
     };

@@ -84,8 +84,8 @@ __global__ void __launch_bounds__(block_threads, 2)
         for (int half = 0; half < 2; ++half) {
             const int unit = first_unit + 8 * half + lane / 4;
             const bool inside = unit < hidden && k < depth;
-            cp_async_16_if(slot(stage, half, thread),
-                           own.weight + (inside ? std::int64_t{unit} * layer.db_stride + k : std::int64_t{0}), inside);
+            cp_async_if<16>(slot(stage, half, thread),
+                            own.weight + (inside ? std::int64_t{unit} * layer.db_stride + k : std::int64_t{0}), inside);
         }
     };
     const T* const behind = own.db[step % 2];

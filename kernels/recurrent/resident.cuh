@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(block_threads, 1)
             const int n = tile * tile_sequences + lane / 4;
             const bool inside = n < layer.batch && k < hidden;
             const T* const from = before + (inside ? std::int64_t{n} * layer.h_stride + k : std::int64_t{0});
-            cp_async_16_if(h_smem + stage * Place::h_slots + tile * block_threads + thread, from, inside);
+            cp_async_if<16>(h_smem + stage * Place::h_slots + tile * block_threads + thread, from, inside);
         }
     };
     Cells<Core, cell, tiles> cells(layer, own, first_unit, 0);

@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(block_threads, 2)
                     own.weight_hh + (inside ? (std::int64_t{gate} * hidden + unit) * hidden + k : std::int64_t{0});
                 uint4* const to = slot(stage, 2 * gate + half, thread);
                 if constexpr (vectors) {
-                    cp_async_16_if(to, from, inside);
+                    cp_async_if<16>(to, from, inside);
                 } else {
                     Vector<T, width> piece;
 #pragma unroll

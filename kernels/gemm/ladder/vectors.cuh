@@ -95,8 +95,8 @@ struct VectorCopies {
 
     /// Starts the copy of vector i of a tile; to be called for 0 to count - 1 in turn.
     __device__ void copy(T* tile, int i) {
-        cp_async_16_if(tile + swizzled<Swizzle, columns, width>(row + i * rows_at_once, column), from,
-                       i * rows_at_once < rows_left);
+        cp_async_if<16>(tile + swizzled<Swizzle, columns, width>(row + i * rows_at_once, column), from,
+                        i * rows_at_once < rows_left);
         from += step;
     }
     /// To the tile below, which a tile's last copy has reached, and to the one on the right.
