@@ -5,12 +5,13 @@ import json
 import pathlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import torch
 
-from verification import gpt2, pytorch, torch_ctc, torch_tf32
+from verification import gpt2, pytorch, torch_ctc, torch_flips, torch_tf32
 from verification.deepspeech2 import CONFIG
 from verification.process import BAD_USAGE, Stop
 from verification.torch_deepspeech2 import DeepSpeech2, Layer, randomised, recurrent, steps_of
@@ -52,13 +53,18 @@ class Autograd:
         """Within, the model computes in `precision` whatever kernels PyTorch has; None where PyTorch's own do."""
         return None
 
+    def rounded_to(self, precision: str) -> torch.nn.Module:
+        """The model, without gradients."""
+        model = self.model.to(pytorch.set_precision(torch, precision))
+        model.load_state_dict(self.weights)  # rounded anew from fp32
+        model.zero_grad(set_to_none=True)
+        return model
+
     def gradients(
         self, precision: str, inputs: Inputs, loss_scale: float, within: AbstractContextManager[None] = nullcontext()
     ) -> tuple[float, Gradients]:
         """The loss, and by the checkpoint's names the gradients in fp64, on the device."""
-        model = self.model.to(pytorch.set_precision(torch, precision))
-        model.load_state_dict(self.weights)  # rounded anew from fp32
-        model.zero_grad(set_to_none=True)
+        model = self.rounded_to(precision)
         with within:
             loss = self.loss(inputs, precision)
             (loss * loss_scale).backward()
@@ -147,6 +153,21 @@ class DeepSpeech(Autograd):
 
     def emulated(self, precision: str) -> AbstractContextManager[None] | None:
         return torch_tf32.emulated(self.model) if precision == "tf32" and not self.plant else None
+
+    def flips(self, inputs: Inputs) -> torch_flips.Flips:
+        """Of gates that fp32 may move: its rounding of Hardtanh's inputs stays below 1e-5 by far."""
+        return torch_flips.find(self._of(inputs, "fp64"), within=1e-5, most=400)
+
+    def gates(self, inputs: Inputs, precision: str) -> list[torch.Tensor]:
+        return torch_flips.gates(self._of(inputs, precision))
+
+    def _of(self, inputs: Inputs, precision: str) -> SimpleNamespace:
+        model = self.rounded_to(precision)
+        return SimpleNamespace(
+            module=model,
+            loss=lambda: self.loss(inputs, precision),
+            in_front=[(name, value) for name, value in model.named_parameters() if name.startswith("conv.")],
+        )
 
     def loss(self, inputs: Inputs, precision: str) -> torch.Tensor:
         """PyTorch's own CTC, of logits in fp32 or wider."""
