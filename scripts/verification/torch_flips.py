@@ -106,7 +106,7 @@ def moved(flips: Flips, made: Gradients, truth: Gradients) -> tuple[list[int], l
         gain = 2 * products - squares.diagonal()  # by how much the square of what is left shrinks
         gain[found] = -1
         best = int(gain.argmax())
-        if float(gain[best]) <= GAIN * left:
+        if not float(gain[best]) > GAIN * left:  # nor where an error is not a number
             break
         found.append(best)
         left -= float(gain[best])

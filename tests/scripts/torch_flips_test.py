@@ -120,6 +120,11 @@ class MovedGates(unittest.TestCase):
         found, _ = torch_flips.moved(self.flips, half, self.truth)
         self.assertNotIn(strongest, found)
 
+    def test_nothing_is_found_where_gradients_are_not_numbers(self) -> None:
+        for name in ("0.weight", "4.bias"):
+            made = self.truth | {name: torch.full_like(self.truth[name], float("nan"))}
+            self.assertEqual(torch_flips.moved(self.flips, made, self.truth), ([], []))
+
     def test_gates_are_those_of_the_models_own_forward(self) -> None:
         gates = torch_flips.gates(self.asked)
         self.assertEqual([of.numel() for of in gates], [2 * 4 * 10 * 30] * 2)
