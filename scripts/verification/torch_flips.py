@@ -50,8 +50,22 @@ class _Inputs:
             handle.remove()
 
 
-def _is_open(x: torch.Tensor) -> torch.Tensor:
+def is_open(x: torch.Tensor) -> torch.Tensor:
+    """Whether gradients pass Hardtanh(0, 20) at x."""
     return (x > 0) & (x < 20)
+
+
+class Gated(torch.autograd.Function):
+    """Hardtanh(0, 20) of x, whose gradients pass where `gates` say so."""
+
+    @staticmethod
+    def forward(context, x, gates):  # noqa: ANN001, ANN205
+        context.save_for_backward(gates)
+        return x.clamp(0, 20)
+
+    @staticmethod
+    def backward(context, gradient):  # noqa: ANN001, ANN205
+        return gradient * context.saved_tensors[0], None
 
 
 def find(model: Any, within: float, most: int) -> Flips:
@@ -72,8 +86,8 @@ def find(model: Any, within: float, most: int) -> Flips:
     for i, element in places:
         x = clips.read[i]
         of_gate = torch.zeros_like(x)
-        is_open = bool(_is_open(x.detach().flatten()[element]))
-        of_gate.view(-1)[element] = (-1 if is_open else 1) * upstream[i].flatten()[element]
+        sign = -1 if bool(is_open(x.detach().flatten()[element])) else 1
+        of_gate.view(-1)[element] = sign * upstream[i].flatten()[element]
         made = torch.autograd.grad(x, list(parameters.values()), of_gate, retain_graph=True, allow_unused=True)
         for (name, parameter), change in zip(parameters.items(), made, strict=True):
             changes[name].append(torch.zeros_like(parameter) if change is None else change)
@@ -84,7 +98,7 @@ def gates(model: Any) -> list[torch.Tensor]:
     """Which are open, of each Hardtanh, as the model's own forward makes them."""
     with _Inputs(model.module) as clips, torch.no_grad():
         model.loss()
-    return [_is_open(x).flatten() for x in clips.read]
+    return [is_open(x).flatten() for x in clips.read]
 
 
 def moved(flips: Flips, made: Gradients, truth: Gradients) -> tuple[list[int], list[float]]:

@@ -6,29 +6,21 @@ gates, which are open where Hardtanh's input lies within its edges. What the fir
 gates did. Prints a table for each of a few random inputs.
 """
 
+import pathlib
 import sys
 
 import torch
 
 sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from verification.deepspeech2 import CONFIG  # noqa: E402
 from verification.torch_deepspeech2 import DeepSpeech2, randomised  # noqa: E402
+from verification.torch_flips import Gated, is_open  # noqa: E402
 
 Gradients = dict[str, torch.Tensor]
 SIZES = CONFIG | {"hidden_size": 64, "hidden_layers": 2}
 FRAMES, LENGTHS, TARGETS = 1000, [1000, 830], [60, 50]
 DRAWS = 6
-
-
-class Gated(torch.autograd.Function):
-    @staticmethod
-    def forward(context, x, gates):  # noqa: ANN001, ANN205
-        context.save_for_backward(gates)
-        return x.clamp(0, 20)
-
-    @staticmethod
-    def backward(context, gradient):  # noqa: ANN001, ANN205
-        return gradient * context.saved_tensors[0], None
 
 
 class Hardtanh(torch.nn.Module):
@@ -39,7 +31,7 @@ class Hardtanh(torch.nn.Module):
         self.given, self.own = gates, torch.empty(0)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        self.own = ((x > 0) & (x < 20)).detach()
+        self.own = is_open(x).detach()
         return Gated.apply(x, (self.own if self.given is None else self.given).to(x.dtype))
 
 

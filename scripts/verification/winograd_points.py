@@ -7,6 +7,7 @@ convolution of Deep Speech 2 has for a class of rows of its dx, are 3,872 terms 
 root mean square of the errors over that of the sums, mean of a few seeds, and over the plain sums' error. Needs NumPy.
 """
 
+import functools
 from fractions import Fraction
 
 import numpy as np
@@ -32,20 +33,6 @@ CHOICES = [
 Matrix = list[list[Fraction]]
 
 
-def inverse(matrix: Matrix) -> Matrix:
-    """By Gauss and Jordan, exactly."""
-    n = len(matrix)
-    rows = [row[:] + [Fraction(int(i == j)) for j in range(n)] for i, row in enumerate(matrix)]
-    for i in range(n):
-        pivot = next(r for r in range(i, n) if rows[r][i] != 0)
-        rows[i], rows[pivot] = rows[pivot], rows[i]
-        rows[i] = [value / rows[i][i] for value in rows[i]]
-        for r in range(n):
-            if r != i:
-                rows[r] = [a - rows[r][i] * b for a, b in zip(rows[r], rows[i], strict=True)]
-    return [row[n:] for row in rows]
-
-
 def transforms(points: tuple[int | Fraction, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of inputs [points, 7], of taps [points, 4] and back [4, points]. A product of polynomials is found again from its
     values at the points; sums of products are that, transposed. Rows of the inputs' are whole numbers."""
@@ -54,7 +41,8 @@ def transforms(points: tuple[int | Fraction, ...]) -> tuple[np.ndarray, np.ndarr
         finite = [[Fraction(p) ** power for power in range(coefficients)] for p in points]
         return [*finite, [Fraction(int(power == coefficients - 1)) for power in range(coefficients)]]
 
-    of_inputs = [list(column) for column in zip(*inverse(values(POINTS)), strict=True)]
+    inverse = np.linalg.inv(np.array(values(POINTS), float))  # near enough to find its fractions again
+    of_inputs = [[Fraction(value).limit_denominator(10_000) for value in column] for column in inverse.T]
     of_taps = values(GROUP_TAPS)
     for i, row in enumerate(of_inputs):
         scale = Fraction(np.lcm.reduce([value.denominator for value in row]).item())
@@ -73,23 +61,31 @@ def in_fp32(matrix: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     return total
 
 
-def errors(points: tuple[int | Fraction, ...], seed: int) -> tuple[float, float]:
-    """Of plain sums and of minimal filtering."""
+@functools.cache
+def drawn(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Inputs and taps, their sums in fp64, and plain sums in fp32."""
     random = np.random.default_rng(seed)
     positions = TILES * TILE
     x = random.standard_normal((LINES, positions + GROUPS * GROUP_TAPS), dtype=np.float32)
     taps = np.zeros((LINES, GROUPS * GROUP_TAPS), np.float32)
     taps[:, :TAPS] = random.standard_normal((LINES, TAPS), dtype=np.float32)
     truth, plain = np.zeros(positions), np.zeros(positions, np.float32)
-    of_inputs, of_taps, back = transforms(points)
-    sums = np.zeros((POINTS, TILES), np.float32)
     for line, row in zip(x, taps, strict=True):
         for tap in range(TAPS):
             truth += line[tap : tap + positions].astype(float) * float(row[tap])
             plain = plain + line[tap : tap + positions] * row[tap]
+    return x, taps, truth, plain
+
+
+def errors(points: tuple[int | Fraction, ...], seed: int) -> tuple[float, float]:
+    """Of plain sums and of minimal filtering."""
+    x, taps, truth, plain = drawn(seed)
+    of_inputs, of_taps, back = transforms(points)
+    sums = np.zeros((POINTS, TILES), np.float32)
+    for line, row in zip(x, taps, strict=True):
         for group in range(GROUPS):
             first = group * GROUP_TAPS
-            tiles = np.stack([line[first + j : first + j + positions : TILE] for j in range(POINTS)])
+            tiles = np.stack([line[first + j : first + j + TILES * TILE : TILE] for j in range(POINTS)])
             turned = in_fp32(of_taps, row[first : first + GROUP_TAPS, None])
             sums = sums + in_fp32(of_inputs, tiles) * turned
     filtered = in_fp32(back, sums).T.ravel()

@@ -18,29 +18,17 @@ except ImportError as error:
 from verification import torch_flips  # noqa: E402
 
 
-class Forced(torch.autograd.Function):
-    """Hardtanh, whose gates at some elements are the other way round backward."""
-
-    @staticmethod
-    def forward(context, x, elements):  # noqa: ANN001, ANN205
-        gates = (x > 0) & (x < 20)
-        for element in elements:
-            gates.view(-1)[element] = ~gates.view(-1)[element]
-        context.save_for_backward(gates)
-        return x.clamp(0, 20)
-
-    @staticmethod
-    def backward(context, gradient):  # noqa: ANN001, ANN205
-        return gradient * context.saved_tensors[0], None
-
-
 class Clip(torch.nn.Hardtanh):
+    """Whose gates at some elements are the other way round backward."""
+
     def __init__(self) -> None:
         super().__init__(0, 20)
         self.moved: list[int] = []
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return Forced.apply(x, self.moved)
+        gates = torch_flips.is_open(x)
+        gates.view(-1)[self.moved] = ~gates.view(-1)[self.moved]
+        return torch_flips.Gated.apply(x, gates)
 
 
 class MovedGates(unittest.TestCase):
