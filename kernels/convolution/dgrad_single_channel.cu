@@ -103,12 +103,8 @@ __device__ __forceinline__ void fetch_rows(unsigned char* to, const typename Cor
             const int column = (i * 32 + lane) * elements;
             const bool inside = row < existing && column < columns;
             unsigned char* const at = to + row * Core::pitch + Core::place_of(column);
-            if constexpr (bytes == 16) {
-                cp_async_if<16>(at, of_row + column, inside);
-            } else if constexpr (bytes == 8) {
-                cp_async_if<8>(at, of_row + column, inside);
-            } else if constexpr (bytes == 4) {
-                cp_async_if<4>(at, of_row + column, inside);
+            if constexpr (bytes >= 4) {
+                cp_async_if<bytes>(at, of_row + column, inside);
             } else {
                 *reinterpret_cast<typename Core::T*>(at) = inside ? of_row[column] : typename Core::T(0.0f);
             }
