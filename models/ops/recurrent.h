@@ -52,7 +52,8 @@ struct Recurrent {
                                              : of == Cell::gru ? "GRU layer, both directions"
                                                                : "plain recurrent layer, both directions";
     static constexpr std::string_view example = "t500n8h1024[f2][s][a]";
-    static constexpr Direction directions[] = {Direction::fwd, Direction::bwd, Direction::wgrad};
+    // GCC 13 takes an array without a bound in a class template for one of unknown bound.
+    static constexpr Direction directions[3] = {Direction::fwd, Direction::bwd, Direction::wgrad};
 
     RecurrentShape shape;
     bool saves = false, accumulates = false;
