@@ -28,9 +28,9 @@ struct Image {
 constexpr std::int64_t frames_per_step = 2;
 
 /// Appends tensors and ops; each function returns the tensor that holds its result.
-class Builder {
+class DeepSpeech2Builder {
   public:
-    Builder(const DeepSpeech2Config& config, std::int64_t batch, std::int64_t frames)
+    DeepSpeech2Builder(const DeepSpeech2Config& config, std::int64_t batch, std::int64_t frames)
         : config_(config), batch_(batch), frames_(frames) {
         model_.name = config.name;
     }
@@ -245,7 +245,7 @@ ModelSpec read_deepspeech2(const std::string& text, const std::string& path) {
 Model make_deepspeech2(const DeepSpeech2Config& config, std::int64_t batch, std::int64_t frames) {
     if (batch < 1) throw UsageError(fmt::format("batch {} must be at least 1", batch));
     if (frames < 1) throw UsageError(fmt::format("frames {} must be at least 1", frames));
-    return Builder(config, batch, frames).build();
+    return DeepSpeech2Builder(config, batch, frames).build();
 }
 
 }  // namespace kbench

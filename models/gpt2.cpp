@@ -17,9 +17,9 @@ namespace {
 using Kind = Contents::Kind;
 
 /// Appends tensors and ops; each function returns the tensor that holds its result.
-class Builder {
+class Gpt2Builder {
   public:
-    Builder(const Gpt2Config& config, std::int64_t batch, std::int64_t seq)
+    Gpt2Builder(const Gpt2Config& config, std::int64_t batch, std::int64_t seq)
         : config_(config), rows_(batch * seq), batch_(batch), seq_(seq) {
         model_.name = config.name;
     }
@@ -202,7 +202,7 @@ Model make_gpt2(const Gpt2Config& config, std::int64_t batch, std::int64_t seq, 
     if (seq < 1) throw UsageError(fmt::format("seq {} must be at least 1", seq));
     if (seq > config.n_ctx)
         throw UsageError(fmt::format("seq {} is over {}'s n_ctx {}", seq, config.name, config.n_ctx));
-    return Builder(config, batch, seq).build(attention);
+    return Gpt2Builder(config, batch, seq).build(attention);
 }
 
 }  // namespace kbench

@@ -21,10 +21,14 @@ Operand placed(const Step& step, const OperandSpec& spec, std::string name, Prec
             .contents = spec.contents};
 }
 
-bool is_made(const OperandSpec& spec) { return spec.use == OperandUse::output || spec.use == OperandUse::in_place; }
+bool leaves_result(const OperandSpec& spec) {
+    return spec.use == OperandUse::output || spec.use == OperandUse::in_place;
+}
 
 /// The array that an op of a fused step hands on: the first that it makes.
-const OperandSpec& made_by(const std::vector<OperandSpec>& specs) { return *std::ranges::find_if(specs, is_made); }
+const OperandSpec& made_by(const std::vector<OperandSpec>& specs) {
+    return *std::ranges::find_if(specs, leaves_result);
+}
 
 /// By how many columns the product of a step is wider than its op's.
 std::int64_t added_columns(const Step& step) {

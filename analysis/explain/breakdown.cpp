@@ -11,9 +11,6 @@ void add_distinct(std::vector<std::string>& values, std::string_view value) {
     if (!value.empty() && std::find(values.begin(), values.end(), value) == values.end()) values.emplace_back(value);
 }
 
-/// The kind in an entry of StepResult::absorbs, "layer:kind".
-std::string_view kind_of(std::string_view absorbed) { return absorbed.substr(absorbed.rfind(':') + 1); }
-
 /// Sums the steps of each `name_of(step)` and provider, or of each name when providers may mix.
 template <class NameOf>
 Breakdown group_steps(const Point& point, NameOf name_of, bool split_by_provider) {
@@ -48,6 +45,8 @@ Breakdown group_steps(const Point& point, NameOf name_of, bool split_by_provider
 }
 
 }  // namespace
+
+std::string_view kind_of(std::string_view absorbed) { return absorbed.substr(absorbed.rfind(':') + 1); }
 
 double StepGroup::tflop_per_s() const { return time_us > 0 ? flops / time_us * 1e-6 : 0; }
 

@@ -34,6 +34,9 @@ struct Breakdown {
     std::size_t untimed_steps = 0;
 };
 
+/// The kind in an entry of StepResult::absorbs, "layer:kind".
+std::string_view kind_of(std::string_view absorbed);
+
 /// By the kind of the op that names each step, and its provider.
 Breakdown by_op_kind(const Point& point);
 

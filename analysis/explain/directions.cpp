@@ -15,7 +15,6 @@ void add_once(std::vector<std::string>& list, std::string_view text) {
     if (std::ranges::find(list, text) == list.end()) list.emplace_back(text);
 }
 
-std::string_view kind_of(std::string_view label) { return label.substr(label.rfind(':') + 1); }
 std::string_view layer_of(std::string_view label) { return label.substr(0, label.rfind(':')); }
 
 /// The time on the device between the ends of its samples. Recorded kernels look longer than they are.

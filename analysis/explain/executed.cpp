@@ -56,7 +56,7 @@ std::optional<double> all_tensor_flops(const StepResult& step) {
 bool is_positive(const std::optional<double>& amount) { return amount.value_or(0) > 0; }
 
 /// What a step may not execute when it was asked for a precision.
-struct Rule {
+struct PrecisionRule {
     Precision asked;
     std::span<const Precision> foreign;  ///< types of tensor-core inputs
     bool no_tensor_cores = false;        ///< not even with inputs of a type that was not counted
@@ -67,7 +67,7 @@ constexpr Precision not_fp16[] = {Precision::bf16, Precision::tf32}, not_bf16[] 
                     not_tf32[] = {Precision::fp16, Precision::bf16},
                     not_fp64[] = {Precision::fp16, Precision::bf16, Precision::tf32},
                     not_fp32[] = {Precision::fp16, Precision::bf16, Precision::tf32, Precision::fp64};
-constexpr Rule rules[] = {
+constexpr PrecisionRule rules[] = {
     {.asked = Precision::fp16, .foreign = not_fp16, .matrices_on_tensor_cores = true},
     {.asked = Precision::bf16, .foreign = not_bf16, .matrices_on_tensor_cores = true},
     {.asked = Precision::tf32, .foreign = not_tf32, .matrices_on_tensor_cores = true},
@@ -75,14 +75,14 @@ constexpr Rule rules[] = {
     {.asked = Precision::fp64, .foreign = not_fp64, .narrower = Precision::fp32},
 };
 
-const Rule& rule_of(Precision asked) {
-    for (const Rule& rule : rules)
+const PrecisionRule& rule_of(Precision asked) {
+    for (const PrecisionRule& rule : rules)
         if (rule.asked == asked) return rule;
     throw std::logic_error(fmt::format("no rule for {}", name(asked)));
 }
 
 /// "tf32: 2.70 GFLOP", for each foreign type that ran.
-std::vector<std::string> foreign_operations(const StepResult& step, const Rule& rule) {
+std::vector<std::string> foreign_operations(const StepResult& step, const PrecisionRule& rule) {
     std::vector<std::string> found;
     for (const Precision type : rule.foreign)
         if (const auto operations = tensor_flops(step, type); is_positive(operations))
@@ -90,7 +90,7 @@ std::vector<std::string> foreign_operations(const StepResult& step, const Rule& 
     return found;
 }
 
-std::optional<std::string> tensor_cores_astray(const StepResult& step, const Rule& rule) {
+std::optional<std::string> tensor_cores_astray(const StepResult& step, const PrecisionRule& rule) {
     std::vector<std::string> found = foreign_operations(step, rule);
     if (found.empty() && rule.no_tensor_cores && tensor_cores_used(step).value_or(false))
         found.emplace_back("inputs not counted by type");
@@ -98,13 +98,13 @@ std::optional<std::string> tensor_cores_astray(const StepResult& step, const Rul
     return fmt::format("tensor cores were active ({})", fmt::join(found, ", "));
 }
 
-std::optional<std::string> matrices_on_plain_cores(const StepResult& step, const Rule& rule) {
+std::optional<std::string> matrices_on_plain_cores(const StepResult& step, const PrecisionRule& rule) {
     if (!rule.matrices_on_tensor_cores || step.matrix_flops <= 0 || tensor_cores_used(step).value_or(true))
         return std::nullopt;
     return "ran on plain cores";
 }
 
-std::optional<std::string> outweighed(const StepResult& step, const Rule& rule) {
+std::optional<std::string> outweighed(const StepResult& step, const PrecisionRule& rule) {
     if (!rule.narrower || step.matrix_flops <= 0) return std::nullopt;
     const std::optional<double> narrow = plain_flops(step, *rule.narrower), asked = executed_flops(step, rule.asked);
     if (!narrow || !asked || *narrow <= *asked) return std::nullopt;
@@ -170,7 +170,7 @@ std::optional<bool> tensor_cores_used(const StepResult& step) {
 }
 
 std::optional<std::string> executed_mismatch(const StepResult& step) {
-    const Rule& rule = rule_of(step.precision);
+    const PrecisionRule& rule = rule_of(step.precision);
     std::vector<std::string> found;
     for (const auto contradiction : {tensor_cores_astray, matrices_on_plain_cores, outweighed})
         if (const auto finding = contradiction(step, rule)) found.push_back(*finding);

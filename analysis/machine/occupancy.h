@@ -65,7 +65,7 @@ struct LaunchShape {
     std::optional<int> barriers;  ///< named barriers a block, __syncthreads being one; unset: assumed not to limit
 };
 
-enum class Limiter { registers, shared_memory, warps, blocks, barriers };
+enum class Limiter { registers, shared, warps, blocks, barriers };
 inline constexpr std::array<std::string_view, 5> limiter_names{"registers", "shared memory", "warps", "blocks",
                                                                "barriers"};
 constexpr std::string_view name(Limiter limiter) { return limiter_names[static_cast<std::size_t>(limiter)]; }

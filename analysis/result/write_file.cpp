@@ -54,7 +54,7 @@ class TemporaryFile {
 
     void append(std::span<const std::byte> bytes) {
         while (!bytes.empty()) {
-            const ssize_t written = write(descriptor_, bytes.data(), bytes.size());
+            const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
             if (written >= 0)
                 bytes = bytes.subspan(static_cast<std::size_t>(written));
             else if (errno != EINTR)

@@ -28,7 +28,7 @@ struct Row {
     }
 };
 
-std::string_view trim(std::string_view text) {
+std::string_view trimmed(std::string_view text) {
     const std::size_t first = text.find_first_not_of(blanks);
     if (first == text.npos) return {};
     return text.substr(first, text.find_last_not_of(blanks) - first + 1);
@@ -36,7 +36,7 @@ std::string_view trim(std::string_view text) {
 
 /// Cuts the first word off `text`; empty at its end.
 std::string_view next_word(std::string_view& text) {
-    text = trim(text);
+    text = trimmed(text);
     const std::string_view word = text.substr(0, text.find_first_of(blanks));
     text.remove_prefix(word.size());
     return word;
@@ -46,9 +46,9 @@ std::string_view next_word(std::string_view& text) {
 void parse_counters(std::string_view text, Metric& metric) {
     metric.counters.clear();
     metric.unavailable.clear();
-    text = trim(text);
+    text = trimmed(text);
     if (text.starts_with('-')) {
-        metric.unavailable = trim(text.substr(1));
+        metric.unavailable = trimmed(text.substr(1));
         if (metric.unavailable.empty()) throw UsageError("'-' needs the reason why the chip has no such metric");
         return;
     }
@@ -66,13 +66,13 @@ void parse_counters(std::string_view text, Metric& metric) {
 Metric parse_line(std::string_view line) {
     const std::size_t hash = line.find('#');
     Metric metric;
-    if (hash != line.npos) metric.what = trim(line.substr(hash + 1));
+    if (hash != line.npos) metric.what = trimmed(line.substr(hash + 1));
     if (metric.what.empty()) throw UsageError(fmt::format("no '# what' at the end; a line is '{}'", format));
     std::string_view fields = line.substr(0, hash);
     metric.set = next_word(fields);
     metric.name = next_word(fields);
     metric.unit = next_word(fields);
-    if (trim(fields).empty()) throw UsageError(fmt::format("too few fields; a line is '{}'", format));
+    if (trimmed(fields).empty()) throw UsageError(fmt::format("too few fields; a line is '{}'", format));
     parse_counters(fields, metric);
     return metric;
 }
@@ -150,7 +150,7 @@ MetricTable MetricTable::parse(std::string_view text, std::string_view source) {
     };
     for (std::size_t number = 1; !text.empty(); ++number) {
         const std::size_t end = std::min(text.find('\n'), text.size());
-        const std::string_view line = trim(text.substr(0, end));
+        const std::string_view line = trimmed(text.substr(0, end));
         text.remove_prefix(std::min(end + 1, text.size()));
         if (!line.empty() && !line.starts_with('#')) at_line(source, number, [&] { read(line, number); });
     }

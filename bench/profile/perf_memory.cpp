@@ -119,10 +119,10 @@ bool encode_term(PerfSystem& system, const fs::path& pmu, std::string_view term,
     const std::size_t equals = term.find('=');
     const std::string name(term.substr(0, equals));
     const auto value = equals == term.npos ? std::optional<std::uint64_t>(1) : parse_integer(term.substr(equals + 1));
-    const std::string format = system.text(pmu / "format" / name).value_or(name + ":0-63");  // "config=0x1234" has none
-    const std::size_t colon = std::min(format.find(':'), format.size() - 1);
-    const auto ranges = parse_ranges(std::string_view(format).substr(colon + 1));
-    const std::string_view field = std::string_view(format).substr(0, colon);
+    const std::string layout = system.text(pmu / "format" / name).value_or(name + ":0-63");  // "config=0x1234" has none
+    const std::size_t colon = std::min(layout.find(':'), layout.size() - 1);
+    const auto ranges = parse_ranges(std::string_view(layout).substr(colon + 1));
+    const std::string_view field = std::string_view(layout).substr(0, colon);
     std::uint64_t* target = field == "config"    ? &spec.config
                             : field == "config1" ? &spec.config1
                             : field == "config2" ? &spec.config2

@@ -16,15 +16,15 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view file_schema = "kbench.noise/1";
+constexpr std::string_view noise_schema = "kbench.noise/1";
 
 /// All machines; an empty object where there is no file. Throws std::exception for a file that is not ours.
 Json read_machines(const std::filesystem::path& file) {
     std::ifstream stream(file);
     if (!stream) return Json::object();
     const Json content = Json::parse(stream);
-    if (!content.is_object() || content.value("schema", "") != file_schema || !content.at("machines").is_object())
-        throw UsageError(fmt::format("its schema is not {}", file_schema));
+    if (!content.is_object() || content.value("schema", "") != noise_schema || !content.at("machines").is_object())
+        throw UsageError(fmt::format("its schema is not {}", noise_schema));
     return content.at("machines");
 }
 
@@ -73,7 +73,7 @@ void remember_noise(const std::filesystem::path& file, const Environment& enviro
                                             {"measured_at", noise.measured_at}};
     std::error_code error;  // the write below says what is wrong
     std::filesystem::create_directories(file.parent_path(), error);
-    const Json content{{"schema", file_schema}, {"machines", std::move(machines)}};
+    const Json content{{"schema", noise_schema}, {"machines", std::move(machines)}};
     write_file_atomically(file, content.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 

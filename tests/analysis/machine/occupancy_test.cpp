@@ -18,7 +18,7 @@ using testing::IsEmpty;
 
 using Parameter = OccupancyStep::Parameter;
 
-constexpr Limiter R = Limiter::registers, S = Limiter::shared_memory, W = Limiter::warps, B = Limiter::blocks,
+constexpr Limiter R = Limiter::registers, S = Limiter::shared, W = Limiter::warps, B = Limiter::blocks,
                   BAR = Limiter::barriers;
 
 DeviceLimits architecture(int sm, int multiprocessors = 0) {
@@ -140,14 +140,13 @@ TEST(Occupancy, GivesTheBlocksOfEveryLimiter) {
     launch.static_shared_bytes = 4 * KiB;  // adds to the dynamic
     launch.barriers = 4;
     const Occupancy occupancy = theoretical_occupancy(architecture(90), launch);
-    EXPECT_EQ(occupancy.blocks_by(Limiter::registers), 4);      // 7 warps of 2304 in each partition: 28 / 6
-    EXPECT_EQ(occupancy.blocks_by(Limiter::shared_memory), 9);  // 228 / 25
+    EXPECT_EQ(occupancy.blocks_by(Limiter::registers), 4);  // 7 warps of 2304 in each partition: 28 / 6
+    EXPECT_EQ(occupancy.blocks_by(Limiter::shared), 9);     // 228 / 25
     EXPECT_EQ(occupancy.blocks_by(Limiter::warps), 10);
     EXPECT_EQ(occupancy.blocks_by(Limiter::blocks), 32);
     EXPECT_EQ(occupancy.blocks_by(Limiter::barriers), 16);
     EXPECT_THAT(occupancy.limiters, ElementsAre(Limiter::registers));
-    EXPECT_EQ(theoretical_occupancy(architecture(70), shape(64, 0)).blocks_by(Limiter::shared_memory),
-              unlimited_blocks);
+    EXPECT_EQ(theoretical_occupancy(architecture(70), shape(64, 0)).blocks_by(Limiter::shared), unlimited_blocks);
 }
 
 TEST(Occupancy, KnowsNoArchitectureButThoseOfTheTable) {
@@ -276,7 +275,7 @@ TEST(OccupancyHint, SaysSoWhenNothingCanBeGained) {
 TEST(OccupancyHint, NamesTheLimitersThatBindTogether) {
     // 4 blocks of 4 warps by registers (128) and by shared memory; larger blocks would not fit, smaller ones not help.
     const Occupancy occupancy = theoretical_occupancy(architecture(90), shape(128, 128, 48 * KiB));
-    EXPECT_THAT(occupancy.limiters, ElementsAre(Limiter::registers, Limiter::shared_memory));
+    EXPECT_THAT(occupancy.limiters, ElementsAre(Limiter::registers, Limiter::shared));
     EXPECT_THAT(occupancy.steps, IsEmpty());
     EXPECT_EQ(occupancy_hint(occupancy), "no single change raises 25 %; limited by registers and shared memory");
 }
