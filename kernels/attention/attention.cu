@@ -5,6 +5,7 @@
 
 #include "kbench/error.h"
 #include "kernels/attention/kernel.h"
+#include "kernels/shared_memory.h"
 
 namespace kbench::cuda {
 namespace {
@@ -17,18 +18,23 @@ attention::Kernels kernels_of(Precision precision) {
     return families[static_cast<int>(precision)]();
 }
 
-/// The first kernel that holds the head and is meant for this many rows.
+/// The first kernel that holds the head, is meant for this many rows and has room on this GPU: one of larger heads may,
+/// whose tiles are smaller.
 const attention::Kernel& kernel_for(const AttentionArguments& arguments) {
     const attention::Kernels kernels = kernels_of(arguments.precision);
     const std::int64_t rows = arguments.batch * arguments.heads * arguments.seq;
-    const auto fits = [&](const attention::Kernel& kernel) {
-        return arguments.head_size <= kernel.tile.head_size && rows <= kernel.tile.most_rows;
-    };
-    const auto kernel = std::find_if(kernels.begin(), kernels.end(), fits);
-    if (kernel == kernels.end())
-        throw Unsupported("attention with head_size " + std::to_string(arguments.head_size) +
-                          ": the fused kernels take at most " + std::to_string(kernels.back().tile.head_size));
-    return *kernel;
+    const int shared = shared_bytes_of_block();
+    int least = 0;
+    for (const attention::Kernel& kernel : kernels) {
+        if (arguments.head_size > kernel.tile.head_size || rows > kernel.tile.most_rows) continue;
+        if (kernel.smem_bytes <= shared) return kernel;
+        least = least == 0 ? kernel.smem_bytes : std::min(least, kernel.smem_bytes);
+    }
+    const std::string of_heads = "attention with head_size " + std::to_string(arguments.head_size);
+    if (least > 0)
+        throw Unsupported(of_heads + ": the fused kernels need " + std::to_string(least) +
+                          " bytes of shared memory for a block, this GPU has " + std::to_string(shared));
+    throw Unsupported(of_heads + ": the fused kernels take at most " + std::to_string(kernels.back().tile.head_size));
 }
 
 }  // namespace
@@ -38,7 +44,7 @@ void attention_forward(const AttentionArguments& arguments, cudaStream_t stream)
 }
 
 std::string attention_kernel_name(const AttentionArguments& arguments) {
-    const auto& [family, tile, launch] = kernel_for(arguments);
+    const auto& [family, tile, smem_bytes, launch] = kernel_for(arguments);
     return std::string(family) + '<' + std::string(name(arguments.precision)) + ',' + std::to_string(tile.head_size) +
            ',' + std::to_string(tile.query_rows) + 'x' + std::to_string(tile.keys) + 'x' +
            std::to_string(tile.key_groups) + '>';

@@ -169,7 +169,7 @@ __global__ __launch_bounds__(Layout<index>::threads,
 
 template <std::size_t... i>
 constexpr std::array<Kernel, sizeof...(i)> kernels(std::index_sequence<i...>) {
-    return {Kernel{"attention_fma", tiles[i], launch<attention_fma<i>, float, Layout<i>>}...};
+    return {Kernel{"attention_fma", tiles[i], Layout<i>::smem_bytes, launch<attention_fma<i>, float, Layout<i>>}...};
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "kbench/error.h"
 #include "kernels/attention/gradient_kernel.h"
+#include "kernels/shared_memory.h"
 
 namespace kbench::cuda {
 namespace {
@@ -15,18 +16,23 @@ attention::GradientKernels kernels_of(Precision precision) {
     return families[static_cast<int>(precision)]();
 }
 
-/// The first kernel that holds the head and is meant for this many rows.
+/// The first kernel that holds the head, is meant for this many rows and has room on this GPU: one of larger heads may,
+/// whose tiles are smaller.
 const attention::GradientKernel& kernel_for(const AttentionGradientArguments& arguments) {
     const attention::GradientKernels kernels = kernels_of(arguments.precision);
     const std::int64_t rows = arguments.batch * arguments.heads * arguments.seq;
-    const auto fits = [&](const attention::GradientKernel& kernel) {
-        return arguments.head_size <= kernel.tile.head_size && rows <= kernel.tile.most_rows;
-    };
-    const auto kernel = std::find_if(kernels.begin(), kernels.end(), fits);
-    if (kernel == kernels.end())
-        throw Unsupported("backward of attention with head_size " + std::to_string(arguments.head_size) +
-                          ": the fused kernels take at most " + std::to_string(kernels.back().tile.head_size));
-    return *kernel;
+    const int shared = shared_bytes_of_block();
+    int least = 0;
+    for (const attention::GradientKernel& kernel : kernels) {
+        if (arguments.head_size > kernel.tile.head_size || rows > kernel.tile.most_rows) continue;
+        if (kernel.smem_bytes <= shared) return kernel;
+        least = least == 0 ? kernel.smem_bytes : std::min(least, kernel.smem_bytes);
+    }
+    const std::string of_heads = "backward of attention with head_size " + std::to_string(arguments.head_size);
+    if (least > 0)
+        throw Unsupported(of_heads + ": the fused kernels need " + std::to_string(least) +
+                          " bytes of shared memory for a block, this GPU has " + std::to_string(shared));
+    throw Unsupported(of_heads + ": the fused kernels take at most " + std::to_string(kernels.back().tile.head_size));
 }
 
 }  // namespace
@@ -43,7 +49,7 @@ void attention_backward(const AttentionGradientArguments& arguments, cudaStream_
 }
 
 std::string attention_gradient_kernel_name(const AttentionGradientArguments& arguments) {
-    const auto& [family, tile, launch] = kernel_for(arguments);
+    const auto& [family, tile, smem_bytes, launch] = kernel_for(arguments);
     return std::string(family) + '<' + std::string(name(arguments.precision)) + ',' + std::to_string(tile.head_size) +
            ',' + std::to_string(tile.rows) + 'x' + std::to_string(tile.others) + '>';
 }

@@ -339,7 +339,7 @@ __global__ __launch_bounds__(Layout<index>::threads,
 
 template <class T, std::size_t... i>
 constexpr std::array<GradientKernel, sizeof...(i)> kernels(std::index_sequence<i...>) {
-    return {GradientKernel{"attention_gradient_mma", tiles[i],
+    return {GradientKernel{"attention_gradient_mma", tiles[i], gradient_smem_bytes<Layout<i>>,
                            launch_gradient<T, Layout<i>, attention_dq_mma<T, i>, attention_dkdv_mma<T, i>>}...};
 }
 

@@ -304,11 +304,11 @@ constexpr GradientKernel gradient_kernel_8deep() {
     using L = GradientLayout8Deep<T, Tiles, index>;
     constexpr auto dq = attention_dq_mma<T, Tiles, index>;
     if constexpr (sizeof(T) == 8 && L::tile.head_size > 64)
-        return {"attention_gradient_mma", L::tile,
+        return {"attention_gradient_mma", L::tile, gradient_smem_bytes<L>,
                 launch_gradient<T, L, dq, attention_dkdv_mma<T, Tiles, index, KeyParts::dk>,
                                 attention_dkdv_mma<T, Tiles, index, KeyParts::dv>>};
     else
-        return {"attention_gradient_mma", L::tile,
+        return {"attention_gradient_mma", L::tile, gradient_smem_bytes<L>,
                 launch_gradient<T, L, dq, attention_dkdv_mma<T, Tiles, index, KeyParts::dk_and_dv>>};
 }
 

@@ -239,11 +239,11 @@ template <int index>
 constexpr GradientKernel gradient_kernel() {
     constexpr auto dq = attention_dq_fma<index>;
     if constexpr (tiles[index].head_size > 64)
-        return {"attention_gradient_fma", tiles[index],
+        return {"attention_gradient_fma", tiles[index], gradient_smem_bytes<Layout<index>>,
                 launch_gradient<float, Layout<index>, dq, attention_dkdv_fma<index, KeyParts::dk>,
                                 attention_dkdv_fma<index, KeyParts::dv>>};
     else
-        return {"attention_gradient_fma", tiles[index],
+        return {"attention_gradient_fma", tiles[index], gradient_smem_bytes<Layout<index>>,
                 launch_gradient<float, Layout<index>, dq, attention_dkdv_fma<index, KeyParts::dk_and_dv>>};
 }
 

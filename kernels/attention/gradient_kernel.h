@@ -31,6 +31,7 @@ inline constexpr std::int64_t stats_rows = 128;
 struct GradientKernel {
     std::string_view family;
     GradientTile tile;
+    int smem_bytes;
     void (*launch)(const AttentionGradientArguments&, cudaStream_t);
 };
 

@@ -102,6 +102,10 @@ __device__ void load_stats(Stats<T>* smem, const Stats<T>* from, int thread) {
     for (int i = thread * at_once; i < rows; i += threads * at_once) cp_async_16(smem + i, from + i);
 }
 
+/// What the kernels of a tile take of shared memory, at the most.
+template <class Layout>
+inline constexpr int gradient_smem_bytes = std::max(Layout::query_smem_bytes, Layout::key_smem_bytes);
+
 /// Launches `of_queries`, then those `of_keys`, all of which take a GradientProblem<T>, with a block for each tile of
 /// each head. `Layout` has their tile, threads and bytes of shared memory.
 template <class T, class Layout, auto of_queries, auto... of_keys>

@@ -32,6 +32,7 @@ struct Tile {
 struct Kernel {
     std::string_view family;
     Tile tile;
+    int smem_bytes;
     void (*launch)(const AttentionArguments&, cudaStream_t);
 };
 

@@ -152,7 +152,7 @@ __global__ __launch_bounds__(Layout<index>::threads,
 
 template <class T, std::size_t... i>
 constexpr std::array<Kernel, sizeof...(i)> kernels(std::index_sequence<i...>) {
-    return {Kernel{"attention_mma", tiles[i], launch<attention_mma<T, i>, T, Layout<i>>}...};
+    return {Kernel{"attention_mma", tiles[i], Layout<i>::smem_bytes, launch<attention_mma<T, i>, T, Layout<i>>}...};
 }
 
 }  // namespace

@@ -162,8 +162,8 @@ __global__ __launch_bounds__(Layout8Deep<T, Tiles, index>::threads,
 
 template <class T, class Tiles, std::size_t... i>
 constexpr std::array<Kernel, sizeof...(i)> kernels_8deep(std::index_sequence<i...>) {
-    return {
-        Kernel{"attention_mma", Tiles::tiles[i], launch<attention_mma<T, Tiles, i>, T, Layout8Deep<T, Tiles, i>>}...};
+    return {Kernel{"attention_mma", Tiles::tiles[i], Layout8Deep<T, Tiles, i>::smem_bytes,
+                   launch<attention_mma<T, Tiles, i>, T, Layout8Deep<T, Tiles, i>>}...};
 }
 
 }  // namespace kbench::cuda::attention

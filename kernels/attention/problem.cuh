@@ -16,6 +16,7 @@
 #include "kernels/attention/kernel.h"
 #include "kernels/check.h"
 #include "kernels/cp_async.cuh"
+#include "kernels/shared_memory.h"
 
 namespace kbench::cuda::attention {
 
@@ -155,7 +156,7 @@ int prepare() {
     static std::atomic<std::uint64_t> prepared_devices = 0;  // one bit each; setting the attribute twice does no harm
     const std::uint64_t bit = std::uint64_t{1} << device;
     if (!(prepared_devices.load() & bit)) {
-        KBENCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, smem_bytes));
+        allow_shared_memory(kernel, smem_bytes);
         prepared_devices |= bit;
     }
     return sms;

@@ -21,6 +21,7 @@
 #include "kernels/convolution/store.cuh"
 #include "kernels/cp_async.cuh"
 #include "kernels/mma.cuh"
+#include "kernels/shared_memory.h"
 
 namespace kbench::cuda::convolution {
 namespace {
@@ -382,7 +383,7 @@ void launch_type(const Conv2d& op, const Conv2dPointers& pointers, const Conv2dE
 
     constexpr auto kernel = conv2d_channels_last<T, kernel_width>;
     constexpr int smem = Layout<T, kernel_width>::bytes;
-    KBENCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, smem));
+    allow_shared_memory(kernel, smem);
     const std::int64_t elements = op.batch * op.out_channels * op.out_height() * op.out_width();
     kernel<<<space.grid.blocks(), threads, smem, stream>>>(x, weights, static_cast<T*>(pointers.out), parts, elements,
                                                            shape, space.grid, Epilogue<T>(epilogue));
@@ -394,13 +395,22 @@ void launch_type(const Conv2d& op, const Conv2dPointers& pointers, const Conv2dE
     if (space.grid.is_cut()) combine_parts(op, type, space.grid, 2, parts, pointers.out, epilogue, stream);
 }
 
+/// Shared memory that the kernel has of its own stands beside.
+int smem_bytes(Precision precision) {
+    int bytes = 0;
+    dispatch(storage_type(precision), [&]<class T>() {
+        bytes = Layout<T, kernel_width>::bytes + filters * static_cast<int>(sizeof(typename Epilogue<T>::Channel));
+    });
+    return bytes;
+}
+
 /// Each row of x that a block walks over must be for one of its output rows: strides over the kernel's height leave
 /// gaps.
 bool takes(const Conv2d& op, Precision precision) {
     if (precision == Precision::fp32) return false;
     const auto channels = static_cast<std::int64_t>(row_bytes / size_of(storage_type(precision)));
     return op.in_channels % channels == 0 && op.out_channels == filters && op.kernel_w == kernel_width &&
-           op.stride_w == 1 && op.stride_h <= op.kernel_h;
+           op.stride_w == 1 && op.stride_h <= op.kernel_h && smem_bytes(precision) <= shared_bytes_of_block();
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "kernels/convolution/dgrad_single_channel_cores.cuh"
 #include "kernels/cp_async.cuh"
 #include "kernels/multiprocessors.h"
+#include "kernels/shared_memory.h"
 
 namespace kbench::cuda::convolution {
 namespace {
@@ -212,6 +213,14 @@ int units_of(const Conv2d& op, const Shape& shape, int multiprocessors) {
     return best;
 }
 
+/// The stages of dy, then the taps of as many filters as a core takes at a time.
+template <class Core>
+int smem_bytes(const Conv2d& op) {
+    const std::int64_t filters =
+        std::min<std::int64_t>(Core::filters, divide_up(op.out_channels, Core::depth) * Core::depth);
+    return static_cast<int>(Core::stages * stage_bytes<Core> + filters / Core::depth * op.kernel_h * row_bytes<Core>);
+}
+
 template <class Core>
 void launch(const Conv2d& op, const void* dy, const void* weight, void* dx, void* workspace, cudaStream_t stream) {
     using T = typename Core::T;
@@ -229,12 +238,9 @@ void launch(const Conv2d& op, const void* dy, const void* weight, void* dx, void
     KBENCH_CUDA_LAUNCHED("conv2d_pack_single_channel");
 
     constexpr auto kernel = conv2d_dgrad_single_channel<Core>;
-    const std::int64_t filters =
-        std::min<std::int64_t>(Core::filters, divide_up(op.out_channels, Core::depth) * Core::depth);
-    const auto smem =
-        static_cast<int>(Core::stages * stage_bytes<Core> + filters / Core::depth * op.kernel_h * row_bytes<Core>);
+    const int smem = smem_bytes<Core>(op);
     static_assert(Core::most_units * Core::finish_bytes <= Core::stages * stage_bytes<Core>);
-    KBENCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, smem));
+    allow_shared_memory(kernel, smem);
     const auto blocks = static_cast<unsigned>(op.batch * shape.tiles * shape.groups);
     kernel<<<blocks, static_cast<unsigned>(units * Core::warps * 32), static_cast<std::size_t>(smem), stream>>>(
         static_cast<const T*>(dy), static_cast<const unsigned char*>(workspace), static_cast<T*>(dx), shape);
@@ -247,7 +253,8 @@ const DgradKernel dgrad_single_channel{
     [](const Conv2d&, Precision) { return std::string("conv2d_dgrad_single_channel"); },
     [](const Conv2d& op, Precision precision) {
         return precision != Precision::fp64 && op.in_channels == 1 && op.stride_w == 2 && op.kernel_w <= most_taps &&
-               op.kernel_h <= most_kernel_h;
+               op.kernel_h <= most_kernel_h &&
+               with_core(precision, [&]<class Core>() { return smem_bytes<Core>(op); }) <= shared_bytes_of_block();
     },
     [](const Conv2d& op, Precision precision) {
         return with_core(precision,

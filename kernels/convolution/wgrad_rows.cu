@@ -11,6 +11,7 @@
 #include "kernels/convolution/aligned.h"
 #include "kernels/convolution/wgrad_cores.cuh"
 #include "kernels/convolution/wgrad_kernel.h"
+#include "kernels/shared_memory.h"
 
 namespace kbench::cuda::convolution {
 namespace {
@@ -219,7 +220,7 @@ void launch(const Conv2d& op, const void* x, const void* dy, void* dw, void* wor
     KBENCH_CUDA_LAUNCHED("conv2d_wgrad_layout");
 
     constexpr int smem = Core::stages * stage_bytes<Core>;
-    KBENCH_CUDA(cudaFuncSetAttribute(conv2d_wgrad_rows<Core>, cudaFuncAttributeMaxDynamicSharedMemorySize, smem));
+    allow_shared_memory(conv2d_wgrad_rows<Core>, smem);
     conv2d_wgrad_rows<Core><<<grid, threads, smem, stream>>>(laid_x, laid_dy, sums, shape);
     KBENCH_CUDA_LAUNCHED("conv2d_wgrad_rows");
     conv2d_wgrad_add_rows<T><<<static_cast<unsigned>(divide_up(op.out_channels * op.taps(), 256)), 256, 0, stream>>>(
@@ -229,9 +230,12 @@ void launch(const Conv2d& op, const void* x, const void* dy, void* dw, void* wor
 }
 
 bool takes(const Conv2d& op, Precision precision) {
+    const int smem =
+        with_core<few_rows, many_rows>(precision, [&]<class Core>() { return Core::stages * stage_bytes<Core>; });
     const auto channels = static_cast<std::int64_t>(row_bytes / size_of(storage_type(precision)));
     return op.in_channels % channels == 0 && op.out_channels % filters == 0 && op.kernel_w == kernel_width &&
-           op.stride_w == 1 && op.in_channels / channels * (op.out_channels / filters) < 65536 &&
+           op.stride_w == 1 && smem <= shared_bytes_of_block() &&
+           op.in_channels / channels * (op.out_channels / filters) < 65536 &&
            op.batch * op.in_channels * op.height * divide_up(op.width, layout_positions) < (std::int64_t{1} << 30) &&
            op.batch * op.out_channels * op.out_height() * divide_up(op.out_width(), layout_positions) <
                (std::int64_t{1} << 30);

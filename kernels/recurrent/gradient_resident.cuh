@@ -6,6 +6,7 @@
 
 #include "kernels/recurrent/gradient_step.cuh"
 #include "kernels/recurrent/resident.cuh"
+#include "kernels/shared_memory.h"
 
 namespace kbench::cuda::recurrent_layer {
 
@@ -141,7 +142,7 @@ template <class Core, Cell cell, int tiles>
 void launch_gradient_resident(const GradientLayer<typename Core::T>& layer, unsigned* counters, cudaStream_t stream) {
     constexpr auto kernel = recurrent_gradient_resident<Core, cell, tiles>;
     constexpr int bytes = GradientResidence<typename Core::S, tiles>::bytes;
-    KBENCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    allow_shared_memory(kernel, bytes);
     KBENCH_CUDA(cudaMemsetAsync(counters, 0, counters_bytes, stream));
     GradientLayer<typename Core::T> of_kernel = layer;
     void* arguments[] = {&of_kernel, &counters};

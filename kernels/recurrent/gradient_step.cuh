@@ -10,6 +10,7 @@
 #include "kernels/cp_async.cuh"
 #include "kernels/programmatic.cuh"
 #include "kernels/recurrent/gradient_layer.cuh"
+#include "kernels/shared_memory.h"
 
 namespace kbench::cuda::recurrent_layer {
 
@@ -164,12 +165,16 @@ __global__ void __launch_bounds__(block_threads, 2)
     }
 }
 
-/// All steps of a layer.
+/// All steps of a layer. Where this GPU has no such shared memory: a tile at a time, whose ring is smaller.
 template <class Core, Cell cell, int tiles>
 void launch_gradient_steps(const GradientLayer<typename Core::T>& layer, cudaStream_t stream) {
     constexpr int bytes = GradientRing<typename Core::S, tiles>::bytes;
+    if constexpr (bytes > least_shared_bytes) {
+        static_assert(GradientRing<typename Core::S, 1>::bytes <= least_shared_bytes);
+        if (bytes > shared_bytes_of_block()) return launch_gradient_steps<Core, cell, 1>(layer, stream);
+    }
     constexpr auto kernel = recurrent_gradient_step<Core, cell, tiles>;
-    KBENCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    allow_shared_memory(kernel, bytes);
     const dim3 grid(static_cast<unsigned>(2 * divide_up(layer.hidden, block_units)),
                     static_cast<unsigned>(divide_up(layer.batch, tiles * tile_sequences)));
     // The first launch waits for all before it, so that the others, which read weights and gates early, may do so.

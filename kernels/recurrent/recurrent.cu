@@ -8,6 +8,7 @@
 #include "kernels/multiprocessors.h"
 #include "kernels/recurrent/launches.h"
 #include "kernels/recurrent/layer.cuh"
+#include "kernels/shared_memory.h"
 
 namespace kbench::cuda {
 namespace {
@@ -50,16 +51,15 @@ std::string over_limit(const char* what, std::int64_t value, std::int64_t limit)
 std::int64_t resident_blocks(std::int64_t hidden) { return 2 * divide_up(hidden, block_units); }
 
 std::string no_resident_place(std::int64_t hidden, int multiprocessors) {
-    int device = 0, sms = 0, smem = 0, cooperative = 0;
+    int device = 0, sms = 0, cooperative = 0;
     if (cudaGetDevice(&device) != cudaSuccess) {
         cudaGetLastError();  // forgets it
         return "there is no device";
     }
     KBENCH_CUDA(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device));
-    KBENCH_CUDA(cudaDeviceGetAttribute(&smem, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
     KBENCH_CUDA(cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, device));
     if (cooperative == 0) return "the device has no cooperative launch";
-    if (smem < resident_smem_bytes) return "the device has too little shared memory";
+    if (shared_bytes_of_block() < resident_smem_bytes) return "the device has too little shared memory";
     if (multiprocessors > 0) sms = std::min(sms, multiprocessors);
     return resident_blocks(hidden) <= sms ? "" : over_limit("blocks", resident_blocks(hidden), sms);
 }

@@ -8,6 +8,7 @@
 #include "kernels/check.h"
 #include "kernels/cp_async.cuh"
 #include "kernels/recurrent/cells.cuh"
+#include "kernels/shared_memory.h"
 
 namespace kbench::cuda::recurrent_layer {
 
@@ -165,7 +166,7 @@ template <class Core, Cell cell, int tiles>
 void launch_resident(const Layer<typename Core::T>& layer, unsigned* counters, cudaStream_t stream) {
     constexpr auto kernel = recurrent_resident<Core, cell, tiles>;
     constexpr int bytes = Residence<Core, cell, tiles>::bytes;
-    KBENCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    allow_shared_memory(kernel, bytes);
     KBENCH_CUDA(cudaMemsetAsync(counters, 0, counters_bytes, stream));
     Layer<typename Core::T> of_kernel = layer;
     void* arguments[] = {&of_kernel, &counters};

@@ -14,36 +14,37 @@
 #include "kernels/cp_async.cuh"
 #include "kernels/programmatic.cuh"
 #include "kernels/recurrent/cells.cuh"
+#include "kernels/shared_memory.h"
 
 namespace kbench::cuda::recurrent_layer {
 
 /// Of sm_90's 228 KiB, which two blocks share with 1 KiB each for the system.
 inline constexpr int ring_bytes = 113 * 1024;
 
-/// Slots of a chunk, and how many chunks fit.
-template <int gates, int tiles>
+/// Slots of a chunk, and how many chunks fit into `room`.
+template <int gates, int tiles, int room>
 struct Ring {
     static constexpr int slots = 2 * gates + tiles;
     static constexpr int stage_bytes = slots * block_threads * 16;
-    static constexpr int stages = ring_bytes / stage_bytes < 8 ? ring_bytes / stage_bytes : 8;
+    static constexpr int stages = room / stage_bytes < 8 ? room / stage_bytes : 8;
     static constexpr int bytes = stages * stage_bytes;
 };
 
-template <class S, Cell cell, int tiles>
+template <class S, Cell cell, int tiles, int room>
 constexpr int step_smem_bytes() {
-    constexpr int ring = Ring<gates_of(cell), tiles>::bytes, exchange = Exchange<S, gates_of(cell), tiles>::bytes;
+    constexpr int ring = Ring<gates_of(cell), tiles, room>::bytes, exchange = Exchange<S, gates_of(cell), tiles>::bytes;
     return ring > exchange ? ring : exchange;
 }
 
 /// grid: both directions' blocks of units, by tiles of sequences. `vectors`: rows of weights are whole pieces of 16
 /// bytes.
-template <class Core, Cell cell, int tiles, bool vectors>
+template <class Core, Cell cell, int tiles, bool vectors, int room>
 __global__ void __launch_bounds__(block_threads, 2)
     recurrent_step(const __grid_constant__ Layer<typename Core::T> layer, int step) {
     using T = typename Core::T;
     using S = typename Core::S;
     constexpr int gates = gates_of(cell), width = vector_width<T>, chunk = 4 * width;
-    using Slots = Ring<gates, tiles>;
+    using Slots = Ring<gates, tiles, room>;
     extern __shared__ __align__(16) unsigned char smem[];
     const auto slot = [](int stage, int index, int thread) {
         return reinterpret_cast<uint4*>(smem) + (stage * Slots::slots + index) * block_threads + thread;
@@ -167,18 +168,20 @@ __global__ void __launch_bounds__(block_threads, 2)
     }
 }
 
-/// Lets `kernel` have so much shared memory on this device.
-template <auto kernel>
-void allow_shared_memory(int bytes) {
-    KBENCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-}
-
-/// All steps of a layer.
-template <class Core, Cell cell, int tiles, bool vectors>
+/// All steps of a layer. Where this GPU has no such shared memory: with another number of tiles that needs less, or,
+/// where the sums leave no room for more tiles, a shorter ring.
+template <class Core, Cell cell, int tiles, bool vectors, int room = ring_bytes>
 void launch_steps(const Layer<typename Core::T>& layer, cudaStream_t stream) {
-    constexpr int bytes = step_smem_bytes<typename Core::S, cell, tiles>();
-    constexpr auto kernel = recurrent_step<Core, cell, tiles, vectors>;
-    allow_shared_memory<kernel>(bytes);
+    constexpr int bytes = step_smem_bytes<typename Core::S, cell, tiles, room>();
+    if constexpr (bytes > least_shared_bytes) {
+        constexpr int other_tiles = tiles > 1 ? 1 : std::min(2, Core::most_tiles);
+        constexpr int other_room = other_tiles == tiles ? least_shared_bytes : room;
+        static_assert(step_smem_bytes<typename Core::S, cell, other_tiles, other_room>() <= least_shared_bytes);
+        if (bytes > shared_bytes_of_block())
+            return launch_steps<Core, cell, other_tiles, vectors, other_room>(layer, stream);
+    }
+    constexpr auto kernel = recurrent_step<Core, cell, tiles, vectors, room>;
+    allow_shared_memory(kernel, bytes);
     const dim3 grid(static_cast<unsigned>(2 * divide_up(layer.hidden, block_units)),
                     static_cast<unsigned>(divide_up(layer.batch, tiles * tile_sequences)));
     // The first launch waits for all before it, so that the others, which read weights and gates_x early, may do so.
@@ -195,7 +198,7 @@ void launch_cell(const Layer<typename Core::T>& layer, cudaStream_t stream) {
         return layer.hidden % vector_width<T> == 0 && reinterpret_cast<std::uintptr_t>(direction.weight_hh) % 16 == 0;
     };
     if (!whole(layer.directions[0]) || !whole(layer.directions[1]))
-        return launch_steps<Core, cell, 1, false>(layer, stream);
+        return launch_steps<Core, cell, 1, false, least_shared_bytes>(layer, stream);
     if constexpr (Core::most_tiles >= 4) {
         if (layer.batch > 2 * tile_sequences) return launch_steps<Core, cell, 4, true>(layer, stream);
     }

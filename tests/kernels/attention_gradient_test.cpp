@@ -10,6 +10,7 @@
 #include "kernels/attention/attention.h"
 #include "kernels/check.h"
 #include "tests/kernels/device_matrix.h"
+#include "tests/kernels/less_shared_memory.h"
 
 namespace kbench::test {
 namespace {
@@ -214,6 +215,17 @@ TEST_P(AttentionGradientPrecisions, ManyRowsMatchToo) {
     }
 }
 
+TEST_P(AttentionGradientPrecisions, MatchOnAGpuOfLessSharedMemory) {
+    KBENCH_NEEDS_DEVICE();
+    const LessSharedMemory as_a_4090_has;
+    for (const AttentionShape& shape : {AttentionShape{2, 3, 130, 64}, {15, 14, 200, 64}}) {
+        SCOPED_TRACE(shape.text());
+        const Backward backward({shape, 0.125}, GetParam());
+        backward.expect_lse_agrees();
+        backward.expect_gradient_agrees();
+    }
+}
+
 TEST_P(AttentionGradientPrecisions, LargeScoresMatchToo) {
     KBENCH_NEEDS_DEVICE();
     const Backward backward({{1, 2, 300, 64}, 0.5}, GetParam(), 3);
@@ -286,6 +298,25 @@ TEST(AttentionGradientLimits, KernelNameTellsPrecisionPaddedHeadAndTile) {
     EXPECT_EQ(kernel({1, 1, 1, 64}, Precision::fp16), "attention_gradient_mma<fp16,64,64x64>");
     EXPECT_EQ(kernel({15, 14, 200, 64}, Precision::fp16), "attention_gradient_mma<fp16,64,128x64>");
     EXPECT_EQ(kernel({1, 1, 1, 65}, Precision::fp32), "attention_gradient_fma<fp32,96,64x32>");
+}
+
+TEST(AttentionGradientLimits, AGpuOfLessSharedMemoryTakesTheSmallerTilesOfWiderHeads) {
+    const LessSharedMemory as_a_4090_has;
+    const auto kernel = [](std::int64_t head_size, Precision precision) {
+        return cuda::attention_gradient_kernel_name(arguments_of({{1, 1, 1, head_size}, 1.0}, precision));
+    };
+    EXPECT_EQ(kernel(64, Precision::fp16), "attention_gradient_mma<fp16,64,64x64>");
+    EXPECT_EQ(kernel(64, Precision::fp32), "attention_gradient_fma<fp32,96,64x32>");
+    EXPECT_EQ(kernel(64, Precision::fp64), "attention_gradient_mma<fp64,96,32x16>");
+    try {
+        kernel(128, Precision::fp32);
+        FAIL() << "no GPU of 8.9 has room for it";
+    } catch (const Unsupported& error) {
+        EXPECT_STREQ(
+            error.what(),
+            "backward of attention with head_size 128: the fused kernels need 112128 bytes of shared memory for "
+            "a block, this GPU has 101376");
+    }
 }
 
 }  // namespace

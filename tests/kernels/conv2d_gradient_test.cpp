@@ -8,6 +8,7 @@
 
 #include "kernels/check.h"
 #include "tests/kernels/device_matrix.h"
+#include "tests/kernels/less_shared_memory.h"
 
 namespace kbench::test {
 namespace {
@@ -186,6 +187,15 @@ TEST_P(Conv2dGradientsOnDevice, AgreeWithTheReferenceOnDxOfOneChannel) {
 TEST_P(Conv2dGradientsOnDevice, AgreeWithTheReferenceOnLargeShapes) {
     KBENCH_NEEDS_DEVICE();
     for (const Conv2d& op : large) check(op, GetParam(), 1000);
+}
+
+TEST_P(Conv2dGradientsOnDevice, AgreeWithTheReferenceOnAGpuOfLessSharedMemory) {
+    KBENCH_NEEDS_DEVICE();
+    const LessSharedMemory as_a_4090_has;
+    check(of_long_rows[0], GetParam(), 4000);
+    for (const Conv2d& op : by_rows) check(op, GetParam(), 4000);
+    for (const Conv2d& op : of_one_channel) check(op, GetParam(), 4000);
+    check(of_one_channel_dx[4], GetParam(), 4000);  // taps of 128 rows
 }
 
 TEST_P(Conv2dGradientsOnDevice, AgreeOnAnyAlignment) {

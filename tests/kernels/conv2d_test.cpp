@@ -9,6 +9,7 @@
 #include "kernels/check.h"
 #include "kernels/convolution/splits.h"
 #include "tests/kernels/device_matrix.h"
+#include "tests/kernels/less_shared_memory.h"
 
 namespace kbench::test {
 namespace {
@@ -124,6 +125,20 @@ TEST(Conv2dKernels, AreTheOnesOfTheShapeAndPrecision) {
         starts(large[2], precision, "conv2d_single_channel_ring<2>");
     }
     for (const Conv2d& op : large) starts(op, Precision::fp32, "conv2d_direct_fp32");
+}
+
+TEST(Conv2dKernels, OfAGpuOfLessSharedMemoryHaveRoomThere) {
+    const LessSharedMemory as_a_4090_has;
+    for (const Precision precision : {Precision::fp16, Precision::bf16, Precision::tf32})
+        EXPECT_EQ(cuda::conv2d_kernel_name(large[0], precision).find("conv2d_channels_last"), std::string::npos);
+    EXPECT_EQ(cuda::conv2d_kernel_name(large[0], Precision::fp64).find("conv2d_channels_last"), 0U);
+}
+
+TEST_P(Conv2dOnDevice, AgreesWithTheReferenceOnAGpuOfLessSharedMemory) {
+    KBENCH_NEEDS_DEVICE();
+    const LessSharedMemory as_a_4090_has;
+    for (const Conv2d& op : of_many_channels) check(op, GetParam(), 4000);
+    for (const Conv2d& op : of_one_channel) check(op, GetParam(), 4000);
 }
 
 /// Of rows of blocks in the middle all blocks are whole, of others there are all parts, and each comes once.

@@ -11,6 +11,7 @@
 #include "kernels/check.h"
 #include "kernels/recurrent/weight_gradient.h"
 #include "tests/kernels/device_matrix.h"
+#include "tests/kernels/less_shared_memory.h"
 
 namespace kbench::test {
 namespace {
@@ -301,6 +302,19 @@ TEST_P(RecurrentGradientOnDevice, AgreesWithBackpropagationThroughTime) {
             for (std::size_t d = 0; d < 2; ++d)
                 EXPECT_TRUE(again[d].bytes == made[d].bytes) << "other bits in another run";
         }
+}
+
+TEST_P(RecurrentGradientOnDevice, AgreesWithBackpropagationOnAGpuOfLessSharedMemory) {
+    KBENCH_NEEDS_DEVICE();
+    const LessSharedMemory as_a_4090_has;
+    for (const std::int64_t batch : {3, 12, 20}) {
+        SCOPED_TRACE(testing::Message() << "batch " << batch);
+        const RecurrentProblem problem{cell, {5, batch, 64}, precision};
+        const Both both(problem);
+        const std::array<HostMatrix, 2> made = backward(problem, both);
+        EXPECT_LT(distance(made[0], both.forward.da), tolerance(precision)) << "forward";
+        EXPECT_LT(distance(made[1], both.reverse.da), tolerance(precision)) << "reverse";
+    }
 }
 
 TEST_P(RecurrentGradientOnDevice, OperandsMayBeginAnywhere) {

@@ -9,6 +9,7 @@
 
 #include "kernels/check.h"
 #include "tests/kernels/device_matrix.h"
+#include "tests/kernels/less_shared_memory.h"
 
 namespace kbench::test {
 namespace {
@@ -176,6 +177,16 @@ TEST_P(RecurrentOnDevice, AgreesWithTheReferenceAfterManySteps) {
     check({300, 12, 48, 2});
     check({61, 3, 61});
     check({40, 2, 512});
+}
+
+TEST_P(RecurrentOnDevice, AgreesWithTheReferenceOnAGpuOfLessSharedMemory) {
+    KBENCH_NEEDS_DEVICE();
+    const LessSharedMemory as_a_4090_has;
+    for (const std::int64_t batch : {3, 12, 20}) {
+        check({5, batch, 64});
+        check({5, batch, 61});
+        check({3, batch, 272}, 1);
+    }
 }
 
 TEST_P(RecurrentOnDevice, WeightsMayBeginAnywhere) {

@@ -10,6 +10,7 @@
 #include "kernels/check.h"
 #include "kernels/gemm/gemm_types.h"
 #include "kernels/gemm/ladder/kernel.h"
+#include "kernels/shared_memory.h"
 
 namespace kbench::cuda {
 namespace {
@@ -59,7 +60,7 @@ const Kernel& kernel_for(GemmRung rung, const GemmProblem& problem, std::size_t 
     }
     if (kernels.size() == 1) return kernels.front();
     const int sms = attribute(cudaDevAttrMultiProcessorCount);
-    const int smem_bytes = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+    const int smem_bytes = shared_bytes_of_block();
     const Kernel* soonest = &kernels.back();
     double least = std::numeric_limits<double>::infinity();
     for (const Kernel& kernel : kernels) {

@@ -12,6 +12,7 @@
 #include "kernels/multiprocessors.h"
 #include "kernels/recurrent/persistent/kernel.h"
 #include "kernels/recurrent/persistent/layout.h"
+#include "kernels/shared_memory.h"
 
 namespace kbench::cuda {
 namespace {
@@ -81,7 +82,7 @@ int places(const PersistentLstm& layer, const void* kernel) {
     int blocks = 0;
     const int multiprocessors = layer.multiprocessors > 0 ? layer.multiprocessors : multiprocessors_of(nullptr);
     const int bytes = shared_bytes_of(layer);
-    KBENCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    allow_shared_memory(kernel, bytes);
     KBENCH_CUDA(
         cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, static_cast<std::size_t>(bytes)));
     return blocks * multiprocessors;
