@@ -13,6 +13,11 @@ __global__ void spin_kernel(long long cycles) {
 
 }  // namespace
 
+cudaError_t load_spin() {
+    cudaFuncAttributes attributes{};
+    return cudaFuncGetAttributes(&attributes, spin_kernel);
+}
+
 void spin(std::int64_t cycles, int multiprocessors, cudaStream_t stream) {
     constexpr unsigned threads = 128;
     spin_kernel<<<static_cast<unsigned>(multiprocessors), threads, 0, stream>>>(cycles);

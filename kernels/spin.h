@@ -7,6 +7,9 @@
 
 namespace kbench::cuda {
 
+/// Loads the kernel as its first launch would: whether the current device runs this build's code, and why not.
+cudaError_t load_spin();
+
 /// Enqueues one block for each SM that waits until `cycles` of the SM's clock have passed.
 void spin(std::int64_t cycles, int multiprocessors, cudaStream_t stream);
 

@@ -1,6 +1,7 @@
 // Which device a command measures on: the options of every command that measures, and the device they name.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "bench/command/option_table.h"
@@ -17,6 +18,11 @@ struct DeviceRequest {
 /// The devices of the backend called auto, cuda or cpu; at least one. `remark`: why auto did not take a GPU, when it
 /// did not. Throws DeviceError; UsageError where the device cannot be taken as so many SMs.
 DeviceList choose_devices(const DeviceRequest& wanted, std::string& remark);
+
+/// Where to compute, by what no_gpu() says of this machine: on the CPU only where it was asked for, or where there is
+/// no GPU that a CPU's figures could be taken for. Throws DeviceError; UsageError where a CPU is asked for with options
+/// of a GPU.
+BackendKind backend_for(const DeviceRequest& wanted, const std::optional<NoGpu>& none);
 
 /// The rows of these options for a `Request` with a member `device`.
 template <class Request>

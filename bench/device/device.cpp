@@ -1,20 +1,30 @@
 // What all devices share: the list of them, memory that frees itself, the time of a launch.
 #include "bench/device/device.h"
 
+#include <cstdlib>
+
 #include "kbench/error.h"
 
 namespace kbench {
 
 #ifndef KBENCH_HAVE_CUDA
-std::string cuda_unavailable() { return "this kbench was built without CUDA (toolkit >= 12.6 needed)"; }
-std::unique_ptr<Device> make_cuda_device(int) { throw DeviceError("no usable GPU: " + cuda_unavailable()); }
+std::optional<NoGpu> no_gpu() {
+    return why_no_gpu(nvidia_files(), {.built = false}, std::getenv("CUDA_VISIBLE_DEVICES"));
+}
+std::unique_ptr<Device> make_cuda_device(int, int) { throw DeviceError("no usable GPU: " + cuda_unavailable()); }
 std::vector<int> possible_multiprocessors(const Device&) { throw DeviceError("no usable GPU: " + cuda_unavailable()); }
 void keep_parts(const Device&) {}
+std::vector<GpuInfo> visible_gpus() { return {}; }
 #endif
 
-DeviceList make_devices(BackendKind kind, int multiprocessors) {
+std::string cuda_unavailable() {
+    const std::optional<NoGpu> none = no_gpu();
+    return none ? none->why : "";
+}
+
+DeviceList make_devices(BackendKind kind, int multiprocessors, int ordinal) {
     DeviceList devices;
-    devices.push_back(kind == BackendKind::cuda ? make_cuda_device(multiprocessors) : make_cpu_device());
+    devices.push_back(kind == BackendKind::cuda ? make_cuda_device(multiprocessors, ordinal) : make_cpu_device());
     return devices;
 }
 

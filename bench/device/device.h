@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/device/nvidia.h"
 #include "kbench/backend.h"
 #include "kbench/profile.h"
 
@@ -74,26 +75,33 @@ class Device {
 };
 
 std::unique_ptr<Device> make_cpu_device();
-/// The GPU; with only so many of its `multiprocessors` it behaves as a machine that has no more, but for its memory and
-/// L2: what is put on its stream runs on no other SM, launched or as a graph. 0: all. Memory of one such device may be
-/// used by all others of the same GPU. Throws DeviceError when there is no usable GPU (cuda_unavailable() tells the
-/// reason beforehand) or when its driver cannot divide it; UsageError, with the counts that are possible, when it
-/// cannot be divided so.
-std::unique_ptr<Device> make_cuda_device(int multiprocessors = 0);
+
+/// The GPU that is this thread's already: CUDA's first unless another was chosen.
+inline constexpr int current_gpu = -1;
+/// The GPU of CUDA's number `ordinal`, which becomes this thread's; with only so many of its `multiprocessors` it
+/// behaves as a machine that has no more, but for its memory and L2: what is put on its stream runs on no other SM,
+/// launched or as a graph. 0: all. Memory of one such device may be used by all others of the same GPU. Throws
+/// DeviceError when there is no usable GPU (cuda_unavailable() tells the reason beforehand), when this build has no
+/// code for it, or when its driver cannot divide it; UsageError, with the counts that are possible, when it cannot be
+/// divided so.
+std::unique_ptr<Device> make_cuda_device(int multiprocessors = 0, int ordinal = current_gpu);
 /// The numbers of SMs that make_cuda_device can give of the GPU `device`, rising; the last is all that it has. Throws
 /// DeviceError when the driver cannot divide it.
 std::vector<int> possible_multiprocessors(const Device& device);
 /// Makes the parts of a GPU that stand for shares of it (counts_at_shares) before anything is profiled: afterwards the
 /// driver makes none. Where it cannot divide the GPU nothing happens.
 void keep_parts(const Device& device);
-/// Empty when there is a usable GPU, else why not ("no CUDA-capable device is detected", "driver too old ...", "this
-/// kbench was built without CUDA ...").
+/// Nothing when CUDA shows this process a GPU, else why not.
+std::optional<NoGpu> no_gpu();
+/// The same in words; empty when there is a GPU.
 std::string cuda_unavailable();
+/// The GPUs that CUDA shows this process, by its numbers: those that CUDA_VISIBLE_DEVICES names, all without it.
+std::vector<GpuInfo> visible_gpus();
 
-/// The devices of a kind: today one; of a GPU only so many `multiprocessors`, 0: all. Throws DeviceError where there is
-/// none, with the reason, and as make_cuda_device.
+/// The devices of a kind: today one; of GPU `ordinal` only so many `multiprocessors`, 0: all. Throws DeviceError where
+/// there is none, with the reason, and as make_cuda_device.
 using DeviceList = std::vector<std::unique_ptr<Device>>;
-DeviceList make_devices(BackendKind kind, int multiprocessors = 0);
+DeviceList make_devices(BackendKind kind, int multiprocessors = 0, int ordinal = current_gpu);
 
 /// Empty where the device still does the least that can be asked, else its error. After some, such as an illegal
 /// address, a CUDA context does nothing any more.

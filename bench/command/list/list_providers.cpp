@@ -50,10 +50,11 @@ void list_ops_of_providers() {
     Table table(columns);
     std::string missing;
 #ifdef KBENCH_HAVE_CUDA
-    if (const std::string why = cuda_unavailable(); why.empty())
+    try {
         add_rows(table, *make_cuda_device());
-    else
-        missing = fmt::format("cuda: no usable GPU: {}\n", why);
+    } catch (const DeviceError& error) {
+        missing = fmt::format("cuda: {}\n", error.what());
+    }
 #endif
     add_rows(table, *make_cpu_device());
     put("{}{}Shapes of `kbench list ops`, every op a step of its own; - where provider or device cannot.\n",

@@ -30,7 +30,8 @@ constexpr int noise_runs = 8;
 
 std::vector<std::string> usual_options() {
     const std::string& smallest = builtin_models().front().name;
-    if (cuda_unavailable().empty()) return {"--model", smallest, "--precision", "fp16"};
+    if (const std::optional<NoGpu> none = no_gpu(); !none || none->present)  // a GPU that cannot be used: run says so
+        return {"--model", smallest, "--precision", "fp16"};
     return {"--model", smallest, "--precision", "fp32", "--backend", "cpu"};
 }
 

@@ -2,15 +2,18 @@
 #include <cuda_runtime.h>
 
 #include <cmath>
+#include <cstdlib>
 
 #include <fmt/format.h>
 
 #include "bench/device/cuda/capture.h"
 #include "bench/device/cuda/green_context.h"
 #include "bench/device/device.h"
+#include "bench/device/gpu_code.h"
 #include "bench/device/multiprocessors.h"
 #include "kbench/error.h"
 #include "kernels/check.h"
+#include "kernels/spin.h"
 
 namespace kbench {
 namespace {
@@ -77,23 +80,45 @@ class CudaGraph final : public DeviceGraph {
     cudaGraphExec_t exec_ = nullptr;
 };
 
+/// The GPU of CUDA's number `ordinal`; asks for no context on it.
+GpuInfo describe(int ordinal) {
+    cudaDeviceProp properties{};
+    KBENCH_CUDA(cudaGetDeviceProperties(&properties, ordinal));
+    GpuInfo gpu;
+    gpu.name = properties.name;
+    gpu.uuid = uuid_text(properties);
+    gpu.cuda_runtime = runtime_version();
+    gpu.compute_capability_major = properties.major;
+    gpu.compute_capability_minor = properties.minor;
+    gpu.multiprocessors = properties.multiProcessorCount;
+    gpu.memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem);
+    gpu.l2_bytes = properties.l2CacheSize;
+    return gpu;
+}
+
+/// Throws DeviceError, with what helps, where the first calls that need the GPU itself fail.
+void require_usable(cudaError_t status, const GpuInfo& gpu, int ordinal) {
+    if (status == cudaSuccess) return;
+    cudaGetLastError();
+    const CudaErrorAdvice* advice = advice_for(status);
+    throw DeviceError(fmt::format("GPU {} ({}) cannot be used: {} ({})", ordinal, gpu.name,
+                                  advice ? advice->advice : cudaGetErrorString(status), cudaGetErrorName(status)));
+}
+
 class CudaDevice final : public Device {
   public:
-    explicit CudaDevice(int multiprocessors) {
-        KBENCH_CUDA(cudaGetDevice(&info_.ordinal));
-        cudaDeviceProp properties{};
-        KBENCH_CUDA(cudaGetDeviceProperties(&properties, info_.ordinal));
+    CudaDevice(int multiprocessors, int ordinal) {
+        info_.ordinal = ordinal;
+        if (ordinal == current_gpu) KBENCH_CUDA(cudaGetDevice(&info_.ordinal));
         info_.kind = BackendKind::cuda;
-        info_.cache_bytes = properties.l2CacheSize;
-        GpuInfo& gpu = info_.gpu.emplace();
-        gpu.name = properties.name;
-        gpu.uuid = uuid_text(properties);
-        gpu.cuda_runtime = runtime_version();
-        gpu.compute_capability_major = properties.major;
-        gpu.compute_capability_minor = properties.minor;
-        gpu.multiprocessors = properties.multiProcessorCount;
-        gpu.memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem);
-        gpu.l2_bytes = properties.l2CacheSize;
+        GpuInfo& gpu = info_.gpu.emplace(describe(info_.ordinal));
+        info_.cache_bytes = gpu.l2_bytes;
+        if (const std::string why = why_no_code(built_architectures(), gpu.name, gpu.compute_capability_major,
+                                                gpu.compute_capability_minor);
+            !why.empty())
+            throw DeviceError(why);
+        require_usable(cudaSetDevice(info_.ordinal), gpu, info_.ordinal);
+        require_usable(cuda::load_spin(), gpu, info_.ordinal);
         if (multiprocessors == 0 || multiprocessors == gpu.multiprocessors) {
             KBENCH_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
             return;
@@ -151,17 +176,31 @@ class CudaDevice final : public Device {
 
 }  // namespace
 
-std::string cuda_unavailable() {
-    int count = 0;
-    const cudaError_t status = cudaGetDeviceCount(&count);
-    if (status == cudaSuccess && count > 0) return "";
+std::optional<NoGpu> no_gpu() {
+    CudaAnswer answer;
+    const cudaError_t status = cudaGetDeviceCount(&answer.devices);
+    if (status == cudaSuccess && answer.devices > 0) return std::nullopt;
     cudaGetLastError();
-    return status == cudaSuccess ? "no CUDA device" : cudaGetErrorString(status);
+    answer.error = status;
+    answer.name = cudaGetErrorName(status);
+    answer.text = cudaGetErrorString(status);
+    if (cudaDriverGetVersion(&answer.driver) != cudaSuccess) answer.driver = 0;
+    KBENCH_CUDA(cudaRuntimeGetVersion(&answer.runtime));
+    return why_no_gpu(nvidia_files(), answer, std::getenv("CUDA_VISIBLE_DEVICES"));
 }
 
-std::unique_ptr<Device> make_cuda_device(int multiprocessors) {
+std::vector<GpuInfo> visible_gpus() {
+    std::vector<GpuInfo> gpus;
+    if (no_gpu()) return gpus;
+    int count = 0;
+    KBENCH_CUDA(cudaGetDeviceCount(&count));
+    for (int ordinal = 0; ordinal < count; ++ordinal) gpus.push_back(describe(ordinal));
+    return gpus;
+}
+
+std::unique_ptr<Device> make_cuda_device(int multiprocessors, int ordinal) {
     if (const std::string why = cuda_unavailable(); !why.empty()) throw DeviceError("no usable GPU: " + why);
-    return std::make_unique<CudaDevice>(multiprocessors);
+    return std::make_unique<CudaDevice>(multiprocessors, ordinal);
 }
 
 void keep_parts(const Device& device) {

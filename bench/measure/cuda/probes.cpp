@@ -211,10 +211,6 @@ constexpr probe::Mma mma_of(Precision precision) {
 
 template <Precision precision>
 Variants tensor_variants(const ProbeContext& context) {
-    const GpuInfo& gpu = context.gpu;
-    if (gpu.compute_capability_major < 8)
-        throw Unsupported(fmt::format("compute capability {}.{}; the probes of tensor cores need 8.0 or newer",
-                                      gpu.compute_capability_major, gpu.compute_capability_minor));
     Variants variants;
     if constexpr (precision == Precision::fp64) {
         add_mma(context, probe::Mma::fp64_16x8x16, variants);

@@ -118,7 +118,7 @@ TEST_F(Cli, MistakesGetOneLineAndExitTwo) {
     expect_refusal("--model gpt2 --out " + directory_.write("a_file", "x").string(), "a_file");
     expect_refusal("--config " + config("{\"n_embd\": 64}"), "key 'n_layer' is missing");
     expect_refusal("--config " + config("not json"), "config.json");
-    expect_refusal("--config " + tiny() + " --provider gemm=nobody --out " + (directory_ / "p").string(),
+    expect_refusal("--config " + tiny() + " --backend cpu --provider gemm=nobody --out " + (directory_ / "p").string(),
                    "no provider 'nobody'");
 }
 

@@ -17,6 +17,7 @@
 #include <sstream>
 #include <string>
 
+#include "bench/device/device.h"
 #include "tests/bench/program.h"
 
 namespace kbench {
@@ -146,6 +147,33 @@ TEST_F(Surroundings, AFolderThatCannotBeWrittenIsRefusedInOneLine) {
     EXPECT_THAT(refused.err, testing::MatchesRegex("kbench: --out kbench-runs/[^\n]*: Read-only file system\n"));
     const Outcome elsewhere = apart(read_only, KBENCH_BINARY + tiny + " --out " + out());
     EXPECT_EQ(elsewhere.exit_code, 0) << "only its cache cannot be written: " << elsewhere.err;
+}
+
+TEST_F(Surroundings, AGpuThatCannotBeUsedIsNotReplacedByTheCpu) {
+    if (cuda_unavailable().empty()) GTEST_SKIP() << "the GPU here can be used";
+    if (!fs::exists("/sys/bus/pci/devices")) GTEST_SKIP() << "no PCI bus here";
+    if (!can_be_apart()) GTEST_SKIP() << "no name spaces here";
+    directory_.write("pci/0000:65:00.0/vendor", "0x10de\n");
+    directory_.write("pci/0000:65:00.0/class", "0x030200\n");
+    const std::string with_gpu =
+        "mount --bind " + (directory_ / "pci").string() +
+        " /sys/bus/pci/devices\nunset CUDA_VISIBLE_DEVICES\nexport KBENCH_CACHE_DIR=" + (directory_ / "cache").string();
+    const std::string quick = " --quick --counters none --seq 4 --out ", config = tiny();
+    for (const std::string& command :
+         {" run --config " + config + quick + out(),
+          std::string(" train --config ") + tiny_config() + " --batch 1 --seq 4 --steps 1", std::string(" ceilings")}) {
+        const Outcome refused = apart(with_gpu, KBENCH_BINARY + command);
+        EXPECT_EQ(refused.exit_code, 3) << command;
+        EXPECT_THAT(refused.err,
+                    testing::MatchesRegex(
+                        "kbench: no usable GPU: [^\n]*0000:65:00.0[^\n]*or measure the CPU with --backend cpu\n"));
+        EXPECT_EQ(refused.out, "");
+    }
+    EXPECT_FALSE(fs::exists(out()));
+    EXPECT_EQ(apart(with_gpu, KBENCH_BINARY " run --config " + tiny() + " --backend cpu" + quick + out()).exit_code, 0);
+    const Outcome hidden = apart(with_gpu, "CUDA_VISIBLE_DEVICES= " KBENCH_BINARY " run --config " + tiny() + quick +
+                                               (directory_ / "hidden").string());
+    EXPECT_EQ(hidden.exit_code, 0) << hidden.err;
 }
 
 TEST_F(Surroundings, AReadOnlyCheckoutSaysThatItCannotBeBuiltIn) {
