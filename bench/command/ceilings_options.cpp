@@ -13,6 +13,7 @@ namespace {
 
 const OptionOf<CeilingsRequest> table[] = {
     backend_option<CeilingsRequest>(),
+    device_option<CeilingsRequest>(),
     sms_option<CeilingsRequest>(),
     {"--remeasure", "", "", "measure them again, whatever is remembered",
      [](CeilingsRequest& r, const std::string&) { r.ceilings.policy = CeilingPolicy::measure; }},

@@ -2,6 +2,11 @@
 #include "bench/command/device_options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <vector>
 
 #include "kbench/error.h"
 
@@ -10,11 +15,53 @@ namespace {
 
 constexpr std::string_view or_cpu = "; or measure the CPU with --backend cpu";
 
+std::string lower(std::string text) {
+    std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return text;
+}
+
+/// "0 (NVIDIA H200, GPU-8f2a...), 1 (...)".
+std::string listed(std::span<const GpuInfo> gpus) {
+    std::vector<std::string> names;
+    for (const GpuInfo& gpu : gpus) names.push_back(fmt::format("{} ({}, {})", names.size(), gpu.name, gpu.uuid));
+    return fmt::format("{}", fmt::join(names, ", "));
+}
+
+bool is_number(const std::string& text) {
+    return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+/// What follows "GPU-" or "MIG-"; CUDA tells both kinds of UUID as one.
+std::string digits_of(const std::string& uuid) { return lower(uuid.substr(std::min<std::size_t>(4, uuid.size()))); }
+
 }  // namespace
 
+std::string parse_gpu_name(const std::string& text) {
+    const bool uuid = (text.starts_with("GPU-") || text.starts_with("MIG-")) && text.size() > 4;
+    if (!is_number(text) && !uuid)
+        throw UsageError(fmt::format("--device '{}': must be a GPU's number or UUID, such as 1 or GPU-8f2a", text));
+    return text;
+}
+
+int gpu_named(const std::string& wanted, std::span<const GpuInfo> gpus) {
+    if (wanted.empty()) return current_gpu;
+    std::vector<int> found;
+    for (int ordinal = 0; ordinal < std::ssize(gpus); ++ordinal)
+        if (is_number(wanted) ? wanted == std::to_string(ordinal)
+                              : digits_of(gpus[static_cast<std::size_t>(ordinal)].uuid).starts_with(digits_of(wanted)))
+            found.push_back(ordinal);
+    if (found.size() == 1) return found.front();
+    throw UsageError(fmt::format("--device {}: {}; there are {}", wanted,
+                                 found.empty() ? "there is no such GPU" : "several GPUs begin so", listed(gpus)));
+}
+
 BackendKind backend_for(const DeviceRequest& wanted, const std::optional<NoGpu>& none) {
-    const std::string of_gpu = wanted.multiprocessors > 0 ? fmt::format("--sms {}", wanted.multiprocessors) : "";
+    const std::string of_gpu = !wanted.gpu.empty()          ? "--device " + wanted.gpu
+                               : wanted.multiprocessors > 0 ? fmt::format("--sms {}", wanted.multiprocessors)
+                                                            : "";
     if (wanted.backend == "cpu") {
+        if (!wanted.gpu.empty())
+            throw UsageError(fmt::format("{}: chooses a GPU; leave out --device or --backend cpu", of_gpu));
         if (wanted.multiprocessors > 0)
             throw UsageError(fmt::format("{}: a CPU has no SMs; leave out --sms or --backend cpu", of_gpu));
         return BackendKind::cpu;
@@ -29,10 +76,11 @@ BackendKind backend_for(const DeviceRequest& wanted, const std::optional<NoGpu>&
 DeviceList choose_devices(const DeviceRequest& wanted, std::string& remark) {
     const std::optional<NoGpu> none = wanted.backend == "cpu" ? std::nullopt : no_gpu();
     if (backend_for(wanted, none) == BackendKind::cuda) {
+        const int ordinal = wanted.gpu.empty() ? current_gpu : gpu_named(wanted.gpu, visible_gpus());
         try {
-            return make_devices(BackendKind::cuda, wanted.multiprocessors);
+            return make_devices(BackendKind::cuda, wanted.multiprocessors, ordinal);
         } catch (const DeviceError& error) {
-            if (wanted.backend == "cuda" || wanted.multiprocessors > 0) throw;
+            if (wanted.backend == "cuda" || !wanted.gpu.empty() || wanted.multiprocessors > 0) throw;
             throw DeviceError(fmt::format("{}{}", error.what(), or_cpu));
         }
     }

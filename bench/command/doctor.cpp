@@ -7,9 +7,11 @@
 #include <cstdio>
 
 #include "bench/command/command.h"
+#include "bench/command/device_options.h"
 #include "bench/command/repeated/noise.h"
 #include "bench/device/console.h"
 #include "bench/device/device.h"
+#include "bench/device/gpu_code.h"
 #include "bench/measure/machine/environment.h"
 #include "bench/measure/machine/noise.h"
 #include "bench/plan/device_support.h"
@@ -18,6 +20,12 @@
 
 namespace kbench {
 namespace {
+
+struct DoctorRequest {
+    DeviceRequest device;
+};
+
+const OptionOf<DoctorRequest> options[] = {device_option<DoctorRequest>()};
 
 void row(std::string_view what, std::string_view state, std::string_view text) {
     put("{:<16} {:<8} {}\n", what, state, text);
@@ -76,22 +84,56 @@ void check_noise(std::string_view what, const Environment& environment) {
                 : warnings.front());
 }
 
-void check_gpu(const std::string& command_line) {
-    if (const std::string why = cuda_unavailable(); !why.empty()) {
-        row("gpu", "missing", why + ": models run on the CPU");
+std::string gpu_text(const GpuInfo& gpu) {
+    return fmt::format("{}, compute capability {}.{}, {} multiprocessors, {:.1f} GB, {}", gpu.name,
+                       gpu.compute_capability_major, gpu.compute_capability_minor, gpu.multiprocessors,
+                       static_cast<double>(gpu.memory_bytes) * 1e-9, gpu.uuid);
+}
+
+/// Which of the build's code the GPU runs.
+void check_code(const GpuInfo& gpu) {
+    const int major = gpu.compute_capability_major, minor = gpu.compute_capability_minor;
+    const std::optional<GpuCode> code = code_for(built_architectures(), major, minor);
+    if (!code) return;  // said of the GPU
+    row("gpu code", "ok",
+        fmt::format("{}{}; this build has {}; {}", code->text(),
+                    code->machine ? "" : ", which the driver compiles at the first start",
+                    code_text(built_architectures()), tried_on(major, minor)));
+}
+
+/// A row for each GPU that there is, and what can be done on the one that is chosen.
+void check_gpus(const DoctorRequest& request, const std::string& command_line) {
+    if (const std::optional<NoGpu> none = no_gpu()) {
+        row("gpu", "missing",
+            fmt::format("{}: {}", none->why,
+                        none->present ? "nothing is measured without --backend cpu" : "models run on the CPU"));
         return;
     }
-    for (const std::unique_ptr<Device>& device : make_devices(BackendKind::cuda)) {
-        const std::unique_ptr<Profiler> profiler = make_profiler(*device);
-        GpuInfo info = device->info().gpu.value();
-        profiler->machine_state().describe(info);
-        row("gpu", "ok",
-            fmt::format("{}, compute capability {}.{}, {} multiprocessors, {:.1f} GB, driver {}", info.name,
-                        info.compute_capability_major, info.compute_capability_minor, info.multiprocessors,
-                        static_cast<double>(info.memory_bytes) * 1e-9, info.driver));
-        check_device(*device, *profiler);
-        check_noise("gpu run to run", describe_environment(*device, profiler->machine_state(), command_line));
+    const std::vector<GpuInfo> gpus = visible_gpus();
+    const int chosen = std::max(0, gpu_named(request.device.gpu, gpus));
+    for (int ordinal = 0; ordinal < std::ssize(gpus); ++ordinal) {
+        const GpuInfo& gpu = gpus[static_cast<std::size_t>(ordinal)];
+        const std::string why =
+            why_no_code(built_architectures(), gpu.name, gpu.compute_capability_major, gpu.compute_capability_minor);
+        row(fmt::format("gpu {}", ordinal), why.empty() ? "ok" : "missing",
+            fmt::format("{}{}", why.empty() ? gpu_text(gpu) : why,
+                        ordinal == chosen && gpus.size() > 1 ? "; this one below" : ""));
     }
+    DeviceList devices;
+    try {
+        devices = make_devices(BackendKind::cuda, 0, chosen);
+    } catch (const DeviceError& error) {
+        row("gpu use", "missing", error.what());
+        return;
+    }
+    Device& device = *devices.front();
+    const std::unique_ptr<Profiler> profiler = make_profiler(device);
+    GpuInfo info = device.info().gpu.value();
+    profiler->machine_state().describe(info);
+    row("gpu driver", info.driver.empty() ? "missing" : "ok", info.driver);
+    check_code(info);
+    check_device(device, *profiler);
+    check_noise("gpu run to run", describe_environment(device, profiler->machine_state(), command_line));
 }
 
 }  // namespace
@@ -103,13 +145,19 @@ int doctor_command(const std::vector<std::string>& arguments, const std::string&
                 fmt::format("doctor --noise takes no '{}'; options of `kbench run` stand behind --", arguments[1]));
         return measure_noise({arguments.begin() + std::min<std::ptrdiff_t>(2, std::ssize(arguments)), arguments.end()});
     }
-    if (!arguments.empty()) {
-        if (arguments.front() != "--help" && arguments.front() != "-h")
-            throw UsageError(fmt::format("doctor takes no '{}'", arguments.front()));
-        put("kbench doctor: what this machine has, what is missing, and what that costs\n"
-            "kbench doctor --noise [-- OPTIONS of kbench run]: how much runs of one command differ here; it is "
-            "remembered, and kbench compare uses it\n");
+    DoctorRequest request;
+    constexpr CommandText command{"kbench doctor",
+                                  "What this machine has, what is missing, and what that costs.\n"
+                                  "kbench doctor --noise [-- OPTIONS of kbench run]: how much runs of one command "
+                                  "differ here; it is remembered, and "
+                                  "kbench compare uses it"};
+    if (const std::string help = parse_options(command, options, request, arguments); !help.empty()) {
+        put_text(help);
         return 0;
+    }
+    if (!request.device.gpu.empty()) {
+        backend_for(request.device, no_gpu());
+        gpu_named(request.device.gpu, visible_gpus());
     }
     put("{}\n\n", version_text());
     const std::unique_ptr<Device> cpu = make_cpu_device();
@@ -126,7 +174,7 @@ int doctor_command(const std::vector<std::string>& arguments, const std::string&
         pinned ? fmt::format("{} threads, one a core", cpu->info().threads) : "refused: CPU times vary more");
     check_device(*cpu, *profiler);
     check_noise("cpu run to run", e);
-    check_gpu(command_line);
+    check_gpus(request, command_line);
     const std::string cache = cache_directory();
     row("cache", "ok", cache);
     return 0;

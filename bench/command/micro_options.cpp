@@ -88,6 +88,7 @@ const OptionOf<Request> table[] = {
          if (r.directions.empty()) throw UsageError("--direction '': must be of fwd, bwd, dgrad, wgrad");
      }},
     backend_option<Request>(),
+    device_option<Request>(),
     sms_option<Request>(),
     {"--metrics", "NAME,...", "", "hardware metrics as further columns, by kbench's name or the chip's own",
      [](Request& r, const std::string& text) {

@@ -101,6 +101,7 @@ const Option table[] = {
      "of the points only this part, such as 2/8: one command each for N machines (docs/sweeps.md)",
      [](RunRequest& r, const std::string& text) { set_shard(r.run, text); }},
     backend_option<RunRequest>(),
+    device_option<RunRequest>(),
     sms_option<RunRequest>(),
     {"--provider", "OP=NAME,...", "", "who computes an op (`kbench list ops`, `kbench list providers`); * for all ops",
      [](RunRequest& r, const std::string& text) {

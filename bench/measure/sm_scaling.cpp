@@ -29,8 +29,8 @@ SmCountRun run_of(int multiprocessors, const RangeTimes& times) {
 }
 
 /// On so many SMs of the plan's GPU. Each step computes on the memory that it has; only the stream is another.
-RangeTimes times_on(int multiprocessors, const Plan& plan, double seconds) {
-    const std::unique_ptr<Device> part = make_cuda_device(multiprocessors);
+RangeTimes times_on(int multiprocessors, int ordinal, const Plan& plan, double seconds) {
+    const std::unique_ptr<Device> part = make_cuda_device(multiprocessors, ordinal);
     const std::unique_ptr<Profiler> profiler = make_profiler(*part);
     const std::vector<WorkRange> ranges = ranges_of(plan, *part);
     for (const WorkRange& range : ranges) enqueue(range);  // nothing may be loaded for this stream in a capture
@@ -65,7 +65,7 @@ void measure_sm_scaling(const PartContext& at, Forward& forward) {
             at.begin(fmt::format("on {} SMs", count));
             scaling.runs.push_back(run_of(count, count == gpu->multiprocessors
                                                      ? at.profiler.time_ranges(forward.graph(), seconds)
-                                                     : times_on(count, at.plan, seconds)));
+                                                     : times_on(count, at.device.info().ordinal, at.plan, seconds)));
         }
     } catch (const Error& error) {
         at.require_device();

@@ -47,6 +47,7 @@ const OptionOf<TrainRequest> table[] = {
          r.precision = *precision;
      }},
     backend_option<TrainRequest>(),
+    device_option<TrainRequest>(),
     {"--data", "FILE", "synthetic",
      "a .npy file or a text file of tokens, one stream cut into batches and begun again at its end; or synthetic: "
      "tokens of a Markov source of known entropy, or speech whose text can be read off its spectrogram",

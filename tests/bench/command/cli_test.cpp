@@ -109,6 +109,10 @@ TEST_F(Cli, MistakesGetOneLineAndExitTwo) {
     expect_refusal("--config " + tiny() + " --backend cpu --sms 96", "--sms 96: a CPU has no SMs");
     expect_refusal("ceilings --backend cpu --sms 96", "--sms 96: a CPU has no SMs");
     expect_refusal("--config " + tiny() + " --sms 0", "--sms");
+    expect_refusal("--config " + tiny() + " --backend cpu --device 1", "--device 1: chooses a GPU; leave out");
+    for (const char* command :
+         {"run --model gpt2", "micro", "train --model gpt2", "study --model gpt2", "ceilings", "doctor"})
+        expect_refusal(std::string(command) + " --device gpu0", "--device 'gpu0': must be a GPU's number or UUID");
     expect_refusal("micro --op residual --shape r8w8 --backend cpu --out " + (directory_ / "taken").string(),
                    "holds a result.json already");
     const std::string recorded = KBENCH_SOURCE_DIR "/results/h200-2026-11-21/explained/";
