@@ -45,7 +45,8 @@ def run_torch(program: str, request: dict[str, Any], limit_s: float) -> dict[str
     ends the script. On a CPU a thread is bound to each physical core.
     """
     request = {"threads": physical_cores()} | request
-    environment = {"PYTHONPATH": str(SCRIPTS), "PYTHONDONTWRITEBYTECODE": "1"}
+    # A torch.py or json.py that lies in the current directory is none of it.
+    environment = {"PYTHONPATH": str(SCRIPTS), "PYTHONSAFEPATH": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     if request["device"] == "cpu":
         environment |= {"OMP_PLACES": "cores", "OMP_PROC_BIND": "close"}
     started_at = process.utc_now()
