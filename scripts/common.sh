@@ -29,14 +29,45 @@ phase() {
     mkdir -p "$root/build"
     printf '== %s: %s\n' "$1" "${*:2}" >>"$log"
     running=$1
-    "${@:2}" >>"$log" 2>&1
+    stop_on_signals
+    set -m # a process group of its own, which can be ended as a whole
+    {
+        # This shell holds the launcher's lock (fd 9) until the command has ended, even where the launcher was killed. The
+        # command must not: a server that it starts, such as sccache's, would keep the lock for ever.
+        trap 'exit 143' TERM
+        "${@:2}" 9>&-
+        exit
+    } </dev/null >>"$log" 2>&1 &
+    set +m
+    wait "$!"
+    trap - HUP INT TERM
     running=
 }
 running=
-scratch=
+
+# A signal that asks this shell to end ends what it started, as a whole.
+stop_on_signals() {
+    local signal
+    for signal in HUP INT TERM; do
+        # shellcheck disable=SC2064 # now, not when the signal comes
+        trap "stop $signal" "$signal"
+    done
+}
+
+# stop SIGNAL: waits for the end of what it ends, so that the lock is not given up before. A second signal does not wait.
+stop() {
+    local job
+    trap - HUP INT TERM
+    [[ -z $running ]] || say "stopped by SIG$1 while $running"
+    running=
+    for job in $(jobs -pr); do
+        kill -TERM -- "-$job" || kill -TERM "$job" || true
+    done 2>/dev/null
+    wait
+    kill -s "$1" "$$"
+}
 
 on_exit() {
-    [[ -z $scratch ]] || rm -rf "$scratch"
     [[ -n $running ]] || return 0
     tail -n 25 "$log" >&2
     die 1 "$running failed; all that it printed is in $log"

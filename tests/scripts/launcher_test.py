@@ -1,0 +1,166 @@
+"""./kbench in a checkout of its own, with a cmake that builds nothing: who ends when it is told to stop or is killed, that
+no two builds are at work, and what it says meanwhile."""
+
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# Compiles for $SECONDS_OF_BUILD in a process of its own, as ninja's compilers are, and notes begin and end.
+CMAKE = """\
+#!/usr/bin/env bash
+echo "$*" >>"$FOLDER/cmake.calls"
+[[ $1 == --build ]] || exit 0
+echo "begin $$" >>"$FOLDER/builds"
+${DAEMON:-true}
+for ((file = 1; file <= 4; ++file)); do
+    echo "[$((file - 1))/4] Building CXX object"
+    [[ -z ${ASKED:-} ]] || echo "${!ASKED}" >>"$FOLDER/asked"
+    sleep "$(echo "$SECONDS_OF_BUILD" | awk '{ print $1 / 4 }')" & echo "compiler $!" >>"$FOLDER/builds"
+    wait $!
+done
+mkdir -p "$2/bench"
+printf '#!/bin/sh\\nls -l /proc/self/fd\\n' >"$2/bench/kbench"
+chmod +x "$2/bench/kbench"
+echo "end $$" >>"$FOLDER/builds"
+"""
+
+
+def runs(pid: int) -> bool:
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+class Launcher(unittest.TestCase):
+    def setUp(self) -> None:
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="kbench_launcher_"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.root = self.folder / "checkout"
+        for name in ("cmake", "include", "models", "analysis", "kernels", "cpu", "bench", "machines", "scripts"):
+            (self.root / name).mkdir(parents=True)
+        for name in ("kbench", "scripts/common.sh"):
+            shutil.copy(ROOT / name, self.root / name)
+        for name in ("CMakeLists.txt", "CMakePresets.json"):
+            (self.root / name).touch()
+        self.bin = self.folder / "bin"
+        self.bin.mkdir()
+        self.program(self.bin / "cmake", CMAKE)
+        self.program(self.root / "scripts/setup", "#!/bin/sh\nexit 0\n")
+        self.environment = os.environ | {"PATH": f"{self.bin}:{os.environ['PATH']}", "FOLDER": str(self.folder), "SECONDS_OF_BUILD": "0",
+                                         "KBENCH_CUDA": "OFF"}
+
+    def program(self, path: pathlib.Path, text: str) -> None:
+        path.write_text(text)
+        path.chmod(0o755)
+
+    def start(self, **environment: str) -> subprocess.Popen:
+        process = subprocess.Popen([self.root / "kbench"], env=self.environment | environment, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def notes(self, word: str) -> list[int]:
+        path = self.folder / "builds"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [int(line.split()[1]) for line in lines if line.startswith(word + " ") and len(line.split()) == 2]
+
+    def wait_for(self, what, seconds: float = 20) -> None:
+        limit = time.monotonic() + seconds
+        while not what():
+            self.assertLess(time.monotonic(), limit, "waited in vain")
+            time.sleep(0.02)
+
+
+class Stopped(Launcher):
+    def check_that_all_ended(self, number: signal.Signals) -> None:
+        left = lambda: [pid for pid in self.notes("begin") + self.notes("compiler") if runs(pid)]
+        limit = time.monotonic() + 5  # this cmake does not wait for its compilers' end, as ninja does
+        while left() and time.monotonic() < limit:
+            time.sleep(0.02)
+        for pid in (running := left()):
+            os.kill(pid, signal.SIGKILL)
+        self.assertEqual(running, [], f"{number.name} left the build running")
+
+    def test_a_signal_ends_the_whole_build_and_is_told(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            (self.folder / "builds").unlink(missing_ok=True)
+            process = self.start(SECONDS_OF_BUILD="240")
+            self.wait_for(lambda: self.notes("compiler"))
+            process.send_signal(number)
+            errors = process.communicate(timeout=20)[1]
+            self.check_that_all_ended(number)
+            self.assertEqual(process.returncode, -number)
+            self.assertIn(f"kbench: stopped by {number.name} while compiling\n", errors)
+            self.assertNotIn("failed", errors)
+
+    def test_a_signal_ends_an_installation_and_is_told(self) -> None:
+        self.program(self.root / "scripts/setup", '#!/usr/bin/env bash\nset -euo pipefail\nsource "$(dirname "$0")/common.sh"\n'
+                     'install() { echo "compiler $BASHPID" >>"$FOLDER/builds"; sleep 60; }\nphase "installing plotly" install\n')
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            (self.folder / "builds").unlink(missing_ok=True)
+            process = self.start()
+            self.wait_for(lambda: self.notes("compiler"))
+            process.send_signal(number)
+            errors = process.communicate(timeout=20)[1]
+            self.check_that_all_ended(number)
+            self.assertEqual(process.returncode, -number)
+            self.assertEqual(errors.count("stopped by"), 1, errors)
+            self.assertIn("while installing plotly\n", errors)
+            self.assertFalse((self.folder / "cmake.calls").exists(), "went on after it was stopped")
+
+    def test_a_build_that_fails_is_not_called_stopped(self) -> None:
+        self.program(self.bin / "cmake", "#!/bin/sh\necho an error of the compiler\nexit 2\n")
+        process = self.start()
+        errors = process.communicate(timeout=20)[1]
+        self.assertEqual(process.returncode, 1)
+        self.assertIn("an error of the compiler", errors)
+        self.assertIn("configuring failed", errors)
+
+
+class Lock(Launcher):
+    def test_a_start_waits_for_the_build_of_a_killed_one(self) -> None:
+        first = self.start(SECONDS_OF_BUILD="4")
+        self.wait_for(lambda: self.notes("compiler"))
+        first.kill()
+        first.communicate(timeout=20)
+        second = self.start()
+        errors = second.communicate(timeout=30)[1]
+        self.assertEqual(second.returncode, 0, errors)
+        self.assertIn("waiting for another start", errors)
+        order = [line.split()[0] for line in (self.folder / "builds").read_text().splitlines()]
+        self.assertEqual([word for word in order if word != "compiler"], ["begin", "end", "begin", "end"])
+
+    def test_a_server_that_the_build_starts_does_not_keep_the_lock(self) -> None:
+        self.program(self.bin / "server", f'#!/bin/sh\nsetsid sleep 300 >/dev/null 2>&1 &\necho "server $!" >>{self.folder}/builds\n')
+        process = self.start(DAEMON="server")
+        self.assertEqual(process.wait(timeout=20), 0)
+        for pid in self.notes("server"):
+            self.addCleanup(os.kill, pid, signal.SIGKILL)
+        self.assertTrue(self.notes("server"))
+        time.sleep(0.1)
+        (self.root / "CMakeLists.txt").touch()
+        second = self.start()
+        self.assertNotIn("waiting", second.communicate(timeout=20)[1])
+        self.assertEqual(len(self.notes("end")), 2)
+
+    def test_the_program_holds_no_lock(self) -> None:
+        output, errors = self.start().communicate(timeout=20)
+        self.assertIn("/proc/", output, errors)
+        self.assertNotIn(".lock", output)
+
+
+if __name__ == "__main__":
+    if not all(map(shutil.which, ("flock", "setsid"))):
+        print("skipped: no flock or no setsid")
+        sys.exit(77)
+    unittest.main()
