@@ -68,6 +68,9 @@ stop() {
 }
 
 on_exit() {
+    local jobs
+    mapfile -t jobs < <(jobs -pr)
+    ((${#jobs[@]} == 0)) || kill "${jobs[@]}" 2>/dev/null || true
     [[ -n $running ]] || return 0
     tail -n 25 "$log" >&2
     die 1 "$running failed; all that it printed is in $log"
@@ -78,3 +81,12 @@ has_nvidia_driver() {
     [[ -e /proc/driver/nvidia/version || -e /dev/nvidiactl || -e /usr/lib/wsl/lib/libcuda.so.1 ]] ||
         command -v nvidia-smi >/dev/null || PATH=$PATH:/sbin ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'
 }
+
+# The names of the GPUs that are there. Read from files: nvidia-smi may take seconds.
+kinds_of_gpus() { sed -n 's/^Model:[[:space:]]*//p' /proc/driver/nvidia/gpus/*/information 2>/dev/null | sort -u; }
+
+# gpus: a line "name, compute capability" for each kind of GPU that is there; none where the driver cannot be asked.
+gpus() { nvidia-smi --query-gpu=name,compute_cap --format=csv,noheader 2>/dev/null | grep -E ', [0-9]+\.[0-9]+$' | sort -u || true; }
+
+# version_at_least VERSION MINIMUM
+version_at_least() { [[ $(printf '%s\n' "$1" "$2" | sort -V | head -n 1) == "$2" ]]; }

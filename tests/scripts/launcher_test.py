@@ -21,8 +21,7 @@ echo "$*" >>"$FOLDER/cmake.calls"
 echo "begin $$" >>"$FOLDER/builds"
 ${DAEMON:-true}
 for ((file = 1; file <= 4; ++file)); do
-    echo "[$((file - 1))/4] Building CXX object"
-    [[ -z ${ASKED:-} ]] || echo "${!ASKED}" >>"$FOLDER/asked"
+    echo "[$((file - 1))/${FILES:-4}] Building CXX object" # what was done before, as $NINJA_STATUS says
     sleep "$(echo "$SECONDS_OF_BUILD" | awk '{ print $1 / 4 }')" & echo "compiler $!" >>"$FOLDER/builds"
     wait $!
 done
@@ -157,6 +156,125 @@ class Lock(Launcher):
         output, errors = self.start().communicate(timeout=20)
         self.assertIn("/proc/", output, errors)
         self.assertNotIn(".lock", output)
+
+
+class Progress(Launcher):
+    def test_it_says_how_long_it_takes_and_how_far_it_is(self) -> None:
+        errors = self.start(SECONDS_OF_BUILD="24").communicate(timeout=60)[1]
+        self.assertRegex(errors, r"kbench: building, which takes about \d+ (s|min) on \d+ cores; details go to /")
+        # 6 s a file: it is told after 10 s of one of four, then again.
+        self.assertRegex(errors, r"kbench: compiled 1 of 4 files, about [23]\d s left\n")
+        self.assertRegex(errors, r"kbench: compiled 3 of 4 files, about \d s left\n")
+        self.assertNotIn("\r", errors)
+        (self.root / "CMakeLists.txt").touch()
+        errors = self.start().communicate(timeout=20)[1]
+        self.assertIn("kbench: building what changed", errors)
+
+    def on_a_terminal(self, **environment: str) -> bytes:
+        ours, terminal = os.openpty()
+        process = subprocess.Popen([self.root / "kbench"], env=self.environment | environment, stdin=terminal,
+                                   stdout=subprocess.DEVNULL, stderr=terminal)
+        os.close(terminal)
+        text = b""
+        while True:
+            try:
+                part = os.read(ours, 4096)
+            except OSError:
+                break
+            text += part
+        os.close(ours)
+        self.assertEqual(process.wait(timeout=20), 0)
+        return text
+
+    def test_on_a_terminal_it_rewrites_one_line(self) -> None:
+        self.assertRegex(self.on_a_terminal(SECONDS_OF_BUILD="8"),
+                         rb"compiling\r\n(\r\x1b\[Kkbench: compiled \d of 4 files, about \d+ s left)+\r\x1b\[K$")
+
+    def test_the_first_files_of_many_promise_no_time(self) -> None:
+        self.assertRegex(self.on_a_terminal(SECONDS_OF_BUILD="8", FILES="400"),
+                         rb"compiling\r\n(\r\x1b\[Kkbench: compiled \d of 400 files)+\r\x1b\[K$")
+
+
+class Cuda(Launcher):
+    """What it compiles for which GPUs: the driver's files and nvidia-smi are stand-ins."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        # Every command but those that tell of a GPU or a toolkit.
+        farm = self.folder / "farm"
+        farm.mkdir()
+        for folder in os.environ["PATH"].split(":"):
+            for path in pathlib.Path(folder).glob("*"):
+                if not path.name.startswith(("nvidia-smi", "nvcc", "ldconfig")) and not (farm / path.name).exists():
+                    (farm / path.name).symlink_to(path)
+        self.program(self.bin / "ldconfig", "#!/bin/sh\n")
+        self.program(self.bin / "nvcc", "#!/bin/sh\n")
+        self.environment |= {"PATH": f"{self.bin}:{farm}", "KBENCH_CUDA": "AUTO"}
+        common = self.root / "scripts/common.sh"
+        text = common.read_text()
+        for there in ("/proc/driver/nvidia", "/dev/nvidiactl", "/usr/lib/wsl"):
+            self.assertIn(there, text)
+            text = text.replace(there, f"{self.folder}{there}")
+        common.write_text(text.replace("PATH=$PATH:/sbin ", ""))
+
+    def gpus(self, *lines: str) -> None:
+        """A driver with these GPUs: "name, compute capability"."""
+        shutil.rmtree(self.folder / "proc", ignore_errors=True)
+        driver = self.folder / "proc/driver/nvidia"
+        driver.mkdir(parents=True)
+        (driver / "version").touch()
+        for index, line in enumerate(lines):
+            (driver / f"gpus/{index}").mkdir(parents=True)
+            (driver / f"gpus/{index}/information").write_text(f"Model: \t\t {line.split(',')[0]}\nIRQ:   \t\t 7\n")
+        self.program(self.bin / "nvidia-smi", "#!/bin/sh\ncat <<E\n" + "\n".join(lines or ["No devices were found"]) + "\nE\n")
+
+    def configured(self, code: int = 0, **environment: str) -> str:
+        """The options with which this start configured; nothing where it did not."""
+        (self.folder / "cmake.calls").unlink(missing_ok=True)
+        process = self.start(**environment)
+        self.errors = process.communicate(timeout=20)[1]
+        self.assertEqual(process.returncode, code, self.errors)
+        calls = self.folder / "cmake.calls"
+        lines = calls.read_text().splitlines() if calls.exists() else []
+        return "".join(line.split("--preset release ")[1] for line in lines if "--fresh" in line)
+
+    def test_without_a_driver_cuda_is_not_built_though_a_toolkit_is_there(self) -> None:
+        self.assertEqual(self.configured(), "-DKBENCH_CUDA=OFF")
+        self.assertEqual(self.configured(), "")
+        self.assertEqual(self.configured(KBENCH_CUDA="ON"), "-DKBENCH_CUDA=ON")
+
+    def test_a_driver_or_another_gpu_builds_anew_and_one_that_went_away_does_not(self) -> None:
+        self.configured()
+        self.gpus("NVIDIA A100-SXM4-80GB, 8.0", "NVIDIA A100-SXM4-80GB, 8.0")
+        self.assertEqual(self.configured(), "-DKBENCH_CUDA=AUTO -DCMAKE_CUDA_ARCHITECTURES=80-real")
+        self.assertEqual(self.configured(), "")
+        self.gpus("NVIDIA A100-SXM4-80GB, 8.0", "NVIDIA H200, 9.0")
+        self.assertEqual(self.configured(), "-DKBENCH_CUDA=AUTO -DCMAKE_CUDA_ARCHITECTURES=80-real;90-real")
+        self.gpus("NVIDIA A100-SXM4-80GB, 8.0")
+        self.assertEqual(self.configured(), "")
+        shutil.rmtree(self.folder / "proc")
+        (self.bin / "nvidia-smi").unlink()
+        self.assertEqual(self.configured(), "")
+        self.gpus("NVIDIA H200, 9.0", "NVIDIA GeForce RTX 4090, 8.9")
+        self.assertEqual(self.configured(), "-DKBENCH_CUDA=AUTO -DCMAKE_CUDA_ARCHITECTURES=89-real;90-real")
+
+    def test_two_kinds_of_one_architecture_are_one(self) -> None:
+        self.gpus("NVIDIA H100 80GB HBM3, 9.0", "NVIDIA H200, 9.0")
+        self.assertEqual(self.configured(), "-DKBENCH_CUDA=AUTO -DCMAKE_CUDA_ARCHITECTURES=90-real")
+
+    def test_a_driver_that_cannot_be_asked_gets_the_usual_architectures(self) -> None:
+        self.gpus()
+        self.assertEqual(self.configured(), "-DKBENCH_CUDA=AUTO")
+
+    def test_a_gpu_that_is_too_old_is_named_before_anything_is_built(self) -> None:
+        self.gpus("Tesla T4, 7.5")
+        self.assertEqual(self.configured(code=3), "")
+        self.assertIn("Tesla T4 (compute capability 7.5)", self.errors)
+        self.assertIn("8.0", self.errors)
+        self.assertIn("KBENCH_CUDA=OFF ./kbench ... --backend cpu", self.errors)
+        self.gpus("NVIDIA H200, 9.0", "Tesla T4, 7.5")
+        self.assertEqual(self.configured(), "-DKBENCH_CUDA=AUTO -DCMAKE_CUDA_ARCHITECTURES=90-real")
+        self.assertIn("not built for Tesla T4", self.errors)
 
 
 if __name__ == "__main__":
