@@ -16,20 +16,40 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 class Checkout(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        # Every command but those that tell of a GPU, a toolkit or a package manager.
+        cls.farm = pathlib.Path(tempfile.mkdtemp(prefix="kbench_setup_"))
+        cls.addClassCleanup(shutil.rmtree, cls.farm)
+        for folder in os.environ["PATH"].split(":"):
+            for path in pathlib.Path(folder).glob("*"):
+                if not path.name.startswith(("nvidia-smi", "nvcc", "apt-get", "sudo")) and not (cls.farm / path.name).is_symlink():
+                    (cls.farm / path.name).symlink_to(path)
+
     def setUp(self) -> None:
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="kbench_setup_"))
         self.addCleanup(shutil.rmtree, self.folder)
         self.root = self.folder / "checkout"
         (self.root / "scripts").mkdir(parents=True)
-        for name in ("setup", "common.sh", *(path.name for path in (ROOT / "scripts").glob("requirements-*.txt"))):
-            shutil.copy(ROOT / "scripts" / name, self.root / "scripts")
-        for name in ("onednn", "plotly"):
-            self.unpacked(name)
         self.bin = self.folder / "bin"
         self.bin.mkdir()
-        self.stand_in("apt-get", f'echo "apt-get $*" >>{self.folder}/apt; exit 1')
-        self.stand_in("sudo", "exit 1")
-        self.environment = os.environ | {"PATH": f"{self.bin}:{os.environ['PATH']}", "KBENCH_CUDA": "OFF", "PIP_NO_INDEX": "1"}
+        for name in ("setup", "common.sh", *(path.name for path in (ROOT / "scripts").glob("requirements-*.txt"))):
+            path = self.root / "scripts" / name
+            shutil.copy(ROOT / "scripts" / name, path)
+            # The machine's files are stand-ins, too.
+            text = path.read_text()
+            for there in ("/proc/driver/nvidia", "/dev/nvidiactl", "/usr/lib/wsl", "/etc/os-release", "/usr/local/cuda/bin"):
+                text = text.replace(there, f"{self.folder}{there}")
+            path.write_text(text)
+        for name in ("onednn", "plotly"):
+            self.unpacked(name)
+        for name in ("apt-get", "sudo"):
+            self.stand_in(name, f'echo "{name} $*" >>{self.folder}/calls; exit 1')
+        self.stand_in("ldconfig", "")
+        self.cmake("CLI11 benchmark fmt nlohmann_json openblas ZLIB dnnl")
+        self.environment = os.environ | {"PATH": f"{self.bin}:{self.farm}", "KBENCH_CUDA": "OFF", "PIP_NO_INDEX": "1"}
+        for name in ("CUDACXX", "CUDA_HOME"):
+            self.environment.pop(name, None)
 
     def unpacked(self, name: str) -> None:
         """As if .deps/NAME had been installed from today's requirements."""
@@ -42,9 +62,20 @@ class Checkout(unittest.TestCase):
         path.write_text(f"#!/bin/sh\n{text}\n")
         path.chmod(0o755)
 
+    def cmake(self, found: str, version: str = "3.28.3") -> None:
+        """A CMake that finds these."""
+        self.stand_in("cmake", f'[ "$1" = --version ] && echo "cmake version {version}" && exit\n'
+                      f'for name in {found}; do grep -q "find_package($name [0-9]\\|openblas>=" CMakeLists.txt && printf " %s " $name >>found; done')
+
     def setup(self, *arguments: str, folder: pathlib.Path | None = None, **environment: str) -> subprocess.CompletedProcess:
         return subprocess.run([self.root / "scripts/setup", *arguments], cwd=folder or self.folder, env=self.environment | environment,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+
+
+    def calls(self) -> str:
+        """What was asked of apt-get and sudo."""
+        path = self.folder / "calls"
+        return path.read_text() if path.exists() else ""
 
 
 class Foreign(Checkout):
@@ -78,7 +109,7 @@ class Foreign(Checkout):
             self.assertFalse((self.folder / "ran").exists(), "ran what lay in the current directory")
             self.assertEqual(run.returncode, 0, run.stderr)
             self.assertEqual((self.root / ".deps/plotly/plotly.min.js").read_text(), "// charts")
-        self.assertFalse((self.folder / "apt").exists())
+        self.assertEqual(self.calls(), "")
 
     def test_a_peer_imports_nothing_of_the_current_directory(self) -> None:
         foreign = self.folder / "foreign"
@@ -89,6 +120,71 @@ class Foreign(Checkout):
         subprocess.run([sys.executable, "-c", program, foreign], cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT / "scripts")},
                        capture_output=True, timeout=120)
         self.assertFalse((self.folder / "ran").exists(), "ran what lay in the current directory")
+
+
+class Driver(Checkout):
+    """A toolkit that the driver runs is found, or what to do is said before anything is installed."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.environment["KBENCH_CUDA"] = "AUTO"
+
+    def driver(self, cuda: str) -> None:
+        self.stand_in("nvidia-smi", f"echo '| NVIDIA-SMI 1.0    Driver Version: 1.0    CUDA Version: {cuda}     |'")
+
+    def nvcc(self, version: str, path: pathlib.Path | None = None) -> None:
+        self.stand_in("nvcc", f"echo 'Cuda compilation tools, release {version}, V{version}.1'")
+        if path:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            (self.bin / "nvcc").rename(path)
+
+    def check(self, code: int, *words: str) -> None:
+        run = self.setup()
+        self.assertEqual(run.returncode, code, run.stderr)
+        for word in words:
+            self.assertIn(word, run.stderr)
+        self.assertEqual(self.calls(), "")
+
+    def test_a_driver_of_13_takes_any_toolkit_since_12_6(self) -> None:
+        self.driver("13.0")
+        for version in ("12.6", "12.9", "13.0", "13.1"):
+            self.nvcc(version)
+            self.check(0)
+
+    def test_a_driver_of_13_without_a_toolkit_gets_one_from_pypi(self) -> None:
+        self.driver("13.0")
+        self.nvcc("12.4")
+        self.check(1, "installing cuda into .deps/cuda from PyPI failed")
+
+    def test_a_driver_of_12_takes_a_toolkit_of_12(self) -> None:
+        self.driver("12.8")
+        self.nvcc("12.9")
+        self.check(0)
+
+    def test_a_driver_of_12_never_gets_a_toolkit_of_13(self) -> None:
+        self.driver("12.8")
+        self.check(3, "driver runs CUDA 12.8, and there is no nvcc 12.6 to 12.9", "KBENCH_CUDA=OFF ./kbench ... --backend cpu")
+        self.nvcc("13.0")
+        self.check(3, "driver runs CUDA 12.8, and nvcc is 13.0", "an nvcc 12 first on PATH")
+        self.nvcc("12.8")
+        self.check(0)
+        self.nvcc("13.0", self.root / ".deps/cuda/bin/nvcc")
+        self.nvcc("12.8")
+        self.check(3, f"remove {self.root}/.deps/cuda")
+
+    def test_an_old_driver_is_told_before_anything_is_installed(self) -> None:
+        self.driver("12.4")
+        self.nvcc("12.4")
+        shutil.rmtree(self.root / ".deps/plotly")
+        self.check(3, "driver runs CUDA 12.4, and kbench needs 12.6", "KBENCH_CUDA=OFF ./kbench ... --backend cpu")
+
+    def test_the_kernel_driver_tells_its_version_where_nvidia_smi_does_not(self) -> None:
+        version = self.folder / "proc/driver/nvidia/version"
+        version.parent.mkdir(parents=True)
+        for number, code, word in (("535.183.01", 3, "before 12.6"), ("560.35.03", 3, "CUDA 12.6,"), ("575.57.08", 3, "CUDA 12.9,"), ("580.95.05", 1, "installing cuda")):
+            for name in ("NVIDIA UNIX x86_64 Kernel Module ", "NVIDIA UNIX Open Kernel Module for x86_64 "):
+                version.write_text(f"NVRM version: {name} {number}  Release Build  (root)\nGCC version:  gcc version 12.2.0\n")
+                self.check(code, word)
 
 
 if __name__ == "__main__":
