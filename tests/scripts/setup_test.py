@@ -5,6 +5,7 @@ import base64
 import hashlib
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -154,7 +155,7 @@ class Driver(Checkout):
     def test_a_driver_of_13_without_a_toolkit_gets_one_from_pypi(self) -> None:
         self.driver("13.0")
         self.nvcc("12.4")
-        self.check(1, "installing cuda into .deps/cuda from PyPI failed")
+        self.check(1, "to install from PyPI into .deps/cuda: CUDA 13.0", "installing cuda into .deps/cuda from PyPI failed")
 
     def test_a_driver_of_12_takes_a_toolkit_of_12(self) -> None:
         self.driver("12.8")
@@ -181,10 +182,97 @@ class Driver(Checkout):
     def test_the_kernel_driver_tells_its_version_where_nvidia_smi_does_not(self) -> None:
         version = self.folder / "proc/driver/nvidia/version"
         version.parent.mkdir(parents=True)
-        for number, code, word in (("535.183.01", 3, "before 12.6"), ("560.35.03", 3, "CUDA 12.6,"), ("575.57.08", 3, "CUDA 12.9,"), ("580.95.05", 1, "installing cuda")):
+        for number, code, word in (("535.183.01", 3, "before 12.6"), ("560.35.03", 3, "CUDA 12.6,"), ("575.57.08", 3, "CUDA 12.9,"), ("580.95.05", 1, "CUDA 13.0 (550 MB")):
             for name in ("NVIDIA UNIX x86_64 Kernel Module ", "NVIDIA UNIX Open Kernel Module for x86_64 "):
                 version.write_text(f"NVRM version: {name} {number}  Release Build  (root)\nGCC version:  gcc version 12.2.0\n")
                 self.check(code, word)
+
+
+class Packages(Checkout):
+    """What is missing is told first, in this system's words; nothing is installed unasked."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.cmake("CLI11 benchmark nlohmann_json openblas ZLIB dnnl")
+
+    def test_what_cmake_finds_is_not_missing(self) -> None:
+        (self.bin / "cmake").unlink()
+        shutil.rmtree(self.root / ".deps/onednn")
+        config = self.folder / "conda/lib/cmake/dnnl"
+        config.mkdir(parents=True)
+        (config / "dnnl-config.cmake").touch()
+        (config / "dnnl-config-version.cmake").write_text('set(PACKAGE_VERSION "3.9.0")\nset(PACKAGE_VERSION_COMPATIBLE TRUE)\n')
+        run = self.setup(CMAKE_PREFIX_PATH=str(self.folder / "conda"))
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+
+    def test_the_versions_are_those_of_cmake(self) -> None:
+        setup = (ROOT / "scripts/setup").read_text()
+        needed = re.findall(r"^find_package\((\w+) ([\d.]+)(?: CONFIG)? REQUIRED\)", (ROOT / "CMakeLists.txt").read_text(), re.M)
+        self.assertGreater(len(needed), 4)
+        for name, version in needed:
+            self.assertIn(f"|package {name} {version}\"", setup)
+
+    def test_other_systems_get_a_line_of_their_own(self) -> None:
+        (self.bin / "apt-get").unlink()
+        release = self.folder / "etc/os-release"
+        release.parent.mkdir()
+        for text, line in (("ID=fedora\n", "sudo dnf install -y fmt-devel\n"),
+                           ('ID="rocky"\nID_LIKE="rhel centos fedora"\n', "sudo dnf install -y fmt-devel\n"),
+                           ('ID="rhel"\nID_LIKE="fedora"\n', "sudo dnf install -y fmt-devel\n"),
+                           ('ID="opensuse-tumbleweed"\nID_LIKE="opensuse suse"\n', "sudo zypper install -y fmt-devel\n"),
+                           ("ID=arch\n", "sudo pacman -S --needed fmt\n"),
+                           ("ID=endeavouros\nID_LIKE=arch\n", "sudo pacman -S --needed fmt\n")):
+            release.write_text(text)
+            run = self.setup()
+            self.assertEqual(run.returncode, 3, run.stderr)
+            self.assertIn("\n" + line, run.stderr)
+            self.assertIn("\nconda create ", run.stderr)
+            self.assertEqual("EPEL" in run.stderr, "rhel" in text, text)
+            self.assertNotIn("libfmt-dev", run.stderr)
+        release.write_text("ID=gentoo\n")
+        self.assertIn("missing: libfmt-dev (Debian's names)", self.setup().stderr)
+
+    def test_what_is_too_old_is_told_before_anything_is_installed(self) -> None:
+        self.cmake("", version="3.22.1")
+        self.stand_in("sudo", 'shift; exec "$@"')
+        self.stand_in("apt-get", f'echo "apt-get $*" >>{self.folder}/calls')
+        self.stand_in("apt-cache", "case $2 in cmake) echo '  Candidate: 3.22.1-1ubuntu1';; g++) echo '  Candidate: 4:13.2.0-7';; *) echo '  Candidate: (none)';; esac")
+        run = self.setup("--yes")
+        self.assertEqual(run.returncode, 3, run.stderr)
+        self.assertIn("this system's cmake is 3.22.1, and 3.25 or newer is needed", run.stderr)
+        self.assertIn("\nconda create ", run.stderr)
+        self.assertNotIn(" install ", self.calls())
+
+    def test_a_user_without_a_terminal_gets_the_line_and_nothing_is_installed(self) -> None:
+        self.as_a_user()
+        self.stand_in("sudo", f'echo "sudo $*" >>{self.folder}/calls')
+        run = self.setup()
+        self.assertEqual(run.returncode, 3, run.stderr)
+        self.assertIn("to install with apt-get: libfmt-dev\n", run.stderr)
+        self.assertIn("\nsudo apt-get install -y --no-install-recommends libfmt-dev\n", run.stderr)
+        self.assertEqual(self.calls(), "")
+
+    def test_a_user_is_asked_once_on_a_terminal_and_yes_answers(self) -> None:
+        self.as_a_user()
+        self.stand_in("sudo", f'echo "sudo $*" >>{self.folder}/calls')
+        for arguments, typed, code, asked, called in (((), b"n\n", 3, 1, False), ((), b"y\n", 3, 1, True), (("--yes",), b"", 3, 0, True)):
+            (self.folder / "calls").unlink(missing_ok=True)
+            ours, terminal = os.openpty()
+            os.write(ours, typed)
+            run = subprocess.run([self.root / "scripts/setup", *arguments], env=self.environment, stdin=terminal, capture_output=True, text=True, timeout=120)
+            os.close(terminal), os.close(ours)
+            self.assertEqual(run.returncode, code, run.stderr)
+            self.assertEqual(run.stderr.count("install them with sudo?"), asked)
+            self.assertEqual("apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends libfmt-dev" in self.calls(), called, run.stderr)
+            # The stand-in installs nothing, and that is told.
+            self.assertEqual("still not found" in run.stderr, called)
+
+    def as_a_user(self) -> None:
+        """Bash's EUID cannot be set."""
+        script = self.root / "scripts/setup"
+        text = script.read_text()
+        self.assertIn("((EUID != 0))", text)
+        script.write_text(text.replace("((EUID != 0))", "true"))
 
 
 if __name__ == "__main__":
