@@ -9,6 +9,9 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
             COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} -DHEADER=${header} -DTYPE=${type} -DFUNCTION=${function}
                     "-DINPUTS=${ARGN}" -P ${script}
             DEPENDS ${ARGN} ${script} VERBATIM)
+        # CMake has a library's commands wait for all that it links, and its files for its commands: without a target of
+        # its own here, which waits for nothing, bench would not begin before the last kernel is compiled.
+        add_custom_target(${function}_text DEPENDS ${output})
     endfunction()
     return()
 endif()
