@@ -1,6 +1,7 @@
 // Files that are either complete or as they were: write beside the target, flush to the disk, rename over it.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -103,6 +104,34 @@ void write_file_atomically(const std::filesystem::path& path, const std::functio
     TemporaryFile file(path);
     write([&](std::span<const std::byte> bytes) { file.append(bytes); });
     file.rename_to_target();
+}
+
+NewFile::NewFile(const std::filesystem::path& path)
+    : path_(path), descriptor_(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) {
+    if (descriptor_ < 0) throw UsageError(fmt::format("cannot make {}: {}", path.string(), std::strerror(errno)));
+}
+
+NewFile::~NewFile() { close(descriptor_); }
+
+void make_new_folder(const std::filesystem::path& path) {
+    if (mkdir(path.c_str(), 0777) != 0)
+        throw UsageError(fmt::format("cannot make {}: {}", path.string(), std::strerror(errno)));
+}
+
+bool stands(const std::filesystem::path& path) {
+    std::error_code none;
+    return std::filesystem::exists(std::filesystem::symlink_status(path, none));
+}
+
+void put_aside(const std::filesystem::path& path) {
+    std::filesystem::path aside = path;
+    aside += ".unreadable";
+    for (int copy = 2; stands(aside); ++copy) {
+        aside = path;
+        aside += fmt::format(".unreadable-{}", copy);
+    }
+    std::error_code none;
+    std::filesystem::rename(path, aside, none);
 }
 
 void remove_abandoned_files(const std::filesystem::path& folder) {

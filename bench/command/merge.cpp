@@ -24,7 +24,8 @@ int merge_command(const std::vector<std::string>& arguments, const std::string&)
         for (ResultFile& file : read_results(name)) files.push_back(std::move(file));
     Result merged = merge_results(files);
     add_once(merged.warnings, sweep_findings(merged.points));
-    const std::filesystem::path out = prepare_directory(parsed.request.out, "merge");
+    const OutputDirectory held = prepare_directory(parsed.request.out, "merge");
+    const std::filesystem::path& out = held.path;
     write_result(out, merged, parsed.request.compress);
     const ExplainedResult explained(merged);
     write_reports(out, explained);

@@ -9,6 +9,9 @@
 #include <cctype>
 #include <chrono>
 
+#include "analysis/result/write_file.h"
+#include "bench/command/command.h"
+#include "bench/measure/lengths.h"
 #include "bench/measure/point_store.h"
 #include "bench/measure/result_files.h"
 #include "kbench/error.h"
@@ -42,26 +45,51 @@ std::filesystem::path new_directory(const std::string& what) {
     return parent / name;  // the caller reports that it cannot be made
 }
 
+/// Throws UsageError where `path` holds what a command would write over.
+void refuse_what_stands(const std::filesystem::path& path, bool resume) {
+    namespace fs = std::filesystem;
+    const auto refuse = [&](const std::string& why) {
+        throw UsageError(fmt::format("--out {}: {}", path.string(), why));
+    };
+    std::error_code none;
+    const fs::path points = path / points_folder;
+    if (stands(points) && !fs::is_directory(fs::symlink_status(points, none)))
+        refuse(fmt::format("{} is a link or a file; choose another directory or move it away", points_folder));
+    const bool has_points = holds_points(path);
+    if (const fs::path file = result_file_in(path); !file.empty() && !(resume && has_points))
+        refuse(fmt::format("holds a {} already{}; choose another directory or move it away", file.filename().string(),
+                           resume ? " and no points to go on from" : ""));
+    if (resume) return;
+    if (has_points)
+        refuse("holds finished points of a sweep already; --resume goes on with it, or choose another directory");
+    for (const auto& entry : fs::directory_iterator(path, none)) {
+        const std::string name = entry.path().filename().string();
+        if (!is_written_name(name) || name == points_folder || name == lock_name) continue;
+        // A run that was stopped in its first point left lengths; another will draw the same, or say that it does not.
+        if (is_lengths_name(name) && why_not_a_file(entry.path()).empty()) continue;
+        refuse(fmt::format("holds a {} already; choose another directory or move it away", name));
+    }
+}
+
 }  // namespace
 
-std::filesystem::path prepare_directory(const std::filesystem::path& asked, const std::string& what, bool resume) {
+bool is_written_name(const std::string& name) {
+    const auto is_report = [&](const ReportFormat& format) { return format.file == name; };
+    return is_result_name(name) || name == points_folder || name == lock_name || is_lengths_name(name) ||
+           std::ranges::any_of(report_formats(), is_report);
+}
+
+OutputDirectory prepare_directory(const std::filesystem::path& asked, const std::string& what, bool resume) {
     const std::filesystem::path path = asked.empty() ? new_directory(what) : asked;
     std::error_code error;
     std::filesystem::create_directories(path, error);
     if (error) throw UsageError(fmt::format("--out {}: {}", path.string(), error.message()));
     if (access(path.c_str(), W_OK) != 0)
         throw UsageError(fmt::format("--out {}: the directory cannot be written", path.string()));
-    const bool has_points = holds_points(path);
-    if (const std::filesystem::path file = result_file_in(path); !file.empty() && !(resume && has_points))
-        throw UsageError(fmt::format("--out {}: holds a {} already{}; choose another directory or move it away",
-                                     path.string(), file.filename().string(),
-                                     resume ? " and no points to go on from" : ""));
-    if (has_points && !resume)
-        throw UsageError(
-            fmt::format("--out {}: holds finished points of a sweep already; --resume goes on with it, or "
-                        "choose another directory",
-                        path.string()));
-    return path;
+    refuse_what_stands(path, resume);
+    FolderLock lock(path);
+    refuse_what_stands(path, resume);  // that another kbench wrote until it let go of the lock
+    return {path, std::move(lock)};
 }
 
 void add_run_warnings(Result& result, const Device& device, const std::string& remark, bool verified) {

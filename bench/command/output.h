@@ -5,15 +5,25 @@
 #include <string>
 
 #include "bench/device/device.h"
+#include "bench/measure/folder_lock.h"
 #include "kbench/result.h"
 
 namespace kbench {
 
+/// Held as long as this lives.
+struct OutputDirectory {
+    std::filesystem::path path;
+    FolderLock lock;
+};
+
 /// The directory for results, made and proven writable before anything is measured: `asked`, or
-/// kbench-runs/<time>-<what> where that is empty. Throws UsageError; also where `asked` holds a result already, but for
-/// that of a sweep that is to be resumed.
-std::filesystem::path prepare_directory(const std::filesystem::path& asked, const std::string& what,
-                                        bool resume = false);
+/// kbench-runs/<time>-<what> where that is empty. Throws UsageError; also where another kbench writes there, and where
+/// `asked` holds a result already or anything else called as what commands write (is_written_name), but for what a
+/// sweep that is to be resumed left.
+OutputDirectory prepare_directory(const std::filesystem::path& asked, const std::string& what, bool resume = false);
+
+/// Whether a command that measures may write a file or a folder called `name` into its --out.
+bool is_written_name(const std::string& name);
 
 /// What of device, build and options makes a result less than it could be. `remark` as choose_devices gives it.
 void add_run_warnings(Result& result, const Device& device, const std::string& remark, bool verified);

@@ -2,12 +2,15 @@
 #include "bench/measure/lengths.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <fstream>
 #include <numeric>
 #include <string>
 
+#include "analysis/result/result_json.h"
+#include "analysis/result/write_file.h"
+#include "bench/plan/data/read_file.h"
 #include "kbench/error.h"
 #include "models/lengths.h"
 
@@ -21,19 +24,35 @@ std::uint32_t hash_of(std::span<const std::int32_t> lengths) {
     return hash;
 }
 
+constexpr std::string_view of_lengths = "lengths-", of_targets = "target-lengths-", ending = ".txt";
+
+/// "lengths-frames1000-batch32.txt".
+std::string file_name(std::string_view what, std::int64_t frames, std::int64_t batch) {
+    return fmt::format("{}frames{}-batch{}{}", what, frames, batch, ending);
+}
+
+/// Another point of the run, or a run that is resumed, has written the same. What else is called so stays.
 void write_lines(const std::filesystem::path& path, std::span<const std::int32_t> numbers) {
-    std::ofstream file(path);
-    for (const std::int32_t number : numbers) file << number << "\n";
-    if (!file.flush()) throw UsageError(fmt::format("cannot write {}", path.string()));
+    const std::string text = fmt::format("{}\n", fmt::join(numbers, "\n"));
+    const bool is_file = stands(path) && why_not_a_file(path).empty();
+    if (is_file && read_whole_file(path) == text) return;
+    if (is_file)
+        throw UsageError(fmt::format(
+            "{}: holds other lengths than this run draws; choose another --out or move it away", path.string()));
+    write_file_atomically(path, text);
 }
 
 }  // namespace
+
+bool is_lengths_name(std::string_view name) {
+    return (name.starts_with(of_lengths) || name.starts_with(of_targets)) && name.ends_with(ending);
+}
 
 std::filesystem::path lengths_file(const RunOptions& options, const Point& point) {
     if (const auto given = options.inputs.find(lengths_name); given != options.inputs.end()) return given->second;
     if (point.axes.find(lengths_name) == nullptr || point.axes.text(lengths_name) != drawn_lengths) return {};
     const std::int64_t frames = point.axes.count(frames_name).value(), batch = point.batch();
-    const std::filesystem::path path = options.out / fmt::format("lengths-frames{}-batch{}.txt", frames, batch);
+    const std::filesystem::path path = options.out / file_name(of_lengths, frames, batch);
     write_lines(path, librispeech_like(options.seed, batch, frames));
     return path;
 }
@@ -50,7 +69,7 @@ std::filesystem::path target_lengths_file(const RunOptions& options, const Plan&
     for (const std::int32_t length : lengths)
         targets.push_back(static_cast<std::int32_t>(of_longest * length / longest));
     const std::filesystem::path path =
-        options.out / fmt::format("target-lengths-frames{}-batch{}.txt", longest, lengths.size());
+        options.out / file_name(of_targets, longest, static_cast<std::int64_t>(lengths.size()));
     write_lines(path, targets);
     return path;
 }

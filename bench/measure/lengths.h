@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "bench/measure/run.h"
@@ -12,8 +13,12 @@
 
 namespace kbench {
 
+/// Whether one of the files that these functions write is called `name`.
+bool is_lengths_name(std::string_view name);
+
 /// The file with the lengths of `point`, one of this run at a batch that is known: options.inputs', or one that this
-/// writes to options.out, so that others can be run at what was drawn; empty where all are full. Throws UsageError.
+/// writes to options.out, so that others can be run at what was drawn; empty where all are full. Throws UsageError;
+/// also where another file of that name stands there, which stays.
 std::filesystem::path lengths_file(const RunOptions& options, const Point& point);
 
 /// A file that this writes to options.out for the plan's input target_lengths, as an utterance of few frames has a text

@@ -1,14 +1,9 @@
 // See point_store.h.
 #include "bench/measure/point_store.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <optional>
 
 #include "analysis/result/merge.h"
@@ -52,19 +47,8 @@ PointStore::PointStore(const fs::path& out) : directory_(out / points_folder) {
     std::error_code error;
     fs::create_directories(directory_, error);
     if (error) throw UsageError(fmt::format("--out {}: {}", out.string(), error.message()));
-    const std::string lock = (directory_ / ".lock").string();
-    lock_ = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (lock_ < 0) throw UsageError(fmt::format("cannot write {}: {}", lock, std::strerror(errno)));
-    // A file system without locks gets none; every other failure is another process at work.
-    if (flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-        close(lock_);
-        throw UsageError(fmt::format("--out {}: another kbench is measuring into it", out.string()));
-    }
-    remove_abandoned_files(out);
     remove_abandoned_files(directory_);
 }
-
-PointStore::~PointStore() { close(lock_); }
 
 void PointStore::save(const PointSpec& spec, const Result& one) const {
     write_file_atomically(directory_ / (spec.name() + ".json"), to_text(one));
@@ -84,10 +68,7 @@ FinishedPoints PointStore::finished(const std::vector<PointSpec>& specs, const R
         std::string why;
         std::optional<Result> one = read_point(path, *spec, why);
         if (!one) {
-            fs::path aside = path;
-            aside += ".unreadable";
-            std::error_code ignored;  // the point is measured and written again in any case
-            fs::rename(path, aside, ignored);
+            put_aside(path);  // the point is measured and written again in any case
             warnings.push_back(fmt::format("{}; the point was measured again", why));
             continue;
         }

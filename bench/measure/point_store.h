@@ -17,12 +17,9 @@ using FinishedPoints = std::map<std::string, Result>;
 
 class PointStore {
   public:
-    /// Makes out/points, holds it until the end of the process, and removes what a killed one left half-written. Throws
-    /// UsageError when that cannot be done, or another process holds it.
+    /// Makes out/points and removes what a killed process left half-written there; who runs a command holds `out`
+    /// (FolderLock). Throws UsageError when that cannot be done.
     explicit PointStore(const std::filesystem::path& out);
-    ~PointStore();
-    PointStore(const PointStore&) = delete;
-    PointStore& operator=(const PointStore&) = delete;
 
     /// Writes the result of this one point, completely or not at all.
     void save(const PointSpec& spec, const Result& one) const;
@@ -36,7 +33,6 @@ class PointStore {
 
   private:
     std::filesystem::path directory_;
-    int lock_ = -1;
 };
 
 /// Whether `out` holds points of an earlier run.

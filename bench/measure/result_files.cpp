@@ -39,6 +39,8 @@ void collect(const fs::path& directory, std::vector<fs::path>& files) {
 
 }  // namespace
 
+bool is_result_name(std::string_view name) { return name == plain_name || name == compressed_name; }
+
 fs::path result_file_in(const fs::path& directory) {
     const fs::path plain = directory / plain_name, compressed = directory / compressed_name;
     const bool has_plain = fs::exists(plain), has_compressed = fs::exists(compressed);

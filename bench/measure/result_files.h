@@ -13,6 +13,9 @@ namespace kbench {
 /// The folder of a sweep's directory in which its finished points lie.
 inline constexpr std::string_view points_folder = "points";
 
+/// Whether a result's file in a directory is called `name`.
+bool is_result_name(std::string_view name);
+
 /// The directory's result.json or result.json.gz; empty where it has none. Throws UsageError where it has both.
 std::filesystem::path result_file_in(const std::filesystem::path& directory);
 

@@ -136,7 +136,8 @@ int ab_command(const std::vector<std::string>& arguments, const std::string&) {
         return 0;
     }
     AbRequest& request = parsed.request;
-    request.out = prepare_directory(request.out, "ab");
+    const OutputDirectory out = prepare_directory(request.out, "ab");
+    request.out = out.path;
     for (const char* held : {"ab.json", "run-001-A"})
         if (fs::exists(request.out / held))
             throw UsageError(fmt::format("--out {}: holds {} already; choose another directory or move it away",

@@ -163,7 +163,7 @@ TEST_F(Hostile, AReaderThatGoesAwayStopsNoRun) {
 TEST_F(Hostile, StandardErrorIsNobodysLoss) {
     const std::string program = "KBENCH_CACHE_DIR=" + (directory_ / "cache").string() + " " KBENCH_BINARY " ";
     EXPECT_EQ(shell("sh -c '" + program + run() + " 2>&-'").exit_code, 0);
-    EXPECT_EQ(read_text(directory_ / "run/points/.lock"), "") << "messages went into the next file that was opened";
+    EXPECT_EQ(read_text(directory_ / "run/.kbench.lock"), "") << "messages went into the next file that was opened";
     if (access("/dev/full", W_OK) != 0) return;
     EXPECT_EQ(shell("sh -c '" + program + "table " + (directory_ / "run").string() + " 2>/dev/full'").exit_code, 0);
 }

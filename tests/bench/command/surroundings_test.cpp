@@ -58,7 +58,7 @@ TEST_F(Surroundings, ASignalWhileRoofsAreMeasuredEndsWithOneLineAndNothingHalfWr
         // The directory is held just before roofs are measured.
         const Outcome outcome =
             signalled("--ceilings measure", signal,
-                      "until [ -e " + out() + "/points/.lock ] || ! kill -0 $p; do sleep 0.01; done; sleep 0.2");
+                      "until [ -e " + out() + "/.kbench.lock ] || ! kill -0 $p; do sleep 0.01; done; sleep 0.2");
         EXPECT_EQ(outcome.exit_code, 128 + signal);
         EXPECT_EQ(outcome.err, std::string("kbench: stopped by SIG") + sigabbrev_np(signal) + "\n");
         EXPECT_EQ(outcome.out, "");

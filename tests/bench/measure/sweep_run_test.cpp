@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/result/result_json.h"
+#include "bench/measure/folder_lock.h"
 #include "bench/measure/planning.h"
 #include "bench/measure/recorded_options.h"
 #include "bench/measure/result_files.h"
@@ -482,8 +483,8 @@ TEST_F(Resume, OtherWeightsOfTheSameNameAndSizeAreOtherWeights) {
 }
 
 TEST_F(Resume, TwoProcessesDoNotMeasureIntoOneDirectory) {
-    const PointStore store(directory_ / "");
-    EXPECT_THAT(refusal_of([&] { PointStore another(directory_ / ""); }), HasSubstr("another kbench is measuring"));
+    const FolderLock lock(directory_ / "");
+    EXPECT_THAT(refusal_of([&] { FolderLock another(directory_ / ""); }), HasSubstr("another kbench is writing into"));
 }
 
 }  // namespace

@@ -1,0 +1,157 @@
+// A command writes what it says and over nothing of the user's: what it cannot keep it refuses in one line, before it
+// measures.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/command/repeated/child.h"
+#include "bench/measure/folder_lock.h"
+#include "tests/bench/program.h"
+#include "tests/bench/refusal.h"
+
+namespace kbench {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class UserFiles : public Program {
+  protected:
+    static constexpr const char* precious = "precious";
+
+    std::string at(const std::string& name) { return (directory_ / name).string(); }
+    std::string plant(const std::string& name) { return directory_.write(name, precious).string(); }
+    void expect_untouched(const std::string& name) { EXPECT_EQ(read_text(directory_ / name), precious) << name; }
+    /// A link called `name` to a file of the user's.
+    void plant_link(const std::string& name) {
+        plant("target");
+        fs::create_directories((directory_ / name).parent_path());
+        fs::create_symlink(directory_ / "target", directory_ / name);
+    }
+    void plant_pipe(const std::string& name) {
+        fs::create_directories((directory_ / name).parent_path());
+        ASSERT_EQ(mkfifo((directory_ / name).c_str(), 0600), 0);
+    }
+    std::string quick() { return "--config " + tiny() + " --backend cpu --quick --counters none --seq 8 "; }
+    std::string run_into(const std::string& out) { return quick() + "--no-verify --out " + at(out) + " "; }
+    std::string micro_into(const std::string& out) {
+        return "micro --backend cpu --op gelu --shape r4w4 --precision fp32 --provider native --cache hot --ceilings "
+               "none --counters none --time-budget 0.01 --out " +
+               at(out) + " ";
+    }
+    /// result.json of a small run, in a folder of its own.
+    std::string result(const std::string& name) {
+        const Outcome outcome = kbench(run_into(name));
+        EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+        return at(name + "/result.json");
+    }
+};
+
+TEST_F(UserFiles, LengthsAreWrittenOverNothing) {
+    const std::string speech = directory_
+                                   .write("speech.json", R"({"model_type": "deepspeech2", "hidden_size": 16,
+                                       "hidden_layers": 1, "conv_channels": 2})")
+                                   .string();
+    const std::string options =
+        "--config " + speech +
+        " --backend cpu --quick --ceilings none --counters none --no-verify --frames 40 --batch 2 "
+        "--latency-only ";
+    const std::string drawn = options + "--lengths librispeech-like --out ";
+    const std::string trained =
+        options + "--direction bwd --lengths " + directory_.write("lengths", "40\n9\n").string() + " --out ";
+    for (const auto& [command, name] : {std::pair(drawn, std::string("lengths-frames40-batch2.txt")),
+                                        std::pair(trained, std::string("target-lengths-frames40-batch2.txt"))}) {
+        plant_link("link/" + name);
+        expect_refusal(command + at("link"), "holds a " + name + " already");
+        expect_untouched("target");
+        plant_pipe("pipe/" + name);
+        expect_refusal(command + at("pipe"), "holds a " + name + " already");
+        plant("own/" + name);
+        const Outcome outcome = kbench(command + at("own"));
+        EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+        EXPECT_THAT(outcome.err, HasSubstr(name + ": holds other lengths than this run draws"));
+        expect_untouched("own/" + name);
+        EXPECT_EQ(kbench(command + at("new")).exit_code, 0);
+        // As a run leaves it that was stopped in its first point.
+        directory_.write("again/" + name, read_text(directory_ / ("new/" + name)));
+        EXPECT_EQ(kbench(command + at("again")).exit_code, 0);
+        for (const char* folder : {"link", "pipe", "own", "new", "again"}) fs::remove_all(directory_ / folder);
+    }
+}
+
+TEST_F(UserFiles, ARunRefusesAFolderWhereItWouldWriteOverSomething) {
+    for (const char* name : {"result.json", "report.html", "report.md", "trace.json"}) {
+        plant_link("link/" + std::string(name));
+        plant("plain/" + std::string(name));
+        fs::create_directories(directory_ / "loose");
+        fs::create_symlink(directory_ / "nowhere", directory_ / "loose" / name);
+        for (const char* folder : {"link", "plain", "loose"}) {
+            expect_refusal(run_into(folder), "holds a " + std::string(name) + " already");
+            expect_refusal(micro_into(folder), "holds a " + std::string(name) + " already");
+        }
+        expect_untouched("target");
+        expect_untouched("plain/" + std::string(name));
+        EXPECT_FALSE(fs::exists(directory_ / "nowhere"));
+        for (const char* folder : {"link", "plain", "loose"}) fs::remove_all(directory_ / folder);
+    }
+    plant("folder/x");
+    fs::create_directories(directory_ / "run");
+    fs::create_directory_symlink(directory_ / "folder", directory_ / "run/points");
+    expect_refusal(run_into("run"), "points is a link or a file");
+    plant_link("lock/.kbench.lock");
+    expect_refusal(run_into("lock"), "cannot write " + at("lock/.kbench.lock"));
+}
+
+TEST_F(UserFiles, AResultThatCannotBeReadInASweepIsPutBesideEarlierOnes) {
+    ASSERT_EQ(kbench(run_into("run")).exit_code, 0);
+    const std::string point = "run/points/seq8-batch1-fp32.json";
+    ASSERT_TRUE(fs::exists(directory_ / point));
+    plant(point);
+    directory_.write(point + ".unreadable", "earlier");
+    EXPECT_EQ(kbench(run_into("run") + "--resume").exit_code, 0);
+    EXPECT_EQ(read_text(directory_ / (point + ".unreadable")), "earlier");
+    expect_untouched(point + ".unreadable-2");
+}
+
+TEST_F(UserFiles, OneCommandAtATimeWritesIntoAFolder) {
+    const std::string source = result("source");
+    fs::create_directories(directory_ / "held");
+    const FolderLock lock(directory_ / "held");
+    const std::string line = "--out " + at("held") + ": another kbench is writing into it";
+    for (const std::string& command : {run_into("held"), micro_into("held"), "merge " + source + " --out " + at("held"),
+                                       "ab --b '' --out " + at("held") + " -- " + quick()})
+        expect_refusal(command, line);
+    const Outcome study = kbench("study --config " + tiny() + " --backend cpu --quick --out " + at("held"));
+    EXPECT_EQ(study.exit_code, 2);
+    EXPECT_THAT(study.err, HasSubstr(line));
+    EXPECT_FALSE(fs::exists(directory_ / "held/result.json"));
+}
+
+TEST_F(UserFiles, OfTwoCommandsAtOnceOneEndsWithItsResult) {
+    const std::string source = result("source");
+    const std::string program = "KBENCH_CACHE_DIR=" + at("cache") + " " KBENCH_BINARY " ";
+    int both = 0;
+    for (int i = 0; i < 3; ++i) {
+        const std::string out = "at-once-" + std::to_string(i);
+        for (const std::string& command : {"merge " + source + " --out " + at(out), micro_into(out + "-micro")}) {
+            const std::string one = "(" + program + command + "; echo $? >>" + at("codes") + ")";
+            const fs::path script = directory_.write("both.sh", one + " & " + one + " & wait\n");
+            fs::remove(directory_ / "codes");
+            shell("sh " + script.string());
+            std::istringstream codes(read_text(directory_ / "codes"));
+            EXPECT_THAT(std::vector<int>(std::istream_iterator<int>(codes), {}), testing::UnorderedElementsAre(0, 2));
+            ++both;
+        }
+    }
+    EXPECT_EQ(both, 6);
+}
+
+}  // namespace
+}  // namespace kbench
