@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstdio>
 #include <map>
+#include <regex>
+#include <string_view>
 
 #include "analysis/compare/ab.h"
 #include "analysis/machine/machine.h"
@@ -24,6 +26,20 @@ namespace {
 
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
+
+constexpr std::string_view json_name = "ab.json", probe_name = "probe.log";
+
+/// Throws UsageError where `out` holds anything called as what is written there, be it a link to nothing.
+void refuse_earlier_runs(const fs::path& out) {
+    static const std::regex run("run-[0-9]+-[AB]");
+    std::error_code none;  // a folder that is not there yet holds nothing
+    for (const auto& entry : fs::directory_iterator(out, none)) {
+        const std::string name = entry.path().filename().string();
+        if (name == json_name || name == probe_name || std::regex_match(name, run))
+            throw UsageError(fmt::format("--out {}: holds {} already; choose another directory or move it away",
+                                         out.string(), name));
+    }
+}
 
 class AbRuns {
   public:
@@ -46,7 +62,7 @@ class AbRuns {
             if (std::chrono::duration<double>(Clock::now() - start).count() > request_.budget_s)
                 return fmt::format("the budget of {:g} s is spent", request_.budget_s);
             take_pair(pairs++);
-            write_file_atomically(request_.out / "ab.json", ab_json(comparison_));
+            write_file_atomically(request_.out / json_name, ab_json(comparison_));
             if (pairs < next_look) continue;
             if (comparison_.is_known()) return fmt::format("every interval is within {:g} %", 100 * comparison_.target);
             next_look = next_ab_look(pairs);
@@ -89,7 +105,7 @@ class AbRuns {
         if (command.program.empty()) return true;
         const auto known = times_alone_.find(command.program);
         if (known != times_alone_.end()) return known->second;
-        const fs::path log = request_.out / "probe.log";
+        const fs::path log = request_.out / probe_name;
         std::vector<std::string> probed = command.arguments;  // are checked, and nothing runs
         probed.insert(probed.end(), {"--latency-only", "--dry-run"});
         const Finished probe = run_child(command.program, probed, log);
@@ -136,12 +152,10 @@ int ab_command(const std::vector<std::string>& arguments, const std::string&) {
         return 0;
     }
     AbRequest& request = parsed.request;
+    refuse_earlier_runs(request.out);
     const OutputDirectory out = prepare_directory(request.out, "ab");
     request.out = out.path;
-    for (const char* held : {"ab.json", "run-001-A"})
-        if (fs::exists(request.out / held))
-            throw UsageError(fmt::format("--out {}: holds {} already; choose another directory or move it away",
-                                         request.out.string(), held));
+    refuse_earlier_runs(request.out);  // that another one wrote until it let go of the folder
     AbComparison comparison;
     comparison.a = {"A", request.a_command.text(), {}, {}};
     comparison.b = {"B", request.b_command.text(), {}, {}};
@@ -158,10 +172,10 @@ int ab_command(const std::vector<std::string>& arguments, const std::string&) {
         if (comparison.points.empty() && error.code() == ExitCode::usage) throw;
         comparison.ended = failed = error.what();
     }
-    write_file_atomically(request.out / "ab.json", ab_json(comparison));
+    write_file_atomically(request.out / json_name, ab_json(comparison));
     const std::string text = request.format == "json" ? ab_json(comparison) : for_terminal(ab_document(comparison));
     put_text(text);
-    say("wrote {}\n", (request.out / "ab.json").string());
+    say("wrote {}\n", (request.out / json_name).string());
     if (StopSignals::asked() != 0) return 128 + StopSignals::asked();
     if (!failed.empty()) throw MeasurementError(failed);
     return static_cast<int>(comparison.regressions().empty() ? ExitCode::success : ExitCode::failed);

@@ -14,6 +14,9 @@
 #include <fstream>
 #include <thread>
 
+#include "analysis/result/write_file.h"
+#include "bench/command/command.h"
+#include "bench/measure/folder_lock.h"
 #include "bench/measure/result_files.h"
 #include "bench/measure/stop_signal.h"
 #include "kbench/error.h"
@@ -21,6 +24,8 @@
 
 namespace kbench {
 namespace {
+
+constexpr std::string_view log_name = "log.txt";
 
 class FileActions {
   public:
@@ -57,6 +62,21 @@ int wait_for(pid_t child) {
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+/// Removes what a kbench writes into `directory` beside its result. What anybody else put there stays, and no link is
+/// followed.
+void keep_result_alone(const std::filesystem::path& directory) {
+    namespace fs = std::filesystem;
+    std::error_code ignored;  // what stays does no harm
+    std::vector<fs::path> written{directory / log_name, directory / lock_name};
+    for (const ReportFormat& report : report_formats()) written.push_back(directory / report.file);
+    if (const fs::path points = directory / points_folder; fs::is_directory(fs::symlink_status(points, ignored))) {
+        for (const fs::path& point : point_files(points)) written.push_back(point);
+        written.push_back(points / ".lock");  // of versions that held the points alone
+        written.push_back(points);
+    }
+    for (const fs::path& path : written) fs::remove(path, ignored);  // a folder only where it is empty
+}
+
 }  // namespace
 
 Finished run_child(const std::string& program, const std::vector<std::string>& arguments,
@@ -66,13 +86,16 @@ Finished run_child(const std::string& program, const std::vector<std::string>& a
     std::vector<char*> pointers;
     for (std::string& word : words) pointers.push_back(word.data());
     pointers.push_back(nullptr);
+    const NewFile output(log);
     FileActions actions;
     posix_spawn_file_actions_addopen(actions.get(), STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(actions.get(), STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addopen(actions.get(), STDERR_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    posix_spawn_file_actions_adddup2(actions.get(), output.descriptor(), STDERR_FILENO);
     pid_t child = 0;
-    if (const int error = posix_spawnp(&child, program.c_str(), actions.get(), nullptr, pointers.data(), environ))
+    if (const int error = posix_spawnp(&child, program.c_str(), actions.get(), nullptr, pointers.data(), environ)) {
+        std::filesystem::remove(log);
         throw UsageError(fmt::format("{}: {}", program, std::strerror(error)));
+    }
     Finished finished{.exit_code = wait_for(child), .last_line = {}};
     finished.last_line = last_line_of(log);
     return finished;
@@ -81,8 +104,8 @@ Finished run_child(const std::string& program, const std::vector<std::string>& a
 Result run_for_result(const std::string& who, const std::string& program, std::vector<std::string> arguments,
                       const std::filesystem::path& directory) {
     arguments.insert(arguments.end(), {"--compress", "--out", directory.string()});
-    std::filesystem::create_directories(directory);
-    const Finished finished = run_child(program.empty() ? "/proc/self/exe" : program, arguments, directory / "log.txt");
+    make_new_folder(directory);
+    const Finished finished = run_child(program.empty() ? "/proc/self/exe" : program, arguments, directory / log_name);
     const std::string said = finished.last_line.empty() ? "without a word" : finished.last_line;
     if (StopSignals::asked() != 0) throw MeasurementError(fmt::format("signal {} asked for it", StopSignals::asked()));
     if (finished.exit_code == static_cast<int>(ExitCode::usage)) throw UsageError(fmt::format("{}: {}", who, said));
@@ -90,9 +113,9 @@ Result run_for_result(const std::string& who, const std::string& program, std::v
         throw MeasurementError(fmt::format("{} failed with exit code {}: {}", who, finished.exit_code, said));
     const std::filesystem::path file = result_file_in(directory);
     if (file.empty()) throw MeasurementError(fmt::format("{} ended without a result: {}", who, said));
-    for (const std::filesystem::directory_entry& other : std::filesystem::directory_iterator(directory))
-        if (other.path() != file) std::filesystem::remove_all(other.path());
-    return read_result_file(file).result;
+    Result result = read_result_file(file).result;
+    keep_result_alone(directory);
+    return result;
 }
 
 }  // namespace kbench

@@ -14,14 +14,15 @@ struct Finished {
     std::string last_line;  ///< of what it wrote, empty where it wrote nothing
 };
 
-/// Runs `program`, found as a shell finds it, with what it writes going to `log`. A stop that this process is asked for
-/// (StopSignals) is passed on. Throws UsageError when it cannot be started.
+/// Runs `program`, found as a shell finds it, with what it writes going to `log`, a new file. A stop that this process
+/// is asked for (StopSignals) is passed on. Throws UsageError when it cannot be started, and `log` is not there then.
 Finished run_child(const std::string& program, const std::vector<std::string>& arguments,
                    const std::filesystem::path& log);
 
-/// The result of a kbench, this one where `program` is empty, that runs `arguments` with `directory`, made here, as its
-/// --out. Nothing else stays there; where it fails, log.txt. Errors begin with `who`: UsageError where it refuses the
-/// arguments, MeasurementError where it fails otherwise or a stop was asked for.
+/// The result of a kbench, this one where `program` is empty, that runs `arguments` with `directory` as its --out,
+/// which must not stand yet. Of what a kbench writes there only its result stays, and the lengths that it drew; where
+/// it fails, all of it. Errors begin with `who`: UsageError where it refuses the arguments, MeasurementError where it
+/// fails otherwise or a stop was asked for.
 Result run_for_result(const std::string& who, const std::string& program, std::vector<std::string> arguments,
                       const std::filesystem::path& directory);
 

@@ -54,6 +54,84 @@ class UserFiles : public Program {
     }
 };
 
+TEST_F(UserFiles, AbRefusesAFolderWithAnythingThatIsCalledAsItsRuns) {
+    const std::string ab = "ab --budget 3 --b '--batch 2' --out ", sides = " -- " + quick();
+    plant("far/run-002-B/thesis.txt");
+    expect_refusal("ab --budget 3 --b '--batch 2' --out " + at("far") + sides, "holds run-002-B already");
+    expect_untouched("far/run-002-B/thesis.txt");
+    plant("folder/thesis.txt");
+    for (const std::string name : {"run-003-A", "ab.json", "probe.log"}) {
+        fs::create_directories(directory_ / ("linked-" + name));
+        fs::create_symlink(directory_ / "folder", directory_ / ("linked-" + name + "/" + name));
+        expect_refusal(ab + at("linked-" + name) + sides, "holds " + name + " already");
+        expect_untouched("folder/thesis.txt");
+        EXPECT_FALSE(fs::exists(directory_ / ("linked-" + name + "/run-001-A"))) << "before anything is measured";
+    }
+}
+
+TEST_F(UserFiles, ARunsFolderIsNew) {
+    const auto run = [&](const std::string& name) {
+        return refusal_of([&] { run_for_result("A", "/bin/true", {}, directory_ / name); });
+    };
+    plant("there/thesis.txt");
+    EXPECT_THAT(run("there"), HasSubstr("File exists"));
+    fs::create_symlink(directory_ / "there", directory_ / "link");
+    EXPECT_THAT(run("link"), HasSubstr("File exists"));
+    fs::create_symlink(directory_ / "nowhere", directory_ / "loose");
+    EXPECT_THAT(run("loose"), HasSubstr("File exists"));
+    EXPECT_FALSE(fs::exists(directory_ / "nowhere"));
+    expect_untouched("there/thesis.txt");
+}
+
+TEST_F(UserFiles, ALogIsNew) {
+    const auto run = [&](const std::string& name) {
+        return refusal_of([&] { run_child("/bin/true", {}, directory_ / name); });
+    };
+    plant_link("log.txt");
+    plant_pipe("pipe.txt");
+    plant("plain.txt");
+    for (const char* name : {"log.txt", "pipe.txt", "plain.txt"}) EXPECT_THAT(run(name), HasSubstr("File exists"));
+    expect_untouched("target");
+    expect_untouched("plain.txt");
+    EXPECT_THAT(refusal_of([&] { run_child("/no/such/program", {}, directory_ / "new.txt"); }), HasSubstr("No such"));
+    EXPECT_FALSE(fs::exists(directory_ / "new.txt"));
+}
+
+TEST_F(UserFiles, OfARunOnlyWhatKbenchWritesIsRemoved) {
+    plant("folder/thesis.txt");
+    plant("folder/thesis.json");
+    const std::string source = result("source");
+    // A kbench that runs beside a user who puts files of their own into its folder.
+    const std::string script = directory_
+                                   .write("program",
+                                          "#!/bin/sh\nwhile [ \"$1\" != --out ]; do shift; done\ncd \"$2\"\n"
+                                          "cp " +
+                                              source +
+                                              " result.json\n"
+                                              "mkdir points mine\n"
+                                              "for f in report.html report.md trace.json points/a.json points/.lock "
+                                              ".kbench.lock thesis.txt mine/thesis.txt; do echo x > $f; done\n"
+                                              "ln -s " +
+                                              at("folder") + " linked\n")
+                                   .string();
+    fs::permissions(script, fs::perms::owner_all);
+    EXPECT_EQ(run_for_result("A", script, {}, directory_ / "run").points.size(), 1u);
+    std::vector<std::string> kept;
+    for (const auto& entry : fs::directory_iterator(directory_ / "run")) kept.push_back(entry.path().filename());
+    EXPECT_THAT(kept, testing::UnorderedElementsAre("result.json", "thesis.txt", "mine", "linked"));
+    expect_untouched("folder/thesis.txt");
+    fs::create_directory_symlink(directory_ / "folder", directory_ / "points");
+    const std::string linked = directory_
+                                   .write("linking",
+                                          "#!/bin/sh\nwhile [ \"$1\" != --out ]; do shift; done\ncd \"$2\"\n"
+                                          "cp " +
+                                              source + " result.json\nln -s " + at("folder") + " points\n")
+                                   .string();
+    fs::permissions(linked, fs::perms::owner_all);
+    run_for_result("A", linked, {}, directory_ / "other");
+    expect_untouched("folder/thesis.json");
+}
+
 TEST_F(UserFiles, LengthsAreWrittenOverNothing) {
     const std::string speech = directory_
                                    .write("speech.json", R"({"model_type": "deepspeech2", "hidden_size": 16,
