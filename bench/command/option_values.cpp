@@ -97,14 +97,27 @@ void check_can_write(std::string_view option, const std::filesystem::path& file,
                      const std::filesystem::path& made_later) {
     if (file.empty()) throw UsageError(fmt::format("{} '': must name a file", option));
     const std::filesystem::path directory = file.has_parent_path() ? file.parent_path() : ".";
-    if (!made_later.empty() && (directory / "").lexically_normal() == (made_later / "").lexically_normal()) return;
     std::error_code none;
+    if (!made_later.empty() && !std::filesystem::exists(made_later, none) &&
+        (directory / "").lexically_normal() == (made_later / "").lexically_normal())
+        return;
     if (!std::filesystem::is_directory(directory, none))
         throw UsageError(fmt::format("{} {}: {} is no directory", option, file.string(), directory.string()));
     if (const std::string why = why_not_a_file(file); !why.empty())
         throw UsageError(fmt::format("{} {}: {}; it should be a file", option, file.string(), why));
     if (access(directory.c_str(), W_OK | X_OK) != 0)
         throw UsageError(fmt::format("{} {}: {} cannot be written to", option, file.string(), directory.string()));
+}
+
+bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
+    namespace fs = std::filesystem;
+    std::error_code none;
+    if (fs::equivalent(a, b, none)) return true;
+    const auto resolved = [&](const fs::path& path) {
+        const fs::path file = fs::absolute(path.has_filename() ? path : path.parent_path(), none);
+        return fs::weakly_canonical(file.parent_path(), none) / file.filename();
+    };
+    return resolved(a) == resolved(b);
 }
 
 }  // namespace kbench

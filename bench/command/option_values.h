@@ -29,6 +29,8 @@ double parse_share(std::string_view option, const std::string& text);
 /// `made_later`.
 void check_can_write(std::string_view option, const std::filesystem::path& file,
                      const std::filesystem::path& made_later = {});
+/// Whether both name one file, one that is there or one that is not yet, however its folder is spelt.
+bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b);
 /// What --model names or --config holds; throws UsageError unless one of them is given.
 ModelSpec model_asked_for(const std::string& model, const std::string& config_file);
 /// --precision: a comma-separated list, or all.

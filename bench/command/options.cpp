@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "bench/command/option_values.h"
+#include "bench/command/output.h"
 #include "kbench/error.h"
 #include "models/lengths.h"
 #include "models/registry.h"
@@ -78,6 +79,14 @@ void name_file(std::string_view option, const std::string& text, FilesByName& fi
     files[text.substr(0, equals)] = text.substr(equals + 1);
 }
 
+/// An output goes to one file.
+void name_dump(std::string_view option, const std::string& output, const std::string& file, RunOptions& run) {
+    const auto [known, is_new] = run.dumps.try_emplace(output, file);
+    if (!is_new && known->second != file)
+        throw UsageError(
+            fmt::format("{} {}: {} goes to {} already; leave out one", option, file, output, known->second.string()));
+}
+
 void set_shard(SweepOptions& sweep, const std::string& text) {
     const std::size_t slash = text.find('/');
     if (slash == std::string::npos) throw UsageError(fmt::format("--shard '{}': must be I/N, such as 2/8", text));
@@ -118,15 +127,22 @@ const Option table[] = {
     {"--input", "NAME=FILE", "", "an input of the model: numbers as .npy, tokens as .npy or text; random without it",
      [](RunRequest& r, const std::string& text) { name_file("--input", text, r.run.inputs); }},
     {"--dump-output", "NAME=FILE", "", "write an output of the model as .npy",
-     [](RunRequest& r, const std::string& text) { name_file("--dump-output", text, r.run.dumps); }},
+     [](RunRequest& r, const std::string& text) {
+         FilesByName one;
+         name_file("--dump-output", text, one);
+         name_dump("--dump-output", one.begin()->first, one.begin()->second, r.run);
+     }},
     {"--tokens", "FILE", "", "the same as --input tokens=FILE",
      [](RunRequest& r, const std::string& text) { r.run.inputs["tokens"] = text; }},
     {"--dump-logits", "FILE", "", "the same as --dump-output logits=FILE",
-     [](RunRequest& r, const std::string& text) { r.run.dumps["logits"] = text; }},
+     [](RunRequest& r, const std::string& text) { name_dump("--dump-logits", "logits", text, r.run); }},
     {"--dump-gradients", "FILE", "",
      "write the gradients of --direction bwd or train as safetensors, by the weights' names; in fp16 they are of 8192 "
      "times the loss, of CTC 64 times, unless --input loss_scale=FILE says otherwise",
-     [](RunRequest& r, const std::string& text) { r.run.dump_gradients = text; }},
+     [](RunRequest& r, const std::string& text) {
+         if (text.empty()) throw UsageError("--dump-gradients '': must name a file");
+         r.run.dump_gradients = text;
+     }},
     {"--seed", "N", "1", "of random weights, tokens and test operands",
      [](RunRequest& r, const std::string& text) {
          r.run.seed = number<std::uint64_t>("--seed", text, 0, "a whole number");
@@ -204,6 +220,33 @@ void refuse_lengths_twice(const RunOptions& run) {
                                      run.inputs.find(lengths_name)->second.string()));
 }
 
+/// Throws UsageError where a dump would be written over another, over what the run itself writes or over what it reads.
+void refuse_lost_dumps(const RunRequest& request) {
+    const RunOptions& run = request.run;
+    struct Named {
+        std::string text;  ///< as it is typed
+        std::filesystem::path file;
+    };
+    std::vector<Named> dumps, taken;
+    const auto add = [](std::vector<Named>& list, std::string_view option, const std::filesystem::path& file) {
+        if (!file.empty()) list.push_back({fmt::format("{}{}", option, file.string()), file});
+    };
+    for (const auto& [output, file] : run.dumps) add(dumps, fmt::format("--dump-output {}=", output), file);
+    add(dumps, "--dump-gradients ", run.dump_gradients);
+    add(taken, "--config ", request.config_file);
+    add(taken, "--weights ", run.weights.value_or(""));
+    for (const auto& [input, file] : run.inputs) add(taken, fmt::format("--input {}=", input), file);
+    add(taken, "--out ", run.out);
+    for (const Named& dump : dumps) {
+        for (const Named& other : taken)
+            if (is_same_file(dump.file, other.file))
+                throw UsageError(fmt::format("{}: is the file of {} too; give each its own", dump.text, other.text));
+        if (!run.out.empty() && is_written_into(run.out, dump.file))
+            throw UsageError(fmt::format("{}: the run itself writes there; choose another name", dump.text));
+        taken.push_back(dump);
+    }
+}
+
 }  // namespace
 
 void resolve(RunRequest& request) {
@@ -223,6 +266,7 @@ void resolve(RunRequest& request) {
     for (const auto& [output, file] : request.run.dumps) check_can_write("--dump-output", file, request.run.out);
     if (!request.run.dump_gradients.empty())
         check_can_write("--dump-gradients", request.run.dump_gradients, request.run.out);
+    refuse_lost_dumps(request);
     if (request.latency_only) {
         if (request.run.counters.required)
             throw UsageError("--latency-only: reads no counters; leave out one of it and --counters or --metrics");

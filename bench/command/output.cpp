@@ -11,6 +11,7 @@
 
 #include "analysis/result/write_file.h"
 #include "bench/command/command.h"
+#include "bench/command/option_values.h"
 #include "bench/measure/lengths.h"
 #include "bench/measure/point_store.h"
 #include "bench/measure/result_files.h"
@@ -77,6 +78,12 @@ bool is_written_name(const std::string& name) {
     const auto is_report = [&](const ReportFormat& format) { return format.file == name; };
     return is_result_name(name) || name == points_folder || name == lock_name || is_lengths_name(name) ||
            std::ranges::any_of(report_formats(), is_report);
+}
+
+bool is_written_into(const std::filesystem::path& out, const std::filesystem::path& file) {
+    const std::filesystem::path name = file.filename();
+    return (is_written_name(name.string()) && is_same_file(file, out / name)) ||
+           is_same_file(file.parent_path(), out / points_folder);
 }
 
 OutputDirectory prepare_directory(const std::filesystem::path& asked, const std::string& what, bool resume) {

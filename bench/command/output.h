@@ -24,6 +24,8 @@ OutputDirectory prepare_directory(const std::filesystem::path& asked, const std:
 
 /// Whether a command that measures may write a file or a folder called `name` into its --out.
 bool is_written_name(const std::string& name);
+/// Whether `file` is one that a command with --out `out` may write there or in a folder of its own there.
+bool is_written_into(const std::filesystem::path& out, const std::filesystem::path& file);
 
 /// What of device, build and options makes a result less than it could be. `remark` as choose_devices gives it.
 void add_run_warnings(Result& result, const Device& device, const std::string& remark, bool verified);

@@ -231,5 +231,50 @@ TEST_F(UserFiles, OfTwoCommandsAtOnceOneEndsWithItsResult) {
     EXPECT_EQ(both, 6);
 }
 
+TEST_F(UserFiles, DumpsThatWouldBeLostAreRefusedBeforeAnythingIsMeasured) {
+    const std::string x = at("x"), y = at("y"), out = at("run");
+    const auto refused = [&](const std::string& dumps, const std::string& why) {
+        expect_refusal(run_into("run") + dumps, why);
+        EXPECT_FALSE(fs::exists(directory_ / "run")) << dumps;
+    };
+    refused("--dump-output logits=" + x + " --dump-output logits=" + y, "logits goes to " + x + " already");
+    refused("--dump-logits " + x + " --dump-output logits=" + y, "logits goes to " + x + " already");
+    refused("--direction bwd --dump-gradients ''", "--dump-gradients '': must name a file");
+    const std::string both = "--direction bwd --dump-logits " + x + " --dump-gradients ";
+    refused(both + x, "is the file of --dump-output logits=" + x + " too");
+    fs::create_directories(directory_ / "folder");
+    fs::create_directory_symlink(directory_ / "", directory_ / "link");
+    for (const char* spelt : {"./x", "folder/../x", "link/x", "link/folder/../x"})
+        refused(both + at(spelt), "is the file of --dump-output logits=" + x + " too");
+    for (const char* name : {"result.json", "result.json.gz", "report.html", "report.md", "trace.json", ".kbench.lock",
+                             "lengths-frames40-batch2.txt"})
+        refused("--dump-logits " + out + "/" + name, "the run itself writes there");
+    refused("--dump-logits " + out, "is the file of --out " + out + " too");
+    plant("tokens.npy");
+    refused("--tokens " + at("tokens.npy") + " --dump-logits " + at("link/tokens.npy"),
+            "is the file of --input tokens=");
+    expect_untouched("tokens.npy");
+    const std::string config = at("config.json"), before = read_text(config);
+    refused("--dump-logits " + config, "is the file of --config " + config + " too");
+    EXPECT_EQ(read_text(config), before);
+    EXPECT_EQ(
+        kbench(run_into("run") + "--direction bwd --dump-output losses=" + out + "/x --dump-gradients " + out + "/y")
+            .exit_code,
+        0);
+    EXPECT_TRUE(fs::exists(directory_ / "run/x") && fs::exists(directory_ / "run/y"));
+}
+
+TEST_F(UserFiles, ADumpIntoAFolderThatIsThereFollowsNoLink) {
+    plant_link("run/logits.npy");
+    expect_refusal(run_into("run") + "--dump-logits " + at("run/logits.npy"), "it is a link");
+    expect_untouched("target");
+    const std::string point = "run/points/seq8-batch1-fp32.json";
+    fs::remove_all(directory_ / "run");
+    ASSERT_EQ(kbench(run_into("run")).exit_code, 0);
+    const std::string kept = read_text(directory_ / point);
+    expect_refusal(run_into("run") + "--resume --dump-logits " + at(point), "the run itself writes there");
+    EXPECT_EQ(read_text(directory_ / point), kept);
+}
+
 }  // namespace
 }  // namespace kbench
