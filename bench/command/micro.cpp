@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "analysis/machine/machine.h"
+#include "analysis/result/result_json.h"
 #include "bench/command/command.h"
 #include "bench/command/micro_options.h"
 #include "bench/command/output.h"
@@ -87,6 +88,7 @@ int micro_command(const std::vector<std::string>& arguments, const std::string& 
         result.warnings.push_back(fmt::format("the device was lost ({}) after {} of {} benchmarks", end.device_lost,
                                               result.points.size(), cases.size()));
     write_result(request.out, result, request.compress);  // before roofs are measured for a minute, perhaps
+    if (!end.file.empty()) write_file_atomically(end.file, end.text);
     const int stopped = StopSignals::asked();
     if (stopped == 0 && end.device_lost.empty() &&
         mend_low_ceilings(ceilings, request.ceilings, ceiling_file(cache), result)) {

@@ -5,9 +5,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
 
 #include "bench/command/option_values.h"
+#include "bench/command/output.h"
 #include "bench/micro/columns.h"
 #include "bench/plan/data/read_file.h"
 #include "kbench/axes.h"
@@ -147,6 +149,20 @@ void check_benchmark_option(const std::string& argument) {
         number<int>(option, value, 1, "a whole number");
     else if (option == "--benchmark_out")
         check_can_write(option, value);
+}
+
+constexpr std::string_view out_file = "--benchmark_out=";
+
+/// Throws UsageError where Google Benchmark's file would be written over the result, or over the shapes.
+void check_out_file(const Request& r, const std::vector<std::string>& benchmark_arguments) {
+    for (const std::string& argument : benchmark_arguments) {
+        if (!argument.starts_with(out_file)) continue;
+        const std::string file = argument.substr(out_file.size());
+        if (!r.out.empty() && is_written_into(r.out, file))
+            throw UsageError(fmt::format("{}: the run itself writes there; choose another name", argument));
+        if (!r.shapes_file.empty() && is_same_file(file, r.shapes_file))
+            throw UsageError(fmt::format("{}: is the file of --shapes too; give each its own", argument));
+    }
 }
 
 AskedProblem problem_of(const std::string& op, const std::string& shape, Direction direction = Direction::fwd) {
@@ -289,6 +305,11 @@ ParsedMicro parse_micro(const std::vector<std::string>& arguments) {
     // typed come later and win.
     parsed.benchmark_arguments = {"kbench micro", "", "--benchmark_counters_tabular=true", "--benchmark_time_unit=us"};
     std::vector<std::string> own;
+    // Google Benchmark would read it itself, and write as it likes.
+    if (const char* file = std::getenv("BENCHMARK_OUT"); file != nullptr && *file != '\0') {
+        parsed.benchmark_arguments.push_back(fmt::format("{}{}", out_file, file));
+        check_benchmark_option(parsed.benchmark_arguments.back());
+    }
     for (const std::string& argument : arguments) {
         if (!is_benchmarks(argument)) {
             own.push_back(argument);
@@ -307,7 +328,9 @@ ParsedMicro parse_micro(const std::vector<std::string>& arguments) {
                                   "Runs single ops by provider, precision and shape on Google Benchmark, whose "
                                   "--benchmark_ options all work."};
     parsed.help = parse_options(command, micro_options(), request, own);
-    if (parsed.help.empty()) check_sources(request);
+    if (!parsed.help.empty()) return parsed;
+    check_sources(request);
+    check_out_file(request, parsed.benchmark_arguments);
     return parsed;
 }
 

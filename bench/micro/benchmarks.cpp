@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <regex>
+#include <sstream>
 
 #include "bench/measure/stop_signal.h"
 #include "bench/micro/columns.h"
@@ -95,14 +96,18 @@ BenchmarksEnd run_benchmarks(MicroSession& session, std::span<const MicroCase> c
     for (std::vector<std::string>* names : {&columns.possible, &columns.expected})
         names->insert(names->end(), metrics.begin(), metrics.end());
     const auto display = make_display_reporter(arguments, columns);
-    const auto file = make_file_reporter(arguments, columns);
+    BenchmarksEnd end;
+    end.file = out_file(arguments);
+    std::ostringstream text;
+    const auto file = make_file_reporter(arguments, columns, text);
+    // Google Benchmark would open the file itself; it is written whole at the end.
+    arguments.push_back(fmt::format("--benchmark_out={}", file ? "/dev/null" : ""));
     std::vector<char*> argv;
     for (std::string& argument : arguments) argv.push_back(argument.data());
     int argc = static_cast<int>(argv.size());
     benchmark::Initialize(&argc, argv.data());
     if (argc > 1) throw UsageError(fmt::format("{}: Google Benchmark knows no such option", argv[1]));
     for (const auto& [key, value] : context) benchmark::AddCustomContext(key, value);
-    BenchmarksEnd end;
     for (const MicroCase& micro : cases)
         benchmark::RegisterBenchmark(micro.name().c_str(), [&, metrics](benchmark::State& state) {
             const char* why_not = StopSignals::asked() != 0  ? "not run: stopped before it"
@@ -117,6 +122,7 @@ BenchmarksEnd run_benchmarks(MicroSession& session, std::span<const MicroCase> c
         })->UseManualTime();
     benchmark::RunSpecifiedBenchmarks(display.get(), file.get());
     benchmark::ClearRegisteredBenchmarks();
+    end.text = text.str();
     return end;
 }
 

@@ -45,14 +45,14 @@ std::unique_ptr<benchmark::BenchmarkReporter> make(ReporterKind kind, int consol
 }  // namespace
 
 RowReporter::RowReporter(std::unique_ptr<benchmark::BenchmarkReporter> inner, ReporterKind kind,
-                         const RowColumns& columns)
-    : inner_(std::move(inner)), kind_(kind) {
+                         const RowColumns& columns, std::ostream* own)
+    : inner_(std::move(inner)), kind_(kind), own_(own) {
     for (const std::string& column : kind == ReporterKind::csv ? columns.possible : columns.expected)
         columns_[column] = 0;
 }
 
 bool RowReporter::ReportContext(const Context& context) {
-    inner_->SetOutputStream(&GetOutputStream());
+    inner_->SetOutputStream(own_ != nullptr ? own_ : &GetOutputStream());
     std::ostringstream text;
     inner_->SetErrorStream(&text);
     const bool go_on = inner_->ReportContext(context);
@@ -86,11 +86,13 @@ std::unique_ptr<benchmark::BenchmarkReporter> make_display_reporter(const std::v
     return std::make_unique<RowReporter>(make(kind, options), kind, columns);
 }
 
+std::string out_file(const std::vector<std::string>& arguments) { return value_of(arguments, "benchmark_out", ""); }
+
 std::unique_ptr<benchmark::BenchmarkReporter> make_file_reporter(const std::vector<std::string>& arguments,
-                                                                 const RowColumns& columns) {
-    if (value_of(arguments, "benchmark_out", "").empty()) return nullptr;
+                                                                 const RowColumns& columns, std::ostream& text) {
+    if (out_file(arguments).empty()) return nullptr;
     const ReporterKind kind = kind_of("--benchmark_out_format", value_of(arguments, "benchmark_out_format", "json"));
-    return std::make_unique<RowReporter>(make(kind, benchmark::ConsoleReporter::OO_None), kind, columns);
+    return std::make_unique<RowReporter>(make(kind, benchmark::ConsoleReporter::OO_None), kind, columns, &text);
 }
 
 }  // namespace kbench

@@ -3,6 +3,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include <iosfwd>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,7 +22,9 @@ struct RowColumns {
 };
 class RowReporter final : public benchmark::BenchmarkReporter {
   public:
-    RowReporter(std::unique_ptr<benchmark::BenchmarkReporter> inner, ReporterKind kind, const RowColumns& columns);
+    /// Writes to `own`, where there is one, in place of what Google Benchmark gives it.
+    RowReporter(std::unique_ptr<benchmark::BenchmarkReporter> inner, ReporterKind kind, const RowColumns& columns,
+                std::ostream* own = nullptr);
 
     /// Leaves out that the library was built with assertions: none of its code lies in a sample.
     bool ReportContext(const Context& context) override;
@@ -31,14 +34,17 @@ class RowReporter final : public benchmark::BenchmarkReporter {
   private:
     std::unique_ptr<benchmark::BenchmarkReporter> inner_;
     ReporterKind kind_;
+    std::ostream* own_;
     benchmark::UserCounters columns_;
 };
 
 /// The reporter for standard output, as --benchmark_format and its like among `arguments` have it.
 std::unique_ptr<benchmark::BenchmarkReporter> make_display_reporter(const std::vector<std::string>& arguments,
                                                                     const RowColumns& columns);
-/// The reporter for --benchmark_out, as --benchmark_out_format has it; null without such a file.
+/// The file of --benchmark_out; empty without one.
+std::string out_file(const std::vector<std::string>& arguments);
+/// The reporter for it, as --benchmark_out_format has it, which writes to `text`; null without such a file.
 std::unique_ptr<benchmark::BenchmarkReporter> make_file_reporter(const std::vector<std::string>& arguments,
-                                                                 const RowColumns& columns);
+                                                                 const RowColumns& columns, std::ostream& text);
 
 }  // namespace kbench

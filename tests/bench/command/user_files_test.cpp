@@ -276,5 +276,24 @@ TEST_F(UserFiles, ADumpIntoAFolderThatIsThereFollowsNoLink) {
     EXPECT_EQ(read_text(directory_ / point), kept);
 }
 
+TEST_F(UserFiles, GoogleBenchmarksFileIsWrittenWholeAndOverNoResult) {
+    expect_refusal(micro_into("run") + "--benchmark_out=" + at("run") + "/result.json", "");
+    fs::create_directories(directory_ / "run");
+    expect_refusal(micro_into("run") + "--benchmark_out=" + at("run/result.json"), "the run itself writes there");
+    const std::string shapes = directory_.write("shapes", "gelu r4w4\n").string();
+    expect_refusal("micro --backend cpu --shapes " + shapes + " --benchmark_out=" + shapes,
+                   "is the file of --shapes too");
+    EXPECT_EQ(read_text(shapes), "gelu r4w4\n");
+    EXPECT_EQ(kbench(micro_into("run") + "--benchmark_out=" + at("one.json")).exit_code, 0);
+    EXPECT_EQ(nlohmann::json::parse(read_text(directory_ / "one.json"))["benchmarks"].size(), 1u);
+    plant_link("link.json");
+    expect_refusal(micro_into("linked") + "--benchmark_out=" + at("link.json"), "it is a link");
+    const Outcome by_environment = shell("env BENCHMARK_OUT=" + at("two.json") + " KBENCH_CACHE_DIR=" + at("cache") +
+                                         " " KBENCH_BINARY " " + micro_into("environment"));
+    EXPECT_EQ(by_environment.exit_code, 0) << by_environment.err;
+    EXPECT_EQ(nlohmann::json::parse(read_text(directory_ / "two.json"))["benchmarks"].size(), 1u);
+    expect_untouched("target");
+}
+
 }  // namespace
 }  // namespace kbench

@@ -623,11 +623,12 @@ TEST(MicroRows, InJson) {
 }
 
 TEST(MicroRows, InCsvHaveEveryColumnInTheFirstLine) {
-    const auto inner = make_file_reporter({"--benchmark_out=x", "--benchmark_out_format=csv"}, {});
+    std::ostringstream file;
+    const auto inner = make_file_reporter({"--benchmark_out=x", "--benchmark_out_format=csv"}, {}, file);
     ASSERT_NE(inner, nullptr);
-    EXPECT_EQ(make_file_reporter({}, {}), nullptr);
-    EXPECT_THAT(refusal_of([] {
-                    make_file_reporter({"--benchmark_out=x", "--benchmark_out_format=xml"}, {});
+    EXPECT_EQ(make_file_reporter({}, {}, file), nullptr);
+    EXPECT_THAT(refusal_of([&] {
+                    make_file_reporter({"--benchmark_out=x", "--benchmark_out_format=xml"}, {}, file);
                 }),
                 HasSubstr("must be one of console, json, csv"));
 #pragma GCC diagnostic push
