@@ -115,7 +115,15 @@ ParsedTrain parse_train(const std::vector<std::string>& arguments) {
     parsed.help = parse_options(command, train_options(), request, arguments);
     if (!parsed.help.empty()) return parsed;
     request.spec = model_asked_for(request.model, request.config_file);
-    if (request.save) check_can_write("--save", *request.save);
+    if (request.save) {
+        check_can_write("--save", *request.save);
+        // What --weights names is gone on from, and may be replaced.
+        for (const auto& [option, file] :
+             {std::pair("--data", request.data), std::pair("--config", request.config_file)})
+            if (!file.empty() && file != "synthetic" && is_same_file(*request.save, file))
+                throw UsageError(
+                    fmt::format("--save {}: is the file of {} too; give each its own", request.save->string(), option));
+    }
     const bool fp16 = request.precision == Precision::fp16;
     request.train.loss_scale = request.loss_scale.value_or(fp16 ? 65536 : 1);
     request.train.dynamic_scale = fp16;

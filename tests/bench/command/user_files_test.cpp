@@ -295,5 +295,16 @@ TEST_F(UserFiles, GoogleBenchmarksFileIsWrittenWholeAndOverNoResult) {
     expect_untouched("target");
 }
 
+TEST_F(UserFiles, TrainingSavesOverNoFileThatItReads) {
+    const std::string data = directory_.write("tokens.txt", "1 2 3 4 5 6 7 8 9 10").string();
+    const std::string config = tiny_config(), before = read_text(config);
+    const std::string train =
+        "train --config " + config + " --backend cpu --batch 1 --seq 4 --steps 1 --data " + data + " --save ";
+    expect_refusal(train + data, "is the file of --data too");
+    expect_refusal(train + config, "is the file of --config too");
+    EXPECT_EQ(read_text(data), "1 2 3 4 5 6 7 8 9 10");
+    EXPECT_EQ(read_text(config), before);
+}
+
 }  // namespace
 }  // namespace kbench
