@@ -48,7 +48,11 @@ struct ReportFormat {
     std::string (*write)(const ExplainedResult& explained);
 };
 std::span<const ReportFormat> report_formats();
-/// All of them, in `directory`.
+/// Throws UsageError where a report of `format`, "all" or a word of one, stands in `directory` and is of another run
+/// than `environment` tells of, or no report.
+void refuse_other_reports(const std::filesystem::path& directory, const Environment& environment,
+                          const std::string& format = "all");
+/// All of them, in `directory`, over those that are there.
 void write_reports(const std::filesystem::path& directory, const ExplainedResult& explained);
 
 /// Says on stderr what cannot be in the result at `path`, a line each; the exit code: 1 where there is anything, else

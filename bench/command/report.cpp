@@ -8,16 +8,20 @@
 
 #include "analysis/compare/what_if.h"
 #include "analysis/explain/impossible.h"
+#include "analysis/report/html.h"
+#include "analysis/report/markdown_text.h"
 #include "analysis/report/render/render.h"
 #include "analysis/report/what_if.h"
 #include "analysis/report/writers.h"
 #include "analysis/result/match.h"
 #include "analysis/result/result_json.h"
+#include "analysis/result/write_file.h"
 #include "bench/command/command.h"
 #include "bench/command/machine_path.h"
 #include "bench/command/report_options.h"
 #include "bench/device/console.h"
 #include "bench/measure/result_files.h"
+#include "bench/plan/data/read_file.h"
 #include "kbench/error.h"
 
 namespace kbench {
@@ -32,6 +36,17 @@ fs::path report_directory(const std::string& out, const fs::path& result_file) {
     fs::create_directories(out, error);
     if (error) throw UsageError(fmt::format("--out {}: {}", out, error.message()));
     return out;
+}
+
+/// Whether `text`, a report of any version, is of the run that `environment` tells of: its start and its command line
+/// stand in each, escaped in that format's way.
+bool is_report_of(const std::string& text, const Environment& environment) {
+    using Json = nlohmann::ordered_json;
+    const auto has = [&](const std::string& part) { return !part.empty() && text.find(part) != std::string::npos; };
+    const Json command(environment.command_line);
+    return has(environment.started_at) &&
+           (has(script_json(command)) || has(command.dump(-1, ' ', false, Json::error_handler_t::replace)) ||
+            has(markdown_text(environment.command_line)));
 }
 
 /// The machine that `--what-if` names: a result is a directory, or a file that says so itself.
@@ -82,6 +97,18 @@ std::span<const ReportFormat> report_formats() {
     return table;
 }
 
+void refuse_other_reports(const fs::path& directory, const Environment& environment, const std::string& wanted) {
+    for (const ReportFormat& format : report_formats()) {
+        const fs::path file = directory / format.file;
+        if ((wanted != "all" && wanted != format.name) || !stands(file)) continue;
+        if (const std::string why = why_not_a_file(file); !why.empty())
+            throw UsageError(fmt::format("cannot write {}: {}", file.string(), why));
+        if (!is_report_of(read_whole_file(file), environment))
+            throw UsageError(
+                fmt::format("{}: is no report of this result; choose another --out or move it away", file.string()));
+    }
+}
+
 void write_reports(const fs::path& directory, const ExplainedResult& explained) {
     for (const ReportFormat& format : report_formats())
         write_file_atomically(directory / format.file, format.write(explained));
@@ -113,6 +140,12 @@ int report_command(const std::vector<std::string>& arguments, const std::string&
         return exit_code;
     }
     const fs::path directory = report_directory(request.out, file.path);
+    std::error_code none;
+    if (const fs::path held = request.out.empty() ? fs::path() : result_file_in(directory);
+        !held.empty() && !fs::equivalent(held, file.path, none))
+        throw UsageError(
+            fmt::format("--out {}: holds another {}; choose another directory", request.out, held.filename().string()));
+    refuse_other_reports(directory, file.result.environment, request.format);
     for (const ReportFormat& format : report_formats()) {
         if (request.format != "all" && request.format != format.name) continue;
         write_file_atomically(directory / format.file, format.write(explained));

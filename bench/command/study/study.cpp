@@ -73,8 +73,10 @@ int redraw(const fs::path& directory) {
     if (!file.result.study)
         throw UsageError(
             fmt::format("--redraw {}: {} is no study; `kbench report` draws it", directory.string(), file.path));
+    const fs::path beside = fs::is_directory(directory) ? directory : directory.parent_path();
+    refuse_other_reports(beside, file.result.environment);
     const ExplainedResult explained(file.result);
-    write_reports(fs::is_directory(directory) ? directory : directory.parent_path(), explained);
+    write_reports(beside, explained);
     say("wrote report.html, report.md and trace.json beside {}\n", file.path);
     return tell_impossible(explained.impossible(), file.path);
 }

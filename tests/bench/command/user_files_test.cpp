@@ -306,5 +306,38 @@ TEST_F(UserFiles, TrainingSavesOverNoFileThatItReads) {
     EXPECT_EQ(read_text(config), before);
 }
 
+TEST_F(UserFiles, ReportsAreDrawnOverThoseOfTheirOwnResultAlone) {
+    const std::string one = result("one");
+    nlohmann::ordered_json json = nlohmann::ordered_json::parse(read_text(one));
+    json["environment"]["started_at"] = "2001-02-03T04:05:06Z";
+    const std::string later = directory_.write("two/result.json", json.dump()).string();
+    json = nlohmann::ordered_json::parse(read_text(one));
+    json["environment"]["command_line"] = "kbench --model 'a|b <c>' --shard 2/8";  // begun in the same second
+    const std::string beside = directory_.write("three/result.json", json.dump()).string();
+    const std::string into = " --out " + at("reports");
+    for (const char* format : {"all", "html", "md", "trace"})
+        for (const std::string& first : {one, later, beside}) {
+            fs::remove_all(directory_ / "reports");
+            const std::string formats = " --format " + std::string(format);
+            ASSERT_EQ(kbench("report " + first + into + formats).exit_code, 0);
+            EXPECT_EQ(kbench("report " + first + into + formats).exit_code, 0) << "drawn again";
+            for (const std::string& other : {one, later, beside}) {
+                if (other != first) expect_refusal("report " + other + into + formats, "is no report of this result");
+            }
+        }
+    EXPECT_EQ(kbench("report " + one).exit_code, 0) << "over what the run itself wrote";
+    json["environment"]["started_at"] = "";
+    const std::string old = directory_.write("four/result.json", json.dump()).string();
+    plant("four/report.md");
+    expect_refusal("report " + old, "is no report of this result");
+    expect_untouched("four/report.md");
+    directory_.write("one/other.json", read_text(later));
+    expect_refusal("report " + at("one/other.json"), "is no report of this result");
+    expect_refusal("report " + one + " --out " + at("two"), "holds another result.json");
+    plant_link("five/report.html");
+    expect_refusal("report " + one + " --out " + at("five"), "it is a link");
+    expect_untouched("target");
+}
+
 }  // namespace
 }  // namespace kbench
