@@ -116,9 +116,18 @@ std::vector<int> physical_cores() {
     return cores;
 }
 
+int start_threads(int wanted) {
+    omp_set_dynamic(0);  // a load average decides otherwise how many threads a region has
+    int came = 1;
+#pragma omp parallel num_threads(wanted)
+#pragma omp single
+    came = omp_get_num_threads();
+    omp_set_num_threads(came);
+    return came;
+}
+
 bool pin_threads(const std::vector<int>& cores) {
-    if (cores.empty()) return false;
-    omp_set_num_threads(static_cast<int>(cores.size()));
+    if (cores.empty() || start_threads(static_cast<int>(cores.size())) < static_cast<int>(cores.size())) return false;
     int pinned = 0;
 #pragma omp parallel num_threads(static_cast <int>(cores.size())) reduction(+ : pinned)
     {

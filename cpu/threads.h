@@ -11,8 +11,12 @@ namespace kbench::cpu {
 /// pin_threads, which leaves the calling thread, and all that it starts later, one CPU; cpu_info likewise.
 std::vector<int> physical_cores();
 
-/// Pins OpenMP thread i to cores[i] and sets the number of OpenMP threads to cores.size(). Returns false when the
-/// system refuses (threads then float; the caller reports it).
+/// Starts OpenMP threads and returns how many came: OMP_THREAD_LIMIT may allow fewer than `wanted`. Kernels and
+/// libraries find that number in omp_get_max_threads: oneDNN and OpenBLAS leave the share of a missing thread undone.
+int start_threads(int wanted);
+
+/// Pins OpenMP thread i to cores[i]; the number of OpenMP threads is then cores.size(). Returns false when fewer came
+/// or the system refuses (threads then float; the caller reports it).
 bool pin_threads(const std::vector<int>& cores);
 
 /// CPU facts for the result: model name, sockets, cores, threads a core, caches in bytes, governor if known.

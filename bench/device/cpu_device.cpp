@@ -42,7 +42,8 @@ class CpuDevice final : public Device {
   public:
     CpuDevice() {
         const cpu::CpuInfo& cpu = cpu::cpu_info();  // read before the threads are pinned
-        const std::vector<int> cores = cpu::physical_cores();
+        std::vector<int> cores = cpu::physical_cores();
+        cores.resize(static_cast<std::size_t>(cpu::start_threads(static_cast<int>(cores.size()))));
         info_.kind = BackendKind::cpu;
         info_.threads = static_cast<int>(cores.size());
         info_.pinned = cpu::pin_threads(cores);

@@ -68,6 +68,32 @@ TEST(BoundThreads, AMainThreadThatOpenMPHasBoundLeavesEveryCore) {
     unsetenv(counted);
 }
 
+/// Ends the process with 0 where so many threads came and are told of.
+[[noreturn]] void start(int wanted, int came) {
+    const int started = start_threads(wanted);
+    int found = 0;
+#pragma omp parallel reduction(+ : found)
+    found += 1;
+    fprintf(stderr, "%d started, %d found, %d at most\n", started, found, omp_get_max_threads());
+    std::exit(started == came && found == came && omp_get_max_threads() == came ? 0 : 1);
+}
+
+/// The OpenMP library of a new process of this program starts with this variable.
+void expect_threads(const char* variable, const char* value, int wanted, int came) {
+    SCOPED_TRACE(variable);
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    setenv(variable, value, 1);
+    EXPECT_EXIT(start(wanted, came), testing::ExitedWithCode(0), "");
+    unsetenv(variable);
+}
+
+TEST(StartedThreads, AreAsManyAsCame) {
+    expect_threads("OMP_THREAD_LIMIT", "1", 4, 1);
+    expect_threads("OMP_THREAD_LIMIT", "2", 4, 2);
+    expect_threads("OMP_DYNAMIC", "true", 64, 64);  // more than the machine is likely to have cores
+    expect_threads("OMP_NUM_THREADS", "1", 4, 4);
+}
+
 TEST_F(Threads, PinnedThreadsRunOnTheirCores) {
     const std::vector<int> cores = physical_cores();
     ASSERT_TRUE(pin_threads(cores));

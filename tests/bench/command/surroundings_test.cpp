@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -64,6 +65,38 @@ TEST_F(Surroundings, ASignalWhileRoofsAreMeasuredEndsWithOneLineAndNothingHalfWr
         EXPECT_EQ(outcome.out, "");
         EXPECT_FALSE(fs::exists(directory_ / "cache/ceilings.json")) << "nobody measured all of them";
         EXPECT_FALSE(fs::exists(fs::path(out()) / "result.json"));
+    }
+}
+
+/// With fewer threads than cores a kernel or a library that splits its work by the cores leaves parts of it undone, or
+/// waits for ever.
+TEST_F(Surroundings, WhatOpenMPIsToldOfThreadsChangesNoResult) {
+    const auto kbench_in = [&](const std::string& variables, const std::string& arguments) {
+        return shell("env " + variables + " timeout -k 2 60 env " + program() + arguments);
+    };
+    const auto first_loss = [&](const std::string& variables) {
+        const Outcome outcome = kbench_in(
+            variables, "train --config " + tiny_config() + " --backend cpu --seq 16 --batch 4 --steps 1 --log-every 1");
+        EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+        const std::string before = "  loss ";
+        const std::size_t at = outcome.out.find(before);
+        return at == std::string::npos ? 0 : std::atof(outcome.out.c_str() + at + before.size());
+    };
+    const double usual = first_loss("");
+    EXPECT_GT(usual, 0);
+    for (const char* variables : {"OMP_THREAD_LIMIT=1", "OMP_THREAD_LIMIT=2", "OMP_DYNAMIC=true", "OMP_NUM_THREADS=1",
+                                  "OMP_DYNAMIC=true OMP_THREAD_LIMIT=1 OMP_NUM_THREADS=3"}) {
+        SCOPED_TRACE(variables);
+        EXPECT_NEAR(first_loss(variables), usual, 2e-4) << "its last digit may be rounded otherwise";
+        for (const char* provider : {"blas", "onednn"}) {
+            const Outcome gemm =
+                kbench_in(variables,
+                          "micro --op gemm --shape m256n256k256 --precision fp32 --backend cpu --cache hot "
+                          "--ceilings none --counters none --time-budget 0.1 --out " +
+                              out() + " --provider " + provider);
+            EXPECT_EQ(gemm.exit_code, 0) << provider << gemm.err;
+            fs::remove_all(out());
+        }
     }
 }
 
