@@ -46,14 +46,37 @@ MarkovSource::MarkovSource(std::uint64_t seed) : seed_(seed) {
         for (const double p : transitions_[from]) entropy_ -= stationary[from] * p * std::log(p);
 }
 
+std::size_t MarkovSource::successor(std::size_t from, double u) const {
+    std::size_t next = 0;
+    while (next + 1 < states && u >= transitions_[from][next]) u -= transitions_[from][next++];
+    return next;
+}
+
 void MarkovSource::fill(std::span<std::int32_t> tokens) {
     for (std::int32_t& token : tokens) {
-        double left = uniform();
-        std::size_t next = 0;
-        while (next + 1 < states && left >= transitions_[state_][next]) left -= transitions_[state_][next++];
-        state_ = next;
-        token = static_cast<std::int32_t>(next);
+        state_ = successor(state_, uniform());
+        token = static_cast<std::int32_t>(state_);
     }
+}
+
+void MarkovSource::skip(std::uint64_t tokens) {
+    // The same draws lead all states to one within some hundred tokens: a draw below 0.1 / 64 leads each to token 0.
+    // Where they have met, what came before the last draws decides nothing.
+    const std::uint64_t begin = drawn_;
+    for (std::uint64_t last = 4096; last < tokens; last *= 2) {
+        std::array<std::size_t, states> reached{};
+        for (std::size_t from = 0; from < states; ++from) reached[from] = from;
+        drawn_ = begin + tokens - last;
+        for (std::uint64_t i = 0; i < last; ++i) {
+            const double u = uniform();
+            for (std::size_t& state : reached) state = successor(state, u);
+        }
+        if (std::ranges::count(reached, reached.front()) < states) continue;
+        state_ = reached.front();
+        return;
+    }
+    drawn_ = begin;
+    for (std::uint64_t i = 0; i < tokens; ++i) state_ = successor(state_, uniform());
 }
 
 }  // namespace kbench

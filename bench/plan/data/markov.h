@@ -24,11 +24,15 @@ class MarkovSource {
     double entropy() const { return entropy_; }
     /// The next tokens.
     void fill(std::span<std::int32_t> tokens);
+    /// As if so many tokens had been drawn, in a time that does not grow with their number.
+    void skip(std::uint64_t tokens);
 
   private:
     using Row = std::array<double, states>;
     static std::size_t at(int state) { return static_cast<std::size_t>(state); }
     double uniform();
+    /// The token behind `from` where the source drew `u`.
+    std::size_t successor(std::size_t from, double u) const;
 
     std::array<Row, states> transitions_{};
     double entropy_ = 0;

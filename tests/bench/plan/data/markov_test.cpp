@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
@@ -16,6 +17,29 @@ std::vector<std::int32_t> drawn(std::uint64_t seed, std::size_t count) {
     std::vector<std::int32_t> tokens(count);
     source.fill(tokens);
     return tokens;
+}
+
+TEST(MarkovSource, GoesOnBehindSkippedTokensAsBehindDrawnOnes) {
+    const std::vector<std::int32_t> all = drawn(3, 100'100);
+    for (const std::size_t skipped : {0U, 1U, 4096U, 4097U, 9000U, 100'000U}) {
+        MarkovSource source(3);
+        source.skip(skipped);
+        std::array<std::int32_t, 100> next{};
+        source.fill(next);
+        EXPECT_TRUE(std::equal(next.begin(), next.end(), all.begin() + static_cast<std::ptrdiff_t>(skipped)))
+            << skipped;
+    }
+}
+
+TEST(MarkovSource, SkipsAsManyTokensAsAFileMaySay) {
+    MarkovSource at_once(3), in_two(3);
+    at_once.skip((std::uint64_t{1} << 53) + 5);
+    in_two.skip(std::uint64_t{1} << 53);
+    in_two.skip(5);
+    std::array<std::int32_t, 100> one{}, other{};
+    at_once.fill(one);
+    in_two.fill(other);
+    EXPECT_EQ(one, other);
 }
 
 TEST(MarkovSource, ProbabilitiesOfEachTokenSumToOne) {
