@@ -46,6 +46,16 @@ bool has_ctc(const Model& model) {
     return std::ranges::any_of(model.ops, [](const OpNode& node) { return node.op.is<Ctc>(); });
 }
 
+/// Of a tensor that is to be saved.
+void refuse_bad_numbers(Device& device, void* memory, const Operand& operand, const Tensor& tensor, Allowed allowed) {
+    visit_rows(device, memory, operand, [&](const reference::View& slab, std::int64_t first_row) {
+        if (const auto bad = first_bad_number(slab.type, slab.data, slab.rows, slab.columns, slab.stride, allowed))
+            throw MeasurementError(
+                fmt::format("{}: number {} is {} after the training, and nothing is saved: a smaller --lr may help",
+                            tensor.name, first_row * slab.columns + bad->index, bad->value));
+    });
+}
+
 constexpr std::string_view schedule_name = "schedule", loss_scale_name = "loss_scale";
 
 }  // namespace
@@ -194,29 +204,35 @@ TrainedStep Trainer::finish() {
     return done;
 }
 
-std::vector<TensorId> Trainer::optimizer_state() const {
+std::vector<Trainer::StateTensor> Trainer::optimizer_state() const {
     const OpNode& node = plan_.model().ops.back();
     const auto* adamw = node.op.get_if<AdamW>();
     if (adamw == nullptr) throw std::logic_error("a model in training ends with AdamW");
-    std::vector<TensorId> ids;  // of each tensor: weight, gradient, m, v
-    for (std::size_t i = 0; i < adamw->sizes.size(); ++i)
-        for (const std::size_t state : {2u, 3u})
-            ids.push_back(node.inputs.at(adamw->first_operand() + i * adamw->operands_each() + state));
-    return ids;
+    std::vector<StateTensor> tensors;
+    for (std::size_t i = 0; i < adamw->sizes.size(); ++i) {  // of each: weight, gradient, m, v
+        const std::size_t first = adamw->first_operand() + i * adamw->operands_each();
+        tensors.push_back({node.inputs.at(first + 2), Allowed::finite});
+        tensors.push_back({node.inputs.at(first + 3), Allowed::finite_not_negative});
+    }
+    return tensors;
 }
 
 void Trainer::save(const std::filesystem::path& path) const {
     const Model& model = plan_.model();
     std::vector<SafetensorsTensor> tensors;
+    const auto add = [&](TensorId id, TensorId from, Allowed allowed) {
+        const Operand& operand = plan_.operand(from);
+        refuse_bad_numbers(device_, plan_.address(from), operand, model.tensors[id], allowed);
+        tensors.push_back(tensor_on(device_, plan_.address(from), operand, model.tensors[id]));
+    };
     for (TensorId id = 0; id < model.tensors.size(); ++id) {
         if (model.tensors[id].role != Role::weights) continue;
         TensorId from = id;
         for (TensorId other = 0; other < model.tensors.size(); ++other)
             if (model.tensors[other].starts_as == id && model.tensors[other].resident) from = other;
-        tensors.push_back(tensor_on(device_, plan_.address(from), plan_.operand(from), model.tensors[id]));
+        add(id, from, Allowed::finite);
     }
-    for (const TensorId id : optimizer_state())
-        tensors.push_back(tensor_on(device_, plan_.address(id), plan_.operand(id), model.tensors[id]));
+    for (const auto& [id, allowed] : optimizer_state()) add(id, id, allowed);
     for (const auto& [name, number] : numbers_of(progress_))
         tensors.push_back({name, DataType::fp64, {1}, [number = number](const FileSink& sink) {
                                sink(std::as_bytes(std::span(&number, 1)));
@@ -231,14 +247,16 @@ bool Trainer::go_on_from(const std::filesystem::path& path) {
     for (auto& [name, number] : numbers) {
         file.load({.name = name, .role = Role::optimizer, .shape = {1}}, DataType::fp64, &number, 1);
         const bool is_scale = name == "training.loss_scale";
-        if (!(number >= (is_scale ? 0x1p-100 : 0) && number <= (is_scale ? 0x1p+100 : 0x1p+53)))
+        const bool is_whole = is_scale || number == std::trunc(number);
+        if (!is_whole || !(number >= (is_scale ? 0x1p-100 : 0) && number <= (is_scale ? 0x1p+100 : 0x1p+53)))
             throw UsageError(fmt::format("{}: {} is {}, which no training leaves", path.string(), name, number));
     }
     std::vector<std::byte> bytes;
-    for (const TensorId id : optimizer_state()) {
+    for (const StateTensor& state : optimizer_state()) {
+        const TensorId id = state.id;
         const Operand& operand = plan_.operand(id);
         bytes.resize(static_cast<std::size_t>(operand.bytes()));
-        file.load(plan_.model().tensors[id], operand.type, bytes.data(), operand.stride);
+        file.load(plan_.model().tensors[id], operand.type, bytes.data(), operand.stride, state.allowed);
         device_.upload(plan_.address(id), bytes.data(), bytes.size());
     }
     const auto whole = [&](std::size_t i) { return static_cast<std::int64_t>(numbers[i].second); };

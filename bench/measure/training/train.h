@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "bench/device/device.h"
+#include "bench/plan/data/convert.h"
 #include "bench/plan/plan.h"
 
 namespace kbench {
@@ -74,7 +75,8 @@ class Trainer {
     const TrainingProgress& progress() const { return progress_; }
     /// All weights under their names, of fp32 copies where there are such; of each AdamW's state, with ".m" and ".v"
     /// behind; and the progress, in fp64: training.steps, .updates, .tokens or .utterances, .loss_scale and
-    /// .good_in_a_row. A file is whole or as before. Throws UsageError.
+    /// .good_in_a_row. A file is whole or as before. Throws UsageError;
+    /// MeasurementError, before anything is written, for numbers that are not finite and squares below 0.
     void save(const std::filesystem::path& path) const;
     /// Takes AdamW's state and the progress from a file of save, whose weights the plan has; false, and nothing
     /// changes, where the file holds weights alone. A loss scale that is not dynamic stays. Throws UsageError,
@@ -89,8 +91,12 @@ class Trainer {
     std::vector<std::pair<std::string, double>> numbers_of(const TrainingProgress& progress) const;
     /// Weights that the forward changes, such as running means.
     std::vector<TensorId> moved_by_the_forward() const;
+    struct StateTensor {
+        TensorId id;
+        Allowed allowed;
+    };
     /// AdamW's m and v of all weights.
-    std::vector<TensorId> optimizer_state() const;
+    std::vector<StateTensor> optimizer_state() const;
 
     Plan& plan_;
     Device& device_;

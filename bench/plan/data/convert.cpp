@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -133,6 +134,35 @@ void convert_rows(DataType from, const void* source, std::int64_t rows, std::int
                     static_cast<std::byte*>(destination) + (row * row_stride + first) * size_of(to),
                     std::min(piece, columns - first));
         }
+}
+
+std::optional<BadNumber> first_bad_number(DataType type, const void* numbers, std::int64_t rows, std::int64_t columns,
+                                          std::int64_t row_stride, Allowed allowed) {
+    if (columns == row_stride) {  // as in convert_rows
+        columns *= rows;
+        row_stride = columns;
+        rows = 1;
+    }
+    const auto* const bytes = static_cast<const std::byte*>(numbers);
+    const auto is_bad = [allowed](double value) {
+        return !std::isfinite(value) || (allowed == Allowed::finite_not_negative && value < 0);
+    };
+    const std::int64_t pieces = (columns + block - 1) / block, none = rows * columns;
+    std::int64_t first = none;
+#pragma omp parallel for collapse(2) schedule(static) reduction(min : first)
+    for (std::int64_t row = 0; row < rows; ++row)
+        for (std::int64_t piece = 0; piece < pieces; ++piece) {
+            const std::int64_t begin = piece * block, count = std::min(block, columns - begin);
+            double values[block];
+            convert(type, bytes + (row * row_stride + begin) * size_of(type), DataType::fp64, values, count);
+            const double* const bad = std::find_if(values, values + count, is_bad);
+            if (bad != values + count) first = std::min(first, row * columns + begin + (bad - values));
+        }
+    if (first == none) return std::nullopt;
+    double value = 0;
+    const std::int64_t at = first / columns * row_stride + first % columns;
+    convert(type, bytes + at * size_of(type), DataType::fp64, &value, 1);
+    return BadNumber{first, value};
 }
 
 }  // namespace kbench

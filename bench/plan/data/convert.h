@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "kbench/precision.h"
 
@@ -16,5 +17,15 @@ void convert(DataType from, const void* source, DataType to, void* destination, 
 /// on all OpenMP threads. What lies between the destination's rows is left alone.
 void convert_rows(DataType from, const void* source, std::int64_t rows, std::int64_t columns, DataType to,
                   void* destination, std::int64_t row_stride);
+
+/// What a number of weights or of an optimizer's state may be.
+enum class Allowed { finite, finite_not_negative };
+struct BadNumber {
+    std::int64_t index;  ///< row-major, padding apart
+    double value;
+};
+/// The first number that is not allowed, of rows `row_stride` elements apart. On all OpenMP threads.
+std::optional<BadNumber> first_bad_number(DataType type, const void* numbers, std::int64_t rows, std::int64_t columns,
+                                          std::int64_t row_stride, Allowed allowed);
 
 }  // namespace kbench

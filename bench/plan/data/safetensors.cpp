@@ -212,13 +212,18 @@ void Safetensors::check(const Model& model) const {
                                      first_missing, missing, weights, model.name));
 }
 
-void Safetensors::load(const Tensor& tensor, DataType type, void* destination, std::int64_t row_stride) const {
+void Safetensors::load(const Tensor& tensor, DataType type, void* destination, std::int64_t row_stride,
+                       Allowed allowed) const {
     const Entry* entry = find(tensor.name);
     if (entry == nullptr)
         throw UsageError(
             fmt::format("{}: {}: missing; the file has {} tensors", path_.string(), tensor.name, entries_.size()));
     const DataType stored = check_entry(tensor, *entry);
     convert_rows(stored, data_ + entry->begin, tensor.rows(), tensor.columns(), type, destination, row_stride);
+    if (const auto bad = first_bad_number(type, destination, tensor.rows(), tensor.columns(), row_stride, allowed))
+        throw UsageError(fmt::format("{}: {}: number {} is {} in {}; it should be {}", path_.string(), tensor.name,
+                                     bad->index, bad->value, kbench::name(type),
+                                     allowed == Allowed::finite ? "finite" : "finite and >= 0"));
 }
 
 }  // namespace kbench

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/plan/data/convert.h"
 #include "models/model.h"
 
 namespace kbench {
@@ -28,8 +29,9 @@ class Safetensors {
     void check(const Model& model) const;
 
     /// Converts one weight to `type` into rows `row_stride` elements apart; what lies between them is left alone.
-    /// On all OpenMP threads.
-    void load(const Tensor& tensor, DataType type, void* destination, std::int64_t row_stride) const;
+    /// Refuses numbers that are not `allowed` in that type. On all OpenMP threads.
+    void load(const Tensor& tensor, DataType type, void* destination, std::int64_t row_stride,
+              Allowed allowed = Allowed::finite) const;
 
     /// Whether load would find a tensor of that name.
     bool has(const std::string& name) const { return find(name) != nullptr; }

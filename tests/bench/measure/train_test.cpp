@@ -7,12 +7,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "bench/plan/data/write_safetensors.h"
 #include "kbench/error.h"
+#include "tests/bench/program.h"
 #include "tests/bench/small_run.h"
 #include "tests/bench/small_training.h"
 #include "tests/bench/temporary_directory.h"
@@ -156,7 +159,46 @@ TEST(Train, AFileWithNumbersThatNoTrainingLeavesIsRefused) {
     EXPECT_THAT(with(3, 0), HasSubstr("training.loss_scale is 0, which no training leaves"));
     EXPECT_THAT(with(2, 1e300), HasSubstr("training.tokens is 1e+300"));
     EXPECT_THAT(with(0, -1), HasSubstr("training.steps is -1"));
+    EXPECT_THAT(with(0, 1.5), HasSubstr("training.steps is 1.5"));
     EXPECT_THAT(with(0, std::nan("")), HasSubstr("training.steps is nan"));
+}
+
+TEST(Train, WeightsThatAreNotFiniteAreNotSavedAndAnEarlierFileStays) {
+    TemporaryDirectory directory;
+    const std::filesystem::path file = directory / "w.safetensors";
+    SmallTraining(cpu(), {}).trainer().save(file);
+    const std::string before = read_text(file);
+    SmallTraining run(cpu(), {.train = {.lr = 1e39}});
+    run.step();
+    EXPECT_THAT(error_line<MeasurementError>([&] { run.trainer().save(file); }), HasSubstr("wte.weight: number 0 is "));
+    EXPECT_EQ(read_text(file), before);
+}
+
+/// The last number of a tensor in a file is another one.
+TEST(Train, AStateThatNoTrainingLeavesIsRefused) {
+    TemporaryDirectory directory;
+    const std::filesystem::path file = directory / "w.safetensors";
+    SmallTraining run(cpu(), {});
+    run.step();
+    run.trainer().save(file);
+    const std::string good = read_text(file);
+    std::uint64_t header_bytes = 0;
+    std::memcpy(&header_bytes, good.data(), sizeof header_bytes);
+    const auto header = nlohmann::json::parse(good.substr(8, header_bytes));
+    const auto with = [&](const std::string& tensor, float value) {
+        const std::size_t end = 8 + header_bytes + header[tensor]["data_offsets"][1].get<std::size_t>();
+        std::string bad = good;
+        std::memcpy(bad.data() + end - sizeof value, &value, sizeof value);
+        std::ofstream(file, std::ios::binary) << bad;
+        return error_line<UsageError>([&] { SmallTraining(cpu(), {}, file); });
+    };
+    EXPECT_THAT(with("ln_f.bias", NAN), HasSubstr("w.safetensors: ln_f.bias: number 31 is nan in fp32"));
+    EXPECT_THAT(with("ln_f.bias", INFINITY), HasSubstr("ln_f.bias: number 31 is inf in fp32; it should be finite"));
+    EXPECT_THAT(with("ln_f.bias.m", NAN), HasSubstr("ln_f.bias.m: number 31 is nan"));
+    EXPECT_THAT(with("ln_f.bias.v", INFINITY), HasSubstr("ln_f.bias.v: number 31 is inf"));
+    EXPECT_THAT(with("ln_f.bias.v", -1e-9f), HasSubstr("ln_f.bias.v: number 31 is -"));
+    std::ofstream(file, std::ios::binary) << good;
+    EXPECT_TRUE(SmallTraining(cpu(), {}, file).goes_on());
 }
 
 TEST(Train, TheRateRisesOverTheWarmUp) {
