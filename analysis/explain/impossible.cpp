@@ -50,6 +50,34 @@ void find_times(Findings& found, const Point& point) {
     }
 }
 
+/// A step whose verification fails ends its point, so that of a finished one every step is within its bound.
+void find_verification(Findings& found, const Point& point) {
+    constexpr double rounding = 1e-6;  // a ratio beside the two numbers that it is of
+    for (const VerifiedStep& step : point.verification.steps) {
+        const auto add = [&](const std::string& what) {
+            found.push_back(
+                fmt::format("the verification of {} {} by {} {}", step.op, step.shape, step.provider, what));
+        };
+        const double ratio = step.error_over_bound;
+        const bool contradict = step.worst_error < 0 || step.bound_there < 0 ||
+                                !(std::abs(step.worst_error - ratio * step.bound_there) <=
+                                  rounding * std::max(step.worst_error, ratio * step.bound_there));
+        if (!(ratio >= 0 && ratio <= 1))
+            add(fmt::format("found an error of {:.4g} times its bound; the result is wrong", ratio));
+        else if (step.elements_checked <= 0 || step.elements_checked > step.elements_total)
+            add(fmt::format("looked at {} of {} elements, so nothing was verified", step.elements_checked,
+                            step.elements_total));
+        else if (contradict)
+            add(
+                fmt::format("says an error of {:.4g}, a bound of {:.4g} and a ratio of {:.4g}, which contradict each "
+                            "other",
+                            step.worst_error, step.bound_there, ratio));
+        else
+            continue;
+        return;  // more would say no more
+    }
+}
+
 /// A GPU's roofs are measured while nothing else uses it. A CPU's may be low, where others take cores meanwhile: 187 %
 /// were seen on a shared host of a loop that is its own roof.
 std::string_view suspects_of(const Point& point) {
@@ -121,6 +149,7 @@ std::vector<std::string> impossible_figures(const Result& result, const Point& p
                                             const Roofs& roofs) {
     Findings found;
     if (point.status != PointStatus::done) return found;
+    find_verification(found, point);
     find_times(found, point);
     find_demands(found, point, ledger);
     find_counters(found, point);

@@ -118,6 +118,13 @@ std::string difference(const Result& a, const Result& b, SameDevice device, cons
     return library.empty() ? map_difference("option", a.options, b.options, here, there) : library;
 }
 
+void refuse_repeated_points(const ResultFile& file) {
+    std::set<decltype(key_of(std::declval<const Point&>()))> seen;
+    for (const Point& point : file.result.points)
+        if (!seen.insert(key_of(point)).second)
+            throw UsageError(fmt::format("{}: holds {} twice", file.path, point_name(point)));
+}
+
 Result merge_results(const std::vector<ResultFile>& files) {
     if (files.empty()) throw UsageError("no results to join");
     Result merged;

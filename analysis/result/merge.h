@@ -21,6 +21,10 @@ std::string difference(const Result& a, const Result& b, SameDevice device, cons
 /// Appends those of `more` that `list` does not hold: of warnings each is there once.
 void add_once(std::vector<std::string>& list, std::span<const std::string> more);
 
+/// Throws UsageError where the result of one file holds a point twice: nothing tells which of them is meant, and the
+/// figures of one run would count as those of several.
+void refuse_repeated_points(const ResultFile& file);
+
 /// One result of all points, by repeat, sequence length, batch and precision. A point that occurs several times with
 /// the same data is there once; warnings are kept, each once; environment and ceilings are those of the first. What
 /// studies planned is joined: a point was left out where none of them measured it. Throws

@@ -57,7 +57,9 @@ ResultFile read_result_file(const fs::path& path) {
     if (!file || !(text << file.rdbuf()))
         throw UsageError(fmt::format(
             "{}: cannot be read; name a result.json, plain or .gz, or the directory that holds one", path.string()));
-    return {path.string(), parse_result(text.str(), path.string())};
+    ResultFile read{path.string(), parse_result(text.str(), path.string())};
+    refuse_repeated_points(read);
+    return read;
 }
 
 std::vector<fs::path> point_files(const fs::path& folder) {

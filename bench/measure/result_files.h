@@ -19,7 +19,8 @@ bool is_result_name(std::string_view name);
 /// The directory's result.json or result.json.gz; empty where it has none. Throws UsageError where it has both.
 std::filesystem::path result_file_in(const std::filesystem::path& directory);
 
-/// Decompressed where it is gzip's. Throws UsageError, one line: cannot be read, or is no result.
+/// Decompressed where it is gzip's. Throws UsageError, one line: cannot be read, is no result,
+/// or holds a point twice.
 ResultFile read_result_file(const std::filesystem::path& path);
 
 /// The points' files in a points folder by name, without what is temporary; none when there is no such folder.

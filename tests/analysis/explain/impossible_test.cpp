@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -64,6 +65,15 @@ TEST_P(Impossible, IsSaidFirstAndNothingIsConcluded) {
     }
 }
 
+struct Verified {
+    std::int64_t checked, total;
+    double error, bound, ratio;
+};
+void verified(Result& result, const Verified& v) {
+    result.points[0].verification.steps = {
+        {"gemm", "m8n8k8", "blas", "", v.checked, v.total, v.error, v.bound, v.ratio}};
+}
+
 void scale_roof(Result& result, std::string_view name, double factor) {
     for (Ceiling& ceiling : result.ceilings.ceilings)
         if (ceiling.name == name) ceiling.value = Quantity::measured(*ceiling.value.value * factor);
@@ -77,6 +87,36 @@ INSTANTIATE_TEST_SUITE_P(
         ImpossibleFigure{"WorkNotUseful",
                          [](Result& r) { r.points[0].steps[0].padding_flops = r.points[0].steps[0].cost.flops; },
                          "FLOPs and counted bytes need 1"},
+        ImpossibleFigure{"ErrorOverItsBound",
+                         [](Result& r) {
+                             verified(r, {100, 100, 9e-3, 1e-3, 9});
+                         },
+                         "found an error of 9 times its bound"},
+        ImpossibleFigure{"ErrorThatIsNoNumber",
+                         [](Result& r) {
+                             verified(r, {100, 100, NAN, 1e-3, NAN});
+                         },
+                         "found an error of nan times its bound"},
+        ImpossibleFigure{"NothingVerified",
+                         [](Result& r) {
+                             verified(r, {0, 0, 0, 0, 0});
+                         },
+                         "looked at 0 of 0 elements, so nothing was verified"},
+        ImpossibleFigure{"LessThanNothingVerified",
+                         [](Result& r) {
+                             verified(r, {-5, -9, 0, 0, 0});
+                         },
+                         "looked at -5 of -9 elements"},
+        ImpossibleFigure{"MoreThanAllVerified",
+                         [](Result& r) {
+                             verified(r, {9, 5, 0, 0, 0});
+                         },
+                         "looked at 9 of 5 elements"},
+        ImpossibleFigure{"ErrorUnlikeItsRatio",
+                         [](Result& r) {
+                             verified(r, {100, 100, 1e9, 1e-9, 0.5});
+                         },
+                         "says an error of 1e+09, a bound of 1e-09 and a ratio of 0.5"},
         ImpossibleFigure{"TimeNegative", [](Result& r) { r.points[0].end_to_end->latency.summary_ms.median = -1.5; },
                          "the median latency is -1.5 ms"},
         ImpossibleFigure{"SampleNegative",

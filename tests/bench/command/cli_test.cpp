@@ -421,6 +421,28 @@ TEST_F(Cli, ImpossibleFiguresAreSaidFirstWithExitOne) {
     EXPECT_EQ(kbench("report --format text " + out).exit_code, 0);
 }
 
+TEST_F(Cli, AResultThatSaysItIsWrongPassesNoGate) {
+    const std::string out = (directory_ / "right").string();
+    ASSERT_EQ(kbench("--config " + tiny() + " --backend cpu --quick --ceilings none --out " + out).exit_code, 0);
+    nlohmann::ordered_json json = nlohmann::ordered_json::parse(read_text(out + "/result.json"));
+    const auto gate = [&](const std::string& file) { return "compare " + out + " " + file + " --fail-above 1000%"; };
+    json["points"][0]["verification"]["steps"][0]["error_over_bound"] = 9;
+    const std::string wrong = directory_.write("wrong.json", json.dump()).string();
+    for (const std::string& command : {gate(wrong), "report --format text " + wrong, "table " + wrong}) {
+        const Outcome outcome = kbench(command);
+        EXPECT_EQ(outcome.exit_code, 1) << command;
+        EXPECT_THAT(outcome.err, HasSubstr("found an error of 9 times its bound; the result is wrong")) << command;
+    }
+
+    json = nlohmann::ordered_json::parse(read_text(out + "/result.json"));
+    json["points"].push_back(json["points"][0]);
+    json["points"][1]["end_to_end"]["latency"]["summary_ms"]["median"] = 1e6;
+    const std::string twice = directory_.write("twice.json", json.dump()).string();
+    for (const std::string& command : {gate(twice), "report --format text " + twice, "table " + twice,
+                                       "merge " + twice + " --out " + (directory_ / "m").string()})
+        expect_refusal(command, "twice.json: holds ");
+}
+
 TEST_F(Cli, ADirectoryOfResultsIsADataset) {
     const auto sweep = [&](const std::string& name) {
         const std::string out = (directory_ / name).string();
