@@ -9,9 +9,15 @@
 #include "kbench/error.h"
 
 namespace kbench::cuda {
+namespace {
+
+// CUPTI 12.6 has no names for these, which a newer one beside an older header may return.
+enum : int { mig_not_supported = 43, sli_not_supported = 44, wsl_not_supported = 45 };
+
+}  // namespace
 
 std::string_view profiling_obstacle(CUptiResult status) {
-    switch (status) {
+    switch (static_cast<int>(status)) {
         case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
         case CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
             return "no permission to read the GPU's counters (ERR_NVGPUCTRPERM): run as root or with CAP_SYS_ADMIN, or "
@@ -23,13 +29,12 @@ std::string_view profiling_obstacle(CUptiResult status) {
                    "again";
         case CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED:
             return "a virtual GPU without counters: its host would have to enable profiling for this virtual machine";
-        case CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED: return "a MIG instance without counters: profile on the whole GPU";
+        case mig_not_supported: return "a MIG instance without counters: profile on the whole GPU";
         case CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED:
             return "confidential computing is on, which hides the GPU's counters";
-        case CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED:
-            return "the Windows Subsystem for Linux has no counters here: run on Linux itself";
+        case wsl_not_supported: return "the Windows Subsystem for Linux has no counters here: run on Linux itself";
         case CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED:
-        case CUPTI_ERROR_SLI_DEVICE_NOT_SUPPORTED: return "CUPTI has no counters for this kind of GPU";
+        case sli_not_supported: return "CUPTI has no counters for this kind of GPU";
         case CUPTI_ERROR_NOT_COMPATIBLE:
             return "the driver does not suit this CUPTI: update the driver to the CUDA toolkit's version";
         default: return {};
