@@ -32,7 +32,7 @@ std::optional<Exchange> exchange_of(const StepLedger& entry, const Roofs& roofs)
 
 DependentSteps described(const StepLedger& entry, const Roofs& roofs) {
     const StepResult& step = *entry.step;
-    const Facts facts = facts_of(entry, roofs);
+    const VerdictFacts facts = facts_of(entry, roofs);
     DependentSteps one{.layer = layer_group(step.layer), .op = step.op, .steps = 1, .each = *step.dependent_steps};
     one.dependent = static_cast<double>(*step.dependent_steps);
     one.time_us = entry.time_us;

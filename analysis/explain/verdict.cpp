@@ -24,7 +24,7 @@ std::string longest_names(const StepLedger& entry, bool of_memory) {
     return are_tied(demands) ? fmt::format("{} or {}", longest, demands[1].name()) : longest;
 }
 
-std::string level_of(const StepLedger& entry, const Rule& rule, const Facts& f) {
+std::string level_of(const StepLedger& entry, const Rule& rule, const VerdictFacts& f) {
     if (rule.shown.id == "busy-memory") return std::string(f.units.memory.name);
     if (rule.shown.id == "busy-unit") return std::string(f.units.pipe.name);
     if (rule.shown.id == "half-busy") return std::string(f.units.busiest().name);
@@ -49,7 +49,7 @@ std::string demand_evidence(const Demand& demand, double time_us) {
                        percent(demand.us / time_us), demand.roof.ceiling, roof, name(demand.roof.origin));
 }
 
-std::vector<std::string> evidence_of(const StepLedger& entry, const Facts& f, const Roofs& roofs) {
+std::vector<std::string> evidence_of(const StepLedger& entry, const VerdictFacts& f, const Roofs& roofs) {
     std::vector<std::string> evidence = dependent_evidence(entry, roofs);
     for (const Demand& demand : all_demands(entry.demands, entry.unit_demands))
         if (demand.work > 0) evidence.push_back(demand_evidence(demand, entry.time_us));
@@ -87,11 +87,11 @@ std::vector<std::string> evidence_of(const StepLedger& entry, const Facts& f, co
 }
 
 /// What another rule would say within the intervals of the figures; empty where all of them agree on the bound.
-std::string within_errors(const StepLedger& entry, const Facts& f, const Rule& rule) {
+std::string within_errors(const StepLedger& entry, const VerdictFacts& f, const Rule& rule) {
     if (rule.shown.bound == Bound::not_identifiable) return {};
     const Rule* other = nullptr;
     double low = rule.figure(f), high = low;
-    for (const Facts& variant : facts_within_errors(entry, f)) {
+    for (const VerdictFacts& variant : facts_within_errors(entry, f)) {
         low = std::min(low, rule.figure(variant));
         high = std::max(high, rule.figure(variant));
         const Rule& decides = deciding_rule(variant);
@@ -105,7 +105,7 @@ std::string within_errors(const StepLedger& entry, const Facts& f, const Rule& r
 }
 
 Verdict judge_step(const StepLedger& entry, const Roofs& roofs) {
-    const Facts f = facts_of(entry, roofs);
+    const VerdictFacts f = facts_of(entry, roofs);
     Verdict verdict;
     verdict.subject = fmt::format("{} {}", entry.step->index, entry.step->layer);
     if (f.time_us <= 0) {

@@ -15,7 +15,7 @@ struct Reach {
     std::string_view word;
     double most;
 };
-Reach reach_of(const Rule& rule, const Facts& f) {
+Reach reach_of(const Rule& rule, const VerdictFacts& f) {
     const double figure = rule.figure(f);
     switch (rule.known(f)) {
         case Known::exactly: return {"", figure};
@@ -27,7 +27,7 @@ Reach reach_of(const Rule& rule, const Facts& f) {
     return {"not measured", std::numeric_limits<double>::infinity()};
 }
 
-std::string why(const Rule& rule, const Facts& f) {
+std::string why(const Rule& rule, const VerdictFacts& f) {
     const bool is_of_waiting =
         rule.shown.id == "few-warps" || rule.shown.id == "waiting" || rule.shown.id == "dependent-steps";
     if (is_of_waiting && is_vetoed(f))
@@ -43,7 +43,7 @@ std::string why(const Rule& rule, const Facts& f) {
 
 }  // namespace
 
-std::vector<Hypothesis> test_hypotheses(const Facts& f, const Rule& decided) {
+std::vector<Hypothesis> test_hypotheses(const VerdictFacts& f, const Rule& decided) {
     std::vector<Hypothesis> hypotheses;
     for (const Bound bound : tested_bounds) {
         Hypothesis& hypothesis = hypotheses.emplace_back(Hypothesis{bound, Finding::not_identifiable, ""});

@@ -17,32 +17,32 @@ constexpr double low_occupancy_pct = 30;
 /// From so many on, what else a step does is little beside them.
 constexpr std::int64_t many_dependent_steps = 16;
 
-bool always(const Facts&) { return true; }
-Known exactly(const Facts&) { return Known::exactly; }
-bool has_few_warps(const Facts& f) { return f.occupancy_pct && *f.occupancy_pct <= low_occupancy_pct; }
-double greater_roof(const Facts& f) { return std::max(f.compute_share, f.memory_share); }
-double lesser_roof(const Facts& f) { return std::min(f.compute_share, f.memory_share); }
-bool roofs_known(const Facts& f) { return f.compute_known && f.memory_known; }
+bool always(const VerdictFacts&) { return true; }
+Known exactly(const VerdictFacts&) { return Known::exactly; }
+bool has_few_warps(const VerdictFacts& f) { return f.occupancy_pct && *f.occupancy_pct <= low_occupancy_pct; }
+double greater_roof(const VerdictFacts& f) { return std::max(f.compute_share, f.memory_share); }
+double lesser_roof(const VerdictFacts& f) { return std::min(f.compute_share, f.memory_share); }
+bool roofs_known(const VerdictFacts& f) { return f.compute_known && f.memory_known; }
 
 /// What was not split is not more than the rest.
-double split_or_rest(const Facts& f, double share) { return f.split ? share : f.rest_share; }
-Known known_loss(const Facts& f) { return f.split ? Known::exactly : Known::at_most; }
-bool units_known(const Facts& f) { return !f.has_units || f.units.known; }
-Known known_unit(const Facts& f) { return units_known(f) ? Known::exactly : Known::no; }
+double split_or_rest(const VerdictFacts& f, double share) { return f.split ? share : f.rest_share; }
+Known known_loss(const VerdictFacts& f) { return f.split ? Known::exactly : Known::at_most; }
+bool units_known(const VerdictFacts& f) { return !f.has_units || f.units.known; }
+Known known_unit(const VerdictFacts& f) { return units_known(f) ? Known::exactly : Known::no; }
 /// Of a CPU's units nothing is known but that what roofs do not explain may be theirs.
-Known known_compute_unit(const Facts& f) {
+Known known_compute_unit(const VerdictFacts& f) {
     return f.has_units || f.rest_share < rejecting_part * loss_share ? known_unit(f) : Known::no;
 }
 /// A level or unit without a roof or a count may be what warps wait for.
-Known known_waiting(const Facts& f) {
+Known known_waiting(const VerdictFacts& f) {
     return f.split && !(roofs_known(f) && units_known(f)) ? Known::at_most : known_loss(f);
 }
 /// Warps wait more than SMs lack them.
-bool is_waiting(const Facts& f) { return f.split && f.waiting_share > f.idle_share; }
-double waiting(const Facts& f) { return is_vetoed(f) ? 0 : split_or_rest(f, f.waiting_share); }
-bool is_chain(const Facts& f) { return f.dependent_steps >= many_dependent_steps; }
+bool is_waiting(const VerdictFacts& f) { return f.split && f.waiting_share > f.idle_share; }
+double waiting(const VerdictFacts& f) { return is_vetoed(f) ? 0 : split_or_rest(f, f.waiting_share); }
+bool is_chain(const VerdictFacts& f) { return f.dependent_steps >= many_dependent_steps; }
 /// With a roof, a unit, the cycles or the kernels unknown, more of the time may be demanded.
-Known known_chain(const Facts& f) {
+Known known_chain(const VerdictFacts& f) {
     if (!is_chain(f)) return Known::unasked;
     return roofs_known(f) && units_known(f) && f.split && f.launched && f.empty_known ? Known::exactly : Known::at_most;
 }
@@ -50,86 +50,88 @@ Known known_chain(const Facts& f) {
 constexpr std::array rules{
     Rule{{"gap", Bound::launch,
           "gaps, and starting and ending kernels, take 50 % or more of the step and the gap before it", 0.50},
-         [](const Facts& f) { return f.gap_share; },
+         [](const VerdictFacts& f) { return f.gap_share; },
          always,
-         [](const Facts& f) { return f.launched ? Known::exactly : Known::no; },
+         [](const VerdictFacts& f) { return f.launched ? Known::exactly : Known::no; },
          "gaps shorter than the kernels: fewer, longer kernels, or work launched ahead"},
     Rule{{"empty-kernel", Bound::launch, "as many empty kernels would take 60 % or more of the step's time", 0.60},
-         [](const Facts& f) { return f.empty_share; },
+         [](const VerdictFacts& f) { return f.empty_share; },
          always,
-         [](const Facts& f) { return f.launched && f.empty_known ? Known::exactly : Known::no; },
+         [](const VerdictFacts& f) { return f.launched && f.empty_known ? Known::exactly : Known::no; },
          "more work a kernel: a larger batch, or fusing with a neighbour"},
     Rule{{"two-roofs", Bound::not_identifiable,
           "a unit and a level of memory both demand 60 % or more of the time, the lesser 95 % or more of the other",
           0.95},
-         [](const Facts& f) { return lesser_roof(f) / greater_roof(f); },
-         [](const Facts& f) { return lesser_roof(f) >= bound_share; },
+         [](const VerdictFacts& f) { return lesser_roof(f) / greater_roof(f); },
+         [](const VerdictFacts& f) { return lesser_roof(f) >= bound_share; },
          exactly,
          "demands that differ by more than 5 %, at another batch or sequence length"},
     Rule{{"memory-roof", Bound::bandwidth, "a level of memory demands 60 % or more of the time, and more than any unit",
           bound_share},
-         [](const Facts& f) { return f.memory_share; },
-         [](const Facts& f) { return f.memory_share > f.compute_share; },
-         [](const Facts& f) {
+         [](const VerdictFacts& f) { return f.memory_share; },
+         [](const VerdictFacts& f) { return f.memory_share > f.compute_share; },
+         [](const VerdictFacts& f) {
              if (!f.memory_known) return Known::no;
              return f.bytes_counted ? Known::exactly : Known::at_least;
          },
          "fewer bytes at that level in the same time, or a slower unit that becomes the longer demand"},
     Rule{{"compute-roof", Bound::compute, "a unit demands 60 % or more of the time at the run's clock", bound_share},
-         [](const Facts& f) { return f.compute_share; },
+         [](const VerdictFacts& f) { return f.compute_share; },
          always,
-         [](const Facts& f) { return f.compute_known ? Known::exactly : Known::no; },
+         [](const VerdictFacts& f) { return f.compute_known ? Known::exactly : Known::no; },
          "fewer FLOPs in the same time, or a longer time for the same FLOPs at the same clock"},
     Rule{{"idle-sms", Bound::occupancy,
           "SMs have no warp for 30 % or more of the time, and warps wait for no more, or a unit is busy meanwhile",
           loss_share},
-         [](const Facts& f) { return split_or_rest(f, f.idle_share); },
-         [](const Facts& f) { return f.split && (f.units.busiest().share >= busy_share || !is_waiting(f)); },
+         [](const VerdictFacts& f) { return split_or_rest(f, f.idle_share); },
+         [](const VerdictFacts& f) { return f.split && (f.units.busiest().share >= busy_share || !is_waiting(f)); },
          known_loss,
          "blocks enough to give every SM work until the end: other tiles, split work, a larger batch"},
     Rule{{"busy-memory", Bound::bandwidth,
           "shared memory or L2 is busy in 80 % or more of the active cycles, and more than any pipe", busy_share},
-         [](const Facts& f) { return f.units.memory.share; },
-         [](const Facts& f) { return f.units.memory.share > f.units.pipe.share; },
+         [](const VerdictFacts& f) { return f.units.memory.share; },
+         [](const VerdictFacts& f) { return f.units.memory.share > f.units.pipe.share; },
          exactly,  // where shared memory was not counted, the hypothesis is about the levels that have roofs
          "fewer passes or requests in the same time: wider accesses, no bank conflicts, reuse in registers"},
     Rule{{"busy-unit", Bound::compute,
           "a unit of the SM or its schedulers are busy in 80 % or more of the active cycles", busy_share},
-         [](const Facts& f) { return f.units.pipe.share; },
+         [](const VerdictFacts& f) { return f.units.pipe.share; },
          always,
          known_compute_unit,
          "fewer instructions of that kind for the same work that do not shorten it"},
     Rule{{"half-busy", Bound::not_identifiable,
           "warps wait for 30 % or more of the time, while a unit is busy in 60 % or more of the active cycles",
           half_busy_share},
-         [](const Facts& f) { return f.units.busiest().share; },
-         [](const Facts& f) { return is_waiting(f) && f.waiting_share >= loss_share; },
+         [](const VerdictFacts& f) { return f.units.busiest().share; },
+         [](const VerdictFacts& f) { return is_waiting(f) && f.waiting_share >= loss_share; },
          exactly,
          "more warps that shorten it, or do not; or that unit faster"},
     Rule{{"dependent-steps", Bound::latency,
           "all roofs and starting kernels, one after another, leave 50 % or more of the time of 16 or more dependent "
           "steps, and no unit is busy in 60 % or more of the active cycles",
           0.50},
-         [](const Facts& f) { return is_vetoed(f) ? 0 : f.undemanded_share; },
-         [](const Facts& f) { return known_chain(f) == Known::exactly && f.units.busiest().share < half_busy_share; },
+         [](const VerdictFacts& f) { return is_vetoed(f) ? 0 : f.undemanded_share; },
+         [](const VerdictFacts& f) {
+             return known_chain(f) == Known::exactly && f.units.busiest().share < half_busy_share;
+         },
          known_chain,
          "a roof that was not measured and is reached; a larger batch that takes longer in proportion"},
     Rule{{"few-warps", Bound::occupancy,
           "SMs with warps wait for 30 % or more of the time, no unit is busy, and the achieved occupancy is 30 % or "
           "less",
           loss_share},
-         [](const Facts& f) { return !f.occupancy_pct || has_few_warps(f) ? waiting(f) : 0; },
-         [](const Facts& f) { return roofs_known(f) && units_known(f) && has_few_warps(f) && is_waiting(f); },
-         [](const Facts& f) { return f.occupancy_pct ? known_waiting(f) : Known::at_most; },
+         [](const VerdictFacts& f) { return !f.occupancy_pct || has_few_warps(f) ? waiting(f) : 0; },
+         [](const VerdictFacts& f) { return roofs_known(f) && units_known(f) && has_few_warps(f) && is_waiting(f); },
+         [](const VerdictFacts& f) { return f.occupancy_pct ? known_waiting(f) : Known::at_most; },
          "more resident warps (fewer registers, less shared memory) that do not shorten it"},
     Rule{{"waiting", Bound::latency,
           "SMs with warps wait for 30 % or more of the time, no unit is busy, at more occupancy than that", loss_share},
          waiting,
-         [](const Facts& f) { return roofs_known(f) && units_known(f) && f.occupancy_pct && is_waiting(f); },
+         [](const VerdictFacts& f) { return roofs_known(f) && units_known(f) && f.occupancy_pct && is_waiting(f); },
          known_waiting,
          "a roof that was not measured and is reached; loads issued earlier or shorter chains that do not shorten it"},
     Rule{{"nothing-binds", Bound::not_identifiable, "no rule above holds", 1},
-         [](const Facts&) { return 1.0; },
+         [](const VerdictFacts&) { return 1.0; },
          always,
          exactly,
          "counters and roofs, where there are none; otherwise a larger share of any one of the lines"},
@@ -139,7 +141,7 @@ constexpr Rule within_error{{"within-error", Bound::not_identifiable,
                              "a rule above decides, and within the intervals of its figures another one would for "
                              "another bound",
                              1},
-                            [](const Facts&) { return 1.0; },
+                            [](const VerdictFacts&) { return 1.0; },
                             always,
                             exactly,
                             "figures with narrower intervals, or further from the threshold"};
@@ -152,14 +154,14 @@ constexpr std::array<VerdictRule, 3> many_rules{{
     {"no-majority", Bound::not_identifiable, "no rule above holds", 1},
 }};
 
-double undemanded_share(const Facts& f, double demanded_share) {
+double undemanded_share(const VerdictFacts& f, double demanded_share) {
     return std::max(0.0, 1 - demanded_share - f.empty_share);
 }
 
 }  // namespace
 
-Facts facts_of(const StepLedger& entry, const Roofs& roofs) {
-    Facts f;
+VerdictFacts facts_of(const StepLedger& entry, const Roofs& roofs) {
+    VerdictFacts f;
     f.time_us = entry.time_us;
     if (entry.time_us <= 0) return f;
     const StepResult& step = *entry.step;
@@ -210,8 +212,8 @@ Facts facts_of(const StepLedger& entry, const Roofs& roofs) {
     return f;
 }
 
-std::vector<Facts> facts_within_errors(const StepLedger& entry, const Facts& facts) {
-    std::vector<Facts> variants;
+std::vector<VerdictFacts> facts_within_errors(const StepLedger& entry, const VerdictFacts& facts) {
+    std::vector<VerdictFacts> variants;
     if (entry.time_us <= 0) return variants;
     Interval compute, memory;
     const double shortest_us = entry.time_us - std::max(0.0, entry.recording_us);
@@ -225,7 +227,7 @@ std::vector<Facts> facts_within_errors(const StepLedger& entry, const Facts& fac
     std::ranges::for_each(entry.demands, widen);
     std::ranges::for_each(entry.unit_demands, widen);
     const auto vary = [&](double compute_share, double memory_share) {
-        Facts& f = variants.emplace_back(facts);
+        VerdictFacts& f = variants.emplace_back(facts);
         f.compute_share = compute_share;
         f.memory_share = memory_share;
     };
@@ -236,13 +238,13 @@ std::vector<Facts> facts_within_errors(const StepLedger& entry, const Facts& fac
          {together.low / entry.time_us, together.high / (shortest_us > 0 ? shortest_us : entry.time_us)})
         variants.emplace_back(facts).undemanded_share = undemanded_share(facts, share);
     for (const double sign : {-1.0, 1.0}) {
-        Facts& units = variants.emplace_back(facts);
+        VerdictFacts& units = variants.emplace_back(facts);
         units.units.pipe.share *= 1 + sign * count_tolerance;
         units.units.memory.share *= 1 + sign * count_tolerance;
         if (!facts.split) continue;
         // A clock that was higher than the mean makes the same cycles a shorter time: more of it is without a warp.
         const double active = (1 - entry.cycles.no_warp) * entry.cycles.time_us / entry.time_us;
-        Facts& cycles = variants.emplace_back(facts);
+        VerdictFacts& cycles = variants.emplace_back(facts);
         cycles.idle_share = std::max(0.0, facts.idle_share + sign * entry.clock_error * active);
         cycles.waiting_share = facts.waiting_share * (1 - sign * entry.clock_error);
     }
@@ -251,12 +253,12 @@ std::vector<Facts> facts_within_errors(const StepLedger& entry, const Facts& fac
 
 const Rule& error_rule() { return within_error; }
 
-bool is_vetoed(const Facts& f) {
+bool is_vetoed(const VerdictFacts& f) {
     return std::max({f.units.busiest().share, f.memory_share, f.compute_share}) >= busy_share;
 }
 
 std::span<const Rule> step_rules() { return rules; }
-const Rule& deciding_rule(const Facts& f) {
+const Rule& deciding_rule(const VerdictFacts& f) {
     const auto holds = [&](const Rule& rule) { return rule.applies(f) && rule.figure(f) >= rule.shown.threshold; };
     return *std::ranges::find_if(rules, holds);
 }

@@ -12,7 +12,7 @@
 namespace kbench {
 
 /// What the rules look at: shares of the step's own time, as it was run.
-struct Facts {
+struct VerdictFacts {
     double time_us = 0;
     double gap_share = 0;      ///< gaps, starting and ending kernels, over gap and step
     double empty_share = 0;    ///< as many empty kernels' time over the step's
@@ -34,10 +34,10 @@ struct Facts {
     UnitActivity units;          ///< on a CPU nothing
     bool has_units = true;       ///< of a GPU
 };
-Facts facts_of(const StepLedger& entry, const Roofs& roofs);
+VerdictFacts facts_of(const StepLedger& entry, const Roofs& roofs);
 /// The same with one figure after another at an end of its interval: demands by roof, clock, count and what recording
 /// adds to the time; cycles by the clock; units by the count.
-std::vector<Facts> facts_within_errors(const StepLedger& entry, const Facts& facts);
+std::vector<VerdictFacts> facts_within_errors(const StepLedger& entry, const VerdictFacts& facts);
 
 /// A figure that was not measured as such: exact, a bound from one side, or none at all. unasked: the step has nothing
 /// of what the rule is about.
@@ -45,15 +45,15 @@ enum class Known { exactly, at_most, at_least, no, unasked };
 
 struct Rule {
     VerdictRule shown;
-    double (*figure)(const Facts&);  ///< decides where it reaches the threshold ...
-    bool (*applies)(const Facts&);   ///< ... and this holds
-    Known (*known)(const Facts&);
+    double (*figure)(const VerdictFacts&);  ///< decides where it reaches the threshold ...
+    bool (*applies)(const VerdictFacts&);   ///< ... and this holds
+    Known (*known)(const VerdictFacts&);
     std::string_view overturned_by;
 };
 
 /// Rules of a step, in order: the first that holds decides, and the last always does.
 std::span<const Rule> step_rules();
-const Rule& deciding_rule(const Facts& facts);
+const Rule& deciding_rule(const VerdictFacts& facts);
 /// Of a step whose figures decide for one bound, and within their intervals for another one as well.
 const Rule& error_rule();
 /// Rules of a layer or the model: model-gaps (the model only), majority, no-majority, in this order.
@@ -64,11 +64,11 @@ inline const VerdictRule& majority_rule() { return model_rules()[1]; }
 inline constexpr Bound tested_bounds[] = {Bound::bandwidth, Bound::compute, Bound::latency, Bound::launch,
                                           Bound::occupancy};
 /// A unit or a level of memory is so busy that what warps wait for is their turn.
-bool is_vetoed(const Facts& facts);
+bool is_vetoed(const VerdictFacts& facts);
 
 /// One a bound. Of several rules of a bound the one that may have come nearest to its threshold says why, and of the
 /// confirmed bound the deciding one.
-std::vector<Hypothesis> test_hypotheses(const Facts& facts, const Rule& decided);
+std::vector<Hypothesis> test_hypotheses(const VerdictFacts& facts, const Rule& decided);
 
 /// Of a roof, from which on it binds. Nsight Compute, too, begins to speak of a bound at 60 % of a throughput.
 inline constexpr double bound_share = 0.60;

@@ -18,8 +18,8 @@ using known::bandwidth, known::compute, known::latency, known::launch, known::oc
 using testing::HasSubstr;
 
 /// All roofs and counters known, and nothing anywhere near.
-Facts quiet() {
-    Facts f;
+VerdictFacts quiet() {
+    VerdictFacts f;
     f.time_us = 100;
     f.occupancy_pct = 50;
     f.launched = f.empty_known = f.compute_known = f.memory_known = f.bytes_counted = f.split = true;
@@ -29,7 +29,7 @@ Facts quiet() {
 
 struct Threshold {
     std::string name;
-    std::function<void(Facts&, double)> set;
+    std::function<void(VerdictFacts&, double)> set;
     double at;
     std::string below, reached;  ///< rules that decide
 };
@@ -40,7 +40,7 @@ class Thresholds : public testing::TestWithParam<Threshold> {};
 TEST_P(Thresholds, DecideFromTheirOwnValueOn) {
     const Threshold& t = GetParam();
     const auto decided_at = [&](double value) {
-        Facts f = quiet();
+        VerdictFacts f = quiet();
         t.set(f, value);
         return std::string(deciding_rule(f).shown.id);
     };
@@ -50,104 +50,104 @@ TEST_P(Thresholds, DecideFromTheirOwnValueOn) {
 }
 
 const Threshold thresholds[] = {
-    {"Gap", [](Facts& f, double x) { f.gap_share = x; }, 0.50, "nothing-binds", "gap"},
-    {"EmptyKernel", [](Facts& f, double x) { f.empty_share = x; }, 0.60, "nothing-binds", "empty-kernel"},
+    {"Gap", [](VerdictFacts& f, double x) { f.gap_share = x; }, 0.50, "nothing-binds", "gap"},
+    {"EmptyKernel", [](VerdictFacts& f, double x) { f.empty_share = x; }, 0.60, "nothing-binds", "empty-kernel"},
     {"TwoRoofsLesserReaches",
-     [](Facts& f, double x) {
+     [](VerdictFacts& f, double x) {
          f.compute_share = x;
          f.memory_share = 0.61;
      },
      0.60, "memory-roof", "two-roofs"},
     {"TwoRoofsRatioOfMemory",
-     [](Facts& f, double x) {
+     [](VerdictFacts& f, double x) {
          f.compute_share = 1;
          f.memory_share = x;
      },
      0.95, "compute-roof", "two-roofs"},
     {"TwoRoofsRatioOfCompute",
-     [](Facts& f, double x) {
+     [](VerdictFacts& f, double x) {
          f.memory_share = 1;
          f.compute_share = x;
      },
      0.95, "memory-roof", "two-roofs"},
-    {"MemoryRoof", [](Facts& f, double x) { f.memory_share = x; }, 0.60, "nothing-binds", "memory-roof"},
-    {"ComputeRoof", [](Facts& f, double x) { f.compute_share = x; }, 0.60, "nothing-binds", "compute-roof"},
-    {"IdleSms", [](Facts& f, double x) { f.idle_share = x; }, 0.30, "nothing-binds", "idle-sms"},
+    {"MemoryRoof", [](VerdictFacts& f, double x) { f.memory_share = x; }, 0.60, "nothing-binds", "memory-roof"},
+    {"ComputeRoof", [](VerdictFacts& f, double x) { f.compute_share = x; }, 0.60, "nothing-binds", "compute-roof"},
+    {"IdleSms", [](VerdictFacts& f, double x) { f.idle_share = x; }, 0.30, "nothing-binds", "idle-sms"},
     {"IdleSmsEvenWithWaiting",
-     [](Facts& f, double x) {
+     [](VerdictFacts& f, double x) {
          f.waiting_share = 0.30;
          f.idle_share = x;
      },
      0.30, "waiting", "idle-sms"},
     {"IdleSmsBesideABusyUnit",
-     [](Facts& f, double x) {
+     [](VerdictFacts& f, double x) {
          f.units.pipe.share = 0.95;
          f.waiting_share = 0.50;
          f.idle_share = x;
      },
      0.30, "busy-unit", "idle-sms"},
-    {"BusyUnit", [](Facts& f, double x) { f.units.pipe.share = x; }, 0.80, "nothing-binds", "busy-unit"},
-    {"BusyMemory", [](Facts& f, double x) { f.units.memory.share = x; }, 0.80, "nothing-binds", "busy-memory"},
+    {"BusyUnit", [](VerdictFacts& f, double x) { f.units.pipe.share = x; }, 0.80, "nothing-binds", "busy-unit"},
+    {"BusyMemory", [](VerdictFacts& f, double x) { f.units.memory.share = x; }, 0.80, "nothing-binds", "busy-memory"},
     {"BusyUnitWhereWarpsWait",
-     [](Facts& f, double x) {
+     [](VerdictFacts& f, double x) {
          f.waiting_share = 0.9;
          f.units.pipe.share = x;
      },
      0.80, "half-busy", "busy-unit"},
     {"HalfBusyWhereWarpsWait",
-     [](Facts& f, double x) {
+     [](VerdictFacts& f, double x) {
          f.waiting_share = 0.9;
          f.units.pipe.share = x;
      },
      0.60, "waiting", "half-busy"},
     {"HalfBusyOfFewWarps",
-     [](Facts& f, double x) {
+     [](VerdictFacts& f, double x) {
          f.waiting_share = 0.9;
          f.occupancy_pct = 10;
          f.units.pipe.share = x;
      },
      0.60, "few-warps", "half-busy"},
     {"HalfBusyNeedsWaiting",
-     [](Facts& f, double x) {
+     [](VerdictFacts& f, double x) {
          f.units.pipe.share = 0.7;
          f.waiting_share = x;
      },
      0.30, "nothing-binds", "half-busy"},
     {"DependentSteps",
-     [](Facts& f, double x) {
+     [](VerdictFacts& f, double x) {
          f.dependent_steps = 16;
          f.undemanded_share = x;
      },
      0.50, "nothing-binds", "dependent-steps"},
     {"DependentStepsAreMany",
-     [](Facts& f, double x) {
+     [](VerdictFacts& f, double x) {
          f.dependent_steps = static_cast<std::int64_t>(x);
          f.undemanded_share = 0.9;
      },
      16, "nothing-binds", "dependent-steps"},
     {"DependentStepsWithoutABusyUnit",
-     [](Facts& f, double x) {
+     [](VerdictFacts& f, double x) {
          f.dependent_steps = 500;
          f.undemanded_share = 0.9;
          f.units.pipe.share = 1.2 - x;  // from the other side: busy is at least
      },
      std::nextafter(0.60, 1.0), "nothing-binds", "dependent-steps"},
-    {"Waiting", [](Facts& f, double x) { f.waiting_share = x; }, 0.30, "nothing-binds", "waiting"},
+    {"Waiting", [](VerdictFacts& f, double x) { f.waiting_share = x; }, 0.30, "nothing-binds", "waiting"},
     {"WaitingOfFewWarps",
-     [](Facts& f, double x) {
+     [](VerdictFacts& f, double x) {
          f.occupancy_pct = 20;
          f.waiting_share = x;
      },
      0.30, "nothing-binds", "few-warps"},
     {"IdleSmsWhileAUnitIsBusy",
-     [](Facts& f, double x) {
+     [](VerdictFacts& f, double x) {
          f.idle_share = 0.35;
          f.waiting_share = 0.40;
          f.units.pipe.share = x;
      },
      0.80, "half-busy", "idle-sms"},
     {"FewWarpsAreFew",
-     [](Facts& f, double x) {
+     [](VerdictFacts& f, double x) {
          f.occupancy_pct = 60 - x;  // from the other side: few is at most
          f.waiting_share = 0.40;
      },
@@ -157,7 +157,7 @@ INSTANTIATE_TEST_SUITE_P(Verdict, Thresholds, testing::ValuesIn(thresholds),
                          [](const auto& c) { return c.param.name; });
 
 TEST(VerdictRules, MemoryMustDemandMoreThanTheUnit) {
-    Facts f = quiet();
+    VerdictFacts f = quiet();
     f.memory_share = f.compute_share = 0.59;
     EXPECT_EQ(deciding_rule(f).shown.id, "nothing-binds");
     f.memory_share = 0.9;
@@ -168,7 +168,7 @@ TEST(VerdictRules, MemoryMustDemandMoreThanTheUnit) {
 }
 
 TEST(VerdictRules, TheirOrderIsThatOfTheTable) {
-    Facts f = quiet();
+    VerdictFacts f = quiet();
     f.gap_share = f.empty_share = f.compute_share = f.memory_share = 0.9;
     f.idle_share = f.waiting_share = f.units.pipe.share = 0.9;
     f.units.memory.share = 0.95;
@@ -198,7 +198,7 @@ TEST(VerdictRules, TheirOrderIsThatOfTheTable) {
 
 /// A busy pipe does not hide a memory that is nearly as busy, nor the other way round.
 TEST(VerdictRules, TheBusierOfPipeAndMemorySpeaksAndTheOtherStays) {
-    Facts f = quiet();
+    VerdictFacts f = quiet();
     f.units.pipe.share = 0.82;
     f.units.memory.share = 0.81;
     EXPECT_EQ(deciding_rule(f).shown.id, "busy-unit");
@@ -213,12 +213,12 @@ TEST(VerdictRules, TheBusierOfPipeAndMemorySpeaksAndTheOtherStays) {
 
 TEST(VerdictRules, TheLargerOfWaitingAndIdleSmsSpeaks) {
     for (const std::string_view larger : {"idle-sms", "waiting"}) {
-        Facts f = quiet();
+        VerdictFacts f = quiet();
         f.idle_share = larger == "idle-sms" ? 0.4 : 0.32;
         f.waiting_share = larger == "waiting" ? 0.4 : 0.32;
         EXPECT_EQ(deciding_rule(f).shown.id, larger);
     }
-    Facts f = quiet();
+    VerdictFacts f = quiet();
     f.occupancy_pct = 10;
     f.waiting_share = 0.32;
     f.idle_share = 0.35;
@@ -227,12 +227,13 @@ TEST(VerdictRules, TheLargerOfWaitingAndIdleSmsSpeaks) {
 
 TEST(VerdictRules, WaitingNeedsEveryRoofEveryUnitAndTheSplit) {
     for (const double occupancy_pct : {10.0, 90.0}) {
-        Facts f = quiet();
+        VerdictFacts f = quiet();
         f.occupancy_pct = occupancy_pct;
         f.waiting_share = 0.9;
         const std::string_view decided = deciding_rule(f).shown.id;
         EXPECT_EQ(decided, occupancy_pct == 10 ? "few-warps" : "waiting");
-        for (bool Facts::*needed : {&Facts::split, &Facts::compute_known, &Facts::memory_known}) {
+        for (bool VerdictFacts::*needed :
+             {&VerdictFacts::split, &VerdictFacts::compute_known, &VerdictFacts::memory_known}) {
             f.*needed = false;
             EXPECT_EQ(deciding_rule(f).shown.id, "nothing-binds");
             f.*needed = true;
@@ -242,7 +243,7 @@ TEST(VerdictRules, WaitingNeedsEveryRoofEveryUnitAndTheSplit) {
         f.has_units = false;  // a CPU, of which nobody counts them
         EXPECT_EQ(deciding_rule(f).shown.id, decided);
     }
-    Facts f = quiet();
+    VerdictFacts f = quiet();
     f.idle_share = 0.9;
     EXPECT_EQ(deciding_rule(f).shown.id, "idle-sms");
     f.split = false;
@@ -250,13 +251,13 @@ TEST(VerdictRules, WaitingNeedsEveryRoofEveryUnitAndTheSplit) {
 }
 
 TEST(VerdictRules, DependentStepsNeedEveryRoofEveryUnitTheSplitAndTheKernels) {
-    Facts f = quiet();
+    VerdictFacts f = quiet();
     f.dependent_steps = 500;
     f.undemanded_share = 0.9;
     EXPECT_EQ(deciding_rule(f).shown.id, "dependent-steps");
     EXPECT_EQ(deciding_rule(f).shown.bound, latency);
-    for (bool Facts::*needed :
-         {&Facts::split, &Facts::compute_known, &Facts::memory_known, &Facts::launched, &Facts::empty_known}) {
+    for (bool VerdictFacts::*needed : {&VerdictFacts::split, &VerdictFacts::compute_known, &VerdictFacts::memory_known,
+                                       &VerdictFacts::launched, &VerdictFacts::empty_known}) {
         f.*needed = false;
         EXPECT_EQ(deciding_rule(f).shown.id, "nothing-binds");
         EXPECT_NE(test_hypotheses(f, deciding_rule(f))[2].finding, Finding::confirmed);
@@ -279,7 +280,7 @@ TEST(VerdictRules, EveryLineSaysItsThreshold) {
 
 // Hypotheses.
 
-Finding finding_of(const Facts& f, Bound bound) {
+Finding finding_of(const VerdictFacts& f, Bound bound) {
     for (const Hypothesis& hypothesis : test_hypotheses(f, deciding_rule(f)))
         if (hypothesis.bound == bound) return hypothesis.finding;
     ADD_FAILURE() << "no hypothesis for " << name(bound);
@@ -289,7 +290,7 @@ Finding finding_of(const Facts& f, Bound bound) {
 struct Rejection {
     std::string name;
     Bound bound;
-    std::function<void(Facts&, double)> set;
+    std::function<void(VerdictFacts&, double)> set;
     double at;  ///< the smallest figure that rejects no more
 };
 void PrintTo(const Rejection& r, std::ostream* out) { *out << r.name; }
@@ -299,7 +300,7 @@ class Rejections : public testing::TestWithParam<Rejection> {};
 TEST_P(Rejections, NeedAFigureUnderHalfOfTheThreshold) {
     const Rejection& r = GetParam();
     const auto found_at = [&](double value) {
-        Facts f = quiet();
+        VerdictFacts f = quiet();
         r.set(f, value);
         return finding_of(f, r.bound);
     };
@@ -309,46 +310,46 @@ TEST_P(Rejections, NeedAFigureUnderHalfOfTheThreshold) {
 }
 
 const Rejection rejections[] = {
-    {"Bandwidth", bandwidth, [](Facts& f, double x) { f.memory_share = x; }, 0.30},
+    {"Bandwidth", bandwidth, [](VerdictFacts& f, double x) { f.memory_share = x; }, 0.30},
     {"BandwidthByUncountedBytes", bandwidth,
-     [](Facts& f, double x) {
+     [](VerdictFacts& f, double x) {
          f.memory_share = x;
          f.bytes_counted = false;
      },
      0.075},  // four times as many could be 30 %
-    {"ComputeByTheUnit", compute, [](Facts& f, double x) { f.compute_share = x; }, 0.30},
-    {"ComputeByAUnit", compute, [](Facts& f, double x) { f.units.pipe.share = x; }, 0.40},
-    {"BandwidthByAUnit", bandwidth, [](Facts& f, double x) { f.units.memory.share = x; }, 0.40},
-    {"Latency", latency, [](Facts& f, double x) { f.waiting_share = x; }, 0.15},
+    {"ComputeByTheUnit", compute, [](VerdictFacts& f, double x) { f.compute_share = x; }, 0.30},
+    {"ComputeByAUnit", compute, [](VerdictFacts& f, double x) { f.units.pipe.share = x; }, 0.40},
+    {"BandwidthByAUnit", bandwidth, [](VerdictFacts& f, double x) { f.units.memory.share = x; }, 0.40},
+    {"Latency", latency, [](VerdictFacts& f, double x) { f.waiting_share = x; }, 0.15},
     {"LatencyByTheRest", latency,
-     [](Facts& f, double x) {
+     [](VerdictFacts& f, double x) {
          f.rest_share = x;
          f.split = false;
      },
      0.15},
     {"LatencyOfDependentSteps", latency,
-     [](Facts& f, double x) {
+     [](VerdictFacts& f, double x) {
          f.dependent_steps = 500;
          f.undemanded_share = x;
      },
      0.25},
-    {"LaunchByGaps", launch, [](Facts& f, double x) { f.gap_share = x; }, 0.25},
-    {"LaunchByEmptyKernels", launch, [](Facts& f, double x) { f.empty_share = x; }, 0.30},
-    {"OccupancyByIdleSms", occupancy, [](Facts& f, double x) { f.idle_share = x; }, 0.15},
+    {"LaunchByGaps", launch, [](VerdictFacts& f, double x) { f.gap_share = x; }, 0.25},
+    {"LaunchByEmptyKernels", launch, [](VerdictFacts& f, double x) { f.empty_share = x; }, 0.30},
+    {"OccupancyByIdleSms", occupancy, [](VerdictFacts& f, double x) { f.idle_share = x; }, 0.15},
     {"OccupancyByTheRest", occupancy,
-     [](Facts& f, double x) {
+     [](VerdictFacts& f, double x) {
          f.rest_share = x;
          f.split = false;
      },
      0.15},
     {"OccupancyByFewWarps", occupancy,
-     [](Facts& f, double x) {
+     [](VerdictFacts& f, double x) {
          f.waiting_share = x;
          f.occupancy_pct = 20;
      },
      0.15},
     {"OccupancyByUnknownWarps", occupancy,
-     [](Facts& f, double x) {
+     [](VerdictFacts& f, double x) {
          f.waiting_share = x;
          f.occupancy_pct.reset();
      },
@@ -358,17 +359,17 @@ INSTANTIATE_TEST_SUITE_P(Verdict, Rejections, testing::ValuesIn(rejections),
                          [](const auto& c) { return c.param.name; });
 
 TEST(Hypotheses, WithoutTheirDataAreNotRejected) {
-    const std::vector<std::pair<bool Facts::*, Bound>> needs{{&Facts::launched, launch},
-                                                             {&Facts::empty_known, launch},
-                                                             {&Facts::compute_known, compute},
-                                                             {&Facts::memory_known, bandwidth}};
+    const std::vector<std::pair<bool VerdictFacts::*, Bound>> needs{{&VerdictFacts::launched, launch},
+                                                                    {&VerdictFacts::empty_known, launch},
+                                                                    {&VerdictFacts::compute_known, compute},
+                                                                    {&VerdictFacts::memory_known, bandwidth}};
     for (const auto& [needed, bound] : needs) {
-        Facts f = quiet();
+        VerdictFacts f = quiet();
         EXPECT_EQ(finding_of(f, bound), Finding::rejected) << name(bound);
         f.*needed = false;
         EXPECT_EQ(finding_of(f, bound), Finding::not_identifiable) << name(bound);
     }
-    Facts f = quiet();
+    VerdictFacts f = quiet();
     f.units.known = false;
     EXPECT_EQ(finding_of(f, compute), Finding::not_identifiable);
     EXPECT_EQ(finding_of(f, bandwidth), Finding::rejected);
@@ -377,7 +378,7 @@ TEST(Hypotheses, WithoutTheirDataAreNotRejected) {
 }
 
 TEST(Hypotheses, OfDependentStepsAreAskedWhereThereAreSeveral) {
-    Facts f = quiet();
+    VerdictFacts f = quiet();
     f.undemanded_share = 0.9;
     EXPECT_EQ(test_hypotheses(f, deciding_rule(f))[2].why, "waiting: 0 % where 30 % is needed");
     EXPECT_EQ(finding_of(f, latency), Finding::rejected);
@@ -388,7 +389,7 @@ TEST(Hypotheses, OfDependentStepsAreAskedWhereThereAreSeveral) {
 
 /// Where a unit is busy warps wait for their turn, however many wait.
 TEST(Hypotheses, OfWaitingAreRejectedByABusyUnit) {
-    Facts f = quiet();
+    VerdictFacts f = quiet();
     f.waiting_share = 0.9;
     for (const double occupancy_pct : {10.0, 90.0}) {
         f.occupancy_pct = occupancy_pct;
@@ -405,7 +406,7 @@ TEST(Hypotheses, OfWaitingAreRejectedByABusyUnit) {
 }
 
 TEST(Hypotheses, OfRoofsSayTheirOwnShareWhateverIsBusy) {
-    Facts f = quiet();
+    VerdictFacts f = quiet();
     f.compute_share = 0.9;
     f.memory_share = 0.1;
     f.idle_share = 0.2;
@@ -414,7 +415,7 @@ TEST(Hypotheses, OfRoofsSayTheirOwnShareWhateverIsBusy) {
 }
 
 TEST(Hypotheses, OfTwoRulesTheNearestToItsThresholdSaysWhy) {
-    Facts f = quiet();
+    VerdictFacts f = quiet();
     f.idle_share = 0.10;
     f.waiting_share = 0.12;
     f.occupancy_pct = 20;
@@ -434,7 +435,7 @@ TEST(Hypotheses, OfTwoRulesTheNearestToItsThresholdSaysWhy) {
 }
 
 TEST(Hypotheses, AConfirmedOneSaysWhatDecided) {
-    Facts f = quiet();
+    VerdictFacts f = quiet();
     f.memory_share = 0.75;
     f.bytes_counted = false;
     const Hypothesis confirmed = test_hypotheses(f, deciding_rule(f))[0];
