@@ -122,13 +122,13 @@ void advance(const RecurrentShape& shape, const RecurrentDirection& direction, b
         const auto advance_units = [=](const auto& save) {
 #pragma omp simd
             for (std::int64_t u = 0; u < count; ++u) {
-                const auto input = [=](std::int64_t g) {
+                const auto input = [x, bias_ih, hidden, u](std::int64_t g) {
                     return load(x[g * hidden + u]) + load(bias_ih[g * hidden + u]);
                 };
-                const auto recurrent = [=](std::int64_t g) {
+                const auto recurrent = [sum, bias_hh, gate_stride, hidden, u](std::int64_t g) {
                     return sum[g * gate_stride + u] + load(bias_hh[g * hidden + u]);
                 };
-                const auto save_gate = [=](std::int64_t g, C value) { save(g * hidden + u, value); };
+                const auto save_gate = [&save, hidden, u](std::int64_t g, C value) { save(g * hidden + u, value); };
                 const C h = next_h<of>(input, recurrent, static_cast<C>(load(h_before[u])), own_c[u], save_gate);
                 store(h_after[u], h);
                 store(out[u], h);

@@ -117,7 +117,7 @@ void conv2d_dgrad(DataType type, const Conv2d& op, const void* dy, const void* w
                     turned[line * depth_of_row + k * op.kernel_w + s] =
                         load(static_cast<const T*>(weight)[k * op.taps() + line * op.kernel_w + s]);
         const std::int64_t blocks = (op.width + dx_at_once - 1) / dx_at_once;
-#pragma omp parallel for schedule(dynamic)
+#pragma omp parallel for schedule(dynamic) shared(dy, dx)
         for (std::int64_t task = 0; task < op.batch * op.height * blocks; ++task) {
             const std::int64_t image = task / (op.height * blocks), h = task / blocks % op.height;
             const std::int64_t first = task % blocks * dx_at_once, count = std::min(dx_at_once, op.width - first);
@@ -156,7 +156,7 @@ void conv2d_wgrad(DataType type, const Conv2d& op, const void* x, const void* dy
         using C = Compute<T>;
         const WgradPieces pieces(op);
         const std::int64_t plane = op.out_height() * op.out_width();
-#pragma omp parallel for schedule(dynamic)
+#pragma omp parallel for schedule(dynamic) shared(x, dw)
         for (std::int64_t line = 0; line < op.in_channels * op.kernel_h; ++line) {
             const std::int64_t c = line / op.kernel_h, r = line % op.kernel_h;
             C* const gradients =

@@ -54,7 +54,7 @@ void cross_entropy(DataType type, const CrossEntropy& op, std::int64_t stride, c
                    const std::int32_t* tokens, void* losses) {
     with_element(type, [&]<class T>(T) {
         using C = Compute<T>;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) shared(tokens)
         for (std::int64_t row = 0; row < op.rows; ++row) {
             C loss = 0;
             const T* from = static_cast<const T*>(logits) + row * stride;
@@ -72,7 +72,7 @@ void cross_entropy_gradient(DataType type, const CrossEntropy& op, std::int64_t 
     with_element(type, [&]<class T>(T) {
         using C = Compute<T>;
         const C scale = *static_cast<const C*>(loss_scale) / static_cast<C>(op.targets());
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) shared(tokens)
         for (std::int64_t row = 0; row < op.rows; ++row) {
             C loss = 0;
             T* line = static_cast<T*>(logits) + row * stride;

@@ -62,7 +62,7 @@ void bias_gradient(DataType type, const BiasAdd& op, const void* dy, void* db) {
     const std::int64_t rows = op.rows, width = op.width;
     const bool accumulates = op.accumulates;
     with_element(type, [&]<class T>(T) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) shared(rows, accumulates)
         for (std::int64_t first = 0; first < width; first += columns_at_once) {
             const std::int64_t columns = std::min(columns_at_once, width - first);
             const T* from = static_cast<const T*>(dy) + first;

@@ -92,7 +92,7 @@ void recurrent_gradient_pack(DataType type, Cell cell, const RecurrentShape& sha
     with_element(type, [&]<class T>(T) {
         using C = Compute<T>;
         const Pieces<C> pieces(cell, shape);
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) shared(plain, packed)
         for (std::int64_t piece = 0; piece < pieces.count; ++piece) {
             const std::int64_t first = piece * pieces.units, count = std::min(pieces.units, shape.hidden - first);
             vectorised([=] {

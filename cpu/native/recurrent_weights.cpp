@@ -115,7 +115,7 @@ void recurrent_weights_gradient(DataType type, Cell cell, const RecurrentShape& 
         pack(shape, parts, static_cast<const T*>(forward.out), h);
         pack(shape, parts, static_cast<const T*>(reverse.out) + shape.batch * hidden, h + parts.h);
         const std::int64_t tasks = divided_up(width, task_rows);
-#pragma omp parallel for schedule(dynamic)
+#pragma omp parallel for schedule(dynamic) shared(accumulates)
         for (std::int64_t task = 0; task < 2 * tasks; ++task) {
             const bool is_reverse = task >= tasks;
             const RecurrentWeightDirection& direction = is_reverse ? reverse : forward;
@@ -153,7 +153,7 @@ void recurrent_biases_gradient(DataType type, Cell cell, const RecurrentShape& s
     with_element(type, [&]<class T>(T) {
         using C = Compute<T>;
         const std::int64_t blocks = divided_up(hidden, columns_at_once);
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) shared(rows, accumulates, direction)
         for (std::int64_t task = 0; task < gates_of(cell) * blocks; ++task) {
             const std::int64_t gate = task / blocks, unit = task % blocks * columns_at_once;
             const std::int64_t columns = std::min(columns_at_once, hidden - unit), first = gate * hidden + unit;
@@ -187,7 +187,7 @@ void gru_hidden_gradient(DataType type, const RecurrentShape& shape, const void*
                          void* db) {
     const std::int64_t hidden = shape.hidden;
     with_element(type, [&]<class T>(T) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) shared(hidden, dgates_x, gates, db)
         for (std::int64_t row = 0; row < shape.steps * shape.batch; ++row)
             vectorised([=] {
                 const T* const da = static_cast<const T*>(dgates_x) + row * 3 * hidden;

@@ -316,7 +316,9 @@ dnnl_status_t CausalAttentionGradient::State::run_block(const Thread& thread, st
 template <class T>
 void CausalAttentionGradient::State::run(const T* qkv, const T* out, const T* dout, const float* lse, T* dqkv,
                                          char* workspace) const {
-    const auto [batch, head_count, seq, head_size] = attention.shape;
+    // No structured binding: clang 19 captures none in an OpenMP region.
+    const std::int64_t seq = attention.shape.seq, head_count = attention.shape.heads,
+                       head_size = attention.shape.head_size;
     const std::int64_t heads = all_heads(), width = head_count * head_size;
     const std::int64_t packings = (seq + rows_per_packing - 1) / rows_per_packing;
     char* const buffers = workspace + static_cast<std::size_t>(slots()) * slot_bytes();
@@ -330,16 +332,14 @@ void CausalAttentionGradient::State::run(const T* qkv, const T* out, const T* do
         const auto prepare_rows = [&](std::int64_t head, std::int64_t packing, const Head& to) {
             worst = std::max<int>(worst, prepare(thread, head, packing, qkv, out, dout, lse, to, own));
         };
-        const auto run_part = [&, seq = seq, head_size = head_size](std::int64_t head, std::int64_t part,
-                                                                    const Head& of) {
+        const auto run_part = [&](std::int64_t head, std::int64_t part, const Head& of) {
             float* dq = of.dq + part * dq_elements;
             std::fill(dq, dq + seq * head_size, 0.0f);
             for (std::int64_t block = 0; block < key_blocks(); ++block)
                 if (part_of(block, parts) == part)
                     worst = std::max<int>(worst, run_block(thread, block * block_keys(), head, qkv, of, dq, dqkv, own));
         };
-        const auto write_dq = [&, seq = seq, head_size = head_size, head_count = head_count](
-                                  std::int64_t head, std::int64_t packing, const Head& of) {
+        const auto write_dq = [&](std::int64_t head, std::int64_t packing, const Head& of) {
             const std::int64_t first = packing * rows_per_packing, rows = std::min(rows_per_packing, seq - first);
             float* dq = of.dq + first * head_size;
             T* to = dqkv + (head / head_count * seq + first) * 3 * width + head % head_count * head_size;

@@ -25,9 +25,9 @@ struct BatchedAttentionProduct::State {
 
     /// Copies q, k or v (part 0, 1, 2) out of qkv: to [batch, heads, seq, head_size], dense.
     void copy_part(const void* qkv, int part, char* to) const {
-        const auto [batch, heads, seq, head_size] = shape;
-        const std::int64_t rows = batch * heads * seq;
-        const std::size_t row_bytes = static_cast<std::size_t>(head_size) * element_bytes;
+        // No structured binding: clang 19 captures none in an OpenMP region.
+        const std::int64_t heads = shape.heads, seq = shape.seq, rows = shape.batch * heads * seq;
+        const std::size_t row_bytes = static_cast<std::size_t>(shape.head_size) * element_bytes;
 #pragma omp parallel for schedule(static)
         for (std::int64_t row = 0; row < rows; ++row) {
             const std::int64_t position = row / (heads * seq) * seq + row % seq, head = row / seq % heads;
