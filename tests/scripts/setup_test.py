@@ -232,6 +232,16 @@ class Packages(Checkout):
         release.write_text("ID=gentoo\n")
         self.assertIn("missing: libfmt-dev (Debian's names)", self.setup().stderr)
 
+    def test_a_formatter_that_the_release_lacks_is_not_asked_for(self) -> None:
+        formatter = self.farm / "clang-format-14"
+        if formatter.is_symlink():
+            self.addCleanup(formatter.symlink_to, os.readlink(formatter))
+            formatter.unlink()
+        self.unpacked("actionlint")
+        for packaged in (True, False):
+            self.stand_in("apt-cache", f'{{ [ "$2" = bash ] || {str(packaged).lower()}; }} && echo "$2 | 1"')
+            self.assertEqual("clang-format-14" in self.setup("--tests").stderr, packaged)
+
     def test_what_is_too_old_is_told_before_anything_is_installed(self) -> None:
         self.cmake("", version="3.22.1")
         self.stand_in("sudo", 'shift; exec "$@"')
