@@ -348,7 +348,7 @@ struct WithExample {
 };
 template <bool has>
 struct WithDirections {
-    static constexpr Direction directions[] = {Direction::fwd};
+    static constexpr Direction directions[1] = {Direction::fwd};
 };
 template <>
 struct WithKind<false> {};
