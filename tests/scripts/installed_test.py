@@ -1,5 +1,6 @@
 """kbench as installed: found by CMake, and with a kernel from outside the tree in it that is verified, timed and set
-beside the built-in ones, and refused when it is wrong.
+beside the built-in ones, and refused when it is wrong. And as released: cpack's archive runs and is found by CMake
+where nothing that kbench is built from is installed.
 
 installed_test.py BUILD_FOLDER; skips (77) without Ninja. Installs into a temporary folder, which it removes.
 """
@@ -15,7 +16,7 @@ import tempfile
 import unittest
 
 sys.dont_write_bytecode = True  # of the other test that lies beside this one
-from runpath_test import entries, wrong  # noqa: E402
+from runpath_test import entries, programs, wrong  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path()
@@ -38,6 +39,19 @@ def must(*command: str | pathlib.Path) -> str:
     return done.stdout
 
 
+def configure_example(folder: pathlib.Path, prefix: pathlib.Path, *options: str) -> subprocess.CompletedProcess:
+    if not (folder / "source").exists():
+        shutil.copytree(ROOT / "examples/my_kernel", folder / "source")
+    # PTX alone is compiled once and runs on every GPU.
+    return run("cmake", "-S", folder / "source", "-B", folder / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}",
+               "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", "-DCMAKE_CUDA_ARCHITECTURES=80-virtual", *options)
+
+
+def needed(program: pathlib.Path) -> list[str]:
+    """The libraries without which the loader does not start it."""
+    return re.findall(r"\(NEEDED\)\s+Shared library: \[(.*)\]", must("readelf", "--dynamic", "--wide", program))
+
+
 class Installed(unittest.TestCase):
     folder: pathlib.Path
     prefix: pathlib.Path
@@ -54,12 +68,7 @@ class Installed(unittest.TestCase):
 
     @classmethod
     def configure(cls, name: str, *options: str) -> subprocess.CompletedProcess:
-        source = cls.folder / name / "source"
-        if not source.exists():
-            shutil.copytree(ROOT / "examples/my_kernel", source)
-        # PTX alone is compiled once and runs on every GPU.
-        return run("cmake", "-S", source, "-B", cls.folder / name / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={cls.prefix}",
-                   "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", "-DCMAKE_CUDA_ARCHITECTURES=80-virtual", *options)
+        return configure_example(cls.folder / name, cls.prefix, *options)
 
     @classmethod
     def build_example(cls, name: str) -> None:
@@ -246,6 +255,87 @@ class Installed(unittest.TestCase):
         targets = "".join(path.read_text() for path in self.prefix_package().glob("kbench-targets*.cmake"))
         if "KBENCH_HAVE_CUDNN" in targets and (ROOT / ".deps/cudnn").exists():
             self.assertIn("cudnn_frontend", licences)
+
+
+@unittest.skipUnless(shutil.which("patchelf") and shutil.which("dpkg-query"), "no patchelf, or no Debian, whose licence texts are packed")
+class Released(unittest.TestCase):
+    # What kbench's own build finds, and whoever has an archive need not have.
+    INSIDE = ("fmt", "CLI11", "nlohmann_json", "ZLIB", "benchmark", "dnnl", "PkgConfig")
+    SYSTEM = r"(lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s)|ld-linux-x86-64)\.so\.\d+"
+    folder: pathlib.Path
+    archive: pathlib.Path
+    prefix: pathlib.Path
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="kbench_released_"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        must("cpack", "--config", BUILD / "CPackConfig.cmake", "-B", cls.folder / "packed")
+        (cls.archive,) = (cls.folder / "packed").glob("*.tar.gz")
+        must("tar", "xzf", cls.archive, "-C", cls.folder)
+        (cls.prefix,) = cls.folder.glob("kbench-*")
+        cls.environment = {"HOME": str(cls.folder), "PATH": "/usr/bin:/bin", "OMP_WAIT_POLICY": "passive"}
+
+    def kbench(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
+        return run(self.prefix / "bin/kbench", *arguments, env={**self.environment, **environment}, cwd=self.folder)
+
+    def has_cuda(self) -> bool:
+        return "-cuda" in self.archive.name
+
+    def test_every_library_lies_inside_or_is_the_systems(self) -> None:
+        found = programs(self.prefix)
+        inside = {path.name for path in found}
+        self.assertLessEqual({"kbench", "libdnnl.so.3", "libopenblas.so.0", "libgomp.so.1"}, inside)
+        for path in found:
+            with self.subTest(path=path.name):
+                self.assertEqual([entry for entry in entries(path) if not entry.startswith("$ORIGIN")], [])
+                self.assertEqual([name for name in needed(path) if name not in inside and not re.fullmatch(self.SYSTEM, name)], [])
+
+    def test_nothing_is_compiled_for_this_machine_alone(self) -> None:
+        for entry in json.loads((BUILD / "compile_commands.json").read_text()):
+            self.assertNotRegex(entry["command"], r"-m(arch|tune|cpu)=native|-arch=native", entry["file"])
+
+    def test_licences_of_all_that_is_inside_come_along(self) -> None:
+        licences = {path.parent.name for path in self.prefix.glob("share/doc/kbench/licences/*/*") if path.stat().st_size > 0}
+        libraries = {path.name.split(".so")[0] for path in programs(self.prefix)} - {"kbench", "libdnnl"}
+        compiled_in = {"kbench", "plotly", "cli11", "nlohmann_json"} | ({"cuda_runtime"} if self.has_cuda() else set())
+        self.assertLessEqual(libraries | compiled_in, licences)
+        self.assertTrue(licences & {"onednn", "libdnnl"})
+
+    def check_runs(self, *program: str | pathlib.Path, **environment: str) -> None:
+        config = self.folder / "config.json"
+        config.write_text(json.dumps({"n_embd": 64, "n_layer": 1, "n_head": 4, "vocab_size": 301, "n_positions": 32}))
+        done = run(*program, "--config", config, "--seq", "32", "--quick", "--backend", "cpu", "--ceilings", "none", "--counters", "none",
+                   "--out", tempfile.mkdtemp(dir=self.folder) + "/run", env={**self.environment, **environment}, cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_it_runs(self) -> None:
+        self.assertRegex(self.kbench("--version").stdout, r"^kbench \d+\.\d+\.\d+ ")
+        self.check_runs(self.prefix / "bin/kbench")
+
+    def test_without_cudas_libraries_it_starts_and_says_which_one_a_call_lacks(self) -> None:
+        if not self.has_cuda():
+            self.skipTest("built without CUDA")
+        empty = self.folder / "empty"
+        empty.mkdir()
+        (self.folder / "empty.c").write_text("")
+        for name in ("cublas", "cublasLt", "cupti"):
+            major = re.search(r"-cuda(\d+)", self.archive.name)[1]
+            must("cc", "-shared", "-o", empty / f"lib{name}.so.{major}", self.folder / "empty.c")
+        self.assertEqual(self.kbench("--version", LD_LIBRARY_PATH=str(empty)).returncode, 0)
+        done = self.kbench("list", "metrics", "--chip", "GH100", LD_LIBRARY_PATH=str(empty))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^passes are unknown: no libcupti\.so\.\d+ with all that kbench calls was found .*--backend cpu$")
+
+    def check_found(self, name: str, prefix: pathlib.Path) -> None:
+        done = configure_example(self.folder / name, prefix, *(f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in self.INSIDE))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_cmake_finds_it_and_builds_the_example_without_what_kbench_is_built_from(self) -> None:
+        self.check_found("example", self.prefix)
+        must("cmake", "--build", self.folder / "example/build")
+        listed = must(self.folder / "example/build/my_kbench", "list", "providers")
+        self.assertRegex(listed, r"(?m)^cpu +mine ")
 
 
 if __name__ == "__main__":
