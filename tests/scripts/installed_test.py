@@ -1,6 +1,6 @@
 """kbench as installed: found by CMake, and with a kernel from outside the tree in it that is verified, timed and set
-beside the built-in ones, and refused when it is wrong. And as released: cpack's archive runs and is found by CMake
-where nothing that kbench is built from is installed.
+beside the built-in ones, and refused when it is wrong. And as released: cpack's archive and the wheel run and are found
+by CMake where nothing that kbench is built from is installed.
 
 installed_test.py BUILD_FOLDER; skips (77) without Ninja. Installs into a temporary folder, which it removes.
 """
@@ -259,7 +259,7 @@ class Installed(unittest.TestCase):
 
 @unittest.skipUnless(shutil.which("patchelf") and shutil.which("dpkg-query"), "no patchelf, or no Debian, whose licence texts are packed")
 class Released(unittest.TestCase):
-    # What kbench's own build finds, and whoever has an archive need not have.
+    # What kbench's own build finds, and whoever has an archive or a wheel need not have.
     INSIDE = ("fmt", "CLI11", "nlohmann_json", "ZLIB", "benchmark", "dnnl", "PkgConfig")
     SYSTEM = r"(lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s)|ld-linux-x86-64)\.so\.\d+"
     folder: pathlib.Path
@@ -336,6 +336,24 @@ class Released(unittest.TestCase):
         must("cmake", "--build", self.folder / "example/build")
         listed = must(self.folder / "example/build/my_kbench", "list", "providers")
         self.assertRegex(listed, r"(?m)^cpu +mine ")
+
+    def test_the_wheel_gives_the_command_and_the_cmake_package(self) -> None:
+        python = next((python for python in (sys.executable, "/usr/bin/python3") if run(python, "-c", "import pip").returncode == 0), None)
+        if python is None:
+            self.skipTest("no pip")
+        made = run(ROOT / "scripts/wheel", self.archive)
+        if made.returncode == 3:
+            self.skipTest(made.stderr.strip())
+        self.assertEqual(made.returncode, 0, made.stderr)
+        (wheel,) = self.archive.parent.glob("kbench_cuda-*-py3-none-manylinux_2_*_x86_64.whl")
+        site = self.folder / "site"
+        must(python, "-m", "pip", "install", "--no-index", "--no-deps", "--target", site, wheel)
+        self.check_runs(site / "bin/kbench", PYTHONPATH=str(site))
+        prefix = run(sys.executable, "-m", "kbench_cuda", "--cmake-prefix", env={**os.environ, "PYTHONPATH": str(site)}).stdout.strip()
+        self.check_found("wheel", pathlib.Path(prefix))
+        metadata = next(site.glob("kbench_cuda-*.dist-info/METADATA")).read_text()
+        self.assertEqual("Requires-Dist: nvidia-cublas" in metadata, self.has_cuda())
+        self.assertEqual(any("/nvidia/cu" in entry for entry in entries(pathlib.Path(prefix) / "bin/kbench")), self.has_cuda())
 
 
 if __name__ == "__main__":
