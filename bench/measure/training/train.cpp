@@ -234,7 +234,7 @@ void Trainer::save(const std::filesystem::path& path) const {
     }
     for (const auto& [id, allowed] : optimizer_state()) add(id, id, allowed);
     for (const auto& [name, number] : numbers_of(progress_))
-        tensors.push_back({name, DataType::fp64, {1}, [number = number](const FileSink& sink) {
+        tensors.push_back({name, DataType::fp64, {1}, [number](const FileSink& sink) {
                                sink(std::as_bytes(std::span(&number, 1)));
                            }});
     write_safetensors(path, tensors);

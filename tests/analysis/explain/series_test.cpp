@@ -155,8 +155,7 @@ TEST(FramesSeries, NeedsThreePoints) {
 TEST(FramesSeries, ShowsWhatTheLineDoesNotExplain) {
     Result result;
     for (const auto& [frames, us] : {std::pair(500, 1000.0), {1000, 2400}, {1500, 3200}})
-        add_point(result, 8, us, 0.1,
-                  [&, frames = frames](Point& point) { point.set("frames", std::int64_t{frames}); });
+        add_point(result, 8, us, 0.1, [&, frames](Point& point) { point.set("frames", std::int64_t{frames}); });
     const FramesSeries series = frames_series(result.points).at(0);
     EXPECT_NEAR(series.points[1].residual_ms, 0.2, 1e-9);
     EXPECT_NEAR(series.fit.worst_residual, -0.1, 1e-9) << "of the first, 0.1 of 1 ms";

@@ -67,7 +67,7 @@ TEST(HostCountersReasons, TellErrorsApart) {
                                              {EINVAL, "perf_event_open: Invalid argument"}};
     for (const auto& [error, reason] : reasons) {
         FakeSystem system;
-        system.refuse = [error = error](const PerfEventSpec&) { return error; };
+        system.refuse = [error](const PerfEventSpec&) { return error; };
         EXPECT_THAT(HostCounters::open(system).why_not().back(), HasSubstr("core counters: " + reason));
     }
 }
