@@ -8,6 +8,7 @@ ask whether there is CUDA. What needs cuDNN is not compiled, since cuDNN is opti
 Exit codes: 0 all compiled; 1 one did not; 2 bad usage.
 """
 
+import hashlib
 import json
 import os
 import shlex
@@ -22,18 +23,20 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def unpack_headers(requirements: Path, include: Path) -> None:
-    """A wheel is up to 600 MB of libraries and 10 MB of headers."""
+    """All or none. A wheel is up to 600 MB of libraries and 10 MB of headers."""
+    include.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=include.parent) as scratch:
         subprocess.run([sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes", "--only-binary", ":all:",
                         "--no-cache-dir", "--dest", scratch, "--requirement", requirements], check=True)
         for wheel in Path(scratch).glob("*.whl"):
             with zipfile.ZipFile(wheel) as archive:
                 for name in archive.namelist():
-                    before, found, after = name.partition("/include/")
+                    _, found, after = name.partition("/include/")
                     if found and after and not name.endswith("/"):
-                        header = include / after
+                        header = Path(scratch) / "include" / after
                         header.parent.mkdir(parents=True, exist_ok=True)
                         header.write_bytes(archive.read(name))
+        (Path(scratch) / "include").rename(include)
 
 
 def sources(commands: list[dict]) -> list[Path]:
@@ -63,9 +66,8 @@ def main() -> int:
         print(__doc__, file=sys.stderr)
         return 2
     build, requirements = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
-    include = build / "toolkits" / requirements.stem / "include"
+    include = build / "toolkits" / hashlib.sha256(requirements.read_bytes()).hexdigest()
     if not include.exists():
-        include.parent.mkdir(parents=True)
         unpack_headers(requirements, include)
     commands = json.loads((build / "compile_commands.json").read_text())
     common = [*flags(commands), "-DKBENCH_HAVE_CUDA", '-DKBENCH_SOURCE_DIR=""', '-DKBENCH_BINARY=""', "-isystem", include,
