@@ -20,11 +20,12 @@ struct Samples {
     double sum_s() const { return std::accumulate(ms.begin(), ms.end(), 0.0) * 1e-3; }
 };
 
+using Clock = std::chrono::steady_clock;
+
 }  // namespace
 
 Sampled sample(const std::function<std::vector<double>()>& chunk, const SamplerOptions& options,
                const std::function<bool()>& throttled, const WindowCalls& window) {
-    using Clock = std::chrono::steady_clock;
     const auto seconds_since = [](Clock::time_point start) {
         return std::chrono::duration<double>(Clock::now() - start).count();
     };
