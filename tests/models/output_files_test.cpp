@@ -28,6 +28,8 @@ const std::vector<Exception> exceptions{
     {"analysis/result/write_file.cpp", "", "the class itself"},
     {"bench/measure/folder_lock.cpp", "O_RDWR | O_CREAT | O_NOFOLLOW", "a lock's file, to which nothing is written"},
     {"bench/device/console.cpp", "open(\"/dev/null\"", "a standard stream that the caller closed"},
+    {"bench/device/nvidia.cpp", "open(node.c_str(), O_RDWR",
+     "a GPU's node, as the driver opens it, to know whether it may"},
     {"bench/command/repeated/child.cpp", "\"/dev/null\", O_WRONLY", "a child's standard output"},
     {"bench/command/repeated/child.cpp", "filesystem::remove(log)", "a file that this process made"},
     {"bench/command/repeated/child.cpp", "fs::remove(path, ignored)", "kbench's own names in a folder that it made"},

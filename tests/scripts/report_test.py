@@ -60,7 +60,7 @@ def step_of(template: dict, index: int) -> dict:
 
 
 def example() -> dict:
-    """Points on a GPU at batch 1 and 4, one on a CPU without counters, one skipped."""
+    """Points on a GPU at batch 1 and 4, one on a CPU at batch 2 without counters, one skipped."""
     result = json.loads((ROOT / "tests/analysis/golden/result.json").read_text())
     gpu = next(point for point in result["points"] if point["status"] == "done")
     skipped = next(point for point in result["points"] if point["status"] == "skipped")
@@ -70,7 +70,7 @@ def example() -> dict:
                                    (("ipc", "inst/cycle"), ("sm_cycles_active", "cycle"), ("achieved_occupancy", "%"), ("dram_read_bytes", "byte"))]
     larger, cpu = (json.loads(json.dumps(gpu)) for _ in range(2))
     larger["batch"] = 4
-    cpu.update(backend="cpu", marginal=[])
+    cpu.update(batch=2, backend="cpu", marginal=[])
     unavailable = {"value": None, "origin": "unavailable", "reason": NO_COUNTERS}
     cpu["activity"].update(unavailable="a CPU has no kernels")
     cpu["counters"].update(unavailable=NO_COUNTERS, metrics=[])

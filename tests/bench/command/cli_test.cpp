@@ -408,16 +408,16 @@ TEST_F(Cli, ImpossibleFiguresAreSaidFirstWithExitOne) {
     nlohmann::ordered_json json = nlohmann::ordered_json::parse(read_text(out + "/result.json"));
     json["points"][0]["end_to_end"]["latency"]["summary_ms"]["median"] = -1.0;
     const std::string planted = directory_.write("planted.json", json.dump()).string();
-    const std::string into = " --out " + (directory_ / "drawn").string();
+    const auto into = [&](const char* folder) { return " --out " + (directory_ / folder).string(); };
     for (const std::string& command :
-         {"report " + planted + into, "report --format text " + planted, "table " + planted,
-          "compare " + planted + " " + out, "merge " + planted + into}) {
+         {"report " + planted + into("drawn"), "report --format text " + planted, "table " + planted,
+          "compare " + planted + " " + out, "merge " + planted + into("joined")}) {
         const Outcome outcome = kbench(command);
         EXPECT_EQ(outcome.exit_code, 1) << command;
         EXPECT_THAT(outcome.err, HasSubstr("impossible: ")) << command;
         EXPECT_THAT(outcome.err, HasSubstr("the median latency is -1 ms")) << command;
     }
-    EXPECT_TRUE(std::filesystem::exists(directory_ / "drawn/result.json")) << "merge writes all the same";
+    EXPECT_TRUE(std::filesystem::exists(directory_ / "joined/result.json")) << "merge writes all the same";
     EXPECT_EQ(kbench("report --format text " + out).exit_code, 0);
 }
 

@@ -160,7 +160,7 @@ TEST(Train, AFileWithNumbersThatNoTrainingLeavesIsRefused) {
     EXPECT_THAT(with(2, 1e300), HasSubstr("training.tokens is 1e+300"));
     EXPECT_THAT(with(0, -1), HasSubstr("training.steps is -1"));
     EXPECT_THAT(with(0, 1.5), HasSubstr("training.steps is 1.5"));
-    EXPECT_THAT(with(0, std::nan("")), HasSubstr("training.steps is nan"));
+    EXPECT_THAT(with(0, std::nan("")), HasSubstr("training.steps: number 0 is nan"));
 }
 
 TEST(Train, WeightsThatAreNotFiniteAreNotSavedAndAnEarlierFileStays) {
