@@ -118,7 +118,8 @@ std::string better_blas_core(std::string_view core, const std::vector<std::strin
 std::string blas_version() {
     const std::string config = openblas_get_config();  // "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ..."
     const std::size_t end = config.find(' ', config.find(' ') + 1);
-    const int threads = openblas_get_num_threads();
+    // OpenBLAS says how many it was told of at its start, and takes as many as OpenMP has.
+    const int threads = std::min(openblas_get_num_threads(), omp_get_max_threads());
     return fmt::format("{} {}, {} {}", config.substr(0, end), openblas_get_corename(), threads,
                        threads == 1 ? "thread" : "threads");
 }
