@@ -1,4 +1,4 @@
-// See folder_lock.h.
+// The lock is a file that stays: a lock of the kernel on it ends with its process, so none is left behind by a crash.
 #include "bench/measure/folder_lock.h"
 
 #include <fcntl.h>

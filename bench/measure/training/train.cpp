@@ -46,7 +46,7 @@ bool has_ctc(const Model& model) {
     return std::ranges::any_of(model.ops, [](const OpNode& node) { return node.op.is<Ctc>(); });
 }
 
-/// Of a tensor that is to be saved.
+/// Throws MeasurementError, exit 1, where a tensor that is to be saved holds a number that no training should leave.
 void refuse_bad_numbers(Device& device, void* memory, const Operand& operand, const Tensor& tensor, Allowed allowed) {
     visit_rows(device, memory, operand, [&](const reference::View& slab, std::int64_t first_row) {
         if (const auto bad = first_bad_number(slab.type, slab.data, slab.rows, slab.columns, slab.stride, allowed))
