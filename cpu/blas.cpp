@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "cpu/im2col.h"
@@ -118,8 +119,12 @@ std::string better_blas_core(std::string_view core, const std::vector<std::strin
 std::string blas_version() {
     const std::string config = openblas_get_config();  // "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ..."
     const std::size_t end = config.find(' ', config.find(' ') + 1);
-    // OpenBLAS says how many it was told of at its start, and takes as many as OpenMP has.
-    const int threads = std::min(openblas_get_num_threads(), omp_get_max_threads());
+    // openblas_get_num_threads() says how many were there at its start or for its last product. The next one takes as
+    // many as OpenMP has, up to what OpenBLAS was built for.
+    constexpr std::string_view limit = "MAX_THREADS=";
+    const std::size_t most = config.find(limit);
+    const int built_for = most == config.npos ? 0 : std::atoi(config.c_str() + most + limit.size());
+    const int threads = built_for > 0 ? std::min(built_for, omp_get_max_threads()) : omp_get_max_threads();
     return fmt::format("{} {}, {} {}", config.substr(0, end), openblas_get_corename(), threads,
                        threads == 1 ? "thread" : "threads");
 }

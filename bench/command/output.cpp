@@ -60,7 +60,7 @@ void refuse_what_stands(const std::filesystem::path& path, bool resume) {
     if (const fs::path file = result_file_in(path); !file.empty() && !(resume && has_points))
         refuse(fmt::format("holds a {} already{}; choose another directory or move it away", file.filename().string(),
                            resume ? " and no points to go on from" : ""));
-    if (resume) return;
+    if (resume && has_points) return;
     if (has_points)
         refuse("holds finished points of a sweep already; --resume goes on with it, or choose another directory");
     for (const auto& entry : fs::directory_iterator(path, none)) {

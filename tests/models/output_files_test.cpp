@@ -32,6 +32,7 @@ const std::vector<Exception> exceptions{
      "a GPU's node, as the driver opens it, to know whether it may"},
     {"bench/command/repeated/child.cpp", "\"/dev/null\", O_WRONLY", "a child's standard output"},
     {"bench/command/repeated/child.cpp", "filesystem::remove(log)", "a file that this process made"},
+    {"bench/command/repeated/child.cpp", "filesystem::remove(directory)", "a folder that this process made, if empty"},
     {"bench/command/repeated/child.cpp", "fs::remove(path, ignored)", "kbench's own names in a folder that it made"},
     {"bench/command/repeated/ab.cpp", "fs::remove(log)", "a file that this process made"},
     {"bench/command/repeated/noise.cpp", "mkdtemp(", "a folder that is new and no other user's"},

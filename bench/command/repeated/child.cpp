@@ -105,7 +105,13 @@ Result run_for_result(const std::string& who, const std::string& program, std::v
                       const std::filesystem::path& directory) {
     arguments.insert(arguments.end(), {"--compress", "--out", directory.string()});
     make_new_folder(directory);
-    const Finished finished = run_child(program.empty() ? "/proc/self/exe" : program, arguments, directory / log_name);
+    Finished finished;
+    try {
+        finished = run_child(program.empty() ? "/proc/self/exe" : program, arguments, directory / log_name);
+    } catch (const UsageError&) {  // there is no such program: its folder would refuse the corrected command
+        std::filesystem::remove(directory);
+        throw;
+    }
     const std::string said = finished.last_line.empty() ? "without a word" : finished.last_line;
     if (StopSignals::asked() != 0) throw MeasurementError(fmt::format("signal {} asked for it", StopSignals::asked()));
     if (finished.exit_code == static_cast<int>(ExitCode::usage)) throw UsageError(fmt::format("{}: {}", who, said));

@@ -81,6 +81,8 @@ TEST_F(UserFiles, ARunsFolderIsNew) {
     EXPECT_THAT(run("loose"), HasSubstr("File exists"));
     EXPECT_FALSE(fs::exists(directory_ / "nowhere"));
     expect_untouched("there/thesis.txt");
+    refusal_of([&] { run_for_result("A", "/nonexistent", {}, directory_ / "misspelt"); });
+    EXPECT_FALSE(fs::exists(directory_ / "misspelt")) << "or the corrected command would be refused";
 }
 
 TEST_F(UserFiles, ALogIsNew) {
@@ -172,6 +174,7 @@ TEST_F(UserFiles, ARunRefusesAFolderWhereItWouldWriteOverSomething) {
         fs::create_symlink(directory_ / "nowhere", directory_ / "loose" / name);
         for (const char* folder : {"link", "plain", "loose"}) {
             expect_refusal(run_into(folder), "holds a " + std::string(name) + " already");
+            expect_refusal(run_into(folder) + "--resume", "holds a " + std::string(name) + " already");
             expect_refusal(micro_into(folder), "holds a " + std::string(name) + " already");
         }
         expect_untouched("target");
@@ -273,6 +276,7 @@ TEST_F(UserFiles, ADumpIntoAFolderThatIsThereFollowsNoLink) {
     ASSERT_EQ(kbench(run_into("run")).exit_code, 0);
     const std::string kept = read_text(directory_ / point);
     expect_refusal(run_into("run") + "--resume --dump-logits " + at(point), "the run itself writes there");
+    expect_refusal(run_into("run") + "--resume --dump-logits " + at("l.npy"), "so that a dump would be lost");
     EXPECT_EQ(read_text(directory_ / point), kept);
 }
 
