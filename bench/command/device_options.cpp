@@ -27,10 +27,6 @@ std::string listed(std::span<const GpuInfo> gpus) {
     return fmt::format("{}", fmt::join(names, ", "));
 }
 
-bool is_number(const std::string& text) {
-    return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c) != 0; });
-}
-
 /// What follows "GPU-" or "MIG-"; CUDA tells both kinds of UUID as one.
 std::string digits_of(const std::string& uuid) { return lower(uuid.substr(std::min<std::size_t>(4, uuid.size()))); }
 
@@ -38,7 +34,7 @@ std::string digits_of(const std::string& uuid) { return lower(uuid.substr(std::m
 
 std::string parse_gpu_name(const std::string& text) {
     const bool uuid = (text.starts_with("GPU-") || text.starts_with("MIG-")) && text.size() > 4;
-    if (!is_number(text) && !uuid)
+    if (!is_gpu_number(text) && !uuid)
         throw UsageError(fmt::format("--device '{}': must be a GPU's number or UUID, such as 1 or GPU-8f2a", text));
     return text;
 }
@@ -47,8 +43,9 @@ int gpu_named(const std::string& wanted, std::span<const GpuInfo> gpus) {
     if (wanted.empty()) return current_gpu;
     std::vector<int> found;
     for (int ordinal = 0; ordinal < std::ssize(gpus); ++ordinal)
-        if (is_number(wanted) ? wanted == std::to_string(ordinal)
-                              : digits_of(gpus[static_cast<std::size_t>(ordinal)].uuid).starts_with(digits_of(wanted)))
+        if (is_gpu_number(wanted)
+                ? wanted == std::to_string(ordinal)
+                : digits_of(gpus[static_cast<std::size_t>(ordinal)].uuid).starts_with(digits_of(wanted)))
             found.push_back(ordinal);
     if (found.size() == 1) return found.front();
     throw UsageError(fmt::format("--device {}: {}; there are {}", wanted,

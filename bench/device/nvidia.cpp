@@ -58,10 +58,6 @@ std::optional<std::string> loaded_driver(const fs::path& root) {
     return "";
 }
 
-bool is_number(std::string_view text) {
-    return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c) != 0; });
-}
-
 /// Nothing is asked of the GPU: only whether this process may (a file's mode, or a container's or job's control group).
 std::string why_closed(const fs::path& node) {
     const int file = open(node.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
@@ -75,7 +71,7 @@ void find_nodes(const fs::path& root, NvidiaFiles& files) {
     for (const fs::path& path : entries(root / "dev")) {
         const std::string name = path.filename().string();
         if (!name.starts_with(stem)) continue;
-        const bool of_gpu = is_number(std::string_view(name).substr(stem.size()));
+        const bool of_gpu = is_gpu_number(std::string_view(name).substr(stem.size()));
         files.node = files.node || of_gpu;
         if (files.closed_node.empty() && (of_gpu || name == "nvidiactl" || name == "nvidia-uvm"))
             files.closed_node = why_closed(path);
@@ -134,6 +130,10 @@ std::string why_none_found(const NvidiaFiles& files) {
 }
 
 }  // namespace
+
+bool is_gpu_number(std::string_view text) {
+    return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c) != 0; });
+}
 
 NvidiaFiles nvidia_files(const fs::path& root) {
     NvidiaFiles files;

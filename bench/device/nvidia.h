@@ -26,6 +26,9 @@ struct NvidiaFiles {
     bool any() const { return !gpus.empty() || driver || node; }
 };
 
+/// Whether `text` is digits alone, as in --device 1 or after the "nvidia" of /dev/nvidia1.
+bool is_gpu_number(std::string_view text);
+
 /// Opens the nodes that it finds, for a moment. `root`: in front of all paths, for tests.
 NvidiaFiles nvidia_files(const std::filesystem::path& root = "/");
 
