@@ -116,7 +116,9 @@ std::vector<std::string> folders() {
         if (const char* value = std::getenv(variable); value != nullptr && value[0] == '/')
             patterns.push_back(value + folder);
     };
-    const std::string wheels = fmt::format("/lib/python3*/site-packages/nvidia/cu{}/lib", KBENCH_CUDA_MAJOR);
+    // Wheels of CUDA 13 share a folder; those of CUDA 12 have one a library.
+    const std::string wheels =
+        fmt::format("/lib/python3*/site-packages/nvidia/{{cu{},cublas,cuda_cupti}}/lib", KBENCH_CUDA_MAJOR);
     for (const char* toolkit : {"CUDA_HOME", "CUDA_PATH"})
         for (const char* folder : {"/lib64", "/extras/CUPTI/lib64"}) below(toolkit, folder);
     below("VIRTUAL_ENV", wheels);
@@ -128,7 +130,7 @@ std::vector<std::string> folders() {
     std::vector<std::string> found;
     for (const std::string& pattern : patterns) {
         glob_t paths{};
-        if (glob(pattern.c_str(), 0, nullptr, &paths) == 0)
+        if (glob(pattern.c_str(), GLOB_BRACE, nullptr, &paths) == 0)
             found.insert(found.end(), paths.gl_pathv, paths.gl_pathv + paths.gl_pathc);
         globfree(&paths);
     }
