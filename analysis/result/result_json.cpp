@@ -54,10 +54,7 @@ template <class T>
 inline constexpr bool is_triple<std::array<T, 3>> = true;
 static_assert(role_count != 3, "an array of 3 would be by role");
 
-/// nlohmann's dump() throws on bytes that are not UTF-8, which a command line or a file name may hold.
-Json write_string(const std::string& text) {
-    return Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace));
-}
+Json write_string(const std::string& text) { return valid_utf8(text); }
 
 Json write_quantity(const Quantity& quantity) {
     const bool finite = quantity.value && std::isfinite(*quantity.value);
@@ -443,6 +440,10 @@ void mend_intervals(Result& result) {
 }
 
 }  // namespace
+
+std::string valid_utf8(const std::string& text) {
+    return Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace));
+}
 
 Json to_json(const Result& result) {
     Json json{{"schema", result_schema}};

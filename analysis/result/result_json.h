@@ -16,6 +16,9 @@ nlohmann::ordered_json to_json(const Result& result);
 /// The text of result.json: to_json, indented, with what is short (a step, a summary, a list of samples) on one line.
 std::string to_text(const Result& result);
 
+/// `text` with U+FFFD for bytes that are not UTF-8, which a command line or a file name may hold and JSON may not.
+std::string valid_utf8(const std::string& text);
+
 /// `text` is JSON, or JSON that gzip compressed. Throws UsageError, one line: neither, a foreign or newer schema, a
 /// missing or wrong field (with its path).
 Result parse_result(const std::string& text, const std::string& path);

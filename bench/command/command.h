@@ -48,9 +48,9 @@ struct ReportFormat {
     std::string (*write)(const ExplainedResult& explained);
 };
 std::span<const ReportFormat> report_formats();
-/// Throws UsageError where a report of `format`, "all" or a word of one, stands in `directory` and is of another run
-/// than `environment` tells of, or no report.
-void refuse_other_reports(const std::filesystem::path& directory, const Environment& environment,
+/// Throws UsageError where a report of `format`, "all" or a word of one, stands in `directory` and is of none of
+/// `runs`, or no report.
+void refuse_other_reports(const std::filesystem::path& directory, std::span<const Environment> runs,
                           const std::string& format = "all");
 /// All of them, in `directory`, over those that are there.
 void write_reports(const std::filesystem::path& directory, const ExplainedResult& explained);

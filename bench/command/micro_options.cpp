@@ -305,11 +305,6 @@ ParsedMicro parse_micro(const std::vector<std::string>& arguments) {
     // typed come later and win.
     parsed.benchmark_arguments = {"kbench micro", "", "--benchmark_counters_tabular=true", "--benchmark_time_unit=us"};
     std::vector<std::string> own;
-    // Google Benchmark would read it itself, and write as it likes.
-    if (const char* file = std::getenv("BENCHMARK_OUT"); file != nullptr && *file != '\0') {
-        parsed.benchmark_arguments.push_back(fmt::format("{}{}", out_file, file));
-        check_benchmark_option(parsed.benchmark_arguments.back());
-    }
     for (const std::string& argument : arguments) {
         if (!is_benchmarks(argument)) {
             own.push_back(argument);
@@ -318,17 +313,21 @@ ParsedMicro parse_micro(const std::vector<std::string>& arguments) {
         // Handed on as a plain number, which every version of Google Benchmark reads.
         if (argument.starts_with(min_time))
             request.device_s = parse_min_time(argument);
-        else {
-            check_benchmark_option(argument);
+        else
             parsed.benchmark_arguments.push_back(argument);
-        }
     }
+    // Google Benchmark would read it itself, and write as it likes.
+    const auto names_file = [](const std::string& argument) { return argument.starts_with(out_file); };
+    if (const char* file = std::getenv("BENCHMARK_OUT");
+        file != nullptr && *file != '\0' && std::ranges::none_of(arguments, names_file))
+        parsed.benchmark_arguments.push_back(fmt::format("{}{}", out_file, file));
     parsed.benchmark_arguments[1] = fmt::format("{}{}", min_time, request.device_s);
     constexpr CommandText command{"kbench micro",
                                   "Runs single ops by provider, precision and shape on Google Benchmark, whose "
                                   "--benchmark_ options all work."};
     parsed.help = parse_options(command, micro_options(), request, own);
     if (!parsed.help.empty()) return parsed;
+    std::ranges::for_each(parsed.benchmark_arguments, check_benchmark_option);
     check_sources(request);
     check_out_file(request, parsed.benchmark_arguments);
     return parsed;

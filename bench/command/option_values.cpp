@@ -98,8 +98,7 @@ void check_can_write(std::string_view option, const std::filesystem::path& file,
     if (file.empty()) throw UsageError(fmt::format("{} '': must name a file", option));
     const std::filesystem::path directory = file.has_parent_path() ? file.parent_path() : ".";
     std::error_code none;
-    if (!made_later.empty() && !std::filesystem::exists(made_later, none) &&
-        (directory / "").lexically_normal() == (made_later / "").lexically_normal())
+    if (!made_later.empty() && !std::filesystem::exists(made_later, none) && is_same_file(directory, made_later))
         return;
     if (!std::filesystem::is_directory(directory, none))
         throw UsageError(fmt::format("{} {}: {} is no directory", option, file.string(), directory.string()));
@@ -114,8 +113,9 @@ bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b
     std::error_code none;
     if (fs::equivalent(a, b, none)) return true;
     const auto resolved = [&](const fs::path& path) {
-        const fs::path file = fs::absolute(path.has_filename() ? path : path.parent_path(), none);
-        return fs::weakly_canonical(file.parent_path(), none) / file.filename();
+        const fs::path file = fs::absolute(path, none).lexically_normal();
+        const fs::path named = file.has_filename() ? file : file.parent_path();
+        return fs::weakly_canonical(named.parent_path(), none) / named.filename();
     };
     return resolved(a) == resolved(b);
 }

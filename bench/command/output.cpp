@@ -46,6 +46,20 @@ std::filesystem::path new_directory(const std::string& what) {
     return parent / name;  // the caller reports that it cannot be made
 }
 
+/// The runs that the finished points and the result in `out` tell of. What cannot be read is measured again.
+std::vector<Environment> earlier_runs(const std::filesystem::path& out) {
+    std::vector<std::filesystem::path> files = point_files(out / points_folder);
+    if (const std::filesystem::path file = result_file_in(out); !file.empty()) files.push_back(file);
+    std::vector<Environment> runs;
+    for (const std::filesystem::path& file : files) {
+        try {
+            runs.push_back(read_result_file(file).result.environment);
+        } catch (const UsageError&) {
+        }
+    }
+    return runs;
+}
+
 /// Throws UsageError where `path` holds what a command would write over.
 void refuse_what_stands(const std::filesystem::path& path, bool resume) {
     namespace fs = std::filesystem;
@@ -60,7 +74,7 @@ void refuse_what_stands(const std::filesystem::path& path, bool resume) {
     if (const fs::path file = result_file_in(path); !file.empty() && !(resume && has_points))
         refuse(fmt::format("holds a {} already{}; choose another directory or move it away", file.filename().string(),
                            resume ? " and no points to go on from" : ""));
-    if (resume && has_points) return;
+    if (resume && has_points) return refuse_other_reports(path, earlier_runs(path));
     if (has_points)
         refuse("holds finished points of a sweep already; --resume goes on with it, or choose another directory");
     for (const auto& entry : fs::directory_iterator(path, none)) {

@@ -97,13 +97,14 @@ std::span<const ReportFormat> report_formats() {
     return table;
 }
 
-void refuse_other_reports(const fs::path& directory, const Environment& environment, const std::string& wanted) {
+void refuse_other_reports(const fs::path& directory, std::span<const Environment> runs, const std::string& wanted) {
     for (const ReportFormat& format : report_formats()) {
         const fs::path file = directory / format.file;
         if ((wanted != "all" && wanted != format.name) || !stands(file)) continue;
         if (const std::string why = why_not_a_file(file); !why.empty())
             throw UsageError(fmt::format("cannot write {}: {}", file.string(), why));
-        if (!is_report_of(read_whole_file(file), environment))
+        const std::string text = read_whole_file(file);
+        if (std::ranges::none_of(runs, [&](const Environment& run) { return is_report_of(text, run); }))
             throw UsageError(
                 fmt::format("{}: is no report of this result; choose another --out or move it away", file.string()));
     }
@@ -142,10 +143,10 @@ int report_command(const std::vector<std::string>& arguments, const std::string&
     const fs::path directory = report_directory(request.out, file.path);
     std::error_code none;
     if (const fs::path held = request.out.empty() ? fs::path() : result_file_in(directory);
-        !held.empty() && !fs::equivalent(held, file.path, none))
+        !held.empty() && !fs::equivalent(held, file.path, none) && read_whole_file(held) != read_whole_file(file.path))
         throw UsageError(
             fmt::format("--out {}: holds another {}; choose another directory", request.out, held.filename().string()));
-    refuse_other_reports(directory, file.result.environment, request.format);
+    refuse_other_reports(directory, {&file.result.environment, 1}, request.format);
     for (const ReportFormat& format : report_formats()) {
         if (request.format != "all" && request.format != format.name) continue;
         write_file_atomically(directory / format.file, format.write(explained));

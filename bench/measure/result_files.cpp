@@ -65,9 +65,12 @@ ResultFile read_result_file(const fs::path& path) {
 std::vector<fs::path> point_files(const fs::path& folder) {
     std::vector<fs::path> files;
     std::error_code missing;
-    for (const auto& entry : fs::directory_iterator(folder, missing))
-        if (entry.path().extension() == ".json" && !entry.path().filename().string().starts_with('.'))
+    for (const auto& entry : fs::directory_iterator(folder, missing)) {
+        const std::string name = entry.path().filename().string();
+        // `kbench report` of a point's own file writes its trace beside it.
+        if (entry.path().extension() == ".json" && !name.starts_with('.') && name != "trace.json")
             files.push_back(entry.path());
+    }
     std::ranges::sort(files);
     return files;
 }

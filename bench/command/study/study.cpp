@@ -74,7 +74,7 @@ int redraw(const fs::path& directory) {
         throw UsageError(
             fmt::format("--redraw {}: {} is no study; `kbench report` draws it", directory.string(), file.path));
     const fs::path beside = fs::is_directory(directory) ? directory : directory.parent_path();
-    refuse_other_reports(beside, file.result.environment);
+    refuse_other_reports(beside, {&file.result.environment, 1});
     const ExplainedResult explained(file.result);
     write_reports(beside, explained);
     say("wrote report.html, report.md and trace.json beside {}\n", file.path);

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <fstream>
 
+#include "analysis/result/result_json.h"
 #include "bench/plan/device_support.h"
 #include "bench/version.h"
 #include "cpu/threads.h"
@@ -53,7 +54,7 @@ Environment describe_environment(const Device& device, const MachineState& state
     e.git_revision = version::git_revision;
     e.build_type = version::build_type;
     e.compiler = compiler();
-    e.command_line = command_line;
+    e.command_line = valid_utf8(command_line);  // as it stands in the result, from which reports may be drawn again
     e.started_at = utc_now();
     e.libraries = library_versions(device);
 

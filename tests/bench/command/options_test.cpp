@@ -174,7 +174,8 @@ TEST(Options, WrongValuesSayWhatWouldBeRight) {
                 HasSubstr("--dump-gradients none/x: none is no directory"));
     EXPECT_THAT(refusal({"--model", "gpt2", "--direction", "bwd", "--dump-gradients", "."}),
                 HasSubstr("is a directory; it should be a file"));
-    for (const char* inside : {"new/x.npy", "./new/../new/x.npy"})
+    const std::string whole = (std::filesystem::current_path() / "new/x.npy").string();
+    for (const std::string& inside : {std::string("new/x.npy"), std::string("./new/../new/x.npy"), whole})
         EXPECT_EQ(parse_run({"--model", "gpt2", "--dump-logits", inside, "--out", "new"}).request.run.dumps.size(), 1u);
     EXPECT_THAT(refusal({"--model", "gpt2", "--batch", "1,2", "--dump-logits", "x.npy"}),
                 HasSubstr("--dump-output holds one point, the sweep has 2"));

@@ -201,6 +201,23 @@ TEST_F(UserFiles, AResultThatCannotBeReadInASweepIsPutBesideEarlierOnes) {
     expect_untouched(point + ".unreadable-2");
 }
 
+TEST_F(UserFiles, ASweepGoesOnBesideItsOwnReportsAlone) {
+    ASSERT_EQ(kbench(run_into("run")).exit_code, 0);
+    const std::string again = run_into("run") + "--resume";
+    EXPECT_EQ(kbench("report " + at("run/points/seq8-batch1-fp32.json")).exit_code, 0);
+    EXPECT_TRUE(fs::exists(directory_ / "run/points/trace.json"));
+    EXPECT_EQ(kbench(again).exit_code, 0) << "a report of a point is no point";
+    EXPECT_EQ(kbench(again).exit_code, 0) << "over the reports of a run that only went on";
+    plant("run/report.md");
+    expect_refusal(again, "is no report of this result");
+    expect_untouched("run/report.md");
+}
+
+TEST_F(UserFiles, ReportsOfARunWhoseCommandLineIsNotUtf8AreItsOwn) {
+    ASSERT_EQ(kbench(run_into("caf\xe9")).exit_code, 0);
+    EXPECT_EQ(kbench("report " + at("caf\xe9/result.json")).exit_code, 0);
+}
+
 TEST_F(UserFiles, OneCommandAtATimeWritesIntoAFolder) {
     const std::string source = result("source");
     fs::create_directories(directory_ / "held");
@@ -296,6 +313,15 @@ TEST_F(UserFiles, GoogleBenchmarksFileIsWrittenWholeAndOverNoResult) {
                                          " " KBENCH_BINARY " " + micro_into("environment"));
     EXPECT_EQ(by_environment.exit_code, 0) << by_environment.err;
     EXPECT_EQ(nlohmann::json::parse(read_text(directory_ / "two.json"))["benchmarks"].size(), 1u);
+    const auto with_nowhere = [&](const std::string& arguments) {
+        return shell("env BENCHMARK_OUT=" + at("nowhere/x.json") + " KBENCH_CACHE_DIR=" + at("cache") +
+                     " " KBENCH_BINARY " " + arguments);
+    };
+    EXPECT_EQ(with_nowhere(micro_into("nowhere")).exit_code, 2);
+    EXPECT_EQ(with_nowhere("micro --help").exit_code, 0);
+    EXPECT_EQ(with_nowhere(micro_into("typed") + "--benchmark_out=" + at("typed.json")).exit_code, 0)
+        << "what is typed wins";
+    EXPECT_TRUE(fs::exists(directory_ / "typed.json"));
     expect_untouched("target");
 }
 
@@ -338,6 +364,8 @@ TEST_F(UserFiles, ReportsAreDrawnOverThoseOfTheirOwnResultAlone) {
     directory_.write("one/other.json", read_text(later));
     expect_refusal("report " + at("one/other.json"), "is no report of this result");
     expect_refusal("report " + one + " --out " + at("two"), "holds another result.json");
+    directory_.write("copy/result.json", read_text(one));
+    EXPECT_EQ(kbench("report " + one + " --out " + at("copy")).exit_code, 0) << "the same result";
     plant_link("five/report.html");
     expect_refusal("report " + one + " --out " + at("five"), "it is a link");
     expect_untouched("target");
