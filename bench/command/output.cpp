@@ -120,6 +120,11 @@ void add_run_warnings(Result& result, const Device& device, const std::string& r
     if (result.environment.build_type != "Release" && result.environment.build_type != "RelWithDebInfo")
         result.warnings.push_back("this is a " + result.environment.build_type +
                                   " build: CPU times are not to be trusted");
+#ifdef KBENCH_KERNELS_NOT_OPTIMISED
+    if (device.is_gpu())
+        result.warnings.push_back(
+            "this build's kernels are not optimised (KBENCH_OPTIMISE_KERNELS=OFF): GPU times are not to be trusted");
+#endif
     if (!verified) result.warnings.push_back("--no-verify: no step was checked against the reference");
 }
 
