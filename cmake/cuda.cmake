@@ -34,6 +34,7 @@ endif()
 if(KBENCH_HAVE_CUDA)
     if(NOT KBENCH_OPTIMISE_KERNELS AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
         add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:--Ofast-compile=max>)
+        set(KBENCH_KERNELS_NOT_OPTIMISED ON)
     endif()
     # The architectures as they are compiled: words such as `native` stand for a list of CMake's.
     set(KBENCH_CUDA_CODE ${CMAKE_CUDA_ARCHITECTURES})

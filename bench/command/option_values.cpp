@@ -113,9 +113,8 @@ bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b
     std::error_code none;
     if (fs::equivalent(a, b, none)) return true;
     const auto resolved = [&](const fs::path& path) {
-        const fs::path file = fs::absolute(path, none).lexically_normal();
-        const fs::path named = file.has_filename() ? file : file.parent_path();
-        return fs::weakly_canonical(named.parent_path(), none) / named.filename();
+        const fs::path file = fs::absolute(path.has_filename() ? path : path.parent_path(), none);
+        return fs::weakly_canonical(file.parent_path(), none) / file.filename();
     };
     return resolved(a) == resolved(b);
 }
