@@ -123,21 +123,36 @@ inline constexpr auto fields<Ceiling> = std::tuple{
     Field{"high", &Ceiling::high}, Field{"clock_mhz", &Ceiling::clock_mhz}, Field{"datasheet", &Ceiling::datasheet}};
 
 template <>
-inline constexpr auto fields<CeilingRun> =
-    std::tuple{Field{"unavailable", &CeilingRun::unavailable}, Field{"device", &CeilingRun::device},
-               Field{"driver", &CeilingRun::driver},           Field{"measured_at", &CeilingRun::measured_at},
-               Field{"seconds", &CeilingRun::seconds},         Field{"ceilings", &CeilingRun::ceilings}};
+inline constexpr auto fields<CeilingRun> = std::tuple{
+    Field{"unavailable", &CeilingRun::unavailable}, Field{"device", &CeilingRun::device},
+    Field{"driver", &CeilingRun::driver},           Field{"measured_at", &CeilingRun::measured_at},
+    Field{"seconds", &CeilingRun::seconds},         Field{"lacked_share", &CeilingRun::lacked_share, false, 6, 6},
+    Field{"ceilings", &CeilingRun::ceilings}};
 
 template <>
-inline constexpr auto fields<Conditions> = std::tuple{Field{"sm_clock_mhz", &Conditions::sm_clock_mhz},
-                                                      Field{"memory_clock_mhz", &Conditions::memory_clock_mhz},
-                                                      Field{"power_w", &Conditions::power_w},
-                                                      Field{"temperature_c", &Conditions::temperature_c},
-                                                      Field{"energy_j", &Conditions::energy_j},
-                                                      Field{"throttle_reasons", &Conditions::throttle_reasons},
-                                                      Field{"throttled_samples", &Conditions::throttled_samples},
-                                                      Field{"readings", &Conditions::readings, false, 3},
-                                                      Field{"blocks", &Conditions::blocks, false, 6, 6}};
+inline constexpr auto fields<CpuShare> = std::tuple{Field{"waited_share", &CpuShare::waited_share},
+                                                    Field{"steal_share", &CpuShare::steal_share},
+                                                    Field{"throttled_share", &CpuShare::throttled_share},
+                                                    Field{"throttled_periods", &CpuShare::throttled_periods},
+                                                    Field{"quota_periods", &CpuShare::quota_periods},
+                                                    Field{"involuntary_switches", &CpuShare::involuntary_switches},
+                                                    Field{"load", &CpuShare::load},
+                                                    Field{"pressure_share", &CpuShare::pressure_share},
+                                                    Field{"starved_samples", &CpuShare::starved_samples}};
+
+template <>
+inline constexpr auto fields<Conditions> =
+    std::tuple{Field{"sm_clock_mhz", &Conditions::sm_clock_mhz},
+               Field{"memory_clock_mhz", &Conditions::memory_clock_mhz},
+               Field{"power_w", &Conditions::power_w},
+               Field{"temperature_c", &Conditions::temperature_c},
+               Field{"energy_j", &Conditions::energy_j},
+               Field{"throttle_reasons", &Conditions::throttle_reasons},
+               Field{"throttle_unavailable", &Conditions::throttle_unavailable, false, 6, 6},
+               Field{"throttled_samples", &Conditions::throttled_samples},
+               Field{"readings", &Conditions::readings, false, 3},
+               Field{"blocks", &Conditions::blocks, false, 6, 6},
+               Field{"cpu_share", &Conditions::cpu_share, false, 6, 6}};
 
 template <>
 inline constexpr auto fields<KernelResult> =

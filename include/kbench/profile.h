@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kbench/cpu_share.h"
 #include "kbench/quantity.h"
 
 namespace kbench {
@@ -45,12 +46,18 @@ struct Conditions {
     Quantity temperature_c;
     Quantity energy_j;                          ///< of all that time; estimated where no energy counter can tell
     std::vector<std::string> throttle_reasons;  ///< seen meanwhile
-    int throttled_samples = 0;                  ///< discarded and repeated
-    std::vector<ConditionReading> readings;     ///< in order of time
+    /// Why none could be seen; empty where something looked. Nothing in files that do not say.
+    std::optional<std::string> throttle_unavailable = std::nullopt;
+    int throttled_samples = 0;               ///< discarded and repeated
+    std::vector<ConditionReading> readings;  ///< in order of time
     /// The samples that were kept, in blocks of as many each, in order of time. None where no clock was read, too few
     /// samples were taken, in microbenchmarks, and in files that did not record it.
     std::vector<ConditionBlock> blocks;
+    std::optional<CpuShare> cpu_share = std::nullopt;  ///< none on a GPU, and in files that did not record it
 };
+
+/// Whether the samples say more of this host's other work than of the process: no verdict follows from them.
+inline bool starved(const Conditions& conditions) { return conditions.cpu_share && conditions.cpu_share->starved(); }
 
 /// A launch of a device function, as its activity record shows it.
 struct KernelResult {

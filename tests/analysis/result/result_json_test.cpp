@@ -361,6 +361,9 @@ Json smallest_example() {
     result.points[0].steps.resize(1);
     result.environment.gpu->multiprocessors_of_device = 144;
     result.points[0].steps[0].dependent_steps = 500;
+    result.ceilings.lacked_share = 0.01;
+    result.points[0].conditions.throttle_unavailable = "no thermal_throttle/package_throttle_count";
+    result.points[0].conditions.cpu_share.emplace().waited_share = Quantity::measured(0.02);
     return to_json(result);
 }
 
@@ -369,7 +372,8 @@ bool is_optional(const std::string& pointer) {
     static const std::regex field(
         "/end_to_end/(sequences_per_s|tokens_per_s|energy_per_sequence_j|energy_per_token_j)$|/least_bytes$|/"
         "largest_batches$|"
-        "/conditions/blocks(/0/sm_clock_mhz)?$|/sm_scaling$|/multiprocessors_of_device$|/dependent_steps$");
+        "/conditions/(blocks(/0/sm_clock_mhz)?|throttle_unavailable|cpu_share)$|/lacked_share$|/sm_scaling$|/"
+        "multiprocessors_of_device$|/dependent_steps$");
     return std::regex_search(pointer, field) || std::ranges::any_of(axes(), [&](const Axis& axis) {
                return !axis.needed && pointer == fmt::format("/points/0/{}", axis.name);
            });
