@@ -175,9 +175,9 @@ struct CeilingRun {
     std::string unavailable;  ///< why there are none; empty when there are
     std::string device, driver, measured_at;
     double seconds = 0;  ///< wall time of measuring them
+    std::vector<Ceiling> ceilings;
     /// The CPU time that measuring them wanted and did not get, see CpuShare::lacked(); nothing where it is not known.
     std::optional<double> lacked_share = std::nullopt;
-    std::vector<Ceiling> ceilings;
 };
 
 enum class PointStatus { done, skipped, failed };
