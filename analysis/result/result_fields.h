@@ -82,7 +82,10 @@ inline constexpr auto fields<HostInfo> = std::tuple{Field{"cpu", &HostInfo::cpu}
                                                     Field{"isa", &HostInfo::isa},
                                                     Field{"governor", &HostInfo::governor},
                                                     Field{"os", &HostInfo::os},
-                                                    Field{"kernel", &HostInfo::kernel}};
+                                                    Field{"kernel", &HostInfo::kernel},
+                                                    Field{"threads_from", &HostInfo::threads_from, false, 6, 6},
+                                                    Field{"machine_cpus", &HostInfo::machine_cpus, false, 6, 6},
+                                                    Field{"cpu_quota", &HostInfo::cpu_quota, false, 6, 6}};
 
 template <>
 inline constexpr auto fields<RunToRun> =
@@ -118,16 +121,20 @@ inline constexpr auto fields<MarginalCost> =
                Field{"difference_ms", &MarginalCost::difference_ms}};
 
 template <>
-inline constexpr auto fields<Ceiling> = std::tuple{
-    Field{"name", &Ceiling::name}, Field{"value", &Ceiling::value},         Field{"low", &Ceiling::low},
-    Field{"high", &Ceiling::high}, Field{"clock_mhz", &Ceiling::clock_mhz}, Field{"datasheet", &Ceiling::datasheet}};
+inline constexpr auto fields<Ceiling> = std::tuple{Field{"name", &Ceiling::name},
+                                                   Field{"value", &Ceiling::value},
+                                                   Field{"low", &Ceiling::low},
+                                                   Field{"high", &Ceiling::high},
+                                                   Field{"clock_mhz", &Ceiling::clock_mhz},
+                                                   Field{"datasheet", &Ceiling::datasheet},
+                                                   Field{"threads", &Ceiling::threads, false, 6, 6}};
 
 template <>
 inline constexpr auto fields<CeilingRun> = std::tuple{
     Field{"unavailable", &CeilingRun::unavailable}, Field{"device", &CeilingRun::device},
     Field{"driver", &CeilingRun::driver},           Field{"measured_at", &CeilingRun::measured_at},
     Field{"seconds", &CeilingRun::seconds},         Field{"lacked_share", &CeilingRun::lacked_share, false, 6, 6},
-    Field{"ceilings", &CeilingRun::ceilings}};
+    Field{"ceilings", &CeilingRun::ceilings},       Field{"threads", &CeilingRun::threads, false, 6, 6}};
 
 template <>
 inline constexpr auto fields<CpuShare> = std::tuple{Field{"waited_share", &CpuShare::waited_share},

@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kbench/axes.h"
@@ -30,6 +31,9 @@ namespace kbench {
 /// and counts no masked work as useful; older files keep their costs.
 inline constexpr std::string_view result_schema = "kbench.result/6";
 
+/// One thread a core: nothing asked for another number.
+inline constexpr std::string_view threads_from_cores = "cores";
+
 struct HostInfo {
     std::string cpu;  ///< model name
     int sockets = 0, physical_cores = 0, logical_cpus = 0, threads = 0;
@@ -37,6 +41,12 @@ struct HostInfo {
     std::int64_t l1d_bytes = 0, l2_bytes = 0, l3_bytes = 0, memory_bytes = 0;
     std::vector<std::string> isa;
     std::string governor, os, kernel;
+    /// What decided how many threads there are: `threads_from_cores`, "--threads", "OMP_NUM_THREADS=4", "quota".
+    std::optional<std::string> threads_from = {};
+    /// Of the machine; `logical_cpus` and `physical_cores` are those that this process may use.
+    std::optional<int> machine_cpus = {};
+    /// CPU time that control groups allow this process, over wall time; nothing where they do not limit it.
+    std::optional<double> cpu_quota = {};
 };
 
 /// How much the medians of one command differ from run to run on a machine, as `kbench doctor --noise` found it there.
@@ -168,6 +178,8 @@ struct Ceiling {
     double low = 0, high = 0;
     double clock_mhz = 0;  ///< of the SMs or cores while it was measured; 0: unknown
     Quantity datasheet;    ///< what the maker states
+    /// Of a CPU, that made it. Nothing in older files, and for a GPU.
+    std::optional<int> threads = {};
 };
 
 /// The roofs that a run is set against.
@@ -178,6 +190,8 @@ struct CeilingRun {
     std::vector<Ceiling> ceilings;
     /// The CPU time that measuring them wanted and did not get, see CpuShare::lacked(); nothing where it is not known.
     std::optional<double> lacked_share = std::nullopt;
+    /// Of a CPU: those of the roofs of all cores, as many as the run had. Nothing in older files, and for a GPU.
+    std::optional<int> threads = {};
 };
 
 enum class PointStatus { done, skipped, failed };

@@ -364,6 +364,11 @@ Json smallest_example() {
     result.ceilings.lacked_share = 0.01;
     result.points[0].conditions.throttle_unavailable = "no thermal_throttle/package_throttle_count";
     result.points[0].conditions.cpu_share.emplace().waited_share = Quantity::measured(0.02);
+    result.environment.host.threads_from = "--threads";
+    result.environment.host.machine_cpus = 64;
+    result.environment.host.cpu_quota = 0.5;
+    result.ceilings.threads = 16;
+    result.ceilings.ceilings.at(0).threads = 16;
     return to_json(result);
 }
 
@@ -373,7 +378,8 @@ bool is_optional(const std::string& pointer) {
         "/end_to_end/(sequences_per_s|tokens_per_s|energy_per_sequence_j|energy_per_token_j)$|/least_bytes$|/"
         "largest_batches$|"
         "/conditions/(blocks(/0/sm_clock_mhz)?|throttle_unavailable|cpu_share)$|/lacked_share$|/sm_scaling$|/"
-        "multiprocessors_of_device$|/dependent_steps$");
+        "multiprocessors_of_device$|/dependent_steps$|/host/(threads_from|machine_cpus|cpu_quota)$|"
+        "/ceilings(/ceilings/0)?/threads$");
     return std::regex_search(pointer, field) || std::ranges::any_of(axes(), [&](const Axis& axis) {
                return !axis.needed && pointer == fmt::format("/points/0/{}", axis.name);
            });
