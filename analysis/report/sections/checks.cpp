@@ -42,9 +42,9 @@ std::string kernels_text(const Point& point) {
     for (const StepResult& step : point.steps) kernels += step.kernels.size();
     const TimeUnit unit = time_unit(activity.kernels_ms);
     std::string text =
-        fmt::format("{} recorded in {} {}: {} {unit} and gaps of {} {unit}", kernels, activity.runs,
-                    timed_words(point).several, significant(activity.kernels_ms * unit.per_ms, time_digits),
-                    significant(activity.gaps_ms * unit.per_ms, 2), fmt::arg("unit", unit.name));
+        fmt::format("{} recorded in {} {}: {} {} and gaps of {} {}", kernels, activity.runs, timed_words(point).several,
+                    significant(activity.kernels_ms * unit.per_ms, time_digits), unit.name,
+                    significant(activity.gaps_ms * unit.per_ms, 2), unit.name);
     if (activity.inflation.empty()) return text;
     const RecordInflation& shortest = activity.inflation.front();
     return text + fmt::format("; recording makes a kernel of {:.1f} us look like {:.1f} us and take {:.1f} us",
