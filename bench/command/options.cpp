@@ -11,6 +11,7 @@
 
 #include "bench/command/option_values.h"
 #include "bench/command/output.h"
+#include "bench/plan/data/checkpoint_files.h"
 #include "kbench/error.h"
 #include "models/lengths.h"
 #include "models/registry.h"
@@ -122,7 +123,8 @@ const Option table[] = {
          }
      }},
     {"--weights", "FILE", "",
-     "a Hugging Face model.safetensors; without it weights are random as the model initialises them",
+     "safetensors: a file, an index of shards or a folder of either; without it weights are random as the model "
+     "initialises them",
      [](RunRequest& r, const std::string& text) { r.run.weights = text; }},
     {"--input", "NAME=FILE", "", "an input of the model: numbers as .npy, tokens as .npy or text; random without it",
      [](RunRequest& r, const std::string& text) { name_file("--input", text, r.run.inputs); }},
@@ -234,7 +236,8 @@ void refuse_lost_dumps(const RunRequest& request) {
     for (const auto& [output, file] : run.dumps) add(dumps, fmt::format("--dump-output {}=", output), file);
     add(dumps, "--dump-gradients ", run.dump_gradients);
     add(taken, "--config ", request.config_file);
-    add(taken, "--weights ", run.weights.value_or(""));
+    for (const std::filesystem::path& file : files_of_checkpoint(run.weights.value_or("")))
+        add(taken, "--weights ", file);
     for (const auto& [input, file] : run.inputs) add(taken, fmt::format("--input {}=", input), file);
     add(taken, "--out ", run.out);
     for (const Named& dump : dumps) {

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <vector>
 
+#include "bench/plan/data/checkpoint_files.h"
 #include "bench/plan/data/read_file.h"
 #include "kbench/error.h"
 
@@ -32,17 +33,19 @@ std::uint64_t hash_of(const fs::path& path) {
 }
 
 /// The same for what may be gigabytes: eight bytes at a time in four lanes, 3 GB of a cached file in 0.6 s.
-std::uint64_t hash_of_large(const fs::path& path) {
+std::uint64_t hash_of_large(const std::vector<fs::path>& paths) {
     constexpr std::size_t lanes = 4, chunk = std::size_t{1} << 20;
     std::array<std::uint64_t, lanes> hash{1, 2, 3, 4};
-    std::ifstream file(path, std::ios::binary);
     std::vector<std::uint64_t> words(chunk / sizeof(std::uint64_t));
-    while (file) {
-        std::ranges::fill(words, 0);
-        file.read(reinterpret_cast<char*>(words.data()), static_cast<std::streamsize>(chunk));
-        if (file.gcount() == 0) break;
-        for (std::size_t i = 0; i < words.size(); ++i)
-            hash[i % lanes] = (hash[i % lanes] ^ words[i]) * 0x100000001b3u + (hash[i % lanes] >> 29);
+    for (const fs::path& path : paths) {
+        std::ifstream file(path, std::ios::binary);
+        while (file) {
+            std::ranges::fill(words, 0);
+            file.read(reinterpret_cast<char*>(words.data()), static_cast<std::streamsize>(chunk));
+            if (file.gcount() == 0) break;
+            for (std::size_t i = 0; i < words.size(); ++i)
+                hash[i % lanes] = (hash[i % lanes] ^ words[i]) * 0x100000001b3u + (hash[i % lanes] >> 29);
+        }
     }
     std::uint64_t all = 0xcbf29ce484222325u;
     for (const std::uint64_t lane : hash) all = (all ^ lane) * 0x100000001b3u;
@@ -51,10 +54,15 @@ std::uint64_t hash_of_large(const fs::path& path) {
 
 std::string weights_text(const std::optional<fs::path>& file) {
     if (!file) return "random";
-    std::error_code unreadable;  // whoever loads them says so
-    const auto bytes = fs::file_size(*file, unreadable);
-    if (unreadable) return file->filename().string();
-    return fmt::format("{}, {} bytes, hash {:016x}", file->filename().string(), bytes, hash_of_large(*file));
+    const std::string name = checkpoint_name(*file);
+    const std::vector<fs::path> files = files_of_checkpoint(*file);
+    std::uintmax_t bytes = 0;
+    for (const fs::path& one : files) {
+        std::error_code unreadable;  // whoever loads them says so
+        bytes += fs::file_size(one, unreadable);
+        if (unreadable) return name;
+    }
+    return fmt::format("{}, {} bytes, hash {:016x}", name, bytes, hash_of_large(files));
 }
 
 /// "random", or the files; one alone as it always was.

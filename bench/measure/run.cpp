@@ -18,6 +18,7 @@
 #include "bench/measure/recorded_options.h"
 #include "bench/measure/result_files.h"
 #include "bench/measure/stop_signal.h"
+#include "bench/plan/data/checkpoint.h"
 #include "bench/plan/data/tokens.h"
 #include "bench/plan/device_support.h"
 #include "kbench/error.h"
@@ -38,7 +39,7 @@ class Sweep {
   public:
     Sweep(const RunOptions& options, Device& device, Profiler& profiler, Progress& progress)
         : options_(options), device_(device), profiler_(profiler), progress_(progress), plans_(options, device) {
-        if (options.weights) checkpoint_ = std::make_unique<SafetensorsWeights>(*options.weights);
+        if (options.weights) checkpoint_ = std::make_unique<CheckpointWeights>(*options.weights);
     }
 
     /// Fills in `point`. `number`: "[3/18]". Throws UsageError and Stopped; all else is the point's status and reason.
@@ -209,7 +210,7 @@ class Sweep {
     Profiler& profiler_;
     Progress& progress_;
     PointPlans plans_;
-    std::unique_ptr<SafetensorsWeights> checkpoint_;
+    std::unique_ptr<CheckpointWeights> checkpoint_;
     std::string part_;  ///< that the point is at
 };
 

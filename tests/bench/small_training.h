@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/measure/training/train.h"
+#include "bench/plan/data/checkpoint.h"
 #include "bench/plan/data/markov.h"
 #include "bench/plan/device_support.h"
 #include "bench/plan/provider.h"
@@ -46,7 +47,7 @@ class SmallTraining {
             RandomWeights random(3);
             plan_.allocate(device, random);
         } else {
-            SafetensorsWeights file(weights);
+            CheckpointWeights file(weights);
             plan_.allocate(device, file);
         }
         trainer_.emplace(plan_, device, setting.train);

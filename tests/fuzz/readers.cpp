@@ -8,11 +8,12 @@
 #include "analysis/report/writers.h"
 #include "analysis/result/result_json.h"
 #include "bench/micro/cases.h"
+#include "bench/plan/data/checkpoint.h"
 #include "bench/plan/data/npy.h"
-#include "bench/plan/data/safetensors.h"
 #include "bench/plan/data/tokens.h"
 #include "bench/profile/metric_sets.h"
 #include "kbench/error.h"
+#include "models/ops/list.h"
 #include "models/registry.h"
 #include "tests/fuzz/targets.h"
 
@@ -54,17 +55,25 @@ void machine(std::string_view input) {
     refusable([&] { parse_machine(std::string(input), "machine.json"); });
 }
 
-/// Into a model of one weight.
+/// Into a model of one weight, which is transposed where the file has it as nn.Linear does.
 void safetensors(std::string_view input) {
     refusable([&] {
-        const Safetensors file(as_file(input));
+        Checkpoint file(as_file(input));
         Model model;
         model.name = "fuzzed";
         model.tensors.push_back({.name = "w", .role = Role::weights, .shape = {2, 3}});
+        model.tensors.push_back({.name = "x", .shape = {1, 2}});
+        model.tensors.push_back({.name = "y", .shape = {1, 3}});
+        model.ops.push_back({Gemm{1, 3, 2}, "product", {1, 0}, {2}});
         file.check(model);
         std::vector<float> values(2 * 3);
         file.load(model.tensors.front(), DataType::fp32, values.data(), 3);
     });
+}
+
+/// Of shards that are nowhere.
+void index(std::string_view input) {
+    refusable([&] { parse_checkpoint_index(std::string(input), "/nowhere/model.safetensors.index.json"); });
 }
 
 void npy(std::string_view input) {

@@ -22,6 +22,7 @@ void result(std::string_view input);
 void config(std::string_view input);
 void machine(std::string_view input);
 void safetensors(std::string_view input);
+void index(std::string_view input);
 void npy(std::string_view input);
 void tokens(std::string_view input);
 void shapes(std::string_view input);

@@ -17,8 +17,8 @@
 #include "bench/measure/stop_signal.h"
 #include "bench/measure/training/train.h"
 #include "bench/measure/training/training_data.h"
+#include "bench/plan/data/checkpoint.h"
 #include "bench/plan/data/speech.h"
-#include "bench/plan/data/weights.h"
 #include "bench/plan/device_support.h"
 #include "kbench/error.h"
 #include "models/backward.h"
@@ -142,9 +142,9 @@ int train_command(const std::vector<std::string>& arguments, const std::string&)
     const TrainRequest& request = parsed.request;
     const Model forward = forward_of(request), model = model_of(request, forward);
     RandomWeights random(request.seed);
-    std::unique_ptr<SafetensorsWeights> checkpoint;
+    std::unique_ptr<CheckpointWeights> checkpoint;
     if (request.weights) {
-        checkpoint = std::make_unique<SafetensorsWeights>(*request.weights);
+        checkpoint = std::make_unique<CheckpointWeights>(*request.weights);
         checkpoint->check(model);
     }
     WeightSource& weights = checkpoint ? static_cast<WeightSource&>(*checkpoint) : random;

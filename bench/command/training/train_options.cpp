@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "bench/command/option_values.h"
+#include "bench/plan/data/checkpoint_files.h"
 #include "kbench/error.h"
 
 namespace kbench {
@@ -81,9 +82,8 @@ const OptionOf<TrainRequest> table[] = {
          r.recompute = word("--recompute", text, {"none", "block"}) == "block";
      }},
     {"--weights", "FILE", "",
-     "a safetensors file to go on from, with AdamW's state and the place in the data where it has them, as those of "
-     "--save "
-     "do; without it weights are random",
+     "safetensors (a file, an index or a folder) to go on from, with AdamW's state and the place in the data where "
+     "it has them, as those of --save do; without it weights are random",
      [](TrainRequest& r, const std::string& text) { r.weights = text; }},
     {"--save", "FILE", "",
      "where weights and AdamW's state go at the end, or when SIGINT or SIGTERM stop it, as safetensors",
@@ -123,6 +123,12 @@ ParsedTrain parse_train(const std::vector<std::string>& arguments) {
             if (!file.empty() && file != "synthetic" && is_same_file(*request.save, file))
                 throw UsageError(
                     fmt::format("--save {}: is the file of {} too; give each its own", request.save->string(), option));
+        // A whole checkpoint, that is: what is saved is one file.
+        const std::vector<std::filesystem::path> shards = files_of_checkpoint(request.weights.value_or(""));
+        for (const std::filesystem::path& shard : shards)
+            if (shards.size() > 1 && is_same_file(*request.save, shard))
+                throw UsageError(fmt::format("--save {}: is a part of --weights {}; choose another name",
+                                             request.save->string(), request.weights->string()));
     }
     const bool fp16 = request.precision == Precision::fp16;
     request.train.loss_scale = request.loss_scale.value_or(fp16 ? 65536 : 1);

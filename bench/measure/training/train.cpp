@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "bench/measure/device_rows.h"
+#include "bench/plan/data/checkpoint.h"
 #include "bench/plan/data/convert.h"
-#include "bench/plan/data/safetensors.h"
 #include "kbench/error.h"
 #include "models/ops/list.h"
 
@@ -241,7 +241,7 @@ void Trainer::save(const std::filesystem::path& path) const {
 }
 
 bool Trainer::go_on_from(const std::filesystem::path& path) {
-    const Safetensors file(path);
+    const Checkpoint file(path);
     std::vector<std::pair<std::string, double>> numbers = numbers_of(progress_);
     if (!file.has(numbers.front().first)) return false;
     for (auto& [name, number] : numbers) {

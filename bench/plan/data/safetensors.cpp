@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,8 +16,8 @@
 #include <set>
 #include <utility>
 
-#include "bench/plan/data/convert.h"
 #include "bench/plan/data/descriptor.h"
+#include "bench/plan/data/other_formats.h"
 #include "kbench/error.h"
 #include "models/base/json_text.h"
 
@@ -59,8 +58,6 @@ const Dtype* find_dtype(std::string_view name) {
 constexpr std::uint64_t length_bytes = 8;
 constexpr std::uint64_t max_header_bytes = 100'000'000;  // the format's own limit
 
-std::string shape_text(const std::vector<std::int64_t>& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
-
 bool is_natural(const json& value) { return value.is_number_unsigned(); }
 
 bool are_naturals(const json& value) { return value.is_array() && std::all_of(value.begin(), value.end(), is_natural); }
@@ -89,23 +86,36 @@ json parse_header(std::string_view text, const std::string& file) {
 
 }  // namespace
 
+std::optional<DataType> weight_type(std::string_view dtype) {
+    const Dtype* known = find_dtype(dtype);
+    return known == nullptr ? std::nullopt : known->type;
+}
+
 Safetensors::Safetensors(const std::filesystem::path& path) : path_(path) {
     const std::string file = path.string();
-    const Descriptor descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    // Never waits for somebody to write into a pipe, which cannot be mapped anyway.
+    const Descriptor descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     struct stat status {};
     if (descriptor.get() < 0 || fstat(descriptor.get(), &status) != 0)
         throw UsageError(fmt::format("{}: cannot be read: {}", file, std::strerror(errno)));
     if (!S_ISREG(status.st_mode))
-        throw UsageError(fmt::format("{}: not a regular file; it should be a .safetensors file", file));
+        throw UsageError(fmt::format("{}: not a regular file{}; it should be a .safetensors file", file,
+                                     S_ISFIFO(status.st_mode) ? " but a pipe, which cannot be mapped" : ""));
     const auto file_bytes = static_cast<std::uint64_t>(status.st_size);
+    std::string first(static_cast<std::size_t>(std::min<std::uint64_t>(file_bytes, recognised_bytes)), '\0');
+    if (pread(descriptor.get(), first.data(), first.size(), 0) != static_cast<ssize_t>(first.size()))
+        throw UsageError(fmt::format("{}: cannot be read: {}", file, std::strerror(errno)));
+    std::uint64_t header_bytes = 0;
+    if (first.size() >= length_bytes) std::memcpy(&header_bytes, first.data(), length_bytes);
+    const bool fits =
+        file_bytes >= length_bytes && header_bytes <= max_header_bytes && header_bytes <= file_bytes - length_bytes;
+    if (!fits || file_bytes == length_bytes || first[length_bytes] != '{')
+        if (const std::string other = other_format(first); !other.empty())
+            throw UsageError(fmt::format("{}: {}", file, other));
     if (file_bytes < length_bytes)
         throw UsageError(
             fmt::format("{}: {} bytes; a safetensors file begins with 8 bytes of header length", file, file_bytes));
-
-    std::uint64_t header_bytes = 0;
-    if (pread(descriptor.get(), &header_bytes, length_bytes, 0) != static_cast<ssize_t>(length_bytes))
-        throw UsageError(fmt::format("{}: cannot be read: {}", file, std::strerror(errno)));
-    if (header_bytes > max_header_bytes || header_bytes > file_bytes - length_bytes)
+    if (!fits)
         throw UsageError(
             fmt::format("{}: header of {} bytes, but {} bytes follow its length; truncated or not a "
                         "safetensors file",
@@ -145,7 +155,7 @@ void Safetensors::parse(std::string_view header, std::uint64_t data_bytes) {
         if (!are_naturals(offsets) || offsets.size() != 2)
             throw wrong(fmt::format("data_offsets are {}; they should be [begin, end]", offsets.dump()));
 
-        Entry entry{dtype, shape, offsets[0], offsets[1]};
+        SafetensorsEntry entry{dtype, shape, offsets[0], offsets[1]};
         if (entry.begin > entry.end || entry.end > data_bytes)
             throw wrong(fmt::format("data_offsets are [{}, {}], but {} bytes of data follow the header; truncated?",
                                     entry.begin, entry.end, data_bytes));
@@ -164,7 +174,7 @@ void Safetensors::parse(std::string_view header, std::uint64_t data_bytes) {
 }
 
 void Safetensors::check_overlaps() const {
-    std::vector<std::pair<const Entry*, std::string_view>> in_order;
+    std::vector<std::pair<const SafetensorsEntry*, std::string_view>> in_order;
     for (const auto& [name, entry] : entries_)
         if (entry.end > entry.begin) in_order.emplace_back(&entry, name);
     std::sort(in_order.begin(), in_order.end(), [](auto& a, auto& b) { return a.first->begin < b.first->begin; });
@@ -176,54 +186,6 @@ void Safetensors::check_overlaps() const {
                                          entry_name, entry->begin, entry->end, before_name, before->begin,
                                          before->end));
     }
-}
-
-const Safetensors::Entry* Safetensors::find(const std::string& name) const {
-    auto found = entries_.find(name);
-    if (found == entries_.end()) found = entries_.find("transformer." + name);
-    return found == entries_.end() ? nullptr : &found->second;
-}
-
-DataType Safetensors::check_entry(const Tensor& tensor, const Entry& entry) const {
-    if (entry.shape != tensor.shape)
-        throw UsageError(fmt::format("{}: {}: shape {}; the model needs {}", path_.string(), tensor.name,
-                                     shape_text(entry.shape), shape_text(tensor.shape)));
-    const Dtype* dtype = find_dtype(entry.dtype);
-    if (dtype == nullptr || !dtype->type)
-        throw UsageError(fmt::format("{}: {}: dtype {}; weights are F16, BF16, F32 or F64", path_.string(), tensor.name,
-                                     entry.dtype));
-    return *dtype->type;
-}
-
-void Safetensors::check(const Model& model) const {
-    std::string first_missing;
-    int missing = 0, weights = 0;
-    for (const Tensor& tensor : model.tensors) {
-        if (tensor.role != Role::weights) continue;
-        ++weights;
-        if (const Entry* entry = find(tensor.name)) {
-            check_entry(tensor, *entry);
-        } else if (missing++ == 0) {
-            first_missing = tensor.name;
-        }
-    }
-    if (missing > 0)
-        throw UsageError(fmt::format("{}: {}: missing, the first of {} missing of the {} weights of {}", path_.string(),
-                                     first_missing, missing, weights, model.name));
-}
-
-void Safetensors::load(const Tensor& tensor, DataType type, void* destination, std::int64_t row_stride,
-                       Allowed allowed) const {
-    const Entry* entry = find(tensor.name);
-    if (entry == nullptr)
-        throw UsageError(
-            fmt::format("{}: {}: missing; the file has {} tensors", path_.string(), tensor.name, entries_.size()));
-    const DataType stored = check_entry(tensor, *entry);
-    convert_rows(stored, data_ + entry->begin, tensor.rows(), tensor.columns(), type, destination, row_stride);
-    if (const auto bad = first_bad_number(type, destination, tensor.rows(), tensor.columns(), row_stride, allowed))
-        throw UsageError(fmt::format("{}: {}: number {} is {} in {}; it should be {}", path_.string(), tensor.name,
-                                     bad->index, bad->value, kbench::name(type),
-                                     allowed == Allowed::finite ? "finite" : "finite and >= 0"));
 }
 
 }  // namespace kbench

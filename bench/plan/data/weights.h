@@ -1,13 +1,11 @@
 // Where a model's weights come from: one interface, so that the planner need not know whether they are random or
-// trained.
+// trained (checkpoint.h).
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 
 #include "bench/plan/data/random.h"
-#include "bench/plan/data/safetensors.h"
 #include "models/model.h"
 
 namespace kbench {
@@ -31,22 +29,6 @@ class RandomWeights final : public WeightSource {
 
   private:
     std::uint64_t seed_;
-};
-
-class SafetensorsWeights final : public WeightSource {
-  public:
-    /// Throws UsageError when the file is damaged.
-    explicit SafetensorsWeights(const std::filesystem::path& path) : file_(path) {}
-    /// Throws UsageError when a weight of `model` is missing or of the wrong shape or type, before any memory is
-    /// planned.
-    void check(const Model& model) const { file_.check(model); }
-    void read(const Tensor& tensor, DataType type, void* destination, std::int64_t row_stride_elements) override {
-        file_.load(tensor, type, destination, row_stride_elements);
-    }
-    std::string name() const override { return file_.path().filename().string(); }
-
-  private:
-    Safetensors file_;
 };
 
 }  // namespace kbench

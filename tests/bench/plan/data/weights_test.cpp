@@ -1,5 +1,5 @@
-// Weight sources: good checkpoints in every type, and every way in which a safetensors file can be wrong.
-#include "bench/plan/data/weights.h"
+// Weight sources: good safetensors files in every type, and every way in which one can be wrong.
+#include "bench/plan/data/checkpoint.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ class SafetensorsFile : public testing::Test {
     std::filesystem::path write(const std::string& bytes) { return directory_.write("model.safetensors", bytes); }
     std::string refusal(const std::string& bytes) {
         const auto path = write(bytes);
-        const std::string line = error_line<UsageError>([&] { const Safetensors file(path); });
+        const std::string line = error_line<UsageError>([&] { const Checkpoint file(path); });
         EXPECT_THAT(line, HasSubstr("model.safetensors: "));
         return line;
     }
@@ -65,7 +65,7 @@ TEST_F(SafetensorsFile, ConvertsEveryTypeIntoStridedRows) {
         file_bytes_of<std::uint16_t>({0x3c00, 0x4000, 0x4200, 0x4400}) +
             file_bytes_of<std::uint16_t>({0x3f80, 0x4000, 0x4040, 0x4080}) + file_bytes_of<float>({1, 2, 3, 4}) +
             file_bytes_of<double>({1, 2, 3, 4})));
-    const Safetensors file(path);
+    Checkpoint file(path);
     for (const char* name : {"half", "brain", "single", "double"}) {
         std::vector<double> wide(6, -1);
         std::vector<float> single(6, -1);
@@ -88,7 +88,7 @@ TEST_F(SafetensorsFile, AcceptsThePrefixAndIgnoresWhatTheModelLacks) {
             "transformer.h.0.attn.masked_bias":{"dtype":"SOMETHING_NEW","shape":[],"data_offsets":[12,13]},
             "lm_head.weight":{"dtype":"F32","shape":[1,1],"data_offsets":[13,17]}})",
         file_bytes_of<float>({5, 6}) + std::string(9, '\0')));
-    SafetensorsWeights weights(path);
+    CheckpointWeights weights(path);
     weights.check(
         model_of({weight("h.0.ln_1.weight", 1, 2, true), {.name = "x", .role = Role::activations, .shape = {9, 9}}}));
     std::vector<float> values(2);
@@ -101,7 +101,7 @@ TEST_F(SafetensorsFile, ReadsDataThatIsNotAligned) {
     const auto path = write(file_of(R"({"w":{"dtype":"F64","shape":[2],"data_offsets":[0,16]}} )" + std::string(3, ' '),
                                     file_bytes_of<double>({1, 2})));
     std::vector<float> values(2);
-    Safetensors(path).load(weight("w", 1, 2, true), DataType::fp32, values.data(), 2);
+    Checkpoint(path).load(weight("w", 1, 2, true), DataType::fp32, values.data(), 2);
     EXPECT_THAT(values, ElementsAre(1, 2));
 }
 
@@ -148,7 +148,7 @@ TEST_F(SafetensorsFile, RefusesOffsetsThatDoNotFit) {
 }
 
 TEST_F(SafetensorsFile, RefusesAnotherShapeTypeOrName) {
-    const Safetensors file(write(one(R"({"dtype":"F32","shape":[2,2],"data_offsets":[0,16]})")));
+    Checkpoint file(write(one(R"({"dtype":"F32","shape":[2,2],"data_offsets":[0,16]})")));
     EXPECT_NO_THROW(file.check(model_of({weight("w", 2, 2)})));
     EXPECT_THAT(error_line<UsageError>([&] { file.check(model_of({weight("w", 4, 1)})); }),
                 HasSubstr("w: shape [2, 2]; the model needs [4, 1]"));
@@ -162,14 +162,16 @@ TEST_F(SafetensorsFile, RefusesAnotherShapeTypeOrName) {
     EXPECT_THAT(error_line<UsageError>([&] { file.load(weight("y", 1, 1), DataType::fp32, &value, 1); }),
                 HasSubstr("y: missing"));
 
-    const Safetensors integers(write(one(R"({"dtype":"I32","shape":[2,2],"data_offsets":[0,16]})")));
+    Checkpoint integers(write(one(R"({"dtype":"I32","shape":[2,2],"data_offsets":[0,16]})")));
     EXPECT_THAT(error_line<UsageError>([&] { integers.check(model_of({weight("w", 2, 2)})); }),
                 HasSubstr("w: dtype I32; weights are F16, BF16, F32 or F64"));
 }
 
 TEST_F(SafetensorsFile, RefusesWhatIsNotAFile) {
     EXPECT_THAT(error_line<UsageError>([&] { Safetensors(directory_ / "missing"); }), HasSubstr("No such file"));
-    EXPECT_THAT(error_line<UsageError>([&] { Safetensors(directory_ / ""); }), HasSubstr("not a regular file"));
+    EXPECT_THAT(error_line<UsageError>([&] { Checkpoint(directory_ / ""); }),
+                HasSubstr("a folder without a .safetensors"));
+    EXPECT_THAT(error_line<UsageError>([&] { Safetensors("/dev/null"); }), HasSubstr("not a regular file"));
 }
 
 TEST(RandomWeights, AreThoseOfTheSeedAndTheTensorsName) {
