@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bench/plan/data/array_shape.h"
 #include "bench/plan/data/convert.h"
 #include "bench/plan/data/npy.h"
 #include "bench/plan/data/random.h"
@@ -17,10 +18,8 @@ namespace {
 
 void read_numbers(const Tensor& tensor, const std::filesystem::path& file, DataType type, std::byte* out) {
     const FloatArray array = read_npy_floats(file);
+    require_shape(file, tensor.name, array.shape, tensor.shape);
     const auto count = static_cast<std::int64_t>(array.values.size());
-    if (count != tensor.elements())
-        throw UsageError(
-            fmt::format("{}: {} numbers; {} has {}", file.string(), count, tensor.name, tensor.elements()));
     for (std::int64_t i = 0; i < count; ++i)
         if (const double value = array.values[static_cast<std::size_t>(i)]; !std::isfinite(value))
             throw UsageError(fmt::format("{}: number {} is {}; it should be finite", file.string(), i, value));
@@ -50,7 +49,7 @@ std::vector<std::byte> input_bytes(const Tensor& tensor, const Operand& operand,
         const bool one_a_row = tensor.contents.kind == Contents::Kind::listed && tensor.columns() == 1;
         const std::vector<std::int32_t> numbers =
             one_a_row ? read_numbers_of_rows(file, tensor.rows(), tensor.contents.bound, tensor.name)
-                      : read_tokens(file, tensor.rows(), tensor.columns(), tensor.contents.bound);
+                      : read_tokens(file, tensor.rows(), tensor.columns(), tensor.contents.bound, tensor.name);
         std::ranges::copy(std::as_bytes(std::span(numbers)), bytes.begin());
     } else {
         read_numbers(tensor, file, operand.type, bytes.data());

@@ -20,8 +20,8 @@ void check_names(const Model& model, const std::vector<TensorId>& ids, const Fil
                  std::string_view option);
 
 /// The bytes of input `tensor` as `operand` lies in memory, which is dense: read from `file`, or random where it is
-/// empty. Integers are read as read_tokens does, one a row as read_numbers_of_rows does; numbers from a .npy file with
-/// as many as the tensor has. Throws UsageError.
+/// empty. Integers are read as read_tokens does, one a row as read_numbers_of_rows does; numbers from a .npy file whose
+/// shape fits the tensor's (array_shape.h). Throws UsageError.
 std::vector<std::byte> input_bytes(const Tensor& tensor, const Operand& operand, const std::filesystem::path& file,
                                    std::uint64_t seed);
 

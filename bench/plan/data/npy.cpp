@@ -3,7 +3,6 @@
 #include "bench/plan/data/npy.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -13,6 +12,7 @@
 #include <string_view>
 
 #include "analysis/result/write_file.h"
+#include "bench/plan/data/array_shape.h"
 #include "bench/plan/data/convert.h"
 #include "bench/plan/data/read_file.h"
 #include "kbench/error.h"
@@ -39,13 +39,9 @@ Stored stored_as(DataType type) {
     return {DataType::int32, "<i4"};
 }
 
-std::string shape_literal(std::span<const std::int64_t> shape) {
-    return fmt::format("({}{})", fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
-}
-
 std::string header(std::span<const std::int64_t> shape, std::string_view descr) {
     std::string text =
-        fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", descr, shape_literal(shape));
+        fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", descr, shape_text(shape));
     const std::size_t fixed = magic.size() + 4;  // magic, two bytes of version, two of header length
     text.append(63 - (fixed + text.size()) % 64, ' ');
     text += '\n';
@@ -182,7 +178,7 @@ FileArray read_array(const std::filesystem::path& path, std::span<const Readable
         if (__builtin_mul_overflow(count, static_cast<std::size_t>(extent), &count)) count = available + 1;
     if (count > available / size || available != count * size)
         throw wrong(fmt::format("shape {} needs {} bytes an element, but {} bytes of data follow the header",
-                                shape_literal(*shape), size, available));
+                                shape_text(*shape), size, available));
 
     return {std::move(*shape), *descr, std::move(content), start + length, count, size};
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "bench/plan/data/array_shape.h"
 #include "bench/plan/data/npy.h"
 #include "bench/plan/data/random.h"
 #include "bench/plan/data/read_file.h"
@@ -43,21 +44,36 @@ std::int32_t checked(const std::filesystem::path& path, std::int64_t position, s
     return static_cast<std::int32_t>(value);
 }
 
-std::vector<std::int64_t> read_array(const std::filesystem::path& path, std::int64_t seq) {
+/// Rows of `seq`: `batch` of them or one that serves all. A flat array holds them one after another, as text does.
+std::vector<std::int64_t> read_array(const std::filesystem::path& path, std::int64_t batch, std::int64_t seq,
+                                     std::string_view what) {
     IntegerArray array = read_npy_integers(path);
-    if (array.shape.size() != 1 && array.shape.size() != 2)
-        throw UsageError(fmt::format("{}: {} dimensions; tokens have one or two", path.string(), array.shape.size()));
-    if (array.shape.size() == 2 && array.shape[1] != seq)
-        throw UsageError(
-            fmt::format("{}: rows of {} tokens; --seq {} needs rows of {}", path.string(), array.shape[1], seq, seq));
+    const std::int64_t wanted[] = {batch, seq}, one_row[] = {1, seq};
+    const std::vector<std::int64_t>& found = array.shape;
+    if (found.size() != 1 && found.size() != 2)
+        throw UsageError(fmt::format("{}: shape {} has {} dimensions; {} have one or two: {}", path.string(),
+                                     shape_text(found), found.size(), what, shape_text(wanted)));
+    if (found.size() == 1 || fits(found, wanted) || fits(found, one_row)) return std::move(array.values);
+    throw UsageError(fmt::format("{}: has shape {}, rows of {} {}{}, but {} need {}: {}", path.string(),
+                                 shape_text(found), found[1], what,
+                                 what == "tokens" ? fmt::format("; --seq {} needs rows of {}", seq, seq) : "", what,
+                                 shape_text(wanted), why_it_does_not_fit(found, wanted)));
+}
+
+/// One number a row, or one for all.
+std::vector<std::int64_t> read_column(const std::filesystem::path& path, std::int64_t batch, std::string_view what) {
+    IntegerArray array = read_npy_integers(path);
+    const std::int64_t column[] = {batch, 1};
+    if (array.values.size() != 1) require_shape(path, what, array.shape, column);
     return std::move(array.values);
 }
 
 }  // namespace
 
 std::vector<std::int32_t> read_tokens(const std::filesystem::path& path, std::int64_t batch, std::int64_t seq,
-                                      std::int64_t vocab) {
-    const std::vector<std::int64_t> values = path.extension() == ".npy" ? read_array(path, seq) : read_text(path);
+                                      std::int64_t vocab, std::string_view what) {
+    const std::vector<std::int64_t> values =
+        path.extension() == ".npy" ? read_array(path, batch, seq, what) : read_text(path);
     const auto count = static_cast<std::int64_t>(values.size());
     if (count != seq && count != batch * seq)
         throw UsageError(fmt::format("{}: {} tokens; batch {} and sequence length {} need {}{}", path.string(), count,
@@ -74,7 +90,7 @@ std::vector<std::int32_t> read_tokens(const std::filesystem::path& path, std::in
 std::vector<std::int32_t> read_numbers_of_rows(const std::filesystem::path& path, std::int64_t batch,
                                                std::int64_t bound, std::string_view what) {
     const std::vector<std::int64_t> values =
-        path.extension() == ".npy" ? read_npy_integers(path).values : read_text(path, what);
+        path.extension() == ".npy" ? read_column(path, batch, what) : read_text(path, what);
     const auto count = static_cast<std::int64_t>(values.size());
     if (count != 1 && count != batch)
         throw UsageError(fmt::format("{}: {} of {}; batch {} needs {}{}", path.string(), count, what, batch, batch,

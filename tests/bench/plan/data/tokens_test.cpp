@@ -55,6 +55,23 @@ TEST_F(Tokens, RowsOfAnotherLengthAreRefused) {
     EXPECT_THAT(refusal(array({1, 2, 2}, {1, 2, 3, 4})), HasSubstr("3 dimensions"));
 }
 
+TEST_F(Tokens, AnArrayInAnotherOrderIsRefusedWithBothShapes) {
+    const std::string line = refusal(array({3, 2}, {1, 2, 3, 4, 5, 6}), 2, 3);
+    EXPECT_THAT(line, HasSubstr("has shape (3, 2)"));
+    EXPECT_THAT(line, HasSubstr("tokens need (2, 3): numpy.transpose(x, (1, 0)) is that"));
+    EXPECT_THAT(refusal(array({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8}), 2, 2), HasSubstr("axis 0 is 4 where 2 is wanted"));
+    EXPECT_THAT(refusal(array({1, 3}, {1, 2, 3}), 3, 1), HasSubstr("tokens need (3, 1)"));
+}
+
+TEST_F(Tokens, NumbersOfRowsStandInAColumn) {
+    const auto read = [](const std::filesystem::path& path) { return read_numbers_of_rows(path, 3, 10, "lengths"); };
+    EXPECT_THAT(read(array({3}, {1, 2, 3})), ElementsAre(1, 2, 3));
+    EXPECT_THAT(read(array({3, 1}, {1, 2, 3})), ElementsAre(1, 2, 3));
+    EXPECT_THAT(read(array({1, 1}, {7})), ElementsAre(7, 7, 7));
+    const std::string line = error_line<UsageError>([&] { read(array({1, 3}, {1, 2, 3})); });
+    EXPECT_THAT(line, HasSubstr("has shape (1, 3), but lengths needs (3, 1)"));
+}
+
 TEST_F(Tokens, OutsideTheVocabularyIsRefusedWithPositionAndValue) {
     EXPECT_THAT(refusal(text("1 2 10 3")), HasSubstr("token 2 is 10; it should be in [0, 10)"));
     EXPECT_THAT(refusal(text("1 -1 2 3")), HasSubstr("token 1 is -1"));
