@@ -12,6 +12,7 @@
 #include "bench/command/option_values.h"
 #include "bench/command/output.h"
 #include "bench/plan/data/checkpoint_files.h"
+#include "bench/plan/data/token_file.h"
 #include "kbench/error.h"
 #include "models/lengths.h"
 #include "models/registry.h"
@@ -47,7 +48,8 @@ std::vector<std::string> zipped_axes(const std::string& text) {
 void set_word_or_file(const Axis& axis, const std::string& text, RunOptions& run) {
     const bool is_word = std::ranges::find(axis.offered, text) != axis.offered.end();
     std::error_code none;  // a name that nobody can open, such as one that is too long, is no file
-    if (!is_word && !std::filesystem::is_regular_file(text, none))
+    const std::filesystem::path file = token_file(text).path;
+    if (!is_word && (!std::filesystem::exists(file, none) || std::filesystem::is_directory(file, none)))
         throw UsageError(
             fmt::format("--{} '{}': must be {} or a file", axis.name, text, fmt::join(axis.offered, ", ")));
     run.values[std::string(axis.name)] = {is_word ? text : std::string(lengths_of_file)};
@@ -126,7 +128,8 @@ const Option table[] = {
      "safetensors: a file, an index of shards or a folder of either; without it weights are random as the model "
      "initialises them",
      [](RunRequest& r, const std::string& text) { r.run.weights = text; }},
-    {"--input", "NAME=FILE", "", "an input of the model: numbers as .npy, tokens as .npy or text; random without it",
+    {"--input", "NAME=FILE", "",
+     "an input of the model: numbers as .npy, tokens as .npy, text, JSON or raw (FILE:uint16); random without it",
      [](RunRequest& r, const std::string& text) { name_file("--input", text, r.run.inputs); }},
     {"--dump-output", "NAME=FILE", "", "write an output of the model as .npy",
      [](RunRequest& r, const std::string& text) {
@@ -238,7 +241,7 @@ void refuse_lost_dumps(const RunRequest& request) {
     add(taken, "--config ", request.config_file);
     for (const std::filesystem::path& file : files_of_checkpoint(run.weights.value_or("")))
         add(taken, "--weights ", file);
-    for (const auto& [input, file] : run.inputs) add(taken, fmt::format("--input {}=", input), file);
+    for (const auto& [input, file] : run.inputs) add(taken, fmt::format("--input {}=", input), token_file(file).path);
     add(taken, "--out ", run.out);
     for (const Named& dump : dumps) {
         for (const Named& other : taken)

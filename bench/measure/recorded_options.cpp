@@ -12,6 +12,7 @@
 
 #include "bench/plan/data/checkpoint_files.h"
 #include "bench/plan/data/read_file.h"
+#include "bench/plan/data/token_file.h"
 #include "kbench/error.h"
 
 namespace kbench {
@@ -72,7 +73,7 @@ std::string inputs_text(const FilesByName& files) {
         text += fmt::format("{}{}{}", text.empty() ? "" : "; ", files.size() > 1 ? fmt::format("{}: ", name) : "",
                             file.filename().string());
         try {
-            text += fmt::format(", FNV-1a {:016x}", hash_of(file));
+            text += fmt::format(", FNV-1a {:016x}", hash_of(token_file(file).path));
         } catch (const UsageError&) {  // whoever loads it says so
         }
     }

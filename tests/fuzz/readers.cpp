@@ -10,6 +10,7 @@
 #include "bench/micro/cases.h"
 #include "bench/plan/data/checkpoint.h"
 #include "bench/plan/data/npy.h"
+#include "bench/plan/data/token_file.h"
 #include "bench/plan/data/tokens.h"
 #include "bench/profile/metric_sets.h"
 #include "kbench/error.h"
@@ -85,6 +86,7 @@ void tokens(std::string_view input) {
     refusable([&] { read_tokens(as_file(input), 2, 8, 1000); });
     refusable([&] { read_numbers_of_rows(as_file(input), 2, 1000, "length"); });
     refusable([&] { read_token_stream(as_file(input), 1, 1000); });
+    refusable([&] { read_integers(as_file(input).string() + ":uint16", "token"); });
 }
 
 void shapes(std::string_view input) {

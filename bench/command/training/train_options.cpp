@@ -5,6 +5,7 @@
 
 #include "bench/command/option_values.h"
 #include "bench/plan/data/checkpoint_files.h"
+#include "bench/plan/data/token_file.h"
 #include "kbench/error.h"
 
 namespace kbench {
@@ -50,8 +51,8 @@ const OptionOf<TrainRequest> table[] = {
     backend_option<TrainRequest>(),
     device_option<TrainRequest>(),
     {"--data", "FILE", "synthetic",
-     "a .npy file or a text file of tokens, one stream cut into batches and begun again at its end; or synthetic: "
-     "tokens of a Markov source of known entropy, or speech whose text can be read off its spectrogram",
+     "tokens (.npy, text, JSON or raw as FILE:uint16), one stream cut into batches and begun again at its end; or "
+     "synthetic: tokens of a Markov source of known entropy, or speech whose text can be read off its spectrogram",
      [](TrainRequest& r, const std::string& text) { r.data = text; }},
     {"--lr", "X", "1e-4", "learning rate, the same in every step after --warmup",
      [](TrainRequest& r, const std::string& text) { r.train.lr = non_negative("--lr", text); }},
@@ -120,7 +121,7 @@ ParsedTrain parse_train(const std::vector<std::string>& arguments) {
         // What --weights names is gone on from, and may be replaced.
         for (const auto& [option, file] :
              {std::pair("--data", request.data), std::pair("--config", request.config_file)})
-            if (!file.empty() && file != "synthetic" && is_same_file(*request.save, file))
+            if (!file.empty() && file != "synthetic" && is_same_file(*request.save, token_file(file).path))
                 throw UsageError(
                     fmt::format("--save {}: is the file of {} too; give each its own", request.save->string(), option));
         // A whole checkpoint, that is: what is saved is one file.

@@ -1,7 +1,7 @@
 // The weights of a model as people have them on disk: one safetensors file, shards with an index, or a folder; under
 // the names of the model or behind the prefixes that wrappers leave; matrices as the model has them or transposed.
 //
-//     const Checkpoint checkpoint("gpt2/");
+//     Checkpoint checkpoint("folder/");
 //     checkpoint.check(model);  // names and shapes, before any memory is planned
 //     checkpoint.load(tensor, DataType::fp32, memory, tensor.columns());
 #pragma once

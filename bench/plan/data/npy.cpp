@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "analysis/result/write_file.h"
 #include "bench/plan/data/array_shape.h"
@@ -147,10 +148,9 @@ struct ReadableType {
 };
 
 /// `types` is what is readable, in words, as "tokens are '<i4' or '<i8' (int32 or int64)".
-FileArray read_array(const std::filesystem::path& path, std::span<const ReadableType> readable,
-                     std::string_view types) {
+FileArray parse_array(std::string content, const std::filesystem::path& path, std::span<const ReadableType> readable,
+                      std::string_view types) {
     const auto wrong = [&](const std::string& what) { return UsageError(path.string() + ": " + what); };
-    std::string content = read_whole_file(path);
     if (!content.starts_with(magic)) throw wrong("not a .npy file; it should begin with \\x93NUMPY");
 
     const auto byte = [&](std::size_t i) { return static_cast<std::size_t>(static_cast<unsigned char>(content[i])); };
@@ -183,29 +183,45 @@ FileArray read_array(const std::filesystem::path& path, std::span<const Readable
     return {std::move(*shape), *descr, std::move(content), start + length, count, size};
 }
 
-template <class T>
-T element(const FileArray& array, std::size_t i) {
-    T value;
-    std::memcpy(&value, array.at(i), sizeof value);
-    return value;
+/// `size` bytes at `from`; nothing where it is an int64 no more.
+std::optional<std::int64_t> integer_of(const char* from, std::size_t size, bool is_signed, bool is_big) {
+    std::uint64_t bits = 0;
+    for (std::size_t i = 0; i < size; ++i)
+        bits |= std::uint64_t{static_cast<unsigned char>(from[is_big ? size - 1 - i : i])} << 8 * i;
+    if (!is_signed) return bits >> 63 != 0 ? std::nullopt : std::optional(static_cast<std::int64_t>(bits));
+    const unsigned unused = 64 - 8 * static_cast<unsigned>(size);
+    return static_cast<std::int64_t>(bits << unused) >> unused;
 }
 
 }  // namespace
 
-IntegerArray read_npy_integers(const std::filesystem::path& path) {
-    constexpr ReadableType types[] = {{"<i4", 4}, {"<i8", 8}};
-    FileArray file = read_array(path, types, "tokens are '<i4' or '<i8' (int32 or int64)");
+bool is_npy(std::string_view content) { return content.starts_with(magic); }
+
+IntegerArray parse_npy_integers(std::string content, const std::filesystem::path& path) {
+    constexpr ReadableType types[] = {{"|i1", 1}, {"<i2", 2}, {"<i4", 4}, {"<i8", 8}, {"|u1", 1},
+                                      {"<u2", 2}, {"<u4", 4}, {"<u8", 8}, {">i2", 2}, {">i4", 4},
+                                      {">i8", 8}, {">u2", 2}, {">u4", 4}, {">u8", 8}};
+    FileArray file =
+        parse_array(std::move(content), path, types, "tokens are integers, such as '<u2' (uint16) or '<i4'");
+    const bool is_signed = file.descr[1] == 'i', is_big = file.descr[0] == '>';
     IntegerArray array{std::move(file.shape), {}};
     array.values.reserve(file.count);
-    for (std::size_t i = 0; i < file.count; ++i)
-        array.values.push_back(file.size == 4 ? element<std::int32_t>(file, i) : element<std::int64_t>(file, i));
+    for (std::size_t i = 0; i < file.count; ++i) {
+        const std::optional<std::int64_t> value = integer_of(file.at(i), file.size, is_signed, is_big);
+        if (!value) throw UsageError(fmt::format("{}: number {} is 2^63 or more", path.string(), i));
+        array.values.push_back(*value);
+    }
     return array;
+}
+
+IntegerArray read_npy_integers(const std::filesystem::path& path) {
+    return parse_npy_integers(read_whole_file(path), path);
 }
 
 FloatArray read_npy_floats(const std::filesystem::path& path) {
     constexpr ReadableType types[] = {{"<f2", 2}, {"<f4", 4}, {"<f8", 8}};
     constexpr DataType read_as[] = {DataType::fp16, DataType::fp32, DataType::fp64};
-    FileArray file = read_array(path, types, "an input of numbers is '<f2', '<f4' or '<f8'");
+    FileArray file = parse_array(read_whole_file(path), path, types, "an input of numbers is '<f2', '<f4' or '<f8'");
     const auto index = std::ranges::find(types, file.descr, &ReadableType::descr) - std::begin(types);
     FloatArray array{std::move(file.shape), std::vector<double>(file.count)};
     convert(read_as[index], file.at(0), DataType::fp64, array.values.data(), static_cast<std::int64_t>(file.count));

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "kbench/precision.h"
@@ -27,10 +29,13 @@ struct FloatArray {
 void write_npy(const std::filesystem::path& path, std::span<const std::int64_t> shape, DataType type, const void* data,
                std::int64_t row_stride);
 
-/// Reads an array of int32 or int64, little-endian, C order. Throws UsageError, one line with the file, what was found
-/// and what would be right.
+/// Whether it begins as a .npy file does.
+bool is_npy(std::string_view content);
+/// Reads an array of integers of 8 to 64 bits, with a sign or without, of either byte order, C order; `path` names it
+/// in errors. Throws UsageError, one line with the file, what was found and what would be right.
+IntegerArray parse_npy_integers(std::string content, const std::filesystem::path& path);
 IntegerArray read_npy_integers(const std::filesystem::path& path);
-/// The same of fp16, fp32 or fp64.
+/// The same of fp16, fp32 or fp64, little-endian.
 FloatArray read_npy_floats(const std::filesystem::path& path);
 
 }  // namespace kbench

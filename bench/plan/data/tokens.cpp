@@ -3,38 +3,16 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <string>
 #include <string_view>
 
 #include "bench/plan/data/array_shape.h"
-#include "bench/plan/data/npy.h"
 #include "bench/plan/data/random.h"
-#include "bench/plan/data/read_file.h"
+#include "bench/plan/data/token_file.h"
 #include "kbench/error.h"
 
 namespace kbench {
 namespace {
-
-constexpr std::string_view separators = " \t\r\n\v\f,";
-
-std::vector<std::int64_t> read_text(const std::filesystem::path& path, std::string_view what = "token") {
-    const std::string content = read_whole_file(path);
-    const std::string_view text = content;
-    std::vector<std::int64_t> values;
-    for (std::size_t at = text.find_first_not_of(separators); at != std::string_view::npos;) {
-        const std::size_t end = std::min(text.find_first_of(separators, at), text.size());
-        const std::string_view word = text.substr(at, end - at);
-        std::int64_t value = 0;
-        const auto parsed = std::from_chars(word.data(), word.data() + word.size(), value);
-        if (parsed.ec != std::errc{} || parsed.ptr != word.data() + word.size())
-            throw UsageError(fmt::format("{}: {} {} is '{}'; it should be an integer", path.string(), what,
-                                         values.size(), word.substr(0, 32)));
-        values.push_back(value);
-        at = text.find_first_not_of(separators, end);
-    }
-    return values;
-}
 
 std::int32_t checked(const std::filesystem::path& path, std::int64_t position, std::int64_t value, std::int64_t bound,
                      std::string_view what = "token") {
@@ -45,9 +23,9 @@ std::int32_t checked(const std::filesystem::path& path, std::int64_t position, s
 }
 
 /// Rows of `seq`: `batch` of them or one that serves all. A flat array holds them one after another, as text does.
-std::vector<std::int64_t> read_array(const std::filesystem::path& path, std::int64_t batch, std::int64_t seq,
-                                     std::string_view what) {
-    IntegerArray array = read_npy_integers(path);
+std::vector<std::int64_t> read_rows(const std::filesystem::path& path, std::int64_t batch, std::int64_t seq,
+                                    std::string_view what) {
+    IntegerArray array = read_integers(path, "token");
     const std::int64_t wanted[] = {batch, seq}, one_row[] = {1, seq};
     const std::vector<std::int64_t>& found = array.shape;
     if (found.size() != 1 && found.size() != 2)
@@ -62,9 +40,9 @@ std::vector<std::int64_t> read_array(const std::filesystem::path& path, std::int
 
 /// One number a row, or one for all.
 std::vector<std::int64_t> read_column(const std::filesystem::path& path, std::int64_t batch, std::string_view what) {
-    IntegerArray array = read_npy_integers(path);
+    IntegerArray array = read_integers(path, what);
     const std::int64_t column[] = {batch, 1};
-    if (array.values.size() != 1) require_shape(path, what, array.shape, column);
+    if (array.shape.size() > 1 && array.values.size() != 1) require_shape(path, what, array.shape, column);
     return std::move(array.values);
 }
 
@@ -72,8 +50,7 @@ std::vector<std::int64_t> read_column(const std::filesystem::path& path, std::in
 
 std::vector<std::int32_t> read_tokens(const std::filesystem::path& path, std::int64_t batch, std::int64_t seq,
                                       std::int64_t vocab, std::string_view what) {
-    const std::vector<std::int64_t> values =
-        path.extension() == ".npy" ? read_array(path, batch, seq, what) : read_text(path);
+    const std::vector<std::int64_t> values = read_rows(path, batch, seq, what);
     const auto count = static_cast<std::int64_t>(values.size());
     if (count != seq && count != batch * seq)
         throw UsageError(fmt::format("{}: {} tokens; batch {} and sequence length {} need {}{}", path.string(), count,
@@ -89,8 +66,7 @@ std::vector<std::int32_t> read_tokens(const std::filesystem::path& path, std::in
 
 std::vector<std::int32_t> read_numbers_of_rows(const std::filesystem::path& path, std::int64_t batch,
                                                std::int64_t bound, std::string_view what) {
-    const std::vector<std::int64_t> values =
-        path.extension() == ".npy" ? read_column(path, batch, what) : read_text(path, what);
+    const std::vector<std::int64_t> values = read_column(path, batch, what);
     const auto count = static_cast<std::int64_t>(values.size());
     if (count != 1 && count != batch)
         throw UsageError(fmt::format("{}: {} of {}; batch {} needs {}{}", path.string(), count, what, batch, batch,
@@ -102,8 +78,7 @@ std::vector<std::int32_t> read_numbers_of_rows(const std::filesystem::path& path
 }
 
 std::vector<std::int32_t> read_token_stream(const std::filesystem::path& path, std::int64_t least, std::int64_t vocab) {
-    const std::vector<std::int64_t> values =
-        path.extension() == ".npy" ? read_npy_integers(path).values : read_text(path);
+    const std::vector<std::int64_t> values = read_integers(path, "token", Rows::of_any).values;
     if (static_cast<std::int64_t>(values.size()) < least)
         throw UsageError(fmt::format("{}: {} tokens; it should hold {} or more", path.string(), values.size(), least));
     std::vector<std::int32_t> tokens;

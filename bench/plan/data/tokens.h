@@ -8,11 +8,10 @@
 
 namespace kbench {
 
-/// Tokens for `batch` rows of `seq`, row by row, from a .npy file of int32 or int64 (one or two dimensions) or a text
-/// file of integers separated by white space or commas. The file holds batch * seq tokens, or seq, which then serve
-/// every row; a two-dimensional array is [batch, seq] or [1, seq]. `what` names the input in errors. Throws
-/// UsageError: unreadable, another count or shape, not a number or outside [0, vocab), with the position (from 0) and
-/// the value.
+/// Tokens for `batch` rows of `seq`, row by row, from a file or a pipe of any kind that read_integers (token_file.h)
+/// knows. It holds batch * seq tokens, or seq, which then serve every row; a two-dimensional array is [batch, seq] or
+/// [1, seq]. `what` names the input in errors. Throws UsageError: unreadable, another count or shape, not a number or
+/// outside [0, vocab), with the position (from 0) and the value.
 std::vector<std::int32_t> read_tokens(const std::filesystem::path& path, std::int64_t batch, std::int64_t seq,
                                       std::int64_t vocab, std::string_view what = "tokens");
 
