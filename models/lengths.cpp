@@ -10,6 +10,8 @@
 #include <random>
 #include <stdexcept>
 
+#include "kbench/error.h"
+
 namespace kbench {
 namespace {
 
@@ -62,7 +64,20 @@ std::vector<double> useful_flops(const ModelSpec& spec, const ModelPoint& point,
     };
     const std::int64_t longest = point.count(frames_name);
     const auto batch = static_cast<std::int64_t>(lengths.size());
-    const std::vector<double> padded = flops_at(batch, longest), one = flops_at(1, longest);
+    const std::vector<double> padded = flops_at(batch, longest);
+    const auto scaled = [](std::vector<double> flops, double share) {
+        for (double& op : flops) op *= share;
+        return flops;
+    };
+    // In training a model may refuse so little alone as has no variance: then it counts in proportion.
+    const auto flops_alone = [&](std::int64_t frames, const std::vector<double>& of, double share) {
+        try {
+            return flops_at(1, frames);
+        } catch (const UsageError&) {
+            return scaled(of, share);
+        }
+    };
+    const std::vector<double> one = flops_alone(longest, padded, 1 / static_cast<double>(batch));
     std::map<std::int32_t, int> sequences;  // of each length
     for (const std::int32_t length : lengths)
         if (length > 0) ++sequences[length];
@@ -70,7 +85,8 @@ std::vector<double> useful_flops(const ModelSpec& spec, const ModelPoint& point,
     std::vector<double> useful(padded.size());
     double counted = 0;
     for (const auto& [length, count] : sequences) {
-        const std::vector<double> alone = flops_at(1, length);
+        const std::vector<double> alone =
+            flops_alone(length, one, static_cast<double>(length) / static_cast<double>(longest));
         if (alone.size() != useful.size())
             throw std::logic_error(fmt::format("{} has other ops at {} frames than at {}", spec.name, length, longest));
         for (std::size_t i = 0; i < useful.size(); ++i) useful[i] += count * alone[i];

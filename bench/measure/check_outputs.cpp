@@ -10,6 +10,7 @@
 #include "bench/measure/outputs.h"
 #include "bench/measure/parts.h"
 #include "bench/measure/progress.h"
+#include "bench/measure/texts.h"
 #include "bench/plan/data/npy.h"
 #include "kbench/error.h"
 
@@ -19,7 +20,10 @@ using Clock = std::chrono::steady_clock;
 
 static void check_finite(const PartContext& at, TensorId id) {
     const Operand& all = at.plan.operand(id);
-    if (const std::int64_t bad = count_not_finite(at.plan, id, at.device); bad > 0)
+    const OpNode* const texts = texts_behind(at.plan.model(), id);
+    const std::int64_t bad = texts != nullptr ? count_wrong_losses(id, *texts, at.plan, at.device)
+                                              : count_not_finite(at.plan, id, at.device);
+    if (bad > 0)
         throw MeasurementError(fmt::format("{} of {} {} are not finite in {}: the times are of no use", bad,
                                            all.rows * all.columns, at.plan.model().tensors[id].name,
                                            name(at.point.precision())));

@@ -18,6 +18,7 @@
 #include "bench/measure/recorded_options.h"
 #include "bench/measure/result_files.h"
 #include "bench/measure/stop_signal.h"
+#include "bench/measure/texts.h"
 #include "bench/plan/data/checkpoint.h"
 #include "bench/plan/data/tokens.h"
 #include "bench/plan/device_support.h"
@@ -96,6 +97,7 @@ class Sweep {
                 point.largest_batches.push_back(
                     {std::string(direction), plans_.announced_largest(other, available), available});
             } catch (const Unsupported&) {  // the model, or a provider, has no such direction
+            } catch (const UsageError&) {   // nor has it at these sizes: statistics of one element are none
             }
         }
     }
@@ -236,8 +238,10 @@ AxisValues RunOptions::of_model() const {
     return own;
 }
 
-SweepEnd run_points(const RunOptions& options, Device& device, Profiler& profiler, Result& result, Progress& progress,
+SweepEnd run_points(const RunOptions& asked, Device& device, Profiler& profiler, Result& result, Progress& progress,
                     const PointStore& store, FinishedPoints finished, PointGate* gate) {
+    RunOptions options = asked;
+    options.model = with_given_texts(asked.model, asked.inputs);
     const std::vector<PointSpec> specs = options.points();
     result.options = recorded_options(options, device);
     Result one;  // what every point's file begins with
