@@ -22,6 +22,9 @@ std::string slowed(const Point& point) {
     std::vector<std::string> seen;
     for (const std::string& reason : point.conditions.throttle_reasons)
         if (std::ranges::find(slowing_reasons, reason) != std::end(slowing_reasons)) seen.push_back(reason);
+    if (starved(point.conditions))
+        return fmt::format("the process lacked its CPUs for {} of the time while it was timed",
+                           percent(*point.conditions.cpu_share->lacked()));
     return seen.empty() ? "" : fmt::format("the device was slowed by {} while it was timed", fmt::join(seen, ", "));
 }
 

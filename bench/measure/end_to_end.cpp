@@ -3,13 +3,26 @@
 
 #include <fmt/format.h>
 
+#include "analysis/machine/cpu_share.h"
 #include "bench/measure/machine/conditions.h"
 #include "bench/measure/parts.h"
 #include "bench/measure/progress.h"
 #include "bench/measure/sampler.h"
 #include "bench/profile/condition_sampler.h"
+#include "bench/profile/starvation.h"
 
 namespace kbench {
+namespace {
+
+/// Counts what was repeated, and warns where the samples that were kept are of a process that lacked its CPUs.
+void note_starvation(const PartContext& at, const Sampled& sampled) {
+    if (!at.point.conditions.cpu_share) return;
+    CpuShare& share = *at.point.conditions.cpu_share;
+    share.starved_samples = sampled.starved;
+    if (const std::string warning = starvation_warning(share); !warning.empty()) at.warn(warning);
+}
+
+}  // namespace
 
 void sample_end_to_end(const PartContext& at, Forward& forward) {
     at.begin("measure");
@@ -30,12 +43,26 @@ void sample_end_to_end(const PartContext& at, Forward& forward) {
         ConditionSampler conditions(at.profiler.machine_state());
         conditions.start();
         const auto throttled = [&conditions] { return discards_sample(conditions.throttle_mask_now()); };
+        StarvationWatch watch(at.profiler.machine_state());
         Conditions window;
-        const WindowCalls calls{[&] { conditions.begin_window(); }, [&] { window = conditions.stop(); }};
+        const WindowCalls calls{.begin =
+                                    [&] {
+                                        conditions.begin_window();
+                                        watch.begin();
+                                    },
+                                .end = [&] { window = conditions.stop(); },
+                                .starved = [&](bool last) { return watch.lacked(last); },
+                                .takes_longer =
+                                    [&](double all_s, double one_s) {
+                                        at.begin(fmt::format("measure {}: {:.3g} s each, {} take {:.3g} s", row.name,
+                                                             one_s, fewest_slow_samples, all_s));
+                                    }};
         Sampled sampled = sample(measurements[i].chunk, sampler, throttled, calls);
         if (i == 0) {
             at.point.conditions = std::move(window);
             at.point.conditions.throttled_samples = sampled.throttled;
+            at.point.conditions.cpu_share = watch.share(sampled.kept_starved);
+            note_starvation(at, sampled);
             at.point.conditions.blocks =
                 condition_blocks(sampled.timing.samples_ms, sampled.ended_s, at.point.conditions.readings);
             end_to_end.converged = sampled.converged;

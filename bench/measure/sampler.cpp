@@ -1,69 +1,151 @@
 // The sampling loop.
 #include "bench/measure/sampler.h"
 
+#include <algorithm>
 #include <chrono>
-#include <numeric>
+#include <utility>
 
 #include "kbench/statistics.h"
 
 namespace kbench {
 namespace {
 
-struct Samples {
-    std::vector<double> ms, ended_s;
+/// Short of the samples that are wanted go on past the time budget, but not for ever.
+constexpr double patience = 3;
 
-    void add(const std::vector<double>& times, double from_s, double to_s) {
-        ms.insert(ms.end(), times.begin(), times.end());
+/// Beside other work a median wants as many clean samples; more are taken as long as the time budget lasts.
+constexpr std::size_t enough_clean = 20;
+
+constexpr std::size_t most_slow_chunks = 10;
+
+/// What became of a sample. Those of the last chunks may have to wait until it is known.
+enum class Fate { pending, kept, throttled, starved };
+
+struct Sample {
+    double ms = 0, ended_s = 0;
+    Fate fate = Fate::pending;
+};
+
+class Samples {
+  public:
+    void add(const std::vector<double>& times, double from_s, double to_s, Fate fate) {
         for (std::size_t i = 1; i <= times.size(); ++i)
-            ended_s.push_back(from_s + (to_s - from_s) * static_cast<double>(i) / static_cast<double>(times.size()));
+            all_.push_back({times[i - 1],
+                            from_s + (to_s - from_s) * static_cast<double>(i) / static_cast<double>(times.size()),
+                            fate});
+        count(fate) += times.size();
     }
-    double sum_s() const { return std::accumulate(ms.begin(), ms.end(), 0.0) * 1e-3; }
+    void settle(Fate fate) {
+        for (auto sample = all_.rbegin(); count(Fate::pending) > 0; ++sample)
+            if (sample->fate == Fate::pending) {
+                sample->fate = fate;
+                --count(Fate::pending);
+                ++count(fate);
+            }
+    }
+    std::size_t& count(Fate fate) { return counts_[static_cast<std::size_t>(fate)]; }
+    double sum_s() const {
+        double ms = 0;
+        for (const Sample& sample : all_) ms += sample.ms;
+        return ms * 1e-3;
+    }
+    /// In order of time, those with one of these fates.
+    void write(const std::vector<Fate>& fates, std::vector<double>& ms, std::vector<double>* ended_s = nullptr) const {
+        for (const Sample& sample : all_) {
+            if (std::ranges::find(fates, sample.fate) == fates.end()) continue;
+            ms.push_back(sample.ms);
+            if (ended_s != nullptr) ended_s->push_back(sample.ended_s);
+        }
+    }
+    Summary known() const {
+        std::vector<double> ms;
+        write({Fate::kept}, ms);
+        return summarise(ms);
+    }
+
+  private:
+    std::vector<Sample> all_;
+    std::size_t counts_[4] = {};
 };
 
 using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// Untimed; how long the last chunk took, and how many samples it gave.
+std::pair<double, std::size_t> warm_up(const std::function<std::vector<double>()>& chunk, double for_s) {
+    const auto start = Clock::now();
+    for (;;) {
+        const auto began = Clock::now();
+        const std::size_t samples = chunk().size();
+        if (seconds_since(start) >= for_s) return {seconds_since(began), samples};
+    }
+}
+
+/// Whether to take another chunk after `chunks` of them, when so many samples are kept.
+bool goes_on(Samples& samples, std::size_t kept, std::size_t chunks, double elapsed_s, const SamplerOptions& options) {
+    if (kept >= options.max_samples) return false;
+    if (elapsed_s <= options.time_budget_s) return true;
+    const std::size_t wanted =
+        samples.count(Fate::starved) > 0 ? std::min(options.min_samples, enough_clean) : options.min_samples;
+    if (kept >= wanted || samples.count(Fate::throttled) > 0) return false;
+    if (elapsed_s <= patience * options.time_budget_s) return true;
+    return options.time_budget_s > options.trial_budget_s && kept < fewest_slow_samples && chunks < most_slow_chunks;
+}
 
 }  // namespace
 
 Sampled sample(const std::function<std::vector<double>()>& chunk, const SamplerOptions& options,
                const std::function<bool()>& throttled, const WindowCalls& window) {
-    const auto seconds_since = [](Clock::time_point start) {
-        return std::chrono::duration<double>(Clock::now() - start).count();
-    };
-    const auto warm_up_start = Clock::now();
-    do chunk();
-    while (seconds_since(warm_up_start) < options.warm_up_s);
+    const auto [chunk_s, samples_a_chunk] = warm_up(chunk, options.warm_up_s);
+    const double fewest = static_cast<double>(std::min(fewest_slow_samples, options.max_samples));
+    const double one_s = chunk_s / static_cast<double>(std::max<std::size_t>(1, samples_a_chunk));
+    if (options.time_budget_s > options.trial_budget_s && fewest * one_s > options.time_budget_s)
+        window.takes_longer(fewest * one_s, one_s);
 
-    Sampled sampled;
-    Samples kept, discarded;
-    std::size_t next_look = options.min_samples;
+    Samples samples;
+    std::size_t next_look = options.min_samples, chunks = 0;
+    const auto settle = [&](bool last) {
+        if (const std::optional<bool> starved = window.starved(last))
+            samples.settle(*starved ? Fate::starved : Fate::kept);
+    };
     window.begin();
     const auto start = Clock::now();
-    while (kept.ms.size() < options.max_samples) {
+    for (;;) {
         const bool before = throttled();
         const double chunk_began = seconds_since(start);
         const std::vector<double> times = chunk();
         const double chunk_ended = seconds_since(start);
-        (before || throttled() ? discarded : kept).add(times, chunk_began, chunk_ended);
+        samples.add(times, chunk_began, chunk_ended, before || throttled() ? Fate::throttled : Fate::pending);
+        ++chunks;
+        settle(false);
         const double elapsed = seconds_since(start);
-        if (kept.ms.size() >= next_look && elapsed >= options.min_time_s) {
-            const Summary known = summarise(kept.ms);
+        const std::size_t kept = samples.count(Fate::kept);
+        if (samples.count(Fate::pending) == 0 && kept >= next_look && elapsed >= options.min_time_s) {
+            const Summary known = samples.known();
             if (known.relative_ci() <= options.target_relative_ci && known.independent >= options.min_independent)
                 break;
-            next_look = kept.ms.size() + kept.ms.size() / 2 + 1;
+            next_look = kept + kept / 2 + 1;
         }
-        // Short of the minimum go on past the budget, but not for ever.
-        const double patience = kept.ms.size() < options.min_samples && discarded.ms.empty() ? 3 : 1;
-        if (elapsed > patience * options.time_budget_s) break;
+        if (goes_on(samples, kept + samples.count(Fate::pending), chunks, elapsed, options)) continue;
+        settle(true);
+        if (!goes_on(samples, samples.count(Fate::kept), chunks, elapsed, options)) break;
     }
     const double window_s = seconds_since(start);
     window.end();
-    sampled.timed_share = (kept.sum_s() + discarded.sum_s()) / window_s;
-    sampled.throttled = static_cast<int>(discarded.ms.size());
-    Samples& used = kept.ms.empty() ? discarded : kept;
-    sampled.timing.samples_ms = std::move(used.ms);
-    sampled.ended_s = std::move(used.ended_s);
+    Sampled sampled;
+    sampled.timed_share = samples.sum_s() / window_s;
+    sampled.throttled = static_cast<int>(samples.count(Fate::throttled));
+    const bool few = samples.count(Fate::kept) < std::min(fewest_slow_samples, options.min_samples);
+    sampled.kept_starved = few && samples.count(Fate::starved) > 0;
+    if (!sampled.kept_starved) sampled.starved = static_cast<int>(samples.count(Fate::starved));
+    std::vector<Fate> used{Fate::kept};
+    if (sampled.kept_starved) used.push_back(Fate::starved);
+    if (samples.count(Fate::kept) + samples.count(Fate::starved) == 0) used.push_back(Fate::throttled);
+    samples.write(used, sampled.timing.samples_ms, &sampled.ended_s);
     sampled.timing.summary_ms = summarise(sampled.timing.samples_ms);
-    sampled.converged = sampled.throttled < static_cast<int>(sampled.timing.samples_ms.size()) &&
+    sampled.converged = !sampled.kept_starved &&
+                        sampled.throttled < static_cast<int>(sampled.timing.samples_ms.size()) &&
                         sampled.timing.summary_ms.relative_ci() <= options.target_relative_ci;
     return sampled;
 }

@@ -5,8 +5,11 @@
 #include <chrono>
 
 #include "analysis/explain/breakdown.h"
+#include "analysis/machine/cpu_share.h"
 #include "bench/measure/parts.h"
 #include "bench/measure/progress.h"
+#include "bench/measure/sampler.h"
+#include "bench/profile/starvation.h"
 #include "kbench/error.h"
 
 namespace kbench {
@@ -21,20 +24,47 @@ constexpr std::size_t fewest = 6;
 /// Op kinds with less than this share of the steps' time have no marginal cost: it would be lost in the noise.
 constexpr double marginal_share = 0.01;
 
+/// As many runs as are wanted, or as the time budget allows. Those during which the process lacked its CPUs are
+/// repeated, and used where there are too few others.
+std::vector<StepTimes> step_runs(const PartContext& at, Forward& forward) {
+    std::vector<StepTimes> kept, starved, undecided;
+    StarvationWatch watch(at.profiler.machine_state());
+    const auto decide = [&](bool last) {
+        const std::optional<bool> lacked = watch.lacked(last);
+        if (!lacked) return;
+        std::vector<StepTimes>& runs = *lacked ? starved : kept;
+        runs.insert(runs.end(), undecided.begin(), undecided.end());
+        undecided.clear();
+    };
+    const auto wanted = static_cast<std::size_t>(at.options().step_runs);
+    watch.begin();
+    const auto start = Clock::now();
+    while (kept.size() < wanted) {
+        at.begin("steps");
+        undecided.push_back(forward.step_times());
+        const bool late =
+            std::chrono::duration<double>(Clock::now() - start).count() > at.options().sampler.time_budget_s;
+        decide(late || kept.size() + undecided.size() >= wanted);
+        if (late) break;
+    }
+    if (kept.size() >= std::min(wanted, fewest_slow_samples) || starved.empty()) return kept;
+    kept.insert(kept.end(), starved.begin(), starved.end());
+    if (const std::optional<CpuShare> share = watch.share(true))
+        if (const std::string warning = starvation_warning(*share, "its steps were timed"); !warning.empty())
+            at.warn(warning);
+    return kept;
+}
+
 }  // namespace
 
 void time_steps(const PartContext& at, Forward& forward) {
     const PhaseTimer timer(at.point, "steps");
     std::vector<std::vector<double>> times(at.point.steps.size());
     std::vector<double> overheads, whole_ms;
-    const auto start = Clock::now();
-    for (int r = 0; r < at.options().step_runs; ++r) {
-        at.begin("steps");
-        const StepTimes run = forward.step_times();
+    for (const StepTimes& run : step_runs(at, forward)) {
         overheads.push_back(run.overhead_us);
         if (run.whole_us > 0) whole_ms.push_back(run.whole_us * 1e-3);
         for (std::size_t s = 0; s < run.us.size(); ++s) times[s].push_back(run.us[s]);
-        if (std::chrono::duration<double>(Clock::now() - start).count() > at.options().sampler.time_budget_s) break;
     }
     std::size_t too_short = 0;
     for (std::size_t s = 0; s < times.size(); ++s) {

@@ -7,13 +7,16 @@
 #include <chrono>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "analysis/explain/executed.h"
 #include "analysis/explain/ledger.h"
+#include "analysis/machine/cpu_share.h"
 #include "bench/measure/planning.h"
 #include "bench/plan/device_support.h"
 #include "bench/profile/condition_sampler.h"
 #include "bench/profile/machine_state.h"
+#include "bench/profile/starvation.h"
 #include "kbench/error.h"
 #include "models/cost.h"
 
@@ -197,11 +200,31 @@ Sampled MicroSession::take(const SamplerOptions& sampler) {
     ConditionSampler conditions(profiler_.machine_state());
     conditions.start();
     const auto throttled = [&conditions] { return discards_sample(conditions.throttle_mask_now()); };
-    Sampled sampled =
-        kbench::sample([this] { return chunk(); }, sampler, throttled,
-                       {[&] { conditions.begin_window(); }, [&] { current_point().conditions = conditions.stop(); }});
+    StarvationWatch watch(profiler_.machine_state());
+    const WindowCalls calls{.begin =
+                                [&] {
+                                    conditions.begin_window();
+                                    watch.begin();
+                                },
+                            .end = [&] { current_point().conditions = conditions.stop(); },
+                            .starved = [&](bool last) { return watch.lacked(last); }};
+    Sampled sampled = kbench::sample([this] { return chunk(); }, sampler, throttled, calls);
     current_point().conditions.throttled_samples = sampled.throttled;
+    if (std::optional<CpuShare> share = watch.share(sampled.kept_starved)) {
+        share->starved_samples = sampled.starved;
+        warn_of_starvation(*share);
+        current_point().conditions.cpu_share = std::move(share);
+    }
     return sampled;
+}
+
+/// Once: hundreds of benchmarks beside the same other work would say it again and again.
+void MicroSession::warn_of_starvation(const CpuShare& share) {
+    const std::string warning = starvation_warning(share);
+    if (warning.empty() || std::exchange(warned_of_starvation_, true)) return;
+    result_.warnings.push_back(
+        fmt::format("{}: {}; the conditions of every benchmark after it say the same of its own samples",
+                    current_point().model(), warning));
 }
 
 /// Another repetition of a case that was measured before adds to its point.

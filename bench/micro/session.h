@@ -98,6 +98,7 @@ class MicroSession {
     std::vector<double> chunk();
     std::vector<double> untimed_chunk();
     Sampled take(const SamplerOptions& sampler);
+    void warn_of_starvation(const CpuShare& share);
     void fold();
     Point& current_point() { return result_.points[*current_point_]; }
 
@@ -119,7 +120,8 @@ class MicroSession {
     std::size_t runs_a_sample_ = 1;
     std::map<std::string, std::size_t> planned_;                         ///< samples, by benchmark
     double sample_wall_s_ = 0, sample_device_s_ = 0, pilot_spread_ = 0;  ///< between quartiles, over the median
-    Summary last_ms_;                                                    ///< of the last samples of the current one
+    bool warned_of_starvation_ = false;
+    Summary last_ms_;  ///< of the last samples of the current one
 };
 
 }  // namespace kbench

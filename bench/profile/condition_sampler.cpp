@@ -199,6 +199,8 @@ Conditions ConditionSampler::stop() {
                 fmt::format("mean of {} power readings times {:.3g} s; {}", power_w.count, seconds, why)};
     }
     conditions.throttle_reasons = throttle_names(seen_);
+    conditions.throttle_unavailable = machine_.throttle_unavailable();
+    if (conditions.throttle_unavailable->empty() && !first_ && !last) conditions.throttle_unavailable = failure_;
     return conditions;
 }
 

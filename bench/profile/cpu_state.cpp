@@ -68,8 +68,9 @@ std::vector<fs::path> cpu_files(const fs::path& sysfs, const char* file) {
 
 }  // namespace
 
-CpuState::CpuState(const fs::path& sysfs)
-    : frequency_files_(cpu_files(sysfs, "cpufreq/scaling_cur_freq")),
+CpuState::CpuState(const fs::path& sysfs, const fs::path& root)
+    : counts_(root),
+      frequency_files_(cpu_files(sysfs, "cpufreq/scaling_cur_freq")),
       throttle_files_(cpu_files(sysfs, "thermal_throttle/package_throttle_count")) {
     find_energy(sysfs);
     find_temperature(sysfs);

@@ -1,4 +1,5 @@
-// The state of the CPU from Linux's sysfs: frequency, RAPL energy, temperature, thermal throttling.
+// The state of the CPU from Linux's sysfs: frequency, RAPL energy, temperature, thermal throttling; and from /proc how
+// much of it this process got.
 #pragma once
 
 #include <chrono>
@@ -15,7 +16,8 @@ namespace kbench {
 class CpuState final : public MachineState {
   public:
     /// Looks once for what there is to read below `sysfs`. Virtual machines usually have none of it.
-    explicit CpuState(const std::filesystem::path& sysfs = "/sys");
+    /// `root` stands in front of /proc and of control groups.
+    explicit CpuState(const std::filesystem::path& sysfs = "/sys", const std::filesystem::path& root = "/");
 
     /// The clock is the mean over some of the CPUs; energy is the sum of the packages' RAPL counters; power is left to
     /// whoever divides energy by time; there is no memory clock.
@@ -24,6 +26,7 @@ class CpuState final : public MachineState {
     /// length.
     std::uint64_t throttle_mask() override;
     std::string throttle_unavailable() const override;
+    std::optional<CpuCounts> cpu_counts() override { return counts_.read(); }
     /// Its files take some microseconds each of a core that the model is running on.
     std::chrono::milliseconds period() const override { return std::chrono::milliseconds(100); }
 
@@ -37,6 +40,7 @@ class CpuState final : public MachineState {
     void find_temperature(const std::filesystem::path& sysfs);
     Quantity energy_j();
 
+    CpuCountReader counts_;
     std::vector<std::filesystem::path> frequency_files_, throttle_files_;
     std::filesystem::path temperature_file_;
     std::vector<EnergyCounter> energy_counters_;

@@ -4,10 +4,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "bench/profile/cpu_counts.h"
 #include "kbench/profile.h"
 
 namespace kbench {
@@ -57,7 +59,7 @@ struct MachineReading {
     std::uint64_t throttle_mask = 0;
 };
 
-/// Both readings may be called from two threads at once.
+/// All readings may be called from two threads at once.
 class MachineState {
   public:
     virtual ~MachineState() = default;
@@ -66,6 +68,8 @@ class MachineState {
     virtual std::uint64_t throttle_mask() = 0;
     /// Empty where throttling can be seen, else why not.
     virtual std::string throttle_unavailable() const = 0;
+    /// What the kernel has counted of this process, where its threads do the work; nothing where a device does.
+    virtual std::optional<CpuCounts> cpu_counts() { return std::nullopt; }
     /// Adds what the driver tells of a GPU beyond the CUDA runtime: its own version, the highest clocks, the power
     /// limit.
     virtual void describe(GpuInfo&) const {}

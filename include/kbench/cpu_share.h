@@ -15,7 +15,7 @@ inline constexpr double most_lacked_share = 0.05;
 
 /// While the samples that were kept were taken. Shares are from 0 to 1.
 struct CpuShare {
-    /// Time on a run queue over the time that it wanted to run, of the thread with the most among those that worked.
+    /// Of the time, for which one thread, the one with the most among those that worked, waited on a run queue.
     Quantity waited_share;
     Quantity steal_share;      ///< what the hypervisor gave to others of the time that the host's CPUs wanted to run
     Quantity throttled_share;  ///< time that a quota held CPUs back over that and the time that the process ran

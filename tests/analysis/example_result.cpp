@@ -198,6 +198,7 @@ Point gpu_point(std::int64_t batch, const Machine& machine, double median_ms) {
                         .temperature_c = Quantity::measured(41),
                         .energy_j = Quantity::derived(234.1),
                         .throttle_reasons = {"sw_power_cap"},
+                        .throttle_unavailable = "",
                         .throttled_samples = 3,
                         .readings = {},
                         .blocks = {}};
@@ -217,6 +218,14 @@ Point cpu_point() {
     point.conditions.power_w = Quantity::unavailable(no_counter);
     point.conditions.energy_j = Quantity::unavailable(no_counter);
     point.conditions.temperature_c = Quantity::unavailable("no thermal zone");
+    point.conditions.throttle_unavailable = "no thermal_throttle/package_throttle_count";
+    CpuShare& share = point.conditions.cpu_share.emplace();
+    share.waited_share = Quantity::measured(0.0125);
+    share.steal_share = share.throttled_share = share.throttled_periods = share.quota_periods = Quantity::measured(0);
+    share.involuntary_switches = Quantity::measured(57);
+    share.load = Quantity::measured(15.25);
+    share.pressure_share = Quantity::unavailable("no /proc/pressure/cpu");
+    share.starved_samples = 4;
     return point;
 }
 

@@ -1,9 +1,52 @@
 // See small_run.h.
 #include "tests/bench/small_run.h"
 
-#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/profile/machine_state.h"
 
 namespace kbench {
+
+namespace {
+
+/// The machine's state, but not how much of the CPU this process gets: beside other work of a host that runs tests,
+/// samples would be repeated and warned of.
+class QuietHost final : public MachineState {
+  public:
+    explicit QuietHost(MachineState& machine) : machine_(machine) {}
+    MachineReading read() override { return machine_.read(); }
+    std::uint64_t throttle_mask() override { return machine_.throttle_mask(); }
+    std::string throttle_unavailable() const override { return machine_.throttle_unavailable(); }
+    void describe(GpuInfo& gpu) const override { machine_.describe(gpu); }
+    std::chrono::milliseconds period() const override { return machine_.period(); }
+    std::chrono::milliseconds energy_resolution() const override { return machine_.energy_resolution(); }
+
+  private:
+    MachineState& machine_;
+};
+
+class QuietProfiler final : public Profiler {
+  public:
+    void watch(std::vector<WorkRange> ranges) override { profiler_->watch(std::move(ranges)); }
+    RangeKernels record_kernels(DeviceGraph& all, int runs, double warm_up_s) override {
+        return profiler_->record_kernels(all, runs, warm_up_s);
+    }
+    RangeTimes time_ranges(DeviceGraph& all, double seconds) override { return profiler_->time_ranges(all, seconds); }
+    void check(const CounterRequest& request) const override { profiler_->check(request); }
+    RangeCounters count(const CounterRequest& request) override { return profiler_->count(request); }
+    std::vector<std::pair<std::string, Quantity>> probe_counters() override { return profiler_->probe_counters(); }
+    MachineState& machine_state() override { return host_; }
+
+  private:
+    std::unique_ptr<Profiler> profiler_ = make_profiler(cpu());
+    QuietHost host_{profiler_->machine_state()};
+};
+
+}  // namespace
 
 Gpt2Config small_config() {
     Gpt2Config config{"small", 96, 3, 6};
@@ -18,8 +61,8 @@ Device& cpu() {
 }
 
 Profiler& cpu_profiler() {
-    static const std::unique_ptr<Profiler> profiler = make_profiler(cpu());
-    return *profiler;
+    static QuietProfiler profiler;
+    return profiler;
 }
 
 RunOptions small_run(const std::filesystem::path& out) {

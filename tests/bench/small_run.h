@@ -16,6 +16,7 @@ namespace kbench {
 
 Gpt2Config small_config();
 Device& cpu();
+/// As on a host where nothing else runs.
 Profiler& cpu_profiler();
 RunOptions small_run(const std::filesystem::path& out);
 /// The CPU, but for what a test says otherwise.

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/machine/cpu_share.h"
 #include "analysis/report/sections/sections.h"
 #include "models/base/format.h"
 
@@ -94,18 +94,19 @@ Section conditions_section(const Point& point, Depth depth) {
                              range_of(conditions, condition.reading), one.origin});
         facts.facts.push_back(std::move(one));
     }
-    const std::string reasons = conditions.throttle_reasons.empty()
-                                    ? std::string("none seen")
-                                    : fmt::format("{}", fmt::join(conditions.throttle_reasons, ", "));
+    const std::string reasons = throttling_text(conditions);
+    const std::string cpu_share = conditions.cpu_share ? cpu_share_text(*conditions.cpu_share) : "";
     if (depth == Depth::full) {
         section.add(std::move(rows));
         section.add(Paragraph{
             fmt::format("Throttling: {}; {} throttled samples were repeated.", reasons, conditions.throttled_samples)});
+        if (!cpu_share.empty()) section.add(Paragraph{fmt::format("CPU time not got: {}.", cpu_share)});
         section.add(Paragraph{clock_of_blocks(conditions, gpu ? "SM clock" : "clock")});
         return section;
     }
     std::ranges::move(energy_facts(point), std::back_inserter(facts.facts));
     facts.facts.push_back({"throttling", reasons, ""});
+    if (!cpu_share.empty()) facts.facts.push_back({"CPU time not got", cpu_share, ""});
     if (conditions.throttled_samples > 0)
         facts.facts.push_back({std::to_string(conditions.throttled_samples), "throttled samples repeated", ""});
     facts.facts.push_back(fact("energy while sampling", conditions.energy_j, format_joules));

@@ -18,8 +18,10 @@
 #include "analysis/result/result_json.h"
 #include "bench/measure/machine/environment.h"
 #include "bench/profile/condition_sampler.h"
+#include "bench/profile/starvation.h"
 #include "cpu/probe/probe.h"
 #include "kbench/error.h"
+#include "models/base/format.h"
 #ifdef KBENCH_HAVE_CUDA
 #include "bench/measure/cuda/ceilings.h"
 #endif
@@ -78,15 +80,19 @@ void remember(const std::filesystem::path& file, const std::string& key, const C
     }
 }
 
-/// Measures; `discarded` names what throttled the machine meanwhile, if that makes the values worthless later.
+/// Measures; `discarded` says what happened to the machine meanwhile, if that makes the values worthless later.
 CeilingRun measure(const CeilingSource& source, const Environment& environment, double seconds,
-                   std::vector<std::string>& discarded) {
+                   std::string& discarded) {
     CeilingRun run;
     run.device = source.backend == "cuda" && environment.gpu ? device_name(*environment.gpu) : environment.host.cpu;
     run.driver = source.backend == "cuda" && environment.gpu ? environment.gpu->driver : "";
     run.measured_at = utc_now();
     std::optional<ConditionSampler> conditions;
-    if (source.state != nullptr) conditions.emplace(*source.state).start();
+    std::optional<StarvationWatch> watch;
+    if (source.state != nullptr) {
+        conditions.emplace(*source.state).start();
+        watch.emplace(*source.state).begin();
+    }
     const auto start = std::chrono::steady_clock::now();
     try {
         run.ceilings = source.measure(seconds);
@@ -103,7 +109,12 @@ CeilingRun measure(const CeilingSource& source, const Environment& environment, 
     if (conditions) {
         conditions->stop();
         const std::uint64_t mask = conditions->throttle_mask_now();
-        if (discards_sample(mask)) discarded = throttle_names(mask);
+        if (discards_sample(mask))
+            discarded = fmt::format("the machine was throttled ({})", fmt::join(throttle_names(mask), ", "));
+        const bool starved = watch->lacked(true).value_or(false);
+        if (const std::optional<CpuShare> share = watch->share(true)) run.lacked_share = share->lacked();
+        if (starved && discarded.empty())
+            discarded = fmt::format("this process lacked its CPUs for {} of the time", percent(*run.lacked_share));
     }
     return run;
 }
@@ -120,13 +131,11 @@ CeilingRun without_datasheet(const CeilingSource& source, const Environment& env
         const std::map<std::string, CeilingRun> remembered = read_ceiling_file(file, warnings);
         if (const auto found = remembered.find(key); found != remembered.end()) return found->second;
     }
-    std::vector<std::string> discarded;
+    std::string discarded;
     CeilingRun run = measure(source, environment, request.seconds, discarded);
     if (!discarded.empty())
         warnings.push_back(
-            fmt::format("ceilings were measured while the machine was throttled ({}): they may be too "
-                        "low and are not remembered",
-                        fmt::join(discarded, ", ")));
+            fmt::format("ceilings were measured while {}: they may be too low and are not remembered", discarded));
     else if (run.unavailable.empty())
         remember(file, key, run, warnings);
     return run;

@@ -47,7 +47,7 @@ std::map<std::string, CeilingRun> read_ceiling_file(const std::filesystem::path&
 
 /// The ceilings of this machine as `request` wants them, with the datasheet's values. Where they cannot be measured
 /// `unavailable` says why; nothing is thrown. Measured ones are remembered in `file`, but not those of a machine that
-/// was throttled (see discards_sample).
+/// was throttled (see discards_sample), or while this process lacked its CPUs (see CpuShare::starved).
 CeilingRun obtain_ceilings(const CeilingSource& source, const Environment& environment, const CeilingRequest& request,
                            const std::filesystem::path& file, std::vector<std::string>& warnings);
 

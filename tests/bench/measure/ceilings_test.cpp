@@ -42,6 +42,7 @@ Environment gpu_environment() {
 class State final : public MachineState {
   public:
     std::uint64_t mask = 0;
+    double waited_s = 0;  ///< by one reading more than by the one before; below 0 where threads do not tell
     MachineReading read() override {
         MachineReading reading;
         reading.throttle_mask = mask;
@@ -49,6 +50,16 @@ class State final : public MachineState {
     }
     std::uint64_t throttle_mask() override { return mask; }
     std::string throttle_unavailable() const override { return {}; }
+    std::optional<CpuCounts> cpu_counts() override {
+        if (waited_s < 0) return std::nullopt;
+        CpuCounts counts;
+        counts.at_s = ++asked_;
+        counts.threads[1] = {asked_, asked_ * waited_s, 0};
+        return counts;
+    }
+
+  private:
+    double asked_ = 0;
 };
 
 /// A device that counts how often it is measured: its ceiling is the number of the measurement.
@@ -248,6 +259,21 @@ TEST_F(CeilingsOfADevice, ThatWasTooHotIsNotRemembered) {
     obtain();
     EXPECT_TRUE(std::filesystem::exists(file()));
     EXPECT_THAT(warnings_, IsEmpty());
+}
+
+TEST_F(CeilingsOfADevice, ThatLackedItsCpusIsNotRemembered) {
+    state_.waited_s = 0.4;
+    const CeilingRun run = obtain();
+    EXPECT_NEAR(run.lacked_share.value(), 0.4, 1e-9);
+    EXPECT_THAT(warnings_, ElementsAre(HasSubstr("this process lacked its CPUs for 40 % of the time: they may be")));
+    EXPECT_FALSE(std::filesystem::exists(file()));
+    state_.waited_s = 0.01;
+    EXPECT_NEAR(obtain().lacked_share.value(), 0.01, 1e-9);
+    EXPECT_TRUE(std::filesystem::exists(file()));
+    EXPECT_THAT(warnings_, IsEmpty());
+    EXPECT_NEAR(obtain().lacked_share.value(), 0.01, 1e-9) << "as remembered";
+    state_.waited_s = -1;
+    EXPECT_FALSE(obtain(CeilingPolicy::measure).lacked_share);
 }
 
 TEST_F(CeilingsOfADevice, ThatCannotBeMeasuredIsNotRememberedAndSaysWhy) {

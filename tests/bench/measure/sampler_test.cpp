@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 
 namespace kbench {
 namespace {
@@ -105,6 +108,115 @@ TEST(Sampler, KeepsThrottledSamplesWhenThereAreNoOthersButDoesNotCallThemGood) {
     EXPECT_FALSE(s.timing.samples_ms.empty());
     EXPECT_FALSE(s.converged);
     EXPECT_GT(s.throttled, 0);
+}
+
+/// Calls that say of every third chunk whether the process was starved in one of the last three.
+struct Starving {
+    std::function<bool(int chunk)> starved;
+    int chunks = 0, since = 0;
+    bool any = false;
+
+    std::vector<double> chunk() {
+        ++chunks;
+        ++since;
+        any = any || starved(chunks);
+        return {starved(chunks) ? 9.0 : 1.0};
+    }
+    WindowCalls calls() {
+        WindowCalls calls;
+        calls.begin = [this] {
+            since = 0;
+            any = false;
+        };
+        calls.starved = [this](bool last) -> std::optional<bool> {
+            if (!last && since < 3) return std::nullopt;
+            since = 0;
+            return std::exchange(any, false);
+        };
+        return calls;
+    }
+};
+
+TEST(Sampler, DiscardsAndRepeatsStarvedSamples) {
+    Starving host{[](int chunk) { return chunk % 10 == 0; }};
+    SamplerOptions options = quick();
+    options.min_samples = options.max_samples = 40;
+    const Sampled s = sample([&] { return host.chunk(); }, options, never, host.calls());
+    ASSERT_EQ(s.timing.samples_ms.size(), 40u);
+    EXPECT_EQ(s.timing.summary_ms.max, 1.0) << "with those around them, of which nobody knows";
+    EXPECT_GT(s.starved, 9);
+    EXPECT_EQ(s.ended_s.size(), 40u);
+    EXPECT_FALSE(s.kept_starved);
+    EXPECT_EQ(s.throttled, 0);
+}
+
+TEST(Sampler, TheLastChunksAreSettledBeforeTheyCount) {
+    Starving host{[](int chunk) { return chunk == 20; }};
+    SamplerOptions options = quick();
+    options.min_samples = options.max_samples = 20;  // no multiple of three
+    const Sampled s = sample([&] { return host.chunk(); }, options, never, host.calls());
+    EXPECT_EQ(s.timing.samples_ms.size(), 20u);
+    EXPECT_EQ(s.timing.summary_ms.max, 1.0);
+}
+
+TEST(Sampler, KeepsStarvedSamplesWhereTooFewOthersCameAndDoesNotCallThemGood) {
+    Starving host{[](int chunk) { return chunk > 4; }};
+    SamplerOptions options = quick();
+    options.time_budget_s = 0.02;
+    const auto start = std::chrono::steady_clock::now();
+    const Sampled s = sample([&] { return host.chunk(); }, options, never, host.calls());
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    EXPECT_TRUE(s.kept_starved);
+    EXPECT_FALSE(s.converged);
+    EXPECT_EQ(s.starved, 0) << "none is left out";
+    EXPECT_EQ(s.timing.samples_ms.size() + 1, static_cast<std::size_t>(host.chunks)) << "but the warm-up";
+    EXPECT_TRUE(std::ranges::is_sorted(s.ended_s));
+    EXPECT_GE(seconds, 0.06) << "for three time budgets it tried";
+    EXPECT_LT(seconds, 1);
+}
+
+TEST(Sampler, EnoughCleanSamplesEndItWithTheBudget) {
+    Starving host{[](int chunk) { return chunk > 31; }};
+    SamplerOptions options = quick();
+    options.time_budget_s = 0.05;
+    options.min_samples = 1000000;
+    const Sampled s = sample([&] { return host.chunk(); }, options, never, host.calls());
+    EXPECT_EQ(s.timing.samples_ms.size(), 30u) << "a median of 20 and more is one";
+    EXPECT_EQ(s.timing.summary_ms.max, 1.0);
+    EXPECT_LT(s.ended_s.back(), 0.05);
+    EXPECT_FALSE(s.kept_starved);
+}
+
+/// Samples of as long as `each`.
+Sampled slow(std::chrono::milliseconds each, double budget_s, const WindowCalls& calls = {}) {
+    SamplerOptions options;
+    options.warm_up_s = 0;
+    options.time_budget_s = budget_s;
+    options.trial_budget_s = 0.01;
+    return sample(
+        [&] {
+            std::this_thread::sleep_for(each);
+            return std::vector<double>{1.0};
+        },
+        options, never, calls);
+}
+
+TEST(Sampler, SlowWorkHasFiveSamplesHoweverShortTheBudget) {
+    using namespace std::chrono_literals;
+    double all_s = 0, one_s = 0;
+    WindowCalls calls;
+    calls.takes_longer = [&](double all, double one) {
+        all_s = all;
+        one_s = one;
+    };
+    EXPECT_EQ(slow(100ms, 0.02, calls).timing.samples_ms.size(), 5u);
+    EXPECT_GE(one_s, 0.1) << "and whoever waits is told";
+    EXPECT_DOUBLE_EQ(all_s, 5 * one_s);
+}
+
+TEST(Sampler, ATrialEndsAfterThreeBudgets) {
+    using namespace std::chrono_literals;
+    EXPECT_LE(slow(10ms, 0.005).timing.samples_ms.size(), 2u);
 }
 
 TEST(Sampler, TheWindowBeginsAfterTheWarmUpAndEndsWithTheLastSample) {

@@ -435,10 +435,7 @@ class Session : public testing::Test {
         static const std::unique_ptr<Device> device = make_cpu_device();
         return *device;
     }
-    static Profiler& profiler() {
-        static const std::unique_ptr<Profiler> profiler = make_profiler(cpu());
-        return *profiler;
-    }
+    static Profiler& profiler() { return cpu_profiler(); }
     /// A repetition of `samples` samples.
     MicroFigures measure(const MicroCase& micro, std::size_t samples) {
         return session_->measure(micro, [&] { session_->sample(samples); });

@@ -1,0 +1,35 @@
+// Whether the process lacked its CPUs, asked again and again while samples are taken.
+#pragma once
+
+#include <optional>
+
+#include "bench/profile/machine_state.h"
+
+namespace kbench {
+
+class StarvationWatch {
+  public:
+    /// `machine` must outlive the watch.
+    explicit StarvationWatch(MachineState& machine) : machine_(machine) {}
+
+    /// A window begins here.
+    void begin();
+
+    /// Whether the process lacked its CPUs since the answer before, or since the begin. False where nothing can be
+    /// told. Nothing while that is too short, unless this is the `last` question: answers are 50 ms apart, and twenty
+    /// times what looking takes, so that it takes below 5 %. After a lack they are as near as that alone allows, and
+    /// twice as far apart after each answer without one: between the time slices of other work there are clean samples.
+    std::optional<bool> lacked(bool last);
+
+    /// Of the time that the answers were about: of the answers "no" alone, or of all. Nothing where a device, not the
+    /// process, does the work.
+    std::optional<CpuShare> share(bool of_all) const;
+
+  private:
+    MachineState& machine_;
+    std::optional<CpuCounts> from_;
+    double apart_s_ = 0;  ///< from one answer to the next
+    CpuUse clean_, all_;
+};
+
+}  // namespace kbench
