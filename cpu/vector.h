@@ -105,23 +105,6 @@ inline T exp2_vector(T x) {
     return x < exp2_lowest<T> ? T(0) : power;
 }
 
-/// GELU, tanh form: 0.5 x (1 + tanh(u)) = x / (1 + e^(-2u)).
-template <class T>
-inline T gelu_vector(T x) {
-    constexpr T sqrt_2_over_pi = T(0.797884560802865355879892119868763737);
-    const T u = sqrt_2_over_pi * (x + T(0.044715) * x * x * x);
-    return x / (T(1) + exp2_vector(T(-2) * log2_e<T> * u));
-}
-
-/// Its derivative: s + 2 x u' s (1 - s) with s = 1 / (1 + e^(-2u)), in which nothing cancels but at its zero.
-template <class T>
-inline T gelu_slope_vector(T x) {
-    constexpr T sqrt_2_over_pi = T(0.797884560802865355879892119868763737);
-    const T cubic = T(0.044715) * x * x;
-    const T u = sqrt_2_over_pi * x * (T(1) + cubic), e = exp2_vector(T(-2) * log2_e<T> * u), s = T(1) / (T(1) + e);
-    return s + T(2) * sqrt_2_over_pi * (T(1) + T(3) * cubic) * (x * s) * (e * s);
-}
-
 /// The widest instruction set of those that loops are compiled for and this CPU and its system support.
 enum class VectorIsa { x86_64, avx2, avx512 };
 inline VectorIsa vector_isa() {

@@ -1,6 +1,6 @@
-// Launchers of the elementwise kernels: bias, GELU and its backward, residual addition. Device pointers; matrices
-// row-major and dense; elements of the model's storage_type, arithmetic in fp32 (fp64 for fp64). Nothing allocates or
-// waits; launches go to `stream`.
+// Launchers of the elementwise kernels: bias, residual addition. Device pointers; matrices row-major and dense;
+// elements of the model's storage_type, arithmetic in fp32 (fp64 for fp64). Nothing allocates or waits; launches go to
+// `stream`.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,11 +14,6 @@ namespace kbench::cuda {
 /// out = x + bias, in place allowed; x, out [rows, width], bias [width].
 void bias_add_forward(DataType type, const void* x, const void* bias, void* out, std::int64_t rows, std::int64_t width,
                       cudaStream_t stream);
-/// out = gelu_tanh(x + bias), bias may be null, in place allowed.
-void bias_gelu_forward(DataType type, const void* x, const void* bias, void* out, std::int64_t rows, std::int64_t width,
-                       cudaStream_t stream);
-/// dx = dy times the derivative of gelu_tanh at x; dx may be dy or x; `count` elements.
-void gelu_backward(DataType type, const void* x, const void* dy, void* dx, std::int64_t count, cudaStream_t stream);
 /// out = x + residual, in place allowed; `count` elements.
 void residual_add_forward(DataType type, const void* x, const void* residual, void* out, std::int64_t count,
                           cudaStream_t stream);

@@ -10,6 +10,7 @@
 
 #include "kbench/error.h"
 #include "models/ops/list.h"
+#include "models/ops/table.h"
 
 namespace kbench {
 namespace {
@@ -68,7 +69,8 @@ class Gpt2Builder {
 
         y = layer_norm(h + ".ln_2", x);
         y = linear(h + ".mlp.c_fc", y, width, inner, config_.initializer_range);
-        y = op(Gelu{rows_, inner}, h + ".mlp.act", {y}, activation(h + ".mlp.act.out", inner));
+        y = op(require_op_kind(facts_of(config_.activation).kind).on(rows_, inner), h + ".mlp.act", {y},
+               activation(h + ".mlp.act.out", inner));
         y = linear(h + ".mlp.c_proj", y, inner, width, residual_std);
         return op(ResidualAdd{rows_, width}, h, {y, x}, activation(h + ".out", width));
     }
@@ -179,6 +181,9 @@ ModelSpec gpt2_spec(const Gpt2Config& c) {
         c.name, c.n_embd, c.n_layer, c.n_head, c.n_ctx, c.vocab_size, c.n_inner, c.layer_norm_epsilon,
         c.scale_attn_weights, c.scale_attn_by_inverse_layer_idx, c.reorder_and_upcast_attn, c.initializer_range,
         c.tie_word_embeddings);
+    // What was written before there were others says nothing of GELU's tanh form.
+    if (c.activation != Activation::gelu_tanh)
+        spec.description += fmt::format(", activation {}", facts_of(c.activation).kind);
     spec.build_at = [c](const ModelPoint& point) {
         const bool fused = point.word("attention") == attention_names[0];
         return make_gpt2(c, point.count("batch"), point.count("seq"),

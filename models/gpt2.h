@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "models/ops/activation.h"
 #include "models/registry.h"
 
 namespace kbench {
@@ -15,6 +16,7 @@ struct Gpt2Config {
     std::int64_t n_ctx = 1024;  ///< longest sequence (`n_positions`)
     std::int64_t vocab_size = 50257;
     std::int64_t n_inner = 0;  ///< width of the MLP; 0 means 4 * n_embd
+    Activation activation = Activation::gelu_tanh;
     double layer_norm_epsilon = 1e-5;
     bool scale_attn_weights = true;
     bool scale_attn_by_inverse_layer_idx = false;

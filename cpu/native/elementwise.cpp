@@ -13,50 +13,7 @@ constexpr std::int64_t chunk = 4096;
 /// Columns that a thread adds up side by side: their sums stay in registers and L1.
 constexpr std::int64_t columns_at_once = 64;
 
-template <bool has_bias, bool has_gelu, class T>
-void bias_gelu_row(std::int64_t width, const T* x, const T* bias, T* out) {
-#pragma omp simd
-    for (std::int64_t c = 0; c < width; ++c) {
-        Compute<T> value = load(x[c]);
-        if constexpr (has_bias) value += load(bias[c]);
-        if constexpr (has_gelu) value = gelu_vector(value);
-        store(out[c], value);
-    }
-}
-
 }  // namespace
-
-void bias_gelu(DataType type, std::int64_t rows, std::int64_t width, const void* x, const void* bias, bool gelu,
-               void* out) {
-    with_element(type, [&]<class T>(T) {
-#pragma omp parallel for schedule(static)
-        for (std::int64_t row = 0; row < rows; ++row) {
-            const T* from = static_cast<const T*>(x) + row * width;
-            const T* b = static_cast<const T*>(bias);
-            T* to = static_cast<T*>(out) + row * width;
-            if (b && gelu) vectorised([=] { bias_gelu_row<true, true>(width, from, b, to); });
-            if (b && !gelu) vectorised([=] { bias_gelu_row<true, false>(width, from, b, to); });
-            if (!b && gelu) vectorised([=] { bias_gelu_row<false, true>(width, from, b, to); });
-            if (!b && !gelu) vectorised([=] { bias_gelu_row<false, false>(width, from, b, to); });
-        }
-    });
-}
-
-void gelu_gradient(DataType type, std::int64_t count, const void* x, const void* dy, void* dx) {
-    with_element(type, [&]<class T>(T) {
-#pragma omp parallel for schedule(static)
-        for (std::int64_t begin = 0; begin < count; begin += chunk) {
-            const std::int64_t size = std::min(chunk, count - begin);
-            const T* at = static_cast<const T*>(x) + begin;
-            const T* from = static_cast<const T*>(dy) + begin;
-            T* to = static_cast<T*>(dx) + begin;
-            vectorised([=] {
-#pragma omp simd
-                for (std::int64_t i = 0; i < size; ++i) store(to[i], load(from[i]) * gelu_slope_vector(load(at[i])));
-            });
-        }
-    });
-}
 
 void bias_gradient(DataType type, const BiasAdd& op, const void* dy, void* db) {
     const std::int64_t rows = op.rows, width = op.width;

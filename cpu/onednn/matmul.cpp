@@ -36,9 +36,24 @@ void copy_in_parallel(const void* from, void* to, std::size_t bytes) {
     }
 }
 
+/// The developer guide, "Eltwise": swish is x s(alpha x); relu's alpha is its slope below zero. gelu_fast differs from
+/// gelu_tanh by less than fp32 can tell.
+void append(dnnl::post_ops& post_ops, Activation activation) {
+    using enum dnnl::algorithm;
+    switch (activation) {
+        case Activation::gelu_tanh:
+        case Activation::gelu_fast: return post_ops.append_eltwise(eltwise_gelu_tanh, 0, 0);
+        case Activation::gelu_erf: return post_ops.append_eltwise(eltwise_gelu_erf, 0, 0);
+        case Activation::quick_gelu: return post_ops.append_eltwise(eltwise_swish, 1.702f, 0);
+        case Activation::relu: return post_ops.append_eltwise(eltwise_relu, 0, 0);
+        case Activation::silu: return post_ops.append_eltwise(eltwise_swish, 1, 0);
+        case Activation::tanh: return post_ops.append_eltwise(eltwise_tanh, 0, 0);
+    }
+}
+
 }  // namespace
 
-Matmul::Matmul(const Gemm& gemm, Precision precision, bool bias, bool gelu, bool residual)
+Matmul::Matmul(const Gemm& gemm, Precision precision, bool bias, std::optional<Activation> activation, bool residual)
     : state_(std::make_unique<State>()) {
     onednn::require(precision);
     const DataType stored = storage_type(precision);
@@ -54,7 +69,7 @@ Matmul::Matmul(const Gemm& gemm, Precision precision, bool bias, bool gelu, bool
         memory::desc({1, gemm.n}, bias_in_fp32 ? memory::data_type::f32 : type, memory::format_tag::ab);
 
     dnnl::post_ops post_ops;
-    if (gelu) post_ops.append_eltwise(dnnl::algorithm::eltwise_gelu_tanh, 0, 0);
+    if (activation) append(post_ops, *activation);
     if (residual) post_ops.append_sum(1);
 
     onednn::create("matmul", [&] {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "cpu/native/recurrent.h"
@@ -24,12 +25,12 @@ std::string onednn_isa();
 /// "fp16 needs AVX512_FP16; this CPU has avx512_core_bf16".
 std::string onednn_unsupported(Precision precision);
 
-/// out = epilogue(x · w): + bias [n], GELU (tanh), + residual [m, n], each optional, as post-ops. x [m, k], out [m, n]
-/// dense in storage_type(precision); bias in storage_type(precision). w plain is [k, n], or [n, k] when
+/// out = epilogue(x · w): + bias [n], an activation, + residual [m, n], each optional, as post-ops. x [m, k], out [m,
+/// n] dense in storage_type(precision); bias in storage_type(precision). w plain is [k, n], or [n, k] when
 /// weight_transposed. Throws Unsupported.
 class Matmul {
   public:
-    Matmul(const Gemm& gemm, Precision precision, bool bias, bool gelu, bool residual);
+    Matmul(const Gemm& gemm, Precision precision, bool bias, std::optional<Activation> activation, bool residual);
     ~Matmul();
     std::size_t packed_bytes() const;  ///< bytes of the packed weight
     void pack(const void* plain, void* packed) const;

@@ -1,6 +1,6 @@
-// Reference of the element-wise ops: embedding, bias and GELU, residual addition.
+// Reference of the element-wise ops: embedding, bias, residual addition.
 #include <cmath>
-#include <numbers>
+#include <optional>
 
 #include "cpu/reference/rows.h"
 
@@ -8,21 +8,6 @@ namespace kbench::reference {
 
 double View::operator()(std::int64_t row, std::int64_t column) const {
     return with_elements(*this, [&](const auto* elements) { return decode(elements[row * stride + column]); });
-}
-
-Expected gelu(const Expected& argument) {
-    // |f'| <= 1.13. The polynomial, tanh and the products round a dozen times, each moving the result by at most
-    // |x| / 2 units: 1 + tanh cancels for negative x, so the error is relative to x, not to the result.
-    constexpr double largest_slope = 1.13, roundings = 12.0;
-    const double x = argument.value, half = 0.5 * std::abs(x);
-    const double t = std::tanh(std::sqrt(2.0 / std::numbers::pi) * (x + 0.044715 * x * x * x));
-    Expected result = argument;
-    result.value = 0.5 * x * (1.0 + t);
-    result.magnitude = largest_slope * argument.magnitude + roundings * half;
-    result.inputs *= largest_slope;
-    // tanh.approx.f32 has relative error 2^-11 (PTX ISA 8.x, tanh). One error, not a sum of many: counted at its worst.
-    result.inner = largest_slope * argument.inner + half / deviations;
-    return result;
 }
 
 std::vector<Expected> added_to(View before, std::span<const Element> elements, std::vector<Expected> sums) {
@@ -84,67 +69,6 @@ std::vector<Expected> embedding_dwpe(const Embedding& op, View dout, std::span<c
     return expected;
 }
 
-std::vector<Expected> bias_gelu(View x, View bias, bool with_gelu, std::span<const Element> elements) {
-    std::vector<Expected> expected;
-    for (const auto [row, column] : elements) {
-        const double term = x(row, column), shift = bias ? at(bias, column) : 0.0;
-        const Expected sum{term + shift, std::abs(term) + std::abs(shift), 2};
-        expected.push_back(with_gelu ? gelu(sum) : sum);
-    }
-    return expected;
-}
-
-namespace {
-
-/// GELU's derivative at x, s + 2 x u' s (1 - s), and its parts.
-struct GeluSlope {
-    double u, x_du, s, through_s;  ///< x_du: x u'
-    explicit GeluSlope(double x) {
-        const double factor = std::sqrt(2.0 / std::numbers::pi);
-        u = factor * (x + 0.044715 * x * x * x);
-        x_du = x * factor * (1.0 + 3 * 0.044715 * x * x);
-        s = 1.0 / (1.0 + std::exp(-2.0 * u));
-        through_s = 2.0 * x_du * s / (1.0 + std::exp(2.0 * u));
-    }
-    double value() const { return s + through_s; }
-};
-/// Roundings of the slope's terms, and of 2 u, each of which moves both terms in its own size.
-constexpr double slope_roundings = 12.0, exponent_roundings = 6.0;
-
-}  // namespace
-
-std::vector<Expected> gelu_gradient(View x, View dy, std::span<const Element> elements) {
-    std::vector<Expected> expected;
-    for (const auto [row, column] : elements) {
-        const GeluSlope slope(x(row, column));
-        // Far below zero s is lost under the smallest fp32 number, 2^24 of which are about its last place's.
-        constexpr double smallest = 0x1p-100;
-        const double size = slope.s + std::abs(slope.through_s) + smallest * std::abs(slope.x_du);
-        expected.push_back(
-            {dy(row, column) * slope.value(),
-             std::abs(dy(row, column)) * size * (slope_roundings + exponent_roundings * std::abs(2.0 * slope.u)), 1});
-    }
-    return expected;
-}
-
-Expected times_gelu_slope(const Expected& dy, double x) {
-    // A library may compute (1 + t + x u' (1 - t^2)) / 2, t = tanh(u), whose sums cancel far from zero: then the error
-    // is relative to 1 and x u', not to the slope.
-    const GeluSlope slope(x);
-    const double size = 0.5 + std::abs(slope.x_du), t = std::tanh(slope.u);
-    const double exponent = exponent_roundings * std::abs(2.0 * slope.u) * (slope.s + std::abs(slope.through_s));
-    Expected result = dy;
-    result.value *= slope.value();
-    result.magnitude *= std::abs(slope.value());
-    result.inputs *= std::abs(slope.value());
-    // One error each, not a sum of many: counted at their worst. As in gelu, t may be off by 2^-11 of itself.
-    result.carried =
-        std::abs(slope.value()) * dy.carried + std::abs(dy.value) * (slope_roundings * size + exponent) / deviations;
-    result.inner = std::abs(slope.value()) * dy.inner +
-                   std::abs(dy.value) * (0.5 + std::abs(t * slope.x_du)) * std::abs(t) / deviations;
-    return result;
-}
-
 std::vector<Expected> bias_gradient(const BiasAdd& op, View dy, std::span<const Element> elements) {
     std::vector<Expected> expected;
     for (const Element& element : elements) {
@@ -183,13 +107,7 @@ std::vector<Expected> expected(const BiasAdd& op, Question q) {
         return op.accumulates ? added_to(q.next(), q.elements, sums) : sums;
     }
     const View x = q.next(), bias = q.next();
-    return bias_gelu(x, bias, false, q.elements);
-}
-std::vector<Expected> expected(const Gelu&, Question q) {
-    const View first = q.next();
-    if (q.step.direction == Direction::bwd) return gelu_gradient(q.next(), first, q.elements);
-    const View bias = q.next_if(q.step.absorbs<BiasAdd>());
-    return bias_gelu(first, bias, true, q.elements);
+    return bias_activation(x, bias, std::nullopt, q.elements);
 }
 std::vector<Expected> expected(const ResidualAdd&, Question q) {
     const View x = q.next(), residual = q.next();
@@ -206,7 +124,6 @@ ElementCost cost(const Embedding& op, Direction direction) {
 ElementCost cost(const BiasAdd& op, Direction direction) {
     return {direction == Direction::bwd ? static_cast<double>(op.rows) : 1};
 }
-ElementCost cost(const Gelu&) { return {}; }
 ElementCost cost(const ResidualAdd&) { return {}; }
 
 }  // namespace kbench::reference

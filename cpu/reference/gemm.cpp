@@ -35,8 +35,8 @@ Dot dot_with_left(const Gemm::Product& p, const View& left, std::int64_t row, co
 }
 
 /// The product's elements, and what the step adds to each.
-std::vector<Expected> multiply(const Gemm::Product& p, View left, View right, View bias, bool with_gelu, View residual,
-                               std::span<const Element> elements) {
+std::vector<Expected> multiply(const Gemm::Product& p, View left, View right, View bias,
+                               std::optional<Activation> activation, View residual, std::span<const Element> elements) {
     // Elements that share columns are computed together: reading a column of w costs more than reading a row of x.
     std::vector<std::size_t> order(elements.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -70,7 +70,7 @@ std::vector<Expected> multiply(const Gemm::Product& p, View left, View right, Vi
                     ++e.terms;
                 };
                 if (bias) add(at(bias, column));
-                if (with_gelu) e = gelu(e);
+                if (activation) e = activated(*activation, e);
                 if (residual) add(residual(row, column));
                 expected[order[i]] = e;
             }
@@ -80,22 +80,16 @@ std::vector<Expected> multiply(const Gemm::Product& p, View left, View right, Vi
 
 }  // namespace
 
-std::vector<Expected> gemm(const Gemm& gemm, View x, View w, View bias, bool with_gelu, View residual,
-                           std::span<const Element> elements) {
-    return multiply(gemm.product(Direction::fwd), x, w, bias, with_gelu, residual, elements);
+std::vector<Expected> gemm(const Gemm& gemm, View x, View w, View bias, std::optional<Activation> activation,
+                           View residual, std::span<const Element> elements) {
+    return multiply(gemm.product(Direction::fwd), x, w, bias, activation, residual, elements);
 }
 
 std::vector<Expected> gemm_gradient(const Gemm& gemm, Direction direction, View first, View second,
                                     std::span<const Element> elements) {
     const Gemm::Product p = gemm.product(direction);
     if (p.left_is_second) std::swap(first, second);
-    return multiply(p, first, second, {}, false, {}, elements);
-}
-
-std::vector<Expected> times_gelu_slope(std::vector<Expected> products, View x, std::span<const Element> elements) {
-    for (std::size_t i = 0; i < products.size(); ++i)
-        products[i] = times_gelu_slope(products[i], x(elements[i].row, elements[i].column));
-    return products;
+    return multiply(p, first, second, {}, std::nullopt, {}, elements);
 }
 
 std::vector<Expected> product_bias_gradient(const BiasAdd& op, View dy, std::span<const Element> elements) {
@@ -135,7 +129,8 @@ static std::vector<Expected> expected_wgrad(const Gemm& op, Question q) {
 static std::vector<Expected> expected_dgrad(const Gemm& op, Question q) {
     const View dy = q.next(), w = q.next();
     const std::vector<Expected> product = gemm_gradient(op, Direction::dgrad, dy, w, q.elements);
-    return q.step.absorbs<Gelu>() ? times_gelu_slope(product, q.next(), q.elements) : product;
+    const std::optional<Activation> activation = absorbed_activation(q.step);
+    return activation ? times_slope(*activation, product, q.next(), q.elements) : product;
 }
 
 std::vector<Expected> expected(const Gemm& op, Question q) {
@@ -155,7 +150,7 @@ std::vector<Expected> expected(const Gemm& op, Question q) {
     }
     Step until = q.step;
     until.ops.erase(until.ops.begin() + static_cast<std::ptrdiff_t>(last) + 1, until.ops.end());
-    return gemm(op, x, w, until.absorbs<BiasAdd>() ? bias : View{}, until.absorbs<Gelu>(),
+    return gemm(op, x, w, until.absorbs<BiasAdd>() ? bias : View{}, absorbed_activation(until),
                 until.absorbs<ResidualAdd>() ? residual : View{}, q.elements);
 }
 ElementCost cost(const Gemm& op, Direction direction) { return {static_cast<double>(op.product(direction).k)}; }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -33,16 +34,18 @@ std::vector<Expected> layer_norm_dw(const LayerNorm&, View x, View dy, std::span
 std::vector<Expected> rms_norm(const RmsNorm&, View x, View weight, std::span<const Element>);
 std::vector<Expected> rms_norm_dx(const RmsNorm&, View x, View dy, View weight, std::span<const Element>);
 std::vector<Expected> rms_norm_dw(const RmsNorm&, View x, View dy, std::span<const Element>);
-/// epilogue: + bias, then GELU, then + residual, each optional.
-std::vector<Expected> gemm(const Gemm&, View x, View w, View bias, bool gelu, View residual, std::span<const Element>);
+/// epilogue: + bias, then an activation, then + residual, each optional.
+std::vector<Expected> gemm(const Gemm&, View x, View w, View bias, std::optional<Activation>, View residual,
+                           std::span<const Element>);
 /// dgrad of dy and w, or wgrad of x and dy.
 std::vector<Expected> gemm_gradient(const Gemm&, Direction, View first, View second, std::span<const Element>);
-/// A product, dgrad's say, times GELU's slope at x.
-std::vector<Expected> times_gelu_slope(std::vector<Expected> products, View x, std::span<const Element>);
+/// A product, dgrad's say, times the function's slope at x.
+std::vector<Expected> times_slope(Activation, std::vector<Expected> products, View x, std::span<const Element>);
 /// As bias_gradient, by the unit that multiplies dy, too: in tf32 it reads dy rounded.
 std::vector<Expected> product_bias_gradient(const BiasAdd&, View dy, std::span<const Element>);
-std::vector<Expected> bias_gelu(View x, View bias, bool gelu, std::span<const Element>);
-std::vector<Expected> gelu_gradient(View x, View dy, std::span<const Element>);
+/// Of x + bias, each of bias and function optional.
+std::vector<Expected> bias_activation(View x, View bias, std::optional<Activation>, std::span<const Element>);
+std::vector<Expected> activation_gradient(Activation, View x, View dy, std::span<const Element>);
 std::vector<Expected> bias_gradient(const BiasAdd&, View dy, std::span<const Element>);
 std::vector<Expected> residual_add(View x, View residual, std::span<const Element>);
 std::vector<Expected> attention(const Attention&, View qkv, std::span<const Element>);
@@ -98,8 +101,15 @@ std::vector<Expected> expected(const Gemm&, Question);
 ElementCost cost(const Gemm&, Direction);
 std::vector<Expected> expected(const BiasAdd&, Question);
 ElementCost cost(const BiasAdd&, Direction);
-std::vector<Expected> expected(const Gelu&, Question);
-ElementCost cost(const Gelu&);
+std::vector<Expected> expected_activation(Activation, Question);
+template <Activation f>
+std::vector<Expected> expected(const ActivationOp<f>&, const Question& question) {
+    return expected_activation(f, question);
+}
+template <Activation f>
+ElementCost cost(const ActivationOp<f>&) {
+    return {};
+}
 std::vector<Expected> expected(const ResidualAdd&, Question);
 ElementCost cost(const ResidualAdd&);
 std::vector<Expected> expected(const Attention&, Question);

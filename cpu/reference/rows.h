@@ -84,9 +84,9 @@ void for_each_group(std::span<const Element> elements, Key key, F f) {
     for (std::int64_t group = 0; group < groups; ++group) f(starts[group], starts[group + 1]);
 }
 
-/// Adds the error that GELU makes and passes on; `argument` is what is expected of its argument.
-Expected gelu(const Expected& argument);
-/// `dy` times GELU's slope at `x`, with the error that the slope has and passes on, computed in whatever form.
-Expected times_gelu_slope(const Expected& dy, double x);
+/// The function of what is expected of its argument, with the error that it makes and passes on.
+Expected activated(Activation function, const Expected& argument);
+/// `dy` times the function's slope at `x`, with the error that the slope has and passes on, computed in whatever form.
+Expected times_slope(Activation function, const Expected& dy, double x);
 
 }  // namespace kbench::reference

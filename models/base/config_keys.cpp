@@ -64,6 +64,11 @@ void ConfigKeys::fail(const std::string& reason) const { throw UsageError(fmt::f
 
 bool ConfigKeys::has(const char* key) const { return document_->find(key) != nullptr; }
 
+bool ConfigKeys::is_null(const char* key) const {
+    const auto found = document_->json.find(key);
+    return found != document_->json.end() && found->is_null();
+}
+
 std::int64_t ConfigKeys::required_integer(const char* key, const char* needed) const {
     const Json* value = document_->find(key);
     if (value == nullptr) fail(fmt::format("key '{}' is missing; {}", key, needed));

@@ -20,6 +20,8 @@ class ConfigKeys {
 
     /// A key that is absent, or null, which Hugging Face writes for "the default", is not there.
     bool has(const char* key) const;
+    /// Whether it is there and null, for keys whose null is no default.
+    bool is_null(const char* key) const;
     /// `needed` ends the error where the key is missing: what such a file needs.
     std::int64_t required_integer(const char* key, const char* needed) const;
     std::int64_t integer_or(const char* key, std::int64_t otherwise) const;

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "kbench/op.h"
+#include "models/ops/activation.h"
 
 namespace kbench {
 
@@ -79,12 +79,14 @@ struct Gemm {
     }
     static std::vector<Fusion> fusions(Direction direction) {
         if (direction == Direction::wgrad) return {{.beside = {"bias"}}};
-        if (direction == Direction::dgrad) return {{.after = {"gelu"}}};
-        return {{.after = {"bias", "residual"}},
-                {.after = {"bias", "gelu"}},
-                {.after = {"bias"}},
-                {.after = {"gelu"}},
-                {.after = {"residual"}}};
+        std::vector<Fusion> fusions;
+        if (direction == Direction::fwd) fusions = {{.after = {"bias", "residual"}}, {.after = {"bias"}}};
+        for (const ActivationFacts& activation : activation_table) {
+            if (direction == Direction::fwd) fusions.push_back({.after = {"bias", activation.kind}});
+            fusions.push_back({.after = {activation.kind}});
+        }
+        if (direction == Direction::fwd) fusions.push_back({.after = {"residual"}});
+        return fusions;
     }
     bool pads_columns() const { return weight_transposed; }
 };

@@ -1,6 +1,7 @@
 // kbench's own op kinds: the one list. A kind is its file in this folder, its include here and its place below.
 #pragma once
 
+#include "models/ops/activation.h"
 #include "models/ops/adamw.h"
 #include "models/ops/attention.h"
 #include "models/ops/attention_context.h"
@@ -11,7 +12,6 @@
 #include "models/ops/cross_entropy.h"
 #include "models/ops/ctc.h"
 #include "models/ops/embedding.h"
-#include "models/ops/gelu.h"
 #include "models/ops/gemm.h"
 #include "models/ops/global_norm.h"
 #include "models/ops/hardtanh.h"
@@ -29,6 +29,8 @@ namespace kbench {
 template <OpStruct... T>
 struct OpList {};
 
+using Activations = OpList<Gelu, GeluFast, GeluErf, QuickGelu, Relu, Silu, Tanh>;
+
 /// In the order in which tables show them.
 using BuiltInOps = OpList<Embedding,         //
                           LayerNorm,         //
@@ -36,6 +38,12 @@ using BuiltInOps = OpList<Embedding,         //
                           Gemm,              //
                           BiasAdd,           //
                           Gelu,              //
+                          GeluFast,          //
+                          GeluErf,           //
+                          QuickGelu,         //
+                          Relu,              //
+                          Silu,              //
+                          Tanh,              //
                           ResidualAdd,       //
                           Attention,         //
                           AttentionScores,   //

@@ -32,7 +32,7 @@ TEST_P(Blas, GemmHoldsOnOddShapesWithEitherWeightLayout) {
             Matrix out = Matrix::poisoned(type, m, n);
             blas_gemm(type, gemm.product(Direction::fwd), x.data(), w.data(), out.data());
             const auto some = elements(m, n, 5, 11);
-            expect_agrees(out, some, reference::gemm(gemm, x.view(), w.view(), {}, false, {}, some), precision);
+            expect_agrees(out, some, reference::gemm(gemm, x.view(), w.view(), {}, std::nullopt, {}, some), precision);
         }
 }
 

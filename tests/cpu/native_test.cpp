@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "cpu/native/activation.h"
 #include "cpu/native/elementwise.h"
 #include "cpu/native/embedding.h"
 #include "cpu/native/layernorm.h"
@@ -132,23 +133,33 @@ TEST_P(Native, LayerNormsGradientAddsTheOneThatComesPastItAlsoOverIt) {
                   precision);
 }
 
-TEST_P(Native, BiasAndGeluAreOptionalAndWorkInPlace) {
+TEST_P(Native, BiasAndEachActivationAreOptionalAndWorkInPlace) {
+    std::vector<std::optional<Activation>> functions{std::nullopt};
+    for (const ActivationFacts& facts : activation_table) functions.push_back(facts.function);
     for (const bool with_bias : {false, true})
-        for (const bool gelu : {false, true}) {
-            const reference::View bias_view = with_bias ? bias.view() : reference::View{};
-            Matrix in_place = x;
-            bias_gelu(type, rows, width, in_place.data(), with_bias ? bias.data() : nullptr, gelu, in_place.data());
-            expect_agrees(in_place, all, reference::bias_gelu(x.view(), bias_view, gelu, all), precision);
-        }
+        for (const std::optional<Activation> function : functions)
+            for (const double deviation : {0.01, 1.0, 6.0}) {
+                SCOPED_TRACE(testing::Message() << (function ? facts_of(*function).kind : "bias") << " " << deviation);
+                const Matrix spread = Matrix::normal(type, rows, width, 5, deviation);
+                const reference::View bias_view = with_bias ? bias.view() : reference::View{};
+                Matrix in_place = spread;
+                bias_activation(type, rows, width, in_place.data(), with_bias ? bias.data() : nullptr, function,
+                                in_place.data());
+                expect_agrees(in_place, all, reference::bias_activation(spread.view(), bias_view, function, all),
+                              precision);
+            }
 }
 
-TEST_P(Native, GelusGradientHoldsFarFromZeroAndInPlace) {
-    for (const double deviation : {1.0, 6.0, 40.0}) {
-        const Matrix spread = Matrix::normal(type, rows, width, 5, deviation);
-        Matrix in_place = other;
-        gelu_gradient(type, rows * width, spread.data(), in_place.data(), in_place.data());
-        expect_agrees(in_place, all, reference::gelu_gradient(spread.view(), other.view(), all), precision);
-    }
+TEST_P(Native, AnActivationsGradientHoldsFarFromZeroAndInPlace) {
+    for (const ActivationFacts& facts : activation_table)
+        for (const double deviation : {0.01, 1.0, 6.0, 40.0}) {
+            SCOPED_TRACE(testing::Message() << facts.kind << " " << deviation);
+            const Matrix spread = Matrix::normal(type, rows, width, 5, deviation);
+            Matrix in_place = other;
+            activation_gradient(type, facts.function, rows * width, spread.data(), in_place.data(), in_place.data());
+            expect_agrees(in_place, all,
+                          reference::activation_gradient(facts.function, spread.view(), other.view(), all), precision);
+        }
 }
 
 TEST_P(Native, ABiasGradientIsTheSumOfItsColumnWhateverTheThreads) {
@@ -275,6 +286,24 @@ TEST(VectorExp2, IsWithinTwoUlpAndZeroFarBelow) {
     EXPECT_TRUE(std::isnan(exp2_vector(std::numeric_limits<float>::quiet_NaN())));
 }
 
+TEST(VectorMath, ActivationsAreExactFarFromZeroAndKeepNaN) {
+    const double far = 1e30, nan = std::numeric_limits<double>::quiet_NaN();
+    for (const ActivationFacts& facts : activation_table)
+        with_activation(facts.function, [&]<Activation f>() {
+            SCOPED_TRACE(facts.kind);
+            const bool is_tanh = f == Activation::tanh;
+            EXPECT_EQ(activated_vector<f>(far), is_tanh ? 1 : far);
+            EXPECT_EQ(activated_vector<f>(static_cast<float>(far)), is_tanh ? 1 : static_cast<float>(far));
+            EXPECT_NEAR(activated_vector<f>(-far), is_tanh ? -1 : 0, 1e-270);
+            EXPECT_EQ(activated_vector<f>(0.0), 0);
+            EXPECT_EQ(slope_vector<f>(100.0), is_tanh ? slope_vector<f>(-100.0) : 1);
+            EXPECT_NEAR(slope_vector<f>(-100.0), 0, 1e-40);
+            EXPECT_TRUE(std::isnan(activated_vector<f>(nan)));
+        });
+    EXPECT_EQ(activated_vector<Activation::tanh>(1e-200), 1e-200) << "nothing cancels";
+    EXPECT_EQ(activated_vector<Activation::tanh>(-1e-30f), -1e-30f);
+}
+
 TEST(VectorDispatch, EveryInstructionSetGivesTheSameGelu) {
     const Matrix x = Matrix::normal(DataType::fp32, 1, 1003, 1, 3);
     const float* from = static_cast<const float*>(x.data());
@@ -282,7 +311,7 @@ TEST(VectorDispatch, EveryInstructionSetGivesTheSameGelu) {
     const auto loop_into = [from](std::vector<float>& out) {
         return [from, to = out.data()] {
 #pragma omp simd
-            for (int i = 0; i < 1003; ++i) to[i] = gelu_vector(from[i]);
+            for (int i = 0; i < 1003; ++i) to[i] = activated_vector<Activation::gelu_tanh>(from[i]);
         };
     };
     run_x86_64(loop_into(plain));

@@ -26,9 +26,9 @@ class OneDnn : public testing::TestWithParam<Precision> {
     DataType type = storage_type(precision);
 
     /// The output of `run` with a weight packed for it, given the matrix that `out` is before the run.
-    Matrix multiply(const Gemm& gemm, bool gelu, const Matrix& x, const Matrix& w, const Matrix* bias,
-                    const Matrix* residual, Matrix out, bool in_place = false) const {
-        const Matmul matmul(gemm, precision, bias != nullptr, gelu, residual != nullptr);
+    Matrix multiply(const Gemm& gemm, std::optional<Activation> activation, const Matrix& x, const Matrix& w,
+                    const Matrix* bias, const Matrix* residual, Matrix out, bool in_place = false) const {
+        const Matmul matmul(gemm, precision, bias != nullptr, activation, residual != nullptr);
         Workspace packed(matmul.packed_bytes()), workspace(matmul.workspace_bytes());
         matmul.pack(w.data(), packed.data());
         const void* added = in_place ? out.data() : residual ? residual->data() : nullptr;
@@ -54,22 +54,25 @@ INSTANTIATE_TEST_SUITE_P(Precisions, OneDnn, testing::Values(Precision::fp32, Pr
                          [](const auto& test) { return std::string(name(test.param)); });
 
 TEST_P(OneDnn, MatmulHoldsOnOddShapesWithEitherWeightLayoutAndEveryEpilogue) {
+    std::vector<std::optional<Activation>> functions{std::nullopt};
+    for (const ActivationFacts& facts : activation_table) functions.push_back(facts.function);
     for (const auto& [m, n, k] : {std::tuple{1, 64, 100}, {17, 100, 64}, {100, 1283, 64}, {33, 130, 1283}})
-        for (const bool transposed : {false, true})
+        for (const std::optional<Activation> function : functions)
             for (int epilogue = 0; epilogue < 8; ++epilogue) {
-                const bool with_bias = epilogue & 1, gelu = epilogue & 2, with_residual = epilogue & 4;
-                SCOPED_TRACE(testing::Message() << m << "x" << n << "x" << k << " transposed " << transposed << " bias "
-                                                << with_bias << " gelu " << gelu << " residual " << with_residual);
+                const bool with_bias = epilogue & 1, transposed = epilogue & 2, with_residual = epilogue & 4;
+                SCOPED_TRACE(testing::Message()
+                             << m << "x" << n << "x" << k << " transposed " << transposed << " bias " << with_bias
+                             << " " << (function ? facts_of(*function).kind : "") << " residual " << with_residual);
                 const Gemm gemm{m, n, k, transposed};
                 const Matrix x = Matrix::normal(type, m, k, 1);
                 const Matrix w = transposed ? Matrix::normal(type, n, k, 2, 0.1) : Matrix::normal(type, k, n, 2, 0.1);
                 const Matrix bias = Matrix::normal(type, 1, n, 3), residual = Matrix::normal(type, m, n, 4);
-                const Matrix out = multiply(gemm, gelu, x, w, with_bias ? &bias : nullptr,
+                const Matrix out = multiply(gemm, function, x, w, with_bias ? &bias : nullptr,
                                             with_residual ? &residual : nullptr, Matrix::poisoned(type, m, n));
                 const auto some = elements(m, n, 5, 11);
                 expect_agrees(out, some,
                               reference::gemm(gemm, x.view(), w.view(), with_bias ? bias.view() : reference::View{},
-                                              gelu, with_residual ? residual.view() : reference::View{}, some),
+                                              function, with_residual ? residual.view() : reference::View{}, some),
                               precision);
             }
 }
@@ -101,17 +104,19 @@ TEST_P(OneDnn, MatmulAddsAResidualInPlaceToTheSameResult) {
     const Gemm gemm{100, 320, 5120};
     const Matrix x = Matrix::normal(type, 100, 5120, 1), w = Matrix::normal(type, 5120, 320, 2, 0.02);
     const Matrix bias = Matrix::normal(type, 1, 320, 3), residual = Matrix::normal(type, 100, 320, 4);
-    const Matrix apart = multiply(gemm, false, x, w, &bias, &residual, Matrix::poisoned(type, 100, 320));
-    EXPECT_EQ(multiply(gemm, false, x, w, &bias, &residual, residual, true), apart);
+    const Matrix apart = multiply(gemm, std::nullopt, x, w, &bias, &residual, Matrix::poisoned(type, 100, 320));
+    EXPECT_EQ(multiply(gemm, std::nullopt, x, w, &bias, &residual, residual, true), apart);
     const auto some = elements(100, 320, 9, 17);
-    expect_agrees(apart, some, reference::gemm(gemm, x.view(), w.view(), bias.view(), false, residual.view(), some),
+    expect_agrees(apart, some,
+                  reference::gemm(gemm, x.view(), w.view(), bias.view(), std::nullopt, residual.view(), some),
                   precision);
 }
 
 TEST_P(OneDnn, MatmulsOfGpt2LargeUseTheBlockedKernelWhereTheCpuHasAvx512) {
     if (!onednn_isa().starts_with("avx512")) GTEST_SKIP() << "this CPU has " << onednn_isa();
     for (const Gemm& gemm : {Gemm{1024, 3840, 1280}, Gemm{1024, 1280, 5120}, Gemm{1024, 50257, 1280, true}})
-        EXPECT_THAT(Matmul(gemm, precision, true, true, true).implementation(), testing::StartsWith("brg"));
+        EXPECT_THAT(Matmul(gemm, precision, true, Activation::gelu_tanh, true).implementation(),
+                    testing::StartsWith("brg"));
     EXPECT_THAT(CausalAttention({{1, 20, 1024, 64}, 0.125}, precision).implementation(), testing::StartsWith("brg"));
     EXPECT_EQ(CausalAttentionGradient({{1, 20, 1024, 64}, 0.125}, precision).implementation(),
               CausalAttention({{1, 20, 1024, 64}, 0.125}, precision).implementation());
@@ -216,7 +221,7 @@ TEST(OneDnnSupport, WhatTheIsaLacksIsRefusedByEveryStepWithTheSameReason) {
             }
         };
         const AttentionShape shape{1, 1, 64, 64};
-        is_refused([&] { Matmul({64, 64, 64}, precision, false, false, false); });
+        is_refused([&] { Matmul({64, 64, 64}, precision, false, std::nullopt, false); });
         is_refused([&] { Normalise({64, 64, 1e-5}, precision); });
         is_refused([&] { CausalAttention({shape, 0.125}, precision); });
         is_refused([&] { CausalAttentionGradient({shape, 0.125}, precision); });

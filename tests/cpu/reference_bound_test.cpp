@@ -18,8 +18,8 @@ class GeluBound : public testing::Test {
     double wrong(const std::function<double(double)>& gelu, Precision precision, DataType stored) const {
         const auto elements = all_elements(1, x.columns);
         return disagreement(
-            elements, bias_gelu(x.view(), {}, true, elements), [&](Element e) { return gelu(x(0, e.column)); },
-            precision, stored);
+            elements, bias_activation(x.view(), {}, Activation::gelu_tanh, elements),
+            [&](Element e) { return gelu(x(0, e.column)); }, precision, stored);
     }
     Matrix x{1, 1001};
 };
@@ -53,6 +53,28 @@ TEST_F(GeluBound, AcceptsTheHardwareTanhIn16BitsOnly) {
     EXPECT_GT(wrong(approximate, Precision::fp32, DataType::fp32), 0.5);
 }
 
+/// Fraction of numbers from -6 to 6 at which fp64 results of one function are out of the bounds of another.
+double wrong_in_place_of(Activation computed, Activation asked) {
+    Matrix x(1, 1001);
+    for (std::size_t i = 0; i < x.data.size(); ++i) x.data[i] = -6.0 + 12.0 * static_cast<double>(i) / 1000.0;
+    const auto elements = all_elements(1, x.columns);
+    const auto other = bias_activation(x.view(), {}, computed, elements);
+    return disagreement(
+        elements, bias_activation(x.view(), {}, asked, elements),
+        [&](Element e) { return other[static_cast<std::size_t>(e.column)].value; }, Precision::fp64, DataType::fp64);
+}
+
+TEST(ActivationBound, RefusesEachFunctionInPlaceOfAnother) {
+    for (const ActivationFacts& asked : activation_table)
+        for (const ActivationFacts& computed : activation_table) {
+            const double wrong = wrong_in_place_of(computed.function, asked.function);
+            if (asked.function == computed.function)
+                EXPECT_EQ(wrong, 0) << asked.kind;
+            else
+                EXPECT_GT(wrong, 0.4) << computed.kind << " in place of " << asked.kind;
+        }
+}
+
 /// A GEMM of GPT-2 large's k on normal inputs, computed as an implementation might.
 class GemmBound : public testing::TestWithParam<std::int64_t> {
   protected:
@@ -66,7 +88,7 @@ class GemmBound : public testing::TestWithParam<std::int64_t> {
         const Matrix a = x.map(stored_inputs), b = w.map(stored_inputs);
         const Matrix ra = a.map(operand), rb = b.map(operand);
         const auto elements = all_elements(24, 24);
-        const auto expected = gemm({.m = 24, .n = 24, .k = k}, a.view(), b.view(), {}, false, {}, elements);
+        const auto expected = gemm({.m = 24, .n = 24, .k = k}, a.view(), b.view(), {}, std::nullopt, {}, elements);
         const auto compute = [&](Element e) {
             double total = 0;
             for (std::int64_t first = 0; first < k; first += block) {

@@ -1,5 +1,6 @@
 // The reference's gradients are those of its forward.
 #include "models/ops/list.h"
+#include "models/ops/table.h"
 #include "tests/cpu/differences.h"
 
 namespace kbench {
@@ -26,12 +27,19 @@ TEST(ReferenceGradients, OfAGemmAreThoseOfItsForward) {
     }
 }
 
-TEST(ReferenceGradients, OfGeluAndOfABiasAreThoseOfTheirForward) {
-    const Gelu gelu{5, 7};
-    Differences through(gelu);
-    const reference::View gelu_views[] = {through.dy().view(), through.operand(0).view(), {}};
-    const auto all = elements(5, 7);
-    EXPECT_TRUE(is_gradient(through, 0, reference::evaluate(Step::of(gelu, Direction::bwd), 2, gelu_views, all)));
+template <OpStruct... T>
+std::vector<Op> ops_of(OpList<T...>, std::int64_t rows, std::int64_t width) {
+    return {T{rows, width}...};
+}
+
+TEST(ReferenceGradients, OfActivationsAndOfABiasAreThoseOfTheirForward) {
+    for (const Op& op : ops_of(Activations(), 5, 7)) {
+        SCOPED_TRACE(name(op));
+        Differences through(op);
+        const reference::View views[] = {through.dy().view(), through.operand(0).view(), {}};
+        EXPECT_TRUE(
+            is_gradient(through, 0, reference::evaluate(Step::of(op, Direction::bwd), 2, views, elements(5, 7))));
+    }
     const BiasAdd bias{5, 7};
     Differences added(bias);
     const reference::View bias_views[] = {added.dy().view(), {}};
@@ -62,27 +70,31 @@ TEST(ReferenceGradients, OfABiasBesideAWeightAreThoseOfBothApart) {
     }
 }
 
-TEST(ReferenceGradients, OfGeluBehindAProductAreThoseOfBothInTurn) {
-    const Gemm gemm{6, 5, 7};
-    const Step both{{gemm, Gelu{6, 7}}, 0, Direction::dgrad};
-    const Matrix dy = Matrix::normal(DataType::fp64, 6, 5, 1), w = Matrix::normal(DataType::fp64, 7, 5, 2),
-                 x = Matrix::normal(DataType::fp64, 6, 7, 3);
-    const reference::View views[] = {dy.view(), w.view(), x.view(), {}};
-    const auto found = reference::evaluate(both, 3, views, elements(6, 7));
-    const auto product =
-        reference::evaluate(Step::of(gemm, Direction::dgrad), 2, std::span(views).subspan(0, 3), elements(6, 7));
-    for (std::size_t e = 0; e < product.size(); ++e) {
-        const auto [row, column] = elements(6, 7)[e];
-        // GELU's slope by differences of GELU.
-        const double h = 1e-5, at = x(row, column);
-        Matrix around(DataType::fp64, 1, 2);
-        double sides[] = {at - h, at + h};
-        int next = 0;
-        around.fill([&] { return sides[next++]; });
-        const auto gelu = reference::bias_gelu(around.view(), {}, true, elements(1, 2));
-        const double slope = (gelu[1].value - gelu[0].value) / (2 * h);
-        EXPECT_NEAR(found[e].value, product[e].value * slope, 1e-8);
-        EXPECT_GT(found[e].inner, 0) << "a hardware tanh is no error";
+TEST(ReferenceGradients, OfAnActivationBehindAProductAreThoseOfBothInTurn) {
+    for (const ActivationFacts& facts : activation_table) {
+        SCOPED_TRACE(facts.kind);
+        const Gemm gemm{6, 5, 7};
+        const Step both{{gemm, find_op_kind(facts.kind)->on(6, 7)}, 0, Direction::dgrad};
+        const Matrix dy = Matrix::normal(DataType::fp64, 6, 5, 1), w = Matrix::normal(DataType::fp64, 7, 5, 2),
+                     x = Matrix::normal(DataType::fp64, 6, 7, 3);
+        const reference::View views[] = {dy.view(), w.view(), x.view(), {}};
+        const auto found = reference::evaluate(both, 3, views, elements(6, 7));
+        const auto product =
+            reference::evaluate(Step::of(gemm, Direction::dgrad), 2, std::span(views).subspan(0, 3), elements(6, 7));
+        for (std::size_t e = 0; e < product.size(); ++e) {
+            const auto [row, column] = elements(6, 7)[e];
+            // The slope by differences of the function.
+            const double h = 1e-5, at = x(row, column);
+            Matrix around(DataType::fp64, 1, 2);
+            double sides[] = {at - h, at + h};
+            int next = 0;
+            around.fill([&] { return sides[next++]; });
+            const auto sides_of = reference::bias_activation(around.view(), {}, facts.function, elements(1, 2));
+            const double slope = (sides_of[1].value - sides_of[0].value) / (2 * h);
+            EXPECT_NEAR(found[e].value, product[e].value * slope, 1e-8);
+            const bool has_a_hardware_tanh = facts.function == Activation::gelu_tanh;
+            EXPECT_TRUE(found[e].inner > 0 || !has_a_hardware_tanh) << "which is no error";
+        }
     }
 }
 
@@ -92,7 +104,7 @@ TEST(ReferenceGradients, FindADroppedSlopeInEveryPrecision) {
     const Matrix dy = Matrix::normal(DataType::fp64, 40, 30, 1), w = Matrix::normal(DataType::fp64, 64, 30, 2);
     const auto all = elements(40, 64);
     const auto products = reference::gemm_gradient(gemm, Direction::dgrad, dy.view(), w.view(), all);
-    const auto expected = reference::times_gelu_slope(products, x.view(), all);
+    const auto expected = reference::times_slope(Activation::gelu_tanh, products, x.view(), all);
     for (const Precision precision : {Precision::fp16, Precision::bf16, Precision::tf32, Precision::fp32}) {
         std::size_t without = 0, of_the_wrong_element = 0;
         for (std::size_t e = 0; e < all.size(); ++e) {
@@ -112,9 +124,9 @@ TEST(ReferenceForward, OfAFusedGemmIsAlsoWhatItLeavesBehind) {
                  bias = Matrix::normal(DataType::fp64, 1, 5, 3);
     const std::vector<reference::View> views{x.view(), w.view(), bias.view(), {}, {}, {}};
     const auto all = elements(6, 5);
-    const auto product = reference::gemm(Gemm{6, 5, 7}, x.view(), w.view(), {}, false, {}, all),
-               sum = reference::gemm(Gemm{6, 5, 7}, x.view(), w.view(), bias.view(), false, {}, all),
-               out = reference::gemm(Gemm{6, 5, 7}, x.view(), w.view(), bias.view(), true, {}, all);
+    const auto product = reference::gemm(Gemm{6, 5, 7}, x.view(), w.view(), {}, std::nullopt, {}, all),
+               sum = reference::gemm(Gemm{6, 5, 7}, x.view(), w.view(), bias.view(), std::nullopt, {}, all),
+               out = reference::gemm(Gemm{6, 5, 7}, x.view(), w.view(), bias.view(), Activation::gelu_tanh, {}, all);
     step.kept = {1};
     EXPECT_EQ(values(reference::evaluate(step, 3, views, all)), values(sum));
     EXPECT_EQ(values(reference::evaluate(step, 4, views, all)), values(out));

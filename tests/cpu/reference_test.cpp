@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+
 #include "tests/cpu/reference_data.h"
 
 namespace kbench::reference {
@@ -71,12 +74,32 @@ TEST(ReferenceResidualAdd, AddsWithABoundRelativeToItsTerms) {
 TEST(ReferenceBiasGelu, AddsTheBiasOfTheColumn) {
     const Matrix x = random_normal(3, 4, 1), bias = random_normal(1, 4, 2);
     const auto elements = all_elements(3, 4);
-    const auto plain = bias_gelu(x.view(), bias.view(), false, elements);
-    const auto curved = bias_gelu(x.view(), bias.view(), true, elements);
+    const auto plain = bias_activation(x.view(), bias.view(), std::nullopt, elements);
+    const auto curved = bias_activation(x.view(), bias.view(), Activation::gelu_tanh, elements);
     for (std::size_t i = 0; i < elements.size(); ++i) {
         const double sum = x.data[i] + bias.data[i % 4];
         EXPECT_EQ(plain[i].value, sum);
         EXPECT_NEAR(curved[i].value, gelu_tanh(sum), 1e-15);
+    }
+}
+
+TEST(ReferenceActivations, AreTheirDefinitions) {
+    const auto logistic = [](double v) { return 1 / (1 + std::exp(-v)); };
+    const std::map<Activation, std::function<double(double)>> definitions{
+        {Activation::gelu_tanh, [](double v) { return gelu_tanh(v); }},
+        {Activation::gelu_fast,
+         [](double v) { return 0.5 * v * (1 + std::tanh(v * 0.7978845608 * (1 + 0.044715 * v * v))); }},
+        {Activation::gelu_erf, [](double v) { return 0.5 * v * (1 + std::erf(v / std::sqrt(2.0))); }},
+        {Activation::quick_gelu, [&](double v) { return v * logistic(1.702 * v); }},
+        {Activation::relu, [](double v) { return std::max(v, 0.0); }},
+        {Activation::silu, [&](double v) { return v * logistic(v); }},
+        {Activation::tanh, [](double v) { return std::tanh(v); }}};
+    const Matrix x = random_normal(30, 40, 1);
+    const auto elements = all_elements(30, 40);
+    for (const ActivationFacts& facts : activation_table) {
+        const auto expected = bias_activation(x.view(), {}, facts.function, elements);
+        for (std::size_t i = 0; i < elements.size(); ++i)
+            EXPECT_NEAR(expected[i].value, definitions.at(facts.function)(x.data[i]), 1e-15) << facts.kind;
     }
 }
 
@@ -85,8 +108,8 @@ TEST(ReferenceGemm, IsTheProductWithItsEpilogueInOrder) {
                  residual = random_normal(5, 21, 4);
     const Gemm op{.m = 5, .n = 21, .k = 37};
     const auto elements = all_elements(5, 21);
-    const auto product = gemm(op, x.view(), w.view(), {}, false, {}, elements);
-    const auto full = gemm(op, x.view(), w.view(), bias.view(), true, residual.view(), elements);
+    const auto product = gemm(op, x.view(), w.view(), {}, std::nullopt, {}, elements);
+    const auto full = gemm(op, x.view(), w.view(), bias.view(), Activation::gelu_tanh, residual.view(), elements);
     for (std::size_t i = 0; i < elements.size(); ++i) {
         const auto [row, column] = elements[i];
         double value = 0, magnitude = 0;
@@ -105,18 +128,18 @@ TEST(ReferenceGemm, TransposedWeightGivesTheSame) {
     for (int r = 0; r < 20; ++r)
         for (int c = 0; c < 40; ++c) transposed(c, r) = w(r, c);
     const auto elements = all_elements(3, 40);
-    const auto plain = gemm({.m = 3, .n = 40, .k = 20}, x.view(), w.view(), {}, false, {}, elements);
+    const auto plain = gemm({.m = 3, .n = 40, .k = 20}, x.view(), w.view(), {}, std::nullopt, {}, elements);
     const auto other = gemm({.m = 3, .n = 40, .k = 20, .weight_transposed = true}, x.view(), transposed.view(), {},
-                            false, {}, elements);
+                            std::nullopt, {}, elements);
     for (std::size_t i = 0; i < elements.size(); ++i) EXPECT_EQ(plain[i].value, other[i].value);
 }
 
 TEST(ReferenceGemm, ChosenElementsEqualThoseOfTheWhole) {
     const Matrix x = random_normal(9, 16, 1), w = random_normal(16, 50, 2);
     const Gemm op{.m = 9, .n = 50, .k = 16};
-    const auto whole = gemm(op, x.view(), w.view(), {}, false, {}, all_elements(9, 50));
+    const auto whole = gemm(op, x.view(), w.view(), {}, std::nullopt, {}, all_elements(9, 50));
     const std::vector<Element> chosen{{0, 49}, {2, 3}, {2, 17}, {7, 0}, {8, 17}, {8, 49}};
-    const auto some = gemm(op, x.view(), w.view(), {}, false, {}, chosen);
+    const auto some = gemm(op, x.view(), w.view(), {}, std::nullopt, {}, chosen);
     for (std::size_t i = 0; i < chosen.size(); ++i)
         EXPECT_EQ(some[i].value, whole[chosen[i].row * 50 + chosen[i].column].value);
 }

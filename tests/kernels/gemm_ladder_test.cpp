@@ -68,7 +68,7 @@ class GemmLadder : public ::testing::TestWithParam<std::tuple<GemmRung, Precisio
         const DeviceMatrix device_x(x, shape.offset), device_w(w, shape.offset);
         const auto elements = elements_of(p.m, p.n, 500);
         const auto expected =
-            reference::gemm({p.m, p.n, p.k, p.weight_transposed}, x.view(), w.view(), {}, false, {}, elements);
+            reference::gemm({p.m, p.n, p.k, p.weight_transposed}, x.view(), w.view(), {}, std::nullopt, {}, elements);
         int device = 0, smem_bytes = 0;
         KBENCH_CUDA(cudaGetDevice(&device));
         KBENCH_CUDA(cudaDeviceGetAttribute(&smem_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
@@ -163,7 +163,8 @@ TEST_P(GemmLadder, CanBeCapturedInAGraph) {
     KBENCH_CUDA(cudaGraphLaunch(exec, stream));
     const auto elements = elements_of(256, 256, 500);
     expect_agrees(out.download(), elements,
-                  reference::gemm({256, 256, 256, false}, x.view(), w.view(), {}, false, {}, elements), precision());
+                  reference::gemm({256, 256, 256, false}, x.view(), w.view(), {}, std::nullopt, {}, elements),
+                  precision());
     KBENCH_CUDA(cudaGraphExecDestroy(exec));
     KBENCH_CUDA(cudaGraphDestroy(graph));
     KBENCH_CUDA(cudaStreamDestroy(stream));

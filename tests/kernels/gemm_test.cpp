@@ -90,10 +90,11 @@ struct Operands {
             return reference::gemm_gradient({problem.k, problem.n, problem.m}, Direction::wgrad, x.view(), w.view(),
                                             elements);
         const Gemm gemm{problem.m, problem.n, problem.k, problem.weight_transposed};
-        auto expected = reference::gemm(gemm, x.view(), w.view(), problem.bias ? bias.view() : reference::View{},
-                                        problem.gelu, {}, elements);
+        auto expected =
+            reference::gemm(gemm, x.view(), w.view(), problem.bias ? bias.view() : reference::View{},
+                            problem.gelu ? std::optional(Activation::gelu_tanh) : std::nullopt, {}, elements);
         if (rounds_before_epilogue(problem)) {
-            const auto products = reference::gemm(gemm, x.view(), w.view(), {}, false, {}, elements);
+            const auto products = reference::gemm(gemm, x.view(), w.view(), {}, std::nullopt, {}, elements);
             for (std::size_t i = 0; i < expected.size(); ++i) expected[i].inner += std::abs(products[i].value);
         }
         return expected;
@@ -125,7 +126,7 @@ class EpilogueOfTraining {
                  workspace, nullptr);
         const auto elements = elements_of(p.m, p.n, 2000);
         auto expected = operands_.expected(elements);
-        if (p.gelu_gradient) expected = reference::times_gelu_slope(expected, aux_.view(), elements);
+        if (p.gelu_gradient) expected = reference::times_slope(Activation::gelu_tanh, expected, aux_.view(), elements);
         if (p.gelu_gradient && size_of(p.out_type) == 2)  // some kernels store the product before they apply the slope
             for (reference::Expected& e : expected) e.inner += std::abs(e.value) / reference::deviations;
         {
@@ -136,7 +137,8 @@ class EpilogueOfTraining {
             SCOPED_TRACE("what GELU is applied to");
             const Gemm plain{p.m, p.n, p.k, p.weight_transposed};
             const auto sums_of = [&](reference::View bias_view) {
-                return reference::gemm(plain, operands_.x.view(), operands_.w.view(), bias_view, false, {}, elements);
+                return reference::gemm(plain, operands_.x.view(), operands_.w.view(), bias_view, std::nullopt, {},
+                                       elements);
             };
             auto arguments = sums_of(p.bias ? operands_.bias.view() : reference::View{});
             if (rounds_before_epilogue(p)) {

@@ -51,6 +51,13 @@ TEST(Flops, AreTheCountsOfEachKind) {
     EXPECT_EQ(flops(Gemm{.m = 3, .n = 5, .k = 7}), 210);
     EXPECT_EQ(flops(BiasAdd{.rows = 3, .width = 5}), 15);
     EXPECT_EQ(flops(Gelu{.rows = 3, .width = 5}), 135);
+    EXPECT_EQ(flops(GeluErf{.rows = 3, .width = 5}), 75) << "x / sqrt(2), erf, + 1, / 2, x";
+    EXPECT_EQ(flops(QuickGelu{.rows = 3, .width = 5}), 60);
+    EXPECT_EQ(flops(Relu{.rows = 3, .width = 5}), 15);
+    EXPECT_EQ(flops(Silu{.rows = 3, .width = 5}), 45) << "e^-x, + 1, x divided by it";
+    EXPECT_EQ(flops(Tanh{.rows = 3, .width = 5}), 15);
+    EXPECT_EQ(Op(Relu{3, 5}).work(Direction::bwd).flops, 15);
+    EXPECT_EQ(Op(Tanh{3, 5}).work(Direction::bwd).flops, 60) << "t, t^2, 1 - t^2, dy";
     EXPECT_EQ(flops(ResidualAdd{.rows = 3, .width = 5}), 15);
     EXPECT_EQ(flops(Softmax{.rows = 5, .width = 5, .upcast = false}), 4 * (1 + 2 + 3 + 4 + 5));
     EXPECT_EQ(flops(Softmax{.rows = 7, .width = 5, .upcast = false}), 4 * (15 + 1 + 2)) << "two rows of the next head";

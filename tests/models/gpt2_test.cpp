@@ -282,6 +282,34 @@ TEST(Gpt2ConfigFile, OptionalKeysAreRead) {
     EXPECT_FALSE(read.tie_word_embeddings);
 }
 
+TEST(Gpt2ConfigFile, AnActivationIsTheOneThatTransformersCallsSo) {
+    const auto act = [](const std::string& name) {
+        const Gpt2Config read = parse(R"({"n_embd": 8, "n_layer": 1, "n_head": 2, "vocab_size": 10, "n_positions": 16,
+            "activation_function": ")" +
+                                      name + "\"}");
+        const Model model = make_gpt2(read, 1, 4, AttentionKind::fused);
+        for (const OpNode& node : model.ops)
+            if (node.layer == "h.0.mlp.act") return std::string(kbench::name(node.op)) + " " + node.op.text();
+        return std::string();
+    };
+    EXPECT_EQ(act("gelu_new"), "gelu r4w32");
+    EXPECT_EQ(act("gelu_fast"), "gelu_fast r4w32");
+    EXPECT_EQ(act("gelu"), "gelu_erf r4w32");
+    EXPECT_EQ(act("gelu_python"), "gelu_erf r4w32");
+    EXPECT_EQ(act("quick_gelu"), "quick_gelu r4w32");
+    EXPECT_EQ(act("relu"), "relu r4w32");
+    EXPECT_EQ(act("silu"), "silu r4w32");
+    EXPECT_EQ(act("swish"), "silu r4w32");
+    EXPECT_EQ(act("tanh"), "tanh r4w32");
+}
+
+TEST(Gpt2ConfigFile, ADescriptionNamesAnActivationButTheUsualOne) {
+    Gpt2Config config = tiny();
+    EXPECT_THAT(gpt2_spec(config).description, Not(HasSubstr("activation"))) << "older results have it not";
+    config.activation = Activation::relu;
+    EXPECT_THAT(gpt2_spec(config).description, HasSubstr(", activation relu"));
+}
+
 TEST(Gpt2ConfigFile, OlderFilesGiveTheLongestSequenceAsNCtx) {
     EXPECT_EQ(parse(R"({"n_embd": 8, "n_layer": 1, "n_head": 2, "vocab_size": 10, "n_ctx": 32})").n_ctx, 32);
 }
@@ -312,8 +340,9 @@ TEST(Gpt2ConfigFile, WrongValuesAreShownWithWhatWouldBeRight) {
               "models/mine.json: key 'scale_attn_weights' is 1; it must be true or false");
     EXPECT_EQ(with("2", R"(, "layer_norm_epsilon": 0)"),
               "models/mine.json: key 'layer_norm_epsilon' is 0; it must be a number above 0");
-    EXPECT_EQ(with("2", R"(, "activation_function": "relu")"),
-              "models/mine.json: activation_function 'relu' is not supported; gelu_new and gelu_pytorch_tanh are");
+    EXPECT_EQ(with("2", R"(, "activation_function": "mish")"),
+              "models/mine.json: activation_function 'mish' is not supported; gelu_new, gelu_pytorch_tanh, "
+              "gelu_python_tanh, gelu_accurate, gelu_fast, gelu, gelu_python, quick_gelu, relu, silu, swish, tanh are");
     EXPECT_EQ(with("2", R"(, "model_type": "llama")"),
               "models/mine.json: model_type 'llama' is not supported; it must be 'gpt2'");
     EXPECT_EQ(with("2"), "no error");

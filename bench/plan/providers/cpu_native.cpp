@@ -1,7 +1,11 @@
 // Provider `native` on the CPU: kbench's own vector loops for the memory-bound steps, convolutions and recurrent
 // layers.
+#include <algorithm>
+#include <iterator>
+
 #include "bench/plan/provider.h"
 #include "bench/plan/providers/recurrent_operands.h"
+#include "cpu/native/activation.h"
 #include "cpu/native/adamw.h"
 #include "cpu/native/attention_gradient.h"
 #include "cpu/native/batchnorm.h"
@@ -124,13 +128,14 @@ void rms_norm(const RmsNorm& op, const Step&, Precision precision, OperandCursor
 void bias_add(const BiasAdd& op, const Step&, Precision precision, OperandCursor in) {
     const void* x = in.next();
     const void* bias = in.next();
-    cpu::bias_gelu(storage_type(precision), op.rows, op.width, x, bias, false, in.next());
+    cpu::bias_activation(storage_type(precision), op.rows, op.width, x, bias, std::nullopt, in.next());
 }
 
-void gelu(const Gelu& op, const Step& step, Precision precision, OperandCursor in) {
+template <Activation f>
+void activation(const ActivationOp<f>& op, const Step& step, Precision precision, OperandCursor in) {
     const void* x = in.next();
     const void* bias = in.next_if(step.absorbs<BiasAdd>());
-    cpu::bias_gelu(storage_type(precision), op.rows, op.width, x, bias, true, in.next());
+    cpu::bias_activation(storage_type(precision), op.rows, op.width, x, bias, f, in.next());
 }
 
 void bias_gradient(const BiasAdd& op, const Step&, Precision precision, OperandCursor in) {
@@ -138,10 +143,17 @@ void bias_gradient(const BiasAdd& op, const Step&, Precision precision, OperandC
     cpu::bias_gradient(storage_type(precision), op, dy, in.next());
 }
 
-void gelu_gradient(const Gelu& op, const Step&, Precision precision, OperandCursor in) {
+template <Activation f>
+void activation_gradient(const ActivationOp<f>& op, const Step&, Precision precision, OperandCursor in) {
     const void* dy = in.next();
     const void* x = in.next();
-    cpu::gelu_gradient(storage_type(precision), op.rows * op.width, x, dy, in.next());
+    cpu::activation_gradient(storage_type(precision), f, op.rows * op.width, x, dy, in.next());
+}
+
+template <OpStruct... T>
+std::vector<ProviderOp> activation_rows(OpList<T...>) {
+    return {leaving_no_intermediates(row<T>("cpu::bias_activation", activation<T::function>, {{"bias"}}))...,
+            row<T>("cpu::activation_gradient", activation_gradient<T::function>, {}, Direction::bwd)...};
 }
 
 void residual_add(const ResidualAdd& op, const Step&, Precision precision, OperandCursor in) {
@@ -393,13 +405,12 @@ class AdamWStep final : public Computation {
 }  // namespace
 
 std::unique_ptr<Provider> make_cpu_native(const ProviderContext&) {
-    return std::make_unique<Provider>(Provider{
+    auto provider = std::make_unique<Provider>(Provider{
         .name = "native",
         .ops = {row<Embedding>("cpu::embedding", embedding),
                 row<LayerNorm>("cpu::layer_norm", layer_norm, {{"residual"}}),
                 row<RmsNorm>("cpu::rms_norm", rms_norm),
-                row<BiasAdd>("cpu::bias_gelu", bias_add),
-                leaving_no_intermediates(row<Gelu>("cpu::bias_gelu", gelu, {{"bias"}})),
+                row<BiasAdd>("cpu::bias_activation", bias_add),
                 gradient_row("cpu::layer_norm_gradient", cpu::layer_norm_gradient_workspace, layer_norm_gradient,
                              {{"residual"}}),
                 gradient_row("cpu::rms_norm_gradient", cpu::rms_norm_gradient_workspace, rms_norm_gradient),
@@ -409,7 +420,6 @@ std::unique_ptr<Provider> make_cpu_native(const ProviderContext&) {
                                             return std::make_unique<EmbeddingGradient>(op, storage_type(precision));
                                         }},
                 row<BiasAdd>("cpu::bias_gradient", bias_gradient, {}, Direction::bwd),
-                row<Gelu>("cpu::gelu_gradient", gelu_gradient, {}, Direction::bwd),
                 row<ResidualAdd>("cpu::residual_add", residual_add),
                 row<ResidualAdd>("cpu::residual_add", residual_add, {}, Direction::bwd),
                 row<ScaleMask>("cpu::scale_mask", scale_mask),
@@ -448,6 +458,8 @@ std::unique_ptr<Provider> make_cpu_native(const ProviderContext&) {
                                         return std::make_unique<AdamWStep>(op, storage_type(precision));
                                     }}},
         .lacks = no_tf32});
+    std::ranges::move(activation_rows(Activations()), std::back_inserter(provider->ops));
+    return provider;
 }
 
 }  // namespace kbench

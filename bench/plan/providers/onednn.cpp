@@ -17,7 +17,7 @@ class MatmulComputation final : public Computation {
     MatmulComputation(const Gemm& op, const Step& step, Precision precision)
         : bias_(step.absorbs<BiasAdd>()),
           residual_(step.absorbs<ResidualAdd>()),
-          matmul_(padded(op, step), precision, bias_, step.absorbs<Gelu>(), residual_) {}
+          matmul_(padded(op, step), precision, bias_, absorbed_activation(step), residual_) {}
     std::string implementation() const override { return matmul_.implementation(); }
     std::size_t workspace_bytes() const override { return matmul_.workspace_bytes(); }
     std::optional<std::size_t> packed_bytes(std::size_t index) const override {
@@ -267,6 +267,13 @@ ProviderOp recurrent_weights_row() {
         }};
 }
 
+/// A bias, and behind it any activation or a residual.
+std::vector<Absorbed> epilogues() {
+    std::vector<Absorbed> all{{"bias"}, {"bias", "residual"}};
+    for (const ActivationFacts& activation : activation_table) all.push_back({"bias", activation.kind});
+    return all;
+}
+
 std::string no_epilogue_here(const Gemm&, const Step& step, Precision) {
     if (step.ops.size() == 1) return "";
     if (step.weights_change) return "its epilogues are for packed weights, which change in training";
@@ -278,9 +285,7 @@ std::string no_epilogue_here(const Gemm&, const Step& step, Precision) {
 std::unique_ptr<Provider> make_onednn(const ProviderContext&) {
     return std::make_unique<Provider>(Provider{
         .name = "onednn",
-        .ops = {Computes<Gemm>{.absorbs = {{"bias"}, {"bias", "gelu"}, {"bias", "residual"}},
-                               .why_not = no_epilogue_here,
-                               .make = matmul},
+        .ops = {Computes<Gemm>{.absorbs = epilogues(), .why_not = no_epilogue_here, .make = matmul},
                 Computes<Gemm>{.directions = {Direction::dgrad, Direction::wgrad}, .make = plain_matmul},
                 Computes<LayerNorm>{.make = layer_norm}, Computes<Attention>{.make = attention},
                 Computes<Attention>{.directions = {Direction::bwd}, .make = attention_gradient},

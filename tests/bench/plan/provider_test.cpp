@@ -128,6 +128,30 @@ TEST(CpuProviders, ComputeNoGradientsAlongWithAProductUnlessAsked) {
         }
 }
 
+/// The activations that a provider computes behind a product and its bias, or whose slope behind dgrad.
+std::set<std::string_view> activations_behind_a_product(const Provider& provider, Precision precision,
+                                                        Direction direction) {
+    std::set<std::string_view> taken;
+    for (const ActivationFacts& facts : activation_table) {
+        const std::string shape = direction == Direction::fwd ? "m64n64k64+bias+" : "m64n64k64+";
+        const Step step = parse_problem("gemm", shape + std::string(facts.kind), direction);
+        if (provider.unsupported(step, precision).empty()) taken.insert(facts.kind);
+    }
+    return taken;
+}
+
+TEST(CpuProviders, OnlyOneDnnHasActivationsBehindAProductAndHasThemAll) {
+    std::set<std::string_view> all, none;
+    for (const ActivationFacts& facts : activation_table) all.insert(facts.kind);
+    for (const auto& provider : make_providers(BackendKind::cpu, {})) {
+        if (provider->on_request_only) continue;
+        EXPECT_EQ(activations_behind_a_product(*provider, Precision::fp32, Direction::fwd),
+                  provider->name == "onednn" ? all : none)
+            << provider->name;
+        EXPECT_EQ(activations_behind_a_product(*provider, Precision::fp32, Direction::dgrad), none) << provider->name;
+    }
+}
+
 TEST(CpuProviders, ComputeTheGradientsOfAGemmWhereTheyComputeIt) {
     int with_gemm = 0;
     for (const auto& provider : make_providers(BackendKind::cpu, {}))
@@ -290,6 +314,19 @@ std::set<std::string> fused_in_training(Precision precision, const TrainingOptio
         EXPECT_EQ(s.provider->name, "cublaslt");
     }
     return fused;
+}
+
+TEST(CudaProviders, NoEpilogueTakesAnActivationThatItDoesNotCompute) {
+    const std::set<std::string_view> tanh_forms{"gelu", "gelu_fast"}, none;
+    for (const auto& provider : make_providers(BackendKind::cuda, {}))
+        for (const Precision precision : {Precision::bf16, Precision::tf32, Precision::fp32, Precision::fp64}) {
+            SCOPED_TRACE(testing::Message() << provider->name << " " << name(precision));
+            const bool has_epilogue = provider->name == "cublaslt" && precision != Precision::fp64;
+            EXPECT_EQ(activations_behind_a_product(*provider, precision, Direction::fwd),
+                      has_epilogue ? tanh_forms : none);
+            for (const std::string_view kind : activations_behind_a_product(*provider, precision, Direction::dgrad))
+                EXPECT_TRUE(has_epilogue && tanh_forms.contains(kind)) << kind;
+        }
 }
 
 TEST(CudaProviders, TrainingsProductsComputeBiasesAndGeluOfBothDirections) {

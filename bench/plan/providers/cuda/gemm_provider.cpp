@@ -272,7 +272,7 @@ const std::vector<Precision> with_gelu_in_training = {Precision::fp16, Precision
 ProviderOp gelu_gradient_row(const LtMaker& maker, const Lacking& lacking) {
     return Computes<Gemm>{.directions = {Direction::dgrad},
                           .precisions = with_gelu_in_training,
-                          .absorbs = {{"gelu"}},
+                          .absorbs = {{"gelu"}, {"gelu_fast"}},
                           .why_not = [lacking](const Gemm& op, const Step& step, Precision precision) -> std::string {
                               if (step.ops.size() == 1 || step.padded_columns > 0)
                                   return "is not for products alone or padded ones";
@@ -334,7 +334,7 @@ std::unique_ptr<Provider> make_cublaslt(const ProviderContext& context) {
     // In training the backward reads what GELU was applied to: the last but one that the step makes.
     const auto cannot_keep = [lacking](const Gemm& op, const Step& step, Precision precision) -> std::string {
         if (!step.keeps_intermediates()) return "";
-        if (!step.absorbs<Gelu>() || step.kept != std::vector{step.ops.size() - 2})
+        if (!absorbs_gelu(step) || step.kept != std::vector{step.ops.size() - 2})
             return "leaves nothing behind but what GELU is applied to";
         if (std::ranges::count(with_gelu_in_training, precision) == 0)
             return fmt::format("leaves GELU's argument in 16 bits only, not in {}", name(precision));
@@ -345,7 +345,7 @@ std::unique_ptr<Provider> make_cublaslt(const ProviderContext& context) {
     return std::make_unique<Provider>(Provider{
         .name = "cublaslt",
         .ops = {Computes<Gemm>{.precisions = with_epilogues,
-                               .absorbs = {{"bias"}, {"bias", "gelu"}},
+                               .absorbs = {{"bias"}, {"bias", "gelu"}, {"bias", "gelu_fast"}},
                                .leaves_results = true,
                                .why_not = cannot_keep,
                                .make = gemm},

@@ -12,6 +12,7 @@
 #include "bench/plan/providers/cuda/recurrent_provider.h"
 #include "bench/plan/providers/cuda/sequence_provider.h"
 #include "kbench/error.h"
+#include "kernels/activation.h"
 #include "kernels/adamw.h"
 #include "kernels/attention/attention.h"
 #include "kernels/bias_backward.h"
@@ -154,10 +155,12 @@ void bias_add(const BiasAdd& op, const Step&, Precision precision, OperandCursor
     cuda::bias_add_forward(storage_type(precision), x, bias, in.next(), op.rows, op.width, stream);
 }
 
-void gelu(const Gelu& op, const Step& step, Precision precision, OperandCursor in, cudaStream_t stream) {
+template <Activation f>
+void activation(const ActivationOp<f>& op, const Step& step, Precision precision, OperandCursor in,
+                cudaStream_t stream) {
     const void* x = in.next();
     const void* bias = in.next_if(step.absorbs<BiasAdd>());
-    cuda::bias_gelu_forward(storage_type(precision), x, bias, in.next(), op.rows, op.width, stream);
+    cuda::bias_activation_forward(storage_type(precision), f, x, bias, in.next(), op.rows, op.width, stream);
 }
 
 void bias_backward(const BiasAdd& op, const Step&, DataType type, OperandCursor in, void* workspace,
@@ -166,10 +169,18 @@ void bias_backward(const BiasAdd& op, const Step&, DataType type, OperandCursor 
     cuda::bias_backward(type, dy, in.next(), workspace, op.rows, op.width, stream, op.accumulates);
 }
 
-void gelu_backward(const Gelu& op, const Step&, Precision precision, OperandCursor in, cudaStream_t stream) {
+template <Activation f>
+void activation_backward(const ActivationOp<f>& op, const Step&, Precision precision, OperandCursor in,
+                         cudaStream_t stream) {
     const void* dy = in.next();
     const void* x = in.next();
-    cuda::gelu_backward(storage_type(precision), x, dy, in.next(), op.rows * op.width, stream);
+    cuda::activation_backward(storage_type(precision), f, x, dy, in.next(), op.rows * op.width, stream);
+}
+
+template <OpStruct... T>
+std::vector<ProviderOp> activation_rows(OpList<T...>) {
+    return {leaving_no_intermediates(row<T>("bias_activation", activation<T::function>, {{"bias"}}))...,
+            row<T>("activation_backward", activation_backward<T::function>, {}, nullptr, Direction::bwd)...};
 }
 
 void residual_add(const ResidualAdd& op, const Step&, Precision precision, OperandCursor in, cudaStream_t stream) {
@@ -318,8 +329,6 @@ std::unique_ptr<Provider> make_cuda_native(const ProviderContext& context) {
                 native_conv2d_wgrad(),
                 row<BiasAdd>("bias_add", bias_add),
                 backward_row<BiasAdd>("bias_backward", cuda::bias_backward_workspace_bytes, bias_backward),
-                leaving_no_intermediates(row<Gelu>("bias_gelu", gelu, {{"bias"}})),
-                row<Gelu>("gelu_backward", gelu_backward, {}, nullptr, Direction::bwd),
                 row<ResidualAdd>("residual_add", residual_add),
                 row<ResidualAdd>("residual_add", residual_add, {}, nullptr, Direction::bwd),
                 Computes<Attention>{.why_not = no_such_attention, .make = attention},
@@ -351,6 +360,7 @@ std::unique_ptr<Provider> make_cuda_native(const ProviderContext& context) {
                 Computes<AdamW>{.make = [](const AdamW& op, const Step&, Precision precision) {
                     return std::make_unique<AdamWStep>(op, storage_type(precision));
                 }}}});
+    std::ranges::move(activation_rows(Activations()), std::back_inserter(provider->ops));
     std::ranges::move(recurrent_rows(context), std::back_inserter(provider->ops));
     return provider;
 }

@@ -1,0 +1,147 @@
+// Activations with their backward, each on its own as an eager framework runs them. Bound by memory; which function it
+// is is a template's parameter.
+#include "kernels/activation.h"
+
+#include "kernels/elementwise.cuh"
+
+namespace kbench::cuda {
+namespace {
+
+/// Where elements are stored in 16 bits, the fast forms' few units of fp32 vanish.
+template <typename T, typename A>
+__device__ A exponential(A x) {
+    if constexpr (sizeof(T) == 2)
+        return __expf(x);
+    else
+        return exp(x);
+}
+template <typename T, typename A>
+__device__ A quotient(A x, A y) {
+    if constexpr (sizeof(T) == 2)
+        return __fdividef(x, y);
+    else
+        return x / y;
+}
+
+/// GELU, tanh form, of an element stored as T, written with 0.5 (1 + tanh u) = 1 / (1 + exp(-2u)): one exponential and
+/// no cancellation, so that it stays accurate where tanh is near -1.
+template <Activation f, typename T, typename A>
+__device__ A gelu_tanh(A x) {
+    constexpr A factor = A(sqrt_2_over_pi(f)), cubic = A{0.044715};
+    const A u = factor * (x + cubic * x * x * x);
+    if constexpr (sizeof(T) == 2)  // the fast forms' few units of fp32 vanish in 16 bits
+        return __fdividef(x, 1 + __expf(-2 * u));
+    else
+        return x / (1 + exp(-2 * u));
+}
+
+/// Its derivative: s + 2 x u' s (1 - s) with s = 1 / (1 + exp(-2u)). exp(-2|u|) does not overflow; s (1 - s) is the
+/// same on both sides of 0. Beyond 32 the exponential is 0 in fp64, too, and the derivative 0 or 1: held there, x^3 is
+/// finite.
+template <Activation f, typename T, typename A>
+__device__ A gelu_tanh_slope(A x) {
+    constexpr A factor = A(sqrt_2_over_pi(f)), cubic = A{0.044715}, most{32};
+    const A v = x > most ? most : x < -most ? -most : x;  // NaN stays NaN
+    const A square = cubic * v * v, u = factor * v * (1 + square);
+    const A slope = 2 * factor * (1 + 3 * square), argument = u < 0 ? 2 * u : -2 * u;
+    A e, reciprocal;
+    if constexpr (sizeof(T) == 2) {
+        e = __expf(argument);
+        reciprocal = __fdividef(A{1}, 1 + e);
+    } else {
+        e = exp(argument);
+        reciprocal = 1 / (1 + e);
+    }
+    const A rest = e * reciprocal;
+    return (u < 0 ? rest : reciprocal) + v * slope * rest * reciprocal;
+}
+
+/// s + x v' s (1 - s), s = 1 / (1 + exp(-v)); as above exp(-|v|) does not overflow. v is held where the exponential is
+/// 0 in fp64, too.
+template <typename T, typename A>
+__device__ A sigmoid_slope(A argument) {
+    constexpr A most{800};
+    const A v = argument > most ? most : argument < -most ? -most : argument;  // NaN stays NaN
+    const A e = exponential<T>(v < 0 ? v : -v), reciprocal = quotient<T>(A{1}, 1 + e), rest = e * reciprocal;
+    return (v < 0 ? rest : reciprocal) + v * rest * reciprocal;
+}
+
+/// Phi(x), the normal distribution below x. By erf it is off by units of 1, in 16 bits as good as by erfc.
+template <typename T, typename A>
+__device__ A normal_below(A x) {
+    constexpr A sqrt_half = A{0.70710678118654752440};
+    if constexpr (sizeof(T) == 2)
+        return A{0.5} + A{0.5} * erf(sqrt_half * x);
+    else
+        return A{0.5} * erfc(-sqrt_half * x);
+}
+
+template <Activation f, typename T, typename A>
+__device__ A activated(A x) {
+    if constexpr (f == Activation::gelu_tanh || f == Activation::gelu_fast) {
+        return gelu_tanh<f, T>(x);
+    } else if constexpr (f == Activation::gelu_erf) {
+        return x * normal_below<T>(x);
+    } else if constexpr (f == Activation::quick_gelu) {
+        return quotient<T>(x, 1 + exponential<T>(A{-1.702} * x));
+    } else if constexpr (f == Activation::relu) {
+        return x < 0 ? A{0} : x;
+    } else if constexpr (f == Activation::silu) {
+        return quotient<T>(x, 1 + exponential<T>(-x));
+    } else {
+        static_assert(f == Activation::tanh);
+        return tanh(x);
+    }
+}
+
+template <Activation f, typename T, typename A>
+__device__ A slope(A x) {
+    if constexpr (f == Activation::gelu_tanh || f == Activation::gelu_fast) {
+        return gelu_tanh_slope<f, T>(x);
+    } else if constexpr (f == Activation::gelu_erf) {
+        constexpr A most{64};  // where the density is 0 in fp64, too: held there, x is finite
+        const A v = x > most ? most : x < -most ? -most : x;
+        return normal_below<T>(v) + v * (A{0.39894228040143267794} * exponential<T>(A{-0.5} * v * v));
+    } else if constexpr (f == Activation::quick_gelu) {
+        return sigmoid_slope<T>(A{1.702} * x);
+    } else if constexpr (f == Activation::relu) {
+        return x <= 0 ? A{0} : A{1};
+    } else if constexpr (f == Activation::silu) {
+        return sigmoid_slope<T>(x);
+    } else {
+        static_assert(f == Activation::tanh);
+        const A e = exponential<T>(x < 0 ? 2 * x : -2 * x), reciprocal = quotient<T>(A{1}, 1 + e);
+        return 4 * e * reciprocal * reciprocal;
+    }
+}
+
+template <Activation f>
+struct Activated {
+    template <typename T>
+    static __device__ Arithmetic<T> of(Arithmetic<T> x) {
+        return activated<f, T>(x);
+    }
+};
+template <Activation f>
+struct Backward {
+    template <typename T>
+    struct Of {
+        static __device__ Arithmetic<T> of(Arithmetic<T> x, Arithmetic<T> dy) { return dy * slope<f, T>(x); }
+    };
+};
+
+}  // namespace
+
+void bias_activation_forward(DataType type, Activation function, const void* x, const void* bias, void* out,
+                             std::int64_t rows, std::int64_t width, cudaStream_t stream) {
+    with_activation(function,
+                    [&]<Activation f>() { launch_bias<Activated<f>>(type, x, bias, out, rows, width, stream); });
+}
+
+void activation_backward(DataType type, Activation function, const void* x, const void* dy, void* dx,
+                         std::int64_t count, cudaStream_t stream) {
+    with_activation(function,
+                    [&]<Activation f>() { launch_pairs<Backward<f>::template Of>(type, x, dy, dx, count, stream); });
+}
+
+}  // namespace kbench::cuda

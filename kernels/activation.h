@@ -1,0 +1,21 @@
+// Launchers of the activations and their backward. As in elementwise.h: device pointers; matrices row-major and dense;
+// arithmetic in fp32 (fp64 for fp64). Nothing allocates or waits; launches go to `stream`.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "kbench/precision.h"
+#include "models/ops/activation.h"
+
+namespace kbench::cuda {
+
+/// out = f(x + bias), bias may be null, in place allowed; x, out [rows, width], bias [width].
+void bias_activation_forward(DataType type, Activation function, const void* x, const void* bias, void* out,
+                             std::int64_t rows, std::int64_t width, cudaStream_t stream);
+/// dx = dy times the derivative of f at x; dx may be dy or x; `count` elements.
+void activation_backward(DataType type, Activation function, const void* x, const void* dy, void* dx,
+                         std::int64_t count, cudaStream_t stream);
+
+}  // namespace kbench::cuda
