@@ -37,16 +37,16 @@ class GivenTexts {
     /// Labels of the longest text at that batch; `usual` where the files do not tell, or hold what their reader will
     /// refuse. `most`: what is longer has no alignment with any utterance.
     std::int64_t longest(std::int64_t batch, std::int64_t usual, std::int64_t most) const {
-        std::int64_t of_lengths = 0;
-        for (const std::int64_t length : lengths_) of_lengths = std::max(of_lengths, length);
-        const std::int64_t by_lengths = of_lengths > most ? usual : std::max(usual, of_lengths);
+        std::int64_t most_labels = 0;
+        for (const std::int64_t length : lengths_) most_labels = std::max(most_labels, length);
+        const std::int64_t by_lengths = most_labels > most ? usual : std::max(usual, most_labels);
         if (!targets_ || targets_->values.empty()) return by_lengths;
         if (targets_->shape.size() == 2) return targets_->shape[1];
         const auto count = static_cast<std::int64_t>(targets_->values.size());
         if (count == usual || count == batch * usual) return usual;
         const bool is_one_behind_the_other =
             std::accumulate(lengths_.begin(), lengths_.end(), std::int64_t{0}) == count;
-        if (is_one_behind_the_other) return of_lengths;
+        if (is_one_behind_the_other) return most_labels;
         return count % batch == 0 ? count / batch : by_lengths;
     }
 

@@ -32,6 +32,8 @@ constexpr OtherFormat other_formats[] = {
     {"ustar"sv, "a tar archive; unpack it first (tar -xf)", 257},
     {"\x89HDF\r\n"sv, "an HDF5 file, as Keras writes them; save the model as safetensors"},
     {"GGUF"sv, "a GGUF file of llama.cpp; take the safetensors that it was made from"},
+    {"PAR1"sv, "a Parquet file, which is not read; save what is wanted of it with numpy.save"},
+    {"ARROW1"sv, "an Arrow file, which is not read; save what is wanted of it with numpy.save"},
     {"\x93NUMPY"sv, "a NumPy array; a checkpoint is a .safetensors file"},
     // The first of 256 int32 of karpathy/llm.c's checkpoints, 20240326.
     {"\xc6\xd7\x34\x01"sv, "a checkpoint of llm.c; take the safetensors that it was made from"},

@@ -70,10 +70,10 @@ constexpr LlmcHeader llmc_headers[] = {{20240520, 1, "uint16"}, {20240801, 7, "u
 constexpr std::size_t llmc_header_bytes = 1024;
 
 const LlmcHeader* llmc_header(std::string_view content) {
-    std::int32_t magic = 0;
-    if (content.size() < sizeof magic) return nullptr;
-    std::memcpy(&magic, content.data(), sizeof magic);
-    const auto* found = std::ranges::find(llmc_headers, magic, &LlmcHeader::magic);
+    std::int32_t first = 0;
+    if (content.size() < sizeof first) return nullptr;
+    std::memcpy(&first, content.data(), sizeof first);
+    const auto* found = std::ranges::find(llmc_headers, first, &LlmcHeader::magic);
     return found == std::end(llmc_headers) ? nullptr : found;
 }
 

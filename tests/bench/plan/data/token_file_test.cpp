@@ -81,6 +81,8 @@ TEST_F(TokenFiles, WhatAFileIsItsContentTells) {
     EXPECT_THAT(refusal("t.npy", "1 2 3"), HasSubstr("not a .npy file"));
     EXPECT_THAT(refusal("t.txt", "\xff\xfe\x31\0"s), HasSubstr("UTF-16 text; save it as UTF-8"));
     EXPECT_THAT(refusal("t.txt", "version https://git-lfs.github.com/spec/v1\n"), HasSubstr("Git LFS pointer"));
+    EXPECT_THAT(refusal("t.parquet", "PAR1\x15\4\x15\0"s), HasSubstr("a Parquet file"));
+    EXPECT_THAT(refusal("t.txt.gz", "\x1f\x8b\x08\0\0\0"s), HasSubstr("unpack it first (gunzip)"));
     EXPECT_THAT(refusal("t.npz", "PK\x03\x04\x14\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x05\0\0\0a.npy"s),
                 HasSubstr("a NumPy archive"));
     EXPECT_THAT(
