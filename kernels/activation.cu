@@ -66,14 +66,19 @@ __device__ A sigmoid_slope(A argument) {
     return (v < 0 ? rest : reciprocal) + v * rest * reciprocal;
 }
 
-/// Phi(x), the normal distribution below x. By erf it is off by units of 1, in 16 bits as good as by erfc.
-template <typename T, typename A>
+/// Phi(x), the normal distribution below x, with the digits of A however small it is.
+template <typename A>
 __device__ A normal_below(A x) {
-    constexpr A sqrt_half = A{0.70710678118654752440};
+    return A{0.5} * erfc(A{-0.70710678118654752440} * x);
+}
+
+/// x Phi(x). In 16 bits erf does, which is sooner and off by units of x. A slope below zero is smaller than those.
+template <typename T, typename A>
+__device__ A gelu_erf(A x) {
     if constexpr (sizeof(T) == 2)
-        return A{0.5} + A{0.5} * erf(sqrt_half * x);
+        return x * (A{0.5} + A{0.5} * erf(A{0.70710678118654752440} * x));
     else
-        return A{0.5} * erfc(-sqrt_half * x);
+        return x * normal_below(x);
 }
 
 template <Activation f, typename T, typename A>
@@ -81,7 +86,7 @@ __device__ A activated(A x) {
     if constexpr (f == Activation::gelu_tanh || f == Activation::gelu_fast) {
         return gelu_tanh<f, T>(x);
     } else if constexpr (f == Activation::gelu_erf) {
-        return x * normal_below<T>(x);
+        return gelu_erf<T>(x);
     } else if constexpr (f == Activation::quick_gelu) {
         return quotient<T>(x, 1 + exponential<T>(A{-1.702} * x));
     } else if constexpr (f == Activation::relu) {
@@ -101,7 +106,7 @@ __device__ A slope(A x) {
     } else if constexpr (f == Activation::gelu_erf) {
         constexpr A most{64};  // where the density is 0 in fp64, too: held there, x is finite
         const A v = x > most ? most : x < -most ? -most : x;
-        return normal_below<T>(v) + v * (A{0.39894228040143267794} * exponential<T>(A{-0.5} * v * v));
+        return normal_below(v) + v * (A{0.39894228040143267794} * exponential<T>(A{-0.5} * v * v));
     } else if constexpr (f == Activation::quick_gelu) {
         return sigmoid_slope<T>(A{1.702} * x);
     } else if constexpr (f == Activation::relu) {
