@@ -70,7 +70,7 @@ class Samples {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double elapsed_s(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 /// Untimed; how long the last chunk took, and how many samples it gave.
 std::pair<double, std::size_t> warm_up(const std::function<std::vector<double>()>& chunk, double for_s) {
@@ -78,18 +78,18 @@ std::pair<double, std::size_t> warm_up(const std::function<std::vector<double>()
     for (;;) {
         const auto began = Clock::now();
         const std::size_t samples = chunk().size();
-        if (seconds_since(start) >= for_s) return {seconds_since(began), samples};
+        if (elapsed_s(start) >= for_s) return {elapsed_s(began), samples};
     }
 }
 
 /// Whether to take another chunk after `chunks` of them, when so many samples are kept.
-bool goes_on(Samples& samples, std::size_t kept, std::size_t chunks, double elapsed_s, const SamplerOptions& options) {
+bool goes_on(Samples& samples, std::size_t kept, std::size_t chunks, double after_s, const SamplerOptions& options) {
     if (kept >= options.max_samples) return false;
-    if (elapsed_s <= options.time_budget_s) return true;
+    if (after_s <= options.time_budget_s) return true;
     const std::size_t wanted =
         samples.count(Fate::starved) > 0 ? std::min(options.min_samples, enough_clean) : options.min_samples;
     if (kept >= wanted || samples.count(Fate::throttled) > 0) return false;
-    if (elapsed_s <= patience * options.time_budget_s) return true;
+    if (after_s <= patience * options.time_budget_s) return true;
     return options.time_budget_s > options.trial_budget_s && kept < fewest_slow_samples && chunks < most_slow_chunks;
 }
 
@@ -113,13 +113,13 @@ Sampled sample(const std::function<std::vector<double>()>& chunk, const SamplerO
     const auto start = Clock::now();
     for (;;) {
         const bool before = throttled();
-        const double chunk_began = seconds_since(start);
+        const double chunk_began = elapsed_s(start);
         const std::vector<double> times = chunk();
-        const double chunk_ended = seconds_since(start);
+        const double chunk_ended = elapsed_s(start);
         samples.add(times, chunk_began, chunk_ended, before || throttled() ? Fate::throttled : Fate::pending);
         ++chunks;
         settle(false);
-        const double elapsed = seconds_since(start);
+        const double elapsed = elapsed_s(start);
         const std::size_t kept = samples.count(Fate::kept);
         if (samples.count(Fate::pending) == 0 && kept >= next_look && elapsed >= options.min_time_s) {
             const Summary known = samples.known();
@@ -131,7 +131,7 @@ Sampled sample(const std::function<std::vector<double>()>& chunk, const SamplerO
         settle(true);
         if (!goes_on(samples, samples.count(Fate::kept), chunks, elapsed, options)) break;
     }
-    const double window_s = seconds_since(start);
+    const double window_s = elapsed_s(start);
     window.end();
     Sampled sampled;
     sampled.timed_share = samples.sum_s() / window_s;

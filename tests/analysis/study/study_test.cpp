@@ -211,6 +211,14 @@ TEST(Study, NamesAPointThatHeatOrHardwareSlowed) {
     }
 }
 
+TEST(Study, NamesAPointWhoseProcessLackedItsCpus) {
+    Studied studied;
+    studied.result.points[Studied::sixteen].conditions.cpu_share.emplace().waited_share = Quantity::measured(0.3);
+    const Study study = study_of(studied.result);
+    EXPECT_THAT(why_aside(study, "gpt2-large batch 16 seq 1024 fp16"), HasSubstr("lacked its CPUs for 30 %"));
+    EXPECT_FALSE(rests_on(study, Studied::sixteen));
+}
+
 TEST(Study, APowerCapIsHowADeviceIsUnderLoad) {
     const Studied studied;  // all of whose points ran at it
     EXPECT_THAT(not_evidence(studied.result), testing::Each(""));

@@ -611,9 +611,13 @@ TEST_F(Cli, ListsAndDoctorAnswer) {
 
 TEST_F(Cli, CeilingsAreMeasuredOnceAndPartOfEveryRun) {
     directory_.write("cache/ceilings.json", "{\"schema\"");
-    const Outcome first = kbench("ceilings --backend cpu --seconds 0.1 --format json");
-    ASSERT_EQ(first.exit_code, 0) << first.err;
+    Outcome first = kbench("ceilings --backend cpu --seconds 0.1 --format json");
     EXPECT_THAT(first.err, HasSubstr("ceilings.json ignored: ")) << "it is damaged";
+    const auto was_starved = [&] { return first.err.find("lacked its CPUs") != std::string::npos; };
+    for (int again = 0; again < 2 && was_starved(); ++again)
+        first = kbench("ceilings --backend cpu --seconds 0.1 --format json");
+    ASSERT_EQ(first.exit_code, 0) << first.err;
+    if (was_starved()) GTEST_SKIP() << "not remembered beside so much other work: " << first.err;
     EXPECT_THAT(first.out, HasSubstr("\"name\": \"cpu_dram_triad\""));
     const Outcome second = kbench("ceilings --backend cpu --format json");
     EXPECT_EQ(second.out, first.out) << "the remembered ones, with their time";

@@ -207,6 +207,45 @@ TEST(Measure, ConditionsAreThoseOfTheSamplesAndNotOfTheWarmUp) {
                      *conditions.power_w.value * forward_s / (2 * 33));
 }
 
+/// A host on which this process's thread waits for a CPU for a share of all time.
+class BusyHost final : public MachineState {
+  public:
+    explicit BusyHost(double share) : share_(share) {}
+    MachineReading read() override { return {}; }
+    std::uint64_t throttle_mask() override { return 0; }
+    std::string throttle_unavailable() const override { return "nothing looks"; }
+    std::optional<CpuCounts> cpu_counts() override {
+        CpuCounts counts;
+        counts.at_s = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+        counts.threads[1] = {counts.at_s, share_ * counts.at_s, 0};
+        return counts;
+    }
+
+  private:
+    double share_;
+};
+
+TEST(Measure, AProcessThatLacksItsCpusIsWarnedOfForItsSamplesAndItsSteps) {
+    for (const double share : {0.01, 0.4}) {
+        BusyHost host(share);
+        OtherProfiler profiler;
+        profiler.state = &host;
+        const testing::Matcher<std::vector<std::string>> silent = IsEmpty();
+        const testing::Matcher<std::vector<std::string>> warns =
+            testing::ElementsAre(HasSubstr("lacked its CPUs for 40 % of the time while samples were taken"),
+                                 HasSubstr("lacked its CPUs for 40 % of the time while its steps were timed"));
+        Point point;
+        parts(
+            point, [](Wants& wants) { wants.outputs = wants.marginal = false; }, profiler, small_run({}), cpu(),
+            share > 0.1 ? warns : silent);
+        EXPECT_NEAR(point.conditions.cpu_share->waited_share.value.value(), share, 1e-6);
+        EXPECT_EQ(starved(point.conditions), share > 0.1);
+        EXPECT_EQ(point.conditions.cpu_share->starved_samples, 0) << "there were no others";
+        EXPECT_EQ(point.conditions.throttle_unavailable, "nothing looks");
+        for (const StepResult& step : point.steps) EXPECT_TRUE(step.time_us);
+    }
+}
+
 TEST(Measurements, HaveANameAndAPlaceEach) {
     EndToEnd result;
     std::set<std::string_view> names;
