@@ -12,20 +12,20 @@ namespace kbench {
 namespace {
 
 constexpr std::size_t most_reasons = 3;
-constexpr double noteworthy = 0.02;  ///< of the time
+constexpr double noteworthy_loss = 0.02;  ///< of the time
 
 /// "long_scoreboard 44 [38, 49], barrier 20 [11, 22]": parts of the time, percent.
 std::string reasons_cell(const CycleGroup& group) {
     std::string text;
     std::size_t shown = 0;
     for (const LostCycles& lost : group.lost) {
-        if (std::max(lost.high, lost.best()) < noteworthy * group.time_us || shown == most_reasons) continue;
+        if (std::max(lost.high, lost.best()) < noteworthy_loss * group.time_us || shown == most_reasons) continue;
         const auto share = [&](double us) { return 100 * us / group.time_us; };
         text += fmt::format("{}{} {:.0f}", shown == 0 ? "" : ", ", lost.reason, share(lost.best()));
         if (lost.high > 0) text += fmt::format(" [{:.0f}, {:.0f}]", share(lost.low), share(lost.high));
         ++shown;
     }
-    if (group.not_split_us >= noteworthy * group.time_us)
+    if (group.not_split_us >= noteworthy_loss * group.time_us)
         text += fmt::format("{}not split {:.0f}", text.empty() ? "" : ", ", 100 * group.not_split_us / group.time_us);
     return text;
 }
@@ -76,7 +76,7 @@ Section cycles_section(const CycleAccounts& accounts) {
             has_bounds
                 ? fmt::format("; in brackets what counted warps allow. Of {} reasons of a step that take {:.0f} % of "
                               "its time or more, {} lie outside of these by over 1 % of the time",
-                              accounts.compared, 100 * noteworthy, accounts.outside)
+                              accounts.compared, 100 * noteworthy_loss, accounts.outside)
                 : "");
     if (has_bounds) {
         closing += fmt::format(

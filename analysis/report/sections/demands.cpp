@@ -12,14 +12,14 @@
 namespace kbench {
 namespace {
 
-constexpr double noteworthy = 0.01;  ///< of the time
+constexpr double noteworthy_demand = 0.01;  ///< of the time
 constexpr std::size_t most_units = 3;
 
 /// "L2 54 [53, 55], fp16_tensor 53 [52, 55]": percent of the time.
 std::string demands_cell(const DemandSums& sums, double time_us) {
     std::string text;
     for (const DemandSum& sum : sums.by_roof) {
-        if (sum.is_busy_time || sum.us.high < noteworthy * time_us) continue;
+        if (sum.is_busy_time || sum.us.high < noteworthy_demand * time_us) continue;
         const auto share = [&](double us) { return 100 * us / time_us; };
         text += fmt::format("{}{} {:.0f} [{:.0f}, {:.0f}]", text.empty() ? "" : ", ", sum.name, share(sum.us.value),
                             share(sum.us.low), share(sum.us.high));
@@ -31,7 +31,7 @@ std::string units_cell(const DemandSums& sums, double time_us) {
     std::string text;
     std::size_t shown = 0;
     for (const DemandSum& sum : sums.by_roof) {
-        if (!sum.is_busy_time || sum.us.value < noteworthy * time_us || shown == most_units) continue;
+        if (!sum.is_busy_time || sum.us.value < noteworthy_demand * time_us || shown == most_units) continue;
         text += fmt::format("{}{} {:.0f}", text.empty() ? "" : ", ", sum.name, 100 * sum.us.value / time_us);
         ++shown;
     }
