@@ -55,7 +55,7 @@ struct ActivationOp {
     static constexpr Activation function = f;
     static constexpr std::string_view kind = facts_of(f).kind, what = facts_of(f).what;
     static constexpr std::string_view example = "r1024w5120[+bias]";
-    static constexpr Direction directions[] = {Direction::fwd, Direction::bwd};
+    static constexpr Direction directions[2] = {Direction::fwd, Direction::bwd};  // GCC 13 asks for the bound
     static_assert(facts_of(f).function == f, "the table is in the order of the names");
 
     std::int64_t rows, width;
