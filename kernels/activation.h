@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "kbench/precision.h"
-#include "models/ops/activation.h"
+#include "kbench/activation.h"
 
 namespace kbench::cuda {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "models/ops/activation.h"
+#include "kbench/activation.h"
 #include "models/registry.h"
 
 namespace kbench {

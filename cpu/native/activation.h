@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "cpu/vector.h"
-#include "models/ops/activation.h"
+#include "kbench/activation.h"
 
 namespace kbench::cpu {
 

@@ -3,7 +3,8 @@
 
 #include <cmath>
 
-#include "models/ops/activation.h"
+#include "kbench/activation.h"
+#include "kbench/op.h"
 
 namespace kbench {
 

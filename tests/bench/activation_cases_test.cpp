@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "bench/plan/data/checkpoint.h"
 #include "bench/plan/data/npy.h"
-#include "bench/plan/data/safetensors.h"
 #include "tests/bench/program.h"
 
 namespace kbench {
@@ -76,7 +76,7 @@ TEST_F(ActivationCases, TrainingsGradientPassesThroughTheSlope) {
                            "--precision fp64 --direction bwd --dump-gradients " + gradients.string() + how));
             ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
             std::vector<double> got(128);
-            Safetensors(gradients).load(bias, DataType::fp64, got.data(), 128);
+            Checkpoint(gradients).load(bias, DataType::fp64, got.data(), 128);
             expect_near(got, std::string(name) + ".gradient.npy", 1e-13);
         }
 }

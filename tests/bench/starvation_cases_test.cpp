@@ -17,7 +17,6 @@ namespace {
 using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
-using Json = nlohmann::json;
 
 class StarvationCases : public Program {
   protected:
@@ -30,7 +29,9 @@ class StarvationCases : public Program {
                out();
     }
     std::string out() { return (directory_ / "run").string(); }
-    Json conditions() { return Json::parse(read_text(out() + "/result.json"))["points"][0]["conditions"]; }
+    nlohmann::json conditions() {
+        return nlohmann::json::parse(read_text(out() + "/result.json"))["points"][0]["conditions"];
+    }
 };
 
 /// A control group of this test below this process's own, which a quota holds back; removed with its processes' end.
@@ -74,7 +75,7 @@ TEST_F(StarvationCases, AQuotaThatHoldsTheProcessBackIsSeen) {
     EXPECT_THAT(all, ContainsRegex("a quota held the\\s+process back in [0-9]+ of [0-9]+ periods"));
     EXPECT_THAT(all, ContainsRegex("lacked\\s+its\\s+CPUs"));
     EXPECT_THAT(all, Not(HasSubstr("throttling none seen")));
-    const Json share = conditions()["cpu_share"];
+    const nlohmann::json share = conditions()["cpu_share"];
     EXPECT_GT(share["throttled_periods"]["value"], 0);
     EXPECT_GE(share["quota_periods"]["value"], share["throttled_periods"]["value"]);
     EXPECT_GT(share["waited_share"]["value"].get<double>() + share["throttled_share"]["value"].get<double>(), 0.5);
@@ -85,7 +86,7 @@ TEST_F(StarvationCases, OtherWorkOnItsCpusIsSeen) {
     const Outcome outcome = shell("sh -c 'taskset -c 0 sh -c \"while :; do :; done\" & hog=$!; taskset -c 0 env " +
                                   command() + "; code=$?; kill $hog; exit $code'");
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-    const Json share = conditions()["cpu_share"];
+    const nlohmann::json share = conditions()["cpu_share"];
     EXPECT_GT(share["load"]["value"], 0);
     const std::string all = outcome.out + outcome.err;
     if (share["starved_samples"] > 0) {
