@@ -52,7 +52,8 @@ const OptionOf<Request> table[] = {
      [](Request& r, const std::string& text) { r.ops = names("--op", text); }},
     {"--shape", "SHAPE,...", "", "shapes of the one op of --op, such as m1024n3840k1280 or m1024n5120k1280+bias+gelu",
      [](Request& r, const std::string& text) { r.shapes = names("--shape", text); }},
-    {"--shapes", "FILE", "", "problems from a file: one a line, op and shape; # begins a comment",
+    {"--shapes", "FILE", "",
+     "problems from a file: one a line, op, shape and, if not fwd, a direction; # begins a comment",
      [](Request& r, const std::string& text) { r.shapes_file = text; }},
     {"--shapes-of", "MODEL", "gpt2-large", "the distinct ops of a model (`kbench list models`)",
      [](Request& r, const std::string& text) { r.model = text; }},
@@ -234,8 +235,8 @@ std::string micro_markdown() {
 
 namespace {
 
-/// Forward problems that a request names.
-std::vector<AskedProblem> forward_problems(const MicroRequest& request) {
+/// What a request names: forward problems, but for lines of a file or a suite that name another direction.
+std::vector<AskedProblem> named_problems(const MicroRequest& request) {
     if (!request.heads.empty() || !request.head_sizes.empty()) return attention_problems(request);
     std::vector<AskedProblem> problems;
     if (!request.shapes.empty()) {
@@ -263,16 +264,22 @@ std::vector<AskedProblem> forward_problems(const MicroRequest& request) {
     return problems;
 }
 
-/// Each problem in every direction of `directions` that its op has. Throws UsageError for an op that has none of them,
-/// and for a direction that none has.
+/// Each problem in every direction of `directions` that its op has; one that names its own direction stands for that
+/// alone. Without `directions` all problems as they are named. Throws UsageError for an op that has none of them, and
+/// for a direction that none has.
 std::vector<AskedProblem> in_directions(const std::vector<AskedProblem>& problems,
                                         const std::vector<Direction>& directions) {
+    if (directions.empty()) return problems;
     const auto has = [](const AskedProblem& p, Direction direction) { return require_op_kind(p.op).has(direction); };
     for (const Direction direction : directions)
         if (std::ranges::none_of(problems, [&](const AskedProblem& p) { return has(p, direction); }))
             throw UsageError(fmt::format("--direction {}: none of the ops asked for has it", name(direction)));
     std::vector<AskedProblem> all;
     for (const AskedProblem& problem : problems) {
+        if (problem.problem.direction != Direction::fwd) {
+            if (std::ranges::count(directions, problem.problem.direction) > 0) all.push_back(problem);
+            continue;
+        }
         bool found = false;
         for (const Direction direction : directions) {
             if (!has(problem, direction)) continue;
@@ -290,7 +297,7 @@ std::vector<AskedProblem> in_directions(const std::vector<AskedProblem>& problem
 }  // namespace
 
 std::vector<AskedProblem> asked_problems(const MicroRequest& request) {
-    return in_directions(forward_problems(request), request.directions);
+    return in_directions(named_problems(request), request.directions);
 }
 
 ParsedMicro parse_micro(const std::vector<std::string>& arguments) {

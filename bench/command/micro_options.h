@@ -18,8 +18,8 @@ struct MicroRequest {
     std::string shapes_file, model, suite;
     DeviceRequest device;
     std::vector<std::int64_t> heads, head_sizes;
-    AxisLists axes;  ///< of a model's ops; batch and seq of attention, too
-    std::vector<Direction> directions{Direction::fwd};
+    AxisLists axes;                     ///< of a model's ops; batch and seq of attention, too
+    std::vector<Direction> directions;  ///< empty: fwd, and what a line of a file or a suite names
     std::vector<Precision> precisions{all_precisions.begin(), all_precisions.end()};
     std::vector<CacheState> caches{CacheState::cold, CacheState::hot};
     CeilingRequest ceilings;

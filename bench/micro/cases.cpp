@@ -84,16 +84,23 @@ std::vector<AskedProblem> parse_problems(std::string_view text, std::string_view
         line.resize(std::min(line.size(), line.find('#')));
         AskedProblem problem;
         std::istringstream words(line);
-        std::string more;
-        words >> problem.op >> problem.shape >> more;
+        std::string direction, more;
+        words >> problem.op >> problem.shape >> direction >> more;
         if (problem.op.empty()) continue;
         const auto refuse = [&](const std::string& why) {
             throw UsageError(fmt::format("{} line {}: {}", source, number, why));
         };
-        if (problem.shape.empty() || !more.empty())
-            refuse(fmt::format("'{}': must be an op and a shape, such as gemm m1024n3840k1280", line));
+        const auto named = std::ranges::find(direction_names, direction.empty() ? "fwd" : direction);
+        if (problem.shape.empty() || named == std::end(direction_names) || !more.empty())
+            refuse(
+                fmt::format("'{}': must be an op and a shape, such as gemm m1024n3840k1280, and may name a direction: "
+                            "{}",
+                            line, fmt::join(direction_names, ", ")));
+        const auto way = static_cast<Direction>(named - std::begin(direction_names));
         try {
-            problem.problem = parse_problem(problem.op, problem.shape);
+            if (!require_op_kind(problem.op).has(way))
+                throw UsageError(fmt::format("{} has no {}", problem.op, direction));
+            problem.problem = parse_problem(problem.op, problem.shape, way);
         } catch (const UsageError& error) {
             refuse(error.what());
         }

@@ -39,8 +39,8 @@ struct MicroCase {
     std::string name() const;
 };
 
-/// Problems of text, one a line: op, shape; "#" begins a comment. `source` names the
-/// text in errors. Throws UsageError with the line's number.
+/// Problems of text, one a line: op, shape and, where it is not fwd, a direction; "#" begins a comment. `source` names
+/// the text in errors. Throws UsageError with the line's number.
 std::vector<AskedProblem> parse_problems(std::string_view text, std::string_view source);
 
 /// A file of suites/: a published collection of shapes.

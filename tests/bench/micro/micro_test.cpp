@@ -33,6 +33,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::Pair;
+using testing::SizeIs;
 
 AskedProblem problem(const std::string& op, const std::string& shape) { return {op, shape, parse_problem(op, shape)}; }
 
@@ -118,6 +119,11 @@ TEST(MicroProblems, ComeFromAFileWithComments) {
     EXPECT_EQ(problems[1].problem, parse_problem("layernorm", "r4w5"));
     EXPECT_THAT(refusal_of([] { parse_problems("gemm m1n2k3\ngemm m1n2\n", "file"); }),
                 HasSubstr("file line 2: shape 'm1n2'"));
+    EXPECT_EQ(parse_problems("gemm m1n2k3 wgrad\n", "file").front().problem,
+              parse_problem("gemm", "m1n2k3", Direction::wgrad));
+    EXPECT_THAT(refusal_of([] { parse_problems("layernorm r4w5 wgrad\n", "file"); }), HasSubstr("has no wgrad"));
+    EXPECT_THAT(refusal_of([] { parse_problems("gemm m1n2k3 wgrad dgrad\n", "file"); }),
+                HasSubstr("may name a direction"));
     EXPECT_THAT(refusal_of([] { parse_problems("gemm\n", "file"); }), HasSubstr("file line 1"));
     EXPECT_THAT(refusal_of([] { parse_problems("gemm m1n2k3 fp16\n", "file"); }), HasSubstr("an op and a shape"));
     EXPECT_THAT(refusal_of([] { parse_problems("# nothing\n", "file"); }), HasSubstr("holds no problem"));
@@ -130,10 +136,20 @@ TEST(MicroProblems, OfDeepBenchAreItsGemmsConvolutionsAndRecurrentLayersOnceEach
     for (const AskedProblem& p : problems) {
         ++of[p.op];
         EXPECT_EQ(shape_text(p.problem), p.shape) << "written as results name it";
-        EXPECT_TRUE(shapes.insert(p.op + " " + p.shape).second) << p.shape << " stands there twice";
+        const Direction direction = p.problem.direction;
+        EXPECT_TRUE(
+            shapes
+                .insert(p.op + " " + p.shape + (direction == Direction::fwd ? "" : " " + std::string(name(direction))))
+                .second)
+            << p.shape << " stands there twice";
     }
     EXPECT_THAT(
-        of, ElementsAre(Pair("conv2d", 191), Pair("gemm", 150), Pair("gru", 69), Pair("lstm", 37), Pair("rnn", 12)));
+        of, ElementsAre(Pair("conv2d", 191), Pair("gemm", 243), Pair("gru", 69), Pair("lstm", 37), Pair("rnn", 12)));
+    // Of training, on a server and on a device; A transposed; B transposed, m 1760, n 7133, k 1760.
+    for (const char* gemm :
+         {"gemm m16n1760k1760", "gemm m700n5124k2048", "gemm m2n512k500000", "gemm m1n64k1216", "gemm m1500n4224k176",
+          "gemm m16n512k512", "gemm m128n7680k2560t", "gemm m1760n1760k7133 wgrad", "gemm m512n1024k16 wgrad"})
+        EXPECT_TRUE(shapes.contains(gemm)) << gemm;
     // w 700, h 161, c 1, n 32, k 32, 20 wide and 5 high, no padding, strides of 2.
     EXPECT_TRUE(shapes.contains("conv2d n32c1h161w700k32r5s20u2v2"));
     EXPECT_TRUE(shapes.contains("conv2d n16c2048h7w7k512r1s1u2v2p3q3"));
@@ -261,6 +277,10 @@ TEST(MicroOptions, DirectionsAreThoseThatAnOpHas) {
     EXPECT_THAT(of({"--op", "gemm,layernorm", "--shapes-of", "gpt2", "--seq", "8", "--direction", "fwd,wgrad"}),
                 AllOf(Contains("layernorm fwd r8w768"), Contains("gemm fwd m8n768k768"),
                       Contains("gemm wgrad m8n768k768"), Not(Contains(HasSubstr("layernorm wgrad")))));
+    // Lines of a suite that name a direction stand for that alone.
+    EXPECT_THAT(of({"--suite", "deepbench", "--op", "gemm"}), AllOf(Contains("gemm wgrad m512n512k16"), SizeIs(243)));
+    EXPECT_THAT(of({"--suite", "deepbench", "--op", "gemm", "--direction", "fwd"}), SizeIs(233));
+    EXPECT_THAT(of({"--suite", "deepbench", "--op", "gemm", "--direction", "wgrad"}), SizeIs(243));
     const auto refusal = [&](const std::vector<std::string>& arguments) { return refusal_of([&] { of(arguments); }); };
     EXPECT_THAT(refusal({"--direction", "sideways"}), HasSubstr("must be one of fwd, bwd, dgrad, wgrad"));
     EXPECT_EQ(refusal({"--op", "layernorm", "--direction", "wgrad"}),
