@@ -289,7 +289,8 @@ inline constexpr auto fields<EndToEnd> =
                Field{"tokens_per_s", &EndToEnd::tokens_per_s, false, 1, 5},
                Field{"energy_per_sequence_j", &EndToEnd::energy_per_sequence_j, false, 1, 5},
                Field{"energy_per_token_j", &EndToEnd::energy_per_token_j, false, 1, 5},
-               Field{"converged", &EndToEnd::converged}};
+               Field{"converged", &EndToEnd::converged},
+               Field{"runs_per_sample", &EndToEnd::runs_per_sample, false, 6, 6}};
 
 template <>
 inline constexpr auto fields<Point> = std::tuple{AxisFields{"batch"},

@@ -433,6 +433,7 @@ void mend_intervals(Result& result) {
         if (!point.end_to_end) continue;
         EndToEnd& times = *point.end_to_end;
         mend(times.latency);
+        times.counted_independent = false;
         times.converged = times.converged && times.latency.summary_ms.relative_ci() <= target;
         for (auto* timing : {&times.stream, &times.enqueue, &times.host_to_device, &times.device_to_host})
             if (*timing) mend(**timing);

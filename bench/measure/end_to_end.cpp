@@ -66,7 +66,9 @@ void sample_end_to_end(const PartContext& at, Forward& forward) {
             at.point.conditions.blocks =
                 condition_blocks(sampled.timing.samples_ms, sampled.ended_s, at.point.conditions.readings);
             end_to_end.converged = sampled.converged;
-            busy_share = sampled.timed_share * measurements[i].runs_per_sample;
+            const std::size_t runs = forward.runs_a_sample();
+            end_to_end.runs_per_sample = static_cast<std::int64_t>(runs);
+            busy_share = sampled.timed_share * measurements[i].runs_per_sample * static_cast<double>(runs);
         }
         row.timing(end_to_end) = std::move(sampled.timing);
     }

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/measure/clock.h"
 #include "kbench/statistics.h"
 #include "models/cost.h"
 #ifdef KBENCH_HAVE_CUDA
@@ -121,8 +122,42 @@ std::vector<Measurement> Forward::measurements() {
     return all;
 }
 
+/// Whether these samples were too short for the clock; then the next ones are of more runs.
+bool Forward::needs_more_runs(const std::vector<double>& times_ms) {
+    const std::size_t needed =
+        runs_for_clock(std::ranges::min(times_ms), runs_a_sample_, clock_tick_ms(device_.is_gpu()));
+    if (needed <= runs_a_sample_) return false;
+    runs_a_sample_ = needed;
+    return true;
+}
+
 std::vector<double> Forward::chunk() {
-    return timed_chunk(one_at_a_time_, [this] { graph_->launch(); });
+    std::vector<double> times;
+    do times = timed_chunk(one_at_a_time_, [this] { graph_->launch(); }, runs_a_sample_);
+    while (needs_more_runs(times));
+    return times;
+}
+
+std::vector<double> Forward::chunk_of_steps() {
+    need_chunk_events(2);
+    const auto between_marks_ms = [this](std::size_t runs) {
+        chunk_events_[0]->record();
+        for (std::size_t r = 0; r < runs; ++r, next_step_ = (next_step_ + 1) % steps_.size())
+            steps_[next_step_].enqueue();
+        chunk_events_[1]->record();
+        return chunk_events_[1]->ms_since(*chunk_events_[0]);
+    };
+    std::vector<double> times;
+    do {
+        std::vector<double> empty;
+        for (std::size_t i = 0; i < empty_intervals; ++i) empty.push_back(between_marks_ms(0));
+        const double marks_ms = summarise(empty).median;
+        times.clear();
+        for (std::size_t s = 0; s < std::max<std::size_t>(1, steps_.size() / runs_a_sample_); ++s)
+            times.push_back(std::max(0.0, between_marks_ms(runs_a_sample_) - marks_ms) /
+                            static_cast<double>(runs_a_sample_));
+    } while (needs_more_runs(times));
+    return times;
 }
 
 StepTimes Forward::step_times() {
@@ -156,18 +191,19 @@ void Forward::need_chunk_events(std::size_t count) {
 }
 
 /// Runs `enqueue` several times with an event before, between and after, so that all but the first, which does not
-/// count, find the GPU busy and the CPU's own time stays out of the measurement. Or just `once`.
-std::vector<double> Forward::timed_chunk(bool once, const std::function<void()>& enqueue) {
+/// count, find the GPU busy and the CPU's own time stays out of the measurement. Or just `once`. Between two events it
+/// runs `runs_a_mark` times, and their time is divided by that.
+std::vector<double> Forward::timed_chunk(bool once, const std::function<void()>& enqueue, std::size_t runs_a_mark) {
     const std::size_t runs = once ? 1 : runs_of_chunk, first = once ? 0 : 1;
     need_chunk_events(runs + 1);
     for (std::size_t r = 0; r < runs; ++r) {
         chunk_events_[r]->record();
-        enqueue();
+        for (std::size_t i = 0; i < runs_a_mark; ++i) enqueue();
     }
     chunk_events_[runs]->record();
     device_.synchronize();
     std::vector<double> times;
-    for (std::size_t r = first; r < runs; ++r) times.push_back(chunk_events_[r + 1]->ms_since(*chunk_events_[r]));
+    for (std::size_t r = first; r < runs; ++r) times.push_back(chunk_events_[r + 1]->ms_since(*chunk_events_[r]) / static_cast<double>(runs_a_mark));
     return times;
 }
 

@@ -55,8 +55,13 @@ class Forward {
 
     /// Every measurement that the device has, the headline first.
     std::vector<Measurement> measurements();
-    /// Samples of the headline.
+    /// Samples of the headline, each of runs_a_sample() runs in a row, divided. Those become more where a sample was too
+    /// short for the clock, and never fewer.
     std::vector<double> chunk();
+    /// Samples of the plan's steps, which are runs of one thing: each of runs_a_sample() steps in a row, the first again
+    /// after the last, divided, less what the marks themselves take. Of a CPU.
+    std::vector<double> chunk_of_steps();
+    std::size_t runs_a_sample() const { return runs_a_sample_; }
     /// Times of all steps from one run of the whole plan with a mark between steps.
     StepTimes step_times();
     /// A way to take samples of what running every step of op kind `op` twice in a row adds to the forward,
@@ -66,7 +71,8 @@ class Forward {
     DeviceGraph& graph() { return *graph_; }
 
   private:
-    std::vector<double> timed_chunk(bool once, const std::function<void()>& enqueue);
+    bool needs_more_runs(const std::vector<double>& times_ms);
+    std::vector<double> timed_chunk(bool once, const std::function<void()>& enqueue, std::size_t runs_a_mark = 1);
     std::vector<double> enqueue_chunk();
     std::vector<double> doubled_chunk(DeviceGraph& twice);
     void need_chunk_events(std::size_t count);
@@ -76,6 +82,7 @@ class Forward {
     std::vector<WorkRange> steps_;
     WorkRange whole_;
     std::unique_ptr<DeviceGraph> graph_, step_graph_;
+    std::size_t runs_a_sample_ = 1, next_step_ = 0;
     bool one_at_a_time_ = true;  ///< the device's own time cannot be told from the launch's, or need not be
     std::vector<std::unique_ptr<DeviceEvent>> step_events_, chunk_events_;
 };

@@ -25,8 +25,12 @@ void set_columns(benchmark::State& state, const MicroSession& session, const Mic
     for (const std::string& metric : metrics)
         if (const auto found = step.counters.find(metric); found != step.counters.end())
             state.counters[metric] = found->second;
-    state.SetLabel(figures.roof.empty() ? step.implementation
-                                        : fmt::format("{}; roof {}", step.implementation, figures.roof));
+    std::string label = step.implementation;
+    if (!figures.roof.empty()) label += fmt::format("; roof {}", figures.roof);
+    // A GPU's samples are launches of many runs in any case.
+    if (session.point().backend() == "cpu" && session.runs_a_sample() > 1)
+        label += fmt::format("; {} runs a sample", session.runs_a_sample());
+    state.SetLabel(label);
 }
 
 void run_case(benchmark::State& state, MicroSession& session, const MicroCase& micro,

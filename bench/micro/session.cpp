@@ -185,13 +185,9 @@ std::vector<double> MicroSession::chunk() {
 }
 
 std::vector<double> MicroSession::untimed_chunk() {
-    if (!device_.is_gpu()) {
-        std::vector<double> ms;
-        for (const double us : forward_->step_times().us) ms.push_back(us * 1e-3);
-        return ms;
-    }
+    if (!device_.is_gpu()) return forward_->chunk_of_steps();
     std::vector<double> ms = forward_->chunk();
-    for (double& launch : ms) launch /= static_cast<double>(runs_a_sample_);
+    for (double& launch : ms) launch /= static_cast<double>(runs_a_launch_);
     return ms;
 }
 
@@ -282,7 +278,7 @@ void MicroSession::measure_new(const MicroCase& micro, const std::function<void(
     const auto first_repetition = [&](Forward& forward) {
         verified_[key] = point.verification;
         forward_ = &forward;
-        runs_a_sample_ = device_.is_gpu() ? static_cast<std::size_t>(shape.runs) : 1;
+        runs_a_launch_ = device_.is_gpu() ? static_cast<std::size_t>(shape.runs) : 1;
         take_pilot();
         if (!before_.samples_ms.empty()) point.end_to_end.emplace().latency = std::move(before_);
         progress_.clear();
@@ -336,11 +332,11 @@ void MicroSession::take_pilot() {
     const Sampled sampled = kbench::sample([this] { return chunk(); }, pilot, [] { return false; });
     const Summary& ms = sampled.timing.summary_ms;
     pilot_spread_ = ms.median > 0 ? (ms.p75 - ms.p25) / ms.median : 0;
-    sample_device_s_ = ms.median * 1e-3 * static_cast<double>(runs_a_sample_);
+    sample_device_s_ = ms.median * 1e-3 * static_cast<double>(runs_a_sample());
 }
 
 std::size_t MicroSession::planned_samples(std::size_t runs) {
-    if (runs > 1) return (runs + runs_a_sample_ - 1) / runs_a_sample_;
+    if (runs > 1) return (runs + runs_a_sample() - 1) / runs_a_sample();
     if (const auto known = planned_.find(point().model()); known != planned_.end()) return known->second;
     const SamplerOptions& s = options_.sampler;
     // Of normal samples the median's interval is 1.96 x 1.25 deviations over the root of their number, and the
@@ -368,6 +364,7 @@ double MicroSession::sample(std::size_t samples) {
     std::vector<double>& all = end_to_end.latency.samples_ms;
     all.insert(all.end(), sampled.timing.samples_ms.begin(), sampled.timing.samples_ms.end());
     end_to_end.latency.summary_ms = summarise(all);
+    end_to_end.runs_per_sample = static_cast<std::int64_t>(runs_a_sample());
     end_to_end.converged = end_to_end.latency.summary_ms.relative_ci() <= options_.sampler.target_relative_ci;
     return last_ms_.median * 1e-3;
 }

@@ -73,7 +73,7 @@ class MicroSession {
     /// more than one. A benchmark that was planned before gets as many as then: Google Benchmark asks for repetitions
     /// of one length, also where others have been measured between them.
     std::size_t planned_samples(std::size_t runs);
-    std::size_t runs_a_sample() const { return runs_a_sample_; }
+    std::size_t runs_a_sample() const { return runs_a_launch_ * (forward_ == nullptr ? 1 : forward_->runs_a_sample()); }
     /// Takes so many samples of the current one, adds them to its point and gives the median of one run, seconds.
     double sample(std::size_t samples);
     const Point& point() const { return result_.points[*current_point_]; }
@@ -117,7 +117,7 @@ class MicroSession {
     std::optional<std::size_t> current_point_;
     Forward* forward_ = nullptr;  ///< of the current one, from its first sample on
     Timing before_;               ///< samples of the current point's earlier repetitions
-    std::size_t runs_a_sample_ = 1;
+    std::size_t runs_a_launch_ = 1;
     std::map<std::string, std::size_t> planned_;                         ///< samples, by benchmark
     double sample_wall_s_ = 0, sample_device_s_ = 0, pilot_spread_ = 0;  ///< between quartiles, over the median
     bool warned_of_starvation_ = false;

@@ -140,6 +140,12 @@ struct EndToEnd {
     /// Like these, not there where the point has no sequences or no tokens, as one op has none.
     std::optional<Quantity> energy_per_sequence_j, energy_per_token_j;
     bool converged = false;  ///< the interval reached the target before the time budget ended
+    /// A sample of the latency is so many runs in a row, divided: more than one where a single one is short for the
+    /// clock. Nothing in files that did not record it.
+    std::optional<std::int64_t> runs_per_sample = std::nullopt;
+    /// Whether whoever sampled went on until enough samples were independent. Files from before version 6 did not know;
+    /// how many were is computed when they are read. Not in JSON.
+    bool counted_independent = true;
 };
 
 /// The same forward on some of a GPU's SMs, every kernel recorded.

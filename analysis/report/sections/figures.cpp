@@ -88,6 +88,13 @@ std::string not_converged(const EndToEnd& times) {
     return fmt::format("Not converged: {} when the time budget ended.", reached);
 }
 
+/// Where a sample is more than one run.
+std::string sampled_together(const EndToEnd& times) {
+    if (times.runs_per_sample.value_or(1) <= 1) return {};
+    return fmt::format("A sample is {} runs in a row, divided: a single one is short for the clock.",
+                       *times.runs_per_sample);
+}
+
 std::string planned(const MemoryPlan& memory, Depth depth) {
     if (memory.total() == 0) return {};
     return depth == Depth::full ? format_bytes(static_cast<double>(memory.total())) : memory_text(memory);
@@ -140,6 +147,7 @@ Section figures_section(const Point& point, const Explanation& explanation, Dept
             if (const auto& timing = times.*kind.timing) facts.facts.push_back(fact_of(kind.name, *timing));
     } else {
         section.add(latency_rows(point));
+        section.add(Paragraph{sampled_together(times)});
         section.add(Paragraph{not_converged(times)});
     }
     std::vector<std::string> rates;
@@ -184,7 +192,10 @@ Section figures_section(const Point& point, const Explanation& explanation, Dept
     if (point.direction() == "fwd") add("largest batch", largest_batches_text(point.largest_batches), "derived: plan");
     if (depth == Depth::full) std::ranges::move(energy_facts(point), std::back_inserter(facts.facts));
     section.add(std::move(facts));
-    if (depth == Depth::full) section.add(Paragraph{not_converged(times)});
+    if (depth == Depth::full) {
+        section.add(Paragraph{sampled_together(times)});
+        section.add(Paragraph{not_converged(times)});
+    }
     return section;
 }
 

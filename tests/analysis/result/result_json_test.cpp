@@ -362,6 +362,7 @@ Json smallest_example() {
     result.environment.gpu->multiprocessors_of_device = 144;
     result.points[0].steps[0].dependent_steps = 500;
     result.ceilings.lacked_share = 0.01;
+    result.points[0].end_to_end->runs_per_sample = 67;
     result.points[0].conditions.throttle_unavailable = "no thermal_throttle/package_throttle_count";
     result.points[0].conditions.cpu_share.emplace().waited_share = Quantity::measured(0.02);
     result.environment.host.threads_from = "--threads";
@@ -375,7 +376,8 @@ Json smallest_example() {
 /// What a file need not have.
 bool is_optional(const std::string& pointer) {
     static const std::regex field(
-        "/end_to_end/(sequences_per_s|tokens_per_s|energy_per_sequence_j|energy_per_token_j)$|/least_bytes$|/"
+        "/end_to_end/(sequences_per_s|tokens_per_s|energy_per_sequence_j|energy_per_token_j|runs_per_sample)$|/"
+        "least_bytes$|/"
         "largest_batches$|"
         "/conditions/(blocks(/0/sm_clock_mhz)?|throttle_unavailable|cpu_share)$|/lacked_share$|/sm_scaling$|/"
         "multiprocessors_of_device$|/dependent_steps$|/host/(threads_from|machine_cpus|cpu_quota)$|"
