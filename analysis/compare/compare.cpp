@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "analysis/explain/breakdown.h"
+#include "analysis/explain/conclusions.h"
 #include "analysis/explain/executed.h"
 #include "analysis/explain/impossible.h"
 #include "analysis/result/merge.h"
@@ -38,7 +39,7 @@ struct Explained {
     PointRoofs roofs;
     Ledger ledger;
     Verdicts verdicts;
-    std::vector<std::string> impossible;
+    std::vector<std::string> impossible, missing;
     std::map<const StepResult*, std::size_t> index;  ///< into the ledger's steps
     Origin dram_origin = Origin::measured;           ///< of the steps' counters
 
@@ -46,9 +47,9 @@ struct Explained {
         const Roofs all(result);
         roofs = {all.bandwidth(Level::dram), all.matrix(of.precision()), all.plain(of.precision()), all.unavailable()};
         ledger = make_ledger(of, all);
-        verdicts = judge(ledger, all);
         impossible = impossible_figures(result, of, ledger, all);
-        if (!impossible.empty()) verdicts = withheld(std::move(verdicts), "impossible figures");
+        missing = missing_ground(of, ledger);
+        verdicts = withheld_from(judge(ledger, all), impossible, missing);
         for (std::size_t i = 0; i < ledger.steps.size(); ++i) index[ledger.steps[i].step] = i;
         dram_origin = kbench::dram_origin(of);
     }
@@ -134,7 +135,8 @@ void share_fits(PointComparison& point, const std::vector<GroupComparison>& grou
     }
 }
 
-PointComparison compare_points(const Explained& a, const Explained& b, const CompareOptions& options) {
+PointComparison compare_points(const Explained& a, const Explained& b, const std::string& b_letter,
+                               const CompareOptions& options) {
     PointComparison point;
     point.a = a.point;
     point.b = b.point;
@@ -148,7 +150,9 @@ PointComparison compare_points(const Explained& a, const Explained& b, const Com
                              ratio_of(a.roofs.matrix, b.roofs.matrix));
     point.impossible = a.impossible;
     add_once(point.impossible, b.impossible);
-    if (!point.impossible.empty()) point.naive.fit = Fit::untested;
+    for (const std::string& lacks : a.missing) point.missing.push_back(fmt::format("{}: {}", run_letter(0), lacks));
+    for (const std::string& lacks : b.missing) point.missing.push_back(fmt::format("{}: {}", b_letter, lacks));
+    if (!point.concludes()) point.naive.fit = Fit::untested;
     point.same_roofs = point.naive.bandwidth && point.naive.flops &&
                        within(*point.naive.bandwidth, 1, same_roofs_tolerance) &&
                        within(*point.naive.flops, 1, same_roofs_tolerance);
@@ -164,7 +168,7 @@ PointComparison compare_points(const Explained& a, const Explained& b, const Com
     }
     point.groups = sum_groups(matches, options.by, a, b);
     std::vector<GroupComparison> layers = sum_groups(matches, CompareBy::layer, a, b);
-    if (!point.same_roofs && point.impossible.empty()) {
+    if (!point.same_roofs && point.concludes()) {
         test_groups(point.groups, point.naive.bandwidth);
         test_groups(layers, point.naive.bandwidth);
     }
@@ -186,8 +190,9 @@ void judge_point(PointComparison& point, double limit) {
         ratio.low = std::min(ratio.low, ratio.value * std::exp(-least));
         ratio.high = std::max(ratio.high, ratio.value * std::exp(least));
     }
-    point.change = samples >= fewest_samples_of_a_range && point.impossible.empty() ? judge_change(ratio, limit)
-                                                                                    : Change::cannot_tell;
+    const bool is_starved = starved(point.a->conditions) || starved(point.b->conditions);
+    const bool is_known = samples >= fewest_samples_of_a_range && point.impossible.empty() && !is_starved;
+    point.change = is_known ? judge_change(ratio, limit) : Change::cannot_tell;
 }
 
 bool is_other_card(const Environment& a, const Environment& b) {
@@ -208,12 +213,15 @@ PairComparison compare_pair(std::span<const NamedResult> runs, std::size_t b, co
     std::vector<const Point*> of_a, of_b;
     for (const auto& [mine, theirs] : match_points(runs[0], runs[b])) {
         const Explained first(*mine, runs[0].result), later(*theirs, runs[b].result);
-        pair.points.push_back(compare_points(first, later, options));
+        pair.points.push_back(compare_points(first, later, run_letter(b), options));
         pair.points.back().spread = run_spread(runs, runs[0], runs[b], *mine);
         pair.points.back().other_card = is_other_card(runs[0].result.environment, runs[b].result.environment);
         if (options.fail_above) judge_point(pair.points.back(), *options.fail_above);
-        if (pair.points.back().impossible.empty())
-            pair.points.back().evidence = evidence_of(pair.points.back(), run_letter(b));
+        PointComparison& point = pair.points.back();
+        if (point.concludes())
+            point.evidence = evidence_of(point, run_letter(b));
+        else if (point.impossible.empty())
+            point.evidence = {{"bandwidth?", no_conclusion(point.missing)}};
         of_a.push_back(mine);
         of_b.push_back(theirs);
     }

@@ -107,11 +107,15 @@ struct PointComparison {
     double a_unmatched_us = 0, b_unmatched_us = 0;   ///< steps whose ops the other plan does not have
     std::optional<Verdict> a_verdict, b_verdict;     ///< of the model, where there are roofs
     std::vector<std::string> impossible;  ///< figures of either side that cannot be: then nothing is concluded
+    std::vector<std::string> missing;     ///< what either side's figures lack for a conclusion, with its letter
     std::vector<Evidence> evidence;       ///< is it bandwidth?
     std::optional<Change> change;     ///< with fail_above; `cannot_tell`, too, where a side has fewer than 6 samples
     std::optional<RunSpread> spread;  ///< what single runs differ by; `change` is judged with it where it is known
     bool other_card = false;          ///< both GPUs are of one kind, but not the same one
     bool has_interval = false;        ///< of both medians; else a_ms or b_ms has the range of all samples instead
+
+    /// Whether the figures of both carry conclusions on what binds.
+    bool concludes() const { return impossible.empty() && missing.empty(); }
 };
 
 /// A later run beside the first.

@@ -2,10 +2,12 @@
 #include "analysis/compare/what_if.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "analysis/explain/breakdown.h"
+#include "analysis/explain/conclusions.h"
 #include "analysis/result/match.h"
 #include "models/base/format.h"
 
@@ -191,6 +193,8 @@ std::vector<std::string> assumptions_of(const Transfer& transfer, const WhatIfMa
 std::string refusal(const WhatIf& answer, const Ledger& ledger, const WhatIfMachine& source,
                     const WhatIfMachine& target, const Transfer& transfer) {
     if (!ledger.unavailable.empty()) return ledger.unavailable;
+    if (const std::vector<std::string> missing = missing_ground(*answer.point, ledger); !missing.empty())
+        return fmt::format("{}", fmt::join(missing, "; "));
     if (std::string why = why_not_between(source, target); !why.empty()) return why;
     if (!source.roofs.unavailable().empty())
         return fmt::format("{} has no roofs: {}", source.name, source.roofs.unavailable());

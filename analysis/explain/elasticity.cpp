@@ -175,6 +175,12 @@ SmElasticity sm_elasticity(const Point& point) {
     return result;
 }
 
+void withhold(SmElasticity& elasticity) {
+    for (auto* groups : {&elasticity.by_op, &elasticity.by_layer, &elasticity.steps})
+        for (SmGroup& group : *groups) group.finding = SmFinding::cannot_tell;
+    if (elasticity.model) elasticity.model->finding = SmFinding::cannot_tell;
+}
+
 std::string sentence(const SmGroup& group, int all) {
     const SmEffect& first = group.effects.front();
     switch (group.finding) {

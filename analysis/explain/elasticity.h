@@ -59,6 +59,9 @@ struct SmElasticity {
 };
 SmElasticity sm_elasticity(const Point& point);
 
+/// Of a point whose figures carry no conclusion: all that was seen, and nothing that follows.
+void withhold(SmElasticity& elasticity);
+
 /// One sentence: what was seen of the group, and what follows.
 std::string sentence(const SmGroup& group, int all);
 

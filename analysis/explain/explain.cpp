@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "analysis/explain/conclusions.h"
 #include "analysis/explain/impossible.h"
 #include "analysis/explain/verdict_rules.h"
 #include "analysis/result/point_name.h"
@@ -203,14 +204,18 @@ Explanation explain(const Result& result, const Point& point) {
     explanation.elasticity = sm_elasticity(point);
     explanation.roofline = make_roofline(ledger, roofs);
     explanation.attribution = attribute_bandwidth(ledger, roofs);
-    explanation.verdicts = judge(ledger, roofs);
-    explanation.dependent = dependent_steps_of(ledger, explanation.verdicts, roofs);
     explanation.impossible = impossible_figures(result, point, ledger, roofs);
+    explanation.missing = missing_ground(point, ledger);
+    explanation.verdicts = withheld_from(judge(ledger, roofs), explanation.impossible, explanation.missing);
+    explanation.dependent = dependent_steps_of(ledger, explanation.verdicts, roofs);
+    if (!explanation.concludes()) {
+        withhold(explanation.elasticity);
+        for (MarginalCheck& check : explanation.ledger.marginal) check.finding.clear();
+    }
     if (!explanation.impossible.empty()) {
         for (const std::string& figure : explanation.impossible)
             explanation.answer.push_back(fmt::format("impossible: {}.", figure));
         explanation.answer.push_back("No conclusion is drawn from figures of which one is wrong.");
-        explanation.verdicts = withheld(std::move(explanation.verdicts), "impossible figures");
         return explanation;
     }
     if (!ledger.unavailable.empty()) {
@@ -220,6 +225,10 @@ Explanation explain(const Result& result, const Point& point) {
                                                    sentence_name(point), significant(ms * unit.per_ms), unit.name,
                                                    point.backend() == "cuda" ? "GPU" : "CPU", ledger.unavailable)
                                      : fmt::format("{}: {}.", short_name(point), ledger.unavailable)};
+        return explanation;
+    }
+    if (!explanation.missing.empty()) {
+        explanation.answer = {first_sentence(point, ledger), no_conclusion(explanation.missing)};
         return explanation;
     }
     explanation.answer = {first_sentence(point, ledger),

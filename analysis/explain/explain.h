@@ -27,8 +27,12 @@ struct Explanation {
     Verdicts verdicts;
     std::vector<DependentSteps> dependent;
     std::vector<std::string> impossible;  ///< figures that cannot be; where there are any, no verdict says anything
+    std::vector<std::string> missing;     ///< missing_ground(): where there is any, no verdict says anything either
     std::vector<std::string> answer;      ///< three sentences: how long, what binds it, what would change it, with
                                           ///< one of dependent steps where they have much of the time; or those
+
+    /// Whether the figures carry conclusions.
+    bool concludes() const { return impossible.empty() && missing.empty(); }
 };
 
 /// `point` must be one of `result`'s and outlive the explanation. A point that was not timed has an explanation whose

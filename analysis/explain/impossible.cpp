@@ -158,23 +158,6 @@ std::vector<std::string> impossible_figures(const Result& result, const Point& p
     return found;
 }
 
-Verdicts withheld(Verdicts verdicts, const std::string& why) {
-    const auto withhold = [&](Verdict& verdict) {
-        verdict.bound = Bound::not_identifiable;
-        verdict.rule = "impossible";
-        verdict.level.clear();
-        verdict.evidence = {why};
-        verdict.margin = 0;
-        verdict.overturned_by = "figures that can be";
-        for (Hypothesis& hypothesis : verdict.hypotheses)
-            hypothesis = {hypothesis.bound, Finding::not_identifiable, why};
-    };
-    for (Verdict& verdict : verdicts.steps) withhold(verdict);
-    for (Verdict& verdict : verdicts.layers) withhold(verdict);
-    withhold(verdicts.model);
-    return verdicts;
-}
-
 std::vector<std::string> each_once(std::span<const Point> points,
                                    const std::vector<std::vector<std::string>>& of_points) {
     const auto has = [](const Findings& list, const std::string& one) {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "analysis/explain/ledger.h"
-#include "analysis/explain/verdict.h"
 #include "kbench/result.h"
 
 namespace kbench {
@@ -21,9 +20,6 @@ inline constexpr double impossible_share = 1.05;
 /// own roofs refute. Empty where all can be.
 std::vector<std::string> impossible_figures(const Result& result, const Point& point, const Ledger& ledger,
                                             const Roofs& roofs);
-
-/// The same verdicts without what they say: each is not identifiable, and why.
-Verdicts withheld(Verdicts verdicts, const std::string& why);
 
 /// What `of_points` has of each of `points`, each once: with its point's name where it is one point's of several.
 std::vector<std::string> each_once(std::span<const Point> points,

@@ -107,7 +107,7 @@ std::vector<BatchSeries> batch_series(const ExplainedResult& explained) {
         for (const std::size_t i : positions) {
             const Point& point = explained.points()[i];
             const std::optional<DependentSteps> steps = together(explained.of(i).dependent);
-            if (!steps || !explained.of(i).impossible.empty()) continue;
+            if (!steps || !explained.of(i).concludes()) continue;
             if (first == nullptr) first = &point;
             series.points.push_back({point.batch(), *steps});
         }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "analysis/explain/conclusions.h"
 #include "analysis/machine/machine.h"
 #include "analysis/report/render/render.h"
 #include "analysis/report/writers.h"
@@ -340,6 +341,9 @@ std::string change_text(const PointComparison& point, double limit) {
         case Change::within_limit: return fmt::format("{}: within the limit of {:g} %", by, 100 * limit);
         case Change::cannot_tell:
             if (!point.impossible.empty()) return fmt::format("{}: cannot tell from figures that cannot be", by);
+            for (const Point* side : {point.a, point.b})
+                if (const std::string why = starvation(*side); !why.empty())
+                    return fmt::format("{}: cannot tell, in {} {}", by, side == point.a ? "A" : "the other", why);
             if (!point.has_interval)
                 return fmt::format("{}: cannot tell, a run has too few independent samples; stated is the range of all",
                                    by);

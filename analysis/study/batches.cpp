@@ -97,6 +97,9 @@ StudyAnswer answer_batch(const StudyPoints& points, Study& study) {
                                           .done());
         }
     }
+    std::vector<std::size_t> indices;
+    for (const StudyRow& row : rows) indices.push_back(row.point);
+    if (std::string why = without_ground(points, indices); !why.empty()) answer.notes.push_back(std::move(why));
     answer.findings.push_back({turn_text(points, rows), {}});
     answer.findings.push_back({largest_text(points, rows), {}});
     if (smallest.energy_j && best.energy_j && *smallest.energy_j > 0 && &best != &smallest)

@@ -96,6 +96,7 @@ StudyAnswer answer_bottlenecks(const StudyPoints& points, Study& study) {
     const std::size_t index = *study.base;
     const Point& point = points.point(index);
     const Explanation& explanation = points.explained->of(index);
+    if (std::string why = without_ground(points, {index}); !why.empty()) answer.notes.push_back(std::move(why));
     std::vector<std::string> names;
     for (const StepResult& step : point.steps)
         if (const std::string name = layer_group(step.layer); std::ranges::find(names, name) == names.end())
@@ -116,7 +117,7 @@ StudyAnswer answer_bottlenecks(const StudyPoints& points, Study& study) {
         // Template arguments fill lines, and stand in the table.
         sentence << layer.name << " has " << layer_share(point, index, layer.name) << " of the steps' time ("
                  << layer.kernel.substr(0, layer.kernel.find('<')) << occupancy_text(layer) << ")";
-        if (!layer.bound.empty())
+        if (!layer.bound.empty() && explanation.concludes())
             sentence << "; " << (layer.is_identified ? layer.bound : "what binds it cannot be told");
         if (layer.recoverable_us)
             sentence << "; " << recoverable_time(index, layer, layer_share(point, index, layer.name).has_interval)

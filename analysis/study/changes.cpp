@@ -25,7 +25,9 @@ Interval saved_by(const Interval& faster) {
 void add_precision(const StudyPoints& points, const Study& study, std::size_t base, std::vector<StudyChange>& changes) {
     const StudyRow* best = nullptr;
     for (const StudyRow& row : study.precisions)
-        if (row.point != base && (best == nullptr || row.latency_ms.value < best->latency_ms.value)) best = &row;
+        if (row.point != base && points.explained->of(row.point).concludes() &&
+            (best == nullptr || row.latency_ms.value < best->latency_ms.value))
+            best = &row;
     if (best == nullptr) return;
     const Point &slow = points.point(base), &fast = points.point(best->point);
     const StudyFigure ratio = latency_ratio(slow, base, fast, best->point);
@@ -40,7 +42,9 @@ void add_precision(const StudyPoints& points, const Study& study, std::size_t ba
 void add_batch(const StudyPoints& points, const Study& study, std::size_t base, std::vector<StudyChange>& changes) {
     const StudyRow* best = nullptr;
     for (const StudyRow& row : study.batches)
-        if (row.point != base && (best == nullptr || row.sequences_per_s > best->sequences_per_s)) best = &row;
+        if (row.point != base && points.explained->of(row.point).concludes() &&
+            (best == nullptr || row.sequences_per_s > best->sequences_per_s))
+            best = &row;
     if (best == nullptr) return;
     const Point &now = points.point(base), &fast = points.point(best->point);
     const StudyFigure ratio = throughput_ratio(now, base, fast, best->point);
@@ -108,7 +112,7 @@ void add_gaps(const StudyPoints& points, std::size_t base, std::vector<StudyChan
 
 std::vector<StudyChange> changes_of(const StudyPoints& points, const Study& study) {
     std::vector<StudyChange> changes;
-    if (!study.base) return changes;
+    if (!study.changes_unavailable.empty()) return changes;
     add_precision(points, study, *study.base, changes);
     add_batch(points, study, *study.base, changes);
     add_layers(points, study, *study.base, changes);

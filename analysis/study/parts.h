@@ -26,6 +26,10 @@ struct StudyPoints {
     std::optional<std::size_t> base() const;
 };
 
+/// That nothing follows for what binds those of these points whose figures carry no conclusion, and why; empty where
+/// all do. Their figures stand all the same.
+std::string without_ground(const StudyPoints& points, const std::vector<std::size_t>& of);
+
 /// "74.2 ms [73.9, 74.6]" and the like are made by figures.h; this is a point's row with all that tables show of it.
 StudyRow row_of(const StudyPoints& points, std::size_t index);
 

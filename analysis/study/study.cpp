@@ -2,6 +2,7 @@
 #include "analysis/study/study.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <stdexcept>
@@ -88,6 +89,20 @@ std::optional<std::size_t> StudyPoints::base() const {
     return found.empty() ? std::nullopt : std::optional(found.front());
 }
 
+std::string without_ground(const StudyPoints& points, const std::vector<std::size_t>& of) {
+    std::vector<std::string> names;
+    std::string why;
+    for (const std::size_t index : of) {
+        const std::vector<std::string>& missing = points.explained->of(index).missing;
+        if (missing.empty()) continue;
+        names.push_back(short_name(points.point(index)));
+        if (why.empty()) why = missing.front();
+    }
+    if (names.empty()) return "";
+    return fmt::format("No conclusion on what binds is drawn from {}: {}{}.", fmt::join(names, "; "),
+                       names.size() > 1 ? "of the first, " : "", why);
+}
+
 StudyRow row_of(const StudyPoints& points, std::size_t index) {
     const Point& point = points.point(index);
     const Explanation& explanation = points.explained->of(index);
@@ -115,6 +130,10 @@ Study study_of(const ExplainedResult& explained) {
     study.answers = {answer_bottlenecks(points, study), answer_batch(points, study), answer_precision(points, study),
                      answer_directions(points, study)};
     for (std::size_t i = 0; i < study.answers.size(); ++i) study.answers[i].kind = &study_tasks[i];
+    if (!study.base)
+        study.changes_unavailable = "What to change is not said: the point that was to be looked at is no evidence.";
+    else
+        study.changes_unavailable = without_ground(points, {*study.base});
     study.changes = changes_of(points, study);
     study.elsewhere = elsewhere_of(points, study);
     return study;

@@ -90,7 +90,9 @@ struct Study {
     std::optional<std::size_t> training;  ///< the point of `directions`
     std::vector<StudyExclusion> excluded;
     std::vector<StudyChange> changes;  ///< at most three, the largest first
-    std::vector<WhatIf> elsewhere;     ///< on machines of the same kind, fastest first
+    std::string
+        changes_unavailable;        ///< why none is proposed though some may be worth it; empty where all were weighed
+    std::vector<WhatIf> elsewhere;  ///< on machines of the same kind, fastest first
 };
 
 /// Of a result with a plan of a study; `explained` must outlive it. Throws std::invalid_argument without a plan.

@@ -2,6 +2,7 @@
 // what needs times comes after them.
 #include "bench/measure/measure.h"
 
+#include "analysis/explain/conclusions.h"
 #include "bench/measure/parts.h"
 #include "bench/profile/counters.h"
 #include "kbench/error.h"
@@ -26,6 +27,7 @@ Measured measure(Plan& plan, Device& device, Profiler& profiler, const Wants& wa
     if (wants.marginal) measure_marginal_costs(at, forward);
     if (wants.steps) account_for_steps(at);
     count(at);
+    if (const std::optional<std::string> drift = wants.steps ? drift_warning(point) : std::nullopt) at.warn(*drift);
     warn_of_other_precisions(at);
     return measured;
 }

@@ -6,6 +6,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "bench/device/device.h"
 #include "bench/measure/run.h"
@@ -19,6 +21,11 @@ Device& cpu();
 /// As on a host where nothing else runs.
 Profiler& cpu_profiler();
 RunOptions small_run(const std::filesystem::path& out);
+/// All but that the machine did not stay as it was, which a busy one does not.
+inline std::vector<std::string> without_drift(std::vector<std::string> warnings) {
+    std::erase_if(warnings, [](const std::string& text) { return text.find(": the timing run took") != text.npos; });
+    return warnings;
+}
 /// The CPU, but for what a test says otherwise.
 class OtherDevice final : public Device {
   public:

@@ -188,12 +188,11 @@ std::string largest_text(const ExplainedResult& explained, const Point& point) {
     return largest_batches_text(known);
 }
 
-/// From figures of which one is wrong nothing follows.
-bool can_be(const ExplainedResult& explained, std::size_t index, const Directions& directions) {
-    if (!explained.of(index).impossible.empty()) return false;
+/// Whether the figures of the point, and of the forward that it is compared with, carry conclusions.
+bool concludes(const ExplainedResult& explained, std::size_t index, const Directions& directions) {
+    if (!explained.of(index).concludes()) return false;
     if (directions.forward_point == nullptr) return true;
-    return explained.of(static_cast<std::size_t>(directions.forward_point - explained.points().data()))
-        .impossible.empty();
+    return explained.of(static_cast<std::size_t>(directions.forward_point - explained.points().data())).concludes();
 }
 
 }  // namespace
@@ -252,7 +251,7 @@ Section directions_section(const ExplainedResult& explained, std::size_t index, 
     if (!has_roofs && is_full)
         section.add(
             Paragraph{fmt::format("What binds them cannot be said: {}.", explanation.ledger.roofs_unavailable)});
-    if (can_be(explained, index, directions) && !directions.findings.empty()) {
+    if (concludes(explained, index, directions) && !directions.findings.empty()) {
         if (is_full)
             section.add(Section{"What it means", {Bullets{directions.findings}}});
         else

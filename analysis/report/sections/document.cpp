@@ -63,7 +63,7 @@ Section point_summary(const ExplainedResult& explained, std::size_t index) {
         for (const Block& block : part.blocks) section.add(block);
     Section why = answer_section(explanation);
     const bool has_ledger = explanation.ledger.unavailable.empty() && explanation.ledger.end_to_end_us > 0;
-    if (!has_ledger && explanation.impossible.empty()) why = {};
+    if (!has_ledger && explanation.concludes()) why = {};
     for (Block& block : ledger_section(explanation.ledger, Depth::summary).blocks) why.add(std::move(block));
     section.add(std::move(why));
     section.add(ops_section(point));

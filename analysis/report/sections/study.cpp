@@ -109,6 +109,10 @@ std::string saved_text(const Interval& saved) {
 
 Section changes_section(const Study& study) {
     Section section{"What to change"};
+    if (!study.changes_unavailable.empty()) {
+        section.add(Paragraph{study.changes_unavailable});
+        return section;
+    }
     if (study.changes.empty()) {
         section.add(Paragraph{"Nothing that was measured here would save 2 % or more of the time."});
         return section;

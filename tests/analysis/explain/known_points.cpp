@@ -91,6 +91,7 @@ Result result_of(const std::vector<Step>& steps, CeilingRun roofs, double beyond
         end_to_end_us += step.us + step.gap_us * step.kernels;
     }
     point.end_to_end.emplace();
+    point.end_to_end->latency.summary_ms.n = 20;
     point.end_to_end->latency.summary_ms.median = end_to_end_us * 1e-3;
     if (run_clock_mhz > 0) point.conditions.sm_clock_mhz = Quantity::measured(run_clock_mhz);
     return result;

@@ -36,6 +36,7 @@ Point measured(Precision precision, std::int64_t batch, double median_ms) {
     Point point = example::finished_point("cuda", precision, batch, times(median_ms / 3.68), median_ms);
     point.end_to_end->energy_per_sequence_j = Quantity::measured(2.0 / static_cast<double>(batch));
     example::add_profile(point);
+    point.activity.unprofiled_ms = median_ms;  // no drift
     point.conditions.throttle_reasons = {"sw_power_cap"};
     for (StepResult& step : point.steps) {
         step.matrix_flops = step.op == "gemm" ? step.cost.flops : 0;
