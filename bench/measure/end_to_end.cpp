@@ -8,6 +8,7 @@
 #include "bench/measure/parts.h"
 #include "bench/measure/progress.h"
 #include "bench/measure/sampler.h"
+#include "bench/measure/stop_signal.h"
 #include "bench/profile/condition_sampler.h"
 #include "bench/profile/starvation.h"
 
@@ -42,7 +43,10 @@ void sample_end_to_end(const PartContext& at, Forward& forward) {
         }
         ConditionSampler conditions(at.profiler.machine_state());
         conditions.start();
-        const auto throttled = [&conditions] { return discards_sample(conditions.throttle_mask_now()); };
+        const auto throttled = [&conditions] {
+            if (StopSignals::asked() != 0) throw Stopped();
+            return discards_sample(conditions.throttle_mask_now());
+        };
         StarvationWatch watch(at.profiler.machine_state());
         Conditions window;
         const WindowCalls calls{.begin =

@@ -33,7 +33,6 @@ namespace {
 constexpr int max_batch_attempts = 5;
 
 /// A signal asked for an end: the point under way is dropped.
-struct Stopped {};
 
 /// The points of one sweep: what they share, and how each is measured.
 class Sweep {

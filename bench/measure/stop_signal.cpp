@@ -6,7 +6,12 @@
 #include <csignal>
 #include <ctime>
 #include <iterator>
+#include <string>
 #include <string_view>
+
+#include <fmt/format.h>
+
+#include "bench/device/console.h"
 
 namespace kbench {
 namespace {
@@ -19,8 +24,10 @@ constexpr Stopping stopping[] = {{SIGINT, "\nkbench: stopped by SIGINT\n"},
                                  {SIGTERM, "\nkbench: stopped by SIGTERM\n"}};
 /// Whether a line of progress and an echoed ^C may stand there, which the first character of a line ends.
 bool on_terminal = false;
-constexpr double same_wish_s = 1;
+constexpr double same_wish_s = 1, overdue_s = 5;
 volatile std::sig_atomic_t asked_by = 0;
+/// Whether the one who measures knows of it.
+volatile std::sig_atomic_t noticed = 0;
 timespec asked_at{};
 /// Of each, what it did before StopSignals.
 struct sigaction before[std::size(stopping)];
@@ -35,17 +42,29 @@ void end_with_a_line(int signal) {
     std::raise(signal);
 }
 
-void ask(int signal) {
+double seconds_since_asked() {
     timespec now{};
     clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<double>(now.tv_sec - asked_at.tv_sec) +
+           1e-9 * static_cast<double>(now.tv_nsec - asked_at.tv_nsec);
+}
+
+void ask(int signal) {
     if (asked_by == 0) {
-        asked_at = now;
+        clock_gettime(CLOCK_MONOTONIC, &asked_at);
         asked_by = signal;
         return;
     }
-    const double since_s =
-        static_cast<double>(now.tv_sec - asked_at.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec - asked_at.tv_nsec);
-    if (since_s >= same_wish_s) end_with_a_line(signal);
+    if (seconds_since_asked() >= same_wish_s) end_with_a_line(signal);
+}
+
+/// In the thread of the watch, where more may be said than in a handler.
+void end_stuck(const std::string& call) {
+    const int signal = asked_by;
+    say("{}kbench: stopped by SIG{}{}\n", on_terminal ? "\n" : "", sigabbrev_np(signal),
+        call.empty() ? std::string() : ": " + call);
+    std::signal(signal, SIG_DFL);
+    kill(getpid(), signal);
 }
 
 /// What is ignored (nohup, a shell's background job) stays ignored.
@@ -65,8 +84,11 @@ void tell_of_stop_signals() {
     for (const Stopping& one : stopping) handle(one.signal, end_with_a_line);
 }
 
-StopSignals::StopSignals() {
+StopSignals::StopSignals(WatchOptions watch)
+    : watch_(
+          watch, [] { return asked_by != 0 && noticed == 0; }, end_stuck) {
     asked_by = 0;
+    noticed = 0;
     for (std::size_t i = 0; i < std::size(stopping); ++i) {
         sigaction(stopping[i].signal, nullptr, &before[i]);
         handle(stopping[i].signal, ask);
@@ -78,6 +100,13 @@ StopSignals::~StopSignals() {
     for (std::size_t i = 0; i < std::size(stopping); ++i) sigaction(stopping[i].signal, &before[i], nullptr);
 }
 
-int StopSignals::asked() { return asked_by; }
+int StopSignals::asked() {
+    if (asked_by != 0) noticed = 1;
+    return asked_by;
+}
+
+bool StopSignals::is_overdue() { return asked_by != 0 && seconds_since_asked() >= overdue_s; }
+
+void StopSignals::finish() { noticed = 1; }
 
 }  // namespace kbench

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "bench/measure/device_rows.h"
+#include "bench/plan/current_call.h"
 #include "bench/plan/data/convert.h"
 #include "bench/plan/data/random.h"
 #include "cpu/reference/reference.h"
@@ -152,11 +153,16 @@ VerifiedStep verify_step(const VerifyTarget& target, Precision precision, Device
         const Operand& out = step.list()[i];
         if (!is_result(out)) continue;
         ExpectedOutput& output = outputs.emplace_back(ExpectedOutput{i, choose_elements(what, out, results, seed), {}});
+        const CurrentCall call(call_name(fmt::format("the reference of {} {}", op_name(what), shape_text(what))));
         output.values = reference::evaluate(what, i, step.views(), output.elements);
     }
     DeviceBuffer workspace(device, computation.workspace_bytes());
-    computation.run(step.pointers(), workspace.data(), device.stream());
-    device.synchronize();
+    {
+        const CurrentCall call(call_name(fmt::format("{} {} of {} by {}, to be verified,", op_name(what),
+                                                     shape_text(what), target.layer, target.provider)));
+        computation.run(step.pointers(), workspace.data(), device.stream());
+        device.synchronize();
+    }
 
     VerifiedStep verified{std::string(op_name(what)), shape_text(what), target.provider, computation.implementation()};
     for (const ExpectedOutput& output : outputs) {

@@ -13,6 +13,7 @@
 #include "analysis/explain/ledger.h"
 #include "analysis/machine/cpu_share.h"
 #include "bench/measure/planning.h"
+#include "bench/measure/stop_signal.h"
 #include "bench/plan/device_support.h"
 #include "bench/profile/condition_sampler.h"
 #include "bench/profile/machine_state.h"
@@ -195,7 +196,10 @@ Sampled MicroSession::take(const SamplerOptions& sampler) {
     const PhaseTimer timer(current_point(), "measure");
     ConditionSampler conditions(profiler_.machine_state());
     conditions.start();
-    const auto throttled = [&conditions] { return discards_sample(conditions.throttle_mask_now()); };
+    const auto throttled = [&conditions] {
+        if (StopSignals::is_overdue()) throw MeasurementError("stopped before it was sampled enough");
+        return discards_sample(conditions.throttle_mask_now());
+    };
     StarvationWatch watch(profiler_.machine_state());
     const WindowCalls calls{.begin =
                                 [&] {

@@ -1,6 +1,8 @@
 // Layout arithmetic, allocation and weight loading.
 #include "bench/plan/plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <limits>
@@ -8,6 +10,7 @@
 #include <optional>
 #include <set>
 
+#include "bench/plan/current_call.h"
 #include "kbench/error.h"
 #include "models/ops/list.h"
 
@@ -193,11 +196,18 @@ std::int64_t largest_batch(const std::function<std::int64_t(std::int64_t)>& byte
     return fits;
 }
 
+/// "gemm m256n256k256 of h.0.attn.c_attn by blas".
+static std::string call_text(const Model& model, const AssignedStep& assigned) {
+    return fmt::format("{} {} of {} by {}", op_name(assigned.step), shape_text(assigned.step),
+                       model.ops[assigned.naming_op].layer, assigned.provider->name);
+}
+
 Plan::Plan(const Model& model, Precision precision, std::vector<AssignedStep> assigned)
     : model_(&model), precision_(precision) {
     steps_.reserve(assigned.size());
     for (const AssignedStep& a : assigned) {
-        PlannedStep planned{a, nullptr};
+        PlannedStep planned{a, nullptr, call_name(call_text(model, a))};
+        const CurrentCall call(planned.call);  // making one may measure algorithms
         for (const PlannedStep& other : steps_)
             if (other.provider == a.provider && other.step == a.step) planned.computation = other.computation;
         if (!planned.computation) planned.computation = a.provider->make(a.step, precision);
@@ -298,6 +308,7 @@ void Plan::set_input(TensorId id, std::span<const std::byte> bytes) {
 }
 
 void Plan::run_step(std::size_t index, void* stream) const {
+    const CurrentCall call(steps_[index].call);
     steps_[index].computation->run(pointers_[index], workspace_.data(), stream);
 }
 

@@ -29,6 +29,7 @@ struct TensorPlace {
 /// One step with its computation, shared by all steps that are equal.
 struct PlannedStep : AssignedStep {
     std::shared_ptr<Computation> computation;
+    const char* call = nullptr;  ///< see CurrentCall
 };
 
 /// Memory on paper.

@@ -190,6 +190,7 @@ int train_command(const std::vector<std::string>& arguments, const std::string&)
         draw();
         log.add(trainer.finish());
     }
+    StopSignals::finish();
     log.summary();
     if (request.save) {
         trainer.save(*request.save);
