@@ -57,10 +57,13 @@ constexpr CeilingKind kinds[] = {
 
 using Names = std::vector<std::string_view>;
 
+/// What a datasheet states stands under this name.
+constexpr std::string_view cpu_bandwidth = "cpu_dram_read";
+
 double per_second(std::string_view unit) { return unit == "TFLOP/s" ? 1e12 : 1e9; }
 
 Names bandwidth_names(Level level, bool cpu) {
-    if (cpu) return level == Level::dram ? Names{"cpu_dram_read", "cpu_dram_triad"} : Names{};
+    if (cpu) return level == Level::dram ? Names{cpu_bandwidth, "cpu_dram_triad"} : Names{};
     switch (level) {
         case Level::dram: return {"dram_read", "dram_write", "dram_copy", "dram_triad"};
         case Level::l2: return {"l2_read"};
@@ -121,6 +124,8 @@ std::string_view datasheet_roof(std::string_view ceiling) {
 
 Quantity datasheet_value(std::string_view ceiling, const MachineFile& machine) {
     const auto found = std::ranges::find(machine.roofs, datasheet_roof(ceiling), &MachineFile::RoofValue::ceiling);
+    const bool is_left_out = !machine.no_bandwidth.empty() && datasheet_roof(ceiling) == cpu_bandwidth;
+    if (found == machine.roofs.end() && is_left_out) return Quantity::unavailable(machine.no_bandwidth);
     if (found == machine.roofs.end())
         return Quantity::unavailable(fmt::format("the datasheet of {} states none", machine.name));
     return {found->value, Origin::estimated, "datasheet: " + found->source};

@@ -214,12 +214,21 @@ MachineFile scaled_to(const MachineFile& machine, const Environment& environment
         return scaled_to_part(std::move(scaled), *environment.gpu);
     if (machine.kind != "cpu" || !machine.cores || host.physical_cores <= 0) return scaled;
     const double sockets = std::max(1, host.physical_cores / *machine.cores);
+    const int used = host.threads > 0 ? std::min(host.threads, host.physical_cores) : host.physical_cores;
     for (MachineFile::RoofValue& roof : scaled.roofs) {
         if (is_one_core(roof.ceiling)) continue;
-        roof.value *= is_bandwidth(roof.ceiling) ? sockets : static_cast<double>(host.physical_cores) / *machine.cores;
+        roof.value *= is_bandwidth(roof.ceiling) ? sockets : static_cast<double>(used) / *machine.cores;
     }
-    if (host.physical_cores != *machine.cores) scaled.name += fmt::format(", {} cores", host.physical_cores);
-    scaled.cores = host.physical_cores;
+    if (used < host.physical_cores) {
+        const auto of_all = [](const MachineFile::RoofValue& roof) {
+            return is_bandwidth(roof.ceiling) && !is_one_core(roof.ceiling);
+        };
+        std::erase_if(scaled.roofs, of_all);
+        scaled.no_bandwidth =
+            fmt::format("the datasheet states the bandwidth of all cores, {} of {} ran", used, host.physical_cores);
+    }
+    if (used != *machine.cores) scaled.name += fmt::format(", {} core{}", used, used == 1 ? "" : "s");
+    scaled.cores = used;
     return scaled;
 }
 

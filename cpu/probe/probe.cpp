@@ -14,6 +14,7 @@
 #include <string>
 
 #include "analysis/machine/ceilings.h"
+#include "analysis/machine/impossible_roofs.h"
 #include "cpu/probe/chains.h"
 #include "cpu/probe/on_threads.h"
 #include "cpu/probe/streams.h"
@@ -110,7 +111,6 @@ Ceiling none(std::string_view name, std::string why) {
     return ceiling;
 }
 
-constexpr std::string_view one_core_suffix = "_one_core";
 constexpr std::string_view stream_prefix = "cpu_dram_";
 
 /// Chains are measured in turn, this many times over: what slows a shared machine lasts for seconds, and should not
@@ -119,6 +119,21 @@ constexpr int chain_rounds = 3;
 
 void keep_better(Ceiling& best, const Ceiling& other) {
     if (best.value.value && other.value.value && *other.value.value > *best.value.value) best = other;
+}
+
+/// With one thread "all cores" and "one core" are the same loop, so the better of both stands for both.
+void share_of_one_thread(std::vector<Ceiling>& ceilings) {
+    for (Ceiling& one : ceilings) {
+        if (!one.name.ends_with(one_core_suffix)) continue;
+        const std::string all_cores = one.name.substr(0, one.name.size() - one_core_suffix.size());
+        const auto all = std::ranges::find(ceilings, all_cores, &Ceiling::name);
+        if (all == ceilings.end() || all->threads != 1) continue;
+        const std::string name = one.name;
+        keep_better(one, *all);
+        *all = one;
+        one.name = name;
+        all->name = all_cores;
+    }
 }
 
 class Probe {
@@ -136,6 +151,13 @@ class Probe {
     }
 
     Ceiling measure(std::string_view name) {
+        Ceiling ceiling = measure_value(name);
+        ceiling.threads = name.ends_with(one_core_suffix) ? 1 : threads_;
+        return ceiling;
+    }
+
+  private:
+    Ceiling measure_value(std::string_view name) {
         if (std::string why = unavailable(name); !why.empty()) return none(name, std::move(why));
         const bool one_core = name.ends_with(one_core_suffix);
         if (!name.starts_with(stream_prefix))
@@ -147,7 +169,6 @@ class Probe {
         }
     }
 
-  private:
     static const Chain* chain_of(std::string_view ceiling) {
         if (ceiling.ends_with(one_core_suffix)) ceiling.remove_suffix(one_core_suffix.size());
         const auto found = std::ranges::find(chains(), ceiling, &Chain::ceiling);
@@ -218,6 +239,7 @@ std::vector<Ceiling> measure_ceilings(double seconds, std::int64_t free_bytes) {
             ++next;
         }
     }
+    share_of_one_thread(ceilings);
     return ceilings;
 }
 

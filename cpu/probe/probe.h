@@ -10,10 +10,11 @@
 namespace kbench::cpu {
 
 /// Counts up whenever a change of these loops changes what they measure: remembered ceilings are then measured again.
-inline constexpr int probe_version = 1;
+inline constexpr int probe_version = 2;
 
 /// Every ceiling of the backend cpu (analysis/machine/ceilings.h), in that order, in about `seconds` in all. "All
-/// cores" are OpenMP's threads as pin_threads left them; "one core" is the calling thread. Takes at most a quarter of
+/// cores" are OpenMP's threads as pin_threads left them; "one core" is the calling thread. With one thread both are one
+/// measurement. Each says how many threads made it. Takes at most a quarter of
 /// `free_bytes` of memory. What the CPU cannot do is unavailable with its reason; datasheet values are left empty.
 std::vector<Ceiling> measure_ceilings(double seconds, std::int64_t free_bytes);
 

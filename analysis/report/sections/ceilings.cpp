@@ -42,6 +42,7 @@ Section ceilings_section(const CeilingRun& run) {
                {"value"},
                {"unit", Align::left},
                {"interval"},
+               {"threads"},
                {"at MHz"},
                {"datasheet"},
                {"share %"},
@@ -59,6 +60,7 @@ Section ceilings_section(const CeilingRun& run) {
              kind == kinds.end() ? "" : std::string(kind->unit),
              measured ? fmt::format("{} to {}", significant(ceiling.low, digits), significant(ceiling.high, digits))
                       : "",
+             ceiling.threads ? std::to_string(*ceiling.threads) : "",
              ceiling.clock_mhz > 0 ? fixed(ceiling.clock_mhz, 0) : "", stated ? significant(*stated, digits) : "",
              measured && stated && *stated > 0 ? fixed(100 * *ceiling.value.value / *stated, 1) : "",
              std::string(name(ceiling.value.origin)),

@@ -14,6 +14,7 @@
 
 #include "analysis/explain/ledger.h"
 #include "analysis/machine/ceilings.h"
+#include "analysis/machine/impossible_roofs.h"
 #include "analysis/machine/machine.h"
 #include "analysis/result/result_json.h"
 #include "bench/measure/machine/environment.h"
@@ -87,6 +88,7 @@ CeilingRun measure(const CeilingSource& source, const Environment& environment, 
     run.device = source.backend == "cuda" && environment.gpu ? device_name(*environment.gpu) : environment.host.cpu;
     run.driver = source.backend == "cuda" && environment.gpu ? environment.gpu->driver : "";
     run.measured_at = utc_now();
+    if (source.backend == "cpu" && environment.host.threads > 0) run.threads = environment.host.threads;
     std::optional<ConditionSampler> conditions;
     std::optional<StarvationWatch> watch;
     if (source.state != nullptr) {
@@ -119,6 +121,34 @@ CeilingRun measure(const CeilingSource& source, const Environment& environment, 
     return run;
 }
 
+/// Keeps the higher of each rate of both.
+void keep_higher(CeilingRun& run, const CeilingRun& before) {
+    for (Ceiling& ceiling : run.ceilings) {
+        const auto old = std::ranges::find(before.ceilings, ceiling.name, &Ceiling::name);
+        const bool is_rate = ceiling_kind(ceiling.name).unit != "us";
+        if (old != before.ceilings.end() && is_rate && old->value.value && old->value.value > ceiling.value.value)
+            ceiling = *old;
+    }
+}
+
+/// Measures; where roofs contradict each other once more, as other work may have slowed one of them. Those that still
+/// do are made unavailable, with a line of `warnings` for each.
+CeilingRun measure_possible(const CeilingSource& source, const Environment& environment, double seconds,
+                            std::string& discarded, std::vector<std::string>& warnings) {
+    CeilingRun run = measure(source, environment, seconds, discarded);
+    if (impossible_roofs(run).empty()) return run;
+    const CeilingRun first = run;
+    run = measure(source, environment, seconds, discarded);
+    keep_higher(run, first);
+    run.seconds += first.seconds;
+    const std::vector<ImpossibleRoof> impossible = impossible_roofs(run);
+    discard(run, impossible);
+    for (const ImpossibleRoof& roof : impossible)
+        warnings.push_back(fmt::format("no roof {}: {}, measured twice: other work ran meanwhile, or fewer threads",
+                                       roof.ceiling, roof.why));
+    return run;
+}
+
 CeilingRun without_datasheet(const CeilingSource& source, const Environment& environment, const CeilingRequest& request,
                              const std::filesystem::path& file, std::vector<std::string>& warnings) {
     if (request.policy == CeilingPolicy::none) {
@@ -132,11 +162,13 @@ CeilingRun without_datasheet(const CeilingSource& source, const Environment& env
         if (const auto found = remembered.find(key); found != remembered.end()) return found->second;
     }
     std::string discarded;
-    CeilingRun run = measure(source, environment, request.seconds, discarded);
+    std::vector<std::string> contradictions;
+    CeilingRun run = measure_possible(source, environment, request.seconds, discarded, contradictions);
+    warnings.insert(warnings.end(), contradictions.begin(), contradictions.end());
     if (!discarded.empty())
         warnings.push_back(
             fmt::format("ceilings were measured while {}: they may be too low and are not remembered", discarded));
-    else if (run.unavailable.empty())
+    else if (run.unavailable.empty() && contradictions.empty())
         remember(file, key, run, warnings);
     return run;
 }
@@ -164,8 +196,9 @@ std::string ceiling_key(const CeilingSource& source, const Environment& environm
                            figure(gpu.power_limit_w), loops);
     }
     const HostInfo& host = environment.host;
-    return fmt::format("{}|{}|{} sockets, {} cores, {} threads{}|{}|governor {}|{}", source.backend, host.cpu,
-                       host.sockets, host.physical_cores, host.threads, host.pinned ? " pinned" : "",
+    const std::string quota = host.cpu_quota ? fmt::format(", quota {:.3g}", *host.cpu_quota) : "";
+    return fmt::format("{}|{}|{} sockets, {} cores, {} threads{}{}|{}|governor {}|{}", source.backend, host.cpu,
+                       host.sockets, host.physical_cores, host.threads, host.pinned ? " pinned" : "", quota,
                        fmt::join(host.isa, " "), host.governor.empty() ? "unknown" : host.governor, loops);
 }
 
@@ -196,13 +229,7 @@ static bool measure_again(const CeilingSource& source, const CeilingRequest& req
     const CeilingRequest again{CeilingPolicy::measure, request.seconds};
     CeilingRun run = obtain_ceilings(source, result.environment, again, file, result.warnings);
     if (!run.unavailable.empty()) return false;
-    for (Ceiling& ceiling : run.ceilings) {
-        const auto before = std::ranges::find(result.ceilings.ceilings, ceiling.name, &Ceiling::name);
-        const bool is_rate = ceiling_kind(ceiling.name).unit != "us";
-        if (before != result.ceilings.ceilings.end() && is_rate && before->value.value &&
-            before->value.value > ceiling.value.value)
-            ceiling = *before;
-    }
+    keep_higher(run, result.ceilings);
     const double measured_s = run.seconds;
     run.seconds += result.ceilings.seconds;
     result.ceilings = run;

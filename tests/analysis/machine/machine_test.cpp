@@ -209,6 +209,29 @@ TEST(Machine, ComputeScalesWithTheCoresOfTheHostAndMemoryWithItsSockets) {
     EXPECT_EQ(scaled_to(machine("l4"), environment).roof("fp32_plain"), machine("l4").roof("fp32_plain"));
 }
 
+TEST(Machine, WithFewerThreadsThanCoresComputeIsOfThoseAndThereIsNoBandwidth) {
+    const MachineFile& socket = machine("xeon-emerald-rapids");
+    Environment environment;
+    HostInfo& host = environment.host;
+    host.physical_cores = 16;
+    host.threads = 16;
+    EXPECT_EQ(scaled_to(socket, environment).roof("cpu_dram_read"), 358.4);
+    host.threads = 32;  // two a core
+    EXPECT_EQ(scaled_to(socket, environment).cores, 16);
+    host.threads = 1;
+    const MachineFile one = scaled_to(socket, environment);
+    EXPECT_NEAR(one.roof("amx_bf16").value(), socket.roof("amx_bf16").value() / 64, 1e-9);
+    EXPECT_EQ(one.roof("cpu_dram_read"), std::nullopt);
+    EXPECT_EQ(one.name, socket.name + ", 1 core");
+    CeilingRun run;
+    run.ceilings.resize(2);
+    run.ceilings[0].name = "cpu_dram_triad";
+    run.ceilings[1].name = "cpu_dram_triad_one_core";
+    add_datasheet(run, &one);
+    EXPECT_EQ(run.ceilings[0].datasheet.reason, "the datasheet states the bandwidth of all cores, 1 of 16 ran");
+    EXPECT_THAT(run.ceilings[1].datasheet.reason, testing::EndsWith("states none"));
+}
+
 TEST(Machine, OfAPartOfAGpuComputeScalesWithItsSmsAndMemoryDoesNot) {
     const MachineFile& whole = machine("h200-sxm");
     Environment environment;

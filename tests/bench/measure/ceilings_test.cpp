@@ -206,6 +206,64 @@ TEST_F(CeilingsOfADevice, IsAnotherOneWithAnotherDriverClockOrProbe) {
     EXPECT_EQ(measured_, 2);
 }
 
+/// A CPU of two threads whose two triads are `values[n]` in measurement n; the last of them from then on.
+class RoofsOfTwoCores : public testing::Test {
+  protected:
+    CeilingRun obtain(std::vector<std::pair<double, double>> values) {
+        const CeilingSource source{"cpu", 1,
+                                   [this, values](double) {
+                                       const std::size_t n =
+                                           std::min(values.size() - 1, static_cast<std::size_t>(measured_++));
+                                       Ceiling all, one;
+                                       all.name = "cpu_dram_triad";
+                                       all.value = Quantity::measured(values[n].first);
+                                       all.threads = 2;
+                                       one.name = "cpu_dram_triad_one_core";
+                                       one.value = Quantity::measured(values[n].second);
+                                       one.threads = 1;
+                                       return std::vector{all, one};
+                                   },
+                                   nullptr};
+        Environment environment;
+        environment.host.threads = 2;
+        measured_ = 0;
+        warnings_.clear();
+        return obtain_ceilings(source, environment, {CeilingPolicy::automatic, 2}, file(), warnings_);
+    }
+    std::filesystem::path file() const { return directory_ / "ceilings.json"; }
+
+    TemporaryDirectory directory_;
+    int measured_ = 0;
+    std::vector<std::string> warnings_;
+};
+
+TEST_F(RoofsOfTwoCores, SayHowManyThreadsMadeThem) {
+    const CeilingRun run = obtain({{40, 25}});
+    EXPECT_EQ(measured_, 1);
+    EXPECT_EQ(run.threads, 2);
+    EXPECT_EQ(run.ceilings[0].threads, 2);
+    EXPECT_THAT(warnings_, IsEmpty());
+    EXPECT_EQ(obtain({{80, 25}}).ceilings[0].value.value, 40) << "remembered";
+}
+
+TEST_F(RoofsOfTwoCores, ThatContradictEachOtherAreMeasuredAgain) {
+    const CeilingRun run = obtain({{12, 25}, {38, 20}});
+    EXPECT_EQ(measured_, 2);
+    EXPECT_EQ(run.ceilings[0].value.value, 38);
+    EXPECT_EQ(run.ceilings[1].value.value, 25) << "the better of both";
+    EXPECT_THAT(warnings_, IsEmpty());
+    EXPECT_TRUE(std::filesystem::exists(file()));
+}
+
+TEST_F(RoofsOfTwoCores, ThatStillDoAreNoRoofsAndNotRemembered) {
+    const CeilingRun run = obtain({{83, 25.3}});
+    EXPECT_EQ(measured_, 2) << "once more, not for ever";
+    EXPECT_FALSE(run.ceilings[0].value.value);
+    EXPECT_THAT(run.ceilings[0].value.reason, HasSubstr("83 GB/s by 2 threads is more than 2 times the 25.3 GB/s"));
+    EXPECT_THAT(warnings_, ElementsAre(testing::StartsWith("no roof cpu_dram_triad: 83 GB/s by 2 threads")));
+    EXPECT_FALSE(std::filesystem::exists(file()));
+}
+
 TEST(CpuKey, NamesModelCoresThreadsAndIsa) {
     const CeilingSource source{"cpu", 1, {}, nullptr};
     Environment environment;
@@ -217,6 +275,8 @@ TEST(CpuKey, NamesModelCoresThreadsAndIsa) {
     environment.host.threads = 8;
     EXPECT_TRUE(differs());
     environment.host.pinned = true;
+    EXPECT_TRUE(differs());
+    environment.host.cpu_quota = 0.5;
     EXPECT_TRUE(differs());
     environment.host.isa = {"avx2"};
     EXPECT_TRUE(differs());
