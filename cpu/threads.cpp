@@ -3,7 +3,9 @@
 
 #include <omp.h>
 #include <sched.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <memory>
 #include <set>
@@ -116,6 +118,16 @@ std::vector<int> physical_cores() {
     return cores;
 }
 
+std::vector<int> usable_cpus() {
+    std::vector<int> cpus = physical_cores();
+    const std::size_t cores = cpus.size();
+    for (const int cpu : allowed_cpus())
+        if (std::find(cpus.begin(), cpus.begin() + static_cast<std::ptrdiff_t>(cores), cpu) ==
+            cpus.begin() + static_cast<std::ptrdiff_t>(cores))
+            cpus.push_back(cpu);
+    return cpus;
+}
+
 int start_threads(int wanted) {
     omp_set_dynamic(0);  // a load average decides otherwise how many threads a region has
     int came = 1;
@@ -126,16 +138,16 @@ int start_threads(int wanted) {
     return came;
 }
 
-bool pin_threads(const std::vector<int>& cores) {
-    if (cores.empty() || start_threads(static_cast<int>(cores.size())) < static_cast<int>(cores.size())) return false;
+bool pin_threads(const std::vector<int>& cpus) {
+    if (cpus.empty() || start_threads(static_cast<int>(cpus.size())) < static_cast<int>(cpus.size())) return false;
     int pinned = 0;
-#pragma omp parallel num_threads(static_cast <int>(cores.size())) reduction(+ : pinned)
+#pragma omp parallel num_threads(static_cast <int>(cpus.size())) reduction(+ : pinned)
     {
         CpuMask mask;
-        mask.add(cores[static_cast<std::size_t>(omp_get_thread_num())]);
+        mask.add(cpus[static_cast<std::size_t>(omp_get_thread_num())]);
         pinned += sched_setaffinity(0, CpuMask::bytes(), mask.get()) == 0;
     }
-    return pinned == static_cast<int>(cores.size());
+    return pinned == static_cast<int>(cpus.size());
 }
 
 namespace {
@@ -152,6 +164,7 @@ CpuInfo read_cpu_info() {
     info.l3_instances = static_cast<int>(l3s.size());
     info.physical_cores = static_cast<int>(physical_cores().size());
     info.logical_cpus = static_cast<int>(cpus.size());
+    info.machine_cpus = std::max(info.logical_cpus, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
     info.governor = first_line(cpu_directory(cpus.front()) + "/cpufreq/scaling_governor");
     read_caches(cpus.front(), info);
     read_cpuinfo(info);

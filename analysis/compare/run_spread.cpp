@@ -35,8 +35,8 @@ bool is_repeat(const Environment& one, const Environment& other) {
         return std::tie(e.kbench_version, e.git_revision, e.build_type, e.compiler, e.libraries);
     };
     const auto machine = [](const Environment& e) {
-        return std::tuple(e.gpu ? e.gpu->uuid : "", e.gpu ? e.gpu->driver : "", e.host.cpu, e.host.threads, e.host.os,
-                          e.host.kernel);
+        return std::tuple(e.gpu ? e.gpu->uuid : "", e.gpu ? e.gpu->driver : "", e.host.cpu, e.host.threads,
+                          e.host.cpu_quota, e.host.os, e.host.kernel);
     };
     return !one.git_revision.empty() && !one.git_revision.ends_with("-dirty") && program(one) == program(other) &&
            machine(one) == machine(other) && command_of(one) == command_of(other);

@@ -23,6 +23,10 @@ std::string sms_used(const Environment& e) {
     return fmt::format("{} of {}", e.gpu->multiprocessors, *e.gpu->multiprocessors_of_device);
 }
 
+std::string quota_of(const Environment& e) {
+    return e.host.cpu_quota ? fmt::format("{:.3g} CPUs", *e.host.cpu_quota) : "";
+}
+
 /// What must be equal, in the order in which a difference is told.
 std::vector<Named> identity(const Result& result, SameDevice device) {
     const Environment& e = result.environment;
@@ -32,6 +36,7 @@ std::vector<Named> identity(const Result& result, SameDevice device) {
                              {"compiler", e.compiler},
                              {"CPU", e.host.cpu},
                              {"number of threads", std::to_string(e.host.threads)},
+                             {"quota of CPU time", quota_of(e)},
                              {"GPU", e.gpu ? e.gpu->name : ""},
                              {"number of SMs", sms_used(e)},
                              {"GPU's driver", e.gpu ? e.gpu->driver : ""},

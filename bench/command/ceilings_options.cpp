@@ -15,6 +15,7 @@ const OptionOf<CeilingsRequest> table[] = {
     backend_option<CeilingsRequest>(),
     device_option<CeilingsRequest>(),
     sms_option<CeilingsRequest>(),
+    threads_option<CeilingsRequest>(),
     {"--remeasure", "", "", "measure them again, whatever is remembered",
      [](CeilingsRequest& r, const std::string&) { r.ceilings.policy = CeilingPolicy::measure; }},
     {"--seconds", "S", "4", "about how long measuring all of them takes",

@@ -63,6 +63,9 @@ BackendKind backend_for(const DeviceRequest& wanted, const std::optional<NoGpu>&
             throw UsageError(fmt::format("{}: a CPU has no SMs; leave out --sms or --backend cpu", of_gpu));
         return BackendKind::cpu;
     }
+    if (!none && wanted.threads > 0)
+        throw UsageError(
+            fmt::format("--threads {}: chooses threads of a CPU; leave it out or add --backend cpu", wanted.threads));
     if (!none) return BackendKind::cuda;
     if (!of_gpu.empty()) throw DeviceError(fmt::format("{}: no usable GPU: {}", of_gpu, none->why));
     if (wanted.backend == "cuda") throw DeviceError(fmt::format("no usable GPU: {}", none->why));
@@ -86,7 +89,9 @@ DeviceList choose_devices(const DeviceRequest& wanted, std::string& remark) {
 #else
     static_cast<void>(remark);  // nothing is missing from a build without CUDA
 #endif
-    return make_devices(BackendKind::cpu);
+    DeviceList devices;
+    devices.push_back(make_cpu_device(wanted.threads));
+    return devices;
 }
 
 }  // namespace kbench

@@ -15,6 +15,7 @@ struct DeviceRequest {
     std::string backend = "auto";
     std::string gpu = {};     ///< CUDA's number, or a UUID from its beginning; empty: the first
     int multiprocessors = 0;  ///< of a GPU; 0: all
+    int threads = 0;          ///< of a CPU; 0: as its surroundings say
 };
 
 /// The devices of the backend called auto, cuda or cpu; at least one. `remark`: why auto did not take a GPU, when it
@@ -23,7 +24,7 @@ DeviceList choose_devices(const DeviceRequest& wanted, std::string& remark);
 
 /// Where to compute, by what no_gpu() says of this machine: on the CPU only where it was asked for, or where there is
 /// no GPU that a CPU's figures could be taken for. Throws DeviceError; UsageError where a CPU is asked for with options
-/// of a GPU.
+/// of a GPU, or a GPU's threads.
 BackendKind backend_for(const DeviceRequest& wanted, const std::optional<NoGpu>& none);
 
 /// CUDA's number of the GPU that --device `wanted` names among `gpus`; current_gpu where it names none. Throws
@@ -47,6 +48,14 @@ OptionOf<Request> device_option() {
             "which GPU: CUDA's number, or its UUID, of which the beginning is enough (GPU-8f2a); CUDA_VISIBLE_DEVICES "
             "hides others, and numbers count what is left",
             [](Request& r, const std::string& text) { r.device.gpu = parse_gpu_name(text); }};
+}
+template <class Request>
+OptionOf<Request> threads_option() {
+    return {
+        "--threads", "N", "one a core",
+        "threads of a CPU, at most the CPUs that the process may use; without it OMP_NUM_THREADS, an affinity mask "
+        "and a cgroup's quota count",
+        [](Request& r, const std::string& text) { r.device.threads = number("--threads", text, 1, "a whole number"); }};
 }
 template <class Request>
 OptionOf<Request> sms_option() {

@@ -93,6 +93,7 @@ const OptionOf<Request> table[] = {
     backend_option<Request>(),
     device_option<Request>(),
     sms_option<Request>(),
+    threads_option<Request>(),
     {"--metrics", "NAME,...", "", "hardware metrics as further columns, by kbench's name or the chip's own",
      [](Request& r, const std::string& text) {
          r.run.counters.metrics = names("--metrics", text);

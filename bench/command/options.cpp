@@ -115,6 +115,7 @@ const Option table[] = {
     backend_option<RunRequest>(),
     device_option<RunRequest>(),
     sms_option<RunRequest>(),
+    threads_option<RunRequest>(),
     {"--provider", "OP=NAME,...", "", "who computes an op (`kbench list ops`, `kbench list providers`); * for all ops",
      [](RunRequest& r, const std::string& text) {
          for (const std::string& part : names("--provider", text)) {

@@ -115,6 +115,7 @@ OutputDirectory prepare_directory(const std::filesystem::path& asked, const std:
 
 void add_run_warnings(Result& result, const Device& device, const std::string& remark, bool verified) {
     if (!remark.empty()) result.warnings.push_back(remark);
+    for (const std::string& warning : device.info().warnings) result.warnings.push_back(warning);
     if (!device.is_gpu() && !device.info().pinned)
         result.warnings.push_back("threads could not be pinned to cores: times may vary more");
     if (result.environment.build_type != "Release" && result.environment.build_type != "RelWithDebInfo")

@@ -1,4 +1,5 @@
 // The CPU as a device: host memory, pinned OpenMP threads, a steady clock.
+#include <omp.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -8,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "bench/device/cpu_quota.h"
+#include "bench/device/cpu_threads.h"
 #include "bench/device/device.h"
 #include "bench/device/host_memory.h"
 #include "cpu/threads.h"
@@ -38,16 +41,33 @@ class CpuGraph final : public DeviceGraph {
     std::function<void()> work_;
 };
 
+std::pair<std::string, const char*> variable(const char* name) { return {name, std::getenv(name)}; }
+
 class CpuDevice final : public Device {
   public:
-    CpuDevice() {
+    explicit CpuDevice(int threads) {
         const cpu::CpuInfo& cpu = cpu::cpu_info();  // read before the threads are pinned
-        std::vector<int> cores = cpu::physical_cores();
-        cores.resize(static_cast<std::size_t>(cpu::start_threads(static_cast<int>(cores.size()))));
+        std::vector<int> cpus = cpu::usable_cpus();
+        const int cores = static_cast<int>(cpu::physical_cores().size());
+        const std::optional<CpuQuota> quota = cpu_quota();
+        ThreadChoice choice =
+            choose_threads({.asked = threads,
+                            .cores = cores,
+                            .cpus = static_cast<int>(cpus.size()),
+                            .quota = quota,
+                            .omp_num_threads = std::getenv("OMP_NUM_THREADS"),
+                            .omp_dynamic = std::getenv("OMP_DYNAMIC"),
+                            .of_blas = {variable("OPENBLAS_NUM_THREADS"), variable("GOTO_NUM_THREADS")},
+                            .thread_limit = omp_get_thread_limit()});
+        info_.threads = cpu::start_threads(choice.threads);
+        info_.threads_from = info_.threads < choice.threads ? "as many as started" : choice.from;
+        info_.warnings = std::move(choice.warnings);
+        if (quota) info_.cpu_quota = quota->cpus;
+        cpus.resize(static_cast<std::size_t>(info_.threads));
         info_.kind = BackendKind::cpu;
-        info_.threads = static_cast<int>(cores.size());
-        info_.pinned = cpu::pin_threads(cores);
-        info_.cache_bytes = std::int64_t{cpu.l3_bytes} * cpu.l3_instances + std::int64_t{cpu.l2_bytes} * info_.threads;
+        info_.pinned = cpu::pin_threads(cpus);
+        info_.cache_bytes =
+            std::int64_t{cpu.l3_bytes} * cpu.l3_instances + std::int64_t{cpu.l2_bytes} * std::min(info_.threads, cores);
     }
 
     const DeviceInfo& info() const override { return info_; }
@@ -82,6 +102,6 @@ class CpuDevice final : public Device {
 
 }  // namespace
 
-std::unique_ptr<Device> make_cpu_device() { return std::make_unique<CpuDevice>(); }
+std::unique_ptr<Device> make_cpu_device(int threads) { return std::make_unique<CpuDevice>(threads); }
 
 }  // namespace kbench

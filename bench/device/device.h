@@ -23,9 +23,12 @@ struct DeviceInfo {
     BackendKind kind = BackendKind::cpu;
     /// As the CUDA runtime tells it; what the driver and its limits are, MachineState::describe adds.
     std::optional<GpuInfo> gpu;
-    int ordinal = 0;      ///< CUDA's number of a GPU
-    int threads = 0;      ///< of a CPU, one a physical core
-    bool pinned = false;  ///< whether these stay on their cores
+    int ordinal = 0;                         ///< CUDA's number of a GPU
+    int threads = 0;                         ///< of a CPU, see cpu_threads.h
+    bool pinned = false;                     ///< whether these stay on their CPUs
+    std::string threads_from = {};           ///< what decided how many they are
+    std::optional<double> cpu_quota = {};    ///< CPUs of time that control groups allow them
+    std::vector<std::string> warnings = {};  ///< what of their number makes times less than they could be
     /// Of all caches in front of the memory that can hold one array: a GPU's L2, all L2 and L3 of a CPU.
     std::int64_t cache_bytes = 0;
 };
@@ -74,7 +77,9 @@ class Device {
     bool is_gpu() const { return kind() == BackendKind::cuda; }
 };
 
-std::unique_ptr<Device> make_cpu_device();
+/// This process's CPUs, with so many `threads`; 0: as many as its surroundings say (cpu_threads.h). Throws UsageError
+/// when that many cannot be had.
+std::unique_ptr<Device> make_cpu_device(int threads = 0);
 
 /// The GPU that is this thread's already: CUDA's first unless another was chosen.
 inline constexpr int current_gpu = -1;

@@ -153,6 +153,7 @@ int train_command(const std::vector<std::string>& arguments, const std::string&)
     const DeviceList devices = choose_devices(request.device, remark);
     Device& device = *devices.front();
     if (!remark.empty()) say("kbench: {}\n", remark);
+    for (const std::string& warning : device.info().warnings) say("kbench: {}\n", warning);
     if (const std::string why = unsupported(device, request.precision); !why.empty()) throw Unsupported(why);
     const Providers providers = make_providers(
         device.kind(), ProviderContext{.algorithm_cache = std::filesystem::path(cache_directory()) / "cublaslt.json",

@@ -50,6 +50,7 @@ const OptionOf<TrainRequest> table[] = {
      }},
     backend_option<TrainRequest>(),
     device_option<TrainRequest>(),
+    threads_option<TrainRequest>(),
     {"--data", "FILE", "synthetic",
      "tokens (.npy, text, JSON or raw as FILE:uint16), one stream cut into batches and begun again at its end; or "
      "synthetic: tokens of a Markov source of known entropy, or speech whose text can be read off its spectrogram",

@@ -66,6 +66,9 @@ Environment describe_environment(const Device& device, const MachineState& state
     h.logical_cpus = cpu.logical_cpus;
     h.threads = device.info().threads;
     h.pinned = device.info().pinned;
+    if (!device.info().threads_from.empty()) h.threads_from = device.info().threads_from;
+    h.machine_cpus = cpu.machine_cpus;
+    h.cpu_quota = device.info().cpu_quota;
     h.l1d_bytes = cpu.l1d_bytes;
     h.l2_bytes = cpu.l2_bytes;
     h.l3_bytes = cpu.l3_bytes;

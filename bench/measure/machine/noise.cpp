@@ -45,7 +45,9 @@ std::filesystem::path noise_file(const std::filesystem::path& cache_directory) {
 std::string noise_key(const Environment& environment) {
     if (environment.gpu)
         return fmt::format("{} {} {}", device_name(*environment.gpu), environment.gpu->uuid, environment.gpu->driver);
-    return fmt::format("{}, {} threads", environment.host.cpu, environment.host.threads);
+    const HostInfo& host = environment.host;
+    const std::string quota = host.cpu_quota ? fmt::format(", quota {:.3g}", *host.cpu_quota) : "";
+    return fmt::format("{}, {} threads{}", host.cpu, host.threads, quota);
 }
 
 std::optional<RunToRun> remembered_noise(const std::filesystem::path& file, const Environment& environment,

@@ -89,6 +89,8 @@ TEST(Merge, NamesTheFirstDifference) {
                 HasSubstr("option seed is 1 in a.json and 2 in b.json"));
     EXPECT_THAT(refusal([](Result& r) { r.options["model"] = "gpt2"; }), HasSubstr("option model is gpt2-large in"));
     EXPECT_THAT(refusal([](Result& r) { r.options["new"] = "x"; }), HasSubstr("option new is not there in a.json"));
+    EXPECT_THAT(refusal([](Result& r) { r.environment.host.cpu_quota = 0.5; }),
+                HasSubstr("quota of CPU time is not there in a.json and 0.5 CPUs in b.json"));
     EXPECT_THAT(refusal([](Result& r) { r.options.clear(); }), HasSubstr("b.json records no options"));
     EXPECT_THAT(refusal([](Result& r) { r.environment.git_revision = "1234567"; }),
                 HasSubstr("revision is 3f2c1ab in a.json and 1234567 in b.json"));
