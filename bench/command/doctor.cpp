@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 
 #include "bench/command/command.h"
 #include "bench/command/device_options.h"
+#include "bench/command/doctor_cpu.h"
 #include "bench/command/repeated/noise.h"
 #include "bench/device/console.h"
+#include "bench/device/cpu_quota.h"
 #include "bench/device/device.h"
 #include "bench/device/gpu_code.h"
 #include "bench/measure/machine/environment.h"
@@ -25,7 +28,7 @@ struct DoctorRequest {
     DeviceRequest device;
 };
 
-const OptionOf<DoctorRequest> options[] = {device_option<DoctorRequest>()};
+const OptionOf<DoctorRequest> options[] = {device_option<DoctorRequest>(), threads_option<DoctorRequest>()};
 
 void row(std::string_view what, std::string_view state, std::string_view text) {
     put("{:<16} {:<8} {}\n", what, state, text);
@@ -159,8 +162,11 @@ int doctor_command(const std::vector<std::string>& arguments, const std::string&
         backend_for(request.device, no_gpu());
         gpu_named(request.device.gpu, visible_gpus());
     }
+    double last_minute = 0;
+    const std::optional<double> load =
+        getloadavg(&last_minute, 1) == 1 ? std::optional(last_minute) : std::nullopt;  // before this adds to it
+    const std::unique_ptr<Device> cpu = make_cpu_device(request.device.threads);
     put("{}\n\n", version_text());
-    const std::unique_ptr<Device> cpu = make_cpu_device();
     const std::unique_ptr<Profiler> profiler = make_profiler(*cpu);
     const Environment e = describe_environment(*cpu, profiler->machine_state(), command_line);
     row("cpu", "ok",
@@ -169,9 +175,9 @@ int doctor_command(const std::vector<std::string>& arguments, const std::string&
     row("memory", "ok",
         fmt::format("{:.1f} GB, {:.1f} GB free", static_cast<double>(e.host.memory_bytes) * 1e-9,
                     static_cast<double>(cpu->free_bytes()) * 1e-9));
-    const bool pinned = cpu->info().pinned;
-    row("cpu pinning", pinned ? "ok" : "missing",
-        pinned ? fmt::format("{} threads, one a core", cpu->info().threads) : "refused: CPU times vary more");
+    for (const DoctorRow& one : cpu_time_rows(e.host, cpu_quota(), load)) row(one.what, one.state, one.text);
+    for (const std::string& warning : cpu->info().warnings)
+        if (!warning.starts_with("a control group")) row("cpu threads", "warning", warning);  // that has its own row
     check_device(*cpu, *profiler);
     check_noise("cpu run to run", e);
     check_gpus(request, command_line);
