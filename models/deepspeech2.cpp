@@ -2,6 +2,7 @@
 #include "models/deepspeech2.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -226,7 +227,15 @@ std::int64_t DeepSpeech2Config::frequencies() const {
 std::vector<ModelSpec> deepspeech2_models() { return {spec_of({.name = "deepspeech2"})}; }
 
 ModelSpec read_deepspeech2(const std::string& text, const std::string& path) {
-    const ConfigKeys keys(text, path);
+    const ConfigKeys keys(text, path, deepspeech2_keys());
+    constexpr const char* its_own[] = {"rnn_type", "hidden_size", "hidden_layers", "conv_channels",
+                                       "labels",   "sample_rate", "window_size"};
+    // All have a default: a file of another layout would be read as the published model.
+    if (std::ranges::none_of(its_own, [&](const char* key) { return keys.has(key); }))
+        keys.fail(
+            fmt::format("no key of a Deep Speech 2 was found; its keys are {}, at the top or as "
+                        "deepspeech.pytorch nests them in model and data.spect",
+                        fmt::join(its_own, ", ")));
     DeepSpeech2Config config{.name = keys.text_or("name", std::filesystem::path(path).stem().string())};
     const std::string cell = keys.text_or("rnn_type", std::string(cell_names[0]));
     if (std::ranges::find(cell_names, cell) == std::end(cell_names))
@@ -236,10 +245,13 @@ ModelSpec read_deepspeech2(const std::string& text, const std::string& path) {
     config.hidden_layers = keys.integer_or("hidden_layers", config.hidden_layers);
     keys.require_few_layers("hidden_layers", config.hidden_layers);
     config.conv_channels = keys.integer_or("conv_channels", config.conv_channels);
-    config.labels = keys.integer_or("labels", config.labels);
+    config.labels = keys.count_or("labels", config.labels);
     config.sample_rate = keys.integer_or("sample_rate", config.sample_rate);
     config.window_size = keys.number_or("window_size", config.window_size);
-    return spec_of(config);
+    ModelSpec spec = spec_of(config);
+    spec.configuration = keys.read();
+    spec.notes = keys.notes();
+    return spec;
 }
 
 Model make_deepspeech2(const DeepSpeech2Config& config, std::int64_t batch, std::int64_t frames) {

@@ -27,6 +27,8 @@ struct DeepSpeech2Config {
 /// Rows of the registry: frames (of 10 ms, as many as the longest utterance has) and batch.
 std::vector<ModelSpec> deepspeech2_models();
 ModelSpec read_deepspeech2(const std::string& text, const std::string& path);
+/// What it makes of the keys of a config.json: deepspeech2_keys.cpp.
+const FamilyKeys& deepspeech2_keys();
 
 /// The forward pass under the names of deepspeech.pytorch's checkpoints (SeanNaren/deepspeech.pytorch, model.py).
 /// Inputs: `spectrogram` [batch, 1, frequencies, frames] and `lengths` [batch, 1], frames of each utterance. Output:

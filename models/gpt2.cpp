@@ -198,10 +198,6 @@ std::vector<ModelSpec> gpt2_models() {
     return models;
 }
 
-ModelSpec read_gpt2(const std::string& text, const std::string& path) {
-    return gpt2_spec(parse_gpt2_config(text, path));
-}
-
 Model make_gpt2(const Gpt2Config& config, std::int64_t batch, std::int64_t seq, AttentionKind attention) {
     if (batch < 1) throw UsageError(fmt::format("batch {} must be at least 1", batch));
     if (seq < 1) throw UsageError(fmt::format("seq {} must be at least 1", seq));

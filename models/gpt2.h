@@ -39,6 +39,8 @@ const Gpt2Config& gpt2_config(std::string_view name);  ///< one of them
 ModelSpec gpt2_spec(const Gpt2Config& config);
 std::vector<ModelSpec> gpt2_models();
 ModelSpec read_gpt2(const std::string& text, const std::string& path);
+/// What it makes of the keys of a config.json: gpt2_keys.cpp.
+const FamilyKeys& gpt2_keys();
 
 /// The forward pass. Throws UsageError when seq is not in [1, n_ctx] or batch is not positive.
 Model make_gpt2(const Gpt2Config& config, std::int64_t batch, std::int64_t seq, AttentionKind attention);

@@ -44,24 +44,43 @@ Activation read_activation(const ConfigKeys& keys) {
     return found->function;
 }
 
-}  // namespace
+/// Heads that transformers puts on a GPT-2, and what to say of those whose result is another than kbench's, which is
+/// the next token's logits.
+struct Head {
+    std::string_view name, note;
+};
+constexpr Head heads[] = {
+    {"GPT2LMHeadModel", ""},
+    {"GPT2Model", "has no head; kbench computes the logits of the next token behind it"},
+    {"GPT2DoubleHeadsModel", "has a second head, for choices; kbench computes the logits of the next token alone"},
+};
 
-Gpt2Config parse_gpt2_config(const std::string& text, const std::string& path) {
-    const ConfigKeys keys(text, path);
+void look_at_heads(const ConfigKeys& keys) {
+    for (const std::string& architecture : keys.texts("architectures")) {
+        std::string_view name = architecture;
+        for (const std::string_view framework : {"TF", "Flax"})
+            if (name.starts_with(framework)) name.remove_prefix(framework.size());
+        const auto* head = std::ranges::find(heads, name, &Head::name);
+        if (head == std::end(heads))
+            keys.fail(
+                fmt::format("architectures has '{}'; kbench computes a GPT2LMHeadModel", keys.shown(architecture)));
+        if (!head->note.empty()) keys.note(fmt::format("{} {}", head->name, head->note));
+    }
+}
+
+Gpt2Config config_of(const ConfigKeys& keys) {
     if (const std::string type = keys.text_or("model_type", "gpt2"); type != "gpt2")
         keys.fail(fmt::format("model_type '{}' is not supported; it must be 'gpt2'", type));
     constexpr const char* needed = "a GPT-2 config.json needs n_embd, n_layer, n_head, vocab_size and n_positions";
     Gpt2Config config{};
     config.name = keys.text_or("_name_or_path", "");
-    if (config.name.empty()) config.name = std::filesystem::path(path).stem().string();
+    if (config.name.empty()) config.name = std::filesystem::path(keys.path()).stem().string();
     config.n_embd = keys.required_integer("n_embd", needed);
     config.n_layer = keys.required_integer("n_layer", needed);
     keys.require_few_layers("n_layer", config.n_layer);
     config.n_head = keys.required_integer("n_head", needed);
     config.vocab_size = keys.required_integer("vocab_size", needed);
-    // Files older than n_positions call it n_ctx; those with both give them the same value.
-    config.n_ctx =
-        keys.required_integer(!keys.has("n_positions") && keys.has("n_ctx") ? "n_ctx" : "n_positions", needed);
+    config.n_ctx = keys.required_integer("n_positions", needed);
     config.n_inner = keys.integer_or("n_inner", config.n_inner);
     config.activation = read_activation(keys);
     config.layer_norm_epsilon = keys.number_or("layer_norm_epsilon", config.layer_norm_epsilon);
@@ -74,7 +93,24 @@ Gpt2Config parse_gpt2_config(const std::string& text, const std::string& path) {
     if (config.n_embd % config.n_head != 0)
         keys.fail(fmt::format("n_embd {} is not a multiple of n_head {}; a head takes n_embd / n_head columns",
                               config.n_embd, config.n_head));
+    look_at_heads(keys);
     return config;
+}
+
+}  // namespace
+
+Gpt2Config parse_gpt2_config(const std::string& text, const std::string& path) {
+    return config_of(ConfigKeys(text, path, gpt2_keys()));
+}
+
+ModelSpec read_gpt2(const std::string& text, const std::string& path) {
+    const ConfigKeys keys(text, path, gpt2_keys());
+    ModelSpec spec = gpt2_spec(config_of(keys));
+    spec.configuration = keys.read();
+    for (ReadKey& key : spec.configuration)
+        if (key.key == "n_inner" && key.from.empty()) key.value = "4 * n_embd";
+    spec.notes = keys.notes();
+    return spec;
 }
 
 }  // namespace kbench

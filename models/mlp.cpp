@@ -26,12 +26,15 @@ ModelSpec spec_of(const MlpConfig& config) {
 std::vector<ModelSpec> mlp_models() { return {spec_of({"mlp", {1024, 4096, 4096, 1024}})}; }
 
 ModelSpec read_mlp(const std::string& text, const std::string& path) {
-    const ConfigKeys keys(text, path);
+    const ConfigKeys keys(text, path, mlp_keys());
     const std::string name = keys.text_or("name", std::filesystem::path(path).stem().string());
     std::vector<std::int64_t> sizes =
         keys.required_integers("sizes", 2, "an mlp's config.json needs sizes, such as [784, 512, 10]");
     keys.require_few_layers("sizes", static_cast<std::int64_t>(sizes.size()) - 1);
-    return spec_of({name, std::move(sizes)});
+    ModelSpec spec = spec_of({name, std::move(sizes)});
+    spec.configuration = keys.read();
+    spec.notes = keys.notes();
+    return spec;
 }
 
 Model make_mlp(const MlpConfig& config, std::int64_t batch) {

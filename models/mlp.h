@@ -19,6 +19,8 @@ struct MlpConfig {
 /// Rows of the registry: one axis, batch.
 std::vector<ModelSpec> mlp_models();
 ModelSpec read_mlp(const std::string& text, const std::string& path);
+/// What it makes of the keys of a config.json: mlp_keys.cpp.
+const FamilyKeys& mlp_keys();
 
 /// y = GELU(x · w^T + bias) layer by layer, the last one without GELU. Input `inputs` [batch, sizes.front()], output
 /// `outputs` [batch, sizes.back()]. Weights are [out, in] and called as PyTorch has them for an nn.ModuleList of

@@ -2,6 +2,7 @@
 #include "models/registry.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -92,10 +93,16 @@ const ModelSpec& usual_model() { return find_model("gpt2-large"); }
 
 ModelSpec read_model(const std::string& text, const std::string& path) {
     const ConfigKeys keys(text, path);
+    const auto has = [&](const char* key) { return keys.has(key); };
+    // Other names than these do not tell a GPT-2 from its many relatives.
+    if (constexpr const char* of_gpt2[] = {"n_embd", "n_layer", "n_head"};
+        !has("model_type") && std::ranges::none_of(of_gpt2, has))
+        keys.fail(fmt::format("key 'model_type' is missing, and so are {} of a gpt2; it must be one of {}",
+                              fmt::join(of_gpt2, ", "), listed(families, &ModelFamily::name)));
     const std::string type = keys.text_or("model_type", std::string(families[0].name));
     const auto* family = std::ranges::find(families, type, &ModelFamily::name);
     if (family == std::end(families))
-        keys.fail(fmt::format("model_type '{}' is not supported; must be one of {}", type,
+        keys.fail(fmt::format("model_type '{}' is not supported; must be one of {}", keys.shown(type),
                               listed(families, &ModelFamily::name)));
     return family->read(text, path);
 }

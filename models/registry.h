@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/base/config_keys.h"
 #include "models/model.h"
 
 namespace kbench {
@@ -40,6 +41,8 @@ struct ModelSpec {
     std::string name;
     std::vector<ModelAxis> axes = {};
     std::string description = {};  ///< all that its configuration says, for results: points of other ones are others
+    std::vector<ReadKey> configuration = {};  ///< as its config.json was read; none of a built-in model
+    std::vector<std::string> notes = {};      ///< what a user should know of how that was read
     std::function<Model(const ModelPoint& point)> build_at = {};  ///< `point` has every axis, within bounds
 
     const ModelAxis* axis(std::string_view axis_name) const;  ///< null where it has none of that name

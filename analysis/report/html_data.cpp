@@ -223,7 +223,7 @@ nlohmann::ordered_json report_data(const ExplainedResult& explained) {
             {"all_points", section_data(points_section(explained, Depth::full))},
             {"series", std::move(series)},
             {"ceilings", section_data(ceilings_section(result.ceilings))},
-            {"environment", section_data(environment_section(result.environment))},
+            {"environment", section_data(environment_section(result))},
             {"kbench", result.environment.kbench_version},
             {"warnings", result.warnings}};
 }

@@ -136,6 +136,7 @@ Result merge_results(const std::vector<ResultFile>& files) {
     const ResultFile& first = files.front();
     merged.environment = first.result.environment;
     merged.options = first.result.options;
+    merged.configuration = first.result.configuration;  // equal options are of one configuration
     merged.ceilings = first.result.ceilings;
     std::vector<std::pair<const Point*, const std::string*>> points;
     for (const ResultFile& file : files) {

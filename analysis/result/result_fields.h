@@ -329,8 +329,14 @@ inline constexpr auto fields<StudyPlan> =
     std::tuple{Field{"budget_s", &StudyPlan::budget_s}, Field{"points", &StudyPlan::points}};
 
 template <>
+inline constexpr auto fields<ConfigurationKey> =
+    std::tuple{Field{"key", &ConfigurationKey::key}, Field{"value", &ConfigurationKey::value},
+               Field{"from", &ConfigurationKey::from}};
+
+template <>
 inline constexpr auto fields<Result> = std::tuple{Field{"environment", &Result::environment},
                                                   Field{"options", &Result::options, false, 4},
+                                                  Field{"configuration", &Result::configuration, false, 6, 6},
                                                   Field{"ceilings", &Result::ceilings, false, 3},
                                                   Field{"study", &Result::study, false, 6, 6},
                                                   Field{"points", &Result::points},

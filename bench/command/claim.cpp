@@ -19,6 +19,7 @@ int claim_command(const std::vector<std::string>& arguments, const std::string&)
         return 0;
     }
     const ClaimRequest& request = parsed.request;
+    for (const std::string& note : request.spec.notes) say("kbench: {}\n", note);
     Claim claim = check_claim(request.spec.build(request.at), machine_at(request.machine), request.latency_s);
     for (const ModelAxis& axis : request.spec.axes)
         if (axis.is_count()) {

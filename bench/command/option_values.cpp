@@ -71,6 +71,10 @@ ModelSpec model_asked_for(const std::string& model, const std::string& config_fi
         throw UsageError(model.empty() ? "--model is missing: name one of `kbench list models`, or give --config"
                                        : "--model and --config exclude each other: give one");
     if (!model.empty()) return find_model(model);
+    std::error_code none;
+    if (std::filesystem::is_directory(config_file, none))
+        throw UsageError(fmt::format("--config {0}: is a directory; give the config.json in it: {1}", config_file,
+                                     (std::filesystem::path(config_file) / "config.json").string()));
     return read_model(read_whole_file(config_file), config_file);
 }
 

@@ -243,9 +243,14 @@ SweepEnd run_points(const RunOptions& asked, Device& device, Profiler& profiler,
     options.model = with_given_texts(asked.model, asked.inputs);
     const std::vector<PointSpec> specs = options.points();
     result.options = recorded_options(options, device);
+    result.configuration.clear();
+    for (const ReadKey& key : options.model.configuration)
+        result.configuration.push_back({key.key, key.value, key.from});
+    add_once(result.warnings, options.model.notes);
     Result one;  // what every point's file begins with
     one.environment = result.environment;
     one.options = result.options;
+    one.configuration = result.configuration;
     one.ceilings = result.ceilings;
     const std::vector<std::string> of_all = result.warnings;
     Sweep sweep(options, device, profiler, progress);

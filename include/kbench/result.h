@@ -270,6 +270,12 @@ struct StudyPlan {
     std::vector<PlannedPoint> points;  ///< in the order in which they are measured
 };
 
+/// A key of the model's config.json as it was read.
+struct ConfigurationKey {
+    std::string key, value;
+    std::string from;  ///< the key's name in the file; empty where the file has none and the value is the default
+};
+
 struct Result {
     Environment environment;
     /// The options that decide how a point is measured, by name; results may be joined only where these are equal. Not
@@ -279,6 +285,8 @@ struct Result {
     std::vector<std::string> warnings;
     CeilingRun ceilings;
     std::optional<StudyPlan> study = {};  ///< none of a run that was no study
+    /// In the order in which they were read; none of a built-in model.
+    std::vector<ConfigurationKey> configuration = {};
 };
 
 /// A result and where it was read from.

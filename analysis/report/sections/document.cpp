@@ -119,14 +119,14 @@ Document report_of(const ExplainedResult& explained) {
     }
     document.sections.push_back(warnings_section(result));
     document.sections.push_back(ceilings_section(result.ceilings));
-    document.sections.push_back(environment_section(result.environment));
+    document.sections.push_back(environment_section(result));
     document.sections.push_back(closing_section());
     return document;
 }
 
 Document summary_of(const ExplainedResult& explained) {
     const Result& result = explained.result();
-    Document document{report_title(result), {environment_section(result.environment)}};
+    Document document{report_title(result), {environment_section(result)}};
     document.sections.front().title.clear();
     if (result.study)
         std::ranges::move(study_sections(explained, study_of(explained), Depth::summary),

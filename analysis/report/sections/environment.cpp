@@ -65,6 +65,19 @@ std::string host_text(const HostInfo& host) {
                    host.governor.empty() ? "" : "governor " + host.governor});
 }
 
+/// A key that was misread shows here: "n_embd 32 (from hidden_size), n_layer 2; by default: n_inner 4 * n_embd".
+std::string configuration_text(const std::vector<ConfigurationKey>& keys) {
+    std::vector<std::string> read, defaults;
+    for (const ConfigurationKey& key : keys) {
+        if (key.value.empty()) continue;
+        const bool is_renamed = !key.from.empty() && key.from != key.key;
+        (key.from.empty() ? defaults : read)
+            .push_back(
+                fmt::format("{} {}{}", key.key, key.value, is_renamed ? fmt::format(" (from {})", key.from) : ""));
+    }
+    return joined(read) + (defaults.empty() ? "" : "; by default: " + joined(defaults));
+}
+
 }  // namespace
 
 Section environment_section(const Environment& environment) {
@@ -90,6 +103,14 @@ Section environment_section(const Environment& environment) {
         add("run to run", fmt::format("medians differ by a deviation of {:.2g} % ({} runs of `{}`)",
                                       100 * known->deviation, known->runs, known->command_line));
     return {"Environment", {std::move(facts)}};
+}
+
+Section environment_section(const Result& result) {
+    Section section = environment_section(result.environment);
+    if (!result.configuration.empty())
+        std::get<Facts>(section.blocks.front())
+            .facts.push_back({"config.json", configuration_text(result.configuration), ""});
+    return section;
 }
 
 }  // namespace kbench

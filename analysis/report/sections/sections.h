@@ -65,6 +65,8 @@ std::vector<Section> study_sections(const ExplainedResult& explained, const Stud
 Section warnings_section(const Result& result);
 Section ceilings_section(const CeilingRun& run);
 Section environment_section(const Environment& environment);
+/// The same, and the model's config.json as it was read where it has one.
+Section environment_section(const Result& result);
 
 /// The models and where they ran: "A, B on NVIDIA H200".
 std::string report_title(const Result& result);

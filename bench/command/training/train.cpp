@@ -154,6 +154,7 @@ int train_command(const std::vector<std::string>& arguments, const std::string&)
     Device& device = *devices.front();
     if (!remark.empty()) say("kbench: {}\n", remark);
     for (const std::string& warning : device.info().warnings) say("kbench: {}\n", warning);
+    for (const std::string& note : request.spec.notes) say("kbench: {}\n", note);
     if (const std::string why = unsupported(device, request.precision); !why.empty()) throw Unsupported(why);
     const Providers providers = make_providers(
         device.kind(), ProviderContext{.algorithm_cache = std::filesystem::path(cache_directory()) / "cublaslt.json",
@@ -168,6 +169,7 @@ int train_command(const std::vector<std::string>& arguments, const std::string&)
     plan.allocate(device, weights);
     Trainer trainer(plan, device, request.train);
 
+    if (!request.spec.configuration.empty()) put("{}\n", request.spec.description);
     put("{}: {} parameters, weights {}, {} in {}{}, dropout 0\n", model.name, model.parameter_count(), weights.name(),
         name(device.kind()), name(request.precision), request.master ? " with fp32 master weights" : "");
     put("{}{}; AdamW: lr {}, weight decay {}{}\n",

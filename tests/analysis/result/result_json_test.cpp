@@ -370,6 +370,7 @@ Json smallest_example() {
     result.environment.host.cpu_quota = 0.5;
     result.ceilings.threads = 16;
     result.ceilings.ceilings.at(0).threads = 16;
+    result.configuration = {{"n_embd", "32", "hidden_size"}};
     return to_json(result);
 }
 
@@ -381,7 +382,7 @@ bool is_optional(const std::string& pointer) {
         "largest_batches$|"
         "/conditions/(blocks(/0/sm_clock_mhz)?|throttle_unavailable|cpu_share)$|/lacked_share$|/sm_scaling$|/"
         "multiprocessors_of_device$|/dependent_steps$|/host/(threads_from|machine_cpus|cpu_quota)$|"
-        "/ceilings(/ceilings/0)?/threads$");
+        "/ceilings(/ceilings/0)?/threads$|^/configuration$");
     return std::regex_search(pointer, field) || std::ranges::any_of(axes(), [&](const Axis& axis) {
                return !axis.needed && pointer == fmt::format("/points/0/{}", axis.name);
            });
