@@ -6,7 +6,7 @@
 namespace kbench {
 namespace {
 
-constexpr UnderstoodKeys understood[] = {
+constexpr UnderstoodKeys deepspeech2_understood[] = {
     {"model_type", "the family"},
     {"name", "its name"},
     {"rnn_type hidden_size hidden_layers", "the recurrent layers"},
@@ -24,7 +24,7 @@ constexpr UnderstoodKeys understood[] = {
      "window_size"},
 };
 
-constexpr RefusedKeys refused[] = {
+constexpr RefusedKeys deepspeech2_refused[] = {
     {"bidirectional", "[true]", "kbench's recurrent layers go both ways, and it has no lookahead convolution"},
     {"lookahead_context context lookahead row_conv use_lookahead", "[0, false]",
      "kbench's recurrent layers go both ways, and it has no lookahead convolution", "", "bidirectional"},
@@ -58,7 +58,7 @@ constexpr RefusedKeys refused[] = {
     {"auto_map", "[{}]", "the model is code of its own, which kbench does not run"},
 };
 
-constexpr HarmlessKeys harmless[] = {
+constexpr HarmlessKeys deepspeech2_harmless[] = {
     {"transformers_version torch_dtype dtype architectures _name_or_path version seed description",
      "how it was saved; --precision chooses the precision"},
     {"window normalize normalization augmentation speed_volume_perturb spec_augment noise_dir noise_prob noise_min "
@@ -76,7 +76,8 @@ constexpr HarmlessKeys harmless[] = {
 }  // namespace
 
 const FamilyKeys& deepspeech2_keys() {
-    static constexpr FamilyKeys keys{"a Deep Speech 2", understood, refused, harmless};
+    static constexpr FamilyKeys keys{"a Deep Speech 2", deepspeech2_understood, deepspeech2_refused,
+                                     deepspeech2_harmless};
     return keys;
 }
 

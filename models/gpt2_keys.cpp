@@ -5,7 +5,7 @@
 namespace kbench {
 namespace {
 
-constexpr UnderstoodKeys understood[] = {
+constexpr UnderstoodKeys gpt2_understood[] = {
     {"model_type", "the family"},
     {"_name_or_path", "its name"},
     {"architectures", "which head there is"},
@@ -24,7 +24,7 @@ constexpr UnderstoodKeys understood[] = {
     {"n_ctx", "what files older than n_positions call it", "n_positions"},
 };
 
-constexpr RefusedKeys refused[] = {
+constexpr RefusedKeys gpt2_refused[] = {
     {"pruned_heads", "[{}, []]", "kbench keeps every head of every layer"},
     {"add_cross_attention use_cross_attention is_encoder_decoder", "[false]", "kbench's GPT-2 has no cross-attention"},
     {"cross_attention_hidden_size", "[]", "kbench's GPT-2 has no cross-attention"},
@@ -78,7 +78,7 @@ constexpr RefusedKeys refused[] = {
     {"type_vocab_size", "[0]", "kbench's GPT-2 has no token types"},
 };
 
-constexpr HarmlessKeys harmless[] = {
+constexpr HarmlessKeys gpt2_harmless[] = {
     {"transformers_version torch_dtype dtype use_bfloat16 torchscript name _commit_hash",
      "how it was saved; --precision chooses the precision"},
     {"attn_implementation _attn_implementation _attn_implementation_autoset _attn_implementation_internal "
@@ -105,7 +105,7 @@ constexpr HarmlessKeys harmless[] = {
 }  // namespace
 
 const FamilyKeys& gpt2_keys() {
-    static constexpr FamilyKeys keys{"a GPT-2", understood, refused, harmless};
+    static constexpr FamilyKeys keys{"a GPT-2", gpt2_understood, gpt2_refused, gpt2_harmless};
     return keys;
 }
 

@@ -4,13 +4,13 @@
 namespace kbench {
 namespace {
 
-constexpr UnderstoodKeys understood[] = {
+constexpr UnderstoodKeys mlp_understood[] = {
     {"model_type", "the family"},
     {"name", "its name"},
     {"sizes", "columns of the input, of what lies between layers, and of the output"},
 };
 
-constexpr RefusedKeys refused[] = {
+constexpr RefusedKeys mlp_refused[] = {
     {"activation activation_function hidden_act nonlinearity", "[\"gelu_new\", \"gelu_pytorch_tanh\", \"gelu_tanh\"]",
      "kbench's perceptron has GELU in its tanh form between layers"},
     {"output_activation final_activation", "[\"none\", \"linear\", \"identity\"]",
@@ -26,7 +26,7 @@ constexpr RefusedKeys refused[] = {
     {"auto_map", "[{}]", "the model is code of its own, which kbench does not run"},
 };
 
-constexpr HarmlessKeys harmless[] = {
+constexpr HarmlessKeys mlp_harmless[] = {
     {"transformers_version torch_dtype dtype architectures _name_or_path version seed description",
      "how it was saved; --precision chooses the precision"},
     {"dropout dropout_prob batch_size lr learning_rate epochs optimizer weight_decay", "how it was trained"},
@@ -35,7 +35,7 @@ constexpr HarmlessKeys harmless[] = {
 }  // namespace
 
 const FamilyKeys& mlp_keys() {
-    static constexpr FamilyKeys keys{"a perceptron", understood, refused, harmless};
+    static constexpr FamilyKeys keys{"a perceptron", mlp_understood, mlp_refused, mlp_harmless};
     return keys;
 }
 

@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "kbench/error.h"
-#include "kbench/result.h"
+#include "kbench/profile.h"
 
 namespace kbench {
 namespace {

@@ -39,7 +39,12 @@ std::optional<bool> StarvationWatch::lacked(bool last) {
 
 std::optional<CpuShare> StarvationWatch::share(bool of_all) const {
     if (!from_) return std::nullopt;
-    return share_of(of_all ? all_ : clean_);
+    CpuShare share = share_of(of_all ? all_ : clean_);
+    // What a quota did is of the machine, and repeated samples do not undo it.
+    const CpuShare whole = share_of(all_);
+    share.quota_periods = whole.quota_periods;
+    share.throttled_periods = whole.throttled_periods;
+    return share;
 }
 
 }  // namespace kbench

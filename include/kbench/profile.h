@@ -14,6 +14,9 @@
 
 namespace kbench {
 
+/// What decides how many threads a CPU has where nothing asks for another number: one a core.
+inline constexpr std::string_view threads_from_cores = "cores";
+
 /// The GPU that was used.
 struct GpuInfo {
     std::string name, uuid, driver, cuda_runtime;

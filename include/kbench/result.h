@@ -31,9 +31,6 @@ namespace kbench {
 /// and counts no masked work as useful; older files keep their costs.
 inline constexpr std::string_view result_schema = "kbench.result/6";
 
-/// One thread a core: nothing asked for another number.
-inline constexpr std::string_view threads_from_cores = "cores";
-
 struct HostInfo {
     std::string cpu;  ///< model name
     int sockets = 0, physical_cores = 0, logical_cpus = 0, threads = 0;
