@@ -2,6 +2,9 @@
 // not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+
+#include <cstring>
 
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -17,6 +20,12 @@ using Json = nlohmann::json;
 
 class ThreadCases : public Program {
   protected:
+    /// Gives back what a test before this one may have left pinned to one CPU, and with it all that this one starts.
+    ThreadCases() {
+        cpu_set_t all;
+        std::memset(&all, 0xff, sizeof all);
+        sched_setaffinity(0, sizeof all, &all);
+    }
     /// With variables such as "OMP_NUM_THREADS=1" before the command.
     Outcome under(const std::string& variables, const std::string& arguments) {
         return shell("env KBENCH_CACHE_DIR=" + (directory_ / "cache").string() + " " + variables +
