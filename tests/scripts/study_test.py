@@ -178,9 +178,17 @@ class Study(unittest.TestCase):
         self.assertEqual(done.returncode, expect, done.stderr[-2000:])
         return done
 
+    def measured(self):
+        """The folder of a study of which no point lacked its CPUs: kbench concludes nothing from those that did."""
+        for attempt in range(3):
+            out = self.folder / f"out{attempt}"
+            self.kbench(*self.arguments, "--out", out)
+            if not any("lacked its CPUs" in warning for warning in read(out)["warnings"]):
+                return out
+        self.skipTest("other work took the CPUs, three times")
+
     def test_every_figure_of_every_sentence_is_in_the_result(self):
-        out = self.folder / "out"
-        self.kbench(*self.arguments, "--out", out)
+        out = self.measured()
         study = drawn(out)["study"]
         checked = self.check(read(out), study)
         self.assertGreater(checked, 15)
@@ -221,8 +229,7 @@ class Study(unittest.TestCase):
 
     def test_a_figure_that_is_not_in_the_result_is_found(self):
         """The check above can fail: samples that are another run's."""
-        out = self.folder / "out"
-        self.kbench(*self.arguments, "--out", out)
+        out = self.measured()
         result, study = read(out), drawn(out)["study"]
         for point in result["points"]:
             if point["end_to_end"]:

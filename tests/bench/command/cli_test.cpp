@@ -119,7 +119,7 @@ TEST_F(Cli, MistakesGetOneLineAndExitTwo) {
     expect_refusal("report " + recorded + "gpu --what-if " + recorded + "cpu", "between a GPU and a CPU");
     expect_refusal("report " + recorded + "cpu --what-if h100-sxm", "between a GPU and a CPU");
     expect_refusal("list everything", "one of models, ops, providers, options, columns");
-    expect_refusal("--model gpt2 --out " + directory_.write("a_file", "x").string(), "a_file");
+    expect_refusal("--model gpt2 --backend cpu --out " + directory_.write("a_file", "x").string(), "a_file");
     expect_refusal("--config " + config("{\"n_embd\": 64}"), "key 'n_layer' is missing");
     expect_refusal("--config " + config("not json"), "config.json");
     expect_refusal("--config " + tiny() + " --backend cpu --provider gemm=nobody --out " + (directory_ / "p").string(),

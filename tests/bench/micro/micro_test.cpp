@@ -491,7 +491,10 @@ TEST_F(Session, AVerifiedBenchmarkBecomesAPointOfOneRun) {
                  point.end_to_end->energy_per_sequence_j || point.end_to_end->energy_per_token_j);
     ASSERT_EQ(point.verification.steps.size(), 1u);
     EXPECT_GT(point.verification.steps[0].elements_checked, 0);
-    EXPECT_GE(point.end_to_end->latency.samples_ms.size(), samples);
+    // Beside other work some are taken again, for as long as the time budget lasts.
+    if (!point.conditions.cpu_share || point.conditions.cpu_share->starved_samples == 0) {
+        EXPECT_GE(point.end_to_end->latency.samples_ms.size(), samples);
+    }
     EXPECT_DOUBLE_EQ(point.end_to_end->latency.summary_ms.median, seconds * 1e3);
     ASSERT_EQ(point.steps.size(), 1u);
     EXPECT_GT(seconds, 0);
