@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
-#include "kbench/precision.h"
 #include "kbench/activation.h"
+#include "kbench/precision.h"
 
 namespace kbench::cuda {
 

@@ -133,7 +133,9 @@ bool Forward::needs_more_runs(const std::vector<double>& times_ms) {
 
 std::vector<double> Forward::chunk() {
     std::vector<double> times;
-    do times = timed_chunk(one_at_a_time_, [this] { graph_->launch(); }, runs_a_sample_);
+    do
+        times = timed_chunk(
+            one_at_a_time_, [this] { graph_->launch(); }, runs_a_sample_);
     while (needs_more_runs(times));
     return times;
 }
@@ -203,7 +205,8 @@ std::vector<double> Forward::timed_chunk(bool once, const std::function<void()>&
     chunk_events_[runs]->record();
     device_.synchronize();
     std::vector<double> times;
-    for (std::size_t r = first; r < runs; ++r) times.push_back(chunk_events_[r + 1]->ms_since(*chunk_events_[r]) / static_cast<double>(runs_a_mark));
+    for (std::size_t r = first; r < runs; ++r)
+        times.push_back(chunk_events_[r + 1]->ms_since(*chunk_events_[r]) / static_cast<double>(runs_a_mark));
     return times;
 }
 

@@ -55,11 +55,11 @@ class Forward {
 
     /// Every measurement that the device has, the headline first.
     std::vector<Measurement> measurements();
-    /// Samples of the headline, each of runs_a_sample() runs in a row, divided. Those become more where a sample was too
-    /// short for the clock, and never fewer.
+    /// Samples of the headline, each of runs_a_sample() runs in a row, divided. Those become more where a sample was
+    /// too short for the clock, and never fewer.
     std::vector<double> chunk();
-    /// Samples of the plan's steps, which are runs of one thing: each of runs_a_sample() steps in a row, the first again
-    /// after the last, divided, less what the marks themselves take. Of a CPU.
+    /// Samples of the plan's steps, which are runs of one thing: each of runs_a_sample() steps in a row, the first
+    /// again after the last, divided, less what the marks themselves take. Of a CPU.
     std::vector<double> chunk_of_steps();
     std::size_t runs_a_sample() const { return runs_a_sample_; }
     /// Times of all steps from one run of the whole plan with a mark between steps.
