@@ -43,8 +43,10 @@ std::string first_line(const std::string& path) {
 std::string cpu_directory(int cpu) { return "/sys/devices/system/cpu/cpu" + std::to_string(cpu); }
 
 /// With OMP_PROC_BIND or OMP_PLACES the OpenMP library has bound the main thread to one place before main began. Its
-/// mask is then a part of what the process may use, and the places are the whole.
+/// mask is then a part of what the process may use, and the places are the whole. LLVM's OpenMP has places without
+/// either, of the mask that it found when it began.
 void add_places(CpuMask& mask) {
+    if (omp_get_proc_bind() == omp_proc_bind_false) return;
     for (int place = 0; place < omp_get_num_places(); ++place) {
         std::vector<int> cpus(static_cast<std::size_t>(omp_get_place_num_procs(place)));
         omp_get_place_proc_ids(place, cpus.data());

@@ -91,9 +91,11 @@ TEST_F(ThreadCases, EveryCommandOfACpuTakesTheOptionAndRefusesWhatCannotBeHad) {
 }
 
 TEST_F(ThreadCases, WhatIsNotFollowedIsAWarning) {
+#ifndef __clang__  // LLVM's OpenMP ends the process before main where that is no number
     const Outcome nonsense = under("OMP_NUM_THREADS=many", first_look());
     EXPECT_EQ(nonsense.exit_code, 0);
     EXPECT_THAT(nonsense.out, HasSubstr("OMP_NUM_THREADS='many' is ignored: must be a whole number from 1"));
+#endif
     const Outcome dynamic = under("OMP_DYNAMIC=true", first_look());
     EXPECT_EQ(dynamic.exit_code, 0);
     EXPECT_THAT(dynamic.out, HasSubstr("OMP_DYNAMIC=true is not followed"));
