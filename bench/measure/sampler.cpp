@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "analysis/explain/conclusions.h"
 #include "kbench/statistics.h"
 
 namespace kbench {
@@ -93,6 +94,14 @@ bool goes_on(Samples& samples, std::size_t kept, std::size_t chunks, double afte
     return options.time_budget_s > options.trial_budget_s && kept < fewest_slow_samples && chunks < most_slow_chunks;
 }
 
+/// Whether another time budget may show what this one did not: no conclusion is drawn from so few.
+bool too_few_independent(Samples& samples, double after_s, const SamplerOptions& options) {
+    return options.time_budget_s > options.trial_budget_s && after_s <= patience * options.time_budget_s &&
+           samples.count(Fate::kept) < options.max_samples &&
+           samples.count(Fate::throttled) + samples.count(Fate::starved) == 0 &&
+           samples.known().independent < fewest_independent;
+}
+
 }  // namespace
 
 Sampled sample(const std::function<std::vector<double>()>& chunk, const SamplerOptions& options,
@@ -104,7 +113,7 @@ Sampled sample(const std::function<std::vector<double>()>& chunk, const SamplerO
         window.takes_longer(fewest * one_s, one_s);
 
     Samples samples;
-    std::size_t next_look = options.min_samples, chunks = 0;
+    std::size_t next_look = options.min_samples, chunks = 0, go_on_to = 0;
     const auto settle = [&](bool last) {
         if (const std::optional<bool> starved = window.starved(last))
             samples.settle(*starved ? Fate::starved : Fate::kept);
@@ -127,9 +136,13 @@ Sampled sample(const std::function<std::vector<double>()>& chunk, const SamplerO
                 break;
             next_look = kept + kept / 2 + 1;
         }
-        if (goes_on(samples, kept + samples.count(Fate::pending), chunks, elapsed, options)) continue;
+        const std::size_t at_most = kept + samples.count(Fate::pending);
+        if (goes_on(samples, at_most, chunks, elapsed, options)) continue;
+        if (at_most < go_on_to && elapsed <= patience * options.time_budget_s) continue;
         settle(true);
-        if (!goes_on(samples, samples.count(Fate::kept), chunks, elapsed, options)) break;
+        if (goes_on(samples, samples.count(Fate::kept), chunks, elapsed, options)) continue;
+        if (!too_few_independent(samples, elapsed, options)) break;
+        go_on_to = at_most + at_most / 4;  // a look takes as long as a short forward
     }
     const double window_s = elapsed_s(start);
     window.end();

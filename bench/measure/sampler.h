@@ -52,6 +52,7 @@ struct WindowCalls {
 /// process lacked its CPUs are discarded and repeated, too, for up to three time budgets; where fewer than five others
 /// came by then, they are kept.
 ///
+/// Where fewer are independent by the end of the time budget than a conclusion needs, it goes on for up to three.
 /// Work that is too slow for `min_samples` goes on for up to three time budgets, and beyond them up to
 /// `fewest_slow_samples` or ten chunks; this last not under a budget of a second or less, which is a trial and not a
 /// measurement.

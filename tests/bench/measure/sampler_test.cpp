@@ -219,6 +219,34 @@ TEST(Sampler, ATrialEndsAfterThreeBudgets) {
     EXPECT_LE(slow(10ms, 0.005).timing.samples_ms.size(), 2u);
 }
 
+/// Samples of half a millisecond whose figures are `ms` of their number, under a budget of 0.1 s.
+Sampled numbered(const std::function<double(int)>& ms, double trial_budget_s) {
+    SamplerOptions options = quick();
+    options.time_budget_s = 0.1;
+    options.trial_budget_s = trial_budget_s;
+    options.target_relative_ci = 0;
+    int number = 0;
+    return sample(
+        [&] {
+            std::this_thread::sleep_for(std::chrono::microseconds(500));
+            return std::vector<double>{ms(number++)};
+        },
+        options, never);
+}
+
+TEST(Sampler, GoesOnForUpToThreeBudgetsWhereTooFewAreIndependent) {
+    const auto rising = [](int number) { return 1 + 1e-3 * number; };
+    const Sampled few = numbered(rising, 0.01);
+    EXPECT_LT(few.timing.summary_ms.independent, 10);
+    EXPECT_GT(few.ended_s.back(), 0.25);
+    EXPECT_LT(numbered(rising, 1).ended_s.back(), 0.25) << "a trial does not";
+    std::mt19937 random(1);
+    std::normal_distribution<double> noise(1, 0.01);
+    const Sampled enough = numbered([&](int) { return noise(random); }, 0.01);
+    EXPECT_GE(enough.timing.summary_ms.independent, 10);
+    EXPECT_LT(enough.ended_s.back(), 0.25);
+}
+
 TEST(Sampler, TheWindowBeginsAfterTheWarmUpAndEndsWithTheLastSample) {
     SamplerOptions options = quick();
     options.warm_up_s = 0.01;
