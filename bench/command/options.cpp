@@ -82,6 +82,14 @@ void name_file(std::string_view option, const std::string& text, FilesByName& fi
     files[text.substr(0, equals)] = text.substr(equals + 1);
 }
 
+/// An input comes from one file.
+void name_input(std::string_view option, const std::string& input, const std::string& file, RunOptions& run) {
+    const auto [known, is_new] = run.inputs.try_emplace(input, file);
+    if (!is_new && known->second != file)
+        throw UsageError(
+            fmt::format("{} {}: {} comes from {} already; leave out one", option, file, input, known->second.string()));
+}
+
 /// An output goes to one file.
 void name_dump(std::string_view option, const std::string& output, const std::string& file, RunOptions& run) {
     const auto [known, is_new] = run.dumps.try_emplace(output, file);
@@ -131,7 +139,11 @@ const Option table[] = {
      [](RunRequest& r, const std::string& text) { r.run.weights = text; }},
     {"--input", "NAME=FILE", "",
      "an input of the model: numbers as .npy, tokens as .npy, text, JSON or raw (FILE:uint16); random without it",
-     [](RunRequest& r, const std::string& text) { name_file("--input", text, r.run.inputs); }},
+     [](RunRequest& r, const std::string& text) {
+         FilesByName one;
+         name_file("--input", text, one);
+         name_input("--input", one.begin()->first, one.begin()->second.string(), r.run);
+     }},
     {"--dump-output", "NAME=FILE", "", "write an output of the model as .npy",
      [](RunRequest& r, const std::string& text) {
          FilesByName one;
@@ -139,7 +151,7 @@ const Option table[] = {
          name_dump("--dump-output", one.begin()->first, one.begin()->second, r.run);
      }},
     {"--tokens", "FILE", "", "the same as --input tokens=FILE",
-     [](RunRequest& r, const std::string& text) { r.run.inputs["tokens"] = text; }},
+     [](RunRequest& r, const std::string& text) { name_input("--tokens", "tokens", text, r.run); }},
     {"--dump-logits", "FILE", "", "the same as --dump-output logits=FILE",
      [](RunRequest& r, const std::string& text) { name_dump("--dump-logits", "logits", text, r.run); }},
     {"--dump-gradients", "FILE", "",

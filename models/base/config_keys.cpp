@@ -326,7 +326,9 @@ double ConfigKeys::number_or(std::string_view key, double otherwise) const {
 
 bool ConfigKeys::flag_or(std::string_view key, bool otherwise) const {
     const Document::Found found = document_->find(key);
-    if (found && !found.value->is_boolean()) Document::wrong(*this, found.name, *found.value, "true or false");
+    // Null is no default here: Python takes it for false.
+    if (found.value != nullptr && !found.value->is_boolean())
+        Document::wrong(*this, found.name, *found.value, "true or false");
     const bool value = found ? found.value->get<bool>() : otherwise;
     document_->took(key, found, fmt::format("{}", value));
     return value;

@@ -345,6 +345,8 @@ TEST(Gpt2ConfigFile, WrongValuesAreShownWithWhatWouldBeRight) {
               "gelu_python_tanh, gelu_accurate, gelu_fast, gelu, gelu_python, quick_gelu, relu, silu, swish, tanh are");
     EXPECT_EQ(with("2", R"(, "model_type": "llama")"),
               "models/mine.json: model_type 'llama' is not supported; it must be 'gpt2'");
+    EXPECT_EQ(with("2", R"(, "scale_attn_weights": null)"),
+              "models/mine.json: key 'scale_attn_weights' is null; it must be true or false");
     EXPECT_EQ(with("2"), "no error");
 }
 

@@ -60,6 +60,20 @@ void transpose(DataType type, const void* from, std::int64_t rows, std::int64_t 
     }
 }
 
+/// "h.#.ln_1.weight": what the layers of a model have in common.
+std::string without_numbers(std::string_view name) {
+    std::string text;
+    while (!name.empty()) {
+        const std::size_t end = std::min(name.find('.'), name.size());
+        const std::string_view part = name.substr(0, end);
+        const bool is_number = !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos;
+        text += is_number ? "#" : part;
+        text += '.';
+        name.remove_prefix(std::min(end + 1, name.size()));
+    }
+    return text;
+}
+
 }  // namespace
 
 std::string unwrapped_name(std::string_view name) {
@@ -193,6 +207,27 @@ void Checkpoint::check(const Model& model) {
         throw UsageError(fmt::format("{}: {}: missing, the first of {} missing of the {} weights of {}{}{}",
                                      path_.string(), first_missing, missing, weights, model.name,
                                      instead_of(first_missing), part_of_more()));
+    refuse_more_of(model);
+}
+
+void Checkpoint::refuse_more_of(const Model& model) const {
+    std::set<std::string, std::less<>> names, forms;
+    for (const Tensor& tensor : model.tensors)
+        if (tensor.role == Role::weights) {
+            names.insert(tensor.name);
+            forms.insert(without_numbers(tensor.name));
+        }
+    for (const auto& [name, entry] : entries_) {
+        if (names.contains(name)) continue;
+        if (forms.contains(without_numbers(name)))
+            throw UsageError(
+                fmt::format("{}: {}: {} has no such layer: the file is of a model with more; should its configuration "
+                            "be another?",
+                            path_.string(), entry.full_name, model.name));
+        if (name.find("lora_") != std::string::npos)
+            throw UsageError(fmt::format("{}: {}: an adapter beside the weights changes the result; merge it into them",
+                                         path_.string(), entry.full_name));
+    }
 }
 
 void Checkpoint::load(const Tensor& tensor, DataType type, void* destination, std::int64_t row_stride,

@@ -34,9 +34,10 @@ class Checkpoint {
     /// Maps the files and checks their headers and the index.
     explicit Checkpoint(const std::filesystem::path& path);
 
-    /// Checks that every weight of `model` is here with the right shape and a type that can be read; tensors that the
-    /// model does not have (masks, a tied lm_head.weight) are ignored. Notices when the matrices are those of
-    /// nn.Linear, [out, in], where the model's products want [in, out]: all of them or none.
+    /// Checks that every weight of `model` is here with the right shape and a type that can be read. Tensors that the
+    /// model does not have (masks, a tied lm_head.weight) are ignored, but for those of further layers and of adapters.
+    /// Notices when the matrices are those of nn.Linear, [out, in], where the model's products want [in, out]: all of
+    /// them or none.
     void check(const Model& model);
 
     /// Converts one weight to `type` into rows `row_stride` elements apart; what lies between them is left alone.
@@ -62,6 +63,7 @@ class Checkpoint {
     const Entry* find(std::string_view name) const;
     DataType check_entry(const Tensor& tensor, const Entry& entry) const;
     void find_layout(const Model& model);
+    void refuse_more_of(const Model& model) const;
     std::string instead_of(const std::string& missing) const;
     std::string part_of_more() const;
 

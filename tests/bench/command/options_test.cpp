@@ -151,6 +151,8 @@ TEST(Options, LengthsAreAWordOrAFileWhereTheModelHasThem) {
         EXPECT_EQ(refusal({"--model", "gpt2", "--lengths", value}), "--lengths: the model has no lengths");
     EXPECT_THAT(refusal({"--model", "deepspeech2", "--lengths", "librispeech-like", "--input", "lengths=" + file}),
                 HasSubstr("leave out one of them"));
+    EXPECT_THAT(refusal({"--model", "gpt2", "--tokens", "a.npy", "--input", "tokens=b.npy"}),
+                HasSubstr("tokens comes from a.npy already; leave out one"));
 }
 
 TEST(Options, WrongValuesSayWhatWouldBeRight) {

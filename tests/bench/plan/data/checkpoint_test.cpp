@@ -178,6 +178,19 @@ TEST_F(Checkpoints, AMissingTensorIsToldWithWhatThereIsInstead) {
     EXPECT_THAT(said({}), HasSubstr("it has no tensors"));
 }
 
+TEST_F(Checkpoints, WhatWouldChangeTheResultIsNotLeftOut) {
+    const auto check = [&](const std::string& more) {
+        Checkpoint checkpoint(write("model.safetensors", {counting("module.h.0.ln.weight", {2}),
+                                                          counting("module.h.1.ln.weight", {2}), counting(more, {2})}));
+        checkpoint.check(model_of({weight("h.0.ln.weight", {2}), weight("h.1.ln.weight", {2})}));
+    };
+    const auto said = [&](const std::string& more) { return error_line<UsageError>([&] { check(more); }); };
+    EXPECT_THAT(said("module.h.2.ln.weight"), HasSubstr("module.h.2.ln.weight: tiny has no such layer"));
+    EXPECT_THAT(said("module.h.0.ln.lora_A.weight"), HasSubstr("merge it into them"));
+    for (const char* harmless : {"module.h.0.attn.bias", "module.h.0.num_batches_tracked", "lm_head.weight"})
+        EXPECT_NO_THROW(check(harmless)) << harmless;
+}
+
 TEST_F(Checkpoints, MatricesOfLinearLayersAreTransposedSquareOnesToo) {
     const Model model = two_products();
     Checkpoint linear(write("linear.safetensors", {counting("wide", {3, 2}), counting("square", {3, 3})}));
