@@ -97,8 +97,7 @@ bool goes_on(Samples& samples, std::size_t kept, std::size_t chunks, double afte
 /// Whether another time budget may show what this one did not: no conclusion is drawn from so few.
 bool too_few_independent(Samples& samples, double after_s, const SamplerOptions& options) {
     return options.time_budget_s > options.trial_budget_s && after_s <= patience * options.time_budget_s &&
-           samples.count(Fate::kept) < options.max_samples &&
-           samples.count(Fate::throttled) + samples.count(Fate::starved) == 0 &&
+           samples.count(Fate::kept) < options.max_samples && samples.count(Fate::throttled) == 0 &&
            samples.known().independent < fewest_independent;
 }
 
