@@ -59,7 +59,7 @@ struct SmElasticity {
 };
 SmElasticity sm_elasticity(const Point& point);
 
-/// Of a point whose figures carry no conclusion: all that was seen, and nothing that follows.
+/// Leaves all that was seen and takes away what follows, for a point whose figures carry no conclusion.
 void withhold(SmElasticity& elasticity);
 
 /// One sentence: what was seen of the group, and what follows.

@@ -1,4 +1,4 @@
-// See cpu_share.h.
+// The words for each cause of a lack stand in one table.
 #include "analysis/machine/cpu_share.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// See impossible_roofs.h.
+// Each roof of all cores is compared with that of one core.
 #include "analysis/machine/impossible_roofs.h"
 
 #include <fmt/format.h>

@@ -1,7 +1,9 @@
-// See doctor_cpu.h.
+// A function for each row of the table.
 #include "bench/command/doctor_cpu.h"
 
 #include <fmt/format.h>
+
+#include "models/base/format.h"
 
 namespace kbench {
 namespace {
@@ -9,24 +11,20 @@ namespace {
 /// Less than this is what a quiet system does by itself.
 constexpr double quiet_load = 0.5;
 
-std::string counted(int count, std::string_view what) {
-    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
 DoctorRow threads(const HostInfo& host) {
     const std::string from = host.threads_from.value_or(std::string(threads_from_cores));
     const std::string why = from == threads_from_cores ? "one a core" : "decided by " + from;
     if (!host.pinned)
         return {"cpu threads", "warning",
                 fmt::format("{}, {}; pinning was refused, so times vary more: allow sched_setaffinity",
-                            counted(host.threads, "thread"), why)};
+                            plural(host.threads, "thread"), why)};
     return {"cpu threads", "ok",
-            fmt::format("{} pinned, {}; --threads N chooses others", counted(host.threads, "thread"), why)};
+            fmt::format("{} pinned, {}; --threads N chooses others", plural(host.threads, "thread"), why)};
 }
 
 DoctorRow affinity(const HostInfo& host) {
     const int all = host.machine_cpus.value_or(host.logical_cpus);
-    if (all <= host.logical_cpus) return {"cpu affinity", "ok", "all of " + counted(all, "CPU")};
+    if (all <= host.logical_cpus) return {"cpu affinity", "ok", "all of " + plural(all, "CPU")};
     return {"cpu affinity", "warning",
             fmt::format("{} of the machine's {} CPUs (an affinity mask or a cpuset): figures are of these; to measure "
                         "the machine widen it: taskset, a scheduler's --cpus-per-task, a container's --cpuset-cpus",
@@ -40,13 +38,13 @@ DoctorRow quota_row(const HostInfo& host, const std::optional<CpuQuota>& quota) 
     return {"cpu quota", "warning",
             fmt::format("{}, below {}: the kernel stops them for the rest of each {:.0f} ms; raise cpu.max or "
                         "cpu.cfs_quota_us there (docker --cpus, Kubernetes limits.cpu, systemd CPUQuota)",
-                        text, counted(host.threads, "thread"), 1e3 * quota->period_s)};
+                        text, plural(host.threads, "thread"), 1e3 * quota->period_s)};
 }
 
 DoctorRow load_row(const HostInfo& host, std::optional<double> load) {
     if (!load) return {"load average", "missing", "not told by this system: other work is not noticed here"};
     const std::string text = fmt::format("{:.2f} in the last minute, {}", *load,
-                                         counted(host.machine_cpus.value_or(host.logical_cpus), "CPU"));
+                                         plural(host.machine_cpus.value_or(host.logical_cpus), "CPU"));
     if (*load < quiet_load) return {"load average", "ok", text};
     return {"load average", "warning",
             text + ": other work takes CPU time and memory bandwidth from what is measured; wait or stop it (top)"};

@@ -1,4 +1,4 @@
-// See cpu_threads.h. What the variables mean: OpenMP 5.2, chapter 21.
+// What the variables mean: OpenMP 5.2, chapter 21.
 #include "bench/device/cpu_threads.h"
 
 #include <fmt/format.h>
@@ -11,13 +11,10 @@
 
 #include "kbench/error.h"
 #include "kbench/profile.h"
+#include "models/base/format.h"
 
 namespace kbench {
 namespace {
-
-std::string plural(int count, std::string_view what) {
-    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
 
 std::string trimmed(const std::string& text) {
     const auto is_space = [](unsigned char c) { return std::isspace(c) != 0; };

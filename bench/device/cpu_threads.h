@@ -20,7 +20,7 @@ struct ThreadSurroundings {
     std::optional<CpuQuota> quota = {};
     const char* omp_num_threads = nullptr;  ///< the variables' texts; null where they are not set
     const char* omp_dynamic = nullptr;
-    /// Of OpenBLAS alone, such as {"OPENBLAS_NUM_THREADS", "4"}: a product takes as many as OpenMP has.
+    /// Variables that OpenBLAS alone reads, such as {"OPENBLAS_NUM_THREADS", "4"}: a product takes as many as OpenMP.
     std::vector<std::pair<std::string, const char*>> of_blas = {};
     int thread_limit = 0x7fffffff;  ///< omp_get_thread_limit()
 };

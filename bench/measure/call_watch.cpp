@@ -1,4 +1,4 @@
-// See call_watch.h.
+// The thread sleeps between two looks.
 #include "bench/measure/call_watch.h"
 
 #include <fmt/format.h>

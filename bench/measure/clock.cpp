@@ -1,4 +1,4 @@
-// See clock.h.
+// A CPU's clock is measured once; CUDA states the resolution of its events.
 #include "bench/measure/clock.h"
 
 #include <algorithm>

@@ -141,7 +141,7 @@ Sampled sample(const std::function<std::vector<double>()>& chunk, const SamplerO
         settle(true);
         if (goes_on(samples, samples.count(Fate::kept), chunks, elapsed, options)) continue;
         if (!too_few_independent(samples, elapsed, options)) break;
-        go_on_to = at_most + at_most / 4;  // a look takes as long as a short forward
+        go_on_to = std::min(options.max_samples, at_most + at_most / 4);  // a look takes as long as a short forward
     }
     const double window_s = elapsed_s(start);
     window.end();

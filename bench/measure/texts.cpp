@@ -1,4 +1,4 @@
-// See texts.h.
+// Whether an alignment exists is computed from labels, repeats and steps (models/ops/ctc.h).
 #include "bench/measure/texts.h"
 
 #include <fmt/format.h>

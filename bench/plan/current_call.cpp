@@ -1,4 +1,4 @@
-// See current_call.h.
+// One thread writes the call, any other may read it.
 #include "bench/plan/current_call.h"
 
 #include <mutex>

@@ -72,4 +72,8 @@ std::string one_line(std::string_view text) {
 
 std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
+std::string plural(std::int64_t count, std::string_view noun) {
+    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 }  // namespace kbench

@@ -26,6 +26,9 @@ std::string format_seconds(double seconds);
 /// A share without decimals: percent(0.374) is "37 %".
 std::string percent(double share);
 
+/// "1 thread", "2 threads".
+std::string plural(std::int64_t count, std::string_view noun);
+
 /// A unit of time and how many of it a millisecond has.
 struct TimeUnit {
     std::string_view name;

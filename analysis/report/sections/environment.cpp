@@ -35,15 +35,11 @@ std::string gpu_text(const GpuInfo& gpu) {
                    limit(gpu.power_limit_w, "power limit", "W")});
 }
 
-std::string counted(std::int64_t count, std::string_view what) {
-    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
 std::string cpus_text(double cpus) { return fmt::format("{:.3g} CPU{}", cpus, cpus == 1 ? "" : "s"); }
 
 /// "2 cores", or "1 core (2 of the machine's 64 CPUs)" where the process may not use all of them.
 std::string cores_text(const HostInfo& host) {
-    const std::string cores = counted(host.physical_cores, "core");
+    const std::string cores = plural(host.physical_cores, "core");
     if (!host.machine_cpus || *host.machine_cpus <= host.logical_cpus) return cores;
     return fmt::format("{} ({} of the machine's {} CPUs)", cores, host.logical_cpus, *host.machine_cpus);
 }
@@ -52,13 +48,13 @@ std::string cores_text(const HostInfo& host) {
 std::string threads_text(const HostInfo& host) {
     if (host.threads <= 0) return "";
     const std::string threads =
-        fmt::format("{} {}", counted(host.threads, "thread"), host.pinned ? "pinned" : "not pinned");
+        fmt::format("{} {}", plural(host.threads, "thread"), host.pinned ? "pinned" : "not pinned");
     if (!host.threads_from || *host.threads_from == threads_from_cores) return threads;
     return fmt::format("{} ({})", threads, *host.threads_from);
 }
 
 std::string host_text(const HostInfo& host) {
-    return joined({host.cpu, host.sockets > 0 ? counted(host.sockets, "socket") : "", cores_text(host),
+    return joined({host.cpu, host.sockets > 0 ? plural(host.sockets, "socket") : "", cores_text(host),
                    threads_text(host), host.cpu_quota ? "quota of " + cpus_text(*host.cpu_quota) : "",
                    sized("L1d", host.l1d_bytes), sized("L2", host.l2_bytes), sized("L3", host.l3_bytes),
                    sized("memory", host.memory_bytes), fmt::format("{}", fmt::join(host.isa, " ")),

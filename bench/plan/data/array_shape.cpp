@@ -1,4 +1,4 @@
-// See array_shape.h.
+// Axes of length 1 are left out of the comparison where they are missing or lead.
 #include "bench/plan/data/array_shape.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// See checkpoint.h.
+// Names are compared without what wrappers put around them.
 #include "bench/plan/data/checkpoint.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// See token_file.h.
+// A reader for each form; the first bytes tell which it is.
 #include "bench/plan/data/token_file.h"
 
 #include <fmt/format.h>
