@@ -220,8 +220,9 @@ TEST(Sampler, ATrialEndsAfterThreeBudgets) {
 }
 
 /// Samples of half a millisecond whose figures are `ms` of their number, under a budget of 0.1 s.
-Sampled numbered(const std::function<double(int)>& ms, double trial_budget_s) {
+Sampled numbered(const std::function<double(int)>& ms, double trial_budget_s, std::size_t max_samples = 20000) {
     SamplerOptions options = quick();
+    options.max_samples = max_samples;
     options.time_budget_s = 0.1;
     options.trial_budget_s = trial_budget_s;
     options.target_relative_ci = 0;
@@ -240,6 +241,8 @@ TEST(Sampler, GoesOnForUpToThreeBudgetsWhereTooFewAreIndependent) {
     EXPECT_LT(few.timing.summary_ms.independent, 10);
     EXPECT_GT(few.ended_s.back(), 0.25);
     EXPECT_LT(numbered(rising, 1).ended_s.back(), 0.25) << "a trial does not";
+    for (const std::size_t most : {100, 150, 180})
+        EXPECT_LE(numbered(rising, 0.01, most).timing.samples_ms.size(), most);
     std::mt19937 random(1);
     std::normal_distribution<double> noise(1, 0.01);
     const Sampled enough = numbered([&](int) { return noise(random); }, 0.01);
