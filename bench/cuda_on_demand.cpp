@@ -23,11 +23,9 @@ std::string file_name(Library library) {
 /// In place of every function that was not found.
 template <Library library>
 [[noreturn]] void missing() {
-    throw kbench::DeviceError(
-        fmt::format("no {0} with all that kbench calls was found in LD_LIBRARY_PATH, CUDA_HOME, the Python "
-                    "environment's nvidia/cu{1} or /usr/local/cuda: install CUDA {1} or its wheels from PyPI, or use "
-                    "--backend cpu",
-                    file_name(library), KBENCH_CUDA_MAJOR));
+    throw kbench::DeviceError(fmt::format(
+        "no {0} with all that kbench calls was found in LD_LIBRARY_PATH, CUDA_HOME, the Python environment's nvidia/cu{1} or /usr/local/cuda: install CUDA {1} or its wheels from PyPI, or use --backend cpu",
+        file_name(library), KBENCH_CUDA_MAJOR));
 }
 
 /// What kbench calls, by library. The program is linked to a library again when a function of it is missing here.

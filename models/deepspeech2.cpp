@@ -206,8 +206,7 @@ ModelSpec spec_of(const DeepSpeech2Config& c) {
                  {.name = "cell", .words = std::move(cells)},
                  lengths_axis()};
     spec.description = fmt::format(
-        "{}: rnn_type {}, hidden_size {}, hidden_layers {}, conv_channels {}, labels {}, sample_rate {}, window_size "
-        "{}",
+        "{}: rnn_type {}, hidden_size {}, hidden_layers {}, conv_channels {}, labels {}, sample_rate {}, window_size {}",
         c.name, cell_names[static_cast<int>(c.cell)], c.hidden_size, c.hidden_layers, c.conv_channels, c.labels,
         c.sample_rate, c.window_size);
     spec.build_at = [c](const ModelPoint& point) {
@@ -232,10 +231,9 @@ ModelSpec read_deepspeech2(const std::string& text, const std::string& path) {
                                        "labels",   "sample_rate", "window_size"};
     // All have a default: a file of another layout would be read as the published model.
     if (std::ranges::none_of(its_own, [&](const char* key) { return keys.has(key); }))
-        keys.fail(
-            fmt::format("no key of a Deep Speech 2 was found; its keys are {}, at the top or as "
-                        "deepspeech.pytorch nests them in model and data.spect",
-                        fmt::join(its_own, ", ")));
+        keys.fail(fmt::format(
+            "no key of a Deep Speech 2 was found; its keys are {}, at the top or as deepspeech.pytorch nests them in model and data.spect",
+            fmt::join(its_own, ", ")));
     DeepSpeech2Config config{.name = keys.text_or("name", std::filesystem::path(path).stem().string())};
     const std::string cell = keys.text_or("rnn_type", std::string(cell_names[0]));
     if (std::ranges::find(cell_names, cell) == std::end(cell_names))

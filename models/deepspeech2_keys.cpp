@@ -61,15 +61,12 @@ constexpr RefusedKeys deepspeech2_refused[] = {
 constexpr HarmlessKeys deepspeech2_harmless[] = {
     {"transformers_version torch_dtype dtype architectures _name_or_path version seed description",
      "how it was saved; --precision chooses the precision"},
-    {"window normalize normalization augmentation speed_volume_perturb spec_augment noise_dir noise_prob noise_min "
-     "noise_max",
+    {"window normalize normalization augmentation speed_volume_perturb spec_augment noise_dir noise_prob noise_min noise_max",
      "what makes a spectrogram, which kbench is given"},
-    {"labels_path train_path val_path test_path train_manifest val_manifest batch_size num_workers "
-     "prepare_data_per_node data_dir",
+    {"labels_path train_path val_path test_path train_manifest val_manifest batch_size num_workers prepare_data_per_node data_dir",
      "where data come from; --batch chooses the batch"},
     {"dropout rnn_dropout", "an evaluation has no dropout, and `kbench train` says that it has none"},
-    {"optim optimizer trainer checkpoint checkpointing hydra apex load_auto_checkpoint epochs lr learning_rate "
-     "learning_anneal weight_decay momentum eps betas max_norm precision gpus",
+    {"optim optimizer trainer checkpoint checkpointing hydra apex load_auto_checkpoint epochs lr learning_rate learning_anneal weight_decay momentum eps betas max_norm precision gpus",
      "how it was trained"},
 };
 

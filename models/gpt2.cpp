@@ -175,9 +175,7 @@ ModelSpec gpt2_spec(const Gpt2Config& c) {
                  {.name = "seq", .unit = "tokens", .usual = c.n_ctx, .most = c.n_ctx, .most_is = "n_ctx"},
                  {.name = "attention", .words = {attention_names[0], attention_names[1]}}};
     spec.description = fmt::format(
-        "{}: n_embd {}, n_layer {}, n_head {}, n_ctx {}, vocab_size {}, n_inner {}, layer_norm_epsilon {}, "
-        "scale_attn_weights {}, scale_attn_by_inverse_layer_idx {}, reorder_and_upcast_attn {}, initializer_range {}, "
-        "tie_word_embeddings {}",
+        "{}: n_embd {}, n_layer {}, n_head {}, n_ctx {}, vocab_size {}, n_inner {}, layer_norm_epsilon {}, scale_attn_weights {}, scale_attn_by_inverse_layer_idx {}, reorder_and_upcast_attn {}, initializer_range {}, tie_word_embeddings {}",
         c.name, c.n_embd, c.n_layer, c.n_head, c.n_ctx, c.vocab_size, c.n_inner, c.layer_norm_epsilon,
         c.scale_attn_weights, c.scale_attn_by_inverse_layer_idx, c.reorder_and_upcast_attn, c.initializer_range,
         c.tie_word_embeddings);

@@ -40,15 +40,13 @@ constexpr RefusedKeys gpt2_refused[] = {
     {"head_dim", "[]", "a head of kbench's has n_embd / n_head columns"},
     {"position_embedding_type", "[\"absolute\", \"learned\", \"learned_absolute\"]",
      "kbench's positions are learned and absolute"},
-    {"rope_theta rope_scaling rope_parameters rotary rotary_dim rotary_pct rotary_emb_base rotary_emb_fraction "
-     "partial_rotary_factor alibi use_alibi use_rotary",
+    {"rope_theta rope_scaling rope_parameters rotary rotary_dim rotary_pct rotary_emb_base rotary_emb_fraction partial_rotary_factor alibi use_alibi use_rotary",
      "[false, 0, {}]", "kbench's positions are learned and absolute"},
     {"sliding_window attention_window window_size attention_types attention_layers layer_types", "[]",
      "every token attends to all before it"},
     {"attn_logit_softcapping final_logit_softcapping attn_logit_cap", "[0]", "kbench caps no scores or logits"},
     {"qk_layernorm qk_layer_norm qk_norm", "[false]", "kbench's queries and keys are not normalised"},
-    {"logit_scale embedding_multiplier residual_multiplier attention_multiplier mup_width_scale mup_embeddings_scale "
-     "mup_output_alpha embeddings_scale width_scale",
+    {"logit_scale embedding_multiplier residual_multiplier attention_multiplier mup_width_scale mup_embeddings_scale mup_output_alpha embeddings_scale width_scale",
      "[1]", "kbench has no such factor"},
     {"mup use_mup mup_scale_qk_dot_by_d scale_qk_dot_by_d", "[false]", "kbench has no such factor"},
     {"hidden_act activation hidden_activation act_fn afn", "[]", "GPT-2 calls it activation_function",
@@ -81,24 +79,16 @@ constexpr RefusedKeys gpt2_refused[] = {
 constexpr HarmlessKeys gpt2_harmless[] = {
     {"transformers_version torch_dtype dtype use_bfloat16 torchscript name _commit_hash",
      "how it was saved; --precision chooses the precision"},
-    {"attn_implementation _attn_implementation _attn_implementation_autoset _attn_implementation_internal "
-     "gradient_checkpointing chunk_size_feed_forward use_cache output_past use_flash_attn",
+    {"attn_implementation _attn_implementation _attn_implementation_autoset _attn_implementation_internal gradient_checkpointing chunk_size_feed_forward use_cache output_past use_flash_attn",
      "how it is computed, not what"},
-    {"resid_pdrop embd_pdrop attn_pdrop dropout summary_first_dropout classifier_dropout hidden_dropout "
-     "attention_dropout",
+    {"resid_pdrop embd_pdrop attn_pdrop dropout summary_first_dropout classifier_dropout hidden_dropout attention_dropout",
      "an evaluation has no dropout, and `kbench train` says that it has none"},
-    {"summary_type summary_use_proj summary_activation summary_proj_to_labels num_labels _num_labels id2label label2id "
-     "problem_type finetuning_task task_specific_params",
+    {"summary_type summary_use_proj summary_activation summary_proj_to_labels num_labels _num_labels id2label label2id problem_type finetuning_task task_specific_params",
      "for heads and tasks other than the next token"},
     {"is_decoder tie_encoder_decoder decoder_start_token_id", "GPT-2 is a decoder whatever they say"},
-    {"bos_token_id eos_token_id pad_token_id sep_token_id unk_token_id tokenizer_class prefix predict_special_tokens "
-     "max_length min_length max_new_tokens min_new_tokens do_sample early_stopping num_beams num_beam_groups "
-     "diversity_penalty temperature top_k top_p typical_p repetition_penalty length_penalty no_repeat_ngram_size "
-     "encoder_no_repeat_ngram_size bad_words_ids num_return_sequences forced_bos_token_id forced_eos_token_id "
-     "remove_invalid_values exponential_decay_length_penalty suppress_tokens begin_suppress_tokens generation_config",
+    {"bos_token_id eos_token_id pad_token_id sep_token_id unk_token_id tokenizer_class prefix predict_special_tokens max_length min_length max_new_tokens min_new_tokens do_sample early_stopping num_beams num_beam_groups diversity_penalty temperature top_k top_p typical_p repetition_penalty length_penalty no_repeat_ngram_size encoder_no_repeat_ngram_size bad_words_ids num_return_sequences forced_bos_token_id forced_eos_token_id remove_invalid_values exponential_decay_length_penalty suppress_tokens begin_suppress_tokens generation_config",
      "what is done with tokens and logits outside the model"},
-    {"return_dict return_dict_in_generate output_hidden_states output_attentions output_scores tf_legacy_loss "
-     "keys_to_ignore_at_inference",
+    {"return_dict return_dict_in_generate output_hidden_states output_attentions output_scores tf_legacy_loss keys_to_ignore_at_inference",
      "what else is returned"},
 };
 

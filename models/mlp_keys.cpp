@@ -18,8 +18,7 @@ constexpr RefusedKeys mlp_refused[] = {
     {"bias use_bias", "[true]", "every layer of kbench's has a bias"},
     {"layer_norm batch_norm norm normalization residual skip skip_connections", "[false, \"none\"]",
      "kbench's perceptron is dense layers, their biases and GELU"},
-    {"hidden_size hidden_sizes hidden_dim hidden_dims layers layer_sizes num_layers n_layers num_hidden_layers "
-     "input_size input_dim in_features output_size output_dim out_features num_classes intermediate_size",
+    {"hidden_size hidden_sizes hidden_dim hidden_dims layers layer_sizes num_layers n_layers num_hidden_layers input_size input_dim in_features output_size output_dim out_features num_classes intermediate_size",
      "[]", "the widths stand in sizes, such as [784, 512, 10]"},
     {"quantization_config quantization adapters peft_config lora", "[{}, [], false]",
      "kbench computes with weights as they are"},

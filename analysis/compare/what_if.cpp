@@ -156,36 +156,29 @@ std::vector<WhatIfGroup> group(const std::vector<WhatIfStep>& steps, NameOf name
 std::vector<std::string> assumptions_of(const Transfer& transfer, const WhatIfMachine& source,
                                         const WhatIfMachine& target) {
     std::vector<std::string> texts = {
-        "Each step runs the same FLOPs and bytes and reaches the same share of its binding roof as here; the "
-        "interval's "
-        "other end keeps the time above the demand as it is here.",
-        "Gaps between kernels are those of here; what recording, drift and the residual of the ledger amount to is "
-        "spread over the steps in proportion to their time."};
+        "Each step runs the same FLOPs and bytes and reaches the same share of its binding roof as here; the interval's other end keeps the time above the demand as it is here.",
+        "Gaps between kernels are those of here; what recording, drift and the residual of the ledger amount to is spread over the steps in proportion to their time."};
     if (target.roofs.origin() == Origin::estimated)
         texts.push_back(fmt::format("The roofs of {} are its datasheet's{}.", target.name,
                                     transfer.derates()
                                         ? ", of which it is taken to reach the shares that were measured here"
                                         : ", taken at their face value, which measured ones stay below"));
     if (source.roofs.origin() == Origin::estimated)
-        texts.push_back(
-            fmt::format("The roofs of {} are its datasheet's too, so the shares are lower than those of "
-                        "measured roofs.",
-                        source.name));
+        texts.push_back(fmt::format(
+            "The roofs of {} are its datasheet's too, so the shares are lower than those of measured roofs.",
+            source.name));
     for (const Level level : {Level::l2, Level::l1})
         if (source.roofs.bandwidth(level) && !target.roofs.bandwidth(level))
-            texts.push_back(
-                fmt::format("{} states no roof of {}: the expectation leaves its demand out, the high "
-                            "end takes it as here.",
-                            target.name, name(level)));
+            texts.push_back(fmt::format(
+                "{} states no roof of {}: the expectation leaves its demand out, the high end takes it as here.",
+                target.name, name(level)));
     if (const Clocks& clocks = transfer.clocks(); clocks.known())
-        texts.push_back(
-            fmt::format("The SMs ran at {:.0f} MHz here and at {:.0f} MHz there, as measured: roofs of what runs at "
-                        "their clock are taken at these.",
-                        clocks.here_mhz, clocks.there_mhz));
+        texts.push_back(fmt::format(
+            "The SMs ran at {:.0f} MHz here and at {:.0f} MHz there, as measured: roofs of what runs at their clock are taken at these.",
+            clocks.here_mhz, clocks.there_mhz));
     texts.push_back(
         transfer.other_cache()
-            ? "How much a cache of another size keeps is not modelled: DRAM bytes are those of here, in the "
-              "high end at least the streaming bytes: no cache spares any."
+            ? "How much a cache of another size keeps is not modelled: DRAM bytes are those of here, in the high end at least the streaming bytes: no cache spares any."
             : "L2 has the same size on both, so DRAM bytes are taken as here.");
     return texts;
 }
@@ -241,16 +234,13 @@ WhatIfMachine what_if_machine(const MachineFile& file) {
 
 std::string why_not_between(const WhatIfMachine& source, const WhatIfMachine& target) {
     if (source.roofs.backend() == target.roofs.backend()) return "";
-    return "nothing is expected between a GPU and a CPU: all four expectations that were tried missed the measurement, "
-           "by 30 to 71 %";
+    return "nothing is expected between a GPU and a CPU: all four expectations that were tried missed the measurement, by 30 to 71 %";
 }
 
 std::string tested_text(const std::optional<WhatIfTested>& tested) {
     if (!tested) return "How far such an expectation errs is not yet tested, on this architecture or another.";
     return fmt::format(
-        "Tested on fewer SMs of one GPU alone (docs/machines.md): of {} expectations {} had the "
-        "measurement in their interval, and errors were {:+.0f} to {:+.0f} %. No other architecture was "
-        "tested.",
+        "Tested on fewer SMs of one GPU alone (docs/machines.md): of {} expectations {} had the measurement in their interval, and errors were {:+.0f} to {:+.0f} %. No other architecture was tested.",
         tested->expectations, tested->inside, 100 * tested->least_error, 100 * tested->most_error);
 }
 

@@ -16,9 +16,9 @@ bool is_of_tensor_cores(const Demand& demand) {
 
 /// Of the steps whose FLOPs are tensor cores' and whose pipe was counted.
 Closure tensor_pipe(const Ledger& ledger) {
-    Closure closure{"FLOPs over the roof of tensor cores, at the run's clock", "active cycles of the tensor pipe", 0, 0,
-                    "a roof that does not fill the pipe, instructions that take it longer or shorter a FLOP than the "
-                    "roof's, HFMA2.MMA that moves constants"};
+    Closure closure{
+        "FLOPs over the roof of tensor cores, at the run's clock", "active cycles of the tensor pipe", 0, 0,
+        "a roof that does not fill the pipe, instructions that take it longer or shorter a FLOP than the roof's, HFMA2.MMA that moves constants"};
     for (const StepLedger& entry : ledger.steps) {
         const auto active = counter(*entry.step, "tensor_pipe_active");
         const auto demand = std::ranges::find_if(entry.demands, is_of_tensor_cores);
@@ -34,8 +34,7 @@ Closure tensor_pipe(const Ledger& ledger) {
 Closure last_waves(const Ledger& ledger) {
     Closure closure{
         "SMs without a warp while another one has one", "what grids leave empty in their last wave", 0, 0,
-        "an SM with room for several blocks that still has one of them, blocks that take unlike times, a grid that "
-        "walks over its work"};
+        "an SM with room for several blocks that still has one of them, blocks that take unlike times, a grid that walks over its work"};
     for (const StepLedger& entry : ledger.steps) {
         if (!entry.cycles.uneven || entry.step->kernels.empty()) continue;
         double lost_us = 0;

@@ -102,8 +102,7 @@ std::optional<std::string> drift_warning(const Point& point) {
     const double share = ms > 0 ? (ms - point.activity.unprofiled_ms) / ms : 0;
     if (!(std::abs(share) > closing_tolerance)) return std::nullopt;
     return fmt::format(
-        "the timing run took {:.1f} % {} than the runs whose steps were timed: the machine did not stay as it was, so "
-        "what the steps say may be wrong by as much of the whole run",
+        "the timing run took {:.1f} % {} than the runs whose steps were timed: the machine did not stay as it was, so what the steps say may be wrong by as much of the whole run",
         100 * std::abs(ms / point.activity.unprofiled_ms - 1), share > 0 ? "longer" : "shorter");
 }
 

@@ -129,33 +129,26 @@ bool is_mostly_dependent(const Ledger& ledger, const std::vector<DependentSteps>
 std::string change_text(const Verdict& verdict, bool mostly_dependent) {
     switch (verdict.bound) {
         case Bound::bandwidth:
-            return "more bandwidth at that level, fewer bytes (fusing, narrower types) or a larger cache would shorten "
-                   "it";
+            return "more bandwidth at that level, fewer bytes (fusing, narrower types) or a larger cache would shorten it";
         case Bound::compute:
             if (is_unit(verdict.level))
-                return "fewer instructions of that kind for the same work would shorten it, more memory bandwidth "
-                       "would not";
-            return "a faster unit (a narrower precision, more SMs, a higher power limit) would shorten it, more memory "
-                   "bandwidth would not";
+                return "fewer instructions of that kind for the same work would shorten it, more memory bandwidth would not";
+            return "a faster unit (a narrower precision, more SMs, a higher power limit) would shorten it, more memory bandwidth would not";
         case Bound::latency:
             if (verdict.level == dependent_steps_level)
-                return "neither more bandwidth nor more FLOP/s would shorten it much, and more sequences at once would "
-                       "take little longer; quicker exchanges between dependent steps, or fewer of them, would shorten "
-                       "it";
+                return "neither more bandwidth nor more FLOP/s would shorten it much, and more sequences at once would take little longer; quicker exchanges between dependent steps, or fewer of them, would shorten it";
             return "neither more bandwidth nor more FLOP/s would shorten it much; more work in flight would";
         case Bound::launch:
             return "fewer and longer kernels (fusing, a larger batch) would shorten it, other hardware hardly";
         case Bound::occupancy:
             if (mostly_dependent)
-                return "whether less work in a dependent step or a quicker exchange between them would shorten it, "
-                       "these figures do not tell, as the two overlap";
-            return "more blocks or more warps an SM (other tiles, a larger batch) would shorten it before other "
-                   "hardware does";
+                return "whether less work in a dependent step or a quicker exchange between them would shorten it, these figures do not tell, as the two overlap";
+            return "more blocks or more warps an SM (other tiles, a larger batch) would shorten it before other hardware does";
         case Bound::not_identifiable: break;
     }
-    return is_beyond_telling(verdict) ? "what would shorten it cannot be told from these figures"
-                                      : "as no one thing binds it, no one change of the machine shortens it in "
-                                        "proportion";
+    return is_beyond_telling(verdict)
+               ? "what would shorten it cannot be told from these figures"
+               : "as no one thing binds it, no one change of the machine shortens it in proportion";
 }
 
 /// " (waiting for long_scoreboard in 27 %, for barrier in 8 to 12 %)": what warps waited for, where that was sampled or
@@ -186,8 +179,7 @@ std::string third_sentence(const Ledger& ledger, const CycleAccounts& cycles, co
     }
     const CycleGroup& all = cycles.total;
     return fmt::format(
-        "Of the kernels' time SMs had no warp in {}, issued in {}, and had warps of which none could issue in {}{}; "
-        "{}.",
+        "Of the kernels' time SMs had no warp in {}, issued in {}, and had warps of which none could issue in {}{}; {}.",
         percent(all.no_warp_us / all.time_us), percent(all.issuing_us / all.time_us),
         percent(all.not_issuing_us / all.time_us), waits_text(all), change);
 }

@@ -68,10 +68,9 @@ void find_verification(Findings& found, const Point& point) {
             add(fmt::format("looked at {} of {} elements, so nothing was verified", step.elements_checked,
                             step.elements_total));
         else if (contradict)
-            add(
-                fmt::format("says an error of {:.4g}, a bound of {:.4g} and a ratio of {:.4g}, which contradict each "
-                            "other",
-                            step.worst_error, step.bound_there, ratio));
+            add(fmt::format(
+                "says an error of {:.4g}, a bound of {:.4g} and a ratio of {:.4g}, which contradict each other",
+                step.worst_error, step.bound_there, ratio));
         else
             continue;
         return;  // more would say no more
@@ -81,9 +80,9 @@ void find_verification(Findings& found, const Point& point) {
 /// A GPU's roofs are measured while nothing else uses it. A CPU's may be low, where others take cores meanwhile: 187 %
 /// were seen on a shared host of a loop that is its own roof.
 std::string_view suspects_of(const Point& point) {
-    return point.backend() == "cuda" ? "the precision that ran, the work that is counted, the roofs, the clock"
-                                     : "the roofs (did other work use the cores?), the precision that ran, the work "
-                                       "that is counted";
+    return point.backend() == "cuda"
+               ? "the precision that ran, the work that is counted, the roofs, the clock"
+               : "the roofs (did other work use the cores?), the precision that ran, the work that is counted";
 }
 
 void find_demands(Findings& found, const Point& point, const Ledger& ledger) {
@@ -101,8 +100,7 @@ void find_counters(Findings& found, const Point& point) {
     for (const StepResult& step : point.steps) {
         if (const auto ipc = counter(step, "ipc"); ipc && *ipc > most_ipc)
             found.push_back(
-                fmt::format("{} issues {:.2f} instructions a cycle, and an SM has 4 schedulers; suspect the "
-                            "counters",
+                fmt::format("{} issues {:.2f} instructions a cycle, and an SM has 4 schedulers; suspect the counters",
                             placed(step), *ipc));
         const auto active = counter(step, "sm_cycles_active"), elapsed = counter(step, "sm_cycles_elapsed");
         if (active && elapsed && *active > impossible_share * *elapsed)
@@ -134,10 +132,9 @@ void find_device(Findings& found, const Result& result, const Point& point) {
     for (const Ceiling& ceiling : result.ceilings.ceilings) {
         const std::optional<double> stated = machine->roof(ceiling.name);
         if (ceiling.value.value && stated && *ceiling.value.value > datasheet_tolerance * *stated) {
-            found.push_back(
-                fmt::format("{} reached {:.3g} for {}, {:.1f} times what its datasheet states; suspect the "
-                            "device's name, then the roof",
-                            gpu.name, *ceiling.value.value, ceiling.name, *ceiling.value.value / *stated));
+            found.push_back(fmt::format(
+                "{} reached {:.3g} for {}, {:.1f} times what its datasheet states; suspect the device's name, then the roof",
+                gpu.name, *ceiling.value.value, ceiling.name, *ceiling.value.value / *stated));
             return;
         }
     }

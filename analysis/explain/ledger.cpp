@@ -102,14 +102,13 @@ std::vector<LedgerGroup> group(const std::vector<StepLedger>& steps, NameOf name
 /// How a second run of the same step can cost something else than the first.
 std::string explain_difference(const MarginalCheck& check) {
     const double percent = (check.marginal_ms / check.ledger_ms - 1) * 100;
-    return percent < 0 ? fmt::format(
-                             "{:.0f} % less than the ledger's share: the repeated step finds its operands in "
-                             "the cache, or overlaps with its neighbours",
-                             -percent)
-                       : fmt::format(
-                             "{:.0f} % more than the ledger's share: the repeated step evicts from the cache "
-                             "what the next one reads, or loses an overlap",
-                             percent);
+    return percent < 0
+               ? fmt::format(
+                     "{:.0f} % less than the ledger's share: the repeated step finds its operands in the cache, or overlaps with its neighbours",
+                     -percent)
+               : fmt::format(
+                     "{:.0f} % more than the ledger's share: the repeated step evicts from the cache what the next one reads, or loses an overlap",
+                     percent);
 }
 
 std::vector<MarginalCheck> check_marginal(const Point& point, const Ledger& ledger, const Inflation& inflation) {

@@ -106,24 +106,24 @@ constexpr std::array rules{
          [](const VerdictFacts& f) { return is_waiting(f) && f.waiting_share >= loss_share; },
          exactly,
          "more warps that shorten it, or do not; or that unit faster"},
-    Rule{{"dependent-steps", Bound::latency,
-          "all roofs and starting kernels, one after another, leave 50 % or more of the time of 16 or more dependent "
-          "steps, and no unit is busy in 60 % or more of the active cycles",
-          0.50},
-         [](const VerdictFacts& f) { return is_vetoed(f) ? 0 : f.undemanded_share; },
-         [](const VerdictFacts& f) {
-             return known_chain(f) == Known::exactly && f.units.busiest().share < half_busy_share;
-         },
-         known_chain,
-         "a roof that was not measured and is reached; a larger batch that takes longer in proportion"},
-    Rule{{"few-warps", Bound::occupancy,
-          "SMs with warps wait for 30 % or more of the time, no unit is busy, and the achieved occupancy is 30 % or "
-          "less",
-          loss_share},
-         [](const VerdictFacts& f) { return !f.occupancy_pct || has_few_warps(f) ? waiting(f) : 0; },
-         [](const VerdictFacts& f) { return roofs_known(f) && units_known(f) && has_few_warps(f) && is_waiting(f); },
-         [](const VerdictFacts& f) { return f.occupancy_pct ? known_waiting(f) : Known::at_most; },
-         "more resident warps (fewer registers, less shared memory) that do not shorten it"},
+    Rule{
+        {"dependent-steps", Bound::latency,
+         "all roofs and starting kernels, one after another, leave 50 % or more of the time of 16 or more dependent steps, and no unit is busy in 60 % or more of the active cycles",
+         0.50},
+        [](const VerdictFacts& f) { return is_vetoed(f) ? 0 : f.undemanded_share; },
+        [](const VerdictFacts& f) {
+            return known_chain(f) == Known::exactly && f.units.busiest().share < half_busy_share;
+        },
+        known_chain,
+        "a roof that was not measured and is reached; a larger batch that takes longer in proportion"},
+    Rule{
+        {"few-warps", Bound::occupancy,
+         "SMs with warps wait for 30 % or more of the time, no unit is busy, and the achieved occupancy is 30 % or less",
+         loss_share},
+        [](const VerdictFacts& f) { return !f.occupancy_pct || has_few_warps(f) ? waiting(f) : 0; },
+        [](const VerdictFacts& f) { return roofs_known(f) && units_known(f) && has_few_warps(f) && is_waiting(f); },
+        [](const VerdictFacts& f) { return f.occupancy_pct ? known_waiting(f) : Known::at_most; },
+        "more resident warps (fewer registers, less shared memory) that do not shorten it"},
     Rule{{"waiting", Bound::latency,
           "SMs with warps wait for 30 % or more of the time, no unit is busy, at more occupancy than that", loss_share},
          waiting,
@@ -137,14 +137,13 @@ constexpr std::array rules{
          "counters and roofs, where there are none; otherwise a larger share of any one of the lines"},
 };
 
-constexpr Rule within_error{{"within-error", Bound::not_identifiable,
-                             "a rule above decides, and within the intervals of its figures another one would for "
-                             "another bound",
-                             1},
-                            [](const VerdictFacts&) { return 1.0; },
-                            always,
-                            exactly,
-                            "figures with narrower intervals, or further from the threshold"};
+constexpr Rule within_error{
+    {"within-error", Bound::not_identifiable,
+     "a rule above decides, and within the intervals of its figures another one would for another bound", 1},
+    [](const VerdictFacts&) { return 1.0; },
+    always,
+    exactly,
+    "figures with narrower intervals, or further from the threshold"};
 
 constexpr std::array<VerdictRule, 3> many_rules{{
     {"model-gaps", Bound::launch,

@@ -59,8 +59,7 @@ std::string starvation_warning(const CpuShare& share, std::string_view meanwhile
     const Cause& most = share_of(first) > most_lacked_share ? first : *std::ranges::max_element(causes, {}, share_of);
     const std::string periods = &most == &first ? periods_text(share) : "";
     return fmt::format(
-        "this process lacked its CPUs for {} of the time while {} ({}{}{}): times and rates are of "
-        "that, too; {}",
+        "this process lacked its CPUs for {} of the time while {} ({}{}{}): times and rates are of that, too; {}",
         percent(*share.lacked()), meanwhile, most.name, periods.empty() ? "" : " ", periods, most.remedy);
 }
 

@@ -41,8 +41,7 @@ std::string ab_sentence(const AbPoint& point, double target) {
         case AbVerdict::cannot_tell: break;
     }
     return fmt::format(
-        "Cannot tell {}: up to {:.2f} % either way is possible; more time (--budget) or longer runs "
-        "(--time-budget behind --) narrow it.",
+        "Cannot tell {}: up to {:.2f} % either way is possible; more time (--budget) or longer runs (--time-budget behind --) narrow it.",
         interval, 100 * not_excluded(*ratio));
 }
 
@@ -69,9 +68,7 @@ Document ab_document(const AbComparison& comparison) {
     }
     section.add(std::move(rows));
     section.add(Paragraph{fmt::format(
-        "Each pair is one run of A and one of B next to each other, each a process of its own, in the order A B B A; "
-        "the interval (95 %) is that of the pairs' mean ratio, so it holds what differs from run to run on this "
-        "machine. Another machine of the same kind may differ by more. {} Ended: {}.",
+        "Each pair is one run of A and one of B next to each other, each a process of its own, in the order A B B A; the interval (95 %) is that of the pairs' mean ratio, so it holds what differs from run to run on this machine. Another machine of the same kind may differ by more. {} Ended: {}.",
         comparison.verified ? "One run of each was verified first and not counted." : "No run was verified.",
         comparison.ended)});
     return {"A and B in turn", {std::move(section)}};

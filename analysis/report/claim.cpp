@@ -41,11 +41,10 @@ std::string bandwidth_sentence(const Claim& claim) {
 
 Document claim_document(const Claim& claim) {
     Section section{""};
-    section.add(
-        Paragraph{fmt::format("{} in {} on {}: {}, so {}. Peaks are the datasheet's; least bytes are weights, inputs "
-                              "and outputs once, at {}.",
-                              claim.model, format_seconds(claim.latency_s), claim.machine, format_flop(claim.flops),
-                              format_flop_per_s(claim.flop_per_s()), format_bytes_per_s(claim.bytes_per_s))});
+    section.add(Paragraph{fmt::format(
+        "{} in {} on {}: {}, so {}. Peaks are the datasheet's; least bytes are weights, inputs and outputs once, at {}.",
+        claim.model, format_seconds(claim.latency_s), claim.machine, format_flop(claim.flops),
+        format_flop_per_s(claim.flop_per_s()), format_bytes_per_s(claim.bytes_per_s))});
     if (const std::string not_so = impossible_in(claim); !not_so.empty())
         section.add(Paragraph{fmt::format("Impossible in {}.", not_so)});
     if (!claim.is_possible(of(claim, Precision::fp32)) && claim.is_possible(of(claim, Precision::tf32)))

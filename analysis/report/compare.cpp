@@ -146,8 +146,7 @@ std::string spread_note(const PointComparison& point) {
             ? fmt::format("two single runs: cannot tell below {:.2g} % ({}, deviation {:.2g} %)",
                           100 * point.spread->least_difference(), point.spread->basis, 100 * point.spread->deviation)
             : std::string(
-                  "two single runs: what differs from run to run is not in the intervals and not known here "
-                  "(kbench doctor --noise measures it, kbench ab compares in turn)");
+                  "two single runs: what differs from run to run is not in the intervals and not known here (kbench doctor --noise measures it, kbench ab compares in turn)");
     if (point.other_card) note += "; these are two cards of one kind, which may differ by more";
     return note;
 }

@@ -94,8 +94,7 @@ std::span<const Axis> axes() {
          .since = 6},
         {.name = "lengths",
          .what =
-             "lengths of a batch's utterances: full (all as long as --frames), librispeech-like (seeded, the longest "
-             "--frames long, the longest first) or a file of frames, one number a line or .npy",
+             "lengths of a batch's utterances: full (all as long as --frames), librispeech-like (seeded, the longest --frames long, the longest first) or a file of frames, one number a line or .npy",
          .kind = AxisKind::name,
          .offered = lengths_offered,
          .usual = "full",
@@ -153,8 +152,7 @@ std::span<const Axis> axes() {
          .since = 5},
         {.name = "recompute",
          .what =
-             "of --direction bwd and train: block keeps of each block its input alone and makes the rest again for its "
-             "backward, none keeps all",
+             "of --direction bwd and train: block keeps of each block its input alone and makes the rest again for its backward, none keeps all",
          .kind = AxisKind::word,
          .words = recompute_words,
          .usual = "none",

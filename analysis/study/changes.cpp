@@ -89,9 +89,9 @@ void add_layers(const StudyPoints& points, const Study& study, std::size_t base,
                          << example->name << ", with the same verdict, comes nearer to its "
                          << "own.")
                  .done(),
-             fmt::format("The same work in another kernel (kbench micro --op …) that is no faster; or a unit without a "
-                         "roof here that keeps {} busy.",
-                         layer.name)});
+             fmt::format(
+                 "The same work in another kernel (kbench micro --op …) that is no faster; or a unit without a roof here that keeps {} busy.",
+                 layer.name)});
     }
 }
 

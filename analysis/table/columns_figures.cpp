@@ -30,10 +30,10 @@ std::optional<double> isa_peak_pct(const TableRow& row) {
 }
 
 void add_time_columns(std::vector<Column>& list) {
-    list.push_back(figure("time_us", "time us", "us",
-                          "time on the device: the kernels' recorded times with the gaps between them, without records "
-                          "the step run's median; summed in a group",
-                          3, time_us));
+    list.push_back(figure(
+        "time_us", "time us", "us",
+        "time on the device: the kernels' recorded times with the gaps between them, without records the step run's median; summed in a group",
+        3, time_us));
     list.push_back(statistic("event_us", "event us",
                              "median between events around the step in the step run; na for several steps",
                              &Summary::median));
@@ -43,10 +43,10 @@ void add_time_columns(std::vector<Column>& list) {
         statistic("event_p25_us", "event p25 us", "its 25th percentile; na for several steps", &Summary::p25));
     list.push_back(
         statistic("event_p75_us", "event p75 us", "its 75th percentile; na for several steps", &Summary::p75));
-    list.push_back(statistic("event_low_us", "event CI low us",
-                             "lower end of its 95 % interval, the least sample where fewer than ten are "
-                             "independent; na for several steps",
-                             &Summary::ci_low));
+    list.push_back(statistic(
+        "event_low_us", "event CI low us",
+        "lower end of its 95 % interval, the least sample where fewer than ten are independent; na for several steps",
+        &Summary::ci_low));
     list.push_back(statistic("event_high_us", "event CI high us",
                              "its upper end, else the largest sample; na for several steps", &Summary::ci_high));
     list.push_back(
@@ -76,11 +76,10 @@ void add_time_columns(std::vector<Column>& list) {
                               return row.kernel == nullptr && steps && us ? std::optional(*us / *steps) : std::nullopt;
                           }));
     list.push_back(rate("tflop_per_s", "TFLOP/s", "TFLOP/s", "flops over the steps' median time", 3, 1e-6, flops_of));
-    list.push_back(
-        figure("isa_peak_pct", "ISA peak %", "%",
-               "tflop_per_s over the measured ceiling of the step's instruction set and precision, all cores; "
-               "na without one, and on a GPU",
-               1, isa_peak_pct));
+    list.push_back(figure(
+        "isa_peak_pct", "ISA peak %", "%",
+        "tflop_per_s over the measured ceiling of the step's instruction set and precision, all cores; na without one, and on a GPU",
+        1, isa_peak_pct));
     list.push_back(rate("gb_per_s", "GB/s", "GB/s",
                         "bytes over the steps' median time; may pass the DRAM's speed where caches serve", 1, 1e-3,
                         bytes_of));
@@ -119,10 +118,10 @@ void add_kernel_columns(std::vector<Column>& list) {
         of_row("kernel_full", Align::left, "kernel, demangled, with all its parameters", [](const TableRow& row) {
             return shared_kernel_names(row, &KernelResult::name, [](const StepResult&) { return std::string(); });
         }));
-    list.push_back(figure("kernel_us", "kernel us", "us",
-                          "sum of the kernels' recorded times, medians over the activity runs; longer than without "
-                          "records",
-                          3, [](const TableRow& row) { return kernel_sum(row, &KernelResult::time_us); }));
+    list.push_back(
+        figure("kernel_us", "kernel us", "us",
+               "sum of the kernels' recorded times, medians over the activity runs; longer than without records", 3,
+               [](const TableRow& row) { return kernel_sum(row, &KernelResult::time_us); }));
     list.push_back(figure("gap_us", "gap us", "us", "idle time between each kernel and the one before it, summed", 3,
                           [](const TableRow& row) { return kernel_sum(row, &KernelResult::gap_us); }));
     for (const LaunchColumn& launch : launch_columns) {
@@ -194,10 +193,10 @@ void add_executed_columns(std::vector<Column>& list) {
               })));
     list.push_back(amount("matrix_flops", "FLOP", "FLOPs of matrix products as launched, 2 m n k with padding",
                           [](const StepResult& step) { return step.matrix_flops; }));
-    list.push_back(counted(text("mismatch",
-                                "what the counters found executed where it is not the precision asked for; na where "
-                                "they found nothing or were not read",
-                                [](const StepResult& step) { return executed_mismatch(step).value_or(""); })));
+    list.push_back(counted(text(
+        "mismatch",
+        "what the counters found executed where it is not the precision asked for; na where they found nothing or were not read",
+        [](const StepResult& step) { return executed_mismatch(step).value_or(""); })));
     for (const PlainFlops& row : plain_flops_columns)
         list.push_back(counted(amount(row.name, "FLOP", row.what, [precision = row.precision](const StepResult& step) {
             return plain_flops(step, precision);
@@ -241,11 +240,12 @@ std::optional<double> sm_active(const TableRow& row) {
 }
 
 void add_counter_columns(std::vector<Column>& list) {
-    list.push_back(counted(figure("sm_active", "SM active %", "%",
-                                  fmt::format("share of the kernels' time in which an SM had a warp: counted cycles at "
-                                              "the clock of the timing run{}",
-                                              by_time),
-                                  1, sm_active)));
+    list.push_back(counted(figure(
+        "sm_active", "SM active %", "%",
+        fmt::format(
+            "share of the kernels' time in which an SM had a warp: counted cycles at the clock of the timing run{}",
+            by_time),
+        1, sm_active)));
     list.push_back(counted(figure("sm_efficiency", "sm_efficiency %", "%",
                                   fmt::format("nvprof's name of sm_active{}", by_time), 1, sm_active)));
     for (const CounterColumn& row : counter_columns)

@@ -20,10 +20,10 @@ void add_pyprof_columns(std::vector<Column>& list) {
     list.push_back(of_row("idx", Align::right,
                           "number of the row in order of execution, from 0, before --sort and --top",
                           [](const TableRow& row) { return Value(static_cast<std::int64_t>(row.index)); }));
-    list.push_back(of_row("seq", Align::left,
-                          "numbers of the ops computed, from 0 in the order of the forward pass; na for steps of a "
-                          "backward, which name theirs in forward",
-                          [](const TableRow& row) { return shared(row, op_numbers); }));
+    list.push_back(of_row(
+        "seq", Align::left,
+        "numbers of the ops computed, from 0 in the order of the forward pass; na for steps of a backward, which name theirs in forward",
+        [](const TableRow& row) { return shared(row, op_numbers); }));
     list.back().shortens = false;
     list.push_back(not_recorded("altseq", "alternate sequence number; always na, an op has one number here"));
     list.push_back(not_recorded("tid", "thread that launched the row; na, not recorded"));
@@ -43,14 +43,13 @@ void add_pyprof_columns(std::vector<Column>& list) {
     list.push_back(
         text("mod", "module that computes the op: the provider", [](const StepResult& step) { return step.provider; }));
     list.push_back(text("op", "kind of the op that names the step", [](const StepResult& step) { return step.op; }));
-    list.push_back(
-        of_row("kernel", Align::left,
-               "kernel, without namespaces and parameters; several of a step joined by +; the implementation "
-               "where none was recorded",
-               [](const TableRow& row) {
-                   return shared_kernel_names(row, &KernelResult::short_name,
-                                              [](const StepResult& step) { return step.implementation; });
-               }));
+    list.push_back(of_row(
+        "kernel", Align::left,
+        "kernel, without namespaces and parameters; several of a step joined by +; the implementation where none was recorded",
+        [](const TableRow& row) {
+            return shared_kernel_names(row, &KernelResult::short_name,
+                                       [](const StepResult& step) { return step.implementation; });
+        }));
     list.push_back(text("params", "shape and precision", [](const StepResult& step) {
         return fmt::format("[{}]{}", step.shape, name(step.precision));
     }));
@@ -155,22 +154,21 @@ void add_sweep_columns(std::vector<Column>& list) {
                               const double ms = row.point->end_to_end->latency.summary_ms.median;
                               return ms > 0 ? std::optional(row.point->cost.flops / ms * 1e-9) : std::nullopt;
                           }));
-    list.push_back(
-        figure("least_bytes", "least bytes", "B",
-               "least bytes of the point's model: weights, inputs and outputs once; na in rows of a part of a "
-               "point, of a single op, and in files that do not have it",
-               0, [](const TableRow& row) {
-                   const Point* point = whole_point(row);
-                   return point ? point->least_bytes : std::nullopt;
-               }));
-    list.push_back(figure("roof_share", "roof %", "%",
-                          "share of the point's latency that the binding roofs of its steps demand; na in rows of a "
-                          "part of a point, and without ceilings",
-                          1, [](const TableRow& row) -> std::optional<double> {
-                              const Explanation* whole = whole_explanation(row);
-                              const std::optional<double> share = whole ? roof_share(whole->ledger) : std::nullopt;
-                              return share ? std::optional(100 * *share) : std::nullopt;
-                          }));
+    list.push_back(figure(
+        "least_bytes", "least bytes", "B",
+        "least bytes of the point's model: weights, inputs and outputs once; na in rows of a part of a point, of a single op, and in files that do not have it",
+        0, [](const TableRow& row) {
+            const Point* point = whole_point(row);
+            return point ? point->least_bytes : std::nullopt;
+        }));
+    list.push_back(figure(
+        "roof_share", "roof %", "%",
+        "share of the point's latency that the binding roofs of its steps demand; na in rows of a part of a point, and without ceilings",
+        1, [](const TableRow& row) -> std::optional<double> {
+            const Explanation* whole = whole_explanation(row);
+            const std::optional<double> share = whole ? roof_share(whole->ledger) : std::nullopt;
+            return share ? std::optional(100 * *share) : std::nullopt;
+        }));
     list.push_back(of_row("binding_roof", Align::left, "the roof that demands most of that", [](const TableRow& row) {
         const Explanation* whole = whole_explanation(row);
         return text_or_na(whole ? binding_roof(whole->ledger) : "");
@@ -191,10 +189,10 @@ void add_step_columns(std::vector<Column>& list) {
     }));
     list.push_back(text("absorbs", "every op computed, layer:kind, joined by ;",
                         [](const StepResult& step) { return fmt::format("{}", fmt::join(step.absorbs, ";")); }));
-    list.push_back(text("forward",
-                        "the forward step, layer:op, that a backward step belongs to or that a forward step computes "
-                        "again; na for others",
-                        [](const StepResult& step) { return step.forward.value_or(""); }));
+    list.push_back(text(
+        "forward",
+        "the forward step, layer:op, that a backward step belongs to or that a forward step computes again; na for others",
+        [](const StepResult& step) { return step.forward.value_or(""); }));
     list.push_back(text("provider", "who computes the step (`kbench list providers`)",
                         [](const StepResult& step) { return step.provider; }));
     list.push_back(text("isa", "instruction set of a CPU implementation, where its name tells",
@@ -206,19 +204,19 @@ void add_step_columns(std::vector<Column>& list) {
     list.push_back(amount("padding_flops", "FLOP",
                           "FLOPs executed on padding and on what a mask discards, not in flops",
                           [](const StepResult& step) { return step.padding_flops; }));
-    list.push_back(amount("spared_flops", "FLOP",
-                          "FLOPs in flops that are not executed: what the implementation's algorithm does without, by "
-                          "its own account",
-                          [](const StepResult& step) { return step.spared_flops.value_or(0); }));
-    list.push_back(of_row("dependent_steps", Align::right,
-                          "how many times at least each step waits for a result of its own: the time steps of a "
-                          "recurrent layer; na for others",
-                          [](const TableRow& row) {
-                              return shared(row, [](const PlacedStep& placed) {
-                                  const std::optional<std::int64_t>& steps = placed.step->dependent_steps;
-                                  return steps ? Value(*steps) : Value(NoValue::na);
-                              });
-                          }));
+    list.push_back(amount(
+        "spared_flops", "FLOP",
+        "FLOPs in flops that are not executed: what the implementation's algorithm does without, by its own account",
+        [](const StepResult& step) { return step.spared_flops.value_or(0); }));
+    list.push_back(of_row(
+        "dependent_steps", Align::right,
+        "how many times at least each step waits for a result of its own: the time steps of a recurrent layer; na for others",
+        [](const TableRow& row) {
+            return shared(row, [](const PlacedStep& placed) {
+                const std::optional<std::int64_t>& steps = placed.step->dependent_steps;
+                return steps ? Value(*steps) : Value(NoValue::na);
+            });
+        }));
     for (std::size_t role = 0; role < role_count; ++role)
         list.push_back(amount(
             fmt::format("bytes_{}", role_names[role]), "B",

@@ -37,15 +37,9 @@ std::span<const OptionOf<CeilingsRequest>> ceilings_options() { return table; }
 std::string ceilings_markdown() {
     std::string text =
         "# kbench ceilings\n\n"
-        "Written from the tables in bench/command/ceilings_options.cpp and analysis/machine/ceilings.cpp by a test; "
-        "`kbench ceilings "
-        "--help` and `kbench list ceilings` say the same.\n\n"
+        "Written from the tables in bench/command/ceilings_options.cpp and analysis/machine/ceilings.cpp by a test; `kbench ceilings --help` and `kbench list ceilings` say the same.\n\n"
         "    kbench ceilings [options]\n\n"
-        "Shows what this machine can do at the most, measured by loops that do nothing else, with the 95 % interval of "
-        "the median of their runs (on a CPU, where other work only takes away, the fastest run and the median), the "
-        "clock of the cores or SMs meanwhile, and the datasheet's value where "
-        "kbench knows the device. They are remembered by device, driver and clocks in ceilings.json of the cache "
-        "directory; `kbench run` uses the same.\n\n" +
+        "Shows what this machine can do at the most, measured by loops that do nothing else, with the 95 % interval of the median of their runs (on a CPU, where other work only takes away, the fastest run and the median), the clock of the cores or SMs meanwhile, and the datasheet's value where kbench knows the device. They are remembered by device, driver and clocks in ceilings.json of the cache directory; `kbench run` uses the same.\n\n" +
         markdown_of(ceilings_options()) + "\n## Ceilings\n\n| ceiling | unit | backend | what is measured |\n" +
         "|---|---|---|---|\n";
     for (const CeilingKind& kind : ceiling_kinds())

@@ -44,17 +44,16 @@ OptionOf<Request> backend_option() {
 }
 template <class Request>
 OptionOf<Request> device_option() {
-    return {"--device", "GPU", "0",
-            "which GPU: CUDA's number, or its UUID, of which the beginning is enough (GPU-8f2a); CUDA_VISIBLE_DEVICES "
-            "hides others, and numbers count what is left",
-            [](Request& r, const std::string& text) { r.device.gpu = parse_gpu_name(text); }};
+    return {
+        "--device", "GPU", "0",
+        "which GPU: CUDA's number, or its UUID, of which the beginning is enough (GPU-8f2a); CUDA_VISIBLE_DEVICES hides others, and numbers count what is left",
+        [](Request& r, const std::string& text) { r.device.gpu = parse_gpu_name(text); }};
 }
 template <class Request>
 OptionOf<Request> threads_option() {
     return {
         "--threads", "N", "one a core",
-        "threads of a CPU, at most the CPUs that the process may use; without it OMP_NUM_THREADS, an affinity mask "
-        "and a cgroup's quota count",
+        "threads of a CPU, at most the CPUs that the process may use; without it OMP_NUM_THREADS, an affinity mask and a cgroup's quota count",
         [](Request& r, const std::string& text) { r.device.threads = number("--threads", text, 1, "a whole number"); }};
 }
 template <class Request>

@@ -149,11 +149,10 @@ int doctor_command(const std::vector<std::string>& arguments, const std::string&
         return measure_noise({arguments.begin() + std::min<std::ptrdiff_t>(2, std::ssize(arguments)), arguments.end()});
     }
     DoctorRequest request;
-    constexpr CommandText command{"kbench doctor",
-                                  "What this machine has, what is missing, and what that costs.\n"
-                                  "kbench doctor --noise [-- OPTIONS of kbench run]: how much runs of one command "
-                                  "differ here; it is remembered, and "
-                                  "kbench compare uses it"};
+    constexpr CommandText command{
+        "kbench doctor",
+        "What this machine has, what is missing, and what that costs.\n"
+        "kbench doctor --noise [-- OPTIONS of kbench run]: how much runs of one command differ here; it is remembered, and kbench compare uses it"};
     if (const std::string help = parse_options(command, options, request, arguments); !help.empty()) {
         put_text(help);
         return 0;

@@ -25,20 +25,22 @@ DoctorRow threads(const HostInfo& host) {
 DoctorRow affinity(const HostInfo& host) {
     const int all = host.machine_cpus.value_or(host.logical_cpus);
     if (all <= host.logical_cpus) return {"cpu affinity", "ok", "all of " + plural(all, "CPU")};
-    return {"cpu affinity", "warning",
-            fmt::format("{} of the machine's {} CPUs (an affinity mask or a cpuset): figures are of these; to measure "
-                        "the machine widen it: taskset, a scheduler's --cpus-per-task, a container's --cpuset-cpus",
-                        host.logical_cpus, all)};
+    return {
+        "cpu affinity", "warning",
+        fmt::format(
+            "{} of the machine's {} CPUs (an affinity mask or a cpuset): figures are of these; to measure the machine widen it: taskset, a scheduler's --cpus-per-task, a container's --cpuset-cpus",
+            host.logical_cpus, all)};
 }
 
 DoctorRow quota_row(const HostInfo& host, const std::optional<CpuQuota>& quota) {
     if (!quota) return {"cpu quota", "ok", "none"};
     const std::string text = fmt::format("{:.3g} CPUs of time by {}", quota->cpus, quota->group.string());
     if (quota->cpus >= host.threads) return {"cpu quota", "ok", text + ", enough for the threads"};
-    return {"cpu quota", "warning",
-            fmt::format("{}, below {}: the kernel stops them for the rest of each {:.0f} ms; raise cpu.max or "
-                        "cpu.cfs_quota_us there (docker --cpus, Kubernetes limits.cpu, systemd CPUQuota)",
-                        text, plural(host.threads, "thread"), 1e3 * quota->period_s)};
+    return {
+        "cpu quota", "warning",
+        fmt::format(
+            "{}, below {}: the kernel stops them for the rest of each {:.0f} ms; raise cpu.max or cpu.cfs_quota_us there (docker --cpus, Kubernetes limits.cpu, systemd CPUQuota)",
+            text, plural(host.threads, "thread"), 1e3 * quota->period_s)};
 }
 
 DoctorRow load_row(const HostInfo& host, std::optional<double> load) {

@@ -93,8 +93,7 @@ int micro_command(const std::vector<std::string>& arguments, const std::string& 
     if (stopped == 0 && end.device_lost.empty() &&
         mend_low_ceilings(ceilings, request.ceilings, ceiling_file(cache), result)) {
         write_result(request.out, result, request.compress);
-        say("kbench: a step beat its roof, so roofs were measured again: shares of them are too high above, and "
-            "right in the result (`kbench table {}`)\n",
+        say("kbench: a step beat its roof, so roofs were measured again: shares of them are too high above, and right in the result (`kbench table {}`)\n",
             request.out.string());
     }
     for (const std::string& warning : result.warnings) say("kbench: {}\n", warning);

@@ -79,8 +79,7 @@ const OptionOf<Request> table[] = {
          if (r.caches.empty()) throw UsageError("--cache '': must be cold, hot or both");
      }},
     {"--direction", "D,...", "fwd",
-     "what to compute of each op that has it: fwd, bwd, or a GEMM's gradients dgrad (of its input) and wgrad (of its "
-     "weight)",
+     "what to compute of each op that has it: fwd, bwd, or a GEMM's gradients dgrad (of its input) and wgrad (of its weight)",
      [](Request& r, const std::string& text) {
          r.directions.clear();
          for (const std::string& part : split(text)) {
@@ -223,12 +222,9 @@ std::span<const OptionOf<MicroRequest>> micro_options() {
 
 std::string micro_markdown() {
     std::string text =
-        "# kbench micro\n\nWritten from the tables in bench/micro/ by a test; `kbench micro --help` says the same. "
-        "How to read and use it: [microbenchmarks](microbenchmarks.md).\n\n    kbench micro [options] "
-        "[--benchmark_...]\n\n" +
+        "# kbench micro\n\nWritten from the tables in bench/micro/ by a test; `kbench micro --help` says the same. How to read and use it: [microbenchmarks](microbenchmarks.md).\n\n    kbench micro [options] [--benchmark_...]\n\n" +
         markdown_of(micro_options()) +
-        "\nEvery option of Google Benchmark (`--benchmark_filter`, `--benchmark_format`, `--benchmark_out`, "
-        "`--benchmark_repetitions`, ...) works.\n\n## Columns\n\n| column | unit | meaning |\n|---|---|---|\n";
+        "\nEvery option of Google Benchmark (`--benchmark_filter`, `--benchmark_format`, `--benchmark_out`, `--benchmark_repetitions`, ...) works.\n\n## Columns\n\n| column | unit | meaning |\n|---|---|---|\n";
     for (const MicroColumn& column : micro_columns())
         text += fmt::format("| `{}` | {} | {} |\n", column.name, column.unit, column.what);
     return text;
@@ -330,9 +326,9 @@ ParsedMicro parse_micro(const std::vector<std::string>& arguments) {
         file != nullptr && *file != '\0' && std::ranges::none_of(arguments, names_file))
         parsed.benchmark_arguments.push_back(fmt::format("{}{}", out_file, file));
     parsed.benchmark_arguments[1] = fmt::format("{}{}", min_time, request.device_s);
-    constexpr CommandText command{"kbench micro",
-                                  "Runs single ops by provider, precision and shape on Google Benchmark, whose "
-                                  "--benchmark_ options all work."};
+    constexpr CommandText command{
+        "kbench micro",
+        "Runs single ops by provider, precision and shape on Google Benchmark, whose --benchmark_ options all work."};
     parsed.help = parse_options(command, micro_options(), request, own);
     if (!parsed.help.empty()) return parsed;
     std::ranges::for_each(parsed.benchmark_arguments, check_benchmark_option);

@@ -134,8 +134,7 @@ const Option table[] = {
          }
      }},
     {"--weights", "FILE", "",
-     "safetensors: a file, an index of shards or a folder of either; without it weights are random as the model "
-     "initialises them",
+     "safetensors: a file, an index of shards or a folder of either; without it weights are random as the model initialises them",
      [](RunRequest& r, const std::string& text) { r.run.weights = text; }},
     {"--input", "NAME=FILE", "",
      "an input of the model: numbers as .npy, tokens as .npy, text, JSON or raw (FILE:uint16); random without it",
@@ -155,8 +154,7 @@ const Option table[] = {
     {"--dump-logits", "FILE", "", "the same as --dump-output logits=FILE",
      [](RunRequest& r, const std::string& text) { name_dump("--dump-logits", "logits", text, r.run); }},
     {"--dump-gradients", "FILE", "",
-     "write the gradients of --direction bwd or train as safetensors, by the weights' names; in fp16 they are of 8192 "
-     "times the loss, of CTC 64 times, unless --input loss_scale=FILE says otherwise",
+     "write the gradients of --direction bwd or train as safetensors, by the weights' names; in fp16 they are of 8192 times the loss, of CTC 64 times, unless --input loss_scale=FILE says otherwise",
      [](RunRequest& r, const std::string& text) {
          if (text.empty()) throw UsageError("--dump-gradients '': must name a file");
          r.run.dump_gradients = text;
@@ -188,9 +186,7 @@ const Option table[] = {
          r.run.sampler.target_relative_ci = parse_share("--interval", text);
      }},
     {"--counters", "SET,...", "core",
-     "hardware counters to read: none, core, full (every set) or sets of `kbench list metrics`; with samples, also "
-     "what "
-     "warps wait for, by CUPTI's PC sampling",
+     "hardware counters to read: none, core, full (every set) or sets of `kbench list metrics`; with samples, also what warps wait for, by CUPTI's PC sampling",
      [](RunRequest& r, const std::string& text) { set_counters(r.run.counters, text); }},
     {"--metrics", "NAME,...", "", "further metrics by kbench's name or the chip's own, such as dram__bytes_read.sum",
      [](RunRequest& r, const std::string& text) {
@@ -320,9 +316,7 @@ std::span<const Option> run_options() {
 }
 
 std::string options_markdown() {
-    return "# kbench run\n\nWritten from the table in bench/command/options.cpp by a test; `kbench run --help` says "
-           "the "
-           "same.\n\n" +
+    return "# kbench run\n\nWritten from the table in bench/command/options.cpp by a test; `kbench run --help` says the same.\n\n" +
            markdown_of(run_options());
 }
 

@@ -57,10 +57,9 @@ FinishedPoints finished_points(const RunRequest& request, const Device& device, 
     const std::vector<PointSpec> specs = request.run.points();
     FinishedPoints finished = store.finished(specs, mine, result.warnings);
     if (!finished.empty() && !(request.run.dumps.empty() && request.run.dump_gradients.empty()))
-        throw UsageError(
-            fmt::format("--resume: a point in {} is finished and not computed again, so that a dump would be lost: "
-                        "choose another --out",
-                        request.run.out.string()));
+        throw UsageError(fmt::format(
+            "--resume: a point in {} is finished and not computed again, so that a dump would be lost: choose another --out",
+            request.run.out.string()));
     if (const fs::path whole = result_file_in(request.run.out); finished.size() < specs.size() && !whole.empty())
         fs::remove(whole);
     say("kbench: {} of {} points are finished in {}\n", finished.size(), specs.size(), request.run.out.string());

@@ -73,8 +73,7 @@ std::string quota_warning(const CpuQuota& quota, int threads) {
     const double stopped = 1 - quota.cpus / threads;
     const int within = threads_within(quota);
     return fmt::format(
-        "a control group allows {:.3g} CPUs of time and {} would use {}: the kernel stops {} for up to {:.0f} % of "
-        "each {:.0f} ms, so times are of the quota and not of the CPU; {}",
+        "a control group allows {:.3g} CPUs of time and {} would use {}: the kernel stops {} for up to {:.0f} % of each {:.0f} ms, so times are of the quota and not of the CPU; {}",
         quota.cpus, plural(threads, "thread"), threads, threads == 1 ? "it" : "them", 100 * stopped,
         1e3 * quota.period_s,
         within < threads ? fmt::format("take --threads {} or raise the quota", within) : "raise the quota");

@@ -80,13 +80,11 @@ std::string_view built_architectures() {
 std::string why_no_code(std::string_view architectures, std::string_view name, int major, int minor) {
     if (major < least_compute_capability)
         return fmt::format(
-            "{} has compute capability {}.{}, and kbench has no code for it: its kernels need {}.0 "
-            "(Ampere) or newer",
+            "{} has compute capability {}.{}, and kbench has no code for it: its kernels need {}.0 (Ampere) or newer",
             name, major, minor, least_compute_capability);
     if (architectures.empty() || code_for(architectures, major, minor)) return "";
     return fmt::format(
-        "{} has compute capability {}.{}, and this kbench was built for {}: build it again on this machine, "
-        "or with -DCMAKE_CUDA_ARCHITECTURES={}{}",
+        "{} has compute capability {}.{}, and this kbench was built for {}: build it again on this machine, or with -DCMAKE_CUDA_ARCHITECTURES={}{}",
         name, major, minor, code_text(architectures), major, minor);
 }
 

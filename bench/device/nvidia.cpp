@@ -91,8 +91,7 @@ std::string version_of(int cuda) { return fmt::format("{}.{}", cuda / 1000, cuda
 std::string no_driver(const NvidiaFiles& files) {
     const auto taken = std::ranges::find_if(files.gpus, [](const auto& gpu) { return !gpu.driver.empty(); });
     return fmt::format(
-        "this machine has {}, but no NVIDIA driver is loaded{}: install it, or load it with `modprobe "
-        "nvidia`",
+        "this machine has {}, but no NVIDIA driver is loaded{}: install it, or load it with `modprobe nvidia`",
         gpus_text(files), taken == files.gpus.end() ? "" : fmt::format(" ({} has the GPU)", taken->driver));
 }
 
@@ -123,8 +122,7 @@ std::string why_none_found(const NvidiaFiles& files) {
             files.closed_node);
     if (!files.node)
         return fmt::format(
-            "the {} is loaded, but there is no /dev/nvidia0: start a container with its GPUs (`--gpus "
-            "all`); elsewhere `nvidia-modprobe -c 0 -u` makes it",
+            "the {} is loaded, but there is no /dev/nvidia0: start a container with its GPUs (`--gpus all`); elsewhere `nvidia-modprobe -c 0 -u` makes it",
             driver_text(files));
     return "";
 }
@@ -153,20 +151,22 @@ NoGpu why_no_gpu(const NvidiaFiles& files, const CudaAnswer& answer, const char*
         visible != nullptr && (first == std::string_view::npos || asked[first] == '-'))
         return {false, fmt::format("CUDA_VISIBLE_DEVICES='{}' hides all GPUs", asked)};
     if (!answer.built)
-        return {files.any(),
-                files.any()
-                    ? fmt::format("this machine has {}, but this kbench was built without CUDA: build it where a "
-                                  "CUDA toolkit >= 12.6 is (docs/install.md)",
-                                  gpus_text(files))
-                    : "this kbench was built without CUDA (toolkit >= 12.6 needed)"};
+        return {
+            files.any(),
+            files.any()
+                ? fmt::format(
+                      "this machine has {}, but this kbench was built without CUDA: build it where a CUDA toolkit >= 12.6 is (docs/install.md)",
+                      gpus_text(files))
+                : "this kbench was built without CUDA (toolkit >= 12.6 needed)"};
     if (answer.error == insufficient_driver && answer.driver > 0) return {files.any(), too_old(files, answer)};
     if (answer.error == insufficient_driver) {  // as CUDA says also where it finds no library of a driver
         if (!files.any()) return {false, "no NVIDIA driver is loaded"};
         if (!files.driver && !files.gpus.empty()) return {true, no_driver(files)};
-        return {true,
-                fmt::format("the {} is loaded, but its library libcuda.so.1 is not found: start a container with its "
-                            "GPUs (`--gpus all`); elsewhere install the driver's library",
-                            driver_text(files))};
+        return {
+            true,
+            fmt::format(
+                "the {} is loaded, but its library libcuda.so.1 is not found: start a container with its GPUs (`--gpus all`); elsewhere install the driver's library",
+                driver_text(files))};
     }
     if (answer.error == 0 || answer.error == no_device) {
         if (!files.any()) return {false, "no NVIDIA GPU is here"};
@@ -178,8 +178,7 @@ NoGpu why_no_gpu(const NvidiaFiles& files, const CudaAnswer& answer, const char*
         return {true, fmt::format("{} ({})", advice->advice, answer.name)};
     if (!files.any()) return {false, fmt::format("CUDA finds no GPU: {} ({})", answer.name, answer.text)};
     return {true,
-            fmt::format("this machine has {}, but CUDA finds none{}: `nvidia-smi` and `dmesg | grep NVRM` may say "
-                        "why",
+            fmt::format("this machine has {}, but CUDA finds none{}: `nvidia-smi` and `dmesg | grep NVRM` may say why",
                         gpus_text(files), answer.error == 0 ? "" : fmt::format(" ({}: {})", answer.name, answer.text))};
 }
 
@@ -187,26 +186,21 @@ std::span<const CudaErrorAdvice> cuda_error_advice() {
     // What the CUDA Runtime API's reference says of each error, and the usual cause.
     static constexpr CudaErrorAdvice rows[] = {
         {34, "cudaErrorStubLibrary", false,
-         "the toolkit's stub of libcuda.so is found before the driver's: take its folder `stubs` out of "
-         "LD_LIBRARY_PATH"},
+         "the toolkit's stub of libcuda.so is found before the driver's: take its folder `stubs` out of LD_LIBRARY_PATH"},
         {46, "cudaErrorDevicesUnavailable", true,
          "the GPU is taken by another process: wait for it, or set its compute mode with `nvidia-smi -c DEFAULT`"},
         {209, "cudaErrorNoKernelImageForDevice", true,
          "this kbench has no code for the GPU: build it again on this machine"},
         {214, "cudaErrorECCUncorrectable", true,
-         "the GPU's memory has an error that ECC cannot correct: reset it with `nvidia-smi --gpu-reset`, or restart "
-         "the "
-         "machine"},
+         "the GPU's memory has an error that ECC cannot correct: reset it with `nvidia-smi --gpu-reset`, or restart the machine"},
         {222, "cudaErrorUnsupportedPtxVersion", true,
          "the driver is too old to compile this kbench's PTX: update it, or build kbench for this GPU on this machine"},
         {802, "cudaErrorSystemNotReady", true,
          "the machine's NVSwitches are not ready: start nvidia-fabricmanager, of the driver's version"},
         {803, "cudaErrorSystemDriverMismatch", true,
-         "the driver that is loaded and its library are of different versions: restart the machine, or load the driver "
-         "again"},
+         "the driver that is loaded and its library are of different versions: restart the machine, or load the driver again"},
         {804, "cudaErrorCompatNotSupportedOnDevice", true,
-         "CUDA's forward compatibility does not work on this GPU: take the package cuda-compat out of LD_LIBRARY_PATH, "
-         "or update the driver"},
+         "CUDA's forward compatibility does not work on this GPU: take the package cuda-compat out of LD_LIBRARY_PATH, or update the driver"},
         {805, "cudaErrorMpsConnectionFailed", true,
          "the MPS server does not answer: start or end nvidia-cuda-mps-control"},
         {999, "cudaErrorUnknown", false,

@@ -61,10 +61,9 @@ FinishedPoints PointStore::finished(const std::vector<PointSpec>& specs, const R
         const std::string name = path.stem().string();
         const auto spec = std::ranges::find(specs, name, &PointSpec::name);
         if (spec == specs.end())
-            throw UsageError(
-                fmt::format("--resume: {} holds a point that this sweep has not; name all values of the "
-                            "earlier run, or another directory",
-                            path.string()));
+            throw UsageError(fmt::format(
+                "--resume: {} holds a point that this sweep has not; name all values of the earlier run, or another directory",
+                path.string()));
         std::string why;
         std::optional<Result> one = read_point(path, *spec, why);
         if (!one) {

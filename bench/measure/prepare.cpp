@@ -62,10 +62,9 @@ static void load_texts(const PartContext& at, const OpNode& node) {
         at.plan.set_input(targets, std::as_bytes(std::span(texts)));
     }
     if (const std::size_t without = without_alignment(node, at.plan, at.device).size(); without > 0)
-        at.warn(
-            fmt::format("{} of {} utterances have more labels, and blanks between equal ones, than steps: their "
-                        "loss is infinite and their gradient 0",
-                        without, node.op.get_if<Ctc>()->batch));
+        at.warn(fmt::format(
+            "{} of {} utterances have more labels, and blanks between equal ones, than steps: their loss is infinite and their gradient 0",
+            without, node.op.get_if<Ctc>()->batch));
 }
 
 /// Whether load_texts reads it.

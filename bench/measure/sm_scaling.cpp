@@ -53,8 +53,7 @@ void measure_sm_scaling(const PartContext& at, Forward& forward) {
     SmScaling& scaling = at.point.sm_scaling.emplace();
     if (const double forward_s = at.point.end_to_end->latency.summary_ms.median * 1e-3; forward_s > seconds) {
         scaling.unavailable = fmt::format(
-            "one run takes {:.2g} s; those of more than {:.2g} s would take too long on "
-            "a quarter of the SMs",
+            "one run takes {:.2g} s; those of more than {:.2g} s would take too long on a quarter of the SMs",
             forward_s, seconds);
         return;
     }

@@ -110,8 +110,7 @@ std::vector<std::int32_t> read_texts(const std::filesystem::path& file, const Te
     const bool is_rows = count == batch * columns || count == columns;
     if ((given.shape.size() == 2 && given.shape[1] != columns) || given.shape.size() > 2 || (!is_rows && count != all))
         throw UsageError(fmt::format(
-            "{}: {} labels; texts of {} utterances are [{}, {}], or one behind the other, as long as target_lengths "
-            "says, {} in all",
+            "{}: {} labels; texts of {} utterances are [{}, {}], or one behind the other, as long as target_lengths says, {} in all",
             file.string(), count, batch, batch, columns, all));
     std::vector<std::int32_t> texts(static_cast<std::size_t>(batch * columns), 1);
     std::int64_t next = 0;
@@ -135,10 +134,9 @@ void refuse_blanks(const std::filesystem::path& file, std::span<const std::int32
     for (std::size_t n = 0; n < lengths.size(); ++n)
         for (std::int64_t i = 0; i < std::min<std::int64_t>(lengths[n], columns); ++i)
             if (texts[n * static_cast<std::size_t>(columns) + static_cast<std::size_t>(i)] == 0)
-                throw UsageError(
-                    fmt::format("{}: label {} of text {} is 0, the blank, which no text holds; only behind the end "
-                                "that target_lengths gives it ({} here) may it stand",
-                                file.string(), i, n, lengths[n]));
+                throw UsageError(fmt::format(
+                    "{}: label {} of text {} is 0, the blank, which no text holds; only behind the end that target_lengths gives it ({} here) may it stand",
+                    file.string(), i, n, lengths[n]));
 }
 
 std::vector<std::int64_t> without_alignment(const OpNode& node, const Plan& plan, Device& device) {

@@ -92,10 +92,9 @@ std::vector<AskedProblem> parse_problems(std::string_view text, std::string_view
         };
         const auto named = std::ranges::find(direction_names, direction.empty() ? "fwd" : direction);
         if (problem.shape.empty() || named == std::end(direction_names) || !more.empty())
-            refuse(
-                fmt::format("'{}': must be an op and a shape, such as gemm m1024n3840k1280, and may name a direction: "
-                            "{}",
-                            line, fmt::join(direction_names, ", ")));
+            refuse(fmt::format(
+                "'{}': must be an op and a shape, such as gemm m1024n3840k1280, and may name a direction: {}", line,
+                fmt::join(direction_names, ", ")));
         const auto way = static_cast<Direction>(named - std::begin(direction_names));
         try {
             if (!require_op_kind(problem.op).has(way))

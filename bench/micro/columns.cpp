@@ -20,8 +20,7 @@ constexpr MicroColumn table[] = {
          return 100 * *f.relative_ci;
      }},
     {"MHz", "10^6/s",
-     "clock of a GPU's SMs or the CPU's cores while timing, mean of the samples: below the maximum where power or "
-     "temperature limit it",
+     "clock of a GPU's SMs or the CPU's cores while timing, mean of the samples: below the maximum where power or temperature limit it",
      [](const MicroFigures& f) { return f.clock_mhz; }, MicroColumn::Needs::clock},
     {"occupancy%", "%", "achieved occupancy, counted", [](const MicroFigures& f) { return f.achieved_occupancy_pct; },
      MicroColumn::Needs::gpu_counters},
@@ -32,8 +31,7 @@ constexpr MicroColumn table[] = {
      },
      MicroColumn::Needs::gpu_counters},
     {"GFLOP", "10^9",
-     "FLOPs executed in one run, counted: of all units, or of the precision asked for where only those "
-     "were counted",
+     "FLOPs executed in one run, counted: of all units, or of the precision asked for where only those were counted",
      [](const MicroFigures& f) -> std::optional<double> {
          if (!f.executed_flops) return std::nullopt;
          return *f.executed_flops * 1e-9;

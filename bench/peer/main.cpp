@@ -183,10 +183,9 @@ int run(int count, char** arguments) {
     convolution->add_option("--shape", options.shapes, "such as n8c32h81w500k32r21s11u2v1p10q5b")
         ->required()
         ->delimiter(',');
-    CLI::App* recurrent =
-        app.add_subcommand("recurrent",
-                           "both directions, 8 inputs: cudnnRNNForward in inference, cudnnRNNBackwardData_v8 (bwd), "
-                           "cudnnRNNBackwardWeights_v8 (wgrad)");
+    CLI::App* recurrent = app.add_subcommand(
+        "recurrent",
+        "both directions, 8 inputs: cudnnRNNForward in inference, cudnnRNNBackwardData_v8 (bwd), cudnnRNNBackwardWeights_v8 (wgrad)");
     recurrent->add_option("--cell", options.cells, "lstm, gru, rnn")->delimiter(',');
     recurrent->add_option("--hidden", options.hidden)->delimiter(',')->check(CLI::PositiveNumber);
     recurrent->add_option("--batch", options.batches)->delimiter(',')->check(CLI::PositiveNumber);

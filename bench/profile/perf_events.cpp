@@ -22,12 +22,10 @@ std::string refusal(PerfSystem& system, int error, const Scope& scope) {
     const auto digits = setting.starts_with('-') ? std::nullopt : parse_integer(setting);
     if (digits && *digits > static_cast<std::uint64_t>(scope.paranoid))
         return fmt::format(
-            "perf_event_paranoid is {}: kbench needs {} or less, or CAP_PERFMON, to count {}; fix: sysctl "
-            "kernel.perf_event_paranoid={}",
+            "perf_event_paranoid is {}: kbench needs {} or less, or CAP_PERFMON, to count {}; fix: sysctl kernel.perf_event_paranoid={}",
             setting, scope.paranoid, scope.what, scope.paranoid);
     return fmt::format(
-        "perf_event_open is refused ({}) although perf_event_paranoid is {}: a container's seccomp filter? fix: give "
-        "it CAP_PERFMON",
+        "perf_event_open is refused ({}) although perf_event_paranoid is {}: a container's seccomp filter? fix: give it CAP_PERFMON",
         error_text(error), setting);
 }
 

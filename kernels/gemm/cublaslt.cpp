@@ -177,8 +177,7 @@ struct LtGemm::State {
                 algorithms.push_back({results[i].algo, results[i].workspaceSize});
         if (algorithms.empty())
             throw Unsupported(fmt::format(
-                "cuBLASLt offers no {} algorithm{} within {} bytes of workspace for gemm m {} n {} "
-                "k {}, leading dimensions {} {} {}",
+                "cuBLASLt offers no {} algorithm{} within {} bytes of workspace for gemm m {} n {} k {}, leading dimensions {} {} {}",
                 name(problem.precision), problem.has_epilogue() ? " with that epilogue" : "", workspace_limit,
                 problem.m, problem.n, problem.k, problem.ld_x, problem.ld_w, problem.ld_out));
         return algorithms;

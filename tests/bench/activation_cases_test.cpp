@@ -95,8 +95,7 @@ TEST_F(ActivationCases, InFp32WhereOneDnnFusesItTheLogitsAreThose) {
 
 TEST_F(ActivationCases, AnotherIsRefusedWithTheListOfThose) {
     const std::string list =
-        "is not supported; gelu_new, gelu_pytorch_tanh, gelu_python_tanh, gelu_accurate, "
-        "gelu_fast, gelu, gelu_python, quick_gelu, relu, silu, swish, tanh are";
+        "is not supported; gelu_new, gelu_pytorch_tanh, gelu_python_tanh, gelu_accurate, gelu_fast, gelu, gelu_python, quick_gelu, relu, silu, swish, tanh are";
     expect_refusal(run(R"("mish")", ""), "activation_function 'mish' " + list);
     expect_refusal(run(R"("GELU")", ""), "activation_function 'GELU' " + list);
     expect_refusal(run("null", ""), "activation_function 'null' " + list);

@@ -23,8 +23,7 @@ class CheckpointCases : public Program {
         const std::filesystem::path folder = files_of(name);
         return "--config " + (folder / "config.json").string() + " --weights " + (folder / weights).string() +
                " --tokens " + (files_of("sharded-index") / "ids.npy").string() +
-               " --seq 9 --precision fp64 --backend cpu --latency-only --quick --time-budget 0.1 --ceilings none "
-               "--dump-logits " +
+               " --seq 9 --precision fp64 --backend cpu --latency-only --quick --time-budget 0.1 --ceilings none --dump-logits " +
                logits() + " --out " + (directory_ / "run").string();
     }
     void expect_logits(const std::string& name, const std::string& weights) {

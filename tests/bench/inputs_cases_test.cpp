@@ -19,8 +19,7 @@ class InputsCases : public Program {
         const std::string cases = KBENCH_SOURCE_DIR "/tests/bench/cases/spectrogram-time-first/";
         return "--config " + cases + "config.json --weights " + cases + "model.safetensors --lengths " + cases +
                "lengths.txt --input spectrogram=" + spectrogram +
-               " --frames 20 --batch 3 --precision fp64 --backend cpu --latency-only --quick --time-budget 0.1 "
-               "--ceilings none --dump-output logits=" +
+               " --frames 20 --batch 3 --precision fp64 --backend cpu --latency-only --quick --time-budget 0.1 --ceilings none --dump-output logits=" +
                logits().string() + " --out " + (directory_ / "run").string();
     }
     std::filesystem::path logits() { return directory_ / "logits.npy"; }

@@ -83,8 +83,8 @@ TEST_F(SpeechCases, AnUtteranceWithoutAnAlignmentIsCountedAndThePointLives) {
     expect_gradient("text-too-long");
     EXPECT_THAT(
         read_text(directory_ / "run/result.json"),
-        HasSubstr("1 of 2 utterances have more labels, and blanks between equal ones, than steps: their loss is "
-                  "infinite and their gradient 0"));
+        HasSubstr(
+            "1 of 2 utterances have more labels, and blanks between equal ones, than steps: their loss is infinite and their gradient 0"));
     EXPECT_EQ(kbench(with_texts("text-too-long", 60, "train")).exit_code, 0);
 }
 

@@ -314,8 +314,7 @@ TEST(AttentionGradientLimits, AGpuOfLessSharedMemoryTakesTheSmallerTilesOfWiderH
     } catch (const Unsupported& error) {
         EXPECT_STREQ(
             error.what(),
-            "backward of attention with head_size 128: the fused kernels need 112128 bytes of shared memory for "
-            "a block, this GPU has 101376");
+            "backward of attention with head_size 128: the fused kernels need 112128 bytes of shared memory for a block, this GPU has 101376");
     }
 }
 

@@ -127,8 +127,7 @@ TEST(ConfigKeys, OthersAreToldAsIgnoredOnce) {
 TEST(ConfigKeys, AKeyThatNobodyReadsWhereItStandsIsRefused) {
     EXPECT_EQ(
         refusal(with(gpt2(), "text_config", {{"inner", {{"n_layer", 7}}}})),
-        "config.json: key 'n_layer' stands in 'text_config.inner', where kbench does not read it; write it at the "
-        "top");
+        "config.json: key 'n_layer' stands in 'text_config.inner', where kbench does not read it; write it at the top");
     EXPECT_THAT(refusal(with(speech(), "params", Json::array({{{"hidden_size", 7}}}))),
                 HasSubstr("key 'hidden_size' stands in 'params'"));
     EXPECT_THAT(refusal(with(speech(), "data", {{"spect", {{"hidden_size", 7}}}})),
@@ -176,8 +175,10 @@ TEST(ConfigKeys, DeepSpeechIsReadAsItsTrainerNestsIt) {
                  "labels_path": "labels.json", "augmentation": {"speed_volume_perturb": false}},
         "optim": {"learning_rate": 1.5e-4}, "trainer": {"max_epochs": 70}})",
                                         "c.json");
-    EXPECT_THAT(nested.description, HasSubstr("rnn_type gru, hidden_size 64, hidden_layers 7, conv_channels 32, labels "
-                                              "29, sample_rate 8000, window_size 0.02"));
+    EXPECT_THAT(
+        nested.description,
+        HasSubstr(
+            "rnn_type gru, hidden_size 64, hidden_layers 7, conv_channels 32, labels 29, sample_rate 8000, window_size 0.02"));
     EXPECT_THAT(nested.notes, IsEmpty());
     std::map<std::string, std::string> from;
     for (const ReadKey& key : nested.configuration) from[key.key] = key.from;

@@ -317,8 +317,7 @@ TEST(Gpt2ConfigFile, OlderFilesGiveTheLongestSequenceAsNCtx) {
 TEST(Gpt2ConfigFile, MissingKeyIsNamedWithAllThatAreNeeded) {
     EXPECT_EQ(
         parse_error(R"({"n_embd": 8, "n_layer": 1, "vocab_size": 10, "n_positions": 16})"),
-        "models/mine.json: key 'n_head' is missing; a GPT-2 config.json needs n_embd, n_layer, n_head, vocab_size "
-        "and n_positions");
+        "models/mine.json: key 'n_head' is missing; a GPT-2 config.json needs n_embd, n_layer, n_head, vocab_size and n_positions");
     EXPECT_THAT(parse_error(R"({"n_embd": 8, "n_layer": 1, "n_head": 2, "vocab_size": 10})"),
                 HasSubstr("key 'n_positions' is missing"));
 }
@@ -340,9 +339,9 @@ TEST(Gpt2ConfigFile, WrongValuesAreShownWithWhatWouldBeRight) {
               "models/mine.json: key 'scale_attn_weights' is 1; it must be true or false");
     EXPECT_EQ(with("2", R"(, "layer_norm_epsilon": 0)"),
               "models/mine.json: key 'layer_norm_epsilon' is 0; it must be a number above 0");
-    EXPECT_EQ(with("2", R"(, "activation_function": "mish")"),
-              "models/mine.json: activation_function 'mish' is not supported; gelu_new, gelu_pytorch_tanh, "
-              "gelu_python_tanh, gelu_accurate, gelu_fast, gelu, gelu_python, quick_gelu, relu, silu, swish, tanh are");
+    EXPECT_EQ(
+        with("2", R"(, "activation_function": "mish")"),
+        "models/mine.json: activation_function 'mish' is not supported; gelu_new, gelu_pytorch_tanh, gelu_python_tanh, gelu_accurate, gelu_fast, gelu, gelu_python, quick_gelu, relu, silu, swish, tanh are");
     EXPECT_EQ(with("2", R"(, "model_type": "llama")"),
               "models/mine.json: model_type 'llama' is not supported; it must be 'gpt2'");
     EXPECT_EQ(with("2", R"(, "scale_attn_weights": null)"),

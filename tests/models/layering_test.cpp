@@ -229,8 +229,8 @@ TEST(LayeringScanner, AcceptsWhatIsAllowed) {
 TEST(LayeringScanner, ReportsARoomThatLooksToItsRight) {
     EXPECT_THAT(
         room_violations("bench/device/device.h", "#include \"bench/profile/profiler.h\"\n"),
-        testing::ElementsAre("bench/device/device.h:1: includes bench/profile/profiler.h, which is to the right "
-                             "of bench/device/"));
+        testing::ElementsAre(
+            "bench/device/device.h:1: includes bench/profile/profiler.h, which is to the right of bench/device/"));
     const std::map<std::string, std::string> wrong{
         {"bench/device/cuda/x.cpp", "bench/measure/cuda/ceilings.h"},
         {"bench/profile/x.h", "bench/plan/plan.h"},

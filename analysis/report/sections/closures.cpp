@@ -10,9 +10,8 @@ namespace kbench {
 Section closures_section(const std::vector<Closure>& closures) {
     Section section{"Second accounts"};
     if (closures.empty()) return section;
-    section.add(
-        Paragraph{"The same quantity found in two ways that share no figure but the time. A difference is an error of "
-                  "one of them, or what the last column names."});
+    section.add(Paragraph{
+        "The same quantity found in two ways that share no figure but the time. A difference is an error of one of them, or what the last column names."});
     Rows rows{{{"found from", Align::left},
                {"ms"},
                {"and from", Align::left},

@@ -64,9 +64,7 @@ Section cycles_section(const CycleAccounts& accounts) {
     Section section{"Cycles"};
     if (!accounts.unavailable.empty()) return section;
     section.add(Paragraph{
-        "Counted, beside the demands above and not taken from them: the part of the kernels' time in which SMs had no "
-        "warp, schedulers issued, or had warps of which none could issue. A busy tensor pipe needs few issues, so not "
-        "issuing is no loss by itself."});
+        "Counted, beside the demands above and not taken from them: the part of the kernels' time in which SMs had no warp, schedulers issued, or had warps of which none could issue. A busy tensor pipe needs few issues, so not issuing is no loss by itself."});
     section.add(group_rows(accounts));
     const bool has_bounds = std::ranges::any_of(accounts.steps, &CycleAccount::has_bounds);
     std::string closing;
@@ -74,15 +72,13 @@ Section cycles_section(const CycleAccounts& accounts) {
         closing += fmt::format(
             "What warps wait for was sampled in cycles without an issue{}. ",
             has_bounds
-                ? fmt::format("; in brackets what counted warps allow. Of {} reasons of a step that take {:.0f} % of "
-                              "its time or more, {} lie outside of these by over 1 % of the time",
-                              accounts.compared, 100 * noteworthy_loss, accounts.outside)
+                ? fmt::format(
+                      "; in brackets what counted warps allow. Of {} reasons of a step that take {:.0f} % of its time or more, {} lie outside of these by over 1 % of the time",
+                      accounts.compared, 100 * noteworthy_loss, accounts.outside)
                 : "");
     if (has_bounds) {
         closing += fmt::format(
-            "What counters say of it is an interval, because they count warps and not cycles. Counts that should be "
-            "equal are at most so far apart: reasons and resident warps {:.1f} %, selected warps and issues {:.1f} %, "
-            "selected or ready and eligible warps {:.1f} %; where one is beyond {:.0f} % the step is not split.",
+            "What counters say of it is an interval, because they count warps and not cycles. Counts that should be equal are at most so far apart: reasons and resident warps {:.1f} %, selected warps and issues {:.1f} %, selected or ready and eligible warps {:.1f} %; where one is beyond {:.0f} % the step is not split.",
             100 * std::abs(accounts.worst.stalls), 100 * std::abs(accounts.worst.selected),
             100 * std::abs(accounts.worst.eligible), 100 * closure_tolerance);
     } else if (accounts.sampled_us == 0) {

@@ -72,14 +72,8 @@ Section demands_section(const Ledger& ledger) {
         section.add(Paragraph{fmt::format("No roof demands anything: {}.", ledger.roofs_unavailable), Tone::missing});
         return section;
     }
-    section.add(
-        Paragraph{"What each roof takes for the steps' work, as it was run, beside each other: roofs work at the same "
-                  "time, so these "
-                  "do not add up. Longest: of each step the longest of them, summed, which the time cannot be under. "
-                  "Tied: the time "
-                  "of steps whose two longest cannot be told apart within their intervals, which come from the roof, "
-                  "the clock and "
-                  "the count. Units: for how long the busiest worked, counted in cycles, not found from a roof."});
+    section.add(Paragraph{
+        "What each roof takes for the steps' work, as it was run, beside each other: roofs work at the same time, so these do not add up. Longest: of each step the longest of them, summed, which the time cannot be under. Tied: the time of steps whose two longest cannot be told apart within their intervals, which come from the roof, the clock and the count. Units: for how long the busiest worked, counted in cycles, not found from a roof."});
     section.add(group_rows(ledger, ledger.by_layer, "layer"));
     section.add(Section{"By op kind, the same", {group_rows(ledger, ledger.by_op, "op")}});
     return section;

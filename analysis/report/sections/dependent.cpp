@@ -36,9 +36,7 @@ void add_account(Section& section, const DependentSteps& group) {
     const StepAccount& account = *group.account;
     const double cycles = cycles_of(account);
     section.add(Paragraph{fmt::format(
-        "Where one step of {} spends its time, by clocks that the first thread of each of {} blocks reads{}. A step "
-        "takes {} us with the clocks and {} without. A launch takes {} us before its first step: blocks start and load "
-        "weights.",
+        "Where one step of {} spends its time, by clocks that the first thread of each of {} blocks reads{}. A step takes {} us with the clocks and {} without. A launch takes {} us before its first step: blocks start and load weights.",
         group.layer, account.blocks, group.steps > 1 ? fmt::format(", mean of {} layers", group.steps) : "",
         significant(account.us), significant(group.us()), significant(account.start_us, 2))});
     Rows rows{{{"part of a step", Align::left}, {"cycles, median of the blocks"}, {"least"}, {"most"}, {"share %"}},
@@ -56,10 +54,7 @@ Section dependent_section(const std::vector<DependentSteps>& groups) {
     Section section{"Dependent steps"};
     if (groups.empty()) return section;
     section.add(Paragraph{
-        "The time steps of a recurrent layer go one after another, so that its time is theirs times their number. "
-        "Roofs together: what the work of one would take at all roofs one after another, which overlap. Exchange: what "
-        "handing on a result takes without any work, as many empty kernels of a graph as one has (graph_node), or, "
-        "within one kernel, a barrier among all SMs (grid_barrier), which one among fewer may undercut."});
+        "The time steps of a recurrent layer go one after another, so that its time is theirs times their number. Roofs together: what the work of one would take at all roofs one after another, which overlap. Exchange: what handing on a result takes without any work, as many empty kernels of a graph as one has (graph_node), or, within one kernel, a barrier among all SMs (grid_barrier), which one among fewer may undercut."});
     Rows rows{{{.header = "layer", .align = Align::left, .is_name = true},
                {"op", Align::left},
                {"steps"},
@@ -75,8 +70,7 @@ Section dependent_section(const std::vector<DependentSteps>& groups) {
     section.add(std::move(rows));
     if (!std::ranges::all_of(groups, &DependentSteps::is_complete))
         section.add(Paragraph{
-            "Not all work was counted: what caches and units beyond these roofs would take is not known. On a GPU "
-            "--counters core,tensor,pipes counts more."});
+            "Not all work was counted: what caches and units beyond these roofs would take is not known. On a GPU --counters core,tensor,pipes counts more."});
     for (const DependentSteps& group : groups)
         if (group.account) add_account(section, group);
     return section;

@@ -262,9 +262,7 @@ Section directions_section(const ExplainedResult& explained, std::size_t index, 
     section.add(Section{"Forward against backward by layer (* is every block)",
                         {pair_rows(directions.by_layer, "layer", cells, has_roofs, depth)}});
     section.add(Paragraph{
-        "Times are measured, backward over forward with the ends of the step runs' intervals; FLOPs are the cost "
-        "model's, of useful work; bytes of (model) are its streaming bytes, as DRAM was not counted. A backward step "
-        "stands in the layer of the step that computed its op forward."});
+        "Times are measured, backward over forward with the ends of the step runs' intervals; FLOPs are the cost model's, of useful work; bytes of (model) are its streaming bytes, as DRAM was not counted. A backward step stands in the layer of the step that computed its op forward."});
     return section;
 }
 

@@ -13,9 +13,10 @@ namespace kbench {
 namespace {
 
 Section closing_section() {
-    return {"",
-            {Paragraph{"Every figure is measured, derived (arithmetic on measured figures or on the cost model), "
-                       "estimated, or unavailable with its reason. GB is 1e9 bytes."}}};
+    return {
+        "",
+        {Paragraph{
+            "Every figure is measured, derived (arithmetic on measured figures or on the cost model), estimated, or unavailable with its reason. GB is 1e9 bytes."}}};
 }
 
 void add_sections(Section& into, const ExplainedResult& explained, std::size_t index) {
@@ -105,8 +106,8 @@ Document report_of(const ExplainedResult& explained) {
         document.sections.push_back(points_section(explained, Depth::full));
         document.sections.push_back(
             {"",
-             {Paragraph{"report.html has all of each point; `kbench report` draws any file of points/ as a report "
-                        "of its own."}}});
+             {Paragraph{
+                 "report.html has all of each point; `kbench report` draws any file of points/ as a report of its own."}}});
     } else if (is_sweep) {
         document.sections.push_back(points_section(explained, Depth::full));
         std::ranges::move(series_sections(explained, Depth::full), std::back_inserter(document.sections));

@@ -52,13 +52,9 @@ Section elasticity_section(const SmElasticity& elasticity) {
     Section section{"Time against SMs"};
     if (!elasticity.unavailable.empty()) section.add(Paragraph{elasticity.unavailable, Tone::missing});
     if (!elasticity.model) return section;
-    section.add(
-        Paragraph{fmt::format("The same work with SMs taken away, every kernel recorded. The elasticity is ln(time "
-                              "ratio) / ln(SM ratio): 1 "
-                              "where time grows as SMs are taken away, 0 where it stays. The SMs' clock changed by {}, "
-                              "and is divided out; the "
-                              "interval holds the figure with and without that, and the spread of the launches.",
-                              clocks_text(elasticity))});
+    section.add(Paragraph{fmt::format(
+        "The same work with SMs taken away, every kernel recorded. The elasticity is ln(time ratio) / ln(SM ratio): 1 where time grows as SMs are taken away, 0 where it stays. The SMs' clock changed by {}, and is divided out; the interval holds the figure with and without that, and the spread of the launches.",
+        clocks_text(elasticity))});
     Bullets sentences;
     for (const SmGroup& group : elasticity.by_op)
         sentences.items.push_back(sentence(group, elasticity.multiprocessors));
@@ -66,12 +62,7 @@ Section elasticity_section(const SmElasticity& elasticity) {
     section.add(std::move(sentences));
     section.add(Section{"By layer", {group_rows("layer", elasticity, elasticity.by_layer)}});
     section.add(Paragraph{
-        "What it cannot tell: which part of an SM binds, and which of DRAM, L2, launches and gaps where SMs do not. "
-        "Far "
-        "fewer SMs ask for fewer bytes at a time, so that even a copy slows down: only the nearest numbers decide. "
-        "Blocks "
-        "come in waves, so that one more wave is a step and no slope. Records lengthen kernels of a few microseconds, "
-        "which brings their elasticity nearer to 0. The kernels are those chosen for all SMs."});
+        "What it cannot tell: which part of an SM binds, and which of DRAM, L2, launches and gaps where SMs do not. Far fewer SMs ask for fewer bytes at a time, so that even a copy slows down: only the nearest numbers decide. Blocks come in waves, so that one more wave is a step and no slope. Records lengthen kernels of a few microseconds, which brings their elasticity nearer to 0. The kernels are those chosen for all SMs."});
     return section;
 }
 

@@ -70,9 +70,7 @@ Section ledger_section(const Ledger& ledger, Depth depth) {
     const int decimals = decimals_for(ledger.end_to_end_us * 1e-3, time_digits);
     section.add(Paragraph{
         fmt::format(
-            "The lines add up to the end-to-end median of {} ms by nature, as the residual is what is missing. Drift, "
-            "{} ms, and the residual, {} ms, are explained by nothing; together they are {:.2f} % of it: the ledger {} "
-            "within {:.0f} %.",
+            "The lines add up to the end-to-end median of {} ms by nature, as the residual is what is missing. Drift, {} ms, and the residual, {} ms, are explained by nothing; together they are {:.2f} % of it: the ledger {} within {:.0f} %.",
             fixed(ledger.end_to_end_us * 1e-3, decimals), fixed(ledger.total[Line::drift] * 1e-3, decimals),
             fixed(ledger.total[Line::residual] * 1e-3, decimals), 100 * ledger.unexplained_share(),
             ledger.closes() ? "closes" : "does NOT close", 100 * closing_tolerance),
@@ -86,9 +84,8 @@ Section ledger_section(const Ledger& ledger, Depth depth) {
 Section marginal_section(const Ledger& ledger) {
     Section section{"Marginal cost"};
     if (ledger.marginal.empty()) return section;
-    section.add(
-        Paragraph{"What the steps of an op kind add when they run twice, measured without a profiler, beside their "
-                  "share of the ledger (derived from recorded kernels)."});
+    section.add(Paragraph{
+        "What the steps of an op kind add when they run twice, measured without a profiler, beside their share of the ledger (derived from recorded kernels)."});
     Rows rows{{{.header = "op", .align = Align::left, .is_name = true},
                {"ledger ms"},
                {"its interval"},

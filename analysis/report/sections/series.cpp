@@ -41,8 +41,7 @@ Section batch_section(const std::vector<BatchSeries>& all, Depth depth) {
     };
     if (depth == Depth::full && !all.empty())
         section.add(Paragraph{fmt::format(
-            "Measured: the time of recurrent layers over their dependent steps. Roofs together: what all roofs, one "
-            "after another, would take of it, at each batch{}.",
+            "Measured: the time of recurrent layers over their dependent steps. Roofs together: what all roofs, one after another, would take of it, at each batch{}.",
             std::ranges::all_of(all, is_complete) ? "" : "; not all work was counted")});
     for (const BatchSeries& series : all) {
         section.add(batch_rows(series, depth));
@@ -65,8 +64,7 @@ Section frames_section(const std::vector<FramesSeries>& all) {
         }
         section.add(std::move(rows));
         section.add(Paragraph{fmt::format(
-            "The straight line through {} points, by least squares: {} us a frame and {} ms whatever their number; the "
-            "largest residual is {:+.1f} %.",
+            "The straight line through {} points, by least squares: {} us a frame and {} ms whatever their number; the largest residual is {:+.1f} %.",
             series.points.size(), significant(series.fit.ms_per_frame * 1e3),
             fixed(series.fit.constant_ms, decimals_for(series.points.front().ms, time_digits)),
             100 * series.fit.worst_residual)});

@@ -111,9 +111,9 @@ std::string ab_options_markdown() { return markdown_of(ab_options()); }
 ParsedAb parse_ab(const std::vector<std::string>& arguments) {
     ParsedAb parsed;
     AbRequest& request = parsed.request;
-    constexpr CommandText command{"kbench ab",
-                                  "Runs two sides in turn and says which is faster: kbench ab --b WORDS -- OPTIONS of "
-                                  "`kbench run` or `kbench micro` that both have."};
+    constexpr CommandText command{
+        "kbench ab",
+        "Runs two sides in turn and says which is faster: kbench ab --b WORDS -- OPTIONS of `kbench run` or `kbench micro` that both have."};
     const auto dashes = std::ranges::find(arguments, "--");
     parsed.help = parse_options(command, ab_options(), request, {arguments.begin(), dashes});
     if (!parsed.help.empty()) return parsed;

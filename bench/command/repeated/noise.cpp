@@ -94,8 +94,7 @@ int measure_noise(const std::vector<std::string>& options) {
         most, 100 * noise.deviation, 100 * spread.least_difference());
     const fs::path file = noise_file(cache_directory());
     remember_noise(file, environment, noise);
-    put("remembered in {} for {}: every later result has it, and kbench compare uses it. Other work on the "
-        "machine, or another card of the same kind, may differ by more.\n",
+    put("remembered in {} for {}: every later result has it, and kbench compare uses it. Other work on the machine, or another card of the same kind, may differ by more.\n",
         file.string(), noise_key(environment));
     return 0;
 }

@@ -67,8 +67,7 @@ const OptionOf<StudyRequest> own_options[] = {
     {"--precisions", "P,...", "all", "the precisions to compare",
      [](StudyRequest& r, const std::string& text) { r.precisions = parse_precisions(text); }},
     {"--budget", "TIME", "10m",
-     "leave out what would not be done within this time, such as 90s, 8m or 1h, and say so in the report; none: "
-     "leave out nothing",
+     "leave out what would not be done within this time, such as 90s, 8m or 1h, and say so in the report; none: leave out nothing",
      [](StudyRequest& r, const std::string& text) { r.budget_s = budget(text); }},
     {"--redraw", "DIR", "", "measure nothing: draw the reports of the study in DIR again",
      [](StudyRequest& r, const std::string& text) { r.redraw = text; }},
@@ -117,9 +116,9 @@ std::string study_options_markdown() { return markdown_of(study_options()); }
 ParsedStudy parse_study(const std::vector<std::string>& arguments) {
     ParsedStudy parsed;
     StudyRequest& request = parsed.request;
-    constexpr CommandText command{"kbench study",
-                                  "Answers four questions about a model on this machine in one report: bottlenecks, "
-                                  "batch, precision, forward against backward."};
+    constexpr CommandText command{
+        "kbench study",
+        "Answers four questions about a model on this machine in one report: bottlenecks, batch, precision, forward against backward."};
     parsed.help = parse_options(command, study_options(), request, arguments);
     if (!parsed.help.empty() || !request.redraw.empty()) return parsed;
     for (const Length& length : lengths)

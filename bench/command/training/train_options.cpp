@@ -52,8 +52,7 @@ const OptionOf<TrainRequest> table[] = {
     device_option<TrainRequest>(),
     threads_option<TrainRequest>(),
     {"--data", "FILE", "synthetic",
-     "tokens (.npy, text, JSON or raw as FILE:uint16), one stream cut into batches and begun again at its end; or "
-     "synthetic: tokens of a Markov source of known entropy, or speech whose text can be read off its spectrogram",
+     "tokens (.npy, text, JSON or raw as FILE:uint16), one stream cut into batches and begun again at its end; or synthetic: tokens of a Markov source of known entropy, or speech whose text can be read off its spectrogram",
      [](TrainRequest& r, const std::string& text) { r.data = text; }},
     {"--lr", "X", "1e-4", "learning rate, the same in every step after --warmup",
      [](TrainRequest& r, const std::string& text) { r.train.lr = non_negative("--lr", text); }},
@@ -66,8 +65,7 @@ const OptionOf<TrainRequest> table[] = {
     {"--clip-norm", "X", "none", "gradients together longer than this are cut down to it; 0: none",
      [](TrainRequest& r, const std::string& text) { r.train.clip_norm = non_negative("--clip-norm", text); }},
     {"--loss-scale", "X", "65536 in fp16, else 1",
-     "the loss times this is what gradients are taken of; in fp16 it is halved where a gradient is not finite and "
-     "doubled after 2000 good steps",
+     "the loss times this is what gradients are taken of; in fp16 it is halved where a gradient is not finite and doubled after 2000 good steps",
      [](TrainRequest& r, const std::string& text) {
          r.loss_scale = non_negative("--loss-scale", text);
          if (!(*r.loss_scale >= 0x1p-100 && *r.loss_scale <= 0x1p+100))
@@ -84,8 +82,7 @@ const OptionOf<TrainRequest> table[] = {
          r.recompute = word("--recompute", text, {"none", "block"}) == "block";
      }},
     {"--weights", "FILE", "",
-     "safetensors (a file, an index or a folder) to go on from, with AdamW's state and the place in the data where "
-     "it has them, as those of --save do; without it weights are random",
+     "safetensors (a file, an index or a folder) to go on from, with AdamW's state and the place in the data where it has them, as those of --save do; without it weights are random",
      [](TrainRequest& r, const std::string& text) { r.weights = text; }},
     {"--save", "FILE", "",
      "where weights and AdamW's state go at the end, or when SIGINT or SIGTERM stop it, as safetensors",

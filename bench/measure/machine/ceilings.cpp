@@ -250,8 +250,7 @@ bool mend_low_ceilings(const CeilingSource& source, const CeilingRequest& reques
         ++measured;
     if (const std::optional<RoofBreach> breach = worst_breach(result))
         result.warnings.push_back(fmt::format(
-            "step {} ran {:.0f} % above the roof {}, measured {} times: other work on this machine took more from the "
-            "probes than from the model, so shares of roofs are too high",
+            "step {} ran {:.0f} % above the roof {}, measured {} times: other work on this machine took more from the probes than from the model, so shares of roofs are too high",
             breach->step, breach->excess * 100, breach->ceiling, measured));
     return true;
 }

@@ -220,10 +220,9 @@ void Checkpoint::refuse_more_of(const Model& model) const {
     for (const auto& [name, entry] : entries_) {
         if (names.contains(name)) continue;
         if (forms.contains(without_numbers(name)))
-            throw UsageError(
-                fmt::format("{}: {}: {} has no such layer: the file is of a model with more; should its configuration "
-                            "be another?",
-                            path_.string(), entry.full_name, model.name));
+            throw UsageError(fmt::format(
+                "{}: {}: {} has no such layer: the file is of a model with more; should its configuration be another?",
+                path_.string(), entry.full_name, model.name));
         if (name.find("lora_") != std::string::npos)
             throw UsageError(fmt::format("{}: {}: an adapter beside the weights changes the result; merge it into them",
                                          path_.string(), entry.full_name));

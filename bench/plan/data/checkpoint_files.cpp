@@ -119,10 +119,11 @@ CheckpointFiles of_folder(const fs::path& folder) {
     if (files.empty())
         throw UsageError(fmt::format(
             "{}: a folder without a .safetensors file{}", folder.string(),
-            pickle.empty() ? ""
-                           : fmt::format("; {} is a pickle, which is not read; save the model as safetensors: "
-                                         "model.save_pretrained(DIR, safe_serialization=True)",
-                                         pickle)));
+            pickle.empty()
+                ? ""
+                : fmt::format(
+                      "; {} is a pickle, which is not read; save the model as safetensors: model.save_pretrained(DIR, safe_serialization=True)",
+                      pickle)));
     std::vector<std::string> names;
     for (const fs::path& file : indices.empty() ? files : indices) names.push_back(file.filename());
     if (names.size() > 8) names.resize(8);
@@ -149,9 +150,11 @@ CheckpointFiles parse_checkpoint_index(const std::string& text, const fs::path& 
                         fmt::format("'{}' lies outside the index's folder; shards lie beside it", shard.string()));
         const std::string extension = shard.extension();
         if (extension == ".bin" || extension == ".pt" || extension == ".pth")
-            throw wrong(tensor, fmt::format("'{}' is a pickle of PyTorch's, which is not read; save the model as "
-                                            "safetensors: model.save_pretrained(DIR, safe_serialization=True)",
-                                            shard.string()));
+            throw wrong(
+                tensor,
+                fmt::format(
+                    "'{}' is a pickle of PyTorch's, which is not read; save the model as safetensors: model.save_pretrained(DIR, safe_serialization=True)",
+                    shard.string()));
         const fs::path file = path.parent_path() / shard;
         if (files.insert(file).second && !is_there(file))
             throw wrong(tensor, fmt::format("its shard {} is not there", file.string()));

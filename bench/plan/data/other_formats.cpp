@@ -48,9 +48,7 @@ bool begins_as(std::string_view text, std::string_view lower_case) {
 /// What becomes of a pickle, for the end of a sentence.
 std::string conversion_of_pickle(Wanted wanted) {
     if (wanted == Wanted::tokens) return "save the numbers with numpy.save";
-    return "convert it: python3 -c \"import torch, safetensors.torch as s; c = torch.load('IN', map_location='cpu', "
-           "weights_only=True); c = c.get('model', c.get('state_dict', c)); s.save_file({k: v.clone().contiguous() for "
-           "k, v in c.items() if hasattr(v, 'clone')}, 'OUT.safetensors')\"";
+    return "convert it: python3 -c \"import torch, safetensors.torch as s; c = torch.load('IN', map_location='cpu', weights_only=True); c = c.get('model', c.get('state_dict', c)); s.save_file({k: v.clone().contiguous() for k, v in c.items() if hasattr(v, 'clone')}, 'OUT.safetensors')\"";
 }
 
 /// A zip of PyTorch's holds data.pkl first, NumPy's NAME.npy.
@@ -78,8 +76,7 @@ std::string other_format(std::string_view first_bytes, Wanted wanted) {
     const std::string_view text = at == std::string_view::npos ? "" : first_bytes.substr(at);
     for (const std::string_view tag : {"<!doctype"sv, "<html"sv, "<head"sv})
         if (begins_as(text, tag))
-            return "an HTML page: a web page was downloaded instead of the file; on Hugging Face its address has "
-                   "/resolve/ in place of /blob/";
+            return "an HTML page: a web page was downloaded instead of the file; on Hugging Face its address has /resolve/ in place of /blob/";
     // Binary where a length that begins with this letter stands.
     if (text.starts_with('{') && text.substr(0, 8).find('\0') == std::string_view::npos)
         return "JSON text; only an index of shards, whose name ends in .json, stands for a checkpoint";

@@ -117,8 +117,7 @@ Safetensors::Safetensors(const std::filesystem::path& path) : path_(path) {
             fmt::format("{}: {} bytes; a safetensors file begins with 8 bytes of header length", file, file_bytes));
     if (!fits)
         throw UsageError(
-            fmt::format("{}: header of {} bytes, but {} bytes follow its length; truncated or not a "
-                        "safetensors file",
+            fmt::format("{}: header of {} bytes, but {} bytes follow its length; truncated or not a safetensors file",
                         file, header_bytes, file_bytes - length_bytes));
 
     void* mapping = mmap(nullptr, file_bytes, PROT_READ, MAP_PRIVATE, descriptor.get(), 0);

@@ -68,9 +68,7 @@ class ComparedTest : public testing::Test {
 TEST_F(ComparedTest, TheNaiveTestSaysHowRoofsDifferEitherWay) {
     EXPECT_EQ(
         said("naive test"),
-        "B takes 10.0 times as long [10.0, 10.0]; A has 10.0 times the DRAM bandwidth and 20.0 times the fp32 "
-        "FLOP/s. Ratio of bandwidth fits within a factor of 1.3, that of FLOP/s does not: a hint, to be confirmed "
-        "step by step.");
+        "B takes 10.0 times as long [10.0, 10.0]; A has 10.0 times the DRAM bandwidth and 20.0 times the fp32 FLOP/s. Ratio of bandwidth fits within a factor of 1.3, that of FLOP/s does not: a hint, to be confirmed step by step.");
     times(10, 0.25, 10);
     EXPECT_THAT(said("naive test"), AllOf(HasSubstr("A has 1/4.00 of the DRAM bandwidth and 10.0 times the fp32"),
                                           HasSubstr("Ratio of FLOP/s fits within a factor of 1.3, that of bandwidth")));
@@ -120,9 +118,9 @@ TEST_F(ComparedTest, SharesOfAHundredthAreWorthAWord) {
     fit(Fit::bandwidth, 0.009, 0.001);
     fit(Fit::flops, 0.70, 0.989);
     fit(Fit::neither, 0.291, 0.004);
-    EXPECT_EQ(said("by step"),
-              "Of the steps' time on A and on B, 70 % and 99 % follow FLOP/s and not bandwidth; 29 % and "
-              "under 1 % follow neither.");
+    EXPECT_EQ(
+        said("by step"),
+        "Of the steps' time on A and on B, 70 % and 99 % follow FLOP/s and not bandwidth; 29 % and under 1 % follow neither.");
     fit(Fit::bandwidth, 0.002, 0.011);
     EXPECT_THAT(said("by step"), HasSubstr("on B, under 1 % and 1 % follow bandwidth and not FLOP/s; "));
     fit(Fit::neither, 0.291, 0.006);
@@ -135,9 +133,9 @@ TEST_F(ComparedTest, LedgersTellTheBoundsOfEachSideTheLargestFirst) {
     set_bound(compared_.b_all, Bound::compute, 300);
     set_bound(compared_.b_all, Bound::launch, 691);
     set_bound(compared_.b_all, Bound::latency, 9);
-    EXPECT_EQ(said("ledgers"),
-              "A: 100 % compute-bound of the steps' time. B: 69 % launch-bound, 30 % compute-bound of "
-              "the steps' time. No row is bandwidth-bound on either.");
+    EXPECT_EQ(
+        said("ledgers"),
+        "A: 100 % compute-bound of the steps' time. B: 69 % launch-bound, 30 % compute-bound of the steps' time. No row is bandwidth-bound on either.");
     compared_.b_roofs.unavailable = "nobody measured them";
     compared_.b_verdict.reset();
     EXPECT_THAT(said("ledgers"), EndsWith(" B: none, for lack of roofs. No row is bandwidth-bound on A."));
@@ -164,18 +162,18 @@ TEST_F(ComparedTest, RowsThatBandwidthBindsAreNamedFourAtMost) {
 
 TEST_F(ComparedTest, ScalingOfHalfOfBothSidesSpeaksForTheWhole) {
     fit(Fit::flops, 0.5, 0.5);
-    EXPECT_EQ(said("bandwidth?"),
-              "By the ledgers: A no (compute-bound; a reason); B no (compute-bound; a reason). Scaling "
-              "agrees: most of the steps' time follows FLOP/s.");
+    EXPECT_EQ(
+        said("bandwidth?"),
+        "By the ledgers: A no (compute-bound; a reason); B no (compute-bound; a reason). Scaling agrees: most of the steps' time follows FLOP/s.");
     fit(Fit::flops, 0.49, 0.5);
     EXPECT_THAT(said("bandwidth?"), EndsWith("Scaling, step by step, cannot tell."));
     fit(Fit::bandwidth, 0.51, 0.5);
     EXPECT_THAT(said("bandwidth?"), EndsWith("Scaling contradicts this: most of the steps' time follows bandwidth."));
     for (auto* verdict : {&compared_.a_verdict, &compared_.b_verdict})
         *verdict = bandwidth_verdict(Finding::confirmed, Bound::bandwidth);
-    EXPECT_EQ(said("bandwidth?"),
-              "By the ledgers: A yes (bandwidth-bound); B yes (bandwidth-bound). Scaling agrees: most "
-              "of the steps' time follows bandwidth.");
+    EXPECT_EQ(
+        said("bandwidth?"),
+        "By the ledgers: A yes (bandwidth-bound); B yes (bandwidth-bound). Scaling agrees: most of the steps' time follows bandwidth.");
     compared_.same_roofs = true;
     EXPECT_THAT(said("bandwidth?"), EndsWith("Scaling, step by step, cannot tell.")) << "whatever the fits are";
 }
@@ -186,8 +184,7 @@ TEST_F(ComparedTest, LedgersThatDifferOrCannotTellSayWhatIsLeft) {
     EXPECT_THAT(said("bandwidth?"), EndsWith("They differ, so that no single ratio of roofs can explain the whole."));
     compared_.b_verdict = bandwidth_verdict(Finding::not_identifiable, Bound::not_identifiable);
     EXPECT_THAT(said("bandwidth?"),
-                EndsWith("; B not identifiable (a reason). By scaling alone, most of the steps' time "
-                         "follows FLOP/s."));
+                EndsWith("; B not identifiable (a reason). By scaling alone, most of the steps' time follows FLOP/s."));
     compared_.a_verdict.swap(compared_.b_verdict);
     EXPECT_THAT(said("bandwidth?"), HasSubstr("By scaling alone"));
     compared_.b_verdict->hypotheses.clear();

@@ -270,8 +270,7 @@ TEST_F(WhatIfTest, EveryAnswerSaysHowFarItWasTested) {
     EXPECT_THAT(tested_text(std::nullopt), HasSubstr("not yet tested"));
     EXPECT_EQ(
         tested_text(WhatIfTested{12, 9, -0.11, 0.07}),
-        "Tested on fewer SMs of one GPU alone (docs/machines.md): of 12 expectations 9 had the measurement in their "
-        "interval, and errors were -11 to +7 %. No other architecture was tested.");
+        "Tested on fewer SMs of one GPU alone (docs/machines.md): of 12 expectations 9 had the measurement in their interval, and errors were -11 to +7 %. No other architecture was tested.");
     add_compute();
     ask(measured("there", here_roofs));
     EXPECT_THAT(render_terminal({"", {what_if_section(answer_)}}, 400), HasSubstr(tested_text(what_if_tested)));

@@ -160,10 +160,9 @@ TEST(LayerTraffic, SaysWhatIsATenthOff) {
             .attribution.layers[0]
             .finding;
     };
-    EXPECT_EQ(finding_at(0.56),
-              "c_fc: while it runs 1.40 times its streaming bytes move; 16.0 MB read again, or written back for it or "
-              "for what ran before it, "
-              "16.0 us of DRAM time");
+    EXPECT_EQ(
+        finding_at(0.56),
+        "c_fc: while it runs 1.40 times its streaming bytes move; 16.0 MB read again, or written back for it or for what ran before it, 16.0 us of DRAM time");
     EXPECT_EQ(finding_at(0.20), "c_fc: while it runs 0.50 times its streaming bytes move; L2 kept 20.0 MB");
     EXPECT_NE(finding_at(0.44), "");
     EXPECT_NE(finding_at(0.36), "");

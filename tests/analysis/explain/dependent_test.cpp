@@ -154,11 +154,13 @@ TEST(DependentSteps, AreToldInTheAnswerWhereTheyHaveMuchOfTheTime) {
         for (const std::string& sentence : explain(result, result.points[0]).answer) text += sentence + "\n";
         return text;
     };
-    EXPECT_THAT(answer(4000),
-                AllOf(HasSubstr("\nIt is latency-bound (dependent steps)"),
-                      HasSubstr("\n500 dependent steps, of which each waits for the one before it, have 80 % of the "
-                                "time, 8.00 us each; all roofs, one after another, would take 2.0 us of that.\n"),
-                      HasSubstr("more sequences at once would take little longer")));
+    EXPECT_THAT(
+        answer(4000),
+        AllOf(
+            HasSubstr("\nIt is latency-bound (dependent steps)"),
+            HasSubstr(
+                "\n500 dependent steps, of which each waits for the one before it, have 80 % of the time, 8.00 us each; all roofs, one after another, would take 2.0 us of that.\n"),
+            HasSubstr("more sequences at once would take little longer")));
     EXPECT_THAT(answer(260), HasSubstr("500 dependent steps, of which"));
     EXPECT_THAT(answer(240), Not(HasSubstr("dependent"))) << "19 %";
 }
@@ -193,9 +195,11 @@ TEST(DependentSteps, OfMuchWorkAreNotSaidToWantMoreWarps) {
 TEST(DependentSteps, StandInTheSummaryAndInTheReport) {
     const Result result = known::result_of({layer("rnns.0.rnn", 1500, 500), layer("rnns.1.rnn", 1500, 500)});
     EXPECT_THAT(write_terminal(result, 120), HasSubstr("dependent steps 2 x 500 of lstm, 3.00 us each\n"));
-    EXPECT_THAT(write_markdown(result), AllOf(HasSubstr("## Dependent steps\n"),
-                                              HasSubstr("| `rnns.*.rnn` | lstm | 2 | 500 | 3.00 | 0.750 | 25.0 | L2 "
-                                                        "0.60, DRAM 0.15 | latency-bound |")));
+    EXPECT_THAT(
+        write_markdown(result),
+        AllOf(
+            HasSubstr("## Dependent steps\n"),
+            HasSubstr("| `rnns.*.rnn` | lstm | 2 | 500 | 3.00 | 0.750 | 25.0 | L2 0.60, DRAM 0.15 | latency-bound |")));
     const Result plain = known::result_of({layer("rnns.0.rnn", 1500, 1)});
     EXPECT_THAT(write_terminal(plain, 120) + write_markdown(plain), Not(HasSubstr("ependent step")));
 }

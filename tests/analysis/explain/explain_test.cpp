@@ -24,13 +24,12 @@ std::vector<std::string> answer_of(const std::vector<Step>& steps, CeilingRun ro
 TEST(Answer, SaysHowLongWhatBindsAndWhatWouldChangeIt) {
     const std::vector<std::string> answer = answer_of({{.us = 1000, .dram = 0.8, .streaming = 0.8}});
     ASSERT_EQ(answer.size(), 3);
-    EXPECT_EQ(answer[0],
-              "made up at batch 1, sequence length 64, fp32 takes 1.00 ms on this GPU; steps, gaps and the correction "
-              "for recording come to it within 0.0 %.");
-    EXPECT_EQ(answer[1],
-              "It is bandwidth-bound (DRAM); not compute-bound, not latency-bound, not launch-bound, not "
-              "occupancy-limited: 100 % of the steps' time is bandwidth-bound; the roofs demand 80 % of the time; its "
-              "DRAM traffic (measured) takes 80 % of the time at full bandwidth.");
+    EXPECT_EQ(
+        answer[0],
+        "made up at batch 1, sequence length 64, fp32 takes 1.00 ms on this GPU; steps, gaps and the correction for recording come to it within 0.0 %.");
+    EXPECT_EQ(
+        answer[1],
+        "It is bandwidth-bound (DRAM); not compute-bound, not latency-bound, not launch-bound, not occupancy-limited: 100 % of the steps' time is bandwidth-bound; the roofs demand 80 % of the time; its DRAM traffic (measured) takes 80 % of the time at full bandwidth.");
     EXPECT_THAT(answer[2], HasSubstr("none could issue in 100 %"));
     EXPECT_THAT(answer[2], HasSubstr("more bandwidth"));
 }

@@ -45,9 +45,9 @@ TEST(BatchSeries, SaysHowLongADependentStepTakesAndUpToWhichBatchItIsLatency) {
     EXPECT_DOUBLE_EQ(all[0].points[1].steps.us(), 3);
     EXPECT_DOUBLE_EQ(all[0].points[1].us_per_sequence(), 3.0 / 8);
     EXPECT_NEAR(all[0].points[2].steps.together_share(), 0.58, 1e-9);
-    EXPECT_EQ(all[0].finding,
-              "32.0 times the sequences (batch 1 to 32) take 2.00 times as long a dependent step; dependent steps are "
-              "latency-bound up to batch 8, and at 32 occupancy-limited.");
+    EXPECT_EQ(
+        all[0].finding,
+        "32.0 times the sequences (batch 1 to 32) take 2.00 times as long a dependent step; dependent steps are latency-bound up to batch 8, and at 32 occupancy-limited.");
     EXPECT_THAT(write_markdown(result), HasSubstr("\n## A dependent step by batch\n"));
     EXPECT_THAT(write_markdown(result), HasSubstr("| 32 | 5.00 | 0.156 | 2.90 | 58.0 | L2 2.9 | occupancy-limited |"));
     EXPECT_THAT(write_terminal(result, 120), HasSubstr(all[0].finding.substr(0, 60)));

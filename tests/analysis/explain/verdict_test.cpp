@@ -386,10 +386,13 @@ INSTANTIATE_TEST_SUITE_P(Verdict, VerdictOfOneStep, testing::ValuesIn(step_cases
 
 TEST(Evidence, NamesEachDemandWithItsOrigin) {
     const Verdict verdict = judged(known::result_of({{.compute = 0.97, .dram = 0.1, .issue = 0.98}})).steps[0];
-    EXPECT_THAT(verdict.evidence, Contains("970 MFLOP (derived) would take 97 % of the time at the roof fp32_plain of "
-                                           "10.0 TFLOP/s (measured)"));
-    EXPECT_THAT(verdict.evidence, Contains("10.0 MB through DRAM (measured) would take 10 % of the time at the roof "
-                                           "dram_read of 1,000 GB/s (measured)"));
+    EXPECT_THAT(
+        verdict.evidence,
+        Contains("970 MFLOP (derived) would take 97 % of the time at the roof fp32_plain of 10.0 TFLOP/s (measured)"));
+    EXPECT_THAT(
+        verdict.evidence,
+        Contains(
+            "10.0 MB through DRAM (measured) would take 10 % of the time at the roof dram_read of 1,000 GB/s (measured)"));
     EXPECT_THAT(verdict.evidence, Contains("achieved occupancy 50 % (measured)"));
     EXPECT_THAT(verdict.evidence, Not(Contains(HasSubstr("through L2"))));  // a counted zero
     EXPECT_NEAR(verdict.margin, 0.97 / 0.60 - 1, 1e-9);
@@ -398,8 +401,8 @@ TEST(Evidence, NamesEachDemandWithItsOrigin) {
 TEST(Evidence, CountsAUnitsInstructionsInMillions) {
     EXPECT_THAT(
         judged(known::result_of({{.us = 1000, .special = 0.5}})).steps[0].evidence,
-        Contains("0.05 million instructions of the special-function unit (measured) would take 50 % of the time "
-                 "at the roof special of 0.1 Ginst/s (measured)"));
+        Contains(
+            "0.05 million instructions of the special-function unit (measured) would take 50 % of the time at the roof special of 0.1 Ginst/s (measured)"));
 }
 
 TEST(Evidence, SaysWhichWayTheClockWas) {
@@ -441,9 +444,10 @@ TEST(Evidence, SaysWhatADependentStepTakes) {
     const Step layer{.us = 1500, .dram = 0.05, .l2 = 0.2, .issue = 0.1, .dependent = 500};
     Result result = known::result_of({layer});
     result.ceilings.ceilings.push_back(known::ceiling("grid_barrier", 0.9));
-    EXPECT_THAT(judged(result).steps[0].evidence,
-                Contains("500 dependent steps take 3.00 us each; all roofs, one after another, would take 0.75 us of "
-                         "one, 25 % (L2 0.60, DRAM 0.15)"));
+    EXPECT_THAT(
+        judged(result).steps[0].evidence,
+        Contains(
+            "500 dependent steps take 3.00 us each; all roofs, one after another, would take 0.75 us of one, 25 % (L2 0.60, DRAM 0.15)"));
     const std::string barrier = "one barrier among all SMs, without any work, takes 0.900 us (grid_barrier, measured)";
     EXPECT_THAT(judged(result).steps[0].evidence, Not(Contains(barrier))) << "of one block";
     result.points[0].steps[0].kernels[0].grid = {2, 3, 1};

@@ -35,9 +35,9 @@ TEST(CpuShareText, SaysWhatIsKnownAndNoMore) {
     share.steal_share = Quantity::unavailable("no");
     share.pressure_share = Quantity::measured(0.5);
     share.starved_samples = 12;
-    EXPECT_EQ(cpu_share_text(share),
-              "0 % waiting for a CPU; 31 involuntary switches, load 1.9, tasks of the host waited for 50 % of the "
-              "time, 12 starved samples repeated");
+    EXPECT_EQ(
+        cpu_share_text(share),
+        "0 % waiting for a CPU; 31 involuntary switches, load 1.9, tasks of the host waited for 50 % of the time, 12 starved samples repeated");
     EXPECT_THAT(cpu_share_text(under_a_quota()), HasSubstr("60 % held back by a quota, 70 % waiting for a CPU"));
     CpuShare nothing;
     nothing.waited_share = Quantity::unavailable("no schedstat");

@@ -18,8 +18,8 @@ TEST(ShortKernelName, KeepsWhatTellsLibraryKernelsApart) {
     EXPECT_EQ(short_kernel_name("sm90_xmma_gemm_f16f16_f16f32_f32_tn_n_tilesize128x128x64_cublas"),
               "sm90_xmma_gemm_f16f16_f16f32_f32_tn_n_tilesize128x128x64_cublas");
     EXPECT_EQ(
-        short_kernel_name("void cutlass::Kernel2<cutlass_80_simt_sgemm_128x256_8x4_nn_align1>(cutlass_80_simt_sgemm"
-                          "_128x256_8x4_nn_align1::Params)"),
+        short_kernel_name(
+            "void cutlass::Kernel2<cutlass_80_simt_sgemm_128x256_8x4_nn_align1>(cutlass_80_simt_sgemm_128x256_8x4_nn_align1::Params)"),
         "Kernel2<cutlass_80_simt_sgemm_128x256_8x4_nn_align1>");
     EXPECT_EQ(
         short_kernel_name("void cublasLt::splitKreduce_kernel<32, 16, int, a::B>(cublasLt::cublasSplitKParams<a>)"),

@@ -112,8 +112,10 @@ TEST(Markdown, HasEverySection) {
 
 TEST(Markdown, UnavailableFiguresSayWhy) {
     const std::string text = write_markdown(example::result());
-    EXPECT_THAT(text, HasSubstr("| energy per sequence | unavailable | unavailable: /sys/class/powercap/intel-rapl "
-                                "cannot be read |"));
+    EXPECT_THAT(
+        text,
+        HasSubstr(
+            "| energy per sequence | unavailable | unavailable: /sys/class/powercap/intel-rapl cannot be read |"));
     EXPECT_THAT(text, HasSubstr("\nskipped: fp16 needs AVX512\\_FP16; this CPU has avx512\\_core\\_bf16.\n"));
     EXPECT_THAT(text, HasSubstr("## Ceilings\n\nUnavailable: the result has none.\n"));
 }
@@ -166,8 +168,8 @@ TEST(Markdown, SaysHowTheClockMovedWhileSamplesWereTaken) {
         conditions.blocks.push_back({0.1 * (b + 1), 7020.0 / (1650 + 7 * b), 1650.0 + 7 * b, 5});
     EXPECT_THAT(
         write_markdown(result),
-        HasSubstr("In 16 blocks of the samples, in order of time, the SM clock was 1,650 to 1,755 MHz and the "
-                  "median 4.000 to 4.255 ms; their correlation is -1.00: samples took longer at a lower clock."));
+        HasSubstr(
+            "In 16 blocks of the samples, in order of time, the SM clock was 1,650 to 1,755 MHz and the median 4.000 to 4.255 ms; their correlation is -1.00: samples took longer at a lower clock."));
     for (int b = 0; b < 16; ++b) conditions.blocks[static_cast<std::size_t>(b)].median_ms = b % 2 == 0 ? 4 : 4.1;
     EXPECT_THAT(write_markdown(result), HasSubstr("4.000 to 4.100 ms; their correlation is 0.11."));
     for (ConditionBlock& block : conditions.blocks) block.sm_clock_mhz = 1755;

@@ -81,16 +81,19 @@ TEST(Terminal, GivesTheAnswerAndALedgerThatAddsUp) {
 }
 
 TEST(Terminal, SaysInOneLineWhyAPointWasSkipped) {
-    EXPECT_THAT(write_terminal(only(example::skipped_point()), 100),
-                HasSubstr("\ngpt2-large batch 1 seq 1024 fp16 cpu: skipped: fp16 needs AVX512_FP16; this CPU has "
-                          "avx512_core_bf16\n"));
+    EXPECT_THAT(
+        write_terminal(only(example::skipped_point()), 100),
+        HasSubstr(
+            "\ngpt2-large batch 1 seq 1024 fp16 cpu: skipped: fp16 needs AVX512_FP16; this CPU has avx512_core_bf16\n"));
 }
 
 TEST(Terminal, GivesEachReasonForMissingFiguresOnce) {
     const std::string text = write_terminal(only(example::cpu_point()), 200);
     EXPECT_EQ(occurrences(text, "intel-rapl"), 1u) << text;
-    EXPECT_THAT(text, HasSubstr("power, energy per sequence, energy per token, energy while sampling: unavailable: "
-                                "/sys/class/powercap/intel-rapl cannot be read\n"));
+    EXPECT_THAT(
+        text,
+        HasSubstr(
+            "power, energy per sequence, energy per token, energy while sampling: unavailable: /sys/class/powercap/intel-rapl cannot be read\n"));
 }
 
 TEST(Terminal, MarksEstimates) {
@@ -122,8 +125,10 @@ TEST(Terminal, ShowsTheDifferenceBetweenTheSumOfStepsAndTheWhole) {
     point.steps[0].time_us = summarise(std::vector<double>(6, 700.0));
     point.steps[1].time_us = summarise(std::vector<double>(6, 500.0));
     point.end_to_end->latency.summary_ms = summarise(std::vector<double>(6, 1.0));
-    EXPECT_THAT(write_terminal(only(point), 200), HasSubstr("Steps measured one by one sum to 1.200 ms, 120.0 % of the "
-                                                            "forward pass's median of 1.000 ms: 0.200 ms more"));
+    EXPECT_THAT(
+        write_terminal(only(point), 200),
+        HasSubstr(
+            "Steps measured one by one sum to 1.200 ms, 120.0 % of the forward pass's median of 1.000 ms: 0.200 ms more"));
 }
 
 TEST(Terminal, CountsStepsWithoutATime) {

@@ -69,15 +69,14 @@ TEST(MatchPoints, ARefusalNamesTheDifference) {
     Point longer = with("gpt2", Precision::fp16, 1), unfused = longer;
     longer.set("seq", 1024);
     unfused.set("attention", "unfused");
-    EXPECT_EQ(refusal(a, of_points("b", {longer, unfused})),
-              "no point in common: a/result.json is gpt2 fp16 batch 1 seq 100 attention fused; b/result.json is gpt2 "
-              "fp16 batch 1 seq 1024,100 attention fused,unfused");
+    EXPECT_EQ(
+        refusal(a, of_points("b", {longer, unfused})),
+        "no point in common: a/result.json is gpt2 fp16 batch 1 seq 100 attention fused; b/result.json is gpt2 fp16 batch 1 seq 1024,100 attention fused,unfused");
     std::vector<Point> many;
     for (int i = 0; i < 7; ++i) many.push_back(with(fmt::format("m{}", i), Precision::fp16, 1));
     EXPECT_EQ(
         refusal(a, of_points("b", many)),
-        "no point in common: a/result.json is gpt2 fp16 batch 1; b/result.json is m0,m1,m2,m3 (and 3 more) fp16 batch "
-        "1");
+        "no point in common: a/result.json is gpt2 fp16 batch 1; b/result.json is m0,m1,m2,m3 (and 3 more) fp16 batch 1");
     EXPECT_EQ(refusal(a, of_points("b", {})), "b/result.json holds no points");
 }
 

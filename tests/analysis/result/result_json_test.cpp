@@ -131,8 +131,7 @@ TEST(ParseResult, NamesTheFieldThatIsWrong) {
               "old.json: points[0].precision: expected one of fp16, bf16, tf32, fp32, fp64, found \"fp8\"");
     EXPECT_EQ(
         parse_error_with("/points/0/memory/bytes/cache", 1),
-        "old.json: points[0].memory.bytes: expected only the roles tokens, weights, activations, saved_activations, "
-        "scores, logits, gradients, optimizer, workspace, found \"cache\"");
+        "old.json: points[0].memory.bytes: expected only the roles tokens, weights, activations, saved_activations, scores, logits, gradients, optimizer, workspace, found \"cache\"");
     EXPECT_EQ(parse_error_with("/points", Json::object()), "old.json: points: expected an array, found an object");
     EXPECT_EQ(parse_error_with("/environment/libraries", Json::array()),
               "old.json: environment.libraries: expected an object, found an array");
@@ -377,12 +376,7 @@ Json smallest_example() {
 /// What a file need not have.
 bool is_optional(const std::string& pointer) {
     static const std::regex field(
-        "/end_to_end/(sequences_per_s|tokens_per_s|energy_per_sequence_j|energy_per_token_j|runs_per_sample)$|/"
-        "least_bytes$|/"
-        "largest_batches$|"
-        "/conditions/(blocks(/0/sm_clock_mhz)?|throttle_unavailable|cpu_share)$|/lacked_share$|/sm_scaling$|/"
-        "multiprocessors_of_device$|/dependent_steps$|/host/(threads_from|machine_cpus|cpu_quota)$|"
-        "/ceilings(/ceilings/0)?/threads$|^/configuration$");
+        "/end_to_end/(sequences_per_s|tokens_per_s|energy_per_sequence_j|energy_per_token_j|runs_per_sample)$|/least_bytes$|/largest_batches$|/conditions/(blocks(/0/sm_clock_mhz)?|throttle_unavailable|cpu_share)$|/lacked_share$|/sm_scaling$|/multiprocessors_of_device$|/dependent_steps$|/host/(threads_from|machine_cpus|cpu_quota)$|/ceilings(/ceilings/0)?/threads$|^/configuration$");
     return std::regex_search(pointer, field) || std::ranges::any_of(axes(), [&](const Axis& axis) {
                return !axis.needed && pointer == fmt::format("/points/0/{}", axis.name);
            });

@@ -167,11 +167,10 @@ TEST_F(Cli, ASweepThatWasKilledIsGoneOnWithOnlyWhenAsked) {
 TEST_F(Cli, AnInterruptedSweepLeavesItsFinishedPointsAndTheSignalsExitCode) {
     const std::string run = (directory_ / "run").string();
     // Twice in a moment, as timeout(1) sends it: to the process and to its group.
-    const Outcome outcome =
-        shell("(" KBENCH_BINARY " --config " + tiny() + " --backend cpu --quick --counters none --repeat 1000 --out " +
-              run + " & p=$!; until [ -e " + run +
-              "/points/seq32-batch1-fp32-repeat2.json ] || ! kill -0 $p; do sleep 0.02; done; "
-              "kill -TERM $p; sleep 0.01; kill -TERM $p; wait $p)");
+    const Outcome outcome = shell(
+        "(" KBENCH_BINARY " --config " + tiny() + " --backend cpu --quick --counters none --repeat 1000 --out " + run +
+        " & p=$!; until [ -e " + run +
+        "/points/seq32-batch1-fp32-repeat2.json ] || ! kill -0 $p; do sleep 0.02; done; kill -TERM $p; sleep 0.01; kill -TERM $p; wait $p)");
     EXPECT_EQ(outcome.exit_code, 128 + SIGTERM) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr("stopped by SIGTERM after "));
     const Outcome table = kbench("table --by point -c repeat,status --csv " + run);
@@ -200,10 +199,10 @@ TEST_F(Cli, DeterministicRunsLeaveTheSameBits) {
     const auto once = [&](const std::string& name) {
         const std::string gradients = (directory_ / (name + ".g")).string(),
                           weights = (directory_ / (name + ".w")).string(), out = (directory_ / name).string();
-        const Outcome run = kbench("run --config " + tiny() +
-                                   " --backend cpu --seq 16 --batch 2 --direction train "
-                                   "--deterministic --latency-only --quick --no-verify --out " +
-                                   out + " --dump-gradients " + gradients);
+        const Outcome run = kbench(
+            "run --config " + tiny() +
+            " --backend cpu --seq 16 --batch 2 --direction train --deterministic --latency-only --quick --no-verify --out " +
+            out + " --dump-gradients " + gradients);
         EXPECT_EQ(run.exit_code, 0) << run.err;
         EXPECT_THAT(read_text(out + "/result.json"), HasSubstr(R"("deterministic": "yes")"));
         const Outcome train = kbench("train --config " + tiny_config() +
@@ -220,10 +219,10 @@ TEST_F(Cli, ATrainingThatGoesOnLeavesTheFileOfOneThatNeverStopped) {
     const std::string tokens = directory_.write("t.txt", "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20").string();
     for (const std::string& source : {std::string("synthetic"), tokens}) {
         const auto train = [&](const std::string& more) {
-            const Outcome outcome = kbench("train --config " + tiny_config() +
-                                           " --backend cpu --seq 16 --batch 2 --accumulate 2 --warmup 4 --lr 1e-2 "
-                                           "--deterministic --data " +
-                                           source + more);
+            const Outcome outcome =
+                kbench("train --config " + tiny_config() +
+                       " --backend cpu --seq 16 --batch 2 --accumulate 2 --warmup 4 --lr 1e-2 --deterministic --data " +
+                       source + more);
             EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
             return outcome.out;
         };
@@ -354,14 +353,11 @@ TEST_F(Cli, AnInterruptedTrainingSavesItsWeights) {
 
 TEST_F(Cli, InterruptedMicrobenchmarksLeaveWhatWasMeasured) {
     const std::string out = (directory_ / "micro").string();
-    const Outcome outcome =
-        shell("(" KBENCH_BINARY
-              " micro --backend cpu --op residual --shape r64w64,r64w128,r64w192 --provider native "
-              "--precision fp32 --cache hot --ceilings none --counters none --benchmark_min_time=0.5 --time-budget 1 "
-              "--benchmark_format=json --out " +
-              out + " > " + out + ".json & p=$!; until [ -e " + out +
-              " ] || ! kill -0 $p; do sleep 0.02; done; "
-              "sleep 0.3; kill -TERM $p; wait $p)");
+    const Outcome outcome = shell(
+        "(" KBENCH_BINARY
+        " micro --backend cpu --op residual --shape r64w64,r64w128,r64w192 --provider native --precision fp32 --cache hot --ceilings none --counters none --benchmark_min_time=0.5 --time-budget 1 --benchmark_format=json --out " +
+        out + " > " + out + ".json & p=$!; until [ -e " + out +
+        " ] || ! kill -0 $p; do sleep 0.02; done; sleep 0.3; kill -TERM $p; wait $p)");
     EXPECT_EQ(outcome.exit_code, 128 + SIGTERM) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr("stopped by SIGTERM after 1 of 3 benchmarks"));
     EXPECT_THAT(read_text(out + ".json"), ContainsRegex("not run: stopped before it"));

@@ -72,8 +72,7 @@ TEST_F(Gpus, AreNamedByNumberOrUuid) {
 
 TEST_F(Gpus, ThatAreNotThereOrSeveralAreRefusedWithAllThereAre) {
     const std::string all =
-        "there are 0 (NVIDIA H100, GPU-8f2a1111-0000-0000-0000-000000000000), 1 (NVIDIA H100, "
-        "GPU-8f2b2222-0000-0000-0000-000000000000)";
+        "there are 0 (NVIDIA H100, GPU-8f2a1111-0000-0000-0000-000000000000), 1 (NVIDIA H100, GPU-8f2b2222-0000-0000-0000-000000000000)";
     EXPECT_EQ(refusal("2"), "--device 2: there is no such GPU; " + all);
     EXPECT_EQ(refusal("00"), "--device 00: there is no such GPU; " + all);
     EXPECT_EQ(refusal("GPU-9"), "--device GPU-9: there is no such GPU; " + all);

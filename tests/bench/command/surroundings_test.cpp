@@ -89,11 +89,10 @@ TEST_F(Surroundings, WhatOpenMPIsToldOfThreadsChangesNoResult) {
         SCOPED_TRACE(variables);
         EXPECT_NEAR(first_loss(variables), usual, 2e-4) << "its last digit may be rounded otherwise";
         for (const char* provider : {"blas", "onednn"}) {
-            const Outcome gemm =
-                kbench_in(variables,
-                          "micro --op gemm --shape m256n256k256 --precision fp32 --backend cpu --cache hot "
-                          "--ceilings none --counters none --time-budget 0.1 --out " +
-                              out() + " --provider " + provider);
+            const Outcome gemm = kbench_in(
+                variables,
+                "micro --op gemm --shape m256n256k256 --precision fp32 --backend cpu --cache hot --ceilings none --counters none --time-budget 0.1 --out " +
+                    out() + " --provider " + provider);
             EXPECT_EQ(gemm.exit_code, 0) << provider << gemm.err;
             const bool alone = std::string_view(variables).find("LIMIT=1") != std::string_view::npos;
             if (alone && provider == std::string_view("blas")) {

@@ -42,8 +42,7 @@ class UserFiles : public Program {
     std::string quick() { return "--config " + tiny() + " --backend cpu --quick --counters none --seq 8 "; }
     std::string run_into(const std::string& out) { return quick() + "--no-verify --out " + at(out) + " "; }
     std::string micro_into(const std::string& out) {
-        return "micro --backend cpu --op gelu --shape r4w4 --precision fp32 --provider native --cache hot --ceilings "
-               "none --counters none --time-budget 0.01 --out " +
+        return "micro --backend cpu --op gelu --shape r4w4 --precision fp32 --provider native --cache hot --ceilings none --counters none --time-budget 0.01 --out " +
                at(out) + " ";
     }
     /// result.json of a small run, in a folder of its own.
@@ -104,18 +103,19 @@ TEST_F(UserFiles, OfARunOnlyWhatKbenchWritesIsRemoved) {
     plant("folder/thesis.json");
     const std::string source = result("source");
     // A kbench that runs beside a user who puts files of their own into its folder.
-    const std::string script = directory_
-                                   .write("program",
-                                          "#!/bin/sh\nwhile [ \"$1\" != --out ]; do shift; done\ncd \"$2\"\n"
-                                          "cp " +
-                                              source +
-                                              " result.json\n"
-                                              "mkdir points mine\n"
-                                              "for f in report.html report.md trace.json points/a.json points/.lock "
-                                              ".kbench.lock thesis.txt mine/thesis.txt; do echo x > $f; done\n"
-                                              "ln -s " +
-                                              at("folder") + " linked\n")
-                                   .string();
+    const std::string script =
+        directory_
+            .write(
+                "program",
+                "#!/bin/sh\nwhile [ \"$1\" != --out ]; do shift; done\ncd \"$2\"\n"
+                "cp " +
+                    source +
+                    " result.json\n"
+                    "mkdir points mine\n"
+                    "for f in report.html report.md trace.json points/a.json points/.lock .kbench.lock thesis.txt mine/thesis.txt; do echo x > $f; done\n"
+                    "ln -s " +
+                    at("folder") + " linked\n")
+            .string();
     fs::permissions(script, fs::perms::owner_all);
     EXPECT_EQ(run_for_result("A", script, {}, directory_ / "run").points.size(), 1u);
     std::vector<std::string> kept;
@@ -141,8 +141,7 @@ TEST_F(UserFiles, LengthsAreWrittenOverNothing) {
                                    .string();
     const std::string options =
         "--config " + speech +
-        " --backend cpu --quick --ceilings none --counters none --no-verify --frames 40 --batch 2 "
-        "--latency-only ";
+        " --backend cpu --quick --ceilings none --counters none --no-verify --frames 40 --batch 2 --latency-only ";
     const std::string drawn = options + "--lengths librispeech-like --out ";
     const std::string trained =
         options + "--direction bwd --lengths " + directory_.write("lengths", "40\n9\n").string() + " --out ";

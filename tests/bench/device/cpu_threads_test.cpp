@@ -143,8 +143,8 @@ TEST(ThreadChoice, AQuotaBelowTheThreadsIsAWarning) {
     EXPECT_EQ(choice.threads, 1);
     EXPECT_THAT(
         choice.warnings,
-        ElementsAre("a control group allows 0.2 CPUs of time and 1 thread would use 1: the kernel stops it for "
-                    "up to 80 % of each 100 ms, so times are of the quota and not of the CPU; raise the quota"));
+        ElementsAre(
+            "a control group allows 0.2 CPUs of time and 1 thread would use 1: the kernel stops it for up to 80 % of each 100 ms, so times are of the quota and not of the CPU; raise the quota"));
     found.quota = quota_of(2);
     found.omp_num_threads = "8";
     choice = choose_threads(found);

@@ -59,9 +59,9 @@ TEST(GpuCode, IsListedAsNvccCallsIt) {
 TEST(GpuCode, ThatLacksIsSaidInOneLineWithWhatHelps) {
     EXPECT_EQ(why_no_code(usual, "NVIDIA GeForce RTX 4090", 8, 9), "");
     EXPECT_EQ(why_no_code("", "NVIDIA GeForce RTX 4090", 8, 9), "");
-    EXPECT_EQ(why_no_code("90a-real", "NVIDIA A100", 8, 0),
-              "NVIDIA A100 has compute capability 8.0, and this kbench was built for sm_90a: build it again on this "
-              "machine, or with -DCMAKE_CUDA_ARCHITECTURES=80");
+    EXPECT_EQ(
+        why_no_code("90a-real", "NVIDIA A100", 8, 0),
+        "NVIDIA A100 has compute capability 8.0, and this kbench was built for sm_90a: build it again on this machine, or with -DCMAKE_CUDA_ARCHITECTURES=80");
     for (const auto& [name, major, minor] :
          {std::tuple("Tesla V100", 7, 0), {"Tesla T4", 7, 5}, {"Tesla P100", 6, 0}}) {
         EXPECT_THAT(why_no_code(usual, name, major, minor), HasSubstr("need 8.0 (Ampere) or newer"));

@@ -110,9 +110,9 @@ TEST_F(NvidiaMachine, WithAnOldDriverIsToldWhichItNeeds) {
     gpu(), driver(), nodes();
     CudaAnswer old = no_library;
     old.driver = 12020;
-    expect(why(old), true,
-           "the NVIDIA driver 535.104.05 supports CUDA 12.2 at the most, this kbench was built with 13.0: update the "
-           "driver (580 or newer)");
+    expect(
+        why(old), true,
+        "the NVIDIA driver 535.104.05 supports CUDA 12.2 at the most, this kbench was built with 13.0: update the driver (580 or newer)");
     EXPECT_THAT(why(old).why, Not(HasSubstr("build kbench")));  // no CUDA of its age does
     old.driver = 12080;
     expect(why(old), true, "or build kbench with CUDA 12.6 to 12.8");

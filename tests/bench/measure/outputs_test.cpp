@@ -50,9 +50,9 @@ TEST(OutputRows, SayWhichRowsWereCompared) {
         std::memcpy(bytes.data(), values.data(), bytes.size());
         return OutputRows("logits", every_tenth, std::move(bytes), 10);
     };
-    EXPECT_EQ(of({1, 2, 3}).difference(of({1, 2, 4})),
-              "1 of 3 logits (one row of 10 was compared) differ between runs of the same input, by up to 1, first "
-              "at row 20");
+    EXPECT_EQ(
+        of({1, 2, 3}).difference(of({1, 2, 4})),
+        "1 of 3 logits (one row of 10 was compared) differ between runs of the same input, by up to 1, first at row 20");
 }
 
 /// A small GPT-2's plan after a forward, on a device whose memory the host cannot see.

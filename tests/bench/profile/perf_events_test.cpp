@@ -31,9 +31,9 @@ TEST(HostCountersReasons, NameTheSettingThatForbidsMemoryControllers) {
     system.add_imc("uncore_imc_0", 20);
     system.files[paranoid] = "2";
     system.refuse = [](const PerfEventSpec& spec) { return spec.type == 20 ? EACCES : 0; };
-    EXPECT_EQ(HostCounters::open(system).why_not().at(0),
-              "memory controllers: perf_event_paranoid is 2: kbench needs 0 or less, or CAP_PERFMON, to count memory "
-              "controllers; fix: sysctl kernel.perf_event_paranoid=0");
+    EXPECT_EQ(
+        HostCounters::open(system).why_not().at(0),
+        "memory controllers: perf_event_paranoid is 2: kbench needs 0 or less, or CAP_PERFMON, to count memory controllers; fix: sysctl kernel.perf_event_paranoid=0");
 }
 
 TEST(HostCountersReasons, NameTheSettingThatForbidsOnesOwnThreads) {
@@ -42,8 +42,7 @@ TEST(HostCountersReasons, NameTheSettingThatForbidsOnesOwnThreads) {
     system.refuse = [](const PerfEventSpec&) { return EPERM; };
     const HostCounters counters = HostCounters::open(system);
     const std::string reason =
-        "perf_event_paranoid is 4: kbench needs 2 or less, or CAP_PERFMON, to count its own threads; fix: sysctl "
-        "kernel.perf_event_paranoid=2";
+        "perf_event_paranoid is 4: kbench needs 2 or less, or CAP_PERFMON, to count its own threads; fix: sysctl kernel.perf_event_paranoid=2";
     EXPECT_EQ(counters.why_not().back(), "core counters: " + reason);
     EXPECT_EQ(counters.why_not().at(1), "last-level-cache misses: " + reason);
 }

@@ -109,10 +109,11 @@ TEST(HostCountersLadder, ReadsNoMemoryCountersOfOtherCpusThanIntels) {
     system.make_amd();
     HostCounters counters = HostCounters::open(system);
     EXPECT_EQ(counters.traffic_source(), "");
-    EXPECT_THAT(counters.why_not(),
-                ElementsAre("memory controllers: this CPU's memory counters are not supported: kbench knows those of "
-                            "Intel only",
-                            "last-level-cache misses: no event for them in the core PMU, or no core PMU"));
+    EXPECT_THAT(
+        counters.why_not(),
+        ElementsAre(
+            "memory controllers: this CPU's memory counters are not supported: kbench knows those of Intel only",
+            "last-level-cache misses: no event for them in the core PMU, or no core PMU"));
     counters.start();
     system.count_core(100, 200);
     const HostCounts counts = counters.stop();
