@@ -14,7 +14,7 @@ struct ClaimRequest {
     std::string model, config_file, machine, format = "text";
     double latency_s = 0;
     ModelPoint at;   ///< what was said of the model's axes
-    ModelSpec spec;  ///< of --model or --config
+    ModelSpec spec;  ///< from --model or --config
 };
 std::span<const OptionOf<ClaimRequest>> claim_options();
 

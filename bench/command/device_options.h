@@ -14,8 +14,8 @@ namespace kbench {
 struct DeviceRequest {
     std::string backend = "auto";
     std::string gpu = {};     ///< CUDA's number, or a UUID from its beginning; empty: the first
-    int multiprocessors = 0;  ///< of a GPU; 0: all
-    int threads = 0;          ///< of a CPU; 0: as its surroundings say
+    int multiprocessors = 0;  ///< a GPU's; 0: all
+    int threads = 0;          ///< a CPU's; 0: as its surroundings say
 };
 
 /// The devices of the backend called auto, cuda or cpu; at least one. `remark`: why auto did not take a GPU, when it

@@ -24,7 +24,7 @@ using Request = MicroRequest;
 
 using Options = std::vector<OptionOf<Request>>;
 
-/// Of attention alone, whose shapes no model says.
+/// Sizes for attention alone, as no model says its shapes.
 constexpr std::int64_t usual_attention_batch = 1, usual_attention_seq = 1024;
 bool is_of_attention(std::string_view axis) { return axis == "batch" || axis == "seq"; }
 

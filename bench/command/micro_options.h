@@ -18,7 +18,7 @@ struct MicroRequest {
     std::string shapes_file, model, suite;
     DeviceRequest device;
     std::vector<std::int64_t> heads, head_sizes;
-    AxisLists axes;                     ///< of a model's ops; batch and seq of attention, too
+    AxisLists axes;                     ///< for a model's ops; batch and seq for attention, too
     std::vector<Direction> directions;  ///< empty: fwd, and what a line of a file or a suite names
     std::vector<Precision> precisions{all_precisions.begin(), all_precisions.end()};
     std::vector<CacheState> caches{CacheState::cold, CacheState::hot};
@@ -26,7 +26,7 @@ struct MicroRequest {
     std::filesystem::path out;
     bool compress = false;  ///< result.json.gz
     PointOptions run;
-    double device_s = 0.05;  ///< of runs that are timed, at the least
+    double device_s = 0.05;  ///< to spend in timed runs, at the least
     bool retune = false;
 };
 std::span<const OptionOf<MicroRequest>> micro_options();

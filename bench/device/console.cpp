@@ -1,4 +1,4 @@
-// See console.h.
+// Writes to standard output and standard error, and remembers the first write that failed.
 #include "bench/device/console.h"
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 namespace kbench {
 namespace {
 
-/// Of the first write that failed; 0: none did.
+/// errno of the first write that failed; 0: none did.
 int failed_with = 0;
 
 void remember_failure() {

@@ -24,12 +24,12 @@ struct DeviceInfo {
     /// As the CUDA runtime tells it; what the driver and its limits are, MachineState::describe adds.
     std::optional<GpuInfo> gpu;
     int ordinal = 0;                         ///< CUDA's number of a GPU
-    int threads = 0;                         ///< of a CPU, see cpu_threads.h
+    int threads = 0;                         ///< a CPU's, see cpu_threads.h
     bool pinned = false;                     ///< whether these stay on their CPUs
     std::string threads_from = {};           ///< what decided how many they are
     std::optional<double> cpu_quota = {};    ///< CPUs of time that control groups allow them
     std::vector<std::string> warnings = {};  ///< what of their number makes times less than they could be
-    /// Of all caches in front of the memory that can hold one array: a GPU's L2, all L2 and L3 of a CPU.
+    /// All caches in front of the memory that can hold one array: a GPU's L2, all L2 and L3 of a CPU.
     std::int64_t cache_bytes = 0;
 };
 

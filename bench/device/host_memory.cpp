@@ -1,4 +1,4 @@
-// See host_memory.h. What files mean: proc(5), cgroups(7), and Linux's admin-guide/cgroup-v1/memory.rst and
+// Reads the host's free memory. What files mean: proc(5), cgroups(7), and Linux's admin-guide/cgroup-v1/memory.rst and
 // cgroup-v2.rst.
 #include "bench/device/host_memory.h"
 

@@ -1,4 +1,4 @@
-// See multiprocessors.h.
+// Reads numbers of SMs from text, and chooses those that stand for shares of a device.
 #include "bench/device/multiprocessors.h"
 
 #include <fmt/format.h>

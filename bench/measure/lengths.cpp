@@ -1,4 +1,4 @@
-// See lengths.h.
+// Writes files of drawn lengths, and scales the plan's work to the lengths of a point's sequences.
 #include "bench/measure/lengths.h"
 
 #include <fmt/format.h>

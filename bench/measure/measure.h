@@ -25,7 +25,7 @@ namespace kbench {
 struct Wants {
     const PointOptions& options;
     WeightSource& weights;
-    FilesByName inputs = {};  ///< of the model; those without a file are random
+    FilesByName inputs = {};  ///< the model's; those without a file are random
     /// What verification found before, of the same computations: it is not done again.
     std::optional<Verification> verified;
     /// Takes the samples and fills in point.end_to_end; empty: as sample_end_to_end does (parts.h).

@@ -19,7 +19,7 @@ class OutputRows {
     /// Rows as `kept` says, one after another; the first of them is row 0 and each is row `every` * its index.
     OutputRows(std::string name, Operand kept, std::vector<std::byte> bytes, std::int64_t every = 1)
         : name_(std::move(name)), kept_(std::move(kept)), bytes_(std::move(bytes)), every_(every) {}
-    /// Of output `id` of the last run of `plan`: all rows, or evenly spaced ones where all take more than `most_bytes`.
+    /// Rows of output `id` of `plan`'s last run: all, or evenly spaced ones where all take more than `most_bytes`.
     static OutputRows download(const Plan& plan, TensorId id, Device& device, std::int64_t most_bytes);
 
     const Operand& operand() const { return kept_; }

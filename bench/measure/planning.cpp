@@ -74,7 +74,7 @@ void describe_steps(const Plan& plan, Point& point) {
 Layout estimate_layout(const Model& model, Precision precision, const std::vector<AssignedStep>& steps) {
     std::int64_t workspace = 0;
     for (const AssignedStep& a : steps) workspace = std::max(workspace, a.provider->workspace_limit);
-    // Of the step asked about last: AdamW has thousands, of which every one is asked about.
+    // Keeps the operands of the last step asked about: AdamW has thousands of operands, and each is asked about.
     std::vector<Operand> list;
     std::size_t list_of = steps.size();
     return lay_out(

@@ -1,4 +1,4 @@
-// See point_plans.h.
+// Builds a point's model, assigns its steps, and finds the largest batch whose plan fits in memory.
 #include "bench/measure/point_plans.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// See point_store.h.
+// Writes each finished point of a sweep to a file of its own, and finds it again.
 #include "bench/measure/point_store.h"
 
 #include <fmt/format.h>

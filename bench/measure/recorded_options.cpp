@@ -1,4 +1,4 @@
-// See recorded_options.h.
+// Spells each option of a run as text; files are recorded by name, size and hash.
 #include "bench/measure/recorded_options.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// See result_files.h.
+// Finds, reads and writes result.json and result.json.gz in directories.
 #include "bench/measure/result_files.h"
 
 #include <fmt/format.h>
@@ -100,7 +100,7 @@ ResultFile read_result(const std::string& name) {
 void write_result(const fs::path& directory, const Result& result, bool compressed) {
     const std::string text = to_text(result);
     write_file_atomically(directory / (compressed ? compressed_name : plain_name), compressed ? gzip(text) : text);
-    fs::remove(directory / (compressed ? plain_name : compressed_name));  // of a run that is resumed, say
+    fs::remove(directory / (compressed ? plain_name : compressed_name));  // a resumed run may have written it
 }
 
 }  // namespace kbench

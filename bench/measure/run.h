@@ -24,7 +24,7 @@ struct RunOptions : PointOptions, SweepOptions {
     ModelSpec model;
     ProviderChoice providers;
     std::optional<std::filesystem::path> weights;
-    FilesByName inputs, dumps;  ///< of the model's inputs and outputs
+    FilesByName inputs, dumps;  ///< for the model's inputs and outputs
     std::filesystem::path dump_gradients = {};
     std::filesystem::path out;
     bool compress = false;  ///< result.json.gz

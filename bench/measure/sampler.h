@@ -30,7 +30,7 @@ struct Sampled {
     Timing timing;
     /// When each sample ended, seconds since the window began; the runs of a chunk are taken as of one length.
     std::vector<double> ended_s;
-    double timed_share = 0;  ///< of the window: the sum of all samples, discarded ones too, over its length
+    double timed_share = 0;  ///< the sum of all samples, discarded ones too, over the window's length
     bool converged = false;
     int throttled = 0;          ///< samples discarded because the device throttled while they were taken
     int starved = 0;            ///< samples discarded because the process lacked its CPUs meanwhile

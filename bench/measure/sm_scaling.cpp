@@ -68,7 +68,7 @@ void measure_sm_scaling(const PartContext& at, Forward& forward) {
         }
     } catch (const Error& error) {
         at.require_device();
-        if (scaling.runs.size() < 2) {  // of one there is nothing to compare
+        if (scaling.runs.size() < 2) {  // one has nothing to be compared with
             scaling.runs.clear();
             scaling.unavailable = fmt::format("on {} SMs: {}", count, error.what());
         } else {

@@ -1,4 +1,4 @@
-// See stop_signal.h.
+// Handles SIGINT and SIGTERM, and restores what they did before.
 #include "bench/measure/stop_signal.h"
 
 #include <unistd.h>
@@ -29,7 +29,7 @@ volatile std::sig_atomic_t asked_by = 0;
 /// Whether the one who measures knows of it.
 volatile std::sig_atomic_t noticed = 0;
 timespec asked_at{};
-/// Of each, what it did before StopSignals.
+/// What each signal did before StopSignals.
 struct sigaction before[std::size(stopping)];
 
 void end_with_a_line(int signal) {

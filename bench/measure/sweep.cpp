@@ -130,7 +130,7 @@ std::vector<PointSpec> sweep_points(const SweepOptions& sweep, const AxisValues&
         if (!names.insert(point.name()).second)
             throw UsageError(
                 fmt::format("the point {} is asked for twice; --repeat N measures all points N times", point.name()));
-    std::size_t fastest = 1;  // of the last group that varies
+    std::size_t fastest = 1;  // size of the last group that varies
     for (const AxisGroup& group : groups)
         if (group.size() > 1) fastest = group.size();
     return shard_of(points, static_cast<std::size_t>(sweep.shard), static_cast<std::size_t>(sweep.shards), fastest);

@@ -44,7 +44,7 @@ std::vector<AxisValue> asked_values(const Axis& axis, const SweepOptions& sweep,
 /// there twice, the model has no such axis, or there are more shards than points.
 std::vector<PointSpec> sweep_points(const SweepOptions& sweep, const AxisValues& of_model);
 
-/// Of these points those of shard `shard` of `shards`, dealt out one by one. Throws UsageError where there are more
+/// The points of shard `shard` of `shards`, dealt out one by one. Throws UsageError where there are more
 /// shards than points.
 std::vector<PointSpec> shard_of_points(const std::vector<PointSpec>& points, int shard, int shards);
 

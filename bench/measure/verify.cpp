@@ -28,7 +28,7 @@ using reference::View;
 /// 64 bytes: AdamW of 436 tensors has 1,308 results, and would have 186 million elements of 774 million parameters.
 constexpr double reference_budget = 1e8;
 constexpr std::int64_t most_elements = std::int64_t{1} << 21;
-/// Of one result of up to 64; of more, fewer of each.
+/// How many elements to sample from each result where a step has up to 64; fewer from each where it has more.
 constexpr std::size_t sampled_elements = 4096, fewest_sampled = 256, sampled_together = 64 * sampled_elements;
 
 /// All elements where that is cheap; otherwise at least 4096, in whole groups where a group shares its work. `results`

@@ -23,7 +23,7 @@ bool lists_only(const std::vector<std::string>& arguments);
 struct BenchmarksEnd {
     std::string first_wrong;  ///< that failed, and why
     std::string device_lost;  ///< the one in which it was, and the error
-    std::string file, text;   ///< of --benchmark_out, and what it is to hold: the caller writes it
+    std::string file, text;   ///< --benchmark_out's, and what it is to hold: the caller writes it
 };
 
 /// Runs `cases` as `arguments` (Google Benchmark's, the program's name first) say. `metrics` become further columns,

@@ -343,7 +343,7 @@ std::size_t MicroSession::planned_samples(std::size_t runs) {
     if (runs > 1) return (runs + runs_a_sample() - 1) / runs_a_sample();
     if (const auto known = planned_.find(point().model()); known != planned_.end()) return known->second;
     const SamplerOptions& s = options_.sampler;
-    // Of normal samples the median's interval is 1.96 x 1.25 deviations over the root of their number, and the
+    // For normal samples the median's interval is 1.96 x 1.25 deviations over the root of their number, and the
     // quartiles are 1.35 deviations apart.
     const double narrower = 1.96 * 1.25 / 1.35 * pilot_spread_ / s.target_relative_ci;
     const double for_interval = narrower * narrower;

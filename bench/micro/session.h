@@ -31,7 +31,7 @@ RunShape run_shape(CacheState cache, double set_bytes, double cache_bytes, doubl
 /// The columns of a microbenchmark beside its time.
 struct MicroFigures {
     double tflop_per_s = 0, gb_per_s = 0;  ///< FLOPs and streaming bytes of the cost model over the median time
-    /// Of the binding roof, 0 to 1, and its ceiling's name; nothing without roofs.
+    /// Share of the binding roof, 0 to 1, and its ceiling's name; nothing without roofs.
     std::optional<double> roof_share;
     std::string roof;
     /// Per run, from hardware counters; nothing where they were not read.
@@ -48,7 +48,7 @@ MicroFigures micro_figures(const Point& point, const Summary& time, const Roofs&
 /// counters their mean, each kernel's time the median. End to end is the caller's.
 void fold_runs(Point& point);
 
-/// Of a hot point whose operands fit in the caches: traffic to DRAM that was only estimated becomes none, with the
+/// For a hot point whose operands fit in the caches: DRAM traffic that was only estimated becomes none, with the
 /// reason. What was counted stays.
 void expect_no_traffic(Point& point, double set_bytes, double cache_bytes);
 
@@ -115,13 +115,13 @@ class MicroSession {
     std::unique_ptr<WeightSource> contents_;
     Current current_;
     std::optional<std::size_t> current_point_;
-    Forward* forward_ = nullptr;  ///< of the current one, from its first sample on
+    Forward* forward_ = nullptr;  ///< the current one's, from its first sample on
     Timing before_;               ///< samples of the current point's earlier repetitions
     std::size_t runs_a_launch_ = 1;
     std::map<std::string, std::size_t> planned_;                         ///< samples, by benchmark
     double sample_wall_s_ = 0, sample_device_s_ = 0, pilot_spread_ = 0;  ///< between quartiles, over the median
     bool warned_of_starvation_ = false;
-    Summary last_ms_;  ///< of the last samples of the current one
+    Summary last_ms_;  ///< the current one's last samples
 };
 
 }  // namespace kbench

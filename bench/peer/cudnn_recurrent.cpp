@@ -25,7 +25,7 @@ RecurrentCall RecurrentPeer::call(Direction direction, std::string_view algorith
     return {memory_, handle_, layer_, direction, algorithm, layout, steps};
 }
 
-/// Of a launch, or of the graph where there is one. Launches that want no preparation follow each other between two
+/// Times a launch, or the graph where there is one. Launches that want no preparation follow each other between two
 /// events; the others have two each, and the device is busy with the preparation while they are enqueued.
 double RecurrentPeer::time_us(RecurrentCall& call, DeviceGraph* graph, double seconds) {
     constexpr double sample_us = 2000;  ///< long beside what events and the first launch on an idle device add

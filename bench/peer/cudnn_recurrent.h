@@ -20,7 +20,7 @@ struct RecurrentTimes {
     static constexpr double none = std::numeric_limits<double>::quiet_NaN();
     double step_us = none;           ///< a call through all steps, divided by them: launched as PyTorch does
     double graph_step_us = none;     ///< the same as a CUDA graph
-    double marginal_step_us = none;  ///< of the graph, or where there is none of launches: by twice as many steps
+    double marginal_step_us = none;  ///< by twice as many steps, as a graph or, where there is none, as launches
     double error = none;             ///< largest_error of what it computes, from the standard algorithm's, packed
     std::size_t workspace_bytes = 0;
     std::string no_graph;  ///< why, where there is none

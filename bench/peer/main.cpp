@@ -23,7 +23,7 @@ using nlohmann::json;
 struct Options {
     std::vector<std::string> precisions = {"fp16", "tf32", "fp32"};
     std::vector<std::string> directions = {"fwd"};
-    std::vector<std::string> shapes;  ///< of convolutions
+    std::vector<std::string> shapes;  ///< convolutions alone
     std::vector<std::string> cells = {"lstm"};
     std::vector<std::int64_t> hidden = {256, 512, 1024, 2048}, batches = {1, 2, 4, 8, 16, 32, 64, 128};
     std::vector<std::string> algorithms{std::begin(cudnn::recurrent_algorithms), std::end(cudnn::recurrent_algorithms)};

@@ -43,7 +43,7 @@ class RecurrentCall {
     /// Enqueues what has to be there before a launch, and is no part of it.
     void prepare();
     void launch();
-    /// Of a launch, on poisoned memory.
+    /// What a launch writes on poisoned memory.
     Parts output();
     std::size_t workspace_bytes() const;
 

@@ -87,7 +87,7 @@ Op op_of(const RecurrentProblem& p) {
     }
 }
 
-const std::string suffixes[] = {"", "_reverse"};  ///< of operands
+const std::string suffixes[] = {"", "_reverse"};  ///< behind operands' names
 
 }  // namespace
 

@@ -46,7 +46,7 @@ struct RecurrentLayer {
         HostMatrix ih, hh, bias_ih, bias_hh;
     };
     RecurrentProblem problem;
-    HostMatrix x;                  ///< of twice the steps
+    HostMatrix x;                  ///< has twice the steps
     std::vector<Weights> weights;  ///< forward, reverse
 };
 

@@ -15,7 +15,7 @@ struct Lifetime {
 
 struct ArenaLayout {
     std::vector<std::int64_t> offsets;  ///< parallel to the lifetimes
-    std::int64_t bytes = 0;             ///< of the whole arena
+    std::int64_t bytes = 0;             ///< the whole arena
 };
 
 /// No two tensors whose lifetimes meet overlap. `alignment` is a power of two.

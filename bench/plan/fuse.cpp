@@ -18,7 +18,7 @@ namespace {
 struct Pattern {
     std::vector<const OpKind*> kinds;
     std::size_t head, beside;
-    Direction direction;  ///< of the head
+    Direction direction;  ///< the head's
 };
 
 Pattern pattern_of(const OpKind& head, const Fusion& fusion, Direction direction) {

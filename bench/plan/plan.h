@@ -84,7 +84,7 @@ class Plan {
     Layout layout_;
     Device* device_ = nullptr;
     DeviceBuffer arena_, workspace_;
-    std::vector<DeviceBuffer> weights_;  ///< of resident tensors, by tensor; empty where only packed forms are needed
+    std::vector<DeviceBuffer> weights_;  ///< resident tensors, by tensor; empty where only packed forms are needed
     std::vector<DeviceBuffer> packed_;
     std::vector<std::vector<void*>> pointers_;  ///< by step, parallel to its operands
 };

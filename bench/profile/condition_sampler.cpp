@@ -11,7 +11,7 @@
 namespace kbench {
 namespace {
 
-/// Of the time from one step of the energy counter to another, when either may have happened.
+/// How late two readings of the energy counter may be seen, as a share of the time between them.
 constexpr double most_late = 0.05;
 
 double seconds_between(std::chrono::steady_clock::time_point from, std::chrono::steady_clock::time_point to) {

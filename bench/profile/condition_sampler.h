@@ -90,7 +90,7 @@ class ConditionSampler {
     std::vector<ConditionReading> readings_;
     std::optional<MachineReading> first_;
     std::optional<Counted> last_counted_;  ///< in this window or before
-    std::optional<Counted> from_, to_;     ///< of the window, at steps of the counter
+    std::optional<Counted> from_, to_;     ///< the window's ends, at steps of the counter
     std::string no_counter_;               ///< why the last reading did not tell the energy
     Clock::time_point began_;              ///< the window
     std::uint64_t seen_ = 0;               ///< reasons in the window

@@ -20,7 +20,7 @@ inline constexpr std::string_view stall_samples = "samples";
 
 /// What to count. Nothing when both lists are empty.
 struct CounterRequest {
-    std::vector<std::string> sets{"core"};  ///< of `kbench list metrics`; "full" is all of them
+    std::vector<std::string> sets{"core"};  ///< names from `kbench list metrics`; "full" is all
     std::vector<std::string> metrics;       ///< by kbench's name or, as dram__bytes_read.sum, by the chip's
     bool required = false;                  ///< asked for by name: a run that cannot count has failed
     /// Count the last so many ranges; others have no values.

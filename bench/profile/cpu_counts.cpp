@@ -126,7 +126,7 @@ std::optional<double> sum(const std::optional<double>& one, const std::optional<
     return one && other ? std::optional(*one + *other) : std::nullopt;
 }
 
-/// Of the thread that waited the most of those that worked; nothing where no thread is known.
+/// The share of the working thread that waited the longest; nothing where no thread is known.
 Quantity waited_share(const CpuUse& use) {
     double most_wanted = 0, most_waited = 0;
     for (const auto& [id, time] : use.counts.threads) most_wanted = std::max(most_wanted, time.ran_s + time.waited_s);

@@ -32,7 +32,7 @@ struct QuotaCounts {
 
 /// Each figure's reason stands beside it where there is none.
 struct CpuCounts {
-    double at_s = 0;  ///< of a clock that never goes back
+    double at_s = 0;  ///< by a clock that never goes back
     std::map<int, ThreadTime> threads;
     std::string no_threads;
     std::map<std::filesystem::path, QuotaCounts> quotas;  ///< by group

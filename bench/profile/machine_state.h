@@ -55,7 +55,7 @@ std::vector<std::string> throttle_names(std::uint64_t mask);
 /// One reading; each field is measured or unavailable with its reason.
 struct MachineReading {
     Quantity sm_clock_mhz, memory_clock_mhz, power_w, temperature_c;
-    Quantity energy_j;  ///< of a counter with an arbitrary start that never falls
+    Quantity energy_j;  ///< a counter with an arbitrary start that never falls
     std::uint64_t throttle_mask = 0;
 };
 

@@ -72,7 +72,7 @@ struct HostCounts {
     /// Bytes between the last-level cache and DRAM. Memory controllers count the whole machine, cache misses are a
     /// lower bound of this process's reads and say nothing of writes.
     Quantity dram_read_bytes, dram_write_bytes, dram_bytes;
-    /// Of all threads of this process, in user mode.
+    /// Counts all threads of this process, in user mode.
     Quantity cycles, instructions;
     /// Seconds that those threads were on a core, summed over threads; a sleeping thread adds nothing.
     Quantity cpu_seconds;

@@ -26,7 +26,7 @@ using namespace perf_text;
 
 namespace fs = std::filesystem;
 
-constexpr double cache_line_bytes = 64;  // of every x86; also what one CAS command moves (a DDR burst of 8 x 8 B)
+constexpr double cache_line_bytes = 64;  // on every x86; also what one CAS command moves (a DDR burst of 8 x 8 B)
 
 /// A source, or why it failed and how far it had come: of several ways to one source the furthest is worth telling.
 struct Attempt {
@@ -70,7 +70,7 @@ constexpr MemoryEvent cas_by_scheduler_events[] = {{reads, "cas_count_read_sch0"
 constexpr MemoryEvent client_events[] = {{reads, "data_reads"}, {writes, "data_writes"}};
 constexpr MemoryEvent client_free_running_events[] = {{reads, "data_read"}, {writes, "data_write"}};
 constexpr MemoryEvent free_running_events[] = {{reads, "read"}, {writes, "write"}};
-/// Of Sapphire and Emerald Rapids, for kernels that name no events of theirs (before 2023); encodings of
+/// Events of Sapphire and Emerald Rapids, for kernels before 2023, which name none; the encodings are those of
 /// tools/perf/pmu-events/arch/x86/sapphirerapids in the Linux source.
 constexpr MemoryEvent sapphire_rapids_events[] = {{reads, "UNC_M_CAS_COUNT.RD", "event=0x05,umask=0xcf"},
                                                   {writes, "UNC_M_CAS_COUNT.WR", "event=0x05,umask=0xf0"}};

@@ -51,7 +51,7 @@ struct RangeCounters {
 struct RangeTimes {
     int launches = 0;
     Quantity sm_clock_mhz;    ///< mean meanwhile
-    Summary latency_ms;       ///< of a launch, by events, with records
+    Summary latency_ms;       ///< one launch, by events, with records
     std::vector<Summary> us;  ///< by range: from its first kernel's start to its last one's end; n is 0 without kernels
 };
 

@@ -21,9 +21,9 @@ class StarvationWatch {
     /// twice as far apart after each answer without one: between the time slices of other work there are clean samples.
     std::optional<bool> lacked(bool last);
 
-    /// Of the time that the answers were about: of the answers "no" alone, or of all; a quota's periods are always of
-    /// all. Nothing where a device, not the
-    /// process, does the work.
+    /// The share of CPU in the time of the answers "no" alone, or (`of_all`) of every answer. A quota's periods always
+    /// count for every answer.
+    /// Nothing where a device does the work.
     std::optional<CpuShare> share(bool of_all) const;
 
   private:

@@ -52,8 +52,8 @@ class MarkovSource:
 
 
 def parse_losses(text: str, steps: int) -> tuple[list[float], list[int]]:
-    """Of `kbench train --log-every 1`: a loss a step (its four decimals are 0.003 % of a nat and a half), and the steps
-    that loss scaling skipped."""
+    """Reads `kbench train --log-every 1`: a loss a step (its four decimals are 0.003 % of a nat and a half), and the
+    steps that loss scaling skipped."""
     found = [(int(step), float(loss)) for step, loss in STEP.findall(text)]
     if [step for step, _ in found] != list(range(1, steps + 1)):
         raise Stop(FAILED, f"kbench train told of {len(found)} steps; it was asked for {steps}, each with its loss")
@@ -76,7 +76,7 @@ class Figure:
     """How far one number is from another, relative to that; signed where both are ends."""
 
     value: float
-    allowed: float | None = None  # of its magnitude; None: only told
+    allowed: float | None = None  # a share of its magnitude; None: only told
     step: int | None = None
 
     @property
@@ -101,7 +101,7 @@ FIGURES = [
 
 
 def judge(kbench: dict[str, list[float]], torch: dict[str, list[float]], entropy: float) -> dict[str, dict[str, Figure]]:
-    """Of curves by precision, fp32 among them: a precision's figures by FIGURES."""
+    """Compares curves by precision, fp32 among them: each precision has its figures by FIGURES."""
     ends = {precision: end(losses) for precision, losses in kbench.items()}
     torch_ends = {precision: end(losses) for precision, losses in torch.items()}
     judged = {}

@@ -142,7 +142,7 @@ KINDS = (
 
 NO_CODE = re.compile(r"^\s*(?:#|using\b|namespace\b|template\b|static_assert\b|enum\b|friend\b)")
 BOOL_FUNCTION = re.compile(r"^(\s*)(?:static |constexpr |inline )*bool [\w:]+\(.*\{")
-# Of a header only what is computed in it: the defaults of a struct's members are data.
+# Lines of a header that compute: the defaults of a struct's members are data.
 HEADER_CODE = re.compile(r"\breturn\b|^inline constexpr")
 
 

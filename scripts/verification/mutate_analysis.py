@@ -116,7 +116,7 @@ class Build:
         return True
 
     def _copied(self, word: str) -> str:
-        """Of objects and archives a copy, so that meanwhile others may build."""
+        """Copies objects and archives, so that others may build meanwhile."""
         if not word.endswith((".o", ".a")) or Path(word).is_absolute():
             return word
         copy = self.scratch / "originals" / word
@@ -186,7 +186,7 @@ class Build:
         if common:
             flags.remove("-include")
         compiler = original["ccache" in original[0]]
-        # Of a mutant of a header only what is none of ours can be parsed before.
+        # When a header is mutated, only headers that are not ours can be parsed before.
         parsed = self._parsed(compiler, flags, common, source if mutant.file == source else None)
         command = [compiler, f"-I{folder}", *flags, "-include", str(parsed), "-o", target, "-c", str(folder / source)]
         return subprocess.run(command, cwd=self.folder, capture_output=True).returncode == 0
@@ -210,7 +210,7 @@ def is_equivalent(mutant: Mutant) -> bool:
 
 
 def outcomes(build: Build, mutants: list[Mutant], count: int, jobs: int) -> list[tuple[Mutant, str]]:
-    """Of the first mutants, until `count` are noticed or live. Those that live are printed as they are found."""
+    """Tries mutants in their order until `count` are noticed or live. Those that live are printed as they are found."""
     found: list[tuple[Mutant, str]] = []
     left = iter(mutants)
     with ThreadPoolExecutor(jobs) as pool:

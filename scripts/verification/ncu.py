@@ -55,7 +55,7 @@ class Tolerance:
 
     def allows(self, kbench: float, ncu: float, kernels: int) -> bool:
         """The absolute bound is one kernel's: a sum of several has it as often. NaN is never allowed."""
-        slack = 1e-9 * max(1.0, abs(ncu))  # of the printed decimals
+        slack = 1e-9 * max(1.0, abs(ncu))  # for the printed decimals
         return abs(kbench - ncu) <= max(self.relative * abs(ncu), self.absolute * kernels) + slack
 
 
@@ -76,7 +76,7 @@ TOLERANCES = {
 # kbench's counter of the step, ncu's metric, and whether kernels add up.
 COUNTED = {
     "duration_ns": ("time", DURATION, False),  # a range around several kernels is longer than they are
-    "recorded_ns": (None, DURATION, True),  # of the activity records, of each kernel
+    "recorded_ns": (None, DURATION, True),  # from the activity records, for each kernel
     "dram_read_bytes": ("dram_read_bytes", DRAM_READ, True),
     "achieved_occupancy_pct": ("achieved_occupancy", ACHIEVED, False),
     "sm_throughput_pct": ("sm_throughput", SM_THROUGHPUT, False),
@@ -96,7 +96,7 @@ class Launch:
 
 
 def parse_number(text: str) -> float | None:
-    """Of "1,234.5"; None for "n/a" and the like."""
+    """The number in "1,234.5"; None for "n/a" and the like."""
     try:
         return float(text.replace(",", ""))
     except ValueError:
@@ -111,7 +111,7 @@ def scale(metric: str, unit: str) -> float:
 
 
 def dimensions(row: dict[str, str], column: str, prefix: str) -> tuple[int, ...] | None:
-    """Of three metrics where ncu has them, else of a column such as "(80, 18, 1)"."""
+    """Reads three metrics where ncu has them, else a column such as "(80, 18, 1)"."""
     named = [parse_number(row.get(f"{prefix}_{axis}", "")) for axis in "xyz"]
     if all(value is not None for value in named):
         return tuple(int(value) for value in named if value is not None)

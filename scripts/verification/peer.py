@@ -15,7 +15,7 @@ SCRIPTS = pathlib.Path(__file__).resolve().parents[1]
 
 
 def parse_cases(text: str, precisions: list[str]) -> list[tuple[str, int]]:
-    """Of --cases: precision and batch."""
+    """Precision and batch of each case in --cases."""
     cases = []
     for case in text.split(","):
         match = re.fullmatch(r"(\w+):([1-9]\d*)", case)
@@ -27,7 +27,7 @@ def parse_cases(text: str, precisions: list[str]) -> list[tuple[str, int]]:
 
 
 def physical_cores() -> int:
-    """Of the CPUs that this process may use."""
+    """Counts the cores of the CPUs that this process may use."""
     cores = set()
     for cpu in os.sched_getaffinity(0):
         topology = pathlib.Path(f"/sys/devices/system/cpu/cpu{cpu}/topology")
@@ -67,7 +67,7 @@ def run_torch(program: str, request: dict[str, Any], limit_s: float) -> dict[str
 
 
 def kbench_figures(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """Of every point its latency end to end: a CUDA graph, or the CPU's steps one after the other."""
+    """Each point's latency end to end: a CUDA graph, or the CPU's steps one after the other."""
     figures = []
     for point in result["points"]:
         figure = {key: point[key] for key in ("precision", "batch", "status", "reason")}

@@ -19,8 +19,8 @@ LAUNCH_S = 200e-6  # long beside what an event and the launch of a graph add, as
 
 @dataclass(frozen=True)
 class Samples:
-    seconds: list[float]  # of a call
-    sm_clock_mhz: float = math.nan  # of a GPU meanwhile, the median of few readings
+    seconds: list[float]  # for one call
+    sm_clock_mhz: float = math.nan  # a GPU's meanwhile, the median of few readings
 
     @property
     def median_s(self) -> float:
@@ -101,7 +101,7 @@ def graph_of(torch: Any, runs: list[Run]) -> Launch:
 
 def keep_freed_memory() -> None:
     """Makes malloc keep what is freed, large blocks too: page faults in the timed calls would cost more than these."""
-    m_trim_threshold, m_mmap_max = -1, -4  # of glibc's malloc.h
+    m_trim_threshold, m_mmap_max = -1, -4  # from glibc's malloc.h
     libc = ctypes.CDLL(None)
     libc.mallopt(m_trim_threshold, -1)
     libc.mallopt(m_mmap_max, 0)

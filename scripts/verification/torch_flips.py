@@ -17,7 +17,7 @@ from verification.bounds import VANISHING
 
 Gradients = dict[str, torch.Tensor]
 
-# Of what is left of an error's square: less is what its other rounding has in common with any direction.
+# Share of what is left of an error's square: less is what its other rounding has in common with any direction.
 GAIN = 1e-3
 WEIGHT = 0.1
 
@@ -69,7 +69,7 @@ class Gated(torch.autograd.Function):
 
 
 def find(model: Any, within: float, most: int) -> Flips:
-    """Of `model`, which is ready for its loss in fp64: model.loss() gives it. Gates at most `within` from an edge, the
+    """Asks `model`, which is ready for its loss in fp64: model.loss() gives it. Gates at most `within` from an edge, the
     nearest `most` of them; masked elements, which are 0, have none."""
     with _Inputs(model.module) as clips:
         loss = model.loss()

@@ -38,7 +38,7 @@ class Hardtanh(torch.nn.Module):
 def gradients(
     state: dict[str, torch.Tensor], dtype: torch.dtype, seed: int, gates: list[torch.Tensor] | None = None
 ) -> tuple[Gradients, list[torch.Tensor]]:
-    """Of the convolutions' parameters, and the gates of both Hardtanhs."""
+    """Gradients of the convolutions' parameters, and the gates of both Hardtanhs."""
     generator = torch.Generator().manual_seed(seed)
     x = torch.randn(len(LENGTHS), 1, 161, FRAMES, generator=generator)
     targets = torch.randint(1, SIZES["labels"], (len(TARGETS), max(TARGETS)), generator=generator)

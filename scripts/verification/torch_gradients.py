@@ -155,7 +155,7 @@ class DeepSpeech(Autograd):
         return torch_tf32.emulated(self.model) if precision == "tf32" and not self.plant else None
 
     def flips(self, inputs: Inputs) -> torch_flips.Flips:
-        """Of gates that fp32 may move: its rounding of Hardtanh's inputs stays below 1e-5 by far."""
+        """Finds gates that fp32 may move: its rounding of Hardtanh's inputs stays below 1e-5 by far."""
         return torch_flips.find(self._of(inputs, "fp64"), within=1e-5, most=400)
 
     def gates(self, inputs: Inputs, precision: str) -> list[torch.Tensor]:

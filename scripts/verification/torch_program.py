@@ -54,5 +54,5 @@ def time_call(call: Callable[[], Any], on_gpu: bool, sampler: Sampler) -> dict[s
 
 
 def first_line(error: Exception) -> str:
-    """Of what PyTorch says, which may be pages."""
+    """The first line of what PyTorch says, which may be pages."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]

@@ -16,7 +16,7 @@ TAPS, GROUPS, GROUP_TAPS, TILE = 11, 3, 4, 4
 POINTS = TILE + GROUP_TAPS - 1
 LINES, TILES, SEEDS = 352, 16, 48
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
-KERNELS = (0, 1, -1, HALF, -HALF, -2)  # of dgrad_winograd.cu
+KERNELS = (0, 1, -1, HALF, -HALF, -2)  # as in dgrad_winograd.cu
 CHOICES = [
     KERNELS,
     (0, 1, -1, HALF, -HALF, 2),
@@ -34,8 +34,8 @@ Matrix = list[list[Fraction]]
 
 
 def transforms(points: tuple[int | Fraction, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of inputs [points, 7], of taps [points, 4] and back [4, points]. A product of polynomials is found again from its
-    values at the points; sums of products are that, transposed. Rows of the inputs' are whole numbers."""
+    """Matrices for inputs [points, 7], for taps [points, 4] and back [4, points]. A product of polynomials is found again
+    from its values at the points; sums of products are that, transposed. Rows of the inputs' are whole numbers."""
 
     def values(coefficients: int) -> Matrix:
         finite = [[Fraction(p) ** power for power in range(coefficients)] for p in points]
@@ -78,7 +78,7 @@ def drawn(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def errors(points: tuple[int | Fraction, ...], seed: int) -> tuple[float, float]:
-    """Of plain sums and of minimal filtering."""
+    """The errors of plain sums and of minimal filtering."""
     x, taps, truth, plain = drawn(seed)
     of_inputs, of_taps, back = transforms(points)
     sums = np.zeros((POINTS, TILES), np.float32)

@@ -1,4 +1,4 @@
-// See example_result.h.
+// Builds the example result, field by field.
 #include "tests/analysis/example_result.h"
 
 #include <fmt/format.h>

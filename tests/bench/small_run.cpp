@@ -1,4 +1,4 @@
-// See small_run.h.
+// Runs a small GPT-2 on the CPU, or on a CPU that fails on request.
 #include "tests/bench/small_run.h"
 
 #include <chrono>

@@ -30,7 +30,7 @@ inline std::vector<std::string> without_drift(std::vector<std::string> warnings)
 class OtherDevice final : public Device {
   public:
     std::function<void(std::size_t bytes)> before_allocate;  ///< may throw
-    std::function<void()> before_call;                       ///< of whatever may fail; may throw
+    std::function<void()> before_call;                       ///< runs before whatever may fail; may throw
     std::optional<std::int64_t> all_memory;                  ///< all that there is, instead of the machine's
     bool apart = false;                                      ///< the host cannot see its memory, as a GPU's
     std::function<std::unique_ptr<DeviceEvent>()> event;     ///< instead of the CPU's

@@ -117,7 +117,7 @@ TEST_F(ThreadCases, ALimitDecidesAndIsNamed) {
 }
 
 TEST_F(ThreadCases, RoofsAreOfTheThreadsThatMadeThemAndRememberedApart) {
-    std::string err;  // of the last: what a busy host spoils is not remembered, and says so
+    std::string err;  // the last one's: what a busy host spoils is not remembered, and says so
     const auto roofs = [&](const std::string& variables, const std::string& options) {
         const Outcome outcome = under(variables, "ceilings --backend cpu --seconds 0.3 --format json " + options);
         EXPECT_EQ(outcome.exit_code, 0) << outcome.err;

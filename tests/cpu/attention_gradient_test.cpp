@@ -184,7 +184,7 @@ TEST_P(AttentionGradient, IsFoundWrongWithAWrongScaleAMissingDOrAnotherQuerysLse
     Inputs no_d = inputs, shifted = inputs;
     no_d.out.fill([] { return 0; });
     shifted.lse.fill([next = 0, &inputs]() mutable {
-        const std::int64_t i = next++;  // of the query before
+        const std::int64_t i = next++;  // each query takes the sum of the one before
         return inputs.lse(i / 60, std::max<std::int64_t>(i % 60 - 1, 0));
     });
     for (const std::int64_t part : {0, 1, 2}) {

@@ -224,7 +224,7 @@ struct GradientData {
     }
 };
 
-/// Of each small shape also one that accumulates.
+/// Each small shape also once with an accumulating gradient.
 std::vector<Conv2d> gradient_shapes() {
     std::vector<Conv2d> all = shapes;
     for (std::size_t i = 1, count = all.size(); i < count; ++i) all.push_back(all[i].accumulating());

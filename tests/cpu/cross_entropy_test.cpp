@@ -87,7 +87,7 @@ TEST(CrossEntropy, TheBoundRejectsAForgottenTargetAndAForgottenTerm) {
     const auto agrees = [](double value, const reference::Expected& e) {
         return reference::agrees(value, e, Precision::bf16, DataType::bf16);
     };
-    const std::size_t target = static_cast<std::size_t>(tokens[1]);  // of row 0
+    const std::size_t target = static_cast<std::size_t>(tokens[1]);  // row 0's target
     EXPECT_TRUE(agrees(expected[target].value, expected[target]));
     EXPECT_FALSE(agrees(expected[target].value + 1024.0 / 3, expected[target])) << "without the 1 of onehot";
     EXPECT_FALSE(agrees(expected[0].value * 1.02, expected[0])) << "a sum that lacks 2 %";

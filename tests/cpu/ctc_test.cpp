@@ -206,7 +206,7 @@ struct Planted {
         const std::size_t last = alpha.size() - 1;
         return -std::log((ends_in_blank ? alpha[last] : 0.0) + (last > 0 ? alpha[last - 1] : 0.0));
     }
-    /// Of sequence n's loss with one of its logits.
+    /// The derivative of sequence n's loss by one of its logits.
     double derivative(Batch batch, std::int64_t n, std::int64_t row, std::int64_t label) const {
         double& logit = reinterpret_cast<double*>(batch.logits.data())[row * batch.op.labels + label];
         logit += 1e-5;

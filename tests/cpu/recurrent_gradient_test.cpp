@@ -32,7 +32,7 @@ struct Layer {
     static constexpr RecurrentShape shape{5, 4, 3, 2};
     static constexpr Recurrent<cell> training{shape, true}, plain{shape};
     static constexpr std::size_t saved = (saved_gates_of(cell) > 0 ? 2 : 0) + (cell == Cell::lstm ? 2 : 0);
-    Operands in;  ///< of the forward
+    Operands in;  ///< the forward's
     std::array<Matrix, 2> dout, out;
     Operands kept;               ///< gates, cells
     Operands backward, weights;  ///< operands of bwd and wgrad

@@ -30,7 +30,7 @@ enum class Fault {
     none,
     no_forget_gate,    ///< c = c + i g; of a GRU h = n + h
     swapped_gates,     ///< the first two: f, i; z, r
-    no_bias,           ///< of h
+    no_bias,           ///< h has none
     mask_a_step_late,  ///< a sequence goes on for a step
     mask_a_step_early,
     begins_at_padded_end,  ///< the reverse direction, h being 0 before
@@ -223,7 +223,7 @@ TEST(RecurrentReference, PlantedErrorsAreFound) {
         const char* what;
         bool of_reverse;
         std::vector<Cell> in;
-        double at_least;  ///< of all elements
+        double at_least;  ///< for every element
     };
     const Planted planted[] = {
         {Fault::no_forget_gate, "no forget gate", false, {Cell::lstm, Cell::gru}, 0.3},

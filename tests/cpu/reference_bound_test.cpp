@@ -270,8 +270,8 @@ TEST(ReferenceSoftmax, LosingOneKeyIsRefused) {
 
 /// Fused attention as a tiled kernel computes it: blocks of keys, online softmax, p unnormalised.
 struct TiledAttention {
-    Rounding operand = exactly;  ///< of q, k and v
-    Rounding weight = exactly;   ///< of p in front of p v
+    Rounding operand = exactly;  ///< for q, k and v
+    Rounding weight = exactly;   ///< for p in front of p v
     Rounding arithmetic = exactly;
     Rounding store = exactly;
     int extra_keys = 0;  ///< an error in the mask

@@ -1,4 +1,4 @@
-// See fault.h.
+// Reads from the environment which fault is wanted, and makes it happen there.
 #include "tests/faults/fault.h"
 
 #include <cstdlib>

@@ -76,7 +76,7 @@ void safetensors(std::string_view input) {
     });
 }
 
-/// Of shards that are nowhere.
+/// Reads the index of shards that do not exist.
 void index(std::string_view input) {
     refusable([&] { parse_checkpoint_index(std::string(input), "/nowhere/model.safetensors.index.json"); });
 }

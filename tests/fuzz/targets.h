@@ -9,7 +9,7 @@
 namespace kbench::fuzz {
 
 struct Target {
-    std::string_view name;  ///< of its corpus, tests/fuzz/corpus/NAME
+    std::string_view name;  ///< its corpus is tests/fuzz/corpus/NAME
     void (*run)(std::string_view input);
 };
 /// By name.

@@ -107,7 +107,7 @@ const Conv2d small[] = {
     {70, 3, 1, 1, 70, 1, 1, 1, 1, 0, 0, true},
     {5, 64, 14, 14, 130, 3, 3, 1, 1, 1, 1},
 };
-/// Of many channels, whose dx is made by the forward's kernels and dw by sums of rows: even and odd heights, widths of
+/// Many channels: the forward's kernels make dx, and sums of rows make dw. There are even and odd heights, widths of
 /// whole vectors and others, more positions than a stage has.
 const Conv2d by_forward[] = {
     {3, 32, 15, 60, 32, 21, 11, 2, 1, 10, 5, true},
@@ -128,7 +128,7 @@ const Conv2d by_rows[] = {
     {1, 32, 30, 139, 32, 4, 11, 3, 1, 0, 0},
     {150, 64, 3, 20, 96, 2, 11, 1, 1, 1, 9, true},
 };
-/// Of one channel at stride 2 along the width, whose gradients have kernels of their own: odd and even heights, widths
+/// One channel at stride 2 along the width, whose gradients have kernels of their own: odd and even heights, widths
 /// and paddings, several tiles of positions, one filter more than a block has, rows of the kernel for two blocks,
 /// strides past the kernel, padding that is wider than the kernel. The first four have more rows of tiles than dw has
 /// blocks, which then walk from row to row, from tile to tile and from image to image.

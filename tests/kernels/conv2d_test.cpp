@@ -75,7 +75,7 @@ TEST_P(Conv2dOnDevice, AgreesWithTheReferenceOnAnyShape) {
         check(op, GetParam());
 }
 
-/// Of many channels: widths of whole vectors and others, one tile and several, rows in pairs and one left over, filters
+/// Many channels: widths of whole vectors and others, one tile and several, rows in pairs and one left over, filters
 /// that meet the image on one side alone, and both kernels of Deep Speech 2.
 const Conv2d of_many_channels[] = {
     {3, 32, 15, 60, 32, 21, 11, 2, 1, 10, 5, true}, {2, 32, 9, 59, 32, 5, 11, 1, 1, 2, 5},
@@ -141,7 +141,7 @@ TEST_P(Conv2dOnDevice, AgreesWithTheReferenceOnAGpuOfLessSharedMemory) {
     for (const Conv2d& op : of_one_channel) check(op, GetParam(), 4000);
 }
 
-/// Of rows of blocks in the middle all blocks are whole, of others there are all parts, and each comes once.
+/// Rows in the middle have whole blocks alone, the others have every part of a block, and each comes once.
 TEST(Conv2dGrids, HaveEachBlockOnce) {
     using cuda::convolution::Grid;
     for (const Grid& grid : {Grid{1, 3, 1, 1}, {6, 2, 6, 1}, {7, 5, 0, 3}, {7, 5, 3, 2}, {8, 1, 3, 4}, {8, 2, 4, 8}}) {

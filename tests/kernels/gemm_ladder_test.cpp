@@ -22,8 +22,8 @@ using cuda::GemmRung;
 struct Shape {
     std::int64_t m, n, k;
     bool weight_transposed = false;
-    std::int64_t padding = 0;  ///< of every row, in elements
-    std::int64_t offset = 0;   ///< of every operand from an aligned address, in elements
+    std::int64_t padding = 0;  ///< behind every row, in elements
+    std::int64_t offset = 0;   ///< from an aligned address to every operand, in elements
 };
 
 GemmProblem problem_of(Precision precision, const Shape& s) {

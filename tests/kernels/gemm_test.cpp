@@ -20,7 +20,7 @@ constexpr std::size_t workspace_limit = std::size_t{32} << 20;
 struct Shape {
     std::int64_t m, n, k;
     bool weight_transposed = false, bias = false, gelu = false;
-    std::int64_t padding = 0;  ///< of every row, in elements
+    std::int64_t padding = 0;  ///< behind every row, in elements
     bool x_transposed = false;
     bool keeps_argument = false, gelu_gradient = false, bias_gradient = false;
 };

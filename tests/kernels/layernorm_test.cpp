@@ -18,7 +18,7 @@ class LayerNormOnDevice : public ::testing::TestWithParam<DataType> {
         bool pre_bias = true, residual = true;
         SumOut sum_out = SumOut::own;
         double mean = 0;
-        std::int64_t offset = 0;  ///< of x, in elements from an aligned address
+        std::int64_t offset = 0;  ///< where x begins, in elements from an aligned address
     };
 
     static void check(DataType type, const Case& c) {

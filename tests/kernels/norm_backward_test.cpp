@@ -22,7 +22,7 @@ class NormBackwardOnDevice : public ::testing::TestWithParam<DataType> {
         bool residual = false;
         Into dx = Into::own;
         double mean = 0;
-        std::int64_t offset = 0;  ///< of x, in elements from an aligned address
+        std::int64_t offset = 0;  ///< where x begins, in elements from an aligned address
         std::size_t elements = 4000;
     };
 

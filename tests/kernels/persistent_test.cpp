@@ -210,7 +210,7 @@ class OnDevice {
     DeviceMatrix lengths_, workspace_;
 };
 
-/// Of sequences: the first is full, others end anywhere, some at once.
+/// Lengths of sequences: the first is full, others end anywhere, some at once.
 HostMatrix ragged(const RecurrentShape& s) {
     HostMatrix lengths(DataType::int32, s.batch, 1);
     for (std::int64_t n = 0; n < s.batch; ++n)

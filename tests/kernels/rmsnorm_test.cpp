@@ -15,7 +15,7 @@ class RmsNormOnDevice : public ::testing::TestWithParam<DataType> {
         std::int64_t rows, width;
         bool in_place = false;
         double deviation = 1;
-        std::int64_t offset = 0;  ///< of x, in elements from an aligned address
+        std::int64_t offset = 0;  ///< where x begins, in elements from an aligned address
     };
 
     static void check(DataType type, const Case& c) {

@@ -120,7 +120,7 @@ TEST(Swizzle, ReadsOfTf32And64BitsMeetEveryGroupOfBanks) {
 template <int element_bytes>
 int banks_of_transposed_write() {
     constexpr int width = 16 / element_bytes, depth = 16, vectors = depth / width;
-    constexpr int lanes = element_bytes == 8 ? 16 : 32;  // of one access
+    constexpr int lanes = element_bytes == 8 ? 16 : 32;  // in one access
     std::set<unsigned> banks;
     for (int lane = 0; lane < lanes; ++lane)
         for (int byte = 0; byte < element_bytes; byte += 4)

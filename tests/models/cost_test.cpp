@@ -90,7 +90,7 @@ TEST(Flops, WhatAMaskDiscardsIsExecutedAndNotUseful) {
 }
 
 TEST(Flops, AProductWithoutAMaskIsUsefulAsAWhole) {
-    // Of the shape of one head's scores, and yet another step than these.
+    // The product has the shape of one head's scores, and still is another step.
     const Op product = Gemm{.m = 4, .n = 4, .k = 5}, scores = AttentionScores{{1, 1, 4, 5}, false};
     EXPECT_EQ(product.work(Direction::fwd).flops, 2 * 4 * 4 * 5);
     EXPECT_EQ(product.work(Direction::fwd).masked_flops, 0);

@@ -276,7 +276,7 @@ TEST(OpKinds, WhatStandsInAFusionCanBeMadeForAMatrix) {
                         const Direction along = direction_along(*absorbed, direction);
                         ASSERT_TRUE(absorbed->has(along)) << kind->name << " with " << other;
                         std::vector<OperandSpec> specs = absorbed->on(3, 5).operands(along);
-                        if (names == &fusion.beside) specs.resize(1);  // of what it makes nothing is handed on
+                        if (names == &fusion.beside) specs.resize(1);  // nothing that it makes is handed on
                         for (const OperandSpec& spec : {specs.front(), specs.back()})
                             EXPECT_EQ(std::pair(spec.rows, spec.columns), std::pair(std::int64_t{3}, std::int64_t{5}));
                     }

@@ -29,12 +29,12 @@ inline constexpr int shuffles_an_iteration = 4 * 32;
 /// `blocks` blocks whose threads read shared memory `ways` words apart: of 32 banks a warp meets 32 / ways, so that an
 /// access takes `ways` passes. out [blocks * unit_threads].
 void bank_conflicts(int ways, int blocks, int iterations, std::uint32_t* out, cudaStream_t stream);
-inline constexpr int conflict_loads = 8;  ///< of a thread in an iteration
+inline constexpr int conflict_loads = 8;  ///< by a thread in an iteration
 
 /// `blocks` blocks add to all words of `words` round and round, `steps` times red_bytes each, neighbouring threads to
 /// neighbouring words: L2 does the additions. `bytes` must be a multiple of red_bytes.
 void red_adds(std::uint32_t* words, std::int64_t bytes, int blocks, int steps, cudaStream_t stream);
-inline constexpr std::int64_t red_bytes = unit_threads * 4 * 4;  ///< of a block in a step: 4 words a thread
+inline constexpr std::int64_t red_bytes = unit_threads * 4 * 4;  ///< by a block in a step: 4 words a thread
 
 /// Nodes of a chain stand this many bytes apart, each on a DRAM access of its own.
 inline constexpr int chase_stride_bytes = 64;

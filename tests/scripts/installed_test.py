@@ -15,7 +15,7 @@ import sys
 import tempfile
 import unittest
 
-sys.dont_write_bytecode = True  # of the other test that lies beside this one
+sys.dont_write_bytecode = True  # for the other test that lies beside this one
 from runpath_test import entries, programs, wrong  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

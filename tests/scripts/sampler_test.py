@@ -123,7 +123,7 @@ class Gpu(Planted):
         self.assertAlmostEqual(samples.sm_clock_mhz, expected_mhz, delta=10)
 
     def test_an_outlier_is_kept_as_a_sample_and_moves_no_median(self) -> None:
-        # Of every seven the first begins on an idle GPU, and nothing marks the end of the last.
+        # In every seven the first begins on an idle GPU, and nothing marks the end of the last.
         seven = [9.0, 2e-3, 2e-3, 0.4, 2e-3, 3e-3, 9.0]
         launch = one_by_one([Run(self.plant(itertools.cycle(seven)))])
         samples = Sampler(seconds=0, warm_up_s=0, fewest=10).gpu(self.torch, self.clock, launch)

@@ -74,7 +74,7 @@ class Figures:
 
     @staticmethod
     def step_us(step):
-        """Of its kernels and the gaps between them where they were recorded, with the samples' ends in proportion."""
+        """Its kernels and the gaps between them where they were recorded, with the samples' ends in proportion."""
         samples = step["time_us"]
         ends = samples["median"], samples["ci_low"], samples["ci_high"]
         if not step["kernels"]:

@@ -63,7 +63,7 @@ class TrainPeer(unittest.TestCase):
         self.kbench, self.out = self.folder / "kbench", self.folder / "out"
         self.kbench.write_text(KBENCH.format(python=sys.executable))
         self.kbench.chmod(0o755)
-        self.eager = [60.0, 50.0]  # of `train`, in round after round
+        self.eager = [60.0, 50.0]  # what `train` takes, round after round
         self.compiled: float | str = 45.0  # a time, or why there is none
         self.stopped = ""
 

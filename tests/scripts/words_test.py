@@ -31,7 +31,7 @@ RETIRED = {
 OLD_NAMES: set[str] = set()
 
 # Not rewritten yet: folders, files for the last rule. These lists only shrink.
-COMMENTS_TO_DO = ("analysis/", "bench/", "cpu/", "include/", "kernels/", "models/", "scripts/", "tests/")
+COMMENTS_TO_DO = ("analysis/", "cpu/", "include/", "kernels/", "models/")
 WORDS_TO_DO = ("README.md", "docs/", "analysis/", "bench/")
 
 STRING = r'R"(?P<raw>\w*)\((?:.|\n)*?\)(?P=raw)"|"(?:\\.|[^"\\\n])*"'
@@ -138,7 +138,7 @@ class Planted(unittest.TestCase):
         planted = '// Of lane 0.\nint a;  ///< of b\nauto c = "// of";\n/// The rows\n/// of d.\n/// Of e.\nf(/* of g */);\n'
         lines = [int(breach.split(":")[1]) for breach in begins_with_of("planted.cu", planted)]
         self.assertEqual(lines, [1, 2, 6, 7])
-        planted = '#!/bin/bash\n# Of a run.\nb=1  # of b\n# Runs\n# of c, ${#of}\n"""Of d."""\n'
+        planted = '#!/bin/bash\n# Of a run.\nb=1\t# of b\n# Runs\n# of c, ${#of}\n"""Of d."""\n'
         lines = [int(breach.split(":")[1]) for breach in begins_with_of("planted.py", planted)]
         self.assertEqual(lines, [2, 3, 6])
 

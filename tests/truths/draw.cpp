@@ -1,4 +1,4 @@
-// See draw.h.
+// Draws the numbers of a truth from its seed.
 #include "tests/truths/draw.h"
 
 #include <random>

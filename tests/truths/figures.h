@@ -33,7 +33,7 @@ inline PlantedFigure dram_bytes(double planted) {
             }};
 }
 
-/// Of the precision that the step claims.
+/// FLOPs executed in the precision that the step claims.
 inline PlantedFigure executed(double planted_flops) {
     return {"executed FLOPs", planted_flops,
             [](const KnownResult& known) { return executed_flops(known.step(), known.step().precision); }};

@@ -1,4 +1,4 @@
-// See matrix.h.
+// Writes the matrix of known-answer tests as a table and as JSON.
 #include "tests/truths/matrix.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// See planter.h.
+// Prepares memory and roofs for planted work, and takes quick looks at it.
 #include "tests/truths/planter.h"
 
 #include <fmt/format.h>

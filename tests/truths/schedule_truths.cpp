@@ -160,7 +160,7 @@ Planted empty_kernels(const Planter& at, const Drawn& drawn) {
                                 std::ranges::count(known.explained.verdicts.steps, Bound::launch, &Verdict::bound)));
                         }}};
     planted.budget = at.budget();
-    planted.budget.counters.sets = {"core"};  // of a thousand ranges, each pass takes a second
+    planted.budget.counters.sets = {"core"};  // each pass over a thousand ranges takes a second
     return planted;
 }
 

@@ -24,7 +24,7 @@ struct RightVerdict {
     std::string_view rule{};                 ///< any rule where none stands here
 };
 
-/// Of the planted value; of the whole for shares of the time, which are parts of 1.
+/// What a tolerance is a share of: the planted value, or the whole for shares of the time, which are parts of 1.
 enum class Tolerance { of_planted, of_whole };
 inline constexpr double figure_tolerance = 0.05;
 

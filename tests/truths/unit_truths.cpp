@@ -18,7 +18,7 @@
 namespace kbench {
 namespace {
 
-constexpr int blocks_per_sm = 4;  // of 256 threads: half of what an SM holds, whatever registers they take
+constexpr int blocks_per_sm = 4;  // 256 threads each: half of what an SM holds, whatever registers they take
 constexpr int warps_per_sm = blocks_per_sm * cuda::known::unit_threads / 32;
 
 /// FFMA without a load: nothing but the FMA pipe, for which each SM has 32 warps with 8 independent chains.

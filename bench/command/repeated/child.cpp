@@ -1,4 +1,4 @@
-// See child.h.
+// Starts a program with its output in files, waits for its end, and reads its result.
 #include "bench/command/repeated/child.h"
 
 #include <fcntl.h>
@@ -71,7 +71,7 @@ void keep_result_alone(const std::filesystem::path& directory) {
     for (const ReportFormat& report : report_formats()) written.push_back(directory / report.file);
     if (const fs::path points = directory / points_folder; fs::is_directory(fs::symlink_status(points, ignored))) {
         for (const fs::path& point : point_files(points)) written.push_back(point);
-        written.push_back(points / ".lock");  // of versions that held the points alone
+        written.push_back(points / ".lock");  // older versions locked the points alone
         written.push_back(points);
     }
     for (const fs::path& path : written) fs::remove(path, ignored);  // a folder only where it is empty

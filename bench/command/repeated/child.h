@@ -11,7 +11,7 @@ namespace kbench {
 
 struct Finished {
     int exit_code = 0;      ///< 128 and its number where a signal ended it
-    std::string last_line;  ///< of what it wrote, empty where it wrote nothing
+    std::string last_line;  ///< what it wrote last, empty where it wrote nothing
 };
 
 /// Runs `program`, found as a shell finds it, with what it writes going to `log`, a new file. A stop that this process

@@ -1,4 +1,4 @@
-// See noise.h.
+// Starts kbench ten times, and remembers how much the medians differ.
 #include "bench/command/repeated/noise.h"
 
 #include <fmt/format.h>

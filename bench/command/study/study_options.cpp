@@ -1,4 +1,4 @@
-// See study_options.h.
+// Reads a study's options, most of which are handed on to `kbench run`.
 #include "bench/command/study/study_options.h"
 
 #include <fmt/format.h>
@@ -81,7 +81,7 @@ struct Length {
 constexpr Length lengths[] = {{"--seq", "seq", "sequence length in tokens", 128},
                               {"--frames", "frames", "frames of the longest utterance", 200}};
 
-/// Of `kbench run`, those that hold for each of a study's points; the others are a study's own business.
+/// The options of `kbench run` that hold for each of a study's points; a study decides the others itself.
 constexpr std::string_view shared_options[] = {
     "--model",         "--config",   "--seq",          "--frames",  "--cell",     "--lengths", "--attention",
     "--optimizer",     "--master",   "--recompute",    "--backend", "--device",   "--sms",     "--threads",
@@ -125,7 +125,7 @@ ParsedStudy parse_study(const std::vector<std::string>& arguments) {
         if (const auto asked = request.run.values.find(length.axis);
             asked != request.run.values.end() && asked->second.size() > 1)
             throw UsageError(fmt::format("{}: a study has one value; `kbench run` sweeps over several", length.option));
-    request.run.values["direction"] = {std::string("fwd"), std::string("train")};  // of both there may be options
+    request.run.values["direction"] = {std::string("fwd"), std::string("train")};  // either may have options
     request.run.compress = true;
     request.run.marginal_s = 0;
     resolve(request);

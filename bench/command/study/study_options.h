@@ -19,7 +19,7 @@ struct StudyRequest : RunRequest {
     std::vector<Precision> precisions{all_precisions.begin(), all_precisions.end()};
     std::vector<std::int64_t> batches;  ///< none: by the memory
     std::optional<double> budget_s = 600;
-    std::filesystem::path redraw;  ///< of an earlier study; then nothing is measured
+    std::filesystem::path redraw;  ///< an earlier study's; then nothing is measured
 };
 std::span<const OptionOf<StudyRequest>> study_options();
 

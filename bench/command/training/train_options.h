@@ -18,7 +18,7 @@ namespace kbench {
 
 struct TrainRequest {
     std::string model, config_file;
-    ModelSpec spec;  ///< of --model or --config
+    ModelSpec spec;  ///< from --model or --config
     DeviceRequest device;
     Precision precision = Precision::fp32;
     std::int64_t steps = 100, batch = 8, log_every = 10;

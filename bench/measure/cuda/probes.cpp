@@ -151,7 +151,7 @@ Variants fma_variants(const ProbeContext& context) {
 }
 
 /// More blocks add nothing, and let the first one, which has the right of way, end too soon to tell the clock.
-/// Of a probe that takes chains, blocks, iterations, results of 4 bytes, a span and a stream.
+/// Fits a probe that takes chains, blocks, iterations, results of 4 bytes, a span and a stream.
 template <auto launch, class Result>
 Variants unit_variants(const ProbeContext& context) {
     Variants variants;

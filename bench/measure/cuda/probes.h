@@ -16,7 +16,7 @@ namespace kbench::cuda {
 /// One way to run a probe. Holds the memory that it works on.
 struct ProbeVariant {
     std::string text;                  ///< what is special about it
-    double work = 0;                   ///< of one iteration: bytes, FLOPs, or launches or barriers
+    double work = 0;                   ///< in one iteration: bytes, FLOPs, or launches or barriers
     std::function<void(int)> enqueue;  ///< that many iterations, on the device's stream
 };
 

@@ -32,10 +32,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Of the kernels that measure a GPU, as cpu::probe_version of the loops that measure a CPU.
+/// Version of the kernels that measure a GPU; cpu::probe_version is that of the loops that measure a CPU.
 constexpr int cuda_probe_version = 2;
 
-/// Of the file; the ceilings in it have result.json's fields.
+/// Schema of the file; the ceilings in it have result.json's fields.
 constexpr std::string_view file_schema = "kbench.ceilings/1";
 
 std::string figure(const Quantity& quantity) {

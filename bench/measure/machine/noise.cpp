@@ -1,4 +1,4 @@
-// See noise.h.
+// Reads and writes the file in which a machine remembers how much runs differ.
 #include "bench/measure/machine/noise.h"
 
 #include <fmt/format.h>

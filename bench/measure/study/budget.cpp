@@ -1,4 +1,4 @@
-// See budget.h.
+// Estimates a point's time from the points before it, and leaves out what does not fit in the budget.
 #include "bench/measure/study/budget.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// See plan.h.
+// Chooses the points that answer a study's questions, the most telling first.
 #include "bench/measure/study/plan.h"
 
 #include <algorithm>

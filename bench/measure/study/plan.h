@@ -13,8 +13,8 @@ namespace kbench {
 
 /// What a study keeps fixed while it varies one thing after another.
 struct StudyBase {
-    std::int64_t batch = 1;                 ///< of bottlenecks, precisions and directions
-    Precision precision = Precision::fp32;  ///< of bottlenecks, batches and directions
+    std::int64_t batch = 1;                 ///< for bottlenecks, precisions and directions
+    Precision precision = Precision::fp32;  ///< for bottlenecks, batches and directions
     std::vector<Precision> precisions{all_precisions.begin(), all_precisions.end()};
     /// Batches to look at; max_batch stands for the largest that fits. None: the powers of two up to that one, and it.
     std::vector<std::int64_t> batches = {};

@@ -1,4 +1,4 @@
-// See train.h.
+// Runs training steps: forward, loss, backward and AdamW, with the schedule and the loss scale between them.
 #include "bench/measure/training/train.h"
 
 #include <fmt/format.h>
@@ -37,7 +37,7 @@ std::vector<double> read_numbers(const Plan& plan, TensorId id, Device& device) 
     const Operand& operand = plan.operand(id);
     std::vector<std::byte> bytes(static_cast<std::size_t>(operand.bytes()));
     device.download(bytes.data(), plan.address(id), bytes.size());
-    std::vector<double> numbers(static_cast<std::size_t>(operand.columns));  // of its one row
+    std::vector<double> numbers(static_cast<std::size_t>(operand.columns));  // its one row
     convert(operand.type, bytes.data(), DataType::fp64, numbers.data(), static_cast<std::int64_t>(numbers.size()));
     return numbers;
 }
@@ -139,7 +139,7 @@ void Trainer::set_numbers(TensorId input, std::span<const double> numbers) {
     plan_.set_input(input, bytes);
 }
 
-/// Of the update that comes next; a multiplier of 0 makes it none.
+/// Sets the numbers of the next update; a multiplier of 0 makes it change nothing.
 void Trainer::set_schedule(double multiplier) {
     const auto t = static_cast<double>(progress_.updates + 1);
     const TrainOptions& o = options_;
@@ -209,7 +209,7 @@ std::vector<Trainer::StateTensor> Trainer::optimizer_state() const {
     const auto* adamw = node.op.get_if<AdamW>();
     if (adamw == nullptr) throw std::logic_error("a model in training ends with AdamW");
     std::vector<StateTensor> tensors;
-    for (std::size_t i = 0; i < adamw->sizes.size(); ++i) {  // of each: weight, gradient, m, v
+    for (std::size_t i = 0; i < adamw->sizes.size(); ++i) {  // each has weight, gradient, m, v
         const std::size_t first = adamw->first_operand() + i * adamw->operands_each();
         tensors.push_back({node.inputs.at(first + 2), Allowed::finite});
         tensors.push_back({node.inputs.at(first + 3), Allowed::finite_not_negative});

@@ -23,7 +23,7 @@ struct TrainOptions {
     std::int64_t warmup = 0;
     double lr = 1e-4, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0.01;
     double clip_norm = 0;   ///< the norm that all gradients together are cut down to; 0: none
-    double loss_scale = 1;  ///< of the first step
+    double loss_scale = 1;  ///< for the first step
     /// Loss scaling of fp16 (Micikevicius et al., "Mixed precision training", ICLR 2018, section 3.2, dynamic as in
     /// torch.amp.GradScaler): halved where a gradient is not finite, doubled after `growth_interval` steps in a row
     /// that were finite.
@@ -36,7 +36,7 @@ struct TrainOptions {
 /// What one step did.
 struct TrainedStep {
     double loss = 0;        ///< nats, mean over the tokens that have a target, or over the utterances
-    double norm = 0;        ///< of all gradients together, before it is cut down; not finite where one of them is not
+    double norm = 0;        ///< all gradients together, before it is cut down; not finite where one of them is not
     double loss_scale = 1;  ///< that the step was made with
     bool skipped = false;   ///< the gradients were not finite: no weight changed
 };
@@ -46,7 +46,7 @@ struct TrainingProgress {
     std::int64_t steps = 0;
     std::int64_t updates = 0;   ///< steps that changed the weights
     std::int64_t examples = 0;  ///< that the steps were made with
-    double loss_scale = 1;      ///< of the next step
+    double loss_scale = 1;      ///< for the next step
     std::int64_t good_in_a_row = 0;
 };
 
@@ -65,7 +65,7 @@ class Trainer {
 
     /// What is counted: tokens, or utterances where the loss is CTC.
     std::string_view unit() const;
-    /// Of a step: micro-batches * batch * seq tokens, or micro-batches * batch utterances.
+    /// What a step takes: micro-batches * batch * seq tokens, or micro-batches * batch utterances.
     std::int64_t examples() const;
     /// Starts a step on as many batches as it has micro-batches. They may be changed once this returns: a GPU works on
     /// while the next are made ready, of several micro-batches on the last.
@@ -101,11 +101,11 @@ class Trainer {
     Plan& plan_;
     Device& device_;
     TrainOptions options_;
-    std::size_t first_of_update_;  ///< of the plan's steps: behind all gradients
+    std::size_t first_of_update_;  ///< index in the plan's steps: behind all gradients
     TensorId schedule_, loss_scale_, losses_, norm_;
     std::vector<TensorId> inputs_;  ///< batch_inputs
     TrainingProgress progress_;
-    double losses_so_far_ = 0;  ///< of the step's micro-batches but the last
+    double losses_so_far_ = 0;  ///< the step's micro-batches but the last
     std::unique_ptr<DeviceGraph> clear_, micro_batch_, update_;
 };
 

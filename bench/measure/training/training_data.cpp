@@ -1,4 +1,4 @@
-// See training_data.h.
+// Makes batches of text or speech, and counts the errors of what a model recognises.
 #include "bench/measure/training/training_data.h"
 
 #include <fmt/format.h>

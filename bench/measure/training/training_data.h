@@ -42,7 +42,7 @@ struct Recognition {
     /// Insertions, deletions and substitutions, of all labels that were said.
     double error_rate() const;
 };
-/// Of `forward`, the model without its backward, on a batch of its size by greedy decoding. None where its loss is not
+/// Decodes a batch greedily with `forward`, the model without its backward. Nothing where its loss is not
 /// CTC. Throws UsageError.
 std::optional<Recognition> recognise(const Model& forward, const Plan& trained, Device& device,
                                      const Providers& providers, std::uint64_t seed);

@@ -39,7 +39,7 @@ std::vector<const Tensor*> matrices_in_out(const Model& model) {
 
 template <class Number>
 void transpose(const void* from, std::int64_t rows, std::int64_t columns, void* to, std::int64_t to_stride) {
-    constexpr std::int64_t tile = 64;  // of both matrices, in L1
+    constexpr std::int64_t tile = 64;  // both matrices' tiles fit in L1
     const auto* const in = static_cast<const Number*>(from);
     auto* const out = static_cast<Number*>(to);
 #pragma omp parallel for schedule(static)

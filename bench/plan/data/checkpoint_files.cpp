@@ -1,4 +1,4 @@
-// See checkpoint_files.h. Names are those of transformers' save_pretrained.
+// Finds a checkpoint's files by the names that transformers' save_pretrained gives them.
 #include "bench/plan/data/checkpoint_files.h"
 
 #include <fmt/format.h>

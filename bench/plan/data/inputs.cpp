@@ -1,4 +1,4 @@
-// See inputs.h.
+// Reads a model's inputs from .npy files, checks them, or makes random ones.
 #include "bench/plan/data/inputs.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// See markov.h.
+// Draws a Markov chain of tokens, and computes its entropy.
 #include "bench/plan/data/markov.h"
 
 #include <algorithm>

@@ -136,7 +136,7 @@ namespace {
 struct FileArray {
     std::vector<std::int64_t> shape;
     std::string descr, content;
-    std::size_t first = 0, count = 0, size = 0;  ///< of the elements: offset in `content`, number, bytes of each
+    std::size_t first = 0, count = 0, size = 0;  ///< the elements' offset in `content`, number, bytes each
 
     const char* at(std::size_t i) const { return content.data() + first + i * size; }
 };

@@ -1,4 +1,4 @@
-// See read_file.h.
+// Reads a file whole, and what is no file, such as a pipe, once.
 #include "bench/plan/data/read_file.h"
 
 #include <fcntl.h>

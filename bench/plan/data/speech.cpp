@@ -1,4 +1,4 @@
-// See speech.h.
+// Draws texts and their spectrograms from a seed.
 #include "bench/plan/data/speech.h"
 
 #include <fmt/format.h>

@@ -28,7 +28,7 @@ class SpeechSource {
     };
     /// Number `index`; its spectrogram [frequencies, frames] is written, all of it.
     Utterance utterance(std::uint64_t index, std::span<float> spectrogram) const;
-    /// Of label l, at l * frequencies; those of the blank, silence, are 0.
+    /// The spectrum of label l begins at l * frequencies; the blank's, silence, is all 0.
     std::span<const float> spectra() const { return spectra_; }
 
   private:

@@ -171,7 +171,7 @@ void softmax(const Softmax& op, const Step&, Precision precision, OperandCursor 
     cpu::softmax(scores_type(op.upcast, precision), storage_type(precision), op, scores, in.next());
 }
 
-/// Of rows of logits.
+/// The distance between rows of logits, in elements.
 std::int64_t stride_of(const CrossEntropy& op, const Step& step) {
     return step.padded_columns > 0 ? step.padded_columns : op.vocab;
 }
@@ -190,7 +190,7 @@ void cross_entropy_gradient(const CrossEntropy& op, const Step& step, Precision 
                                 in.next());
 }
 
-/// Of rows of logits.
+/// The distance between rows of logits, in elements.
 std::int64_t stride_of(const Ctc& op, const Step& step) {
     return step.padded_columns > 0 ? step.padded_columns : op.labels;
 }

@@ -209,7 +209,7 @@ class CudaProfiler final : public Profiler {
     Device& device_;
     Nvml state_;
     std::vector<WorkRange> ranges_;
-    std::vector<CapturedWork> work_;  ///< of each range, when it was first watched
+    std::vector<CapturedWork> work_;  ///< by range, from when it was first watched
 };
 
 }  // namespace

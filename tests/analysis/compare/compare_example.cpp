@@ -1,4 +1,4 @@
-// See compare_example.h.
+// Builds the two results of the comparison.
 #include "tests/analysis/compare/compare_example.h"
 
 #include <utility>

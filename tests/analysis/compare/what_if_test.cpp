@@ -169,7 +169,7 @@ TEST_F(WhatIfTest, GapsStayAndWhatRecordingAddedIsSpread) {
 TEST_F(WhatIfTest, BytesThatACacheSparedComeBackInTheHighEndOfAnotherCache) {
     StepResult& step = add_copy();
     point_.counters.metrics.push_back({"dram_read_bytes", "byte", "", Origin::measured, ""});
-    step.counters = {{"dram_read_bytes", 2e7}, {"dram_write_bytes", 0}};  // of 1e8 streaming ones: 20 us of 125
+    step.counters = {{"dram_read_bytes", 2e7}, {"dram_write_bytes", 0}};  // 1e8 streaming ones: 20 us of 125
     const WhatIf& answer = ask(measured("there", here_roofs, "cuda", 4e7));
     EXPECT_NEAR(answer.there_ms.value, 0.125, 1e-9);
     EXPECT_NEAR(answer.there_ms.high, 0.625, 1e-9) << "five times the bytes at the same share";

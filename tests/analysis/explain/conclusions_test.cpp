@@ -202,7 +202,7 @@ TEST_P(WithoutGround, NothingIsConcludedAnywhere) {
         EXPECT_EQ(compared.pairs[0].points[0].naive.fit, Fit::untested);
         const std::string text = write_comparison(compared, CompareFormat::text, 100, 4000);
         EXPECT_THAT(text, AllOf(HasSubstr("No conclusion is drawn"), HasSubstr(GetParam().found)));
-        // Of the sound run its own verdicts stand.
+        // The sound run keeps its own verdicts.
         const std::string evidence = compared.pairs[0].points[0].evidence.front().text;
         EXPECT_THAT(conclusions_in(evidence), IsEmpty());
         EXPECT_EQ(compared.pairs[0].points[0].evidence.size(), 1u);

@@ -39,10 +39,10 @@ StepResult counted_step() {
 
 /// What a scheduler does in many cycles: every warp is ready or waits for one of three reasons, as chance has it.
 struct Simulated {
-    std::array<double, 3> lost{};  ///< of the cycles without an issue, the mean part of warps that wait for each
+    std::array<double, 3> lost{};  ///< mean share of warps that wait for each, over cycles without an issue
     double issuing = 0;
     StepResult step;
-    std::map<std::string, double> samples;  ///< of every cycle without an issue
+    std::map<std::string, double> samples;  ///< from every cycle without an issue
 };
 Simulated simulate(unsigned seed) {
     std::mt19937 random(seed);

@@ -128,7 +128,7 @@ TEST(DependentSteps, HaveTheExchangeOfTheirKernels) {
     EXPECT_FALSE(exchange_of(300, 1, known::without(roofs, "graph_node")));
 }
 
-/// Of 300 dependent steps with a kernel each and of 100 with three, in the mean of all 400.
+/// The exchange of 300 dependent steps with one kernel and 100 with three is the mean of all 400.
 TEST(DependentSteps, HaveAnExchangeTogetherWhereItIsOfOneKind) {
     const auto of_two = [](const Step& one, const Step& other, std::int64_t blocks_of_other) {
         CeilingRun roofs = known::gpu_roofs();

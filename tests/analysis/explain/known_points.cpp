@@ -1,4 +1,4 @@
-// See known_points.h.
+// Builds points from the shares of roofs that they are to have.
 #include "tests/analysis/explain/known_points.h"
 
 #include <utility>
@@ -46,7 +46,7 @@ StepResult make_step(const Step& known, int index) {
     if (known.kernels == 0 && known.us > 0) {
         step.time_us = Summary{};
         step.time_us->mean = known.us;
-        step.time_us->median = 0.9 * known.us;  // of a step that is slow in some runs; medians do not add up
+        step.time_us->median = 0.9 * known.us;  // the step is slow in some runs; medians do not add up
     }
     for (int k = 0; k < known.kernels; ++k) {
         KernelResult& kernel = step.kernels.emplace_back();

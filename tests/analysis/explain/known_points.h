@@ -31,7 +31,7 @@ CeilingRun without(CeilingRun run, std::string_view name);
 struct Step {
     std::string layer = "h.0.ln_1", op = "layernorm";
     Precision precision = Precision::fp32;
-    double us = 100;     ///< of all its kernels, without gaps
+    double us = 100;     ///< all its kernels, without gaps
     double gap_us = 0;   ///< before each kernel
     int kernels = 1;     ///< 0: not recorded; the time is then the step run's
     double compute = 0;  ///< FLOPs over the roof of the unit at the roof's clock
@@ -55,7 +55,7 @@ Result result_of(const std::vector<Step>& steps, CeilingRun roofs = gpu_roofs(),
                  double run_clock_mhz = clock_mhz);
 Ledger ledger_of(const Result& result);
 Verdicts judged(const Result& result);
-/// Of bandwidth, compute, latency, launch, occupancy: C confirmed, R rejected, ? not identifiable.
+/// One letter each for bandwidth, compute, latency, launch, occupancy: C confirmed, R rejected, ? not identifiable.
 std::string letters(const std::vector<Hypothesis>& hypotheses);
 inline constexpr Bound bandwidth = Bound::bandwidth, compute = Bound::compute, latency = Bound::latency,
                        launch = Bound::launch, occupancy = Bound::occupancy, unknown = Bound::not_identifiable;

@@ -158,7 +158,7 @@ TEST(Marginal, SaysByHowMuchAndWhyItDiffers) {
 }
 
 TEST(Marginal, WhatTheWholeLedgerLacksWidensItsShare) {
-    // Of 413 us end to end 10 are residual; then 10 are drift.
+    // End to end takes 413 us, of which 10 are residual, and in the second half 10 are drift.
     Result result = with_marginal(0.2, 0.2, 0.2, false);
     result.points[0].end_to_end->latency.summary_ms.median = 0.413;
     const double open = 10.0 / 413 * 0.202;

@@ -189,7 +189,7 @@ TEST(RoofBreach, LeavesOutFlopsThatTheAlgorithmSpares) {
     step.spared_flops = 0.1 * step.cost.flops;
     EXPECT_NEAR(worst_breach(result)->excess, 0.17, 1e-9);
     step.spared_flops = 0.5 * step.cost.flops;
-    step.padding_flops = 0.4 * step.cost.flops;  // of what the algorithm executes besides
+    step.padding_flops = 0.4 * step.cost.flops;  // the algorithm executes these besides
     EXPECT_NEAR(executed_over_useful(step), 1.8, 1e-9);
     step.spared_flops = 2 * step.cost.flops;
     EXPECT_EQ(executed_over_useful(step), 1);

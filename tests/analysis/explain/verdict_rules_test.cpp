@@ -402,7 +402,7 @@ TEST(Hypotheses, OfWaitingAreRejectedByABusyUnit) {
         EXPECT_EQ(finding_of(f, latency), Finding::not_identifiable);
         EXPECT_EQ(finding_of(f, compute), Finding::not_identifiable);
     }
-    EXPECT_EQ(finding_of(f, occupancy), Finding::rejected);  // of 90 %
+    EXPECT_EQ(finding_of(f, occupancy), Finding::rejected);  // occupancy is 90 %
 }
 
 TEST(Hypotheses, OfRoofsSayTheirOwnShareWhateverIsBusy) {

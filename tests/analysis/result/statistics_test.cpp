@@ -79,7 +79,7 @@ TEST(Statistics, IntervalCoversTheTrueMedianOfSamplesThatResembleTheirNeighbours
 
 TEST(Statistics, IndependentSamplesAreCounted) {
     std::mt19937_64 random(1);
-    // Of normal samples with correlations rho^k those of being below the median are 2 / pi asin(rho^k).
+    // For normal samples with correlations rho^k, those of being below the median are 2 / pi asin(rho^k).
     for (const double rho : {0.0, 0.5, 0.9, 0.98}) {
         double sum = 0.5;
         for (double power = rho; power > 1e-6; power *= rho) sum += 2 / std::acos(-1.0) * std::asin(power);

@@ -167,7 +167,7 @@ TEST_F(DeepSpeech2Run, WhatIsComputedBehindAnUtteranceIsNotUseful) {
     EXPECT_EQ(some.axes.count("useful_frames"), 42);
     EXPECT_EQ(first_difference(all, some), &axis_named("lengths"));
 
-    // Of 3 x 11 steps 11 + 4 + 7 are of utterances.
+    // The batch has 3 x 11 steps, and 11 + 4 + 7 of them belong to utterances.
     for (const char* op : {"gemm", "lstm"})
         EXPECT_EQ(useful_flops_of(some, op) * 33, useful_flops_of(all, op) * 22) << op;
     ASSERT_EQ(some.steps.size(), all.steps.size());

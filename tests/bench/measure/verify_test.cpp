@@ -179,7 +179,7 @@ TEST_F(VerifyStep, AnArrayWorkedOnInPlaceThatIsLeftAsItWasIsFound) {
     }
 }
 
-/// Of a vocabulary most tokens do not occur: some of those that do must be among what is compared.
+/// Most tokens of a vocabulary do not occur: some of those that do must be among what is compared.
 TEST_F(VerifyStep, AnEmbeddingsGradientThatIsNotAddedIsFound) {
     const Embedding op{256, 256, 64, 50257, 256, true};
     const auto positions_alone = make_computation("planted", [](OperandCursor in, void*, void*) {

@@ -145,7 +145,7 @@ TEST(MicroProblems, OfDeepBenchAreItsGemmsConvolutionsAndRecurrentLayersOnceEach
     }
     EXPECT_THAT(
         of, ElementsAre(Pair("conv2d", 191), Pair("gemm", 243), Pair("gru", 69), Pair("lstm", 37), Pair("rnn", 12)));
-    // Of training, on a server and on a device; A transposed; B transposed, m 1760, n 7133, k 1760.
+    // Shapes of training, on a server and on a device; A transposed; B transposed, m 1760, n 7133, k 1760.
     for (const char* gemm :
          {"gemm m16n1760k1760", "gemm m700n5124k2048", "gemm m2n512k500000", "gemm m1n64k1216", "gemm m1500n4224k176",
           "gemm m16n512k512", "gemm m128n7680k2560t", "gemm m1760n1760k7133 wgrad", "gemm m512n1024k16 wgrad"})

@@ -49,7 +49,7 @@ class Training {
     void run(std::size_t first = 0) {
         for (std::size_t step = first; step < plan_.steps().size(); ++step) plan_.run_step(step, nullptr);
     }
-    /// Of the forward, up to the step that makes the losses.
+    /// Runs the forward up to the step that makes the losses.
     double loss() {
         for (std::size_t step = 0; step < plan_.steps().size(); ++step) {
             plan_.run_step(step, nullptr);

@@ -83,7 +83,7 @@ TEST_P(CudnnCtc, SequencesAndTargetsOfManyLengths) {
           {{"lengths", {130, 60, 71, 78, 85, 92, 99, 106, 130}}, {"target_lengths", {15, 15, 3, 2, 7, 1, 11, 13, 14}}});
 }
 
-/// Of an empty text it says 0, too. Where a run has such texts verification finds it, and times nothing.
+/// cuDNN says 0 for an empty text, too. Verification finds it where a run has such texts, and then times nothing.
 TEST_P(CudnnCtc, WhereThereIsNoAlignmentLossAndGradientAreZero) {
     check({4, 3, 29, 3}, {{"lengths", {4, 4, 2}}, {"targets", {1, 2, 3, 1, 1, 1, 1, 2, 3}}});
 }

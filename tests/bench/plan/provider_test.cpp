@@ -406,7 +406,7 @@ TEST(CudaProviders, RungsOfTheGemmLadderComputeOnlyWhatTheyAreAskedFor) {
     int rungs = 0;
     for (const auto& provider : make_providers(BackendKind::cuda, {})) {
         const bool rung = provider->name.starts_with("native_");
-        if (provider->name == "onednn") continue;  // of user_kernel_test.cpp, which cannot take it back
+        if (provider->name == "onednn") continue;  // user_kernel_test.cpp adds it and cannot take it back
         EXPECT_EQ(provider->on_request_only, rung || provider->name == "cudnn") << provider->name;
         if (!rung) continue;
         ++rungs;

@@ -25,7 +25,7 @@ class Bench {
     void run(const Computation& computation);
     /// Its outputs are what others must agree with.
     void expect(const Computation& computation);
-    /// Of the last run's outputs and the expected ones; infinity where one is not finite.
+    /// Compares the last run's outputs with the expected ones; infinity where one is not finite.
     double largest_difference();
     /// Called for what has run: its workspace is there.
     std::unique_ptr<DeviceGraph> record(const Computation& computation, int launches);

@@ -84,7 +84,7 @@ Attributes attributes(const Conv2d& op) {
         .set_dilation({1, 1});
 }
 
-/// Of NCHW and KCRS as kbench stores them; operands as Conv2d numbers them.
+/// Takes NCHW and KCRS as kbench stores them, and operands as Conv2d numbers them.
 void add_operation(GraphBuilder& builder, const ConvolutionProblem& problem, bool bias_in_graph) {
     using Numbers = GraphBuilder::Numbers;
     const Conv2d& op = problem.op;

@@ -200,7 +200,7 @@ void softmax(const Softmax& op, const Step&, Precision precision, OperandCursor 
                           op.width, stream);
 }
 
-/// Of rows of logits.
+/// The distance between rows of logits, in elements.
 std::int64_t stride_of(const CrossEntropy& op, const Step& step) {
     return step.padded_columns > 0 ? step.padded_columns : op.vocab;
 }

@@ -1,4 +1,4 @@
-// See persistent_account.h.
+// Runs each variant of the persistent LSTM on random operands, and reads back its times and clocks.
 #include "bench/plan/providers/cuda/persistent_account.h"
 
 #include <algorithm>

@@ -10,11 +10,11 @@
 
 namespace kbench {
 
-/// Of the launches of one variant, in microseconds of one dependent step.
+/// How long the launches of one variant take, in microseconds for one dependent step.
 struct PersistentTimes {
     double us = 0, least_us = 0;      ///< median and least
-    int blocks = 0;                   ///< of both directions
-    std::vector<StepPhase> phases{};  ///< of the last launch, where the variant has clocks
+    int blocks = 0;                   ///< both directions together
+    std::vector<StepPhase> phases{};  ///< the last launch's, where the variant has clocks
 };
 
 /// `runs` launches after one that does not count, each with an event before and after it on `stream`, which it waits

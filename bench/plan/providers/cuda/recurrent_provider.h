@@ -7,7 +7,7 @@
 
 namespace kbench {
 
-/// Of all cells. Gradients of weights are products of cuBLASLt.
+/// Rows for all cells. Gradients of weights are products of cuBLASLt.
 std::vector<ProviderOp> recurrent_rows(const ProviderContext& context);
 
 }  // namespace kbench

@@ -67,7 +67,7 @@ TEST(GreedyLabels, TakesRepeatsAsOneAndLeavesBlanksOut) {
     std::vector<float> logits(best.size() * 4, 0);  // rows of three labels, four apart
     for (std::size_t step = 0; step < best.size(); ++step) {
         logits[step * 4 + static_cast<std::size_t>(best[step])] = 1;
-        logits[step * 4 + 3] = 9;  // of nobody
+        logits[step * 4 + 3] = 9;  // padding
     }
     EXPECT_EQ(greedy_labels(logits.data(), 8, 3, 4), (std::vector<std::int32_t>{2, 2, 1}));
     EXPECT_EQ(greedy_labels(logits.data(), 3, 3, 4), (std::vector<std::int32_t>{2}));
