@@ -9,11 +9,11 @@
 
 namespace kbench {
 
-/// The functions, as papers call them. A kind for each, not one kind with a parameter: a step's text, `+bias+relu`,
-/// then says which it is, and a provider whose epilogue computes one cannot be handed another.
+/// The functions, as papers call them. Each is a kind of its own, not one kind with a parameter: a step's text,
+/// `+bias+relu`, then names the function, and a provider whose epilogue computes one is never handed another.
 enum class Activation {
     gelu_tanh,   ///< x s(2u), u = sqrt(2/pi) (x + 0.044715 x^3): GELU's tanh form (Hendrycks and Gimpel, 2016)
-    gelu_fast,   ///< the same, with sqrt(2/pi) to ten digits (transformers): 1e-12 beside it
+    gelu_fast,   ///< the same, with sqrt(2/pi) to ten digits (transformers): differs from it by 1e-12
     gelu_erf,    ///< x Phi(x), Phi(x) = (1 + erf(x / sqrt(2))) / 2: GELU (same paper)
     quick_gelu,  ///< x s(1.702 x): GELU's sigmoid form (same paper)
     relu,        ///< max(x, 0) (Nair and Hinton, 2010)
@@ -21,7 +21,7 @@ enum class Activation {
     tanh,
 };  // s(v) = 1 / (1 + e^(-v)), so that s(2u) = (1 + tanh(u)) / 2
 
-/// FLOPs of an element, counted in the formulas below; erf is one, as tanh and an exponential are.
+/// FLOPs per element, counted in the formulas below. An erf counts as one, as a tanh and an exponential do.
 struct ActivationFacts {
     Activation function;
     std::string_view kind, what;
@@ -38,11 +38,11 @@ inline constexpr ActivationFacts activation_table[] = {
     {Activation::gelu_erf, "gelu_erf", "GELU as defined, by erf", 5, 11},
     // fwd: times 1.702, exponential, plus 1, x divided by it. bwd: s: four; dy s (1 + 1.702 x (1 - s)): five.
     {Activation::quick_gelu, "quick_gelu", "GELU, sigmoid form", 4, 9},
-    // fwd: a maximum, an instruction as an addition is. bwd: a comparison.
+    // fwd: one maximum, which is one instruction as an addition is. bwd: one comparison.
     {Activation::relu, "relu", "rectifier", 1, 1},
-    // As quick_gelu, without its factor.
+    // The same as quick_gelu without the factor 1.702.
     {Activation::silu, "silu", "SiLU, also called swish", 3, 8},
-    // bwd: dy (1 - t^2), t made again: four.
+    // bwd: dy (1 - t^2), with t computed again: four.
     {Activation::tanh, "tanh", "hyperbolic tangent", 1, 4},
 };
 constexpr double sqrt_2_over_pi(Activation function) {
@@ -50,7 +50,7 @@ constexpr double sqrt_2_over_pi(Activation function) {
 }
 constexpr const ActivationFacts& facts_of(Activation function) { return activation_table[static_cast<int>(function)]; }
 
-/// Calls `call` with the function as a template's parameter: no loop asks which it is.
+/// Calls `call` with the function as a template argument, so that no inner loop branches on it.
 template <class Call>
 constexpr void with_activation(Activation function, const Call& call) {
     switch (function) {
@@ -64,7 +64,7 @@ constexpr void with_activation(Activation function, const Call& call) {
     }
 }
 
-/// The activation that a step computes behind its head, if any.
+/// The activation that a step computes after its head op, if any.
 inline std::optional<Activation> absorbed_activation(const Step& step) {
     for (const ActivationFacts& facts : activation_table)
         if (step.absorbs(facts.kind)) return facts.function;

@@ -24,7 +24,7 @@ struct AttentionShape {
     }
     /// (query, key) pairs with key <= query.
     double causal_pairs() const { return queries() * static_cast<double>(seq + 1) / 2; }
-    /// q k^T, or p v, as one batched product: over all pairs, of which the causal ones are useful.
+    /// q k^T, or p v, as one batched product. It covers all (query, key) pairs; only the causal ones are useful.
     Work product_work() const {
         const double pair = 2 * static_cast<double>(head_size), all = queries() * static_cast<double>(seq);
         return {causal_pairs() * pair, all * pair, (all - causal_pairs()) * pair};
@@ -32,7 +32,7 @@ struct AttentionShape {
 
     OperandSpec qkv() const { return input("qkv", rows(), 3 * width()); }
     OperandSpec out() const { return output("out", rows(), width()); }
-    /// [batch * heads * seq, seq], masked above the diagonal of each head where it is `causal`.
+    /// [batch * heads * seq, seq]. When `causal`, entries above the diagonal of each head hold -infinity.
     OperandSpec scores(std::string_view name, OperandUse use, bool upcast, bool causal = false) const {
         OperandSpec spec{.name = name, .use = use, .rows = score_rows(), .columns = seq, .scores = true};
         if (upcast) spec.element = ElementType::at_least_fp32;
@@ -41,7 +41,7 @@ struct AttentionShape {
     }
 };
 
-/// How scores of unfused attention are stored: as the precision stores, or in fp32 when `upcast` (never in less).
+/// How unfused attention stores scores: in the precision's storage type, or in at least fp32 when `upcast`.
 inline DataType scores_type(bool upcast, Precision precision) {
     return data_type(upcast ? ElementType::at_least_fp32 : ElementType::storage, precision);
 }

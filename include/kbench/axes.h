@@ -1,5 +1,5 @@
-// What tells points apart: one list of axes. A point's identity and titles, the order of a sweep, matching, merging,
-// columns, options and the fields of result.json all follow from it; a new axis is a new row in axes.cpp.
+// The axes that tell points apart, as one list. A point's identity and titles, the order of a sweep, matching, merging,
+// columns, options and the fields of result.json all follow from it: a new axis is a new row in axes.cpp.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace kbench {
 
-/// A count from 1, or a word or a name.
+/// A count (at least 1), a word or a name; AxisKind says which.
 using AxisValue = std::variant<std::int64_t, std::string>;
 
 enum class AxisKind {
@@ -23,66 +23,66 @@ enum class AxisKind {
     name,   ///< any text
 };
 
-/// What it means that two points differ on an axis.
+/// What it means when two points differ on an axis.
 enum class AxisRole {
-    what,   ///< they compute something else
-    where,  ///< the same on other hardware: `compare` sets them beside each other
-    again,  ///< the same once more
+    what,   ///< the points compute different things
+    where,  ///< the same computation on other hardware; `compare` pairs such points
+    again,  ///< a repetition of the same measurement
 };
 
 struct Axis {
-    std::string_view name;        ///< the field of result.json, the option without "--", and what stands before a count
-    std::string_view title = {};  ///< in sentences, where it is not the name
+    std::string_view name;        ///< the field of result.json, the option without "--", the label of a count
+    std::string_view title = {};  ///< the axis in sentences; empty: its name
     std::string_view column = name;
-    std::string_view unit = {};  ///< of a count
-    std::string_view what;       ///< for the column and the option's help
+    std::string_view unit = {};  ///< the unit, for a count
+    std::string_view what;       ///< a description for the column and the option's help
     AxisKind kind = AxisKind::count;
-    std::span<const std::string_view> words = {};    ///< all that a file may hold, in the order of sorting
-    std::span<const std::string_view> offered = {};  ///< those of them that `kbench run` can do; none: all
-    std::optional<AxisValue> usual = {};             ///< taken where nothing else is asked for
+    std::span<const std::string_view> words = {};    ///< every word that a file may hold, in sorting order
+    std::span<const std::string_view> offered = {};  ///< the words that `kbench run` can do; empty: all
+    std::optional<AxisValue> usual = {};             ///< the value where none is asked for
     AxisRole role = AxisRole::what;
-    /// Place in the order of a result's points, slowest first; 0: the same in all points of a run. A sweep goes through
-    /// its axes in this order. In tens, so that another fits between.
+    /// Position of the axis when a result's points are sorted, slowest first; a sweep nests its loops in this order.
+    /// 0: the value is the same in all points of a run. Numbers go in tens, so that a new axis fits between two.
     int order = 0;
-    std::string_view option = {};     ///< how its help calls the option's value; empty: it has no such option
-    std::string_view otherwise = {};  ///< for the help: what holds without the option where there is no usual value
+    std::string_view option = {};     ///< placeholder of the option's value in the help; empty: there is no option
+    std::string_view otherwise = {};  ///< for the help: what applies without the option, where no usual value does
     bool sweeps = false;              ///< the option takes a list
-    bool takes_max = false;           ///< and "max", the most that fit into memory: the value 0
-    bool always_told = false;         ///< in titles and tables; the others only where they are not usual
+    bool takes_max = false;           ///< the option also takes "max", the most that fits into memory, stored as 0
+    bool always_told = false;         ///< always shown in titles and tables; the others only when not usual
     bool beside_model = false;        ///< a point's name has the bare word after the model's: "NAME bwd"
-    bool of_model = false;            ///< a point has it where its model says so
-    bool of_training = false;         ///< a point has it where its direction is train
-    bool of_backward = false;         ///< a point has it where its direction is bwd or train
-    bool needed = false;              ///< a file's point without it is refused
-    int since = 1;                    ///< version of the schema; points of older files have its usual value
+    bool of_model = false;            ///< only points whose model asks for it have it
+    bool of_training = false;         ///< only points with direction train have it
+    bool of_backward = false;         ///< only points with direction bwd or train have it
+    bool needed = false;              ///< a point in a file without it is refused
+    int since = 1;                    ///< schema version that added it; points of older files have its usual value
 
     std::string_view in_full() const { return title.empty() ? name : title; }
-    /// Values speak for themselves: "fp16", not "precision fp16".
+    /// Whether the value is shown without the axis's name: "fp16", not "precision fp16".
     bool is_bare() const { return kind != AxisKind::count && always_told; }
 };
 
-/// In the order of result.json.
+/// All axes, in the order of result.json's fields.
 std::span<const Axis> axes();
-/// Throws std::logic_error where there is none.
+/// The axis called `name`; throws std::logic_error when there is none.
 const Axis& axis_named(std::string_view name);
-/// In the order of a result's points, then those without a place in it.
+/// All axes, sorted by Axis::order; those of order 0 come last.
 std::span<const Axis* const> axes_in_order();
-/// Those that a sweep may vary, the slowest first.
+/// The axes that a sweep may vary, slowest first.
 std::span<const Axis* const> sweep_axes();
-/// Words before counts, as the columns of a table stand.
+/// The axes as a table's columns: words first, then counts.
 std::span<const Axis* const> axes_in_tables();
 
-/// A value on each axis that the point has.
+/// The value of a point on each axis that it has.
 class AxisValues {
   public:
     const AxisValue* find(std::string_view axis) const;
     std::optional<std::int64_t> count(std::string_view axis) const;
-    /// The text of a word or a name; the usual one, or nothing, where it is not there.
+    /// The text of a word or a name. Where the point has none: the usual value, or an empty text.
     const std::string& text(std::string_view axis) const;
-    /// Throws std::logic_error for an axis that the list does not have.
+    /// Sets the value; throws std::logic_error for an axis that is not in the list.
     void set(std::string_view axis, AxisValue value);
     void erase(std::string_view axis);
-    /// Also where it is not there.
+    /// Whether the value is the usual one; true also where the point has none.
     bool is_usual(const Axis& axis) const;
 
     bool operator==(const AxisValues&) const = default;
@@ -91,15 +91,15 @@ class AxisValues {
     std::map<std::string, AxisValue, std::less<>> values_;
 };
 
-/// "4", "fp16".
+/// The value alone: "4", "fp16".
 std::string text_of(const AxisValue& value);
-/// The same as it is asked for: "max" for 0 where the axis takes it.
+/// The value as a user types it: "max" for 0 where the axis takes it.
 std::string asked_text(const Axis& axis, const AxisValue& value);
-/// "batch 4", "fp16"; in sentences "sequence length 128".
+/// The value with its label: "batch 4", "fp16"; `said_in_full` has the title: "sequence length 128".
 std::string said(const Axis& axis, const AxisValue& value);
 std::string said_in_full(const Axis& axis, const AxisValue& value);
 
-/// By what points are sorted on the axis: words stand as in its list. Nothing where it is not there.
+/// The key that sorts points on the axis: a word sorts by its place in Axis::words. Empty where the point has none.
 std::optional<AxisValue> sort_key(const Axis& axis, const AxisValues& values);
 
 }  // namespace kbench

@@ -5,7 +5,7 @@
 
 namespace kbench {
 
-/// A kind of device and the providers that compute on it.
+/// A kind of device, together with the providers that compute on it.
 enum class BackendKind { cpu, cuda };
 constexpr std::string_view name(BackendKind kind) { return kind == BackendKind::cpu ? "cpu" : "cuda"; }
 

@@ -1,4 +1,4 @@
-// What an op, a step or a model must do, as numbers.
+// What an op, a step or a model must do at the least, as numbers: FLOPs, and bytes by role.
 #pragma once
 
 #include <array>
@@ -15,15 +15,15 @@ inline constexpr std::string_view role_names[] = {"tokens", "weights",   "activa
                                                   "logits", "gradients", "optimizer",   "workspace"};
 inline constexpr std::size_t role_count = std::size(role_names);
 constexpr std::string_view name(Role role) { return role_names[static_cast<int>(role)]; }
-/// The same in sentences and tables.
+/// The role's name in sentences and tables.
 constexpr std::string_view title(Role role) {
     return role == Role::saved_activations ? "saved activations" : name(role);
 }
 
-/// FLOPs: as the ops' work has them; causal attention counts each (i, j <= i) pair once, whoever computes it.
-/// Bytes: every distinct input element read once, every output element written once. Summed over a model's steps they
-/// are its *streaming bytes*: each step reads its operands from memory and writes its results there. Caches may keep
-/// some of them between steps, so a model can move fewer. Its *least bytes* are another figure (models/cost.h).
+/// FLOPs count useful work; causal attention counts each (i, j <= i) pair once, whichever provider computes it.
+/// Bytes count every distinct input element read once and every output element written once. Summed over a model's
+/// steps they are its *streaming bytes*, as if each step read from and wrote to DRAM. Caches keep some operands
+/// between steps, so a model can move fewer. Its *least bytes* are another figure (models/cost.h).
 struct Cost {
     double flops = 0;
     std::array<double, role_count> bytes_read{}, bytes_written{};

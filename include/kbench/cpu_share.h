@@ -1,5 +1,5 @@
-// How much of the CPU time that a process wanted it did not get. Its times then tell of the host's other work, of a
-// quota or of a hypervisor, and not of what was measured.
+// How much of the CPU time that a process wanted it did not get. Where much is missing, its times describe the host's
+// other load, a quota or a hypervisor, and not the code that was measured.
 #pragma once
 
 #include <algorithm>
@@ -9,23 +9,23 @@
 
 namespace kbench {
 
-/// Work on several threads waits for the last of them: one that lacks its CPU for 5 % of the time makes all of it 5 %
-/// longer, which is what tells one roof from the next. An idle host takes below 1 % (timers, the kernel's own threads).
+/// The largest share that may be missing. Threads wait for the slowest one, so a thread without its CPU for 5 % of the
+/// time makes the whole 5 % longer, enough to confuse two roofs. An idle host takes below 1 % (timers, kernel threads).
 inline constexpr double most_lacked_share = 0.05;
 
-/// While the samples that were kept were taken. Shares are from 0 to 1.
+/// CPU time that the process wanted, while the samples that were kept were taken. Shares are from 0 to 1.
 struct CpuShare {
-    /// Of the time, for which one thread, the one with the most among those that worked, waited on a run queue.
+    /// Share of the time that the worker thread which waited most spent in a run queue.
     Quantity waited_share;
-    Quantity steal_share;      ///< what the hypervisor gave to others of the time that the host's CPUs wanted to run
-    Quantity throttled_share;  ///< time that a quota held CPUs back over that and the time that the process ran
-    Quantity throttled_periods, quota_periods;  ///< of the quota that held the process back the most
-    Quantity involuntary_switches;              ///< of all threads: the kernel took the CPU away
-    Quantity load;                              ///< 1 minute's average of the host at the end, these threads in it
-    Quantity pressure_share;                    ///< of the time, in which some task of the host waited for a CPU
-    int starved_samples = 0;                    ///< discarded and repeated
+    Quantity steal_share;      ///< time that went to other guests, over the time the host's CPUs wanted to run
+    Quantity throttled_share;  ///< time that a quota held CPUs back over that time plus the time that the process ran
+    Quantity throttled_periods, quota_periods;  ///< counts of the quota that throttled the most
+    Quantity involuntary_switches;              ///< how often the kernel took a CPU away from any thread
+    Quantity load;                              ///< the host's 1-minute average at the end, with these threads
+    Quantity pressure_share;                    ///< share of the time in which any task of the host waited for a CPU
+    int starved_samples = 0;                    ///< samples that were discarded and repeated
 
-    /// The largest share of the wanted CPU time that was not got; nothing where none is known.
+    /// The largest share of the wanted CPU time that was missing; nothing where no share is known.
     std::optional<double> lacked() const {
         std::optional<double> most;
         for (const Quantity* share : {&waited_share, &steal_share, &throttled_share})

@@ -1,5 +1,5 @@
-// The errors kbench throws. Each reaches main once, becomes one line on stderr and an exit code (docs/schema.md).
-// May be used everywhere; knows no device.
+// The errors that kbench throws. Each reaches main once and becomes one line on stderr and an exit code.
+// Every folder may include this header; it knows no device.
 #pragma once
 
 #include <stdexcept>
@@ -10,7 +10,7 @@ namespace kbench {
 /// Exit codes of the command line; see README.md.
 enum class ExitCode : int { success = 0, failed = 1, usage = 2, device = 3 };
 
-/// Base of all typed errors: `what()` is one line that carries the wrong value and what would be right.
+/// Base of all typed errors. `what()` is one line that says which value is wrong and what would be right.
 class Error : public std::runtime_error {
   public:
     Error(ExitCode code, const std::string& line) : std::runtime_error(line), code_(code) {}
@@ -35,7 +35,7 @@ struct DeviceError : Error {
     explicit DeviceError(const std::string& line) : Error(ExitCode::device, line) {}
 };
 
-/// A provider cannot compute this step here, for the reason given; becomes a typed skip in the result, not a failure.
+/// A provider cannot compute this step here, for the reason given. It becomes a skip in the result, not a failure.
 struct Unsupported : Error {
     explicit Unsupported(const std::string& reason) : Error(ExitCode::device, reason) {}
 };

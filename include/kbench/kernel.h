@@ -21,53 +21,53 @@
 
 namespace kbench {
 
-/// One call of a kernel.
+/// One call of a kernel: what it computes on, and where.
 struct KernelCall {
     const Step& step;
     Precision precision;
-    /// Gives the pointers one after another, in the order of the op's operands: the device's, row-major, 256-byte
-    /// aligned, elements of storage_type(precision).
+    /// Hands out the pointers one after another, in the order of the op's operands: device pointers to row-major
+    /// arrays of storage_type(precision), aligned to 256 bytes.
     OperandCursor operands;
-    void* workspace;  ///< of workspace_bytes
+    void* workspace;  ///< workspace_bytes of scratch memory
     void* stream;     ///< a cudaStream_t; null on a CPU
 };
 
 /// A kernel for ops of kind T: one of kbench's own (kbench/ops/) or the user's.
 template <OpStruct T>
 struct UserKernel {
-    std::string name;  ///< for --provider; kernels for several kinds may share it
+    std::string name;  ///< what --provider names it by; kernels for several kinds may share it
     BackendKind backend = BackendKind::cuda;
     std::string what = {};                                 ///< one line for `kbench list providers`
-    std::vector<Precision> precisions = {};                ///< those that it computes in; empty: all
-    std::vector<Direction> directions = {Direction::fwd};  ///< likewise
+    std::vector<Precision> precisions = {};                ///< the precisions that it computes in; empty: all
+    std::vector<Direction> directions = {Direction::fwd};  ///< the directions that it computes
 
-    /// Enqueues on the stream, or computes on a CPU. Neither allocates nor synchronises: it is captured into a CUDA
-    /// graph. What it throws fails the step.
+    /// Enqueues on the stream, or computes on a CPU. It must neither allocate nor synchronise, because it is captured
+    /// into a CUDA graph. An exception from it fails the step.
     std::function<void(const T& op, const KernelCall& call)> run = {};
 
-    /// What it computes along with the op, such as {{"bias", "residual"}} in front of a layer norm; without it kbench
-    /// computes those ops apart.
+    /// Op kinds that it computes along with the op, such as {{"bias", "residual"}} in front of a layer norm. kbench
+    /// computes all others as steps of their own.
     std::vector<Absorbed> absorbs = {};
-    /// Empty when it computes `step`, else why not, in a few words; may be left out.
+    /// Returns "" when it computes `step`, else why not in a few words. Left out: it computes every step of the kind.
     std::function<std::string(const T& op, const Step& step, Precision precision)> unsupported = {};
     std::size_t workspace_bytes = 0;
-    /// Whether models use it without --provider too, where no built-in provider computes a step.
+    /// Whether models also use it without --provider, for steps that no built-in provider computes.
     bool by_default = false;
 };
 
-/// A UserKernel without its type.
+/// A UserKernel whose op type is erased, as the registry keeps it.
 struct AnyKernel {
     std::string name;
     BackendKind backend;
     std::string what;
-    ProviderOp row;  ///< its `make` is made of the two functions below
+    ProviderOp row;  ///< its `make` calls the two functions below
     std::function<void(const KernelCall& call)> run;
     std::size_t workspace_bytes;
     bool by_default;
 };
 bool register_any_kernel(AnyKernel kernel);
 
-/// As register_provider. Throws std::invalid_argument also where `run` is missing.
+/// Registers the kernel as register_provider does. Throws std::invalid_argument also where `run` is missing.
 template <OpStruct T>
 bool register_kernel(UserKernel<T> kernel) {
     ProviderOp row{&op_kind<T>(), std::move(kernel.directions)};
@@ -84,12 +84,12 @@ bool register_kernel(UserKernel<T> kernel) {
                                 std::move(run), kernel.workspace_bytes, kernel.by_default});
 }
 
-/// An op kind of the user's own: what its outputs should be, so that whoever computes it is verified.
+/// An op kind of the user's own: what its outputs should be, so that every provider of it is verified.
 template <OpStruct T>
 struct UserOp {
-    /// Expected values in fp64, in the order of the question's elements; see reference.h for what bounds their error.
+    /// Expected values in fp64, in the order of the question's elements; reference.h says what bounds their error.
     std::function<std::vector<reference::Expected>(const T& op, reference::Question question)> expected = {};
-    /// What one of them costs; left out: one multiply-add.
+    /// The work for one expected value; left out: one multiply-add.
     std::function<reference::ElementCost(const T& op)> cost = {};
 };
 

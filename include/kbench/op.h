@@ -1,5 +1,5 @@
 // Op kinds: what is computed, as structs of shapes that answer all that kbench asks of an op. kbench's own kinds
-// (models/ops/) and those that a program brings along (kernel.h) are written against this header alone.
+// (models/ops/) and those of a user's program (kernel.h) are written against this header alone.
 #pragma once
 
 #include <algorithm>
@@ -20,17 +20,17 @@
 
 namespace kbench {
 
-/// A GEMM's backward is dgrad and wgrad, that of other kinds bwd.
+/// What is computed of an op. The backward of a GEMM is dgrad and wgrad; other kinds have one bwd.
 enum class Direction { fwd, bwd, dgrad, wgrad };
 inline constexpr std::string_view direction_names[] = {"fwd", "bwd", "dgrad", "wgrad"};
 constexpr std::string_view name(Direction direction) { return direction_names[static_cast<int>(direction)]; }
 
-/// What an element is stored as: as the precision stores, a 32-bit integer (tokens), or as the precision stores but
-/// never in less than fp32 (scores that are kept exact).
+/// What an element is stored as: the precision's storage type, a 32-bit integer (tokens), or the storage type but
+/// never less than fp32 (scores that are kept exact).
 enum class ElementType { storage, int32, at_least_fp32 };
 DataType data_type(ElementType element, Precision precision);
 
-/// What an array is filled with where no file says so: in single ops, in tests of steps, as a model's weights.
+/// What an array is filled with where no file gives it: in a single op, in a test of a step, as random weights.
 struct Contents {
     enum class Kind {
         normal,  ///< normal numbers around `mean`
@@ -38,12 +38,12 @@ struct Contents {
         zeros,
         below,   ///< whole numbers in [first, bound)
         causal,  ///< normal numbers; row r holds -infinity right of column r % bound
-        listed,  ///< `numbers`, in each row from its first column on
+        listed,  ///< `numbers` in each row, from its first column on
     } kind = Kind::normal;
-    double deviation = 1;    ///< of normal numbers
-    std::int64_t bound = 0;  ///< of `below` and `causal`; of listed integers: others below it may stand in their place
-    std::int64_t first = 0;  ///< of `below`
-    double mean = 0;         ///< of `normal`
+    double deviation = 1;    ///< standard deviation of the normal numbers
+    std::int64_t bound = 0;  ///< for `below` and `causal`; listed integers may be replaced by others below it
+    std::int64_t first = 0;  ///< for `below`: the smallest number
+    double mean = 0;         ///< for `normal`: the mean
     std::array<double, 16> numbers = {};
 
     static constexpr Contents normal(double deviation = 1, double mean = 0) {
@@ -52,7 +52,7 @@ struct Contents {
     static constexpr Contents below(std::int64_t bound, std::int64_t first = 0) {
         return {.kind = Kind::below, .deviation = 0, .bound = bound, .first = first};
     }
-    /// For rows of up to 16 columns.
+    /// Fills every row with these numbers, at most 16.
     static constexpr Contents of(std::initializer_list<double> numbers) {
         Contents contents{.kind = Kind::listed};
         std::copy(numbers.begin(), numbers.end(), contents.numbers.begin());
@@ -63,7 +63,7 @@ struct Contents {
 
 enum class OperandUse { input, weight, output, in_place };
 
-/// What of an array an op touches: some rows of a range of columns, of which a causal op skips a part.
+/// The part of an array that an op touches: some rows of a range of columns, less what a causal op skips.
 struct Part {
     double rows = 0;
     std::int64_t first_column = 0, last_column = 0;
@@ -77,11 +77,11 @@ struct OperandSpec {
     std::int64_t rows = 1, columns = 1;
     ElementType element = ElementType::storage;
     Contents contents = {};
-    std::optional<Part> read = {};     ///< all of it where nothing stands here
-    std::optional<Part> written = {};  ///< likewise
-    bool scores = false;               ///< of the square kind that attention makes: accounted as such
-    bool rows_are_columns = false;     ///< its rows are columns that may be padded: rows of zeros follow it then
-    bool padded = false;               ///< its rows may be farther apart than it has columns (Step::padded_columns)
+    std::optional<Part> read = {};     ///< the part that is read; empty: all of it
+    std::optional<Part> written = {};  ///< the part that is written; empty: all of it
+    bool scores = false;               ///< an attention score matrix, accounted under Role::scores
+    bool rows_are_columns = false;     ///< its rows match columns that may be padded; rows of zeros then follow
+    bool padded = false;               ///< rows may lie farther apart than their columns need (Step::padded_columns)
 
     Part part_read() const { return read.value_or(Part{static_cast<double>(rows), 0, columns}); }
     Part part_written() const { return written.value_or(Part{static_cast<double>(rows), 0, columns}); }
@@ -99,51 +99,51 @@ inline OperandSpec output(std::string_view name, std::int64_t rows, std::int64_t
 /// The unit whose roof bounds an op's arithmetic: tensor cores (AMX) or plain multiply-adds.
 enum class RoofUnit { plain, matrix };
 
-/// FLOPs of an op: an addition, a multiplication, a division, a square root, an exponential or a tanh is one.
+/// FLOPs of an op. An addition, a multiplication, a division, a square root, an exponential and a tanh count as one.
 struct Work {
-    double flops = 0;  ///< useful ones: those that its result needs
-    /// Of products that a library launches whole, 2 m n k; 0 of ops that have none, or leave tiles out.
+    double flops = 0;  ///< useful FLOPs: those that the result needs
+    /// 2 m n k of products that a library launches whole; 0 for ops without products, or whose kernels skip tiles.
     double matrix_flops = 0;
     double masked_flops = 0;  ///< executed besides `flops`, for elements that a mask discards
 };
 
-/// Kinds that one call may compute along with the op that names it, in its direction (direction_along) and in order of
-/// execution; each consumes, in its first place, what the one before it makes first.
+/// Op kinds that one call may compute along with its head op, in the head's direction (direction_along) and in order of
+/// execution. Each consumes, as its first operand, the first result of the one before it.
 struct Fusion {
     std::vector<std::string_view> before = {}, after = {};
-    /// In front of all these: kinds that read, in their first place, what the head reads under the same name. Nothing
-    /// of what they make is read by the others.
+    /// Kinds computed in front of all these. As first operand they read what the head reads under the same name, and
+    /// none of the others reads what they make.
     std::vector<std::string_view> beside = {};
 };
 
-/// A step of an op's backward: one of its directions, and what each of that direction's operands is, in their order: an
-/// operand of the forward by its name, or the gradient of one, "d" before the name ("dout", "dweight").
+/// One step of an op's backward: its direction, and what each operand of that direction is, in order. An operand of the
+/// forward goes by its name, a gradient by "d" and the name ("dout", "dweight").
 struct GradientRule {
     Direction direction;
     std::vector<std::string_view> operands;
 };
 
-/// How the gradients of what an op reads come from those of what it makes.
+/// How the gradients of an op's inputs follow from the gradients of its outputs.
 struct Gradients {
     std::vector<GradientRule> rules = {};       ///< in order of execution
-    std::vector<std::string_view> passed = {};  ///< operands whose gradient is that of `out` itself: no step is needed
+    std::vector<std::string_view> passed = {};  ///< operands whose gradient equals that of `out`: no step is needed
 };
 
-/// A shape as people write it, "m1024n3840k1280t+upcast", taken apart by an op kind's `parse`. What is left over in the
-/// end, and whatever is missing, makes the shape a wrong one.
+/// A shape as people write it, "m1024n3840k1280t+upcast", which an op kind's `parse` takes apart. The shape is wrong
+/// when a letter is missing or when letters are left over at the end.
 class ShapeText {
   public:
-    struct Wrong {};  ///< thrown; becomes an error that shows a right shape
+    struct Wrong {};  ///< thrown by the functions below; the user then sees an error with a right shape
 
     explicit ShapeText(std::string_view text);
-    /// The number behind `letter`, at least 1.
+    /// The number after `letter`, at least 1.
     std::int64_t size(char letter);
     std::int64_t size_or(char letter, std::int64_t otherwise);
-    /// Whether `letter` stands there, without a number.
+    /// Whether `letter` is there without a number.
     bool flag(char letter);
     /// Whether "+word" comes next.
     bool suffix(std::string_view word);
-    /// The words behind "+" that nobody took.
+    /// The words after "+" that no call of suffix() took.
     const std::vector<std::string_view>& suffixes() const { return suffixes_; }
     bool letters_left() const { return !values_.empty(); }
 
@@ -152,24 +152,24 @@ class ShapeText {
     std::vector<std::string_view> suffixes_;
 };
 
-/// "r1024w1280" of {{'r', 1024}, {'w', 1280}}.
+/// The sizes as text: {{'r', 1024}, {'w', 1280}} is "r1024w1280".
 std::string shape_text(std::initializer_list<std::pair<char, std::int64_t>> sizes);
 
-/// What a struct needs to be an op kind. `directions`: those that it has; the functions are called with no other.
+/// What a struct needs to be an op kind. Its functions are called only with directions that `directions` lists.
 ///   kind, what   its name in results and on the command line, and one line for `kbench list ops`
 ///   example      a right shape, with what may follow it
 ///   text, parse  the shape as text, and back
-///   operands     what it reads, then what it writes; what a model's op node names stands in the same order
+///   operands     what it reads, then what it writes; an op node of a model names its tensors in this order
 ///   work, unit   its FLOPs, and the unit that does most of them
 /// It may also have
-///   fusions(direction)   what may be computed along with it
+///   fusions(direction)   op kinds that may be computed along with it
 ///   on(rows, columns)    the op on a matrix of that shape: kinds that have it can stand in a fusion
 ///   pads_columns()       whether its output may be computed with more columns than it has
-///   dependent_steps()    how many times at least it must wait for a result of its own before it can go on: the time
-///                        steps of a recurrent layer, one after another however many units there are. Else 1
+///   dependent_steps()    the length of its serial chain: how often it must wait for a result of its own, as a
+///                        recurrent layer does in each time step, on any number of units. Left out: 1
 ///   gradients()          its backward; a kind without it has none
-///   in_training()        the op as its backward needs it: it leaves more behind
-///   accumulating()       the op whose backward adds to gradients that are there, in place
+///   in_training()        the op that a training forward runs: it also saves what the backward reads
+///   accumulating()       the op whose backward adds to existing gradients, in place
 template <class T>
 concept OpStruct = requires {
     T::kind;
@@ -189,7 +189,7 @@ concept OpStruct = requires {
 
 class Op;
 
-/// An op kind without its type: a row of functions, every one of which a kind must have to compile.
+/// An op kind whose type is erased: a table of functions, all of which a kind needs to compile.
 struct OpKind {
     std::string_view name, what, example;
     std::span<const Direction> directions;
@@ -203,22 +203,22 @@ struct OpKind {
     bool (*pads_columns)(const void*);
     std::int64_t (*dependent_steps)(const void*);
     Op (*on)(std::int64_t rows, std::int64_t columns);  ///< null where the kind has none
-    Gradients (*gradients)();                           ///< likewise
+    Gradients (*gradients)();                           ///< null where the kind has none
     Op (*in_training)(const void*);                     ///< the op itself where the kind has none
     Op (*accumulating)(const void*);                    ///< null where the kind has none
 
     bool has(Direction direction) const;
 };
 
-/// The direction of a kind that is computed along with a head in `of_head`: the same, but that a GEMM's dgrad and wgrad
-/// are the backward of kinds that have neither.
+/// The direction of an op that is computed along with a head in `of_head`: the same direction, but bwd when the head
+/// runs dgrad or wgrad and the kind has neither.
 Direction direction_along(const OpKind& kind, Direction of_head);
 
-/// The row of a kind; one address for each.
+/// The kind's table of functions. Each kind has exactly one, so that addresses compare.
 template <OpStruct T>
 const OpKind& op_kind();
 
-/// An op of any kind. Cheap to copy.
+/// An op of any kind. Copies are cheap.
 class Op {
   public:
     template <OpStruct T>
@@ -237,11 +237,11 @@ class Op {
     bool pads_columns() const { return kind_->pads_columns(value_.get()); }
     std::int64_t dependent_steps() const { return kind_->dependent_steps(value_.get()); }
     Op in_training() const { return kind_->in_training(value_.get()); }
-    /// Nothing where its backward cannot add to gradients that are there.
+    /// The op whose backward adds to existing gradients; nothing where it cannot.
     std::optional<Op> accumulating() const {
         return kind_->accumulating ? std::optional(kind_->accumulating(value_.get())) : std::nullopt;
     }
-    /// Throw Unsupported where the kind has no such direction: a forward's figures never stand for another's.
+    /// These throw Unsupported where the kind lacks the direction: no other direction's figures stand in.
     std::vector<OperandSpec> operands(Direction direction) const;
     Work work(Direction direction) const;
 

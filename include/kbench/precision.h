@@ -1,4 +1,4 @@
-// Precisions and the data types that store them. May be used everywhere; knows no device.
+// Precisions and the data types that store them. Every folder may include this header; it knows no device.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace kbench {
 
-/// What arithmetic a step is asked to do.
+/// The arithmetic that a step is asked to use.
 /// fp16 and bf16 store 16 bits and accumulate in fp32; tf32 stores fp32 and multiplies on tensor cores with 10-bit
 /// mantissas; fp32 uses no tensor cores; fp64 is fp64 throughout.
 enum class Precision { fp16, bf16, tf32, fp32, fp64 };

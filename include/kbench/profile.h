@@ -1,5 +1,5 @@
-// What is told of a device and of work on it without a word of what the work is: the device, its state while it worked,
-// kernels as they were recorded, counters as they were read. result.h sets them beside the model.
+// A device and work on it, as profilers see them: the device, its state while it worked, kernels as recorded, counters
+// as read. Nothing here knows what the work computes; result.h joins these records with the model's steps.
 #pragma once
 
 #include <array>
@@ -14,109 +14,109 @@
 
 namespace kbench {
 
-/// What decides how many threads a CPU has where nothing asks for another number: one a core.
+/// Environment::threads_from when the thread count follows from the machine: one thread per core.
 inline constexpr std::string_view threads_from_cores = "cores";
 
 /// The GPU that was used.
 struct GpuInfo {
     std::string name, uuid, driver, cuda_runtime;
     int compute_capability_major = 0, compute_capability_minor = 0;
-    int multiprocessors = 0;  ///< that the work ran on
-    /// Where that was but a part of the device (--sms): how many the device has.
+    int multiprocessors = 0;  ///< SMs that the work ran on
+    /// SMs of the whole device, where the work ran on only a part of them (--sms).
     std::optional<int> multiprocessors_of_device = std::nullopt;
     std::int64_t memory_bytes = 0, l2_bytes = 0;
     Quantity max_sm_clock_mhz, max_memory_clock_mhz, power_limit_w;
 };
 
-/// The machine's state at one moment of the sampling; what could not be read is missing.
+/// The machine's state at one moment of the sampling. Fields that could not be read are empty.
 struct ConditionReading {
-    double at_s = 0;  ///< since the first sample began
+    double at_s = 0;  ///< time since the first sample began
     std::optional<double> sm_clock_mhz, memory_clock_mhz, power_w, temperature_c;
 };
 
-/// Samples that were taken one after another, and the clock meanwhile.
+/// A run of consecutive samples, and the clock while they were taken.
 struct ConditionBlock {
-    double until_s = 0;  ///< when the last of them ended, since the first sample of all began
+    double until_s = 0;  ///< when its last sample ended, counted from the start of the first sample of all
     double median_ms = 0;
-    std::optional<double> sm_clock_mhz;  ///< mean of the readings from the block before to until_s
-    int readings = 0;                    ///< of the clock
+    std::optional<double> sm_clock_mhz;  ///< mean of the readings since the block before ended
+    int readings = 0;                    ///< number of clock readings in that mean
 };
 
-/// The machine's state from the first sample's begin to the last one's end. Each is the mean unless it says otherwise.
+/// The machine's state from the start of the first sample to the end of the last. Fields are means unless stated.
 struct Conditions {
     Quantity sm_clock_mhz, memory_clock_mhz;
-    Quantity power_w;  ///< derived from the energy counter; measured, by power readings, where that cannot tell
+    Quantity power_w;  ///< derived from the energy counter; measured by power readings where there is no counter
     Quantity temperature_c;
-    Quantity energy_j;                          ///< of all that time; estimated where no energy counter can tell
-    std::vector<std::string> throttle_reasons;  ///< seen meanwhile
-    /// Why none could be seen; empty where something looked. Nothing in files that do not say.
+    Quantity energy_j;                          ///< over all that time; estimated where there is no energy counter
+    std::vector<std::string> throttle_reasons;  ///< every reason seen in that time
+    /// Why throttling could not be observed; empty where it was. Nothing in files that do not say.
     std::optional<std::string> throttle_unavailable = std::nullopt;
-    int throttled_samples = 0;               ///< discarded and repeated
+    int throttled_samples = 0;               ///< samples that were discarded and repeated
     std::vector<ConditionReading> readings;  ///< in order of time
-    /// The samples that were kept, in blocks of as many each, in order of time. None where no clock was read, too few
-    /// samples were taken, in microbenchmarks, and in files that did not record it.
+    /// The kept samples in consecutive blocks of equal length. None where no clock was read, where too few samples were
+    /// taken, in microbenchmarks, and in files that did not record it.
     std::vector<ConditionBlock> blocks;
     std::optional<CpuShare> cpu_share = std::nullopt;  ///< none on a GPU, and in files that did not record it
 };
 
-/// Whether the samples say more of this host's other work than of the process: no verdict follows from them.
+/// Whether other work on the host slowed the samples so much that no verdict may follow from them.
 inline bool starved(const Conditions& conditions) { return conditions.cpu_share && conditions.cpu_share->starved(); }
 
-/// A launch of a device function, as its activity record shows it.
+/// One launch of a device function, as its activity record shows it.
 struct KernelResult {
     std::string name;        ///< demangled, with all its parameters
     std::string short_name;  ///< without namespaces and parameters
     double time_us = 0;      ///< median over the activity runs; longer than without records, see ActivityRun
     double gap_us = 0;       ///< median idle time between the end of the kernel before it and its start
     std::array<std::int64_t, 3> grid{}, block{};
-    int registers = 0;  ///< a thread
+    int registers = 0;  ///< registers per thread
     std::int64_t static_shared_bytes = 0, dynamic_shared_bytes = 0;
-    std::int64_t local_bytes = 0;  ///< of local memory a thread
+    std::int64_t local_bytes = 0;  ///< local memory per thread
     int cluster_blocks = 1, device = 0, stream = 0;
-    /// From the launch and the device's limits, see occupancy.h.
+    /// Derived from the launch and the device's limits, see occupancy.h.
     Quantity theoretical_occupancy_pct, waves, lost_in_last_wave_pct;
     int blocks_per_sm = 0;              ///< 0 where the occupancy is unavailable
-    std::vector<std::string> limiters;  ///< registers, shared memory, warps, blocks, barriers
-    std::string occupancy_hint;         ///< what the next step of a limiter would give
+    std::vector<std::string> limiters;  ///< what limits occupancy: registers, shared memory, warps, blocks, barriers
+    std::string occupancy_hint;         ///< what relaxing a limiter by one step would give
 };
 
-/// What recording a kernel does to its time: a chain of kernels of one length with and without records.
+/// How much recording a kernel lengthens its time: a chain of equal kernels with and without records.
 struct RecordInflation {
-    double kernel_us = 0;    ///< from start to start, without records
+    double kernel_us = 0;    ///< from one start to the next, without records
     double recorded_us = 0;  ///< from the record's start to its end
-    double profiled_us = 0;  ///< from start to start, with records; in files before version 3 with a part of the launch
+    double profiled_us = 0;  ///< from one start to the next, with records; before version 3 with part of the launch
 };
 
-/// The runs in which every kernel was recorded: the same CUDA graph as the timing run, launched again.
+/// The runs in which every kernel was recorded. They launch the same CUDA graph as the timing run.
 struct ActivityRun {
     std::string unavailable;  ///< why there is none; empty when there is one
     int runs = 0;
-    double profiled_ms = 0;  ///< end to end with records on, by events, median
-    /// The same without records, between the recorded runs; on a CPU the forwards whose steps were timed, mean, less
-    /// what reading the clock takes. 0: not measured.
+    double profiled_ms = 0;  ///< median time end to end with records on, by events
+    /// The same without records, measured between the recorded runs. On a CPU: the mean of the forwards with timed
+    /// steps, less the cost of reading the clock. 0: not measured.
     double unprofiled_ms = 0;
-    double kernels_ms = 0, gaps_ms = 0;  ///< sums of the kernels' times and of the gaps between them
+    double kernels_ms = 0, gaps_ms = 0;  ///< total time of the kernels and of the gaps between them
     std::vector<RecordInflation> inflation;
 };
 
-/// Metrics of so many samples by stall reason begin with it ("sampled_barrier"): they are of PC sampling, not counted.
+/// Prefix of metrics that are counts of PC samples by stall reason ("sampled_barrier"), not hardware counters.
 inline constexpr std::string_view sampled_prefix = "sampled_";
 
-/// A metric of the counter runs.
+/// One metric of the counter runs.
 struct CountedMetric {
     std::string name, unit;
-    std::string source;  ///< the device's counters that it is made of
+    std::string source;  ///< the hardware counters that it is computed from
     Origin origin = Origin::measured;
-    std::string reason;  ///< why it is unavailable, or on what an estimate rests
+    std::string reason;  ///< why it is unavailable, or what an estimate rests on
 };
 
-/// The runs in which hardware counters were read: a step's are of its one kernel, or of a range around all its kernels.
+/// The runs in which hardware counters were read: around a step's only kernel, or around the range of all its kernels.
 struct CounterRun {
-    std::vector<std::string> requested;  ///< sets and metrics as asked for
+    std::vector<std::string> requested;  ///< metric sets and metrics as the user named them
     std::string unavailable;             ///< why nothing was counted; empty when something was
     std::string chip;
-    int passes = 0;      ///< forwards needed
-    double seconds = 0;  ///< wall time of it all
+    int passes = 0;      ///< how many forwards the counters needed
+    double seconds = 0;  ///< wall time of all passes
     std::vector<CountedMetric> metrics;
 };
 

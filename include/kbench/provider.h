@@ -1,5 +1,5 @@
-// Who computes a step. A provider is a table of rows, one for each op kind that it computes: in which directions and
-// precisions, what along with it, what not, and how. That table is the one place that decides.
+// Who computes a step. A provider is a table of rows, one per op kind: the directions and precisions that it computes,
+// what it fuses, what it refuses and how it runs. That table is the one place that decides.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@
 
 namespace kbench {
 
-/// A step made ready on this device: descriptors, algorithm, packed layouts. Owns no operand memory.
+/// A step made ready on this device, with its descriptors, algorithm and packed layouts. Owns no operand memory.
 class Computation {
   public:
     virtual ~Computation() = default;
@@ -29,30 +29,30 @@ class Computation {
     virtual std::string implementation() const = 0;
     virtual std::size_t workspace_bytes() const { return 0; }
 
-    /// FLOPs of the step's cost that its algorithm does without, such as those of a convolution by Winograd's.
+    /// FLOPs in the step's cost that its algorithm does not execute, such as those that Winograd convolution saves.
     virtual double spared_flops() const { return 0; }
 
-    /// How often a result is rounded to the type it is stored in: 2 where a second pass reads what a first has stored.
+    /// How often a result is rounded to its storage type: 2 where a second pass reads what the first one stored.
     virtual int roundings() const { return 1; }
 
-    /// Bytes of the layout this computation wants operand `index` (a weight) in; nothing when plain will do.
+    /// Bytes of operand `index` (a weight) in the packed layout of this computation; nothing when plain will do.
     virtual std::optional<std::size_t> packed_bytes(std::size_t /*index*/) const { return std::nullopt; }
     virtual void pack(std::size_t /*index*/, const void* /*plain*/, void* /*packed*/) const {}
 
     /// Enqueues on `stream` (a cudaStream_t; null on a CPU, where it computes). `pointers` is parallel to
-    /// operands(step). Where the last op of the step adds what it reads besides (a residual), that operand and the
-    /// output may be the same memory.
+    /// operands(step). Where the step's last op adds another operand (a residual), that operand and the output may be
+    /// the same memory.
     virtual void run(std::span<void* const> pointers, void* workspace, void* stream) const = 0;
 
-    /// Where a dependent step's time goes, measured by running the same work again on the same operands; waits for the
-    /// device. Nothing where no kernel has clocks for it.
+    /// Where the time of a dependent step goes, measured by running the same work again on the same operands. Waits for
+    /// the device. Nothing where no kernel has clocks for it.
     virtual std::optional<StepAccount> account(std::span<void* const> /*pointers*/, void* /*workspace*/,
                                                void* /*stream*/) const {
         return std::nullopt;
     }
 };
 
-/// A computation from a function, for providers whose calls need no state of their own but a workspace.
+/// Makes a computation from a function, for providers that keep no state but a workspace.
 template <class Run>
 std::unique_ptr<Computation> make_computation(std::string implementation, Run run, int roundings = 1,
                                               std::size_t workspace_bytes = 0, double spared_flops = 0) {
@@ -83,28 +83,28 @@ std::unique_ptr<Computation> make_computation(std::string implementation, Run ru
                                     spared_flops);
 }
 
-/// Kinds that are computed along with the one that names the step, in order of execution.
+/// Op kinds that are computed along with the head op, in order of execution.
 using Absorbed = std::vector<std::string_view>;
 
-/// A row of a provider's table: one op kind as it computes it. A kind may have several rows, say for precisions that
-/// absorb differently.
+/// A row of a provider's table: how it computes one op kind. A kind may have several rows, for example for precisions
+/// that fuse different kinds.
 struct ProviderOp {
     const OpKind* kind = nullptr;
     std::vector<Direction> directions = {Direction::fwd};
     std::vector<Precision> precisions = {all_precisions.begin(), all_precisions.end()};
-    std::vector<Absorbed> absorbs = {};  ///< besides nothing
+    std::vector<Absorbed> absorbs = {};  ///< the fusions that it computes; the op alone always is one
     bool absorbs_anything = false;
-    /// Also steps that keep what the head makes, or an op behind it (Step::keeps_results).
+    /// Whether it also takes steps that store what the head, or an op after it, makes (Step::keeps_results).
     bool leaves_results = false;
-    /// Steps that a plan has only where `--provider` names the provider: as a rule they are faster apart.
+    /// Whether plans use the row only where `--provider` names the provider: these steps are usually faster apart.
     bool on_request_only = false;
-    /// Empty when it computes this step, else why not, in a few words; for what the fields above cannot say.
+    /// Returns "" when it computes this step, else why not in a few words. For limits that the fields above cannot say.
     std::function<std::string(const Step& step, Precision precision)> why_not = {};
-    /// Called for steps that the row takes. Throws Unsupported when the library refuses after all.
+    /// Called only for steps that the row takes. Throws Unsupported when the library refuses after all.
     std::function<std::unique_ptr<Computation>(const Step& step, Precision precision)> make = {};
 };
 
-/// A row whose functions are given the op itself, too: `Computes<LayerNorm>{.absorbs = {{"residual"}}, .make = ...}`.
+/// A row whose functions also receive the op itself: `Computes<LayerNorm>{.absorbs = {{"residual"}}, .make = ...}`.
 template <OpStruct T>
 struct Computes {
     std::vector<Direction> directions = {Direction::fwd};
@@ -133,34 +133,34 @@ struct Computes {
 struct Provider {
     std::string name;
     std::vector<ProviderOp> ops;
-    /// Empty when it can compute in `precision` here at all, else why not.
+    /// Returns "" when it can compute in `precision` on this machine at all, else why not.
     std::function<std::string(Precision precision)> lacks = {};
     bool on_request_only = false;      ///< computes only what `--provider` gives it
-    bool packs_weights = false;        ///< weights of products are kept in a packed copy of about their own size
-    std::int64_t workspace_limit = 0;  ///< the largest workspace that a computation of it asks for
-    /// One line each about what went on while making computations (an ignored cache file, for example).
+    bool packs_weights = false;        ///< keeps a packed copy of the products' weights, about as large as they are
+    std::int64_t workspace_limit = 0;  ///< the largest workspace that any of its computations asks for
+    /// One line for each incident while computations were made (an ignored cache file, for example).
     std::function<std::vector<std::string>()> warnings = {};
 
-    /// Empty when some row takes the step; otherwise why the one that comes nearest does not, in a few words.
+    /// "" when some row takes the step; otherwise why the row that comes closest does not, in a few words.
     std::string unsupported(const Step& step, Precision precision) const;
-    /// Whether it takes the step only where `--provider` names it.
+    /// Whether it takes the step only when `--provider` names it.
     bool takes_on_request_only(const Step& step, Precision precision) const;
-    /// Throws Unsupported.
+    /// Makes the computation; throws Unsupported where no row takes the step.
     std::unique_ptr<Computation> make(const Step& step, Precision precision) const;
 
   private:
     const ProviderOp* row_of(const Step& step, Precision precision) const;
 };
 
-/// What providers may need to know when they are made.
+/// What a provider may need to know when it is made.
 struct ProviderContext {
     std::filesystem::path algorithm_cache = {};  ///< file of measured GEMM algorithms
     bool retune = false;
-    bool deterministic = false;  ///< no choice may hang on a time, and sums are made in one order
-    int multiprocessors = 0;     ///< of a GPU that it may use; 0: all
+    bool deterministic = false;  ///< timings must not influence any choice, and sums have a fixed order
+    int multiprocessors = 0;     ///< SMs of the GPU that it may use; 0: all
 };
 
-/// One row for each provider of this build, preferred first within a backend; registered ones come last.
+/// One row per provider of this build, preferred first within a backend. Registered ones come last.
 struct ProviderRow {
     std::string name;
     BackendKind backend;
@@ -169,8 +169,8 @@ struct ProviderRow {
 };
 
 /// Adds a provider from outside kbench, before main or at its beginning; kernel.h has a shorter way for a single
-/// kernel. Returns true, so that a constant may be initialised with it. Throws std::invalid_argument where its backend
-/// has a provider of that name, or --provider could not name it.
+/// kernel. Always returns true, so that a global constant can call it. Throws std::invalid_argument where the backend
+/// already has a provider of that name, or where --provider could not name it.
 bool register_provider(ProviderRow row);
 
 }  // namespace kbench

@@ -1,4 +1,4 @@
-// A figure with its origin, so that no report can show a number without saying where it is from.
+// A figure with its origin, so that no report can show a number without saying where it comes from.
 #pragma once
 
 #include <optional>
@@ -15,14 +15,14 @@ constexpr std::string_view name(Origin origin) { return origin_names[static_cast
 struct Quantity {
     std::optional<double> value;
     Origin origin = Origin::unavailable;
-    std::string reason;  ///< why it is unavailable, or on what an estimate rests
+    std::string reason;  ///< why it is unavailable, or what an estimate rests on
 
     static Quantity measured(double value) { return {value, Origin::measured, {}}; }
     static Quantity derived(double value) { return {value, Origin::derived, {}}; }
     static Quantity unavailable(std::string why) { return {std::nullopt, Origin::unavailable, std::move(why)}; }
 };
 
-/// The figure alone; nothing, too, where it is not recorded because it means nothing.
+/// The value alone; nothing where there is none or where the quantity was not recorded.
 inline std::optional<double> value_of(const std::optional<Quantity>& quantity) {
     return quantity ? quantity->value : std::nullopt;
 }

@@ -1,4 +1,4 @@
-// Where the time of a dependent step goes, by clocks within its kernel.
+// Where the time of one dependent step goes, measured by clocks inside its kernel.
 #pragma once
 
 #include <string>
@@ -6,17 +6,17 @@
 
 namespace kbench {
 
-/// Cycles of one dependent step that the first thread of a block spends in a part of it, over the blocks.
+/// Cycles that the first thread of a block spends in one phase of a dependent step: statistics over the blocks.
 struct StepPhase {
     std::string name;
     double median_cycles = 0, least_cycles = 0, most_cycles = 0;
 };
 
-/// The same work again by a kernel that also reads clocks: it takes a little longer, and says by how much.
+/// The same work run again by a kernel that also reads clocks. That kernel is slightly slower; `us` says by how much.
 struct StepAccount {
-    int blocks = 0;                 ///< that had clocks
-    double us = 0;                  ///< of one dependent step, with the clocks; median of its launches
-    double start_us = 0;            ///< of a launch before its first step: loading weights and starting, by difference
+    int blocks = 0;                 ///< blocks that read clocks
+    double us = 0;                  ///< time of one dependent step with the clocks, median over launches
+    double start_us = 0;            ///< time of a launch before its first step (start, loading weights), by difference
     std::vector<StepPhase> phases;  ///< in the order of a step; a thread is in one of them at any time
 };
 

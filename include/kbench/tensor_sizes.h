@@ -15,7 +15,7 @@
 
 namespace kbench {
 
-/// "n1000t3" is 1000 elements in 3 tensors of equal sizes, or 1 larger in front where they cannot be.
+/// "n1000t3" means 1000 elements in 3 tensors: equal sizes, or the first ones larger by 1 where they do not divide.
 inline std::vector<std::int64_t> parse_tensor_sizes(ShapeText& shape) {
     const std::int64_t total = shape.size('n'), tensors = shape.size_or('t', 1);
     if (tensors > total) throw ShapeText::Wrong();
@@ -28,12 +28,12 @@ inline std::int64_t total_size(const std::vector<std::int64_t>& sizes) {
     return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
 }
 
-/// Of tensors of any sizes, which other than equal ones it does not tell.
+/// The text of any list of sizes; parsing it again gives tensors of equal sizes.
 inline std::string tensor_sizes_text(const std::vector<std::int64_t>& sizes) {
     return shape_text({{'n', total_size(sizes)}, {'t', static_cast<std::int64_t>(sizes.size())}});
 }
 
-/// "weight3", which stays for as long as the program runs, as names of operands must.
+/// "weight3", in memory that lives as long as the program, as names of operands must.
 inline std::string_view numbered(std::string_view name, std::size_t number) {
     static std::mutex mutex;
     static std::map<std::pair<std::string, std::size_t>, std::string> names;
