@@ -1,13 +1,16 @@
-// What a report says, apart from how it looks: sections of paragraphs, lists, facts and tables. A section is made by
-// one file of sections/; the renderers in render/ know these blocks and no section. All text is plain: a renderer
-// escapes what would be markup to it.
+// What a report says, apart from how it looks: sections of paragraphs, lists, facts, tables and charts. A section is
+// made by one file of sections/; the renderers in render/ know these blocks and no section. All text is plain: a
+// renderer escapes what would be markup to it. What only the page shows, charts and what is long, text leaves out.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "analysis/report/chart.h"
 #include "analysis/table/table.h"
 
 namespace kbench {
@@ -15,11 +18,12 @@ namespace kbench {
 /// How much a document says: a summary is for a terminal, the whole for a file.
 enum class Depth { summary, full };
 
-enum class Tone { plain, missing, warning };
+enum class Tone { plain, missing, warning, lead };
 
 struct Paragraph {
     std::string text;
-    Tone tone = Tone::plain;  ///< missing: the text is why something is not there, without a full stop
+    /// missing: the text is why something is not there, without a full stop; lead: what a reader came for
+    Tone tone = Tone::plain;
 };
 
 struct Bullets {
@@ -46,15 +50,21 @@ struct Rows {
     std::vector<TableColumn> columns;
     std::vector<std::vector<std::string>> rows;
     std::string caption = {};
+    std::vector<std::optional<std::size_t>> keys = {};  ///< by row, see chart.h; empty where rows have none
+    bool is_long = false;                               ///< only on the page, where it is sorted and filtered
 };
 
-using Block = std::variant<Paragraph, Bullets, Facts, Rows>;
+using Block = std::variant<Paragraph, Bullets, Facts, Rows, Chart>;
+bool is_nothing(const Block& block);  ///< and is not shown
 
 /// Left out where it holds nothing.
 struct Section {
     std::string title;  ///< may be empty: then there is no heading
     std::vector<Block> blocks = {};
     std::vector<Section> sections = {};
+    std::string choice = {};  ///< what is chosen where `sections` are alternatives: a page shows one at a time
+    bool is_folded = false;   ///< a page shows its title until it is opened
+    bool is_only_on_page = false;
 
     bool empty() const;
     void add(Block block) { blocks.push_back(std::move(block)); }
@@ -67,5 +77,8 @@ struct Document {
     std::string title;
     std::vector<Section> sections;
 };
+
+/// Without what only the page shows.
+Document as_text(Document document);
 
 }  // namespace kbench

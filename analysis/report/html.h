@@ -15,6 +15,9 @@ namespace kbench {
 /// All that the page shows, as the scripts read it. Numbers have six significant digits; what is not finite is null.
 nlohmann::ordered_json report_data(const ExplainedResult& explained);
 
+/// The page with this data.
+std::string html_page(const std::string& title, const nlohmann::ordered_json& json);
+
 /// JSON for a <script> element: no character in it can end the element or open another.
 std::string script_json(const nlohmann::ordered_json& data);
 

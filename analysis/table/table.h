@@ -17,6 +17,7 @@ struct TableColumn {
     int droppable = 0;      ///< when the table is too wide, columns go from the highest number down; 0 stays
     bool shortens = false;  ///< what is still too wide loses its middle, the widest column first
     bool is_name = false;   ///< of a layer or a kernel, as which Markdown and HTML set it
+    std::string what = {};  ///< a sentence for who asks what stands in it
 };
 
 /// Columns are as wide as their widest cell, two spaces apart; an empty column is left out.

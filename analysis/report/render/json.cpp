@@ -10,7 +10,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json json_of(const Paragraph& paragraph) {
-    constexpr const char* tones[] = {"plain", "missing", "warning"};
+    constexpr const char* tones[] = {"plain", "missing", "warning", "lead"};
     return {{"kind", "paragraph"}, {"text", paragraph.text}, {"tone", tones[static_cast<int>(paragraph.tone)]}};
 }
 
@@ -39,6 +39,8 @@ Json json_of(const Rows& rows) {
     }
     return {{"kind", "table"}, {"caption", rows.caption}, {"columns", std::move(columns)}, {"rows", std::move(cells)}};
 }
+
+Json json_of(const Chart&) { return nullptr; }
 
 }  // namespace
 

@@ -43,6 +43,8 @@ std::string text_of(const Facts& facts) {
     return text_of(rows);
 }
 
+std::string text_of(const Chart&) { return {}; }
+
 std::string text_of(const Section& section, std::size_t level) {
     std::string text;
     if (!section.title.empty()) text += std::string(level, '#') + ' ' + markdown_text(section.title) + "\n\n";
@@ -55,7 +57,8 @@ std::string text_of(const Section& section, std::size_t level) {
 
 std::string render_markdown(const Document& document) {
     std::string text = "# " + markdown_text(document.title) + "\n\n";
-    for (const Section& section : document.sections)
+    const Document shown = as_text(document);
+    for (const Section& section : shown.sections)
         if (!section.empty()) text += text_of(section, 2);
     text.pop_back();  // one line feed ends the file
     return text;

@@ -17,6 +17,14 @@ std::string render_terminal(const Document& document, std::size_t width);
 /// GitHub's Markdown.
 std::string render_markdown(const Document& document);
 
+/// One file that needs no network: a template, a style sheet, scripts and plotly.js, which are embedded in the binary
+/// (analysis/report/page/, cmake/embed_report.cmake), and the document as one block of JSON.
+std::string render_html(const Document& document);
+
+/// The document as the scripts of the page read it: {title, sections: [{id, title, blocks, sections}]}; a block has a
+/// `kind`. Numbers have six significant digits; what is not finite is null.
+nlohmann::ordered_json document_json(const Document& document);
+
 /// Sections as the scripts of report.html read them: {title, blocks, sections}; a block has a `kind`.
 nlohmann::ordered_json render_json(const Section& section);
 

@@ -89,6 +89,8 @@ class Terminal {
         text_ += table.text(indent_, width_);
     }
 
+    void add(const Chart&) {}
+
     std::size_t width_, indent_ = 0;
     std::string text_;
 };
@@ -97,7 +99,8 @@ class Terminal {
 
 std::string render_terminal(const Document& document, std::size_t width) {
     Terminal terminal(std::max<std::size_t>(width, 40));
-    for (const Section& section : document.sections)
+    const Document shown = as_text(document);
+    for (const Section& section : shown.sections)
         if (!section.empty() || !section.title.empty()) terminal.add(section, 0);
     return std::move(terminal).text();
 }
