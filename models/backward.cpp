@@ -1,4 +1,4 @@
-// Walks the forward's ops backwards; which steps an op's backward takes is known by its kind alone.
+// Derives a model's backward: walks the forward's ops in reverse and adds the steps that each op's kind asks for.
 #include "models/backward.h"
 
 #include <fmt/format.h>
@@ -48,7 +48,7 @@ class Backward {
         return model_.tensors.size() - 1;
     }
 
-    /// The op as training needs it; arrays that it makes besides are its own. What was made stays the last of them.
+    /// Replaces the op by its training variant. Its extra outputs get new tensors, placed before the outputs it had.
     void leave_more(OpNode& node) {
         node.op = node.op.in_training();
         const std::vector<OperandSpec> specs = node.op.operands(node.direction);
@@ -74,7 +74,7 @@ class Backward {
         node.outputs.insert(node.outputs.begin(), outputs.begin(), outputs.end());
     }
 
-    /// Which tensors have a gradient: weights, and whatever is made from one that has.
+    /// Finds the tensors that have a gradient: weights, and whatever is computed from a tensor that has one.
     void find_dependent() {
         depends_.resize(model_.tensors.size());
         for (TensorId id = 0; id < depends_.size(); ++id) depends_[id] = model_.tensors[id].role == Role::weights;
@@ -95,13 +95,13 @@ class Backward {
         return add(std::move(tensor));
     }
 
-    /// Every weight has a gradient from the beginning, to which its ops add.
+    /// Gives every weight a gradient from the start, for its ops to add to.
     void add_sums() {
         sums_.resize(depends_.size());
         for (TensorId id = 0; id < depends_.size(); ++id)
             if (model_.tensors[id].role == Role::weights) sums_[id] = gradient_[id] = gradient_tensor(id);
     }
-    /// To which no op has added.
+    /// Whether no op has added to the gradient yet.
     bool is_only_a_sum(TensorId weight) const { return !sums_.empty() && sums_[weight] == gradient_[weight]; }
 
     void add_loss(double scale) {
@@ -119,7 +119,7 @@ class Backward {
             const std::string name(spec.name);
             if (is_read(spec) && is_of_forward(spec)) {
                 node.inputs.push_back(inputs.at(next++));
-                const TensorId id = node.inputs.back();  // a target that the forward does not read is an input now
+                const TensorId id = node.inputs.back();  // a target that the forward does not read becomes an input
                 if (model_.tensors[id].role == Role::tokens && std::ranges::count(model_.inputs, id) == 0)
                     model_.inputs.push_back(id);
             } else if (is_read(spec)) {
@@ -142,7 +142,7 @@ class Backward {
         model_.ops.push_back(std::move(node));
     }
 
-    /// The tensor of the forward's operand called `name`.
+    /// The tensor that the forward op reads or makes as operand `name`.
     static std::optional<TensorId> operand(const OpNode& node, std::string_view name) {
         std::size_t input = 0, output = 0;
         for (const OperandSpec& spec : node.op.operands(Direction::fwd)) {
@@ -174,7 +174,7 @@ class Backward {
     }
 
     void add_step(const OpNode& node, std::size_t index, const GradientRule& rule) {
-        // Of which operand of the forward the gradient stands in a place, if one does.
+        // "dout" is the gradient of the forward's `out`: returns that tensor, or nothing for an operand of the forward.
         const auto gradient_of = [&](std::string_view name) -> std::optional<TensorId> {
             if (operand(node, name) || !name.starts_with('d')) return std::nullopt;
             return required(node, name.substr(1));
@@ -188,7 +188,7 @@ class Backward {
         if (!wanted) return;
 
         OpNode step{node.op, node.layer, {}, {}, rule.direction, index};
-        // It adds to as many gradients as are there.
+        // How many existing gradients the op would add to in place; nothing where one of them does not exist yet.
         const auto in_place = [&](const Op& op) -> std::optional<int> {
             int count = 0;
             const std::vector<OperandSpec> of_op = op.operands(rule.direction);
@@ -204,7 +204,7 @@ class Backward {
             if (in_place(*adds).value_or(0) <= in_place(step.op).value_or(0)) break;
             step.op = *adds;
         }
-        std::vector<std::pair<TensorId, TensorId>> made;  // of which tensor, which
+        std::vector<std::pair<TensorId, TensorId>> made;  // tensor of the forward, its gradient
         const std::vector<OperandSpec> operands = step.op.operands(rule.direction);
         for (std::size_t i = 0; i < operands.size(); ++i) {
             const std::string_view name = rule.operands.at(i);
@@ -222,7 +222,7 @@ class Backward {
             if (depends_[of]) contribute(node, index, of, gradient);
     }
 
-    /// `gradient` is a part of the gradient of `of`: all of it, or to be added to what is there.
+    /// Takes `gradient` as the gradient of `of`, or adds it where `of` already has one.
     void contribute(const OpNode& node, std::size_t index, TensorId of, TensorId gradient) {
         if (!gradient_[of]) {
             gradient_[of] = gradient;
@@ -296,7 +296,7 @@ class Backward {
         model_.ops.push_back(std::move(node));
     }
 
-    /// What the forward makes and the backward reads is saved from one to the other.
+    /// Gives tensors that the forward makes and the backward reads the role of saved activations.
     void name_saved(std::size_t first_backward) {
         std::vector<bool> made(model_.tensors.size(), false);
         for (std::size_t i = 0; i < forward_ops_; ++i)
@@ -310,10 +310,10 @@ class Backward {
 
     Model model_;
     std::size_t forward_ops_ = 0;
-    bool updates_running_ = false;                   ///< the forward in training changes what it reads
-    std::vector<bool> depends_;                      ///< by tensor of the forward
-    std::vector<std::optional<TensorId>> gradient_;  ///< of each, as far as the backward has come
-    std::vector<std::optional<TensorId>> sums_;      ///< what gradients of weights are added to; empty where none are
+    bool updates_running_ = false;                   ///< whether the forward in training changes tensors that it reads
+    std::vector<bool> depends_;                      ///< by tensor of the forward: whether it has a gradient
+    std::vector<std::optional<TensorId>> gradient_;  ///< by tensor: its gradient so far
+    std::vector<std::optional<TensorId>> sums_;      ///< by tensor: the sum that a weight's ops add to; may be empty
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The sums over ops, and the bytes that a step cannot avoid when nothing is in a cache before it.
+// Sums costs over ops: FLOPs, and the bytes that a step must move when no cache holds anything before it.
 #include "models/cost.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ double elements(const Part& part) {
     return part.rows * static_cast<double>(part.last_column - part.first_column) * part.density;
 }
 
-/// Both of two parts of the same tensor.
+/// Extends `part` so that it covers another part of the same tensor.
 void merge(Part& part, const Part& other) {
     part.rows = std::max(part.rows, other.rows);
     part.first_column = std::min(part.first_column, other.first_column);
@@ -21,7 +21,7 @@ void merge(Part& part, const Part& other) {
     part.density = std::max(part.density, other.density);
 }
 
-/// `part` of the tensor as its own shape has it: an op that takes it for one long row touches all of it, or nothing.
+/// Converts `part` to the tensor's own shape. An op that views the tensor as one long row touches all of it or nothing.
 Part part_of(const Tensor& tensor, const OperandSpec& spec, const Part& part) {
     if (spec.columns == tensor.columns()) return part;
     if (elements(part) == 0) return {};
@@ -56,7 +56,7 @@ Cost step_cost(const Model& model, const std::vector<std::size_t>& ops, Precisio
     Cost cost;
     struct Written {
         Part part;
-        Role role;  ///< what is worked on in place stays what it was
+        Role role;  // a tensor worked on in place keeps its role
     };
     std::map<TensorId, Part> read;
     std::map<TensorId, Written> written;
@@ -69,7 +69,7 @@ Cost step_cost(const Model& model, const std::vector<std::size_t>& ops, Precisio
                 const TensorId made = node.outputs.at(output++);
                 const TensorId named = spec.use == OperandUse::in_place ? node.inputs.at(input) : made;
                 Part part = part_of(model.tensors[made], spec, spec.part_written());
-                // The rest of what was made here before stays.
+                // What an earlier op wrote to other parts still counts.
                 if (const auto before = written.find(named); before != written.end() && named != made)
                     merge(part, before->second.part);
                 written.emplace(made, Written{part, model.tensors[named].role});
@@ -82,7 +82,7 @@ Cost step_cost(const Model& model, const std::vector<std::size_t>& ops, Precisio
         }
     }
 
-    // What is written here must reach memory when an op outside reads it, or when nobody does: it is a result then.
+    // A tensor written here must reach memory when an op outside reads it, or when no op does: it is then a result.
     const std::set<std::size_t> inside(ops.begin(), ops.end());
     std::set<TensorId> read_outside(model.outputs.begin(), model.outputs.end());
     for (std::size_t i = 0; i < model.ops.size(); ++i)

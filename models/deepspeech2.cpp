@@ -1,4 +1,4 @@
-// The layers of Deep Speech 2, and its configuration.
+// Builds Deep Speech 2 layer by layer and reads its configuration.
 #include "models/deepspeech2.h"
 
 #include <fmt/format.h>
@@ -18,17 +18,17 @@ namespace {
 
 using Kind = Contents::Kind;
 
-/// An image with time as its width; a batch of them.
+/// A batch of images whose width is time.
 struct Image {
     TensorId tensor;
     std::int64_t channels, height, width;
 };
 
-/// Input frames that a step behind both convolutions stands for: their strides over time are 2 and 1, and a mask
-/// follows the final steps in front of the second one too.
+/// Input frames per step after both convolutions: their strides over time are 2 and 1. The mask between them uses the
+/// same number, because the first one already has stride 2.
 constexpr std::int64_t frames_per_step = 2;
 
-/// Appends tensors and ops; each function returns the tensor that holds its result.
+/// Appends tensors and ops. Each function returns the tensor that holds its result.
 class DeepSpeech2Builder {
   public:
     DeepSpeech2Builder(const DeepSpeech2Config& config, std::int64_t batch, std::int64_t frames)
@@ -61,7 +61,7 @@ class DeepSpeech2Builder {
         op(Gemm{steps_ * batch_, config_.labels, config_.hidden_size, true}, "fc.0.module.1", {x, weight}, logits);
         model_.inputs = {spectrogram, lengths_};
         model_.outputs = {logits};
-        if (config_.labels > 1) add_loss(logits);  // one is the blank
+        if (config_.labels > 1) add_loss(logits);  // the blank alone is no label
         return std::move(model_);
     }
 
@@ -70,7 +70,7 @@ class DeepSpeech2Builder {
         std::int64_t height, width, stride_h, stride_w, pad_h, pad_w;
     };
 
-    /// CTC against as many labels as read speech has: about 15 characters a second.
+    /// CTC loss with as many labels as read speech has, about 15 characters a second.
     void add_loss(TensorId logits) {
         const std::int64_t target = std::max<std::int64_t>(1, frames_ * 15 / 100);
         const Ctc ctc{steps_, batch_, config_.labels, target, frames_per_step};
@@ -85,12 +85,12 @@ class DeepSpeech2Builder {
         model_.loss = OpNode{ctc, "loss", std::move(inputs), {}};
     }
 
-    /// Convolution, batch norm and Hardtanh, the modules `first` to `first` + 2, each followed by the mask.
+    /// Convolution, batch norm and Hardtanh, which are modules `first` to `first` + 2, each followed by the time mask.
     Image convolution(const std::string& sequence, int first, const Image& x, const Kernel& kernel) {
         const auto module = [&](int offset) { return fmt::format("{}.{}", sequence, first + offset); };
         Conv2d conv{batch_,       x.channels,      x.height,        x.width,      config_.conv_channels, kernel.height,
                     kernel.width, kernel.stride_h, kernel.stride_w, kernel.pad_h, kernel.pad_w,          true};
-        // As PyTorch's reset_parameters leaves them: uniform within 1 / sqrt(fan in), whose deviation this is.
+        // PyTorch's reset_parameters draws uniformly within 1 / sqrt(fan in); this is the deviation of that.
         const double deviation = 1 / std::sqrt(3 * static_cast<double>(conv.taps()));
         const TensorId weight =
             parameter(module(0) + ".weight", {conv.out_channels, conv.in_channels, conv.kernel_h, conv.kernel_w},
@@ -125,7 +125,7 @@ class DeepSpeech2Builder {
         return x;
     }
 
-    /// Both directions, each behind the product of all steps with its weight_ih, and their sum.
+    /// A bidirectional layer: per direction the product of all steps with weight_ih and the recurrence; then the sum.
     template <class Layer>
     TensorId bidirectional(const std::string& layer, TensorId x, std::int64_t in) {
         const std::int64_t hidden = config_.hidden_size, width = Layer::gates * hidden, rows = steps_ * batch_;
@@ -167,7 +167,7 @@ class DeepSpeech2Builder {
     TensorId parameter(const std::string& name, std::vector<std::int64_t> shape, Contents contents) {
         return tensor({.name = name, .role = Role::weights, .shape = std::move(shape), .contents = contents});
     }
-    /// PyTorch's defaults for a linear layer and a recurrent one.
+    /// Initial values as in PyTorch's linear and recurrent layers.
     TensorId parameter(const std::string& name, std::vector<std::int64_t> shape) {
         const double deviation = 1 / std::sqrt(3 * static_cast<double>(shape.back()));
         return parameter(name, std::move(shape), Contents::normal(deviation));
@@ -186,19 +186,19 @@ class DeepSpeech2Builder {
 
     const DeepSpeech2Config& config_;
     const std::int64_t batch_, frames_;
-    std::int64_t steps_ = 0;  ///< behind the convolutions
+    std::int64_t steps_ = 0;  ///< time steps after the convolutions
     TensorId lengths_ = 0;
     Model model_;
 };
 
-/// The cell of one of cell_names.
+/// The cell called `name`, one of cell_names.
 Cell cell_named(std::string_view name) {
     return static_cast<Cell>(std::ranges::find(cell_names, name) - std::begin(cell_names));
 }
 
 ModelSpec spec_of(const DeepSpeech2Config& c) {
     ModelSpec spec{.name = c.name};
-    // The cell of the configuration first: it is the usual one.
+    // The configuration's cell goes first: it is the usual value.
     std::vector<std::string_view> cells(std::begin(cell_names), std::end(cell_names));
     std::rotate(cells.begin(), cells.begin() + static_cast<int>(c.cell), cells.begin() + static_cast<int>(c.cell) + 1);
     spec.axes = {{.name = "batch", .unit = "utterances"},
@@ -229,7 +229,7 @@ ModelSpec read_deepspeech2(const std::string& text, const std::string& path) {
     const ConfigKeys keys(text, path, deepspeech2_keys());
     constexpr const char* its_own[] = {"rnn_type", "hidden_size", "hidden_layers", "conv_channels",
                                        "labels",   "sample_rate", "window_size"};
-    // All have a default: a file of another layout would be read as the published model.
+    // Every key has a default, so a file of another layout would silently be read as the published model.
     if (std::ranges::none_of(its_own, [&](const char* key) { return keys.has(key); }))
         keys.fail(fmt::format(
             "no key of a Deep Speech 2 was found; its keys are {}, at the top or as deepspeech.pytorch nests them in model and data.spect",

@@ -1,5 +1,5 @@
-// The keys of a Deep Speech 2's config.json: flat, or as deepspeech.pytorch nests them: `model` and `data.spect` of its
-// Hydra configuration, `audio_conf` of its older checkpoints. Those of other implementations are refused where they
+// The keys of a Deep Speech 2 config.json: flat, or nested as deepspeech.pytorch has them (`model` and `data.spect` in
+// its Hydra configuration, `audio_conf` in older checkpoints). Keys of other implementations are refused where they
 // would change what is computed.
 #include "models/deepspeech2.h"
 

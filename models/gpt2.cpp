@@ -1,4 +1,4 @@
-// GPT-2's forward pass, op by op, under the names of the Hugging Face checkpoint.
+// Builds GPT-2's forward pass op by op, under the names of the Hugging Face checkpoint.
 #include "models/gpt2.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ namespace {
 
 using Kind = Contents::Kind;
 
-/// Appends tensors and ops; each function returns the tensor that holds its result.
+/// Appends tensors and ops. Each function returns the tensor that holds its result.
 class Gpt2Builder {
   public:
     Gpt2Builder(const Gpt2Config& config, std::int64_t batch, std::int64_t seq)
@@ -47,17 +47,17 @@ class Gpt2Builder {
         op(Gemm{rows_, config_.vocab_size, width, true}, "lm_head", {x, head}, logits);
         model_.inputs = {tokens};
         model_.outputs = {logits};
-        if (seq_ > 1)  // else no token has a next one
+        if (seq_ > 1)  // a single token has no next one to predict
             model_.loss = OpNode{CrossEntropy{rows_, seq_, config_.vocab_size}, "loss", {logits, tokens}, {}};
         return std::move(model_);
     }
 
   private:
-    /// One transformer block: attention and MLP, each behind a layer norm and added to the residual stream x.
+    /// One transformer block: attention and MLP, each after a layer norm and added to the residual stream x.
     TensorId block(std::int64_t index, TensorId x, AttentionKind kind) {
         const std::string h = fmt::format("h.{}", index);
         const std::int64_t width = config_.n_embd, inner = config_.n_inner ? config_.n_inner : 4 * width;
-        // The residual stream adds 2 n_layer projections: their initial variance is divided by that number.
+        // The residual stream sums 2 n_layer projections, so their initial variance is divided by that number.
         const double residual_std = config_.initializer_range / std::sqrt(2.0 * static_cast<double>(config_.n_layer));
 
         TensorId y = layer_norm(h + ".ln_1", x);
@@ -151,7 +151,7 @@ std::span<const Gpt2Config> gpt2_configs() {
     static const std::array configs{
         Gpt2Config{.name = "gpt2", .n_embd = 768, .n_layer = 12, .n_head = 12},
         Gpt2Config{.name = "gpt2-medium", .n_embd = 1024, .n_layer = 24, .n_head = 16},
-        // The options that CodeParrot was trained with: scores divided by the layer's number and kept in fp32.
+        // The options that CodeParrot was trained with: scores are divided by the layer's number and kept in fp32.
         Gpt2Config{.name = "gpt2-large-codeparrot",
                    .n_embd = 1280,
                    .n_layer = 36,
@@ -179,7 +179,7 @@ ModelSpec gpt2_spec(const Gpt2Config& c) {
         c.name, c.n_embd, c.n_layer, c.n_head, c.n_ctx, c.vocab_size, c.n_inner, c.layer_norm_epsilon,
         c.scale_attn_weights, c.scale_attn_by_inverse_layer_idx, c.reorder_and_upcast_attn, c.initializer_range,
         c.tie_word_embeddings);
-    // What was written before there were others says nothing of GELU's tanh form.
+    // The text for GELU's tanh form says nothing about it, because results written before other forms existed do not.
     if (c.activation != Activation::gelu_tanh)
         spec.description += fmt::format(", activation {}", facts_of(c.activation).kind);
     spec.build_at = [c](const ModelPoint& point) {

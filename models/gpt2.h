@@ -28,18 +28,18 @@ struct Gpt2Config {
 enum class AttentionKind { fused, unfused };
 inline constexpr std::string_view attention_names[] = {"fused", "unfused"};
 
-/// Parses the text of a `config.json`. Throws UsageError naming the missing or wrong key; `path` is used in its line.
+/// Parses the text of a `config.json`. Throws UsageError that names the missing or wrong key; `path` appears in it.
 Gpt2Config parse_gpt2_config(const std::string& text, const std::string& path);
 
 /// The published configurations (Radford et al., 2019, table 2), and one with CodeParrot's options.
 std::span<const Gpt2Config> gpt2_configs();
-const Gpt2Config& gpt2_config(std::string_view name);  ///< one of them
+const Gpt2Config& gpt2_config(std::string_view name);  ///< one of gpt2_configs()
 
-/// The rows of the registry: batch, seq up to n_ctx, attention fused or unfused.
+/// The registry's row. Axes: batch, seq up to n_ctx, attention fused or unfused.
 ModelSpec gpt2_spec(const Gpt2Config& config);
 std::vector<ModelSpec> gpt2_models();
 ModelSpec read_gpt2(const std::string& text, const std::string& path);
-/// What it makes of the keys of a config.json: gpt2_keys.cpp.
+/// What each key of a config.json means to this family: gpt2_keys.cpp.
 const FamilyKeys& gpt2_keys();
 
 /// The forward pass. Throws UsageError when seq is not in [1, n_ctx] or batch is not positive.

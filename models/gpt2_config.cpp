@@ -13,7 +13,7 @@
 namespace kbench {
 namespace {
 
-/// The names that transformers has for each (src/transformers/activations.py, ACT2CLS).
+/// The names of each function in transformers (src/transformers/activations.py, ACT2CLS).
 struct ActivationName {
     std::string_view name;
     Activation function;
@@ -33,7 +33,7 @@ constexpr ActivationName activation_names[] = {
     {"tanh", Activation::tanh},
 };
 
-/// gelu_new where the key is absent, as transformers has it. It takes no null: there is no such function.
+/// The activation; gelu_new where the key is absent, as in transformers. Null is refused: no function has that name.
 Activation read_activation(const ConfigKeys& keys) {
     const std::string name =
         keys.is_null("activation_function") ? "null" : keys.text_or("activation_function", "gelu_new");
@@ -44,8 +44,8 @@ Activation read_activation(const ConfigKeys& keys) {
     return found->function;
 }
 
-/// Heads that transformers puts on a GPT-2, and what to say of those whose result is another than kbench's, which is
-/// the next token's logits.
+/// Heads that transformers puts on a GPT-2, with a note for those that compute something other than kbench does:
+/// logits of the next token.
 struct Head {
     std::string_view name, note;
 };

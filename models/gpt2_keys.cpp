@@ -1,5 +1,5 @@
-// The keys of a GPT-2's config.json: those of transformers' GPT2Config and of the configurations that it inherits, and
-// of other decoders, whose keys turn up in files that say gpt2.
+// The keys of a GPT-2 config.json: those of transformers' GPT2Config, those of the configurations that it inherits
+// from, and those of other decoders that turn up in files with model_type gpt2.
 #include "models/gpt2.h"
 
 namespace kbench {
@@ -16,7 +16,7 @@ constexpr UnderstoodKeys gpt2_understood[] = {
     {"reorder_and_upcast_attn", "scores in fp32"},
     {"initializer_range", "the deviation of random weights"},
     {"tie_word_embeddings", "whether the head has a weight of its own"},
-    // transformers' GPT2Config.attribute_map.
+    // transformers' GPT2Config.attribute_map
     {"hidden_size", "transformers' common name", "n_embd"},
     {"num_hidden_layers", "transformers' common name", "n_layer"},
     {"num_attention_heads", "transformers' common name", "n_head"},

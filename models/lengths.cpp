@@ -1,4 +1,4 @@
-// See lengths.h.
+// Draws lengths of utterances, and computes how much of a padded batch's work they need.
 #include "models/lengths.h"
 
 #include <fmt/format.h>
@@ -15,11 +15,11 @@
 namespace kbench {
 namespace {
 
-/// In [0, 1). The standard says what numbers this engine gives; of its own distributions it does not.
+/// A uniform number in [0, 1). The standard fixes the engine's numbers but not those of its own distributions.
 double uniform(std::mt19937_64& engine) { return static_cast<double>(engine() >> 11) * 0x1p-53; }
 
-/// Nearly standard normal, within 6: the sum of twelve uniform numbers, which needs no logarithm that machines round
-/// differently.
+/// A nearly standard normal number within [-6, 6]: the sum of twelve uniform ones. It needs no logarithm, which
+/// machines round differently.
 double normal(std::mt19937_64& engine) {
     double sum = -6;
     for (int i = 0; i < 12; ++i) sum += uniform(engine);
@@ -32,7 +32,7 @@ double utterance_seconds(std::mt19937_64& engine) {
     return usual + deviation * normal(engine);  // 5.2 to 23.2
 }
 
-/// FLOPs of each op.
+/// FLOPs of each op of the model.
 std::vector<double> flops_of(const Model& model) {
     std::vector<double> flops;
     for (const OpNode& node : model.ops) flops.push_back(node.op.work(node.direction).flops);
@@ -69,7 +69,7 @@ std::vector<double> useful_flops(const ModelSpec& spec, const ModelPoint& point,
         for (double& op : flops) op *= share;
         return flops;
     };
-    // In training a model may refuse so little alone as has no variance: then it counts in proportion.
+    // A model may refuse to train on one sequence so short that it has no variance. Then work scales with length.
     const auto flops_alone = [&](std::int64_t frames, const std::vector<double>& of, double share) {
         try {
             return flops_at(1, frames);
@@ -78,7 +78,7 @@ std::vector<double> useful_flops(const ModelSpec& spec, const ModelPoint& point,
         }
     };
     const std::vector<double> one = flops_alone(longest, padded, 1 / static_cast<double>(batch));
-    std::map<std::int32_t, int> sequences;  // of each length
+    std::map<std::int32_t, int> sequences;  // number of sequences by length
     for (const std::int32_t length : lengths)
         if (length > 0) ++sequences[length];
 

@@ -1,4 +1,4 @@
-// The perceptron's layers, and its configuration.
+// Builds a perceptron layer by layer and reads its configuration.
 #include "models/mlp.h"
 
 #include <fmt/format.h>
@@ -58,7 +58,7 @@ Model make_mlp(const MlpConfig& config, std::int64_t batch) {
         const std::int64_t in = config.sizes[i], out = config.sizes[i + 1];
         const bool last = i + 2 == config.sizes.size();
         const std::string layer = fmt::format("layers.{}", i);
-        // Of the size that keeps sums near 1.
+        // Weights are scaled so that the sums stay near 1.
         const TensorId weight = tensor({.name = layer + ".weight",
                                         .role = Role::weights,
                                         .shape = {out, in},

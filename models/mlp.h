@@ -13,17 +13,17 @@ namespace kbench {
 /// The one key of its config.json besides `model_type`.
 struct MlpConfig {
     std::string name;
-    std::vector<std::int64_t> sizes;  ///< columns of the input, of what lies between layers, and of the output
+    std::vector<std::int64_t> sizes;  ///< width of the input, of each hidden layer and of the output
 };
 
-/// Rows of the registry: one axis, batch.
+/// The registry's rows. One axis: batch.
 std::vector<ModelSpec> mlp_models();
 ModelSpec read_mlp(const std::string& text, const std::string& path);
-/// What it makes of the keys of a config.json: mlp_keys.cpp.
+/// What each key of a config.json means to this family: mlp_keys.cpp.
 const FamilyKeys& mlp_keys();
 
 /// y = GELU(x · w^T + bias) layer by layer, the last one without GELU. Input `inputs` [batch, sizes.front()], output
-/// `outputs` [batch, sizes.back()]. Weights are [out, in] and called as PyTorch has them for an nn.ModuleList of
+/// `outputs` [batch, sizes.back()]. Weights are [out, in] and have the names that PyTorch gives an nn.ModuleList of
 /// nn.Linear: layers.0.weight, layers.0.bias.
 Model make_mlp(const MlpConfig& config, std::int64_t batch);
 

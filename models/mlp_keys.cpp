@@ -1,4 +1,4 @@
-// The keys of a perceptron's config.json.
+// The keys of a perceptron's config.json, and what each means.
 #include "models/mlp.h"
 
 namespace kbench {

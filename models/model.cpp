@@ -1,4 +1,4 @@
-// What can be said of any model without knowing which one it is.
+// Answers about a model that hold for any of them: counts, shapes and names.
 #include "models/model.h"
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Shapes of problems from text, and the model of a problem.
+// Parses problems from text and builds their models.
 #include "models/problem.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace {
 
 bool writes(const OperandSpec& spec) { return spec.use == OperandUse::output || spec.use == OperandUse::in_place; }
 
-/// The matrix that ops around `head` work on: what it reads first, or what it makes first.
+/// Shape of the matrix that ops before `head` work on: its first input. `matrix_behind`: its first output.
 std::pair<std::int64_t, std::int64_t> matrix_before(const Op& head, Direction direction) {
     const OperandSpec spec = head.operands(direction).front();
     return {spec.rows, spec.columns};
@@ -27,7 +27,7 @@ std::pair<std::int64_t, std::int64_t> matrix_behind(const Op& head, Direction di
     return {made->rows, made->columns};
 }
 
-/// What `head` reads under the name that `kind` has for its own first operand.
+/// Shape of the input of `head` that has the name of `kind`'s own first operand.
 std::pair<std::int64_t, std::int64_t> matrix_shared(const Op& head, const OpKind& kind, Direction direction) {
     const std::vector<OperandSpec> own = kind.on(1, 1).operands(direction_along(kind, direction)),
                                    specs = head.operands(direction);
@@ -37,7 +37,7 @@ std::pair<std::int64_t, std::int64_t> matrix_shared(const Op& head, const OpKind
     return {shared->rows, shared->columns};
 }
 
-/// Whether ops for all of `kinds` can be made around a head that runs in `direction`.
+/// Whether ops of all these `kinds` can be made around a head that runs in `direction`.
 bool can_stand(const std::vector<std::string_view>& kinds, Direction direction) {
     return std::ranges::all_of(kinds, [&](std::string_view name) {
         const OpKind* kind = find_op_kind(name);
@@ -45,7 +45,7 @@ bool can_stand(const std::vector<std::string_view>& kinds, Direction direction) 
     });
 }
 
-/// `head` with what stands around it in `fusion`.
+/// The step of `head` with the ops that `fusion` puts around it.
 Step fused(const Op& head, const Fusion& fusion, Direction direction) {
     Step step{{}, fusion.beside.size() + fusion.before.size(), direction};
     step.beside = fusion.beside.size();
@@ -59,7 +59,7 @@ Step fused(const Op& head, const Fusion& fusion, Direction direction) {
     return step;
 }
 
-/// Tensors and ops of repeated runs.
+/// Builds the tensors and ops of repeated runs.
 class RunsBuilder {
   public:
     RunsBuilder(const Step& problem, std::int64_t sets) : problem_(problem), sets_(sets) {
@@ -67,7 +67,7 @@ class RunsBuilder {
     }
 
     Model build(std::int64_t runs) {
-        std::vector<std::vector<TensorId>> known(static_cast<std::size_t>(sets_));  // of each set, in order of use
+        std::vector<std::vector<TensorId>> known(static_cast<std::size_t>(sets_));  // by set, in order of use
         for (std::int64_t run = 0; run < runs; ++run) add_run(run, known[static_cast<std::size_t>(run % sets_)]);
         return std::move(model_);
     }
@@ -82,7 +82,7 @@ class RunsBuilder {
         };
         model_.outputs.clear();
         TensorId carried = 0;
-        std::map<std::string_view, TensorId> shared;  // what ops beside the head have read: by the head's name for it
+        std::map<std::string_view, TensorId> shared;  // inputs that ops beside the head have read, by the head's name
         for (std::size_t i = 0; i < problem_.ops.size(); ++i) {
             const bool is_beside = i < problem_.beside, hands_on = !is_beside && i + 1 < problem_.ops.size();
             OpNode node{problem_.ops[i], fmt::format("run.{}", run), {}, {}, problem_.direction_of(i)};
@@ -112,7 +112,7 @@ class RunsBuilder {
         }
     }
 
-    /// What an op leaves behind: written by it, so filled with nothing of use. Of several outputs each keeps its name.
+    /// A tensor that an op leaves behind. It is overwritten, so nothing fills it; a single output is called "out".
     static OperandSpec made(OperandSpec spec, bool alone) {
         if (alone) spec.name = "out";
         spec.contents = {Contents::Kind::zeros};
@@ -177,7 +177,7 @@ Step parse_problem(std::string_view op, std::string_view shape, Direction direct
 std::vector<Step> problems_of(const Model& model) {
     std::vector<Step> problems;
     for (const OpNode& node : model.ops) {
-        // Parsed from its text, so that what a result names can be asked for again: scales aside, which change no cost.
+        // Parsed from its text, so that every problem can be asked for by name. Scales get lost: they change no cost.
         Step problem = parse_problem(name(node.op), node.op.text(), node.direction);
         if (std::ranges::find(problems, problem) == problems.end()) problems.push_back(std::move(problem));
     }

@@ -1,5 +1,5 @@
-// A problem: one op alone, or with what a provider may fuse to it, at one shape, as microbenchmarks and files of shapes
-// name it. Problems become small models, so that all that runs and measures models runs and measures them too.
+// A problem: one op at one shape, alone or with what a provider may fuse to it, as microbenchmarks and files of shapes
+// name it. A problem becomes a small model, so that whatever runs and measures models also runs and measures it.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@
 
 namespace kbench {
 
-/// The step of `shape`, for the op kind called `op`, before anything is padded: the inverse of `shape_text`. The shape
-/// is written as the kind's example has it, with "+bias" and the like for what is computed along with it, in the order
-/// of execution. Throws UsageError that shows a right shape.
+/// The step that `shape` describes for the op kind `op`, without padding: the inverse of `shape_text`. The shape is
+/// written as in the kind's example, followed by "+bias" and the like for fused ops in order of execution. Throws
+/// UsageError that shows a right shape.
 Step parse_problem(std::string_view op, std::string_view shape, Direction direction = Direction::fwd);
 
-/// The distinct ops of `model`, each a problem, in order of first use. Fused steps are not among them: which ops a
-/// provider fuses differs by provider.
+/// The distinct ops of `model` as problems, in order of first use. Fused steps are not among them, because providers
+/// differ in what they fuse.
 std::vector<Step> problems_of(const Model& model);
 
-/// `runs` times the problem, one after another, on `sets` sets of tensors in turn: with sets that together exceed a
-/// cache several times each run finds it cold, with one set hot. Every tensor that outlives a run is resident. Layers
-/// are called "run.0" and so on. Integers (tokens) are an input of the model, the same for all sets.
+/// A model that runs the problem `runs` times, on `sets` sets of tensors in turn. When all sets together exceed a cache
+/// several times, each run finds it cold; with one set, hot. Every tensor that outlives a run is resident. Layers are
+/// called "run.0" and so on. Integers (tokens) are one input of the model, shared by all sets.
 Model make_problem_model(const Step& problem, std::int64_t sets, std::int64_t runs);
 
 /// Bytes of all inputs, weights and outputs of one run in `precision`, without padding.

@@ -1,4 +1,4 @@
-// See recompute.h.
+// Repeats a block's forward ops in front of its backward, for the tensors that the backward needs.
 #include "models/recompute.h"
 
 #include <fmt/format.h>
@@ -37,25 +37,25 @@ class Recomputation {
   private:
     std::vector<OpNode>::iterator at(std::size_t op) { return model_.ops.begin() + static_cast<std::ptrdiff_t>(op); }
 
-    /// The block whose forward a backward op belongs to.
+    /// The block that contains the forward op of a backward op.
     std::string_view block_of_backward(const OpNode& node) const {
         return node.forward ? enclosing_block(model_.ops[*node.forward].layer) : std::string_view();
     }
 
-    /// Which tensors nobody in the forward but their own block reads, and who makes them.
+    /// Finds tensors that only ops of their own block read in the forward, and the ops that make them.
     void find_inner() {
         for (std::size_t i = 0; i < forward_ops_; ++i)
             if (!enclosing_block(model_.ops[i].layer).empty())
                 for (const TensorId id : model_.ops[i].outputs) maker_[id] = i;
         for (const TensorId id : model_.outputs) maker_.erase(id);
-        for (std::size_t i = 0; i < first_backward_; ++i)  // the loss is no block's
+        for (std::size_t i = 0; i < first_backward_; ++i)  // the loss belongs to no block
             for (const TensorId id : model_.ops[i].inputs)
                 if (const auto made = maker_.find(id); made != maker_.end())
                     if (enclosing_block(model_.ops[made->second].layer) != enclosing_block(model_.ops[i].layer))
                         maker_.erase(made);
     }
 
-    /// Appends what the backward of `block` needs of its forward.
+    /// Appends the forward ops whose results the backward of `block` needs.
     void repeat(std::string_view block, std::vector<OpNode>& ops) {
         std::vector<bool> needed(forward_ops_, false);
         const auto need = [&](const OpNode& node) {
@@ -85,8 +85,8 @@ class Recomputation {
 
     Model& model_;
     const std::size_t forward_ops_, first_backward_;
-    std::map<TensorId, std::size_t> maker_;  ///< of each tensor that only its block reads
-    std::map<TensorId, TensorId> again_;     ///< of each that is made again, the second one
+    std::map<TensorId, std::size_t> maker_;  ///< op that makes each tensor that only its block reads
+    std::map<TensorId, TensorId> again_;     ///< recomputed copy of each tensor
 };
 
 }  // namespace

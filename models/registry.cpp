@@ -1,4 +1,4 @@
-// The table of families, and the search in it.
+// The table of model families, and the search in it.
 #include "models/registry.h"
 
 #include <fmt/format.h>
@@ -94,7 +94,7 @@ const ModelSpec& usual_model() { return find_model("gpt2-large"); }
 ModelSpec read_model(const std::string& text, const std::string& path) {
     const ConfigKeys keys(text, path);
     const auto has = [&](const char* key) { return keys.has(key); };
-    // Other names than these do not tell a GPT-2 from its many relatives.
+    // Only these names distinguish a GPT-2 from its many relatives.
     if (constexpr const char* of_gpt2[] = {"n_embd", "n_layer", "n_head"};
         !has("model_type") && std::ranges::none_of(of_gpt2, has))
         keys.fail(fmt::format("key 'model_type' is missing, and so are {} of a gpt2; it must be one of {}",

@@ -1,4 +1,4 @@
-// The models that there are: families by name, each with what it is built from and at. A family is its file and its row
+// The models that there are, by family: what each is built from and which axes it has. A family is one file and one row
 // in registry.cpp.
 #pragma once
 
@@ -16,19 +16,19 @@
 
 namespace kbench {
 
-/// What a model is built at: a count, such as its batch, or one of a few words.
+/// An axis that a model is built at: a count, such as its batch, or one of a few words.
 struct ModelAxis {
     std::string_view name;
     std::string_view unit = "";
-    std::int64_t usual = 1;  ///< of counts, where none is asked for
+    std::int64_t usual = 1;  ///< for a count: the value where none is asked for
     std::int64_t most = std::numeric_limits<std::int32_t>::max();
-    std::string_view most_is = "the largest count";  ///< what the bound is called
-    std::vector<std::string_view> words = {};        ///< instead of a count; the first is the usual one
+    std::string_view most_is = "the largest count";  ///< what errors call the upper bound
+    std::vector<std::string_view> words = {};        ///< the allowed words; empty: a count; the first is the usual one
 
     bool is_count() const { return words.empty(); }
 };
 
-/// A value on each of some axes.
+/// The value of each axis that was given.
 struct ModelPoint {
     std::map<std::string, std::int64_t, std::less<>> counts = {};
     std::map<std::string, std::string, std::less<>> words = {};
@@ -36,17 +36,17 @@ struct ModelPoint {
     const std::string& word(std::string_view axis) const { return words.find(axis)->second; }
 };
 
-/// A model of some configuration, ready to be built.
+/// A model with its configuration, ready to be built.
 struct ModelSpec {
     std::string name;
     std::vector<ModelAxis> axes = {};
-    std::string description = {};  ///< all that its configuration says, for results: points of other ones are others
-    std::vector<ReadKey> configuration = {};  ///< as its config.json was read; none of a built-in model
-    std::vector<std::string> notes = {};      ///< what a user should know of how that was read
+    std::string description = {};  ///< the whole configuration as text, which tells points of different ones apart
+    std::vector<ReadKey> configuration = {};  ///< its config.json as it was read; none for a built-in model
+    std::vector<std::string> notes = {};      ///< what a user should know about how that was read
     std::function<Model(const ModelPoint& point)> build_at = {};  ///< `point` has every axis, within bounds
 
-    const ModelAxis* axis(std::string_view axis_name) const;  ///< null where it has none of that name
-    /// Axes that `point` leaves out get their usual value. Throws UsageError for an axis that the model has not, and a
+    const ModelAxis* axis(std::string_view axis_name) const;  ///< null where it has no axis of that name
+    /// Axes that `point` lacks get their usual value. Throws UsageError for an axis that the model does not have, or a
     /// value out of bounds.
     Model build(const ModelPoint& point) const;
 };
@@ -61,17 +61,17 @@ struct ModelFamily {
 };
 std::span<const ModelFamily> model_families();
 
-/// Every built-in model, family by family, and by size within one.
+/// Every built-in model, family by family, and by size within a family.
 const std::vector<ModelSpec>& builtin_models();
 
 /// The built-in model called `name`. Throws UsageError that names the nearest one and lists all.
 const ModelSpec& find_model(std::string_view name);
 
-/// The one whose shapes microbenchmarks take where no model is named.
+/// The model whose shapes microbenchmarks use where none is named.
 const ModelSpec& usual_model();
 
-/// The model that a config.json describes; `model_type` says of which family, the first where it is missing. Throws
-/// UsageError.
+/// The model that a config.json describes. Its `model_type` names the family, or the first family where it is missing.
+/// Throws UsageError.
 ModelSpec read_model(const std::string& text, const std::string& path);
 
 }  // namespace kbench

@@ -1,4 +1,4 @@
-// Operands, names and padding of a step, from what its ops say of themselves.
+// Derives operands, names and padding of a step from what its ops declare.
 #include "kbench/step.h"
 
 #include <fmt/format.h>
@@ -25,12 +25,12 @@ bool leaves_result(const OperandSpec& spec) {
     return spec.use == OperandUse::output || spec.use == OperandUse::in_place;
 }
 
-/// The array that an op of a fused step hands on: the first that it makes.
+/// The array that an op passes on within a fused step: its first output.
 const OperandSpec& made_by(const std::vector<OperandSpec>& specs) {
     return *std::ranges::find_if(specs, leaves_result);
 }
 
-/// By how many columns the product of a step is wider than its op's.
+/// How many more columns the product of a step has than its op.
 std::int64_t added_columns(const Step& step) {
     if (step.padded_columns == 0 || step.head_op().work(step.direction).matrix_flops == 0) return 0;
     const std::vector<OperandSpec> specs = step.head_op().operands(step.direction);
@@ -62,7 +62,7 @@ std::vector<Operand> operands(const Step& step, Precision precision) {
     for (std::size_t i = 0; i < step.ops.size(); ++i) {
         const std::vector<OperandSpec> specs = step.ops[i].operands(step.direction_of(i));
         const bool is_beside = i < step.beside;
-        // The first of what an op reads is what the one before it made; beside the head, what the head reads.
+        // The first input is what the op before made; beside the head, it is what the head reads.
         bool carried = is_beside || i > step.beside;
         for (const OperandSpec& spec : specs) {
             if (spec.use == OperandUse::output) continue;

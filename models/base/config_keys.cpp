@@ -1,4 +1,4 @@
-// Reads keys with nlohmann/json, which no header names.
+// Reads and checks the keys of a config.json. nlohmann/json stays in this file: no header names it.
 #include "models/base/config_keys.h"
 
 #include <fmt/format.h>
@@ -25,16 +25,16 @@ std::string cut(std::string text, std::size_t longest = 60) {
     return text.size() > longest ? text.substr(0, longest) + "..." : text;
 }
 
-/// A value as it stands in the file, cut to what fits in a line.
+/// A value as it stands in the file, cut to fit in a line.
 std::string shown_value(const Json& value) { return cut(value.dump(-1, ' ', true)); }
 
-/// A key of whoever: without what steers a terminal.
+/// A key from the file, without characters that could control a terminal.
 std::string shown_key(const std::string& key) {
     const std::string quoted = Json(key).dump(-1, ' ', true);
     return cut(quoted.substr(1, quoted.size() - 2));
 }
 
-/// Calls `each` with every word of `names`, until it returns true; whether it did.
+/// Calls `each` with every word of `names` until it returns true; returns whether it did.
 template <class Each>
 bool any_name(std::string_view names, const Each& each) {
     while (!names.empty()) {
@@ -47,7 +47,7 @@ bool any_name(std::string_view names, const Each& each) {
 
 std::string_view leaf(std::string_view path) { return path.substr(path.rfind('.') + 1); }
 
-/// The row of `rows` that has `name`, or null.
+/// The row of `rows` that lists `name`, or null.
 template <class Row>
 const Row* row_of(std::span<const Row> rows, std::string_view name) {
     for (const Row& row : rows)
@@ -55,7 +55,7 @@ const Row* row_of(std::span<const Row> rows, std::string_view name) {
     return nullptr;
 }
 
-/// Python, whose dictionaries wrote the file, keeps the last of two equal keys; a reader of the file sees the first.
+/// Parses and refuses repeated keys: Python, which wrote the file, keeps the last one, but a reader sees the first.
 Json parse_once_each(const std::string& text, const std::function<void(const std::string&)>& refuse) {
     std::vector<std::set<std::string>> open;
     return Json::parse(text, [&](int, Json::parse_event_t event, Json& parsed) {
@@ -67,7 +67,7 @@ Json parse_once_each(const std::string& text, const std::function<void(const std
     });
 }
 
-/// What to say of a text that is no JSON, for those that people do have.
+/// A hint for texts that are not JSON but resemble what people often have instead.
 std::string why_not_json(const std::string& text, const std::string& path, const std::string& error) {
     if (text.find_first_not_of(" \t\r\n") == std::string::npos) return "is empty; a config.json is an object of keys";
     if (path.ends_with(".yaml") || path.ends_with(".yml")) return "is YAML; save its keys as JSON";
@@ -79,7 +79,7 @@ std::string why_not_json(const std::string& text, const std::string& path, const
     return fmt::format("not JSON: {}", error);
 }
 
-/// Two bytes or four a character, as some editors of Windows save a text.
+/// Whether the text has two or four bytes a character (UTF-16 or UTF-32), as some Windows editors save it.
 bool is_wide(const std::string& text) {
     return text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff") ||
            std::string_view(text).substr(0, 4).find('\0') != std::string_view::npos;
@@ -93,14 +93,14 @@ struct ConfigKeys::Document {
     std::vector<std::string> ignored, notes;
     std::vector<ReadKey> read;
 
-    /// A value that is there, and how the file calls it.
+    /// A value that was found, and its key's name in the file.
     struct Found {
         const Json* value = nullptr;
         std::string_view name = {};
         explicit operator bool() const { return value != nullptr && !value->is_null(); }
     };
 
-    /// The value at a path of keys; also where one key is called by the whole path, as in flattened files.
+    /// The value at a path of keys. A single key named by the whole path also counts, as in flattened files.
     const Json* at(std::string_view path) const {
         if (const auto whole = json.find(std::string(path)); whole != json.end()) return &*whole;
         const Json* value = &json;
@@ -115,7 +115,7 @@ struct ConfigKeys::Document {
         return value;
     }
 
-    /// Under the key's own name or another one.
+    /// Looks for the key under its own name, then under its other names.
     Found find(std::string_view key) const {
         Found first{at(key), key};
         if (first || family == nullptr) return first;
@@ -145,7 +145,7 @@ struct ConfigKeys::Document {
                                    const std::string& right) {
         keys.fail(fmt::format("key '{}' is {}; it must be {}", key, shown_value(value), right));
     }
-    /// The bound keeps every product of three sizes within double's exact integers and one of two within int64.
+    /// The bound keeps a product of three sizes exact in a double, and a product of two within int64.
     static std::int64_t integer(const ConfigKeys& keys, std::string_view key, const Json& value) {
         constexpr std::int64_t largest = std::numeric_limits<std::int32_t>::max();
         const bool fits = value.is_number_unsigned() && value.get<std::uint64_t>() >= 1 &&
@@ -173,7 +173,7 @@ struct ConfigKeys::Document {
         if (value.is_null()) return true;
         const Json off = row.off.empty() ? Json::array() : Json::parse(row.off);
         if (std::ranges::find(off, value) != off.end()) return true;
-        // As transformers writes that no layer has any: {"0": []}.
+        // {"0": []} is how transformers writes that no layer has any.
         const auto is_empty = [](const Json& one) { return one.is_array() && one.empty(); };
         if (value.is_object() && std::ranges::find(off, Json::object()) != off.end() &&
             std::all_of(value.begin(), value.end(), is_empty))
@@ -193,7 +193,7 @@ struct ConfigKeys::Document {
             fmt::format("key '{}' is {}: {}{}", shown_key(std::string(name)), shown_value(value), row.why, may_be));
     }
 
-    /// Whether keys of the object at `path` are known by their own names.
+    /// Whether the keys inside the object at `path` are known by names of their own.
     bool is_section(const std::string& path) const {
         return std::ranges::any_of(family->understood, [&](const UnderstoodKeys& row) {
             return any_name(row.names, [&](std::string_view name) {
@@ -202,7 +202,7 @@ struct ConfigKeys::Document {
         });
     }
 
-    /// Throws where a key that is understood lies somewhere in `value`, which nobody reads.
+    /// Throws where `value`, which nobody reads, contains a key that is understood elsewhere.
     void refuse_hidden(const ConfigKeys& keys, const std::string& path, const Json& value) const {
         if (value.is_array())
             for (const Json& one : value) refuse_hidden(keys, path, one);
@@ -326,7 +326,7 @@ double ConfigKeys::number_or(std::string_view key, double otherwise) const {
 
 bool ConfigKeys::flag_or(std::string_view key, bool otherwise) const {
     const Document::Found found = document_->find(key);
-    // Null is no default here: Python takes it for false.
+    // Null is an error here, not the default: Python takes it for false.
     if (found.value != nullptr && !found.value->is_boolean())
         Document::wrong(*this, found.name, *found.value, "true or false");
     const bool value = found ? found.value->get<bool>() : otherwise;

@@ -1,4 +1,4 @@
-// Numbers as people read them; see format.h.
+// Formats numbers for people: significant digits, SI prefixes, shares and units of time.
 #include "models/base/format.h"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int most_decimals = 9;
 
-/// Inserts a comma between thousands of the integer part.
+/// Inserts a comma between groups of three digits of the integer part.
 std::string group_thousands(std::string text) {
     const std::size_t first = text.starts_with('-') ? 1 : 0;
     std::size_t end = std::min(text.find('.'), text.size());
@@ -22,14 +22,14 @@ std::string group_thousands(std::string text) {
     return text;
 }
 
-/// Prefixes from 10^-9 in steps of 1000; `last` is the largest one the unit uses.
+/// Adds an SI prefix, from 10^-9 in steps of 1000; `last` is the largest one that the unit uses.
 std::string with_prefix(double value, std::string_view unit, char last) {
     constexpr std::string_view prefixes = "num kMGT";
     constexpr std::size_t no_prefix = prefixes.find(' ');
     if (value == 0 || !std::isfinite(value)) return fmt::format("{} {}", significant(value), unit);
     std::size_t prefix = 0;
     double scaled = value * 1e9;
-    // Three digits are shown, so 999.5 already reads as 1.00 of the next prefix.
+    // 999.5 is shown in three digits and so already reads as 1.00 of the next prefix.
     for (; std::abs(scaled) >= 999.5 && prefix < prefixes.find(last); ++prefix) scaled /= 1000;
     const std::string symbol = prefix == no_prefix ? "" : std::string(1, prefixes[prefix]);
     return fmt::format("{} {}{}", significant(scaled), symbol, unit);

@@ -1,4 +1,4 @@
-// Numbers as people read them, for the writers that people read. CSV and JSON keep full precision instead.
+// Numbers formatted for people. CSV and JSON keep full precision instead.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@ namespace kbench {
 /// rounded: 0.00421, 4.21, 399, 243,200. A value that is not finite is "not finite".
 std::string significant(double value, int digits = 3);
 
-/// As many decimals as `significant` would show for `value`; for numbers that stand in one column or row.
+/// The number of decimals that `significant` would show for `value`, for numbers that share a column or a row.
 int decimals_for(double value, int digits = 3);
 
-/// With an SI prefix (powers of 1000): format_flop(1.68e12) is "1.68 TFLOP". Bytes stop at GB, FLOPs at TFLOP,
-/// as the field quotes them.
+/// The value with an SI prefix (powers of 1000): format_flop(1.68e12) is "1.68 TFLOP". Bytes stop at GB and FLOPs at
+/// TFLOP, as the field quotes them.
 std::string format_flop(double flops);
 std::string format_flop_per_s(double flop_per_s);
 std::string format_bytes(double bytes);
@@ -29,16 +29,16 @@ std::string percent(double share);
 /// "1 thread", "2 threads".
 std::string plural(std::int64_t count, std::string_view noun);
 
-/// A unit of time and how many of it a millisecond has.
+/// A unit of time, and how many of it make a millisecond.
 struct TimeUnit {
     std::string_view name;
     double per_ms;
 };
 
-/// us, ms or s: the one in which `ms` has one to four digits before the point.
+/// The unit (us, ms or s) in which `ms` has one to four digits before the point.
 TimeUnit time_unit(double ms);
 
-/// Text from elsewhere on one line: control characters, which could also command a terminal, become spaces.
+/// Foreign text on one line: control characters, which could also command a terminal, become spaces.
 std::string one_line(std::string_view text);
 
 }  // namespace kbench

@@ -1,4 +1,4 @@
-// See json_text.h.
+// Scans a JSON text for its depth and for the size of its objects, before a parser sees it.
 #include "models/base/json_text.h"
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 namespace kbench {
 
 void check_json_text(std::string_view text, const std::string& path, std::size_t most_members) {
-    std::array<std::size_t, deepest_json + 1> members{};  // by depth, of the object that is open there
+    std::array<std::size_t, deepest_json + 1> members{};  // members of the open object at each depth
     std::size_t depth = 0;
     bool in_string = false;
     for (std::size_t i = 0; i < text.size(); ++i) {

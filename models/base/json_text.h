@@ -1,5 +1,5 @@
-// JSON of whoever: looked over before a parser reads it, so that neither its depth nor the number of its members can
-// exhaust a stack or a day.
+// JSON from untrusted sources, scanned before a parser reads it: deep nesting would exhaust the stack, and many members
+// would take hours.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +8,14 @@
 
 namespace kbench {
 
-/// No file of kbench's or of a model is deeper.
+/// Deepest nesting allowed; no file of kbench or of a model needs more.
 inline constexpr std::size_t deepest_json = 64;
-/// Of one object whose members stand in their order, where each new one is looked for among all before it: 19,000 take
-/// 0.6 s.
+/// Most members of an object that keeps their order. Such an object searches all members for each new one: 19,000
+/// take 0.6 s.
 inline constexpr std::size_t most_ordered_members = 20'000;
 
-/// Throws UsageError, one line that begins with `path`, where brackets are nested deeper than deepest_json, or an
-/// object has more than `most_members`. What is no JSON is left to the parser.
+/// Throws UsageError, one line that begins with `path`, where brackets nest deeper than deepest_json or an object has
+/// more than `most_members`. It does not check that the text is JSON; the parser does.
 void check_json_text(std::string_view text, const std::string& path, std::size_t most_members = 10'000'000);
 
 }  // namespace kbench

@@ -1,4 +1,4 @@
-// The edit distance, row by row, and the choice of the nearest names.
+// Computes the edit distance row by row and picks the nearest names.
 #include "models/base/nearest.h"
 
 #include <algorithm>

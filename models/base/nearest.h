@@ -1,4 +1,4 @@
-// Names near a mistyped one, for error messages. Knows no table of names; every table may use it.
+// Names similar to a mistyped one, for error messages. It knows no table of names, so every table may use it.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace kbench {
 
-/// Edits (insert, delete, replace a character) that turn `a` into `b`, upper and lower case taken as equal.
+/// Number of edits (insert, delete, replace a character) that turn `a` into `b`; upper and lower case count as equal.
 /// V. Levenshtein, Soviet Physics Doklady 10 (1966).
 std::size_t edit_distance(std::string_view a, std::string_view b);
 

@@ -1,4 +1,4 @@
-// See sizes.h.
+// Checks sizes against their bounds, in double so that no product overflows.
 #include "models/base/sizes.h"
 
 #include <fmt/format.h>

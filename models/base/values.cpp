@@ -1,4 +1,4 @@
-// See values.h.
+// Parses values that people type and says what would be right where one is wrong.
 #include "models/base/values.h"
 
 #include <algorithm>

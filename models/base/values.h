@@ -16,13 +16,13 @@
 
 namespace kbench {
 
-/// The parts of a comma-separated list.
+/// Splits a comma-separated list.
 std::vector<std::string> split(const std::string& text);
 
-/// The same, of which none may be empty, and of which there must be one.
+/// Splits a comma-separated list of names: at least one, none of them empty.
 std::vector<std::string> names(std::string_view option, const std::string& text);
 
-/// A finite number of at least `least`; `what` names the kind of number in the error.
+/// A finite number, at least `least`; `what` names the kind of number in the error.
 template <class T>
 T number(std::string_view option, const std::string& text, T least, std::string_view what) {
     T value{};
@@ -34,7 +34,7 @@ T number(std::string_view option, const std::string& text, T least, std::string_
     return value;
 }
 
-/// One of a few words.
+/// A word out of `allowed`; throws where it is another.
 std::string word(std::string_view option, const std::string& text, std::span<const std::string_view> allowed);
 inline std::string word(std::string_view option, const std::string& text,
                         std::initializer_list<std::string_view> allowed) {

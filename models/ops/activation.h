@@ -6,14 +6,14 @@
 
 namespace kbench {
 
-/// fwd: y = f(x). in: x; out: y. bwd: dx = dy f'(x), where relu's slope at 0 is 0. in: dy, which a product may hand on;
-/// x; out: dx. All [rows, width].
+/// fwd: y = f(x). in: x; out: y.
+/// bwd: dx = dy f'(x), with slope 0 for relu at 0. in: dy (may come from a product), x; out: dx. All [rows, width].
 template <Activation f>
 struct ActivationOp {
     static constexpr Activation function = f;
     static constexpr std::string_view kind = facts_of(f).kind, what = facts_of(f).what;
     static constexpr std::string_view example = "r1024w5120[+bias]";
-    static constexpr Direction directions[2] = {Direction::fwd, Direction::bwd};  // GCC 13 asks for the bound
+    static constexpr Direction directions[2] = {Direction::fwd, Direction::bwd};  // GCC 13 needs the bound
     static_assert(facts_of(f).function == f, "the table is in the order of the names");
 
     std::int64_t rows, width;

@@ -8,9 +8,9 @@
 namespace kbench {
 
 /// fwd: out = softmax(scale * q k^T, causal) v for each batch and head (Vaswani et al., 2017, eq. 1).
-/// in: qkv; out: lse [batch * heads, seq], where `saves_lse`, and out [batch * seq, heads * head_size], heads side by
-/// side. lse, never stored in less than fp32, is of each query the natural logarithm of sum of exp(scale * q k), all
-/// that backward needs to find the probabilities again.
+/// in: qkv; out: lse [batch * heads, seq] (with `saves_lse`), then out [batch * seq, heads * head_size], heads side by
+/// side. lse holds log(sum of exp(scale * q k)) for each query, in fp32 or wider: backward recomputes the probabilities
+/// from it.
 /// bwd (Dao et al., FlashAttention, 2022, algorithm 4): with P = exp(scale * q k^T - lse), causal, D the sum of
 /// dout * out over a head's columns, and dS = P * (dout v^T - D):
 /// dq = scale * dS k, dk = scale * dS^T q, dv = P^T dout.
@@ -22,10 +22,10 @@ struct Attention {
 
     AttentionShape shape;
     double scale;
-    bool saves_lse = false;  ///< of fwd: bwd reads it whatever stands here
+    bool saves_lse = false;  ///< for fwd; bwd always reads the lse
     bool operator==(const Attention&) const = default;
 
-    /// Scaled by 1 / sqrt(head size).
+    /// Scale is 1 / sqrt(head size).
     static Attention parse(ShapeText& text) {
         const AttentionShape shape = AttentionShape::parse(text);
         return {shape, 1 / std::sqrt(static_cast<double>(shape.head_size)), text.flag('l')};
@@ -48,10 +48,10 @@ struct Attention {
     static Gradients gradients() { return {{{Direction::bwd, {"qkv", "out", "dout", "lse", "dqkv"}}}}; }
     Attention in_training() const { return {shape, scale, true}; }
     static RoofUnit unit(Direction) { return RoofUnit::matrix; }
-    /// fwd, a pair: 2 head_size for q k^T and as many for p v; scale, minus the maximum, exp, add to the sum. A query:
+    /// fwd, per pair: 2 head_size for q k^T, as many for p v; scale, minus the maximum, exp, add to the sum. Per query:
     /// its output divided by the sum; for lse the logarithm, and the maximum added.
-    /// bwd, a pair: 2 head_size for each of q k^T, dout v^T, dS k, dS^T q and P^T dout; scale, minus lse, exp, minus D,
-    /// times P. A query: 2 head_size for D; dq and dk times the scale.
+    /// bwd, per pair: 2 head_size each for q k^T, dout v^T, dS k, dS^T q and P^T dout; scale, minus lse, exp, minus D,
+    /// times P. Per query: 2 head_size for D; dq and dk times the scale.
     Work work(Direction direction) const {
         const auto size = static_cast<double>(shape.head_size);
         if (direction == Direction::bwd) return {shape.causal_pairs() * (10 * size + 5) + shape.queries() * 4 * size};
@@ -59,9 +59,9 @@ struct Attention {
     }
 
   private:
-    /// About the lse of a query with all keys where qkv holds normal numbers: ln n + s^2 / 2 for n scores of deviation
-    /// s, while they are that many that the largest do not decide alone, else s sqrt(2 ln n) (Derrida, Phys. Rev. B 24,
-    /// 1981). With an lse that is far smaller, P, which is not to exceed 1, could leave the range of fp16.
+    /// Approximate lse of a query over all keys where qkv holds normal numbers. n scores of deviation s: ln n + s^2 / 2
+    /// while n is so large that no single score dominates, else s sqrt(2 ln n) (Derrida, Phys. Rev. B 24, 1981). Random
+    /// data must be near it: with a much smaller lse, P could exceed 1 and leave the range of fp16.
     double lse_of_normal_numbers() const {
         const double deviation = scale * std::sqrt(static_cast<double>(shape.head_size));
         const double keys = std::log(static_cast<double>(shape.seq)), most = std::sqrt(2 * keys);

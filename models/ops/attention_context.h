@@ -23,7 +23,7 @@ struct AttentionContext {
         return {shape.scores("probabilities", OperandUse::input, false), qkv, shape.out()};
     }
     static RoofUnit unit(Direction) { return RoofUnit::matrix; }
-    /// Knows nothing of the mask and multiplies the zeros that it left too.
+    /// The full square: this product ignores the mask and multiplies masked zeros, too.
     Work work(Direction) const { return shape.product_work(); }
 };
 

@@ -5,7 +5,7 @@
 
 namespace kbench {
 
-/// scores[b, h, i, j] = q_i · k_j, all of the square. in: qkv; out: scores [batch * heads * seq, seq].
+/// scores[b, h, i, j] = q_i · k_j for all pairs. in: qkv; out: scores [batch * heads * seq, seq].
 /// `upcast`: scores are stored in fp32 whatever the precision (Hugging Face's reorder_and_upcast_attn).
 struct AttentionScores {
     static constexpr std::string_view kind = "attention_scores", what = "q k^T of every head (unfused attention)";
@@ -27,7 +27,7 @@ struct AttentionScores {
         return {qkv, shape.scores("scores", OperandUse::output, upcast)};
     }
     static RoofUnit unit(Direction) { return RoofUnit::matrix; }
-    /// Knows nothing of the mask and computes the scores that it will discard too.
+    /// The full square: this product ignores the mask and computes scores that are discarded later.
     Work work(Direction) const { return shape.product_work(); }
 };
 

@@ -1,4 +1,4 @@
-// Batch normalisation: in evaluation, with the statistics that training left behind, in training, and its backward.
+// Batch normalisation: in evaluation (with running statistics), in training, and its backward.
 #pragma once
 
 #include "kbench/error.h"
@@ -8,15 +8,15 @@ namespace kbench {
 
 /// y = (x - running_mean) / sqrt(running_var + epsilon) * weight + bias, each of the four by channel (Ioffe and
 /// Szegedy, "Batch Normalization", ICML 2015, algorithm 2, steps 10 and 11). in: x [rows, width], weight, bias,
-/// running_mean, running_var [channel_count()]; out: y [rows, width]. A column is a channel where `channels` is 0. Else
-/// x is NCHW: row r is of channel r / height % channels.
-/// With `training` (algorithm 1) the mean and the biased variance of each channel's count() elements stand in for the
-/// running ones, rstd = 1 / sqrt(variance + epsilon). These move towards them in place, by momentum times the
-/// difference, of the unbiased variance (PyTorch's BatchNorm). out: running_mean, running_var (in place), mean, rstd
+/// running_mean, running_var [channel_count()]; out: y [rows, width]. With `channels` 0 each column is a channel. Else
+/// x is NCHW: row r belongs to channel r / height % channels.
+/// With `training` (algorithm 1) it uses the mean and the biased variance of each channel's count() elements instead,
+/// and rstd = 1 / sqrt(variance + epsilon). Running statistics move in place by momentum times the difference; theirs
+/// is the unbiased variance (PyTorch's BatchNorm). out: running_mean, running_var (in place), mean, rstd
 /// [channel_count()], fp32 or wider, y.
-/// bwd: of training: with n = (x - mean) rstd, dx = weight rstd (dy - mean(dy) - n mean(dy n)), means over the channel;
+/// bwd of training: with n = (x - mean) rstd, dx = weight rstd (dy - mean(dy) - n mean(dy n)), means over the channel;
 /// dw = sum of dy n, db = sum of dy. in: x, dy, weight, mean, rstd; out: dx [rows, width], dw, db [channel_count()].
-/// `accumulates`: dw and db are worked on in place, the sums being added to what is there.
+/// `accumulates`: the sums are added in place to what dw and db hold.
 struct BatchNorm {
     static constexpr std::string_view kind = "batchnorm", what = "batch normalisation";
     static constexpr std::string_view example = "r4000w1024[c32h81][t][a][+residual]";
@@ -29,7 +29,7 @@ struct BatchNorm {
     bool operator==(const BatchNorm&) const = default;
 
     std::int64_t channel_count() const { return channels > 0 ? channels : width; }
-    /// Elements of a channel.
+    /// Elements per channel.
     std::int64_t count() const { return rows * width / channel_count(); }
 
     static BatchNorm parse(ShapeText& shape) {
@@ -102,10 +102,10 @@ struct BatchNorm {
         return {{.before = {"residual"}}};
     }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
-    /// An element: minus the mean, times weight over root, plus bias. A channel: plus epsilon, root, quotient.
-    /// In training, an element besides: add to the mean, subtract it, square, add. A channel: two quotients; and the
-    /// two running ones in three each. Backward, an element: n in two; times dy, and two additions to the channel's
-    /// sums; dy less its mean, less n times the other, times weight rstd: four. A channel: two quotients, weight times
+    /// Per element: minus the mean, times weight over root, plus bias. Per channel: plus epsilon, root, quotient.
+    /// Training adds, per element: add to the mean, subtract it, square, add; per channel: two quotients, three each
+    /// for the two running statistics. Backward, per element: n in two; times dy, and two additions to the channel's
+    /// sums; dy less its mean, less n times the other, times weight rstd: four. Per channel: two quotients, weight by
     /// rstd.
     Work work(Direction direction) const {
         const double elements = static_cast<double>(rows) * static_cast<double>(width);

@@ -1,4 +1,4 @@
-// A bias, added to each row.
+// A bias that is added to each row.
 #pragma once
 
 #include "kbench/op.h"
@@ -7,7 +7,7 @@ namespace kbench {
 
 /// fwd: y[r, c] = x[r, c] + bias[c]. in: x [rows, width], bias [width]; out: y [rows, width].
 /// bwd: db[c] = sum over r of dy[r, c]; x's gradient is dy itself. in: dy [rows, width]; out: db [width].
-/// `accumulates`: db is worked on in place, the sums being added to what is there.
+/// `accumulates`: the sum is added in place to what db holds.
 struct BiasAdd {
     static constexpr std::string_view kind = "bias", what = "bias added to each row";
     static constexpr std::string_view example = "r1024w3840[a]";

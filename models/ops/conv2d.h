@@ -1,4 +1,4 @@
-// The two-dimensional convolution of neural networks.
+// The two-dimensional convolution of neural networks, and its two gradients.
 #pragma once
 
 #include <cmath>
@@ -8,17 +8,17 @@
 namespace kbench {
 
 /// fwd: y[n, k, p, q] = bias[k] + sum over c, r, s of x[n, c, p stride_h - pad_h + r, q stride_w - pad_w + s]
-/// w[k, c, r, s], x being 0 outside of its height and width: a cross-correlation, which the field calls convolution
-/// (Goodfellow et al., Deep Learning, 2016, eq. 9.6). p < out_height() and q < out_width().
+/// w[k, c, r, s], where x is 0 outside its height and width. This is a cross-correlation, which the field calls
+/// convolution (Goodfellow et al., Deep Learning, 2016, eq. 9.6). p < out_height() and q < out_width().
 /// in: x [batch * in_channels * height, width] (NCHW), weight [out_channels * in_channels * kernel_h, kernel_w] (KCRS),
-/// with `bias` bias [out_channels]; out: [batch * out_channels * out_height, out_width].
-/// dgrad: dx[n, c, h, w] = sum over the k, p, q, r, s of which y's sum has x[n, c, h, w]: dy[n, k, p, q] w[k, c, r, s].
+/// and bias [out_channels] when `bias`; out: [batch * out_channels * out_height, out_width].
+/// dgrad: dx[n, c, h, w] = sum of dy[n, k, p, q] w[k, c, r, s] over all k, p, q, r, s whose term in y has that x.
 /// in: dy as y, weight; out: dx as x.
 /// wgrad: dw[k, c, r, s] = sum over n, p, q of dy[n, k, p, q] x[n, c, p stride_h - pad_h + r, q stride_w - pad_w + s],
 /// and with `bias` db[k] = sum over n, p, q of dy[n, k, p, q]. in: x, dy; out: dw as weight, db [out_channels].
-/// `accumulates`: dw and db are worked on in place, the sums being added to what is there.
-/// Letters of a shape: n, c, h, w of x; k filters of r x s; strides u, v; padding p, q. Strides are 1 and paddings 0
-/// where their letters are missing, as are a bias and its b; a says that it accumulates.
+/// `accumulates`: the sums are added in place to what dw and db hold.
+/// Letters of a shape: n, c, h, w of x; k filters of r x s; strides u, v (1 if missing); padding p, q (0 if missing);
+/// b for a bias; a for `accumulates`.
 struct Conv2d {
     static constexpr std::string_view kind = "conv2d", what = "two-dimensional convolution";
     static constexpr std::string_view example = "n8c32h81w500k32r21s11[u2][v1][p10][q5][b][a]";
@@ -31,7 +31,7 @@ struct Conv2d {
 
     std::int64_t out_height() const { return (height + 2 * pad_h - kernel_h) / stride_h + 1; }
     std::int64_t out_width() const { return (width + 2 * pad_w - kernel_w) / stride_w + 1; }
-    /// Products that make up an element of y, those with padding included.
+    /// Products per element of y, those with padding included.
     std::int64_t taps() const { return in_channels * kernel_h * kernel_w; }
 
     static Conv2d parse(ShapeText& shape) {
@@ -61,7 +61,7 @@ struct Conv2d {
         if (pad_w != 0) text += shape_text({{'q', pad_w}});
         return text + (bias ? "b" : "") + (accumulates ? "a" : "");
     }
-    /// Weights of the size that keeps outputs near 1.
+    /// Weights are scaled so that outputs stay near 1.
     std::vector<OperandSpec> operands(Direction direction) const {
         const std::int64_t x_rows = batch * in_channels * height, y_rows = batch * out_channels * out_height();
         OperandSpec w = input("weight", out_channels * in_channels * kernel_h, kernel_w);
@@ -72,7 +72,7 @@ struct Conv2d {
         if (direction == Direction::wgrad) {
             const OperandUse use = accumulates ? OperandUse::in_place : OperandUse::output;
             specs.push_back(input("dy", y_rows, out_width()));
-            // Sums of so many terms: near 1.
+            // Gradients are sums of this many terms; scaling keeps them near 1.
             const auto positions = static_cast<double>(batch * out_height() * out_width());
             specs.back().contents = Contents::normal(1 / std::sqrt(positions));
             specs.push_back({.name = "dw", .use = use, .rows = w.rows, .columns = w.columns});
@@ -93,7 +93,7 @@ struct Conv2d {
         return op;
     }
     static RoofUnit unit(Direction) { return RoofUnit::matrix; }
-    /// Useful are products with elements of x alone. An implicit GEMM multiplies the padding too: 2 n k p q c r s in
+    /// Only products with elements of x are useful. An implicit GEMM also multiplies the padding: 2 n k p q c r s in
     /// all.
     Work work(Direction direction) const {
         const auto made = static_cast<double>(batch) * static_cast<double>(out_channels);
@@ -104,14 +104,14 @@ struct Conv2d {
                               inner_taps(width, out_width(), kernel_w, stride_w, pad_w);
         return {inside + (bias && direction != Direction::dgrad ? made * positions : 0), all, all - inside};
     }
-    /// What stands behind it where images are spectrograms of utterances, in evaluation.
+    /// The ops that follow it in evaluation where images are spectrograms of utterances.
     static std::vector<Fusion> fusions(Direction direction) {
         if (direction != Direction::fwd) return {};
         return {{.after = {"time_mask", "batchnorm", "time_mask", "hardtanh", "time_mask"}}};
     }
 
   private:
-    /// Pairs of a position and a tap, in one dimension, that meet an element of x.
+    /// Pairs of an output position and a tap, in one dimension, that meet an element of x.
     static double inner_taps(std::int64_t size, std::int64_t out, std::int64_t kernel, std::int64_t stride,
                              std::int64_t pad) {
         double pairs = 0;

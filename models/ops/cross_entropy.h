@@ -8,14 +8,14 @@
 
 namespace kbench {
 
-/// losses[r] = log(sum of exp(logits[r, :])) - logits[r, tokens[r + 1]], in nats. A row's target is the token that
-/// follows in its sequence, as in transformers' language models with labels = tokens. The last row of each sequence has
-/// none: its loss and its gradient are 0. The loss of a batch is the mean over the batch * (seq - 1) rows that have a
-/// target; who reads the losses takes it.
+/// losses[r] = log(sum of exp(logits[r, :])) - logits[r, tokens[r + 1]], in nats. A row's target is the next token of
+/// its sequence, as in transformers' language models with labels = tokens. The last row of each sequence has none: its
+/// loss and its gradient are 0. The loss of a batch is the mean over the batch * (seq - 1) rows that have a target;
+/// the reader of the losses computes that mean.
 /// fwd: in: logits [rows, vocab], tokens [rows] int32; out: losses [rows], fp32 or wider.
-/// bwd: forward and backward in one pass, so that no probabilities are stored: logits become, in place, the gradient of
-/// loss_scale times the mean loss, loss_scale (softmax - onehot) / (batch * (seq - 1)). In fp16 that would be lost
-/// below the smallest number without loss_scale (Micikevicius et al., 2018, section 3.2).
+/// bwd: forward and backward in one pass, so that no probabilities are stored. Logits become the gradient of
+/// loss_scale times the mean loss, loss_scale (softmax - onehot) / (batch * (seq - 1)). Without loss_scale such numbers
+/// can be below fp16's smallest one (Micikevicius et al., 2018, section 3.2).
 /// in: logits (in place), tokens, loss_scale [1], fp32 or wider; out: losses.
 struct CrossEntropy {
     static constexpr std::string_view kind = "cross_entropy", what = "softmax with cross-entropy of the next token";
@@ -25,7 +25,7 @@ struct CrossEntropy {
     std::int64_t rows, seq, vocab;  ///< seq >= 2
     bool operator==(const CrossEntropy&) const = default;
 
-    /// One sequence where no "s" stands.
+    /// The rows are one sequence where the shape has no "s".
     static CrossEntropy parse(ShapeText& shape) {
         const std::int64_t rows = shape.size('r'), seq = shape.size_or('s', rows);
         if (rows % seq != 0) throw ShapeText::Wrong();
@@ -37,7 +37,7 @@ struct CrossEntropy {
         const std::string text = shape_text({{'r', rows}, {'v', vocab}});
         return seq == rows ? text : text + shape_text({{'s', seq}});
     }
-    /// Rows that have a target.
+    /// Number of rows that have a target.
     std::int64_t targets() const { return rows / seq * (seq - 1); }
     std::vector<OperandSpec> operands(Direction direction) const {
         OperandSpec logits = input("logits", rows, vocab), tokens = input("tokens", 1, rows),
@@ -46,7 +46,7 @@ struct CrossEntropy {
         logits.padded = true;
         tokens.element = ElementType::int32;
         tokens.contents = Contents::below(vocab);
-        // Gradients of 16 times what a row's softmax has: of 1 / 50257 a normal number in fp16.
+        // Gradients become 16 times a row's softmax: then 1 / 50257 is a normal number in fp16.
         loss_scale.contents = Contents::of({16 * static_cast<double>(targets())});
         loss_scale.element = losses.element = ElementType::at_least_fp32;
         if (direction == Direction::fwd) return {logits, tokens, losses};
@@ -54,8 +54,8 @@ struct CrossEntropy {
         return {logits, tokens, loss_scale, losses};
     }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
-    /// A logit: minus the maximum, exponential, add to the sum. A row: logarithm, plus the maximum, minus the target.
-    /// Backward, a logit: times what is the same in its row. A row: two divisions more, and the one of onehot.
+    /// Per logit: minus the maximum, exponential, add to the sum. Per row: logarithm, plus the maximum, minus target.
+    /// Backward, per logit: times a factor of its row. Per row: two more divisions, and the subtraction of onehot.
     Work work(Direction direction) const {
         const int logit = direction == Direction::bwd ? 4 : 3, row = direction == Direction::bwd ? 6 : 3;
         return {static_cast<double>(targets()) * (logit * static_cast<double>(vocab) + row)};

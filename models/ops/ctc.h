@@ -1,4 +1,4 @@
-// The loss of speech recognition: connectionist temporal classification.
+// The loss of speech recognition: connectionist temporal classification (CTC).
 #pragma once
 
 #include <string>
@@ -11,20 +11,20 @@ namespace kbench {
 /// losses[n] = -log of the sum, over all alignments of sequence n's first target_lengths[n] targets with its steps, of
 /// the product of softmax(logits)'s probabilities along the alignment, in nats (Graves et al., "Connectionist Temporal
 /// Classification", ICML 2006, eq. 3 and 8). Label 0 is the blank. A sequence has steps_of(lengths[n], frames_per_step)
-/// steps. Where no alignment exists, as there are fewer steps than targets and blanks between equal neighbours, the
-/// loss is infinite and the gradient 0, as PyTorch's zero_infinity makes it. fwd: in: logits [steps * batch, labels],
-/// rows t * batch + n, lengths [batch, 1], targets [batch, target], each in [1, labels), target_lengths [batch, 1], in
-/// [0, target], all int32; out: losses [1, batch], fp32 or wider. bwd: forward and backward in one call: logits become,
-/// in place, the gradient of loss_scale times the mean of the losses, loss_scale / batch (softmax - occupancy),
-/// occupancy[t, k] being the probability that the alignment has label k at step t (eq. 16); rows behind a sequence's
-/// end become 0. In fp16 that may be lost below the smallest number without loss_scale. in: logits (in place), lengths,
-/// targets, target_lengths, loss_scale [1], fp32 or wider; out: losses.
+/// steps. With fewer steps than targets plus blanks between equal neighbours there is no alignment: loss is infinite
+/// and the gradient 0, like PyTorch's zero_infinity. fwd: in: logits [steps * batch, labels], rows t * batch + n,
+/// lengths [batch, 1], targets [batch, target], each in [1, labels), target_lengths [batch, 1], in [0, target], all
+/// int32; out: losses [1, batch], fp32 or wider. bwd: forward and backward in one call. It overwrites logits with the
+/// gradient of loss_scale times the mean loss, loss_scale / batch (softmax - occupancy); occupancy[t, k] is the
+/// probability that the alignment has label k at step t (eq. 16). Rows after a sequence's end become 0. Without
+/// loss_scale, fp16 may lose small gradients. in: logits (in place), lengths, targets, target_lengths, loss_scale [1],
+/// fp32 or wider; out: losses.
 struct Ctc {
     static constexpr std::string_view kind = "ctc", what = "connectionist temporal classification loss";
     static constexpr std::string_view example = "t500n8v29s150[f2]";
     static constexpr Direction directions[] = {Direction::fwd, Direction::bwd};
 
-    std::int64_t steps, batch, labels, target;  ///< target: labels of the longest one, at least 1
+    std::int64_t steps, batch, labels, target;  ///< target: most labels that a sequence may have, at least 1
     std::int64_t frames_per_step = 1;
     bool operator==(const Ctc&) const = default;
 
@@ -55,13 +55,13 @@ struct Ctc {
         return {logits, lengths, targets, target_lengths, loss_scale, losses};
     }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
-    /// Each step's forward variable needs the one before it; backward two such chains run side by side.
+    /// Each step's forward variable needs the one before it. Backward runs two such chains at the same time.
     std::int64_t dependent_steps() const { return steps; }
-    /// Of sequences of all `steps` with `target` targets. A logit: minus the maximum, exponential, add to the sum,
-    /// minus its logarithm. A forward variable, 2 target + 1 a step: the sum of three in log space, which is two
+    /// For sequences of `steps` steps with `target` targets each. Per logit: minus the maximum, exponential, add to the
+    /// sum, minus its logarithm. Per forward variable, 2 target + 1 a step: the sum of three in log space, which is two
     /// maxima, three differences, three exponentials, two additions, a logarithm and an addition, and one more for the
-    /// label. Backward the same of backward variables, and for each its sum with the other one, an exponential and an
-    /// addition to its label's; a logit: times what is the same for all, less the occupancy.
+    /// label. Backward does the same for backward variables, and each needs its sum with the other one, an exponential
+    /// and an addition to its label's; per logit: times a common factor, less the occupancy.
     Work work(Direction direction) const {
         const auto rows = static_cast<double>(steps) * static_cast<double>(batch);
         const double variables = rows * (2 * static_cast<double>(target) + 1);

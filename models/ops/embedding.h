@@ -1,4 +1,4 @@
-// The embedding: token and position, added.
+// The embedding: token embedding plus position embedding.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +11,9 @@ namespace kbench {
 /// fwd: in: tokens [rows] int32, wte [vocab, width], wpe [positions, width]; out: y [rows, width].
 /// bwd: dwte[v, :] = sum of dout[r, :] over the rows r with token v; dwpe[p, :] = sum of dout[r, :] over the rows at
 /// position p, 0 beyond seq. in: tokens, dout [rows, width]; out: dwte [vocab, width], dwpe [positions, width].
-/// `accumulates`: dwte is worked on in place, the sums being added to what is there: of weights tied with a language
-/// model's head, whose gradient is made first. Only rows of tokens that occur are touched then.
-/// `accumulates_positions`: dwpe is, too, of which only the first seq rows are touched then.
+/// `accumulates`: adds in place to what dwte holds, for weights tied to a language model's head, whose gradient is
+/// made first. It touches only rows of tokens that occur.
+/// `accumulates_positions`: also adds in place to dwpe, and touches only its first seq rows.
 struct Embedding {
     static constexpr std::string_view kind = "embedding", what = "token and position embedding, added";
     static constexpr std::string_view example = "r1024w1280v50257[a][p]";
@@ -23,7 +23,7 @@ struct Embedding {
     bool accumulates = false, accumulates_positions = false;
     bool operator==(const Embedding&) const = default;
 
-    /// As many positions as a sequence has; it is all rows where no "s" stands.
+    /// Positions are as many as a sequence has; without "s" all rows are one sequence.
     static Embedding parse(ShapeText& shape) {
         const std::int64_t rows = shape.size('r'), seq = shape.size_or('s', rows);
         if (rows % seq != 0) throw ShapeText::Wrong();
@@ -34,7 +34,7 @@ struct Embedding {
         if (seq != rows) text += shape_text({{'s', seq}});
         return text + (accumulates ? "a" : "") + (accumulates_positions ? "p" : "");
     }
-    /// Tokens are taken as distinct, so what is read of wte is the most that can be needed.
+    /// Tokens are taken to be distinct, which gives the most that can be read of wte.
     std::vector<OperandSpec> operands(Direction direction) const {
         OperandSpec tokens = input("tokens", 1, rows), wte = input("wte", vocab, width),
                     wpe = input("wpe", positions, width);
@@ -59,10 +59,10 @@ struct Embedding {
         return {tokens, wte, wpe, output("out", rows, width)};
     }
     static Gradients gradients() { return {{{Direction::bwd, {"tokens", "dout", "dwte", "dwpe"}}}}; }
-    /// First wte's gradient, then wpe's, too: a tied wte may have one when wpe has none.
+    /// Accumulates wte's gradient first, then also wpe's: a tied wte may have a gradient when wpe has none.
     Embedding accumulating() const { return {rows, seq, width, vocab, positions, true, accumulates}; }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
-    /// bwd: each element is added to two sums.
+    /// bwd adds each element to two sums.
     Work work(Direction direction) const {
         return {(direction == Direction::bwd ? 2 : 1) * static_cast<double>(rows) * static_cast<double>(width)};
     }

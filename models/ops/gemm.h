@@ -10,10 +10,10 @@ namespace kbench {
 
 /// fwd: y = x · w. in: x [m, k], w [k, n], or [n, k] when `weight_transposed`; out: y [m, n].
 /// dgrad: dx = dy · w^T. in: dy [m, n], w; out: dx [m, k].
-/// wgrad: dw = x^T · dy. in: x [m, k], dy [m, n]; out: dw, of w's shape (so, transposed, dy^T · x). `accumulates`: dw
-/// is worked on in place, the product being added to what is there. With padded columns the rows of a transposed w are
-/// followed by as many rows of zeros, and those of dy by zeros: all three products then are of so many columns (dgrad
-/// of 50257 of them in bf16 at m 4096 takes 9.0 ms, of 50304 0.7 ms on an H200).
+/// wgrad: dw = x^T · dy. in: x [m, k], dy [m, n]; out: dw, of w's shape (if transposed, dy^T · x). `accumulates`: the
+/// product is added in place to what dw holds. With padded columns, rows of zeros follow a transposed w and zeros fill
+/// up dy's rows, so that all three products have the padded size: in bf16 at m 4096 on an H200, dgrad with 50257
+/// columns takes 9.0 ms, with 50304 0.7 ms.
 struct Gemm {
     static constexpr std::string_view kind = "gemm", what = "matrix product with a weight";
     static constexpr std::string_view example = "m1024n3840k1280[t][a][+bias][+gelu or +residual]";
@@ -23,15 +23,15 @@ struct Gemm {
     bool weight_transposed = false, accumulates = false;
     bool operator==(const Gemm&) const = default;
 
-    /// What a direction multiplies: out [m, n] = left · right, row-major; left is [m, k], or [k, m] when transposed,
-    /// and right [k, n], or [n, k]. Strides are the distances of rows in memory, in elements.
+    /// What a direction multiplies: out [m, n] = left · right, row-major. left is [m, k], or [k, m] when transposed;
+    /// right is [k, n], or [n, k]. Strides are the distances between rows in memory, in elements.
     struct Product {
         std::int64_t m, n, k;
         bool left_transposed, right_transposed;
-        bool left_is_second;  ///< of the op's operands
+        bool left_is_second;  ///< whether `left` is the op's second operand
         std::int64_t left_stride, right_stride, out_stride;
     };
-    /// `padded_columns`: Step's; where it is not 0 it stands in for n, as y and dy have them in memory.
+    /// `padded_columns` is Step's. Unless 0, it replaces n, because y and dy have that many columns in memory.
     Product product(Direction direction, std::int64_t padded_columns = 0) const {
         const std::int64_t y = padded_columns > 0 ? padded_columns : n, w = weight_transposed ? k : n;
         switch (direction) {
@@ -49,7 +49,7 @@ struct Gemm {
     std::string text() const {
         return shape_text({{'m', m}, {'n', n}, {'k', k}}) + (weight_transposed ? "t" : "") + (accumulates ? "a" : "");
     }
-    /// What is multiplied with x or dy is of the size that keeps outputs near 1.
+    /// The factor of x or dy is scaled so that outputs stay near 1.
     std::vector<OperandSpec> operands(Direction direction) const {
         const Contents near_one = Contents::normal(1 / std::sqrt(static_cast<double>(product(direction).k)));
         OperandSpec w = weight_transposed ? input("w", n, k) : input("w", k, n);

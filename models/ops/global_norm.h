@@ -1,12 +1,12 @@
-// The length of all gradients taken as one vector.
+// The norm of all gradients, taken as one vector.
 #pragma once
 
 #include "kbench/tensor_sizes.h"
 
 namespace kbench {
 
-/// norm = sqrt(sum of g^2 over all gradients): what gradients are clipped by (Pascanu et al., "On the difficulty of
-/// training recurrent neural networks", ICML 2013, algorithm 1), and not finite where one of them is not.
+/// norm = sqrt(sum of g^2 over all gradients), by which gradients are clipped (Pascanu et al., "On the difficulty of
+/// training recurrent neural networks", ICML 2013, algorithm 1). It is not finite where a gradient is not.
 /// in: gradients of any number and size; out: norm [1], fp32 or wider.
 struct GlobalNorm {
     static constexpr std::string_view kind = "global_norm", what = "norm of all gradients together";
@@ -26,7 +26,7 @@ struct GlobalNorm {
         return specs;
     }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
-    /// An element: its square, added. And the root.
+    /// Per element: square, add. Once: the root.
     Work work(Direction) const { return {2 * static_cast<double>(total_size(sizes)) + 1}; }
 };
 

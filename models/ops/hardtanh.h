@@ -20,7 +20,7 @@ struct Hardtanh {
     static Hardtanh parse(ShapeText& shape) { return on(shape.size('r'), shape.size('w')); }
     static Hardtanh on(std::int64_t rows, std::int64_t columns) { return {rows, columns}; }
     std::string text() const { return shape_text({{'r', rows}, {'w', width}}); }
-    /// Numbers on both sides of both ends.
+    /// Data lies on both sides of both bounds.
     std::vector<OperandSpec> operands(Direction direction) const {
         OperandSpec x = input("x", rows, width);
         x.contents = Contents::normal((high - low) / 2, (low + high) / 2);
@@ -30,7 +30,7 @@ struct Hardtanh {
     }
     static Gradients gradients() { return {{{Direction::bwd, {"out", "dout", "dx"}}}}; }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
-    /// A minimum and a maximum, each an instruction as an addition is; backward two comparisons.
+    /// A minimum and a maximum, each one instruction as an addition is; backward two comparisons.
     Work work(Direction) const { return {2 * static_cast<double>(rows) * static_cast<double>(width)}; }
 };
 

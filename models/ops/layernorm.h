@@ -9,9 +9,9 @@ namespace kbench {
 /// (Ba et al., 2016, eq. 3).
 /// fwd: in: x [rows, width], weight [width], bias [width]; out: y [rows, width].
 /// bwd: with n = (x - mean) * rstd and g = dy * weight, dx = rstd (g - mean(g) - n mean(g n)), means over the row;
-/// dw = sum of dy n and db = sum of dy over the rows. What forward knew of the rows is found again.
-/// in: x, dy [rows, width], weight [width]; out: dx [rows, width], dw, db [width]. `accumulates`: dw and db are worked
-/// on in place, the sums being added to what is there.
+/// dw = sum of dy n and db = sum of dy over the rows. mean and rstd are recomputed, not saved by the forward.
+/// in: x, dy [rows, width], weight [width]; out: dx [rows, width], dw, db [width]. `accumulates`: the sums are added in
+/// place to what dw and db hold.
 struct LayerNorm {
     static constexpr std::string_view kind = "layernorm", what = "layer normalisation over the last dimension";
     static constexpr std::string_view example = "r1024w1280[a][+bias][+residual]";
@@ -42,17 +42,17 @@ struct LayerNorm {
     static Gradients gradients() { return {{{Direction::bwd, {"x", "dout", "weight", "dx", "dweight", "dbias"}}}}; }
     LayerNorm accumulating() const { return {rows, width, epsilon, true}; }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
-    /// An element: add to the mean, subtract it, square, add, times rstd, times weight, plus bias. A row: two divisions
-    /// by the width, plus epsilon, root, reciprocal.
-    /// Backward, an element: the same four for mean and rstd, times rstd (n); g, add to its mean, times n, add to that
-    /// mean; g less its mean, less n times the other, times rstd: four; dy n, and two additions to the rows' sums. A
+    /// Per element: add to the mean, subtract it, square, add, times rstd, times weight, plus bias. Per row: divisions
+    /// by the width (two), plus epsilon, root, reciprocal.
+    /// Backward, per element: the same four for mean and rstd, times rstd (n); g, add to its mean, times n, add to that
+    /// mean; g less its mean, less n times the other, times rstd: four; dy n, and two additions to the rows' sums. Per
     /// row: five, and two divisions.
     Work work(Direction direction) const {
         const double elements = static_cast<double>(rows) * static_cast<double>(width);
         return {direction == Direction::bwd ? 16 * elements + 7 * static_cast<double>(rows)
                                             : 7 * elements + 5 * static_cast<double>(rows)};
     }
-    /// Backward, a residual behind it adds the gradient that comes past the layer norm.
+    /// Backward, a residual after it adds the gradient that bypasses the layer norm.
     static std::vector<Fusion> fusions(Direction direction) {
         if (direction == Direction::bwd) return {{.after = {"residual"}}};
         return {{.before = {"bias", "residual"}}, {.before = {"residual"}}};

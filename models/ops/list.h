@@ -1,4 +1,4 @@
-// kbench's own op kinds: the one list. A kind is its file in this folder, its include here and its place below.
+// kbench's own op kinds, as one list. A new kind is a file in this folder, an include here and a place below.
 #pragma once
 
 #include "models/ops/activation.h"
@@ -31,7 +31,7 @@ struct OpList {};
 
 using Activations = OpList<Gelu, GeluFast, GeluErf, QuickGelu, Relu, Silu, Tanh>;
 
-/// In the order in which tables show them.
+/// The kinds in the order in which tables show them.
 using BuiltInOps = OpList<Embedding,         //
                           LayerNorm,         //
                           RmsNorm,           //

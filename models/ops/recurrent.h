@@ -1,4 +1,4 @@
-// Recurrent layers of both directions: LSTM, GRU and plain RNN, behind the product with their input.
+// Recurrent layers of both directions (LSTM, GRU, plain RNN), after the product with their input.
 #pragma once
 
 #include <cmath>
@@ -9,40 +9,40 @@ namespace kbench {
 
 enum class Cell { lstm, gru, rnn };
 inline constexpr std::string_view cell_names[] = {"lstm", "gru", "rnn"};
-/// Blocks of `hidden` rows in a cell's weights: i, f, g, o; r, z, n; one.
+/// Number of gates: blocks of `hidden` rows in a cell's weights. LSTM: i, f, g, o; GRU: r, z, n; plain RNN: one.
 constexpr std::int64_t gates_of(Cell cell) { return cell == Cell::lstm ? 4 : cell == Cell::gru ? 3 : 1; }
-/// Blocks of `hidden` columns of what a step in training leaves of its gates: of an LSTM i, f, g, o, of a GRU r, z, n
-/// and the b of n, all as the cell uses them, behind sigmoid and tanh; of a plain RNN none, since h says it all.
+/// Blocks of `hidden` columns that a training step saves of its gates, after sigmoid and tanh. LSTM: i, f, g, o;
+/// GRU: r, z, n and the b of n; plain RNN: none, since h is enough.
 constexpr std::int64_t saved_gates_of(Cell cell) { return cell == Cell::rnn ? 0 : 4; }
 
 struct RecurrentShape {
     std::int64_t steps, batch, hidden;
-    std::int64_t frames_per_step = 1;  ///< of the frames that lengths count
+    std::int64_t frames_per_step = 1;  ///< input frames per step, as lengths count frames
     bool operator==(const RecurrentShape&) const = default;
 };
 
-/// Both directions of a recurrent layer, in PyTorch's equations and order of gates. a = gates_x[t] + bias_ih and
-/// b = weight_hh h[t - 1] + bias_hh, of each gate, with h and c 0 before the first step:
+/// Both directions of a recurrent layer, with PyTorch's equations and gate order. For each gate,
+/// a = gates_x[t] + bias_ih and b = weight_hh h[t - 1] + bias_hh; h and c are 0 before the first step:
 ///     lstm: i, f, o = sigmoid(a + b), g = tanh(a + b); c[t] = f c[t - 1] + i g, h[t] = o tanh(c[t])
 ///           (Hochreiter and Schmidhuber, 1997; Gers et al., 2000, with a forget gate and no peepholes)
 ///     gru:  r, z = sigmoid(a + b), n = tanh(a + r b); h[t] = (1 - z) n + z h[t - 1] (Cho et al., 2014)
 ///     rnn:  h[t] = tanh(a + b) (Elman, 1990)
-/// Sequence n has steps_of(lengths[n], frames_per_step) steps; outputs behind them are 0. The reverse direction begins
-/// with its last one and has t + 1 for t - 1.
-/// in: gates_x, gates_x_reverse [steps * batch, gates * hidden], what the input adds to the gates, without bias;
-/// weight_hh, weight_hh_reverse [gates * hidden, hidden]; bias_ih, bias_ih_reverse, bias_hh, bias_hh_reverse
-/// [gates * hidden]; lengths [batch, 1] int32. out: out, out_reverse [steps * batch, hidden]: h. Rows are
-/// t * batch + n. With `saves`, in training, before these: gates, gates_reverse [steps * batch, saved_gates_of() *
-/// hidden] and, of lstm, cells, cells_reverse [steps * batch, hidden]: c; what they hold behind the end of a sequence
-/// is anything. bwd: backpropagation through time (Werbos, 1990), from the last step to the first: dh[t] = dout[t] +
-/// weight_hh^T db[t + 1] and on through the cell, da being the gradient of gates_x and db that of b, which is da but
-/// for the n of gru, where it is r da. in: dout, dout_reverse [steps * batch, hidden], weight_hh, weight_hh_reverse;
-/// gates, gates_reverse where the cell saves them; lstm: cells, cells_reverse; gru and rnn: out, out_reverse; lengths.
-/// out: dgates_x, dgates_x_reverse [steps * batch, gates * hidden]: da, 0 behind the end of a sequence. wgrad: sums
-/// over t and n: dweight_hh = db[t]^T h[t - 1], dbias_ih = da[t], dbias_hh = db[t]. in: dgates_x, dgates_x_reverse;
-/// gru: gates, gates_reverse; out, out_reverse. out: dweight_hh, dweight_hh_reverse [gates * hidden, hidden], dbias_ih,
-/// dbias_ih_reverse, dbias_hh, dbias_hh_reverse [gates * hidden]. `accumulates`: these are worked on in place, the sums
-/// being added to what is there.
+/// Sequence n has steps_of(lengths[n], frames_per_step) steps; outputs after them are 0. The reverse direction begins
+/// at the last of them, with t + 1 for t - 1. Rows are t * batch + n. X_reverse follows each operand X but lengths.
+/// Below, T = steps * batch and G = gates * hidden.
+/// fwd:   in: gates_x [T, G] (what the input adds to the gates, without bias), weight_hh [G, hidden], bias_ih [G],
+///        bias_hh [G], lengths [batch, 1] int32; out: out [T, hidden], which is h. With `saves`, in training, before it
+///        gates [T, saved_gates_of() * hidden] and, for lstm, cells [T, hidden], which is c; both may hold anything
+///        after the end of a sequence.
+/// bwd:   backpropagation through time (Werbos, 1990), from the last step to the first:
+///        dh[t] = dout[t] + weight_hh^T db[t + 1], then through the cell. da is the gradient of gates_x; db, that of b,
+///        equals da except for the n of gru, where it is r da.
+///        in: dout [T, hidden], weight_hh, gates where the cell saves them, cells (lstm) or out (gru, rnn), lengths;
+///        out: dgates_x [T, G], which is da, 0 after the end of a sequence.
+/// wgrad: sums over t and n: dweight_hh = db[t]^T h[t - 1], dbias_ih = da[t], dbias_hh = db[t].
+///        in: dgates_x, gates (gru only), out; out: dweight_hh [G, hidden], dbias_ih [G], dbias_hh [G].
+///        `accumulates`: the sums are added in place to what these hold.
+/// Shape letters: t steps, n batch, h hidden, f frames per step, s for `saves`, a for `accumulates`.
 template <Cell of>
 struct Recurrent {
     static constexpr Cell cell = of;
@@ -52,7 +52,7 @@ struct Recurrent {
                                              : of == Cell::gru ? "GRU layer, both directions"
                                                                : "plain recurrent layer, both directions";
     static constexpr std::string_view example = "t500n8h1024[f2][s][a]";
-    // GCC 13 takes an array without a bound in a class template for one of unknown bound.
+    // GCC 13 treats an array without a bound in a class template as one of unknown bound.
     static constexpr Direction directions[3] = {Direction::fwd, Direction::bwd, Direction::wgrad};
 
     RecurrentShape shape;
@@ -67,7 +67,7 @@ struct Recurrent {
         if (shape.frames_per_step != 1) text += shape_text({{'f', shape.frames_per_step}});
         return text + (saves ? "s" : "") + (accumulates ? "a" : "");
     }
-    /// Weights and biases as large as PyTorch's at first, which are uniform in +-1 / sqrt(hidden).
+    /// Weights and biases are as large as PyTorch's initial ones, which are uniform within 1 / sqrt(hidden).
     std::vector<OperandSpec> operands(Direction direction) const {
         if (direction == Direction::bwd) return backward();
         if (direction == Direction::wgrad) return weight_gradients();
@@ -109,15 +109,15 @@ struct Recurrent {
     Recurrent in_training() const { return {shape, true, accumulates}; }
     Recurrent accumulating() const { return {shape, saves, true}; }
     static RoofUnit unit(Direction) { return RoofUnit::matrix; }
-    /// h[t] needs h[t - 1]; both directions go at the same time. Of a batch with a sequence of all `steps`.
+    /// h[t] needs h[t - 1]; both directions run at the same time. For a batch whose longest sequence has all `steps`.
     std::int64_t dependent_steps() const { return shape.steps; }
-    /// Of sequences of all `steps`. A direction's step: the product, 2 gates hidden for each unit; three additions for
+    /// For sequences of all `steps`. A direction's step: the product, 2 gates hidden for each unit; three additions for
     /// each gate; a sigmoid is an exponential, an addition and a quotient. Besides, lstm: two tanh, c in three, h in
     /// one; gru: r b, a tanh, h in four; rnn: a tanh.
     /// Backward, a direction's step: dh's product and its addition to dout. lstm: tanh c, dc in five, its four gates in
-    /// three each, two more of tanh's derivatives, dc for the step before in one; gru: dn, dz, dr in three each, three
-    /// more of derivatives, r dn, dh for the step before in two; rnn: dh (1 - h h) in three.
-    /// Weight gradients: the product and two additions for each gate, of gru r dn.
+    /// three each, two more for tanh's derivatives, dc for the step before in one; gru: dn, dz, dr in three each, three
+    /// more for derivatives, r dn, dh for the step before in two; rnn: dh (1 - h h) in three.
+    /// Weight gradients: the product and two additions for each gate; for gru also r dn.
     Work work(Direction direction) const {
         const double units =
             2 * static_cast<double>(shape.steps) * static_cast<double>(shape.batch) * static_cast<double>(shape.hidden);
@@ -144,7 +144,7 @@ struct Recurrent {
         for (const std::string_view name : {forward, reverse})
             specs.push_back({.name = name, .use = use, .rows = rows, .columns = columns, .contents = contents});
     }
-    /// Where they are read, gates are between 0 and 1 as sigmoids are.
+    /// Gates hold numbers between 0 and 1, as sigmoids give.
     void add_gates(std::vector<OperandSpec>& specs, OperandUse use) const {
         if (saved_gates_of(of) > 0)
             add_both(specs, "gates", "gates_reverse", shape.steps * shape.batch, saved_gates_of(of) * shape.hidden, use,

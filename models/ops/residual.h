@@ -6,8 +6,8 @@
 namespace kbench {
 
 /// fwd: y = x + residual. in: x, residual; out: y.
-/// bwd: dx = dy + dy_residual, for both of what forward adds have y's gradient as it is, and where the stream feeds two
-/// ops, its own gradient is the sum of theirs. in: dy, dy_residual; out: dx. All [rows, width].
+/// bwd: dx = dy + dy_residual. Both inputs of the forward have y's gradient unchanged; where the stream feeds two ops,
+/// its gradient is the sum of theirs. in: dy, dy_residual; out: dx. All [rows, width].
 struct ResidualAdd {
     static constexpr std::string_view kind = "residual", what = "addition of the residual stream";
     static constexpr std::string_view example = "r1024w1280";

@@ -9,8 +9,8 @@ namespace kbench {
 /// Layer Normalization", NeurIPS 2019, eq. 4, with the epsilon that its implementations add).
 /// fwd: in: x [rows, width], weight [width]; out: y [rows, width].
 /// bwd: with n = x * rstd and g = dy * weight, dx = rstd (g - n mean(g n)), the mean over the row; dw = sum of dy n
-/// over the rows. What forward knew of the rows is found again. in: x, dy [rows, width], weight [width]; out: dx [rows,
-/// width], dw [width]. `accumulates`: dw is worked on in place, the sums being added to what is there.
+/// over the rows. rstd is recomputed. in: x, dy [rows, width], weight [width]; out: dx [rows, width], dw [width].
+/// `accumulates`: the sum is added in place to what dw holds.
 struct RmsNorm {
     static constexpr std::string_view kind = "rmsnorm", what = "root mean square normalisation, with a weight";
     static constexpr std::string_view example = "r4096w4096[a]";
@@ -37,9 +37,9 @@ struct RmsNorm {
     static Gradients gradients() { return {{{Direction::bwd, {"x", "dout", "weight", "dx", "dweight"}}}}; }
     RmsNorm accumulating() const { return {rows, width, epsilon, true}; }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
-    /// An element: square, add, times rstd, times weight. A row: divide by the width, plus epsilon, root, reciprocal.
-    /// Backward, an element: square, add, times rstd (n); g, times n, add; less n times the mean, times rstd: three; dy
-    /// n, and add to the rows' sum. A row: four, and a division.
+    /// Per element: square, add, times rstd, times weight. Per row: divide by width, plus epsilon, root, reciprocal.
+    /// Backward, per element: square, add, times rstd (n); g, times n, add; less n times the mean, times rstd: three;
+    /// dy n, and add to the rows' sum. Per row: four, and a division.
     Work work(Direction direction) const {
         const double elements = static_cast<double>(rows) * static_cast<double>(width);
         return {direction == Direction::bwd ? 11 * elements + 5 * static_cast<double>(rows)

@@ -17,7 +17,7 @@ struct ScaleMask {
     bool upcast;
     bool operator==(const ScaleMask&) const = default;
 
-    /// Scaled by -1, which leaves the size of data alone that it works on in place again and again.
+    /// Scale is -1: applied in place again and again, it does not change the magnitude of the data.
     static ScaleMask parse(ShapeText& text) {
         const AttentionShape shape = AttentionShape::parse(text);
         return {shape, -1, text.suffix("upcast")};

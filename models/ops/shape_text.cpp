@@ -1,4 +1,4 @@
-// Shapes as people write them.
+// Parses shapes as people write them, and writes them.
 #include <charconv>
 
 #include <fmt/format.h>

@@ -25,12 +25,12 @@ struct Softmax {
         return {scores, probabilities};
     }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
-    /// Minus the maximum, exp, add to the sum, divide; of masked scores too, whose probability is 0.
+    /// Minus the maximum, exp, add to the sum, divide; also for masked scores, whose probability is 0.
     Work work(Direction) const {
         const double all = static_cast<double>(rows) * static_cast<double>(width);
         return {.flops = 4 * unmasked(), .masked_flops = 4 * (all - unmasked())};
     }
-    /// Scores that the mask leaves: row r has r % width + 1.
+    /// Number of scores that the mask leaves: row r has r % width + 1.
     double unmasked() const {
         const auto triangle = [](std::int64_t n) { return static_cast<double>(n) * static_cast<double>(n + 1) / 2; };
         return static_cast<double>(rows / width) * triangle(width) + triangle(rows % width);

@@ -1,4 +1,4 @@
-// Rows of the kinds, and what any op can be asked whatever its kind.
+// The table of kinds, and the questions that any op answers whatever its kind.
 #include "models/ops/table.h"
 
 #include <fmt/format.h>

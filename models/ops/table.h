@@ -9,20 +9,20 @@
 
 namespace kbench {
 
-/// kbench's own first, in the order of list.h.
+/// kbench's own kinds first, in the order of list.h.
 std::span<const OpKind* const> op_kinds();
 
-/// Null where there is none of that name.
+/// The kind called `name`; null where there is none.
 const OpKind* find_op_kind(std::string_view name);
 
-/// Throws UsageError that lists the kinds, `context` in front.
+/// The kind called `name`. Throws UsageError that begins with `context` and lists the kinds.
 const OpKind& require_op_kind(std::string_view name, std::string_view context = {});
 
 /// The kind's place in the table.
 std::size_t index_of(const OpKind& kind);
 
 /// Adds a kind from outside kbench, before main or at its beginning. Throws std::invalid_argument where the name is
-/// taken, or no option could name it.
+/// taken, or where no option could name it.
 void add_op_kind(const OpKind& kind);
 
 }  // namespace kbench

@@ -1,14 +1,14 @@
-// Zeros behind the end of each sequence of a batch.
+// Writes zeros after the end of each sequence of a batch.
 #pragma once
 
 #include "kbench/lengths.h"
 
 namespace kbench {
 
-/// y = x where a column (time) is below steps_of(lengths[n], frames_per_step), else 0: what is computed of a sequence's
-/// padding must not reach its other steps.
-/// fwd: in: x [batch * rows_each, steps], lengths [batch, 1] int32; out: y as x. Row r is of sequence r / rows_each.
-/// bwd: the same of gradients. in: dy as y, lengths; out: dx as x.
+/// y = x where a column (time) is below steps_of(lengths[n], frames_per_step), else 0, so that results computed from a
+/// sequence's padding never reach its other steps.
+/// fwd: in: x [batch * rows_each, steps], lengths [batch, 1] int32; out: y as x. Row r is in sequence r / rows_each.
+/// bwd: the same for gradients. in: dy as y, lengths; out: dx as x.
 struct TimeMask {
     static constexpr std::string_view kind = "time_mask", what = "zeros behind the end of each sequence";
     static constexpr std::string_view example = "n8r2592t500[f2]";
@@ -20,7 +20,7 @@ struct TimeMask {
     static TimeMask parse(ShapeText& shape) {
         return {shape.size('n'), shape.size('r'), shape.size('t'), shape.size_or('f', 1)};
     }
-    /// Of a single sequence.
+    /// The mask of a single sequence.
     static TimeMask on(std::int64_t rows, std::int64_t columns) { return {1, rows, columns}; }
     std::string text() const {
         std::string text = shape_text({{'n', batch}, {'r', rows_each}, {'t', steps}});
@@ -35,7 +35,7 @@ struct TimeMask {
     }
     static Gradients gradients() { return {{{Direction::bwd, {"dout", "lengths", "dx"}}}}; }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
-    /// It moves numbers.
+    /// It only moves numbers.
     Work work(Direction) const { return {0}; }
 };
 

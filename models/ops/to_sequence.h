@@ -1,13 +1,13 @@
-// From images, whose width is time, to sequences of vectors.
+// Turns images, whose width is time, into sequences of vectors.
 #pragma once
 
 #include "kbench/op.h"
 
 namespace kbench {
 
-/// y[t * batch + n, f] = x[n * features + f, t]: NCHW with time as its width becomes a sequence, time first, whose
-/// features are channel * height + row. fwd: in: x [batch * features, steps]; out: y [steps * batch, features].
-/// bwd: the way back. in: dy as y; out: dx as x.
+/// y[t * batch + n, f] = x[n * features + f, t]: NCHW with time as its width becomes a sequence, time first, with
+/// features numbered channel * height + row. fwd: in: x [batch * features, steps]; out: y [steps * batch, features].
+/// bwd: the inverse permutation. in: dy as y; out: dx as x.
 struct ToSequence {
     static constexpr std::string_view kind = "to_sequence", what = "time moved to the front, features to the end";
     static constexpr std::string_view example = "n8f1312t500";
@@ -25,7 +25,7 @@ struct ToSequence {
     }
     static Gradients gradients() { return {{{Direction::bwd, {"dout", "dx"}}}}; }
     static RoofUnit unit(Direction) { return RoofUnit::plain; }
-    /// It moves numbers.
+    /// It only moves numbers.
     Work work(Direction) const { return {0}; }
 };
 

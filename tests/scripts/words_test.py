@@ -35,7 +35,6 @@ COMMENTS_TO_DO = (
     "analysis/",
     "cpu/",
     "kernels/",
-    "models/",
 )
 WORDS_TO_DO = ("README.md", "docs/", "analysis/", "bench/")
 
