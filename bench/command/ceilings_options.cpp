@@ -39,7 +39,7 @@ std::string ceilings_markdown() {
         "# kbench ceilings\n\n"
         "Written from the tables in bench/command/ceilings_options.cpp and analysis/machine/ceilings.cpp by a test; `kbench ceilings --help` and `kbench list ceilings` say the same.\n\n"
         "    kbench ceilings [options]\n\n"
-        "Shows what this machine can do at the most, measured by loops that do nothing else, with the 95 % interval of the median of their runs (on a CPU, where other work only takes away, the fastest run and the median), the clock of the cores or SMs meanwhile, and the datasheet's value where kbench knows the device. They are remembered by device, driver and clocks in ceilings.json of the cache directory; `kbench run` uses the same.\n\n" +
+        "`kbench ceilings` shows the measured peaks of this machine. Loops that do nothing else measure them. Each has the 95 % interval of the median of its runs, the clock of the cores or SMs meanwhile, and the datasheet's value where kbench knows the device. A CPU's has the fastest run and the median, as other work only makes runs slower. Ceilings are remembered by device, driver and clocks in ceilings.json of the cache directory. `kbench run` uses the same.\n\n" +
         markdown_of(ceilings_options()) + "\n## Ceilings\n\n| ceiling | unit | backend | what is measured |\n" +
         "|---|---|---|---|\n";
     for (const CeilingKind& kind : ceiling_kinds())

@@ -15,16 +15,6 @@ const OptionOf<MergeRequest> table[] = {
 
 std::span<const OptionOf<MergeRequest>> merge_options() { return table; }
 
-std::string merge_markdown() {
-    return "# kbench merge\n\n"
-           "Written from the table in bench/command/merge_options.cpp by a test; `kbench merge --help` says the same.\n\n"
-           "    kbench merge --out DIR RESULT...\n\n"
-           "RESULT is a result.json, a point's file, or a directory: its result.json, or without one its finished points and the results of all directories in it. [sweeps.md](sweeps.md) shows what it is for. Nothing is measured.\n\n" +
-           markdown_of(merge_options()) +
-           "\nAll results must come from the same kbench, the same kind of device with the same driver and libraries, and the same options, the model's configuration among them: the first difference is named, exit code 2. Cards may differ in their UUID, since that is what many machines are for.\n\n"
-           "Points stand by repeat, sequence length, batch and precision. The same point with the same data is there once; with other data it is refused, and both files are named. Warnings are kept, each once; environment and ceilings are those of the first result, `started_at` is the earliest.\n";
-}
-
 ParsedMerge parse_merge(const std::vector<std::string>& arguments) {
     ParsedMerge parsed;
     MergeRequest& request = parsed.request;

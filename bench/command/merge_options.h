@@ -1,4 +1,4 @@
-// The options of `kbench merge`, one table: parsing, help text and docs/merge.md come from it.
+// The options of `kbench merge`, one table: parsing, help text and docs/merge.md's table come from it.
 #pragma once
 
 #include <span>
@@ -15,9 +15,6 @@ struct MergeRequest {
     bool compress = false;  ///< result.json.gz
 };
 std::span<const OptionOf<MergeRequest>> merge_options();
-
-/// docs/merge.md, from the table.
-std::string merge_markdown();
 
 /// Parses `arguments` (without the command's name). Throws UsageError; a request for help is `help` set to its text.
 struct ParsedMerge {

@@ -1,4 +1,4 @@
-// The options of `kbench report`, one table: parsing, help text and docs/report.md come from it.
+// The options of `kbench report`, one table: parsing, help text and docs/report.md's table come from it.
 #pragma once
 
 #include <span>
@@ -16,9 +16,6 @@ struct ReportRequest {
     std::string what_if;         ///< a machine or a result; empty: the reports
 };
 std::span<const OptionOf<ReportRequest>> report_options();
-
-/// docs/report.md: the options, from their table, and what the page shows.
-std::string report_markdown();
 
 /// Parses `arguments` (without the command's name). Throws UsageError; a request for help is `help` set to its text.
 struct ParsedReport {

@@ -61,15 +61,15 @@ std::span<const OptionOf<TableRequest>> table_options() { return table; }
 std::string table_markdown() {
     std::string text =
         "# kbench table\n\n"
-        "Written from the tables in bench/command/table_options.cpp and analysis/columns_*.cpp by a test; `kbench table --help` and `kbench list columns` say the same.\n\n"
+        "Written from the tables in bench/command/table_options.cpp and analysis/table/columns_*.cpp by a test; `kbench table --help` and `kbench list columns` say the same.\n\n"
         "    kbench table RESULT... [options]\n\n"
-        "RESULT is a result.json or the directory that holds one; a directory without one stands for all results and finished points in it, each file with rows of its own. Nothing is measured. What is not known is `na` (null in JSON), never 0; in a group, what its steps do not share is `various`. A sum is `na` when any of its parts is.\n\n"
-        "In CSV a text that begins with `=`, `+`, `-`, `@` or `'` has an apostrophe in front, so that no spreadsheet takes it for a formula: take one off. Numbers are as they are.\n\n" +
+        "`kbench table` shows results as a table. It measures nothing. RESULT is a result.json or the directory that holds one. A directory without one stands for all results and finished points in it, each file with rows of its own. What is not known is `na` (null in JSON), never 0. In a group, what its steps do not share is `various`. A sum is `na` when any of its parts is.\n\n"
+        "In CSV a text that begins with `=`, `+`, `-`, `@` or `'` has an apostrophe in front, so that no spreadsheet takes it for a formula. Take that one off. Numbers are as they are.\n\n" +
         markdown_of(table_options()) + "\n## Levels\n\n| --by | a row is | columns without -c |\n|---|---|---|\n";
     for (const TableLevel& level : table_levels())
         text += fmt::format("| `{}` | {} | {} |\n", level.name, level.what, fmt::join(level.default_columns, ","));
     text +=
-        "\n## Columns\n\nThose from idx to bytes are PyProf's, with its names and meanings. Beside these, every counter that a result holds is a column under its own name (`kbench list metrics`): counts are summed over the steps of a group, shares, rates and ratios are weighted by time.\n\n"
+        "\n## Columns\n\nThe columns from idx to bytes are PyProf's, with its names and meanings. Every counter that a result holds is also a column, under its own name (`kbench list metrics`). Counts are summed over the steps of a group. Shares, rates and ratios are weighted by time.\n\n"
         "| column | unit | meaning |\n|---|---|---|\n";
     for (const Column& column : columns())
         text += fmt::format("| `{}` | {} | {} |\n", column.name, column.unit, escaped(column.what));

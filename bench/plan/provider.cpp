@@ -113,7 +113,7 @@ Refusal refusal(const ProviderOp& row, const Step& step, Precision precision) {
     if (!along.empty() && !row.absorbs_anything && !holds(row.absorbs, along))
         return {3, fmt::format("its {} takes no {} in {}", op, fmt::join(along, "+"), name(precision))};
     if (step.keeps_results() && !row.leaves_results)
-        return {3, fmt::format("its {} leaves nothing behind of what it makes on its way", op)};
+        return {3, fmt::format("its {} cannot also store the intermediate result", op)};
     return {4, row.why_not ? row.why_not(step, precision) : std::string()};
 }
 
@@ -150,7 +150,7 @@ std::unique_ptr<Computation> Provider::make(const Step& step, Precision precisio
 
 ProviderOp leaving_no_intermediates(ProviderOp row) {
     row.why_not = [otherwise = std::move(row.why_not)](const Step& step, Precision precision) -> std::string {
-        if (step.keeps_intermediates()) return "leaves nothing behind of what it makes on its way";
+        if (step.keeps_intermediates()) return "cannot also store the intermediate result";
         return otherwise ? otherwise(step, precision) : "";
     };
     return row;

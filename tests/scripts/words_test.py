@@ -36,7 +36,7 @@ COMMENTS_TO_DO = (
     "cpu/",
     "kernels/",
 )
-WORDS_TO_DO = ("README.md", "docs/", "analysis/", "bench/")
+WORDS_TO_DO = (*(f"docs/{page}.md" for page in ("claim", "method", "micro", "schema", "table")), "README.md", "analysis/", "bench/")
 
 STRING = r'R"(?P<raw>\w*)\((?:.|\n)*?\)(?P=raw)"|"(?:\\.|[^"\\\n])*"'
 TOKEN = re.compile(rf"(?P<comment>//[^\n]*|/\*(?:.|\n)*?\*/)|(?P<string>{STRING})|(?<!\w)'(?:\\.|[^'\\\n])+'")

@@ -111,7 +111,7 @@ TEST(Provider, LeavesNothingBehindItsHeadUnlessItsRowSaysSo) {
     Provider provider = sample();
     Step step = parse_problem("gemm", "m8n8k8+bias");
     step.kept = {0};
-    EXPECT_EQ(refusal(provider, step, Precision::fp16), "its gemm leaves nothing behind of what it makes on its way");
+    EXPECT_EQ(refusal(provider, step, Precision::fp16), "its gemm cannot also store the intermediate result");
     for (ProviderOp& row : provider.ops) row.leaves_results = true;
     EXPECT_EQ(refusal(provider, step, Precision::fp16), "");
 }

@@ -335,7 +335,7 @@ std::unique_ptr<Provider> make_cublaslt(const ProviderContext& context) {
     const auto cannot_keep = [lacking](const Gemm& op, const Step& step, Precision precision) -> std::string {
         if (!step.keeps_intermediates()) return "";
         if (!absorbs_gelu(step) || step.kept != std::vector{step.ops.size() - 2})
-            return "leaves nothing behind but what GELU is applied to";
+            return "can store no intermediate result but what GELU is applied to";
         if (std::ranges::count(with_gelu_in_training, precision) == 0)
             return fmt::format("leaves GELU's argument in 16 bits only, not in {}", name(precision));
         constexpr std::int64_t whole = 8;  // with others it rounds the product before it adds the bias
