@@ -18,8 +18,8 @@ attention::Kernels kernels_of(Precision precision) {
     return families[static_cast<int>(precision)]();
 }
 
-/// The first kernel that holds the head, is meant for this many rows and has room on this GPU: one of larger heads may,
-/// whose tiles are smaller.
+/// The first kernel that fits the head size and the number of rows and whose tile fits this GPU's shared memory. A
+/// kernel for a larger head size may fit where a smaller one's does not, because its tiles are smaller.
 const attention::Kernel& kernel_for(const AttentionArguments& arguments) {
     const attention::Kernels kernels = kernels_of(arguments.precision);
     const std::int64_t rows = arguments.batch * arguments.heads * arguments.seq;

@@ -1,5 +1,5 @@
-// Fused causal self-attention, one kernel a call, and its backward, two. Layout as one projection to q, k and v writes
-// it; nothing here allocates or waits.
+// Fused causal self-attention: one kernel forward, two or three backward. q, k and v lie as one projection writes them.
+// Nothing here allocates or waits.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -23,26 +23,26 @@ struct AttentionArguments {
     std::int64_t batch, heads, seq, head_size;
     double scale;
     Precision precision;
-    /// [batch * heads, seq] in fp32 (fp64 in fp64), or null: of each query the natural logarithm of its sum of
-    /// exp(scale * q k), for backward.
+    /// [batch * heads, seq] in fp32 (fp64 in fp64), or null: for each query log(sum of exp(scale * q k)), for the
+    /// backward to read.
     void* lse = nullptr;
 };
 
 /// Launches on `stream`. Throws Unsupported for a head_size over the kernels' limit (the reason names it).
 void attention_forward(const AttentionArguments& arguments, cudaStream_t stream);
 
-/// The kernel that attention_forward would launch, with the head size it is built for and its tile (query rows x keys x
-/// groups of warps that share the keys), such as "attention_mma<fp16,64,64x64x2>".
+/// The kernel that attention_forward would launch: precision, the head size it is built for, and its tile (query rows x
+/// keys x groups of warps that split the keys), such as "attention_mma<fp16,64,64x64x2>".
 std::string attention_kernel_name(const AttentionArguments& arguments);
 
 /// Backward (Dao et al., FlashAttention, 2022, algorithm 4): with P = exp(scale * q k^T - lse), causal,
 /// D = the sum of dout * out over a head's columns, and dS = P * (dout v^T - D),
 /// dq = scale * dS k, dk = scale * dS^T q, dv = P^T dout.
 /// qkv, dqkv [batch * seq, 3 * heads * head_size], out, dout [batch * seq, heads * head_size], lse [batch * heads,
-/// seq], in types and units as forward has them; all device pointers, 16-byte aligned. P and dS are rounded to the
-/// multiplier's format; sums are kept in fp32 (fp64 in fp64). The same bits in every run: one kernel makes dq of blocks
-/// of queries, another dk and dv of blocks of keys, so that nothing is added up by atomics. The price: q k^T and
-/// dout v^T are computed twice, 7 products where 5 would do.
+/// seq]: device pointers, 16-byte aligned, types as in forward. P and dS are rounded to the multiplier's format; sums
+/// are kept in fp32 (fp64 in fp64). Results have the same bits in every run, because nothing is summed by atomics:
+/// one kernel makes dq for blocks of queries, another dk and dv for blocks of keys. The price is that both compute
+/// q k^T and dout v^T: 7 products where 5 would do.
 struct AttentionGradientArguments {
     const void *qkv, *out, *dout, *lse;
     void* dqkv;
@@ -52,7 +52,7 @@ struct AttentionGradientArguments {
     Precision precision;
 };
 
-/// Of each query lse and D; reads of the arguments the shape and the precision.
+/// Bytes for lse and D of every query. Only shape and precision of the arguments are read.
 std::size_t attention_gradient_workspace(const AttentionGradientArguments& arguments);
 /// Launches on `stream`. Throws Unsupported for a head_size over the kernels' limit (the reason names it).
 void attention_backward(const AttentionGradientArguments& arguments, cudaStream_t stream);

@@ -8,21 +8,21 @@ namespace {
 
 constexpr Tile tiles[] = {
     {.head_size = 32, .query_rows = 64, .keys = 32, .key_groups = 2, .blocks_per_sm = 2},
-    // With few rows, half as many a tile: a group is one warp, and the longest chain is 8 key blocks where it would
-    // be 16.
+    // With few rows, tiles of half the rows: each group is one warp, and the longest chain is 8 key blocks instead
+    // of 16.
     {.head_size = 64, .query_rows = 32, .keys = 32, .key_groups = 4, .blocks_per_sm = 2, .most_rows = few_rows},
-    // Two warps share each tile of k and v; two groups of them, or one block could not keep four schedulers busy.
+    // Two warps share each tile of k and v. With only one such group, a block could not keep four schedulers busy.
     {.head_size = 64, .query_rows = 64, .keys = 32, .key_groups = 2, .blocks_per_sm = 2},
     {.head_size = 96, .query_rows = 64, .keys = 32, .key_groups = 2, .blocks_per_sm = 2},
     // 121 kB of shared memory: one block an SM.
     {.head_size = 128, .query_rows = 64, .keys = 32, .key_groups = 2, .blocks_per_sm = 1},
 };
 
-/// Keys whose probabilities are exchanged at a time, and the distance of their rows.
+/// Keys whose probabilities are exchanged at a time, and the pitch of their rows.
 constexpr int p_keys = 32, p_pitch = p_keys + 8;
 
-/// Sizes that follow from a tile. The pitches put rows that are read or written together into different banks: 8 rows
-/// of k or 4 of q in 16-byte accesses, 4 rows of p in accesses of 8 neighbouring keys.
+/// Sizes that follow from a tile. The pitches avoid bank conflicts between rows that are accessed together: 8 rows of k
+/// or 4 of q in 16-byte accesses, 4 rows of p in accesses of 8 neighbouring keys.
 template <int index>
 struct Layout {
     static constexpr Tile tile = tiles[index];
@@ -33,7 +33,7 @@ struct Layout {
     static constexpr int k_elements = tile.keys * qk_pitch;
     static constexpr int v_elements = tile.keys * v_pitch;
     static constexpr int group_elements = k_elements + v_elements + tile.query_rows * p_pitch;
-    /// Rows of v that a lane holds at a time: the output leaves room for 64 registers at most.
+    /// Rows of v that a lane holds at a time: the output leaves at most 64 registers for them.
     static constexpr int v_rows = tile.head_size <= 64 ? 4 : 2;
     static constexpr int smem_bytes = 4 * (q_elements + tile.key_groups * group_elements);
     static_assert(merge_bytes<float, 8, tile.head_size / 8>(tile.key_groups, group_threads) <= smem_bytes);
@@ -76,11 +76,11 @@ __global__ __launch_bounds__(Layout<index>::threads,
     const float* const q_lane = q + row * L::qk_pitch;
     float* const p_lane = p + row * p_pitch;
     Accumulator<float, 8, columns> accumulator;
-    // v arrives while q k^T is computed, the next k while p v is: one buffer of each is enough, and leaves room for
-    // another block on the SM.
+    // Copies of v overlap q k^T, copies of the next k overlap p v. One buffer of each is enough, which leaves room
+    // for another block on the SM.
     for (int block = group; block < key_blocks; block += tile.key_groups) {
         cp_async_wait_all();
-        group_barrier<tile.key_groups, L::group_threads>(group);  // k has arrived, and all warps have left v
+        group_barrier<tile.key_groups, L::group_threads>(group);  // k has arrived, and all warps are done with v
         load_v(block);
 
         float scores[8][keys] = {};
@@ -107,11 +107,11 @@ __global__ __launch_bounds__(Layout<index>::threads,
                     if (first_key + 8 * c > row + 4 * r) scores[r][c] = -infinity<float>;
         }
         cp_async_wait_all();
-        group_barrier<tile.key_groups, L::group_threads>(group);  // v has arrived, and all warps have left k
+        group_barrier<tile.key_groups, L::group_threads>(group);  // v has arrived, and all warps are done with k
         if (block + tile.key_groups < key_blocks) load_k(block + tile.key_groups);
         online_softmax<8>(scores, accumulator, problem.scale_log2);
 
-        // Probabilities go to the lanes of the same row through memory that only this warp uses, 32 keys at a time.
+        // Lanes of a row exchange probabilities through memory that only this warp uses, 32 keys at a time.
 #pragma unroll
         for (int first = 0; first < tile.keys; first += p_keys) {
             __syncwarp();

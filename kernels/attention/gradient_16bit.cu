@@ -1,9 +1,9 @@
 // Backward of fused causal attention in fp16 and bf16 on tensor cores: mma.sync.m16n8k16 with fp32 accumulators,
-// operands through ldmatrix. In both kernels a warp owns 16 or 32 rows of the scores' matrix, queries in one and keys
-// in the other, so that scores and dP leave one product as the registers that the next one takes.
+// operands through ldmatrix. In both kernels a warp owns 16 or 32 rows of the score matrix (queries in one, keys in
+// the other), so that scores and dP come out of one product in the registers that the next product reads.
 //
-// Each ldmatrix of 512 bytes takes four cycles of the SM's shared memory and serves two products of 16 x 8 x 16 a tile
-// of 16 rows: with one such tile a warp shared memory would take longer than the tensor cores, hence two where
+// An ldmatrix of 512 bytes takes four cycles of the SM's shared memory and feeds two 16 x 8 x 16 products per tile of
+// 16 rows. With one such tile per warp shared memory would take longer than the tensor cores, hence two wherever
 // registers allow it.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -19,15 +19,15 @@ constexpr int warps = 4;
 
 constexpr GradientTile tiles[] = {
     {.head_size = 32, .rows = 128, .others = 64, .chunk = 16, .blocks_per_sm = 2},
-    // With few rows, twice as many blocks.
+    // With few rows, smaller tiles: twice as many blocks.
     {.head_size = 64, .rows = 64, .others = 64, .chunk = 32, .blocks_per_sm = 2, .most_rows = few_rows},
     {.head_size = 64, .rows = 128, .others = 64, .chunk = 16, .blocks_per_sm = 2},
-    // The sums of dk and dv and fragments of k and v take 144 and 192 registers.
+    // The sums of dk and dv and the fragments of k and v take 144 and 192 registers.
     {.head_size = 96, .rows = 64, .others = 32, .chunk = 16, .blocks_per_sm = 2},
     {.head_size = 128, .rows = 64, .others = 32, .chunk = 16, .blocks_per_sm = 2},
 };
 
-/// Sizes that follow from a tile. A pitch of an odd number of 16-byte vectors puts the 8 rows that ldmatrix reads
+/// Sizes that follow from a tile. A pitch of an odd number of 16-byte vectors puts the 8 rows that one ldmatrix reads
 /// together into different banks.
 template <int index>
 struct Layout {
@@ -35,7 +35,7 @@ struct Layout {
     static constexpr int pitch = tile.head_size + 8;
     static constexpr int threads = warps * warp_size;
     static constexpr int warp_rows = tile.rows / warps;
-    static constexpr int row_tiles = warp_rows / 16;  ///< of a warp
+    static constexpr int row_tiles = warp_rows / 16;  ///< row tiles per warp
     static constexpr int own_elements = tile.rows * pitch;
     static constexpr int other_elements = tile.others * pitch;
     static constexpr int stage_elements = 2 * other_elements;  ///< two stages of k and v, or of q and dout
@@ -53,12 +53,12 @@ __device__ inline float2 unpack(const __nv_bfloat16*, unsigned pair) {
     return __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(&pair));
 }
 
-/// What a lane holds of sums in 16 rows and `eights` times 8 columns: [n][0] and [n][1] in row g, [n][2] and [n][3] in
-/// row g + 8, columns 8 n + 2 t and 8 n + 2 t + 1.
+/// A lane's part of sums over 16 rows and `eights` times 8 columns: [n][0] and [n][1] lie in row g, [n][2] and [n][3]
+/// in row g + 8, at columns 8 n + 2 t and 8 n + 2 t + 1.
 template <int eights>
 using Sums = float[eights][4];
 
-/// The fragments of `row_tiles` times 16 rows as first factors.
+/// Fragments of `row_tiles` times 16 rows as the left factor.
 template <int row_tiles, int depth_steps>
 using Fragments = unsigned[row_tiles][depth_steps][4];
 
@@ -71,7 +71,7 @@ __device__ void load_fragments(Fragments<row_tiles, depth_steps>& fragments, con
             ldmatrix_x4(fragments[m][d], rows + (m * 16 + lane % 16) * pitch + d * 16 + lane / 16 * 8);
 }
 
-/// sums += own others^T over all columns of both.
+/// sums += own others^T, over all columns of both.
 template <int pitch, int row_tiles, int depth_steps, int eights, class T>
 __device__ void multiply_rows(Sums<eights> (&sums)[row_tiles], const Fragments<row_tiles, depth_steps>& own,
                               const T* rows, int lane) {
@@ -92,7 +92,7 @@ __device__ void multiply_rows(Sums<eights> (&sums)[row_tiles], const Fragments<r
         }
 }
 
-/// sums += weights rows, `weights` being rounded on the way.
+/// sums += weights rows. `weights` are rounded to T first.
 template <int pitch, int row_tiles, int column_eights, int eights, class T>
 __device__ void add_weighted_rows(Sums<column_eights> (&sums)[row_tiles], const Sums<eights> (&weights)[row_tiles],
                                   const T* rows, int lane) {
@@ -121,7 +121,7 @@ __device__ void add_weighted_rows(Sums<column_eights> (&sums)[row_tiles], const 
     }
 }
 
-/// Scores of -infinity, hence a P of 0, where is_hidden(m, r, other): of row g + 8 r of row tile m, and which other.
+/// Sets scores to -infinity, so that P is 0, where is_hidden(m, r, other) for row g + 8 r of row tile m.
 template <int row_tiles, int eights, class IsHidden>
 __device__ void hide(Sums<eights> (&scores)[row_tiles], const IsHidden& is_hidden, int t) {
 #pragma unroll
@@ -133,7 +133,7 @@ __device__ void hide(Sums<eights> (&scores)[row_tiles], const IsHidden& is_hidde
                 if (is_hidden(m, i / 2, n * 8 + t * 2 + i % 2)) scores[m][n][i] = -infinity<float>;
 }
 
-/// Stores a warp's sums times `factor` to rows [first_row, ...) of `to`, those that there are.
+/// Stores a warp's sums times `factor` to the rows from `first_row` on, as far as `to` has them.
 template <class T, int row_tiles, int eights>
 __device__ void store_sums(T* to, const Rows& rows, int first_row, const Sums<eights> (&sums)[row_tiles], float factor,
                            int lane) {
@@ -152,7 +152,7 @@ __device__ void store_sums(T* to, const Rows& rows, int first_row, const Sums<ei
         }
 }
 
-/// dq of a block of queries, and every query's stats.
+/// Computes dq for a block of queries, and the stats of every query.
 template <class T, int index>
 __global__ __launch_bounds__(Layout<index>::threads,
                              tiles[index].blocks_per_sm) void attention_dq_mma(GradientProblem<T> problem) {
@@ -208,7 +208,7 @@ __global__ __launch_bounds__(Layout<index>::threads,
     for (int key_tile = 0; key_tile < key_tiles; ++key_tile) {
         if (key_tile > 0) {
             cp_async_wait_all();
-            __syncthreads();  // this stage has arrived, and all warps have left the other one
+            __syncthreads();  // this stage has arrived, and all warps are done with the other one
         }
         if (key_tile + 1 < key_tiles) load(key_tile + 1, (key_tile + 1) % 2);
         const T* const k_tile = stages + key_tile % 2 * L::stage_elements;
@@ -246,7 +246,7 @@ __global__ __launch_bounds__(Layout<index>::threads,
     store_sums(work.dq, problem.in_qkv, first_query, dq, problem.scale, lane);
 }
 
-/// dk and dv of a block of keys; runs behind attention_dq_mma, whose stats it reads.
+/// Computes dk and dv for a block of keys. Runs after attention_dq_mma, whose stats it reads.
 template <class T, int index>
 __global__ __launch_bounds__(Layout<index>::threads,
                              tiles[index].blocks_per_sm) void attention_dkdv_mma(GradientProblem<T> problem) {
@@ -283,7 +283,7 @@ __global__ __launch_bounds__(Layout<index>::threads,
     for (int query_tile = first_tile; query_tile < query_tiles; ++query_tile) {
         if (query_tile > first_tile) {
             cp_async_wait_all();
-            __syncthreads();  // this stage has arrived, and all warps have left the other one
+            __syncthreads();  // this stage has arrived, and all warps are done with the other one
         }
         if (query_tile + 1 < query_tiles) load(query_tile + 1, (query_tile + 1) % 2);
         const T* const q_tile = stages + query_tile % 2 * L::stage_elements;

@@ -1,12 +1,12 @@
-// Backward of fused causal attention on the m16n8k8 tensor core products, which tf32 and fp64 share: the same
-// fragments, in elements of 4 or 8 bytes. A warp owns 16 rows of the scores' matrix, queries in one kernel and keys in
+// Backward of fused causal attention on m16n8k8 tensor core products, which tf32 and fp64 share: the fragments are the
+// same, with elements of 4 or 8 bytes. A warp owns 16 rows of the score matrix, queries in one kernel and keys in
 // the other.
 //
-// The order of terms in a product is free, as in the forward (mma_8deep.cuh), so that every access to shared memory is
-// 16 bytes wide and P and dS never change lanes. Here each array is read in both ways, a row of its own for each g
-// where it is a factor of scores, and rows 2 t and 2 t + 1 of the product where it is summed up. What the products call
-// row or column g is therefore row or vector spread(g) of the tile: with rows an odd number of 16-byte vectors apart,
-// the eight lanes that are served together find eight different banks either way.
+// As in the forward (mma_8deep.cuh), the order of terms in a product is free and chosen so that every access to shared
+// memory is 16 bytes wide and P and dS never change lanes. Here each array is read in two ways: as a factor of scores,
+// one row per g; as a factor of the sums, rows 2 t and 2 t + 1 of the product. Product row or column g therefore stands
+// for row or vector spread(g) of the tile. With a pitch of an odd number of 16-byte vectors, the eight lanes that are
+// served together then hit eight different banks either way.
 #pragma once
 
 #include "kernels/attention/gradient_problem.cuh"
@@ -36,7 +36,7 @@ struct GradientLayout8Deep {
     static_assert(own_elements <= 2 * stage_elements, "out has the stages' memory until D is known");
 };
 
-/// 16 rows of a tile as a first factor of scores; a lane's vectors of rows spread(g) and spread(g) + 8.
+/// 16 rows of a tile as the left factor of scores; a lane holds vectors of rows spread(g) and spread(g) + 8.
 template <class T, class L>
 class OwnRows {
   public:
@@ -70,7 +70,7 @@ class OwnRows {
     Vector<T, vector_size<T>> vectors_[L::own_in_registers ? L::depth_steps : 1][2];
 };
 
-/// sums += own others^T. [n][0] and [n][1] are of row spread(g), [n][2] and [n][3] of spread(g) + 8, with rows
+/// sums += own others^T. [n][0] and [n][1] belong to row spread(g), [n][2] and [n][3] to spread(g) + 8, with rows
 /// 8 n + t and 8 n + t + 4 of the others.
 template <class L, class T, int eights>
 __device__ void multiply_rows(T (&sums)[eights][4], const OwnRows<T, L>& own, const T* rows, int lane) {
@@ -93,7 +93,7 @@ __device__ void multiply_rows(T (&sums)[eights][4], const OwnRows<T, L>& own, co
     }
 }
 
-/// sums += weights rows. [d * width + i] of the sums are columns (8 d + t) width + i and (8 d + t + 4) width + i.
+/// sums += weights rows. sums[d * width + i] are columns (8 d + t) width + i and (8 d + t + 4) width + i.
 template <class L, class T, int column_eights, int eights>
 __device__ void add_weighted_rows(T (&sums)[column_eights][4], const T (&weights)[eights][4], const T* rows, int lane) {
     constexpr int width = vector_size<T>;
@@ -114,7 +114,7 @@ __device__ void add_weighted_rows(T (&sums)[column_eights][4], const T (&weights
     }
 }
 
-/// Stores a warp's sums times `factor` to 16 rows of `to`, those that there are.
+/// Stores a warp's sums times `factor` to 16 rows of `to`, as far as they exist.
 template <class T, int column_eights>
 __device__ void store_sums(T* to, const Rows& rows, int first_row, const T (&sums)[column_eights][4], T factor,
                            int lane) {
@@ -165,7 +165,7 @@ __global__ __launch_bounds__(
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
         const int at = (warp * 16 + spread(lane / 4) + 8 * r) * L::pitch + t * width;
-        // Of dout as dP takes it: dS is a small difference of the two, in which a rounding that both have cancels.
+        // D takes dout as rounded for dP: dS is a small difference of the two, in which a shared rounding cancels.
         T d = 0;
 #pragma unroll
         for (int step = 0; step < L::depth_steps; ++step) {
@@ -177,14 +177,14 @@ __global__ __launch_bounds__(
         stats[r] = stats_of(problem, work, first_own + 8 * r, lanes_sum<4>(d));
         if (t == 0) work.stats[first_own + 8 * r] = stats[r];
     }
-    __syncthreads();  // all warps have left out
+    __syncthreads();  // all warps are done with out
     load(0, 0);
 
     const OwnRows<T, L> own_q(q, warp, lane), own_dout(dout, warp, lane);
     T dq[tile.head_size / 8][4] = {};
     for (int key_tile = 0; key_tile < key_tiles; ++key_tile) {
         cp_async_wait_all();
-        __syncthreads();  // this stage has arrived, and all warps have left the other one
+        __syncthreads();  // this stage has arrived, and all warps are done with the other one
         if (key_tile + 1 < key_tiles) load(key_tile + 1, (key_tile + 1) % 2);
         const T* const k_tile = stages + key_tile % 2 * L::stage_elements;
 #pragma unroll 1
@@ -217,7 +217,7 @@ __global__ __launch_bounds__(
     store_sums(work.dq, problem.in_qkv, first_query, dq, problem.scale, lane);
 }
 
-/// dk, dv or both of a block of keys; runs behind attention_dq_mma, whose stats it reads.
+/// Computes dk, dv or both for a block of keys. Runs after attention_dq_mma, whose stats it reads.
 template <class T, class Tiles, int index, KeyParts parts>
 __global__ __launch_bounds__(
     GradientLayout8Deep<T, Tiles, index>::threads,
@@ -252,7 +252,7 @@ __global__ __launch_bounds__(
     for (int query_tile = first_tile; query_tile < query_tiles; ++query_tile) {
         if (query_tile > first_tile) {
             cp_async_wait_all();
-            __syncthreads();  // this stage has arrived, and all warps have left the other one
+            __syncthreads();  // this stage has arrived, and all warps are done with the other one
         }
         if (query_tile + 1 < query_tiles) load(query_tile + 1, (query_tile + 1) % 2);
         const T* const q_tile = stages + query_tile % 2 * L::stage_elements;

@@ -1,6 +1,6 @@
-// Backward of fused causal attention in fp32 on the FMA units. A warp owns 32 rows of the scores' matrix, queries in
-// one kernel and keys in the other; its lanes form 4 rows x 8 columns, and a lane computes 8 rows by others / 8 scores
-// and by head_size / 8 sums, as in a register-tiled GEMM. P and dS go through memory that only their warp uses.
+// Backward of fused causal attention in fp32 on the FMA units. A warp owns 32 rows of the score matrix, queries in one
+// kernel and keys in the other. Its lanes form 4 rows x 8 columns, and a lane computes 8 rows by others / 8 scores
+// and by head_size / 8 sums, as in a register-tiled GEMM. P and dS go through shared memory that only their warp uses.
 #include "kernels/attention/gradient_problem.cuh"
 #include "kernels/attention/softmax.cuh"
 
@@ -10,12 +10,12 @@ namespace {
 constexpr GradientTile tiles[] = {
     {.head_size = 32, .rows = 128, .others = 32, .chunk = 32, .blocks_per_sm = 2},
     {.head_size = 64, .rows = 128, .others = 32, .chunk = 32, .blocks_per_sm = 2},
-    // dk and dv in a kernel each: the sums of both would take 192 or 256 registers. 8 products then.
+    // A kernel each for dk and dv, hence 8 products: the sums of both would take 192 or 256 registers.
     {.head_size = 96, .rows = 64, .others = 32, .chunk = 32, .blocks_per_sm = 2},
     {.head_size = 128, .rows = 64, .others = 32, .chunk = 32, .blocks_per_sm = 2},
 };
 
-/// The pitches put rows that are read or written together into different banks: 8 rows of the others or 4 of the own in
+/// The pitches avoid bank conflicts between rows that are accessed together: 8 rows of the others or 4 own rows in
 /// 16-byte accesses, 4 rows of P in accesses of 8 neighbouring elements.
 template <int index>
 struct Layout {
@@ -25,8 +25,8 @@ struct Layout {
     static constexpr int own_elements = tile.rows * pitch;
     static constexpr int other_elements = tile.others * pitch;
     static constexpr int p_elements = tile.rows * p_pitch;
-    static constexpr int columns = tile.head_size / 8, others = tile.others / 8;  ///< of a lane
-    /// Of the others that a lane holds at a time: the sums leave room for 32 registers or so.
+    static constexpr int columns = tile.head_size / 8, others = tile.others / 8;  ///< per lane
+    /// Rows of the others that a lane holds at a time: the sums leave about 32 registers for them.
     static constexpr int other_rows = tile.head_size <= 64 ? 4 : 2;
     static constexpr int smem_bytes(int stats) {
         return 4 * (2 * own_elements + 2 * other_elements + p_elements) +
@@ -36,10 +36,10 @@ struct Layout {
     static_assert(stats_rows % tile.rows == 0 && tile.rows % tile.others == 0);
 };
 
-/// A lane's place and what of shared memory it begins at.
+/// A lane's position in the tile, and where its rows begin in shared memory.
 template <class L>
 struct Lane {
-    int row, column;  ///< rows row + 4 r of the block, columns column + 8 c of the others
+    int row, column;  ///< it has rows row + 4 r of the block, columns column + 8 c of the others
     float* p;
 
     __device__ explicit Lane(float* all_p)
@@ -74,11 +74,11 @@ __device__ void multiply_rows(float (&products)[8][L::others], const float* own,
     }
 }
 
-/// sums += weights rows; column 4 c + i of a lane's sums is column 32 c + 4 lane.column + i.
+/// sums += weights rows. Column 4 c + i of a lane's sums is column 32 c + 4 lane.column + i.
 template <class L>
 __device__ void add_weighted_rows(float (&sums)[8][L::columns], const float (&weights)[8][L::others],
                                   const float* others, const Lane<L>& lane) {
-    __syncwarp();  // all lanes have left what P held
+    __syncwarp();  // all lanes are done with the P before
 #pragma unroll
     for (int r = 0; r < 8; ++r)
 #pragma unroll
@@ -105,7 +105,7 @@ __device__ void add_weighted_rows(float (&sums)[8][L::columns], const float (&we
     }
 }
 
-/// Stores a lane's sums times `factor` to the block's rows of `to`, those that there are.
+/// Stores a lane's sums times `factor` to the block's rows of `to`, as far as they exist.
 template <class L>
 __device__ void store_sums(float* to, const Rows& rows, int first_row, const float (&sums)[8][L::columns], float factor,
                            const Lane<L>& lane) {
@@ -123,7 +123,7 @@ __device__ void store_sums(float* to, const Rows& rows, int first_row, const flo
     }
 }
 
-/// dq of a block of queries, and every query's stats.
+/// Computes dq for a block of queries, and the stats of every query.
 template <int index>
 __global__ __launch_bounds__(Layout<index>::threads,
                              tiles[index].blocks_per_sm) void attention_dq_fma(GradientProblem<float> problem) {
@@ -142,7 +142,7 @@ __global__ __launch_bounds__(Layout<index>::threads,
     load_q_and_dout<L, tile.rows>(q, work, work.first_row, problem, thread);
     cp_async_wait_all();
     __syncthreads();
-    const int query = work.first_row + thread;  // each thread finds D of one
+    const int query = work.first_row + thread;  // each thread computes D of one query
     float d = 0;
     if (query < seq)
         for (int c = 0; c < problem.in_out.head_size; ++c)
@@ -150,11 +150,11 @@ __global__ __launch_bounds__(Layout<index>::threads,
     work.stats[query] = all_stats[thread] = stats_of(problem, work, query, d);
 
     float dq[8][L::columns] = {};
-    const int first_query = work.first_row + lane.row, last_query = work.first_row + (thread | 31);  // of the warp
+    const int first_query = work.first_row + lane.row, last_query = work.first_row + (thread | 31);  // the warp's last
     const int key_tiles = (min(work.first_row + tile.rows, seq) + tile.others - 1) / tile.others;
     for (int key_tile = 0; key_tile < key_tiles; ++key_tile) {
         const int first_key = key_tile * tile.others;
-        __syncthreads();  // all warps have left k and v, and stats are there
+        __syncthreads();  // all warps are done with k and v, and the stats are written
         load_k_and_v<L, tile.others>(k, work, first_key, problem, thread);
         cp_async_wait_all();
         __syncthreads();
@@ -177,7 +177,7 @@ __global__ __launch_bounds__(Layout<index>::threads,
     store_sums(work.dq, problem.in_qkv, work.first_row, dq, problem.scale, lane);
 }
 
-/// dk, dv or both of a block of keys; runs behind attention_dq_fma, whose stats it reads.
+/// Computes dk, dv or both for a block of keys. Runs after attention_dq_fma, whose stats it reads.
 template <int index, KeyParts parts>
 __global__ __launch_bounds__(Layout<index>::threads,
                              tiles[index].blocks_per_sm) void attention_dkdv_fma(GradientProblem<float> problem) {
@@ -201,7 +201,7 @@ __global__ __launch_bounds__(Layout<index>::threads,
     const int query_tiles = (seq + tile.others - 1) / tile.others;
     for (int query_tile = work.first_row / tile.others; query_tile < query_tiles; ++query_tile) {
         const int first_query = query_tile * tile.others;
-        __syncthreads();  // all warps have left q and dout
+        __syncthreads();  // all warps are done with q and dout
         load_q_and_dout<L, tile.others>(q, work, first_query, problem, thread);
         load_stats<tile.others, L::threads>(tile_stats, work.stats + first_query, thread);
         cp_async_wait_all();

@@ -7,8 +7,8 @@ struct Fp64GradientTiles {
     static constexpr GradientTile tiles[] = {
         {.head_size = 32, .rows = 64, .others = 16, .chunk = 8, .blocks_per_sm = 2},
         {.head_size = 64, .rows = 64, .others = 16, .chunk = 8, .blocks_per_sm = 2},
-        // dk and dv in a kernel each, since the sums of one take 192 or 256 registers with those of the other; 8
-        // products then. 32 rows: 64 would take more shared memory than an SM of an A100 has.
+        // A kernel each for dk and dv, hence 8 products: the sums of one take 192 or 256 registers with those of the
+        // other. 32 rows, because 64 would take more shared memory than an SM of an A100 has.
         {.head_size = 96, .rows = 32, .others = 16, .chunk = 8, .blocks_per_sm = 1},
         {.head_size = 128, .rows = 32, .others = 16, .chunk = 8, .blocks_per_sm = 1},
     };

@@ -1,4 +1,4 @@
-// What the families of backward attention kernels offer the dispatcher: a row for each tile they were built for.
+// The rows that each family of backward attention kernels offers the dispatcher, one per tile that it was built for.
 // Only descriptions and launchers; the device code is in the family's own .cu.
 #pragma once
 
@@ -13,19 +13,19 @@
 
 namespace kbench::cuda::attention {
 
-/// How a pair of kernels cuts the problem. A block owns `rows` rows of one head, queries in one kernel and keys in the
-/// other, and reads the other kind, `others` rows at a time.
+/// How a pair of kernels cuts the problem. A block owns `rows` rows of one head (queries in one kernel, keys in the
+/// other) and reads the rows of the other kind, `others` at a time.
 struct GradientTile {
-    int head_size;  ///< Columns computed; smaller heads are padded with zeros.
-    int rows;       ///< Divides stats_rows.
+    int head_size;  ///< columns computed; smaller heads are padded with zeros
+    int rows;       ///< divides stats_rows
     int others;
-    int chunk;          ///< Of the others, how many a warp has scores of at a time.
-    int blocks_per_sm;  ///< Residency that the registers are limited for.
-    /// The tile is for problems of at most this many query rows.
+    int chunk;          ///< how many of the others a warp holds scores for at a time
+    int blocks_per_sm;  ///< occupancy that the registers are limited for
+    /// Most query rows of problems that the tile is meant for.
     std::int64_t most_rows = std::numeric_limits<std::int64_t>::max();
 };
 
-/// What the kernel of the queries leaves for that of the keys has its rows padded to a multiple of this.
+/// The dq kernel writes stats for a number of rows that is padded to a multiple of this.
 inline constexpr std::int64_t stats_rows = 128;
 
 struct GradientKernel {
@@ -35,7 +35,7 @@ struct GradientKernel {
     void (*launch)(const AttentionGradientArguments&, cudaStream_t);
 };
 
-/// The kernels of one precision, by ascending head size, those for few rows first.
+/// The kernels of one precision, by ascending head size; those for few rows come first.
 using GradientKernels = std::span<const GradientKernel>;
 
 GradientKernels fp16_gradient_kernels();

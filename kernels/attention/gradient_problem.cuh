@@ -1,5 +1,5 @@
-// The backward attention kernels' view of their problem: which rows a block owns, what the kernel of the queries leaves
-// for that of the keys, and how both are launched. Nothing here depends on how the products are computed.
+// The backward attention kernels' view of their problem: which rows a block owns, which stats the dq kernel leaves for
+// the kernels of keys, and how they are launched. Nothing here depends on how the products are computed.
 #pragma once
 
 #include "kernels/attention/gradient_kernel.h"
@@ -7,18 +7,18 @@
 
 namespace kbench::cuda::attention {
 
-/// Of one query, what turns its scores into P and dP into dS. Without such a query lse is infinite and D 0: P is 0.
+/// What turns the scores of one query into P, and dP into dS. In padding lse is infinite and D 0, so that P is 0.
 template <class T>
 struct alignas(2 * sizeof(Scalar<T>)) Stats {
     Scalar<T> lse_log2;  ///< lse * log2(e)
     Scalar<T> d;
 };
 
-/// Rows `row_stride` elements apart, as load_tile and store want them described.
+/// Rows that are `row_stride` elements apart, described as load_tile and store need them.
 struct Rows {
     std::int64_t row_stride;
     int seq, head_size;
-    bool vectorised;  ///< Rows of every head begin at multiples of 16 bytes and have whole vectors.
+    bool vectorised;  ///< rows of every head start at multiples of 16 bytes and consist of whole vectors
 };
 
 template <class T>
@@ -29,25 +29,25 @@ struct GradientProblem {
     Stats<T>* stats;  ///< [batch * heads, padded_seq]
     Rows in_qkv, in_out;
     int heads, padded_seq;
-    int tiles;  ///< For each head.
+    int tiles;  ///< per head
     int sms;
     Scalar<T> scale, scale_log2;
 };
 
-/// What a kernel of keys makes. Of wide elements and heads the sums of both may not find room.
+/// What one kernel of keys makes. With wide elements or heads, registers may not hold the sums of both.
 enum class KeyParts { dk_and_dv, dk, dv };
 
-/// The rows that a block owns, and where its head lies.
+/// The rows that a block owns, and pointers to its head.
 template <class T>
 struct GradientWork {
-    const T *q, *k, *v, *out, *dout;  ///< Row 0 of the head.
+    const T *q, *k, *v, *out, *dout;  ///< row 0 of the head
     T *dq, *dk, *dv;
     const Scalar<T>* lse;
     Stats<T>* stats;
     int first_row;
 };
 
-/// Heaviest tiles first: of queries the last, which have the most keys, and of keys the first.
+/// Assigns heavy tiles first: for queries the last ones, which have most keys; for keys the first ones.
 template <int rows, bool owns_queries, class T>
 __device__ GradientWork<T> gradient_work_of_block(const GradientProblem<T>& problem) {
     const int rank = rank_of_block(problem.sms), sequences = gridDim.x / problem.tiles;
@@ -72,14 +72,14 @@ __device__ GradientWork<T> gradient_work_of_block(const GradientProblem<T>& prob
             tile * rows};
 }
 
-/// What the row of a query has once its D is known.
+/// The stats of a query once its D is known.
 template <class T>
 __device__ Stats<T> stats_of(const GradientProblem<T>& problem, const GradientWork<T>& work, int query, Scalar<T> d) {
     constexpr Scalar<T> log2_e = Scalar<T>(1.44269504088896340735992468100189214);
     return {query < problem.in_qkv.seq ? work.lse[query] * log2_e : Scalar<T>(__builtin_huge_val()), d};
 }
 
-/// Start to copy `rows` rows of q and, behind them, of dout; of k and, behind them, of v.
+/// Start to copy `rows` rows of q followed by those of dout, or of k followed by those of v.
 template <class Layout, int rows, class T>
 __device__ void load_q_and_dout(T* smem, const GradientWork<T>& work, int first_row, const GradientProblem<T>& problem,
                                 int thread) {
@@ -102,15 +102,15 @@ __device__ void load_stats(Stats<T>* smem, const Stats<T>* from, int thread) {
     for (int i = thread * at_once; i < rows; i += threads * at_once) cp_async_16(smem + i, from + i);
 }
 
-/// What the kernels of a tile take of shared memory, at the most.
+/// The most shared memory that a kernel of the tile uses.
 template <class Layout>
 inline constexpr int gradient_smem_bytes = std::max(Layout::query_smem_bytes, Layout::key_smem_bytes);
 
-/// Launches `of_queries`, then those `of_keys`, all of which take a GradientProblem<T>, with a block for each tile of
-/// each head. `Layout` has their tile, threads and bytes of shared memory.
+/// Launches `of_queries`, then the kernels `of_keys`. Each takes a GradientProblem<T> and gets one block per tile and
+/// head. `Layout` has the tile, the threads and the bytes of shared memory.
 template <class T, class Layout, auto of_queries, auto... of_keys>
 void launch_gradient(const AttentionGradientArguments& arguments, cudaStream_t stream) {
-    // An SM of an A100 has 164 KiB, of which each block takes one for itself.
+    // An A100's SM has 164 KiB of shared memory, of which every block reserves one.
     constexpr int most_bytes = 163 << 10;
     static_assert(Layout::query_smem_bytes <= most_bytes && Layout::key_smem_bytes <= most_bytes);
     const int sms = prepare<of_queries, Layout::query_smem_bytes>();

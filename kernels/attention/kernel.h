@@ -1,4 +1,4 @@
-// What the families of fused attention kernels offer the dispatcher: a row for each tile they were built for.
+// The rows that each family of fused attention kernels offers the dispatcher, one per tile that it was built for.
 // Only descriptions and launchers; the device code is in the family's own .cu.
 #pragma once
 
@@ -13,19 +13,19 @@
 
 namespace kbench::cuda::attention {
 
-/// Query rows (batch * heads * seq) up to which the time is bound by how well few tiles spread over the SMs, rather
-/// than by the throughput of an SM: 300 to 400 rows for each of an A100's or H200's SMs.
+/// Number of query rows (batch * heads * seq) up to which the time is bound by how evenly the few tiles spread over the
+/// SMs, and beyond which it is bound by an SM's throughput: 300 to 400 rows per SM of an A100 or H200.
 inline constexpr std::int64_t few_rows = 40960;
 
-/// How a kernel cuts the problem. A block owns `query_rows` rows of one head; its warps form `key_groups` groups, group
-/// g takes key blocks g, g + key_groups, ... of `keys` each, and the groups' partial softmaxes are merged at the end.
+/// How a kernel cuts the problem. A block owns `query_rows` rows of one head. Its warps form `key_groups` groups; group
+/// g takes key blocks g, g + key_groups, ... of `keys` keys. The groups' partial softmaxes are merged at the end.
 struct Tile {
-    int head_size;  ///< Columns computed; smaller heads are padded with zeros.
+    int head_size;  ///< columns computed; smaller heads are padded with zeros
     int query_rows;
     int keys;
-    int key_groups;     ///< 1, 2 or 4.
-    int blocks_per_sm;  ///< Residency that the registers are limited for.
-    /// The tile is for problems of at most this many query rows.
+    int key_groups;     ///< 1, 2 or 4
+    int blocks_per_sm;  ///< occupancy that the registers are limited for
+    /// Most query rows of problems that the tile is meant for.
     std::int64_t most_rows = std::numeric_limits<std::int64_t>::max();
 };
 
@@ -36,7 +36,7 @@ struct Kernel {
     void (*launch)(const AttentionArguments&, cudaStream_t);
 };
 
-/// The kernels of one precision, by ascending head size, those for few rows first.
+/// The kernels of one precision, by ascending head size; those for few rows come first.
 using Kernels = std::span<const Kernel>;
 
 Kernels fp16_kernels();

@@ -12,16 +12,16 @@ namespace {
 
 constexpr Tile tiles[] = {
     {.head_size = 32, .query_rows = 64, .keys = 64, .key_groups = 2, .blocks_per_sm = 2},
-    // With few rows, two groups halve the longest chain of key blocks: 19.5 us where one group takes 22.9 (H200, fp16,
-    // 20 heads of 1024 rows); with 80 heads one group takes 52.5 us where two take 58.4.
+    // With few rows, two groups halve the longest chain of key blocks: 20 heads of 1024 rows take 19.5 us where one
+    // group takes 22.9 (H200, fp16). With 80 heads one group takes 52.5 us where two take 58.4.
     {.head_size = 64, .query_rows = 64, .keys = 64, .key_groups = 2, .blocks_per_sm = 2, .most_rows = few_rows},
     {.head_size = 64, .query_rows = 64, .keys = 64, .key_groups = 1, .blocks_per_sm = 4},
-    // Output and q take 96 registers and more, which leaves two blocks an SM whatever the keys.
+    // Output and q take 96 registers or more, so only two blocks fit an SM whatever the number of keys.
     {.head_size = 96, .query_rows = 64, .keys = 64, .key_groups = 1, .blocks_per_sm = 2},
     {.head_size = 128, .query_rows = 64, .keys = 64, .key_groups = 1, .blocks_per_sm = 2},
 };
 
-/// Sizes that follow from a tile. A pitch of an odd number of 16-byte vectors puts the 8 rows that ldmatrix reads
+/// Sizes that follow from a tile. A pitch of an odd number of 16-byte vectors puts the 8 rows that one ldmatrix reads
 /// together into different banks.
 template <int index>
 struct Layout {
@@ -30,11 +30,11 @@ struct Layout {
     static constexpr int group_threads = tile.query_rows / 16 * warp_size;
     static constexpr int threads = group_threads * tile.key_groups;
     static constexpr int q_elements = tile.query_rows * pitch;
-    static constexpr int kv_elements = tile.keys * pitch;   // of k or v
+    static constexpr int kv_elements = tile.keys * pitch;   // k or v
     static constexpr int group_elements = 4 * kv_elements;  // two stages of k and v
     static constexpr int loop_bytes = 2 * (q_elements + tile.key_groups * group_elements);
-    /// The merge has memory of its own. It could take over the loop's, but racecheck (CUDA 13.0) does not see that
-    /// __syncthreads orders groups that met at other barriers before, and real races would hide among its errors.
+    /// The merge has memory of its own. It could reuse the loop's, but racecheck (CUDA 13.0) does not see that
+    /// __syncthreads orders groups that met at other barriers before; real races would hide among its false ones.
     static constexpr int smem_bytes =
         loop_bytes + merge_bytes<float, 2, tile.head_size / 4>(tile.key_groups, group_threads);
 };
@@ -77,7 +77,7 @@ __global__ __launch_bounds__(Layout<index>::threads,
     for (int block = group; block < key_blocks; block += tile.key_groups, stage ^= 1) {
         cp_async_wait_all();
         group_barrier<tile.key_groups, L::group_threads>(
-            group);  // this stage has arrived, and all warps have left the other one
+            group);  // this stage has arrived, and all warps are done with the other one
         if (block + tile.key_groups < key_blocks) load_keys(block + tile.key_groups, stage ^ 1);
         const T* const k = kv + stage * 2 * L::kv_elements + k_lane;
         const T* const v = kv + (stage * 2 + 1) * L::kv_elements + v_lane;

@@ -1,10 +1,10 @@
-// Fused causal attention on the m16n8k8 tensor core products, which tf32 and fp64 share: the same fragments, in
+// Fused causal attention on m16n8k8 tensor core products, which tf32 and fp64 share: the fragments are the same, with
 // elements of 4 or 8 bytes. A warp owns 16 query rows and keeps scores and output in registers.
 //
 // The order of terms in a product is free, so it is chosen for the loads. In q k^T, lane t of four takes 16
-// neighbouring bytes of a row of q and of k and feeds them, two elements at a time, as depths t and t + 4. In p v, the
-// keys 2t and 2t + 1 that a lane has probabilities of are its depths t and t + 4, and the columns of a lane are 16
-// neighbouring bytes of v. So every shared memory access is 16 bytes wide and probabilities never change lanes.
+// neighbouring bytes of a row of q and of k and feeds them, two elements at a time, as depths t and t + 4. In p v, a
+// lane has probabilities of keys 2t and 2t + 1, which become depths t and t + 4, and its columns are 16 neighbouring
+// bytes of v. So every access to shared memory is 16 bytes wide and probabilities never change lanes.
 #pragma once
 
 #include "kernels/attention/operand.cuh"
@@ -14,8 +14,8 @@
 
 namespace kbench::cuda::attention {
 
-/// Sizes that follow from a tile of `Tiles`, the table of a precision. q and k are read as 2 rows of 64 neighbouring
-/// bytes at a time, v as 4 rows 2 apart of 32; the pitches put these into different banks.
+/// Sizes that follow from a tile of `Tiles`, the table of a precision. One access reads 2 rows of q or k, 64 bytes of
+/// each, or 4 rows of v that are 2 apart, 32 bytes of each; the pitches put these into different banks.
 template <class T, class Tiles, int index>
 struct Layout8Deep {
     static constexpr Tile tile = Tiles::tiles[index];
@@ -28,7 +28,7 @@ struct Layout8Deep {
     static constexpr int group_elements = k_elements + tile.keys * v_pitch;
     static constexpr int smem_bytes = static_cast<int>(sizeof(T)) * (q_elements + tile.key_groups * group_elements);
     static_assert(merge_bytes<T, 2, tile.head_size / 4>(tile.key_groups, group_threads) <= smem_bytes);
-    /// In fp64, q would take the registers that keep a third block from the SM: it is read again for every key block.
+    /// In fp64, q in registers would keep a third block off the SM, so it is read again for every key block.
     static constexpr bool q_in_registers = sizeof(T) == 4;
 };
 
@@ -80,11 +80,11 @@ __global__ __launch_bounds__(Layout8Deep<T, Tiles, index>::threads,
 
     const int row = work.first_row + warp * 16 + g;  // and row + 8
     Accumulator<T, 2, columns> accumulator;
-    // v arrives while q k^T is computed, the next k while p v is: one buffer of each is enough, and leaves room for
-    // another block on the SM.
+    // Copies of v overlap q k^T, copies of the next k overlap p v. One buffer of each is enough, which leaves room
+    // for another block on the SM.
     for (int block = group; block < key_blocks; block += tile.key_groups) {
         cp_async_wait_all();
-        group_barrier<tile.key_groups, L::group_threads>(group);  // k has arrived, and all warps have left v
+        group_barrier<tile.key_groups, L::group_threads>(group);  // k has arrived, and all warps are done with v
         load_v(block);
         T scores[2][tile.keys / 4] = {};
 #pragma unroll
@@ -111,7 +111,7 @@ __global__ __launch_bounds__(Layout8Deep<T, Tiles, index>::threads,
                     if (first_key + c / 2 * 8 + c % 2 > row + 8 * r) scores[r][c] = -infinity<T>;
         }
         cp_async_wait_all();
-        group_barrier<tile.key_groups, L::group_threads>(group);  // v has arrived, and all warps have left k
+        group_barrier<tile.key_groups, L::group_threads>(group);  // v has arrived, and all warps are done with k
         if (block + tile.key_groups < key_blocks) load_k(block + tile.key_groups);
         online_softmax<4>(scores, accumulator, problem.scale_log2, [](T p) { return operand(p); });
 

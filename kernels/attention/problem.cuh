@@ -26,7 +26,7 @@ inline constexpr int warp_size = 32;
 template <class T>
 inline constexpr int vector_size = 16 / static_cast<int>(sizeof(T));
 
-/// What elements stored as T are computed in.
+/// The type in which elements stored as T are computed.
 template <class T>
 using Scalar = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
@@ -34,29 +34,29 @@ template <class T>
 struct Problem {
     const T* qkv;
     T* out;
-    Scalar<T>* lse;           ///< Null where nobody wants it.
-    std::int64_t row_stride;  ///< Elements between two rows of qkv.
+    Scalar<T>* lse;           ///< null where the caller does not want it
+    std::int64_t row_stride;  ///< elements between two rows of qkv
     int heads, seq, head_size;
-    int query_tiles;  ///< For each head.
+    int query_tiles;  ///< per head
     int sms;
-    /// scale * log2(e), so that the exponential is a power of two.
+    /// scale * log2(e), so that exp becomes a power of two.
     Scalar<T> scale_log2;
-    bool vectorised;  ///< Rows of every head begin at multiples of 16 bytes and have whole vectors.
+    bool vectorised;  ///< rows of every head start at multiples of 16 bytes and consist of whole vectors
 };
 
-/// The rows that a block owns.
+/// The rows that a block owns, and pointers to its head.
 template <class T>
 struct Work {
-    const T *q, *k, *v;  ///< Row 0 of the head.
+    const T *q, *k, *v;  ///< row 0 of the head
     T* out;
     std::int64_t out_stride;
     int first_row;
-    int sequence;  ///< batch * heads of them: which row of lse.
+    int sequence;  ///< index among batch * heads, which is its row of lse
 };
 
-/// The block's place among all in order of falling work. An idle GPU places blocks round by round over its SMs
-/// (seen on H200, but for 8 of 132 SMs), so every second round runs backwards: an SM that got a heavy tile then gets a
-/// light one. Against rounds that all run forwards, 20 heads of 1024 rows take 5 % less in fp32, 1 % less in fp16, bf16
+/// The block's rank when all are ordered by falling work. An idle GPU places blocks round by round over its SMs (seen
+/// on an H200, except on 8 of 132 SMs). So every second round runs backwards: an SM with a heavy tile gets a light one
+/// next. Compared with forward rounds only, 20 heads of 1024 rows take 5 % less in fp32, 1 % less in fp16, bf16
 /// and fp64, and 7 % more in tf32.
 __device__ inline int rank_of_block(int sms) {
     const int blocks = gridDim.x, round = blockIdx.x / sms, in_round = blockIdx.x % sms;
@@ -64,7 +64,7 @@ __device__ inline int rank_of_block(int sms) {
     return round * sms + (backwards ? sms - 1 - in_round : in_round);
 }
 
-/// Heaviest tiles first: causal tile t costs t + 1 key blocks.
+/// Assigns heavy tiles first: causal tile t costs t + 1 key blocks.
 template <int query_rows, class T>
 __device__ Work<T> work_of_block(const Problem<T>& problem) {
     const int rank = rank_of_block(problem.sms);
@@ -78,8 +78,8 @@ __device__ Work<T> work_of_block(const Problem<T>& problem) {
             width, tile * query_rows, rank % sequences};
 }
 
-/// Waits for the `threads` threads of a group (0 to 3), at a hardware barrier of its own beside that of __syncthreads.
-/// Constant numbers, since a variable one makes the compiler reserve all 16.
+/// Waits for the `threads` threads of a group (0 to 3) at a hardware barrier that __syncthreads does not use. Barrier
+/// numbers are constants, because with a variable one the compiler reserves all 16.
 template <int groups, int threads>
 __device__ void group_barrier(int group) {
     if constexpr (threads == warp_size)
@@ -101,11 +101,11 @@ struct alignas(sizeof(T) * count) Vector {
     __device__ static Vector load(const T* from) { return *reinterpret_cast<const Vector*>(from); }
 };
 
-/// Starts to copy rows [first_row, first_row + rows) of a head to `smem`, `threads` threads together. What lies outside
-/// the head is filled with zeros: a stale NaN would survive its multiplication with a probability of 0. A thread keeps
-/// its columns, so that a copy costs two additions of addresses and not a division of its index. To be waited for with
-/// cp_async_wait_all: wait_group would pass over the copies of a group of warps that has q to copy but no keys.
-/// Of `problem` row_stride, seq, head_size and vectorised are read.
+/// Starts to copy rows [first_row, first_row + rows) of a head to `smem`, by `threads` threads together. Everything
+/// outside the head becomes zero, because a stale NaN would survive multiplication by a probability of 0. Each thread
+/// keeps its columns, so that a copy costs two address additions and no division of its index. Wait for it with
+/// cp_async_wait_all: wait_group would skip the copies of a group of warps that has q to copy but no keys.
+/// `problem` needs row_stride, seq, head_size and vectorised.
 template <int rows, int columns, int pitch, int threads, class T, class Problem>
 __device__ void load_tile(T* smem, const T* head, int first_row, const Problem& problem, int thread) {
     if (problem.vectorised) {
@@ -132,8 +132,8 @@ __device__ void load_tile(T* smem, const T* head, int first_row, const Problem& 
     }
 }
 
-/// Stores `count` neighbouring elements that begin at `column` (a multiple of count) of a row of `out`, as one access
-/// where rows allow it. `values` must be aligned like one access.
+/// Stores `count` neighbouring elements that begin at `column` (a multiple of count) of a row of `out`, in one access
+/// where the row's alignment allows it. `values` must be aligned for one access.
 template <int count, class T, class Problem>
 __device__ void store(T* row, int column, const T* values, const Problem& problem) {
     using Access = std::conditional_t<sizeof(T) * count == 16, uint4, unsigned>;
@@ -147,13 +147,13 @@ __device__ void store(T* row, int column, const T* values, const Problem& proble
     }
 }
 
-/// Lets `kernel` have that much shared memory on this device; returns how many SMs the device has.
+/// Allows `kernel` to use that much shared memory on this device. Returns the device's number of SMs.
 template <auto kernel, int smem_bytes>
 int prepare() {
     int device = 0, sms = 0;
     KBENCH_CUDA(cudaGetDevice(&device));
     KBENCH_CUDA(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device));
-    static std::atomic<std::uint64_t> prepared_devices = 0;  // one bit each; setting the attribute twice does no harm
+    static std::atomic<std::uint64_t> prepared_devices = 0;  // one bit per device; setting it twice does no harm
     const std::uint64_t bit = std::uint64_t{1} << device;
     if (!(prepared_devices.load() & bit)) {
         allow_shared_memory(kernel, smem_bytes);
@@ -162,15 +162,15 @@ int prepare() {
     return sms;
 }
 
-/// scale * log2(e), or the largest number below that.
+/// scale * log2(e), or the largest number below it.
 template <class Number>
 Number scale_log2(double scale) {
     const double largest = std::is_same_v<Number, double> ? DBL_MAX : FLT_MAX;
     return static_cast<Number>(std::min(scale * std::numbers::log2e, largest));
 }
 
-/// Launches `kernel`, which takes a Problem<T>, with a block for each tile of each head. `Layout` has its tile, threads
-/// and smem_bytes.
+/// Launches `kernel`, which takes a Problem<T>, with one block per tile and head. `Layout` has its tile, threads and
+/// smem_bytes.
 template <auto kernel, class T, class Layout>
 void launch(const AttentionArguments& arguments, cudaStream_t stream) {
     const int sms = prepare<kernel, Layout::smem_bytes>();

@@ -1,6 +1,6 @@
 // Online softmax (Milakov and Gimelshein, 2018) over scores that the threads of a warp hold in registers, and the merge
-// of two partial results. Independent of who computed the scores: a thread holds `rows` rows of a score tile, each row
-// is spread over `lanes` neighbouring lanes.
+// of two partial results. It does not matter who computed the scores: a thread holds `rows` rows of a score tile, and
+// each row is spread over `lanes` neighbouring lanes.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -17,17 +17,17 @@ __device__ inline float power_of_two(float x) {
     return y;
 }
 
-/// Of 2^x on [-1/2, 1/2], highest power first: interpolation at Chebyshev nodes, relative error 4e-18 before rounding.
-/// In constant memory, whence an FMA takes them as operands; literals would take two moves each.
+/// Polynomial of 2^x on [-1/2, 1/2], highest power first, from Chebyshev nodes: relative error 4e-18 before rounding.
+/// It lies in constant memory, from where an FMA takes operands directly; literals would take two moves each.
 __constant__ const double power_of_two_coefficients[] = {
     0x1.e9ec1fcb69a7fp-32, 0x1.e6228acd1c6e5p-28, 0x1.b524ebd13a55fp-24, 0x1.62bfc2c86d700p-20,
     0x1.ffcbfc6da6ed1p-17, 0x1.430913112c61bp-13, 0x1.5d87fe78a3f9cp-10, 0x1.3b2ab6fb9f1a5p-7,
     0x1.c6b08d704a0c6p-5,  0x1.ebfbdff82c5aep-3,  0x1.62e42fefa39efp-1,  1.0};
 
-/// 2^x for x <= 0; 0 where the result would not be a normal number. That 0 is made by a mask: a choice between doubles
-/// becomes a branch around each polynomial, and then they do not overlap.
+/// 2^x for x <= 0, and 0 where the result would not be a normal number. A mask makes that 0: a choice between doubles
+/// would become a branch around each polynomial, and the polynomials would no longer overlap.
 __device__ inline double power_of_two(double x) {
-    constexpr double to_integer = 0x1.8p52;  // adding it rounds to an integer, which the low word then holds
+    constexpr double to_integer = 0x1.8p52;  // adding it rounds to an integer, which is then in the low word
     const double shifted = x + to_integer;
     const double fraction = x - (shifted - to_integer);
     double y = power_of_two_coefficients[0];
@@ -52,12 +52,12 @@ __device__ Scalar lanes_sum(Scalar value) {
     return value;
 }
 
-/// A thread's part of the output rows, still to be divided by the row sums.
+/// A thread's part of the output rows, not yet divided by the row sums.
 template <class Scalar, int rows, int columns>
 struct Accumulator {
     Scalar out[rows][columns] = {};
-    Scalar maximum[rows];           ///< Of the row's raw scores so far; the same in all its lanes.
-    Scalar partial_sum[rows] = {};  ///< Of this thread's probabilities.
+    Scalar maximum[rows];           ///< largest raw score of the row so far; the same in all its lanes
+    Scalar partial_sum[rows] = {};  ///< sum of this thread's probabilities
 
     __device__ Accumulator() {
 #pragma unroll
@@ -65,21 +65,21 @@ struct Accumulator {
     }
 };
 
-/// 2^(scale (score - maximum)). The difference comes first so that a row's largest score gives exactly 1 at any scale.
+/// 2^(scale (score - maximum)). Subtracting first makes a row's largest score give exactly 1 at any scale.
 template <class Scalar>
 __device__ Scalar probability(Scalar score, Scalar maximum, Scalar scale) {
     return power_of_two((score - maximum) * scale);
 }
 
-/// A maximum to subtract: that of a row without any key so far would give NaN.
+/// The maximum to subtract: 0 for a row without any key so far, whose -infinity would give NaN.
 template <class Scalar>
 __device__ Scalar finite(Scalar maximum) {
     return maximum == -infinity<Scalar> ? Scalar(0) : maximum;
 }
 
 /// Turns a tile of raw scores (-infinity where masked) into probabilities and rescales what was accumulated so far.
-/// `round` makes of a probability what is multiplied by v. The sum is of rounded ones: they then sum to one, so that
-/// the output is a mean of v and, in backward, a part of dP that all keys share still cancels against D.
+/// `round` turns a probability into the factor of v. The sum adds the rounded ones, so that they sum to one: the output
+/// is then a mean of v, and in backward a part of dP that all keys share still cancels against D.
 template <int lanes, class Scalar, int rows, int keys, int columns, class Round>
 __device__ void online_softmax(Scalar (&scores)[rows][keys], Accumulator<Scalar, rows, columns>& accumulator,
                                Scalar scale, Round round) {
@@ -99,7 +99,7 @@ __device__ void online_softmax(Scalar (&scores)[rows][keys], Accumulator<Scalar,
         for (int c = 0; c < columns; ++c) accumulator.out[r][c] *= rescale;
     }
 }
-/// The same where probabilities are multiplied as they are, or are rounded by whoever does.
+/// The same, where probabilities are multiplied as they are or the caller rounds them.
 template <int lanes, class Scalar, int rows, int keys, int columns>
 __device__ void online_softmax(Scalar (&scores)[rows][keys], Accumulator<Scalar, rows, columns>& accumulator,
                                Scalar scale) {
@@ -112,14 +112,14 @@ constexpr int merge_bytes(int groups, int threads) {
     return groups / 2 * rows * (columns + 2) * threads * static_cast<int>(sizeof(Scalar));
 }
 
-/// Adds up the partial results of the block's groups (a power of two) in group 0, by halves, through `smem`.
+/// Adds up the partial results of the block's groups (a power of two) in group 0, by repeated halving through `smem`.
 template <int groups, int threads, class Scalar, int rows, int columns>
 __device__ void merge_groups(Accumulator<Scalar, rows, columns>& accumulator, Scalar scale, Scalar* smem, int group,
                              int thread) {
     constexpr int row_pitch = (columns + 2) * threads;
 #pragma unroll
     for (int half = groups / 2; half >= 1; half /= 2) {
-        __syncthreads();  // nobody reads what `smem` held
+        __syncthreads();  // no one reads what `smem` held before
         Scalar* row = smem + group % half * rows * row_pitch + thread;
         if (group >= half && group < 2 * half) {
 #pragma unroll

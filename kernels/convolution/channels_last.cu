@@ -2,15 +2,15 @@
 //
 // A first kernel lays x out with 64 bytes of channels (a group: 32 in 16 bits, 16 in tf32, 8 in fp64) side by side at
 // each position, and the weights as [group][r][s][filter][channel]. A row of x in shared memory then serves all taps s
-// of the kernel's width: the fragments of tap s are rows of 64 bytes from s on, read by ldmatrix. Chunks of 16 bytes
-// are swizzled by bits 1 and 2 of the row, so that eight neighbouring rows from any one on lie in different banks.
+// of the kernel's width: the fragments of tap s are rows of 64 bytes from row s on, read by ldmatrix. 16-byte chunks
+// are swizzled by bits 1 and 2 of the row, so that any eight neighbouring rows lie in different banks.
 //
-// A warp has 64 positions of two neighbouring output rows. A row of x is read by both, by the lower one with the
-// filter row that is stride_h further up, so a fragment of x is read once for two products: (64 + 2 x 32) values for
-// 4096 products. At mma.sync's 1270 multiply-adds a clock and SM shared memory then is busy for 62 % of the time; with
-// one output row it would be for 93 %. In fp64 a warp has 32 positions, as sums are twice as wide, and shared memory is
-// busy for 40 % of the time: an mma.sync takes 8 clocks there. A block walks over the rows of x in steps of stride_h,
-// class by class of r mod stride_h: what a step's upper row multiplies with, the next step's lower row does.
+// A warp has 64 positions in two neighbouring output rows. Both read the same row of x, the lower one with the filter
+// row that is stride_h further up, so a fragment of x is read once for two products: (64 + 2 x 32) values for 4096
+// products. At mma.sync's 1270 multiply-adds per clock and SM, shared memory is busy for 62 % of the time; with one
+// output row, 93 %. In fp64 a warp has 32 positions, as sums are twice as wide, and shared memory is busy for 40 %: an
+// mma.sync takes 8 clocks there. A block walks over rows of x in steps of stride_h, class by class of r mod stride_h:
+// the filter row of one step's upper output row serves the next step's lower one.
 #include <algorithm>
 
 #include "kernels/check.h"
@@ -28,7 +28,7 @@ namespace {
 
 constexpr int filters = 32;
 
-/// What may be tuned. `warps`: of a block. Registers are limited for `blocks_per_sm`.
+/// Tuning parameters: warps per block, and the blocks per SM that registers are limited for.
 struct Tuning {
     int warps, blocks_per_sm;
 };
@@ -39,7 +39,7 @@ inline constexpr int warp_positions = position_blocks<T> * 16;
 template <class T>
 inline constexpr int block_positions = tuning.warps* warp_positions<T>;
 
-/// Shared memory: two rows of x, the weights of three filter rows.
+/// Shared memory: two rows of x and the weights of three filter rows.
 template <class T, int kernel_w>
 struct Layout {
     static constexpr int x_rows = block_positions<T> + kernel_w - 1, x_bytes = x_rows * row_bytes;
@@ -63,12 +63,12 @@ struct Shape {
     __host__ __device__ int tiles(int positions) const { return (out_width + positions - 1) / positions; }
 };
 
-/// A block's steps in their order: by group of channels, class of r and r. In step r the upper output row multiplies
-/// row h = h0 + r of x with filter row r, the lower one with r - stride_h; one of the two may have no such row. Before
-/// a class whose first r is over stride_h comes a step that only fetches the filter row that its lower row needs.
+/// A block's steps in order: by group of channels, then class of r, then r. In step r the upper output row multiplies
+/// row h = h0 + r of x with filter row r, the lower one with r - stride_h; one of these may not exist. A class whose
+/// first r exceeds stride_h is preceded by a step that only fetches the filter row that its lower row needs.
 class Walk {
   public:
-    /// `part` of `parts` of about equally many steps.
+    /// Walks over part `part` of `parts`, which have about equally many steps.
     __device__ Walk(const Shape& shape, int h0, bool has_lower, int part, int parts)
         : stride_(shape.stride_h),
           first_(max(0, -h0)),
@@ -105,7 +105,7 @@ class Walk {
     }
 
   private:
-    /// The first r of a class from first_ on.
+    /// Moves to the first r of the class that is not below first_.
     __device__ void enter() { r_ = first_ + ((class_ - first_) % stride_ + stride_) % stride_; }
     __device__ int steps_of_class() const { return r_ > last_ ? 0 : (last_ - r_) / stride_ + 1; }
     __device__ void next_class() {
@@ -143,17 +143,17 @@ struct Product<double> {
     }
 };
 
-/// Fragments of a product, one tap s and `bytes` of channels: of x, and of two filter rows.
+/// Fragments for one tap s and `bytes` of channels: of x, and of two filter rows.
 template <class T>
 struct Fragments {
     static constexpr int bytes = 32;
     unsigned x[4][4], w[2][4][2];
 
-    /// x, w: the tiles from the warp's first position and tap s on; `first`: that position in the tile.
+    /// x_tile starts at the warp's first position plus tap s; `first` is that position in the tile.
     __device__ void read_x(const unsigned char* x_tile, int first, int part, int lane) {
         const unsigned char* const rows = x_tile + swizzled(first + lane % 16, part * 2 + lane / 16);
 #pragma unroll
-        for (int m = 0; m < 4; ++m) ldmatrix_x4(x[m], rows + m * 16 * row_bytes);  // 16 rows on the swizzle is the same
+        for (int m = 0; m < 4; ++m) ldmatrix_x4(x[m], rows + m * 16 * row_bytes);  // the swizzle repeats every 16 rows
     }
     __device__ void read_w(int row, const unsigned char* w_tile, int part, int lane) {
         const unsigned char* const rows = w_tile + swizzled(lane / 16 * 8 + lane % 8, part * 2 + lane / 8 % 2);
@@ -177,7 +177,7 @@ struct Fragments<double> {
 #pragma unroll
         for (int m = 0; m < 2; ++m)
 #pragma unroll
-            for (int e = 0; e < 2; ++e) {  // 8 rows on the swizzle is the same
+            for (int e = 0; e < 2; ++e) {  // the swizzle repeats every 8 rows
                 const auto pair = read_pair(rows + (m * 16 + e * 8) * row_bytes);
                 x[m][e] = pair.elements[0], x[m][e + 2] = pair.elements[1];
             }
@@ -195,7 +195,7 @@ struct Fragments<double> {
     }
 };
 
-/// One step: all taps s of a row of x. upper, lower: which of the two output rows it is for, with weights w[0], w[1].
+/// One step: all taps s of a row of x. `upper` and `lower` say which output rows it serves, with weights w[0] and w[1].
 template <class T, int kernel_w, bool upper, bool lower>
 __device__ __forceinline__ void multiply(WarpSums<T> (&sums)[2], const unsigned char* x,
                                          const unsigned char* const (&w)[2], int first_position, int lane) {
@@ -269,7 +269,7 @@ __global__ __launch_bounds__(threads, tuning.blocks_per_sm) void conv2d_channels
 
     WarpSums<T> sums[2] = {};
     const int warp_column = warp * warp_positions<T>;
-    // Where the last mask leaves zeros nothing needs to be summed.
+    // Where the last mask makes zeros, nothing needs to be summed.
     const bool in_use = first_column + warp_column < min(shape.out_width, ends.masks[2]);
     if (first_column < ends.masks[2]) {
         Walk walk(shape, h0, has_lower, block.part, block.parts);
@@ -278,7 +278,7 @@ __global__ __launch_bounds__(threads, tuning.blocks_per_sm) void conv2d_channels
             const Walk now = walk;
             walk.advance();
             cp_async_wait<0>();
-            __syncthreads();  // this step's tiles are there, and all warps have left those that are fetched into next
+            __syncthreads();  // this step's tiles have arrived, and all warps are done with those to be overwritten
             if (!walk.done()) fetch(walk, step + 1);
             if (now.only_fetches() || !in_use) continue;
             const unsigned char* const row = x_tiles + step % L::x_stages * L::x_bytes;
@@ -294,7 +294,7 @@ __global__ __launch_bounds__(threads, tuning.blocks_per_sm) void conv2d_channels
                 multiply<T, kernel_w, false, true>(sums, row, w, warp_column, lane);
         }
     }
-    __syncthreads();  // the tiles' memory now stages what is stored; `channels` are there
+    __syncthreads();  // from here the tiles' memory stages the output; `channels` is written
 
     unsigned char* const staging = smem + warp * staging_bytes;
     const std::int64_t plane = std::int64_t{shape.out_height} * shape.out_width;
@@ -315,7 +315,7 @@ __global__ __launch_bounds__(threads, tuning.blocks_per_sm) void conv2d_channels
     }
 }
 
-/// Blocks that lay out weights, then those of x: a row's `layout_positions` positions of a group each.
+/// The first blocks lay out weights, the others x: `layout_positions` positions of a row and group each.
 template <class T, int vector>
 __global__ __launch_bounds__(layout_threads) void conv2d_layout(const T* __restrict__ x, const T* __restrict__ weight,
                                                                 T* __restrict__ x_out, T* __restrict__ weight_out,
@@ -339,7 +339,7 @@ constexpr int kernel_width = 11;
 template <class T>
 Blocks blocks_of(const Conv2d& op) {
     const Shape shape(op, group<T>);
-    // A block has two rows of 32 filters. The two of an SM share so many multiply-adds a clock at 1.7 GHz.
+    // A block has two rows of 32 filters. Two blocks on an SM share this many multiply-adds per clock, at 1.7 GHz.
     constexpr double of_clock = sizeof(T) == 2 ? 1000 : sizeof(T) == 4 ? 470 : 100;
     const double products = 2.0 * block_positions<T> * filters * static_cast<double>(op.taps());
     return {.out_rows = 2,
@@ -350,7 +350,7 @@ Blocks blocks_of(const Conv2d& op) {
             .sum_bytes = sizeof(Arithmetic<T>)};
 }
 
-/// Workspace: x and the weights as laid out, then the parts' sums.
+/// Workspace: x and the weights as laid out, then the sums of the parts.
 template <class T>
 struct Workspace {
     Grid grid;
@@ -395,7 +395,7 @@ void launch_type(const Conv2d& op, const Conv2dPointers& pointers, const Conv2dE
     if (space.grid.is_cut()) combine_parts(op, type, space.grid, 2, parts, pointers.out, epilogue, stream);
 }
 
-/// Shared memory that the kernel has of its own stands beside.
+/// The kernel's static shared memory comes on top.
 int smem_bytes(Precision precision) {
     int bytes = 0;
     dispatch(storage_type(precision), [&]<class T>() {
@@ -404,8 +404,8 @@ int smem_bytes(Precision precision) {
     return bytes;
 }
 
-/// Each row of x that a block walks over must be for one of its output rows: strides over the kernel's height leave
-/// gaps.
+/// Each row of x that a block walks over must belong to one of its output rows; strides larger than the kernel's height
+/// leave gaps.
 bool takes(const Conv2d& op, Precision precision) {
     if (precision == Precision::fp32) return false;
     const auto channels = static_cast<std::int64_t>(row_bytes / size_of(storage_type(precision)));

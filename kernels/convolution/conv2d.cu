@@ -1,4 +1,4 @@
-// The choice of a convolution's kernel.
+// Chooses the kernel of a convolution.
 #include "kernels/convolution/kernel.h"
 
 namespace kbench::cuda {
@@ -6,7 +6,7 @@ namespace {
 
 using convolution::Kernel;
 
-/// The first that takes the problem.
+/// The first kernel that takes the problem.
 const Kernel& kernel_for(const Conv2d& op, Precision precision) {
     static const Kernel* const kernels[] = {&convolution::channels_last, &convolution::single_channel,
                                             &convolution::single_channel_ring, &convolution::direct_fp32,

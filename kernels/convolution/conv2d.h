@@ -1,5 +1,5 @@
-// Forward convolutions of kbench's own, as implicit GEMMs: filters are rows, output positions columns, taps what is
-// summed over. Device pointers; layouts as in models/ops/conv2d.h; sums in fp32 (fp64 for fp64). Nothing allocates or
+// kbench's own forward convolutions, as implicit GEMMs: rows are filters, columns are output positions, sums run over
+// taps. Device pointers; layouts as in models/ops/conv2d.h; sums in fp32 (fp64 for fp64). Nothing allocates or
 // waits; launches go to `stream`.
 #pragma once
 
@@ -14,14 +14,14 @@
 
 namespace kbench::cuda {
 
-/// A time mask behind a convolution: element q of a row of image n is 0 from ceil(lengths[n] / frames_per_step) on.
+/// A time mask after a convolution: element q of a row of image n becomes 0 from ceil(lengths[n] / frames_per_step) on.
 struct Conv2dMask {
     const std::int32_t* lengths = nullptr;  ///< [batch]
     std::int64_t frames_per_step = 1;
 };
 
-/// What becomes of a sum before it is rounded and stored. `chain`: mask, batch norm, mask, Hardtanh, mask, which is
-/// what follows a convolution of spectrograms; else plus the bias alone.
+/// What happens to a sum before it is rounded and stored. With `chain`: mask, batch norm, mask, Hardtanh, mask, as they
+/// follow a convolution of spectrograms. Otherwise only the bias is added.
 struct Conv2dEpilogue {
     const void* bias = nullptr;  ///< [out_channels], or null
     bool chain = false;

@@ -1,5 +1,5 @@
 // A convolution's backward on the device. Device pointers; layouts as in models/ops/conv2d.h; sums in fp32 (fp64 for
-// fp64), in one order on every run. Nothing allocates or waits; launches go to `stream`.
+// fp64), in the same order in every run. Nothing allocates or waits; launches go to `stream`.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,20 +12,20 @@
 
 namespace kbench::cuda {
 
-/// Empty when the kernels take the shape, otherwise why not, in a few words: they count positions and taps in 32 bits.
+/// Returns "" when the kernels take the shape, else why not in a few words: they count positions and taps in 32 bits.
 std::string conv2d_gradient_refusal(const Conv2d& op);
 
 /// The kernel that runs, such as "conv2d_dgrad_general<32>", or "conv2d_channels_last<32> of 2 classes of rows".
 std::string conv2d_dgrad_kernel_name(const Conv2d& op, Precision precision);
 std::size_t conv2d_dgrad_workspace(const Conv2d& op, Precision precision);
-/// Of the op's FLOPs those that the kernel does without; its transforms are not counted.
+/// FLOPs of the op that the kernel does not execute; the cost of its transforms is not counted.
 double conv2d_dgrad_spared_flops(const Conv2d& op, Precision precision);
 void conv2d_dgrad(Precision precision, const Conv2d& op, const void* dy, const void* weight, void* dx, void* workspace,
                   cudaStream_t stream);
 
 std::string conv2d_wgrad_kernel_name(const Conv2d& op, Precision precision);
 std::size_t conv2d_wgrad_workspace(const Conv2d& op, Precision precision);
-/// db: null where the op has no bias. dw and db are added to where it accumulates.
+/// db is null where the op has no bias. dw and db are added to where the op accumulates.
 void conv2d_wgrad(Precision precision, const Conv2d& op, const void* x, const void* dy, void* dw, void* db,
                   void* workspace, cudaStream_t stream);
 

@@ -1,6 +1,6 @@
-// dx of any shape, by an implicit GEMM of channels and positions, summed over filters and taps, for all classes of rows
-// and columns in one launch; and the choice of the kernel that makes dx. A class, h = class + stride i, is a
-// convolution of dy at stride 1 with the taps that meet it, turned around: no tap meets a gap between positions.
+// dx of any shape: an implicit GEMM of channels and positions, summed over filters and taps, for all classes of rows
+// and columns in one launch; and the choice of dx's kernel. A class, h = class + stride i, is a stride-1 convolution
+// of dy with the taps that meet it in reverse order; none of its taps falls into a gap between positions.
 #include <algorithm>
 
 #include "kernels/check.h"
@@ -48,7 +48,7 @@ __global__ __launch_bounds__(threads) void conv2d_dgrad_general(const T* __restr
     if (first_position >= positions) return;
     const int taps = of_h.taps * of_w.taps, depth = shape.filters * taps;
 
-    // The position that this thread gathers.
+    // The position for which this thread gathers elements.
     const int position = first_position + static_cast<int>(threadIdx.x) % tile_columns;
     const bool exists = position < positions;
     const int p = position / of_w.count % of_h.count + of_h.offset, q = position % of_w.count + of_w.offset;
@@ -86,7 +86,7 @@ __global__ __launch_bounds__(threads) void conv2d_dgrad_general(const T* __restr
         }
     };
     Sums sums;
-    sums.add(0, depth, gather_channel, gather_position);  // nothing where the class meets no tap
+    sums.add(0, depth, gather_channel, gather_position);  // nothing where no tap meets the class
     sums.for_each([&](int row, int behind, Arithmetic<T> sum) {
         const int channel = first_channel + row, at = first_position + behind;
         if (channel >= shape.channels || at >= positions) return;
@@ -120,7 +120,7 @@ const DgradKernel general{
        cudaStream_t stream) { launch_with_core<Launch>(precision, op.in_channels, op, dy, weight, dx, stream); },
 };
 
-/// The first that takes the problem.
+/// The first kernel that takes the problem.
 const DgradKernel& kernel_for(const Conv2d& op, Precision precision) {
     for (const DgradKernel* kernel : {&dgrad_winograd, &dgrad_single_channel, &dgrad_by_forward})
         if (kernel->takes(op, precision)) return *kernel;
@@ -130,7 +130,7 @@ const DgradKernel& kernel_for(const Conv2d& op, Precision precision) {
 }  // namespace
 
 std::string conv2d_gradient_refusal(const Conv2d& op) {
-    // A tile's end may lie past the last position or tap.
+    // A tile may extend past the last position or tap.
     constexpr std::int64_t most = (std::int64_t{1} << 31) - 4096;
     const bool fits = op.batch * op.height * op.width < most && op.batch * op.out_height() * op.out_width() < most &&
                       op.out_channels * op.taps() < most && op.batch * op.in_channels * op.height < most &&

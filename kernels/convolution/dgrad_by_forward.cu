@@ -1,5 +1,5 @@
-// dx where each class of its rows (dgrad_classes.h) is a convolution of dy that has a kernel of its own (kernel.h):
-// those run with turned weights, and their rows are put together.
+// dx where each class of its rows (dgrad_classes.h) is a convolution of dy that a forward kernel (kernel.h) takes: it
+// runs with reversed weights, and the rows of the classes are interleaved.
 #include <algorithm>
 
 #include "kernels/check.h"
@@ -21,8 +21,8 @@ bool takes(const Conv2d& op, Precision precision) {
     return true;
 }
 
-/// Of the workspace, for class `index`: its turned weight, what it makes, and, in front of all of them, what the kernel
-/// needs itself.
+/// Sizes in the workspace for class `index`: its reversed weight and its result. What the kernel itself needs comes
+/// first.
 std::size_t weight_bytes(const Conv2d& op, std::size_t size, std::int64_t index) {
     return aligned(
         static_cast<std::size_t>(op.out_channels * op.in_channels * rows_class(op, index).taps * op.kernel_w) * size);
@@ -41,7 +41,7 @@ struct TurnShape {
     int channels, filters, kernel_h, kernel_w, stride_h;
 };
 
-/// turned[c, k, j, s] = weight[k, c, first + stride (taps - 1 - j), kernel_w - 1 - s] of a class of rows.
+/// turned[c, k, j, s] = weight[k, c, first + stride (taps - 1 - j), kernel_w - 1 - s] for a class of rows.
 template <class T>
 __global__ __launch_bounds__(threads) void conv2d_turn_weight(const T* __restrict__ weight, T* __restrict__ turned,
                                                               TurnShape shape, Class of_h) {
@@ -59,7 +59,7 @@ struct Made {
     const T* of_class[4];
 };
 
-/// Row h of each plane of dx is row h / stride of what class h % stride has made. A block has vectors of one row.
+/// Row h of each plane of dx is row h / stride of the result of class h % stride. A block copies vectors of one row.
 template <class T, int vector>
 __global__ __launch_bounds__(threads) void conv2d_interleave_rows(Made<T> made, T* __restrict__ dx, int height,
                                                                   int width, int stride, unsigned row_blocks) {

@@ -1,4 +1,4 @@
-// The classes of positions that a convolution's dx falls into, and the convolutions of dy that make them. Internal to
+// The classes of positions that a convolution's dx falls into, and the convolution of dy that makes each. Internal to
 // kernels/convolution/.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace kbench::cuda::convolution {
 
-/// Elements index + stride i of one dimension of x: i < count. Tap first_tap + stride j meets position i + offset - j.
+/// Elements index + stride i (i < count) of one dimension of x. Tap first_tap + stride j meets position i + offset - j.
 struct Class {
     int index, count, first_tap, taps, offset;
 
@@ -39,7 +39,7 @@ inline Conv2d forward_of(const Conv2d& op, std::int64_t index) {
             op.kernel_w - 1 - op.pad_w};
 }
 
-/// Whether those convolutions exist, and pad alike on both sides.
+/// Whether those convolutions exist and pad equally on both sides.
 inline bool has_forwards(const Conv2d& op) {
     if (op.stride_w != 1 || op.kernel_w - 1 < op.pad_w || op.stride_h > op.height || op.stride_h > 4) return false;
     for (std::int64_t index = 0; index < op.stride_h; ++index) {

@@ -1,9 +1,9 @@
 // dx of convolutions of one channel at stride 2 along the width: a block has a tile of columns of some rows of dx,
-// whatever classes they are of, holds their sums in registers, and walks down the rows of dy that meet them.
+// whatever their classes, holds their sums in registers, and walks down the rows of dy that meet them.
 //
-// Each element of dy then meets all taps of its row, and a row of dy in shared memory serves all rows of dx of the
-// block. Of few filters at a time the taps lie there, too, packed by a kernel before as the cores read them. The next
-// rows of dy are copied while one is multiplied. A sum has one order, whatever the blocks.
+// Each element of dy is then multiplied with all taps of its row, and a row of dy in shared memory serves all rows of
+// dx of the block. The taps of a few filters at a time lie there, too, packed by an earlier kernel as the cores read
+// them. Copies of the next rows of dy overlap the arithmetic. A sum has the same order whatever the blocks.
 #include <algorithm>
 
 #include "kernels/check.h"
@@ -19,7 +19,7 @@ namespace {
 
 using namespace dgrad_single;
 
-/// Of kernels this high the taps of a core's filters fit into shared memory.
+/// Up to this kernel height, the taps of a core's filters fit into shared memory.
 constexpr std::int64_t most_kernel_h = 128;
 constexpr int pack_threads = 256, advance = tile - halo;
 
@@ -32,10 +32,10 @@ constexpr int stage_bytes = Core::filters* Core::pitch;
 
 struct Shape {
     int height, width, out_height, out_width, filters, kernel_h, kernel_w, stride_h, pad_h, pad_w;
-    int classes, units;         ///< of rows of dx
-    int tiles, groups;          ///< blocks in a row of dx, and of its units
-    int copy_bytes;             ///< that lie inside or outside of a row of dy as a whole, at such multiples
-    std::int64_t weight_bytes;  ///< packed
+    int classes, units;         ///< units: groups of rows of dx
+    int tiles, groups;          ///< blocks per row of dx, and blocks over its units
+    int copy_bytes;             ///< width of a copy: a chunk of so many bytes is all inside or all outside a row of dy
+    std::int64_t weight_bytes;  ///< size of the packed weights
 
     template <class Core>
     static Shape of(const Conv2d& op) {
@@ -60,8 +60,8 @@ struct Shape {
     }
 };
 
-/// Rows of dx of one class, which are numbered downwards: row i is stride_h * (first + i) + of.index, and meets row
-/// top + i - t of dy with row t of the class's taps.
+/// Consecutive rows of dx of one class: row i is stride_h * (first + i) + of.index, and meets row top + i - t of dy
+/// with row t of the class's taps.
 struct Unit {
     Class of;
     int first, rows, top;
@@ -71,12 +71,12 @@ struct Unit {
           first(unit / shape.classes * most_rows),
           rows(unit < shape.units ? max(0, min(most_rows, of.count - first)) : 0),
           top(of.offset + first) {}
-    /// Rows of dy that they meet.
+    /// The first row of dy that meets these rows; `end` is one past the last.
     __device__ int begin() const { return max(0, top - of.taps + 1); }
     __device__ int end(int out_height) const { return rows > 0 && of.taps > 0 ? min(out_height, top + rows) : 0; }
 };
 
-/// The taps as Core::weight says, [filters / depth][kernel_h][row_elements], zeros where there is none.
+/// Packs the taps in the order of Core::weight: [filters / depth][kernel_h][row_elements], zeros where there is none.
 template <class Core>
 __global__ __launch_bounds__(pack_threads) void conv2d_pack_single_channel(const typename Core::T* __restrict__ weight,
                                                                            typename Core::T* __restrict__ packed,
@@ -90,8 +90,8 @@ __global__ __launch_bounds__(pack_threads) void conv2d_pack_single_channel(const
     packed[i] = exists ? weight[(k * shape.kernel_h + r) * shape.kernel_w + place.tap] : typename Core::T(0.0f);
 }
 
-/// Starts to copy `rows` rows of a tile of dy, `plane` elements apart, of which `existing` exist and `columns` of each;
-/// zeros else. A warp takes whole rows.
+/// Starts to copy `rows` rows of a tile of dy, which are `plane` elements apart. `existing` rows with `columns` columns
+/// exist; the rest becomes zero. A warp copies whole rows.
 template <class Core, int bytes>
 __device__ __forceinline__ void fetch_rows(unsigned char* to, const typename Core::T* from, std::int64_t plane,
                                            int rows, int existing, int columns, int warp, int lane) {
@@ -121,15 +121,15 @@ __global__ __launch_bounds__(Core::most_units* Core::warps * 32, Core::blocks_pe
     extern __shared__ __align__(128) unsigned char smem[];
     unsigned char* const of_weights = smem + Core::stages * stage_bytes<Core>;
     const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
-    const int warp = __shfl_sync(~0u, thread / 32, 0), lane = thread % 32;  // the compiler then knows it is the warp's
+    const int warp = __shfl_sync(~0u, thread / 32, 0), lane = thread % 32;  // the compiler sees a warp-uniform index
     const int units = threads / (Core::warps * 32), of_block = warp / Core::warps;
     const auto block = static_cast<int>(blockIdx.x);
     const int tile_index = block % shape.tiles, group = block / shape.tiles % shape.groups,
               n = block / shape.tiles / shape.groups;
-    const int first_column = tile_index * advance;  // of dy
+    const int first_column = tile_index * advance;  // in dy
 
     const Unit unit(shape, group * units + of_block, Core::rows);
-    int begin = shape.out_height, end = 0;  // of all units
+    int begin = shape.out_height, end = 0;  // rows of dy that any unit of the block meets
     for (int i = 0; i < units; ++i) {
         const Unit other(shape, group * units + i, Core::rows);
         if (other.end(shape.out_height) == 0) continue;
@@ -156,10 +156,10 @@ __global__ __launch_bounds__(Core::most_units* Core::warps * 32, Core::blocks_pe
     if constexpr (Core::place_of(0) > 0)
         for (int i = thread; i < Core::stages * Core::filters * halo; i += threads)
             reinterpret_cast<float*>(smem + i / halo * Core::pitch)[i % halo] = 0.0f;
-    const int block_bytes = shape.kernel_h * row_bytes<Core>;  // of the taps of `depth` filters
+    const int block_bytes = shape.kernel_h * row_bytes<Core>;  // the taps of `depth` filters
     for (int first_filter = 0; first_filter < shape.filters && begin < end; first_filter += Core::filters) {
         const int blocks = min(Core::filters, shape.filters - first_filter + Core::depth - 1) / Core::depth;
-        __syncthreads();  // all warps have left the filters before
+        __syncthreads();  // all warps are done with the filters before
         const unsigned char* const from = weights + std::int64_t{first_filter / Core::depth} * block_bytes;
         for (int i = thread * 16; i < blocks * block_bytes; i += threads * 16) cp_async_16(of_weights + i, from + i);
 #pragma unroll
@@ -170,7 +170,7 @@ __global__ __launch_bounds__(Core::most_units* Core::warps * 32, Core::blocks_pe
 #pragma unroll 1
         for (int p = begin; p < end; ++p) {
             cp_async_wait<Core::stages - 2>();
-            __syncthreads();  // the row is there, and all warps have left the one that is fetched over
+            __syncthreads();  // the row has arrived, and all warps are done with the one to be overwritten
             fetch(first_filter, blocks * Core::depth, p + Core::stages - 1);
             cp_async_commit();
             int at[Core::rows];
@@ -198,8 +198,8 @@ __global__ __launch_bounds__(Core::most_units* Core::warps * 32, Core::blocks_pe
     });
 }
 
-/// Units of a block: many share what is copied, few leave no SM idle. A block takes as long as its units, and about
-/// one more for what it does once.
+/// Units per block: many share what is copied, few leave no SM idle. A block's time is its units, plus about one more
+/// for work that it does once.
 template <class Core>
 int units_of(const Conv2d& op, const Shape& shape, int multiprocessors) {
     int best = Core::most_units;

@@ -1,9 +1,9 @@
-// What warps add up of dx of one channel at stride 2 along the width: products of a row of dy of some filters with a
-// row of their taps, both in shared memory. Internal to kernels/convolution/.
+// How warps sum dx of one channel at stride 2 along the width: products of a row of dy of some filters with a row of
+// their taps, both in shared memory. Internal to kernels/convolution/.
 //
-// A tile has `tile` neighbouring columns q of a row of dy. Tap 2 d + c of column q meets column c of the pair q + d of
-// a row of dx, so a tile makes the two columns of each of its pairs, but of the first `halo`, which meet columns of the
-// tile before. A unit is `rows` rows of dx that lie stride_h apart; they meet a row of dy with different rows of taps.
+// A tile has `tile` neighbouring columns q of a row of dy. Tap 2 d + c of column q meets column c of pair q + d in a
+// row of dx. So a tile makes both columns of each of its pairs but the first `halo`, which also need columns of the
+// tile before. A unit is `rows` rows of dx, stride_h apart; each meets a row of dy with a different row of taps.
 #pragma once
 
 #include "kernels/mma.cuh"
@@ -14,25 +14,25 @@ namespace kbench::cuda::convolution::dgrad_single {
 inline constexpr int tile = 256, halo = 8, most_taps = 11, shifts = most_taps / 2 + 1;
 static_assert(shifts - 1 <= halo);
 
-/// Which of a block's filters, and which tap of the row, an element of the packed weights is.
+/// The filter and the tap that an element of the packed weights holds, within a block of filters.
 struct WeightPlace {
     int filter, tap;
 };
 
-/// 16 bits and tf32, on tensor cores: products of 16 taps and 8 columns, summed over 16 or 8 filters. They are sums of
-/// a tap and a column; those of a pair are added up once, at the end.
+/// 16 bits and tf32, on tensor cores: products of 16 taps and 8 columns, summed over 16 or 8 filters. A sum belongs to
+/// one tap and one column; the taps of a pair are added up once, at the end.
 template <class Type>
 struct Mma {
     using T = Type;
     static constexpr bool of_16_bits = sizeof(T) == 2;
-    /// Of dx: rows of a unit, warps that share it, units of a block at most and at least.
+    /// Rows of dx per unit, warps per unit, most and fewest units per block.
     static constexpr int rows = 4, warps = 8, most_units = 2, least_units = 1, blocks_per_sm = 1;
-    /// Filters whose products one instruction adds up, and those that are in shared memory at a time.
+    /// Filters that one instruction sums over, and filters in shared memory at a time.
     static constexpr int depth = of_16_bits ? 16 : 8, filters = 2 * depth, stages = 3;
-    /// A row of dy in shared memory: 16 bytes of eight neighbours in 16 bits, and 8 words of four in tf32, lie in
-    /// different banks.
+    /// Pitch of a row of dy in shared memory: 16-byte chunks of eight neighbouring rows (16 bits), or 8 words of four
+    /// rows (tf32), lie in different banks.
     static constexpr int pitch = tile * static_cast<int>(sizeof(T)) + (of_16_bits ? 16 : 32);
-    /// A row of taps of `depth` filters: a fragment, its lanes' 16 bytes behind one another.
+    /// A row of taps of `depth` filters: one fragment, 16 bytes per lane, lane after lane.
     static constexpr int row_elements = 16 * depth;
     static constexpr int warp_columns = tile / warps, column_blocks = warp_columns / 8;
     static constexpr int sums_pitch = tile + 4;
@@ -52,8 +52,8 @@ struct Mma {
         return {of_lane % 4 * per_word + element % per_word + word / 2 * (depth / 2), of_lane / 4 + word % 2 * 8};
     }
 
-    /// Of `blocks` times `depth` filters. at: where the row of taps of each row of dx begins, negative where it meets
-    /// none. `all`: none is negative, which spares branches.
+    /// Adds products over `blocks` times `depth` filters. at[i]: where the taps for row i of dx begin; negative where
+    /// no tap meets it. `all`: none is negative, which spares branches.
     template <bool all>
     __device__ void add(const unsigned char* dy, const unsigned char* weights, const int (&at)[rows], int blocks,
                         int block_bytes) {
@@ -72,8 +72,8 @@ struct Mma {
         }
     }
 
-    /// Calls store(i, column, sum) of each of the 2 * tile columns of row i of the unit, from the tile's first pair on.
-    /// smem: smem_bytes of each unit. By all threads of a block.
+    /// Calls store(i, column, sum) for each of the 2 * tile columns of row i of the unit, starting at the tile's first
+    /// pair. `smem` has finish_bytes per unit. All threads of a block must call it.
     static constexpr int finish_bytes = most_taps * sums_pitch * 4;
     template <class Store>
     __device__ void finish(unsigned char* smem, int unit, int kernel_w, Store store) {
@@ -81,7 +81,7 @@ struct Mma {
         const int g = lane / 4, t = lane % 4;
 #pragma unroll
         for (int i = 0; i < rows; ++i) {
-            __syncthreads();  // all warps have left what was there
+            __syncthreads();  // all warps are done with what was there
 #pragma unroll
             for (int j = 0; j < column_blocks; ++j)
 #pragma unroll
@@ -104,7 +104,7 @@ struct Mma {
     }
 
   private:
-    /// Fragments of `depth` filters and the warp's columns.
+    /// Reads the fragments of `depth` filters at the warp's columns.
     static __device__ void read(unsigned (&b)[column_blocks][2], const unsigned char* dy) {
         if constexpr (of_16_bits) {
 #pragma unroll
@@ -124,14 +124,14 @@ struct Mma {
 };
 
 /// fp32 without tensor cores: a lane has 8 pairs of each row of a unit, a warp the whole unit. For 176 multiply-adds it
-/// reads 16 bytes ten times, of which six are the same for all lanes: FFMA binds. Of kernels less than 11 wide dy must
-/// be finite: the taps that they lack are multiplied as 0.
+/// reads 16 bytes ten times, six of them the same in all lanes, so FFMA is the bottleneck. With kernels less than 11
+/// wide dy must be finite: missing taps are multiplied as 0.
 struct Plain {
     using T = float;
     static constexpr int rows = 2, warps = 1, most_units = 8, least_units = 2, blocks_per_sm = 3;
     static constexpr int depth = 1, filters = 16, stages = 2;
     static constexpr int lane_pairs = tile / 32, window = lane_pairs + halo;
-    /// Zeros, then the row: the first lane reads what lies before it.
+    /// Zeros, then the row: the first lane also reads what lies before it.
     static constexpr int pitch = (halo + tile) * 4;
     static constexpr int row_elements = 12;
     float sums[rows][2 * lane_pairs] = {};
@@ -182,7 +182,7 @@ struct Plain {
     template <class Store>
     __device__ void finish(unsigned char* smem, int unit, int, Store store) {
         auto* const of_unit = reinterpret_cast<float*>(smem + unit * finish_bytes);
-        __syncthreads();  // all warps have left what was there
+        __syncthreads();  // all warps are done with what was there
 #pragma unroll
         for (int i = 0; i < rows; ++i) {
 #pragma unroll
@@ -197,12 +197,12 @@ struct Plain {
     }
 
   private:
-    /// Lanes' chunks of 16 bytes begin two chunks behind one another: without this, eight lanes would meet 4 of the 8
+    /// Neighbouring lanes start two 16-byte chunks apart. Without the swizzle, eight lanes would use only 4 of the 8
     /// groups of banks.
     static constexpr __device__ int swizzled(int chunk) { return chunk ^ (chunk >> 3 & 1); }
 };
 
-/// Calls f.operator()<Core>() with what multiplies in `precision`, which is not fp64.
+/// Calls f.operator()<Core>() with the core that multiplies in `precision`, which is not fp64.
 template <class F>
 auto with_core(Precision precision, F f) {
     switch (precision) {

@@ -1,15 +1,15 @@
 // dx of convolutions 11 taps wide in fp32 with fewer multiplications: Winograd's minimal filtering along the width.
 //
-// The 11 taps are three groups of 4 (the last tap of the last is 0). Four neighbouring elements of dx need 16 products
-// of a group, and 7 between transforms: of 7 elements of dy, of 4 taps, and back. They are polynomials' values at 0, 1,
-// -1, 1/2, -1/2, -2 and infinity. Over 3,872 terms they err 2.0 times as much as plain sums in fp32; of 11 choices the
-// best errs 1.9 times (scripts/verification/winograd_points.py). A group's tiles lie 4 elements of dy behind those of
-// the one before, so a transformed tile of dy serves all three, and each point is a convolution of its own over tiles,
-// 3 taps wide, that direct_fp32.cuh computes: 21 multiply-adds for what takes 44.
+// The 11 taps form three groups of 4 (the very last tap is 0). Four neighbouring elements of dx need 16 products per
+// group directly, but only 7 between three transforms: of 7 elements of dy, of 4 taps, and back. These are values of
+// polynomials at 0, 1, -1, 1/2, -1/2, -2 and infinity. Over 3,872 terms they err 2.0 times as much as plain fp32 sums;
+// the best of 11 choices errs 1.9 times (scripts/verification/winograd_points.py). Each group's tiles lie 4 elements of
+// dy after those of the group before, so one transformed tile of dy serves all three groups. Each point is then a
+// convolution over tiles, 3 taps wide, which direct_fp32.cuh computes: 21 multiply-adds instead of 44.
 //
-// An error is relative to the largest of four neighbours, not to the element itself: where dy is 0 but for its
-// neighbourhood dx has their rounding. So paddings that leave elements less than half of the taps are not taken. The
-// forward is left to plain sums: errors there decide which elements a Hardtanh clips.
+// The error is relative to the largest of four neighbours, not to the element itself: where dy is 0 but its neighbours
+// are not, dx gets their rounding. So the kernel refuses paddings that leave an element less than half of the taps. The
+// forward keeps plain sums, because its errors decide which elements a Hardtanh clips.
 #include <algorithm>
 #include "kernels/convolution/aligned.h"
 
@@ -27,12 +27,12 @@ constexpr int kernel_w = 11, tile = 4, group_taps = 4, groups = 3, points = tile
 constexpr int threads = 256;
 static_assert(groups * group_taps >= kernel_w && tile == group_taps, "a tile of dy serves all groups");
 
-/// Tiles of a row of dx; what is stored of a row, with the tiles of dy that the last ones need besides.
+/// Tiles per row of dx. `pitch_of`: tiles stored per row, which includes the tiles of dy that the last ones also need.
 std::int64_t tiles_of(const Conv2d& op) { return divide_up(op.width, tile); }
 std::int64_t pitch_of(const Conv2d& op) { return divide_up(tiles_of(op) + groups - 1, 4) * 4; }
 
-/// The convolutions over tiles that make a class of rows, those of a point behind one another; rows of their results
-/// are as wide as those of tiles.
+/// The convolution over tiles that makes one class of rows, all points together. Rows of results are as wide as rows
+/// of tiles.
 Conv2d over_tiles(const Conv2d& op, std::int64_t index) {
     Conv2d tiles = forward_of(op, index);
     tiles.batch *= points;
@@ -42,8 +42,8 @@ Conv2d over_tiles(const Conv2d& op, std::int64_t index) {
     return tiles;
 }
 
-/// to[point][row][t] of the elements 4 t - pad .. + 6 of each row of dy, zeros outside; row: of [batch][filters]
-/// [height].
+/// Writes to[point][row][t] for elements 4 t - pad to 4 t - pad + 6 of each row of dy, zeros outside. Rows are
+/// [batch][filters][height].
 __global__ __launch_bounds__(threads) void conv2d_winograd_input(const float* __restrict__ dy, float* __restrict__ to,
                                                                  int width, int pad, unsigned pitch,
                                                                  unsigned point_elements) {
@@ -67,8 +67,8 @@ __global__ __launch_bounds__(threads) void conv2d_winograd_input(const float* __
     for (int p = 0; p < points; ++p) to[std::int64_t{p} * point_elements + i] = v[p];
 }
 
-/// A class's taps of weight [depth][filters][kernel_h][kernel_w], turned around, to to[point][depth][row of taps]
-/// [groups][filters].
+/// Transforms a class's taps of weight [depth][filters][kernel_h][kernel_w], reversed, to
+/// to[point][depth][row of taps][groups][filters].
 __global__ __launch_bounds__(threads) void conv2d_winograd_weights(const float* __restrict__ weight,
                                                                    float* __restrict__ to, int depth, int kernel_h,
                                                                    int stride_h, Class of_h) {
@@ -97,14 +97,14 @@ __global__ __launch_bounds__(threads) void conv2d_winograd_weights(const float* 
     for (int p = 0; p < points; ++p) to[std::int64_t{p} * point_elements + i] = u[p];
 }
 
-/// [points][batch][filters][rows of the class][pitch], parts behind one another.
+/// Sums of a class, [points][batch][filters][rows of the class][pitch], one such array per part.
 struct Sums {
     const float *whole, *parts;
     std::int64_t point_elements;
     int pitch;
 };
 
-/// The four elements of each tile to row index + stride_h p of dx, p being the tile's. A thread has a tile.
+/// Writes the four elements of each tile to row index + stride_h p of dx (p: the tile's row). One thread per tile.
 template <bool vectors>
 __global__ __launch_bounds__(threads) void conv2d_winograd_output(Sums sums, float* __restrict__ dx, int height,
                                                                   int width, int stride_h, Class of_h, unsigned tiles,
@@ -140,12 +140,12 @@ __global__ __launch_bounds__(threads) void conv2d_winograd_output(Sums sums, flo
 
 std::size_t float_bytes(std::int64_t elements) { return aligned(static_cast<std::size_t>(elements) * sizeof(float)); }
 
-/// What one class needs behind the transformed dy: transformed weights, the sums of whole blocks, then the parts'.
+/// What one class needs in memory after the transformed dy: transformed weights, sums of whole blocks, sums of parts.
 struct OfClass {
     Conv2d tiles;
     Blocks blocks;
     Grid grid;
-    std::int64_t sum_elements;  ///< of a point
+    std::int64_t sum_elements;  ///< per point
     std::size_t weights, sums, parts;
 
     OfClass(const Conv2d& op, std::int64_t index)
@@ -161,10 +161,10 @@ struct OfClass {
 
 std::int64_t dy_elements(const Conv2d& op) { return op.batch * op.out_channels * op.out_height() * pitch_of(op); }
 
-/// Images whose transforms take 1 GiB together, so that the largest batch that fits into memory does not suffer.
+/// Images per pass: their transforms take at most 1 GiB, so that the largest batch that fits does not shrink.
 std::int64_t images_at_once(const Conv2d& op) {
     std::int64_t rows = op.out_channels * op.out_height();
-    rows += filters * rows_class(op, 0).count;  // no class has more
+    rows += filters * rows_class(op, 0).count;  // class 0 has the most rows
     const std::int64_t of_image = points * pitch_of(op) * rows * std::int64_t{sizeof(float)};
     return std::clamp<std::int64_t>((std::int64_t{1} << 30) / of_image, 1, op.batch);
 }
@@ -202,7 +202,7 @@ void launch_class(const Conv2d& op, std::int64_t index, const float* dy, const f
                               .kernel_h = rows.taps,
                               .stride_h = 1,
                               .pad_h = static_cast<int>(of.tiles.pad_h),
-                              .pad_w = 0,  // tiles of dy begin where a row's padding does
+                              .pad_w = 0,  // tiles of dy start at the row's padding
                               .vectors_in = true,
                               .vectors_out = true,
                               .images_of_weights = static_cast<int>(op.batch)};
@@ -218,9 +218,9 @@ void launch_class(const Conv2d& op, std::int64_t index, const float* dy, const f
     KBENCH_CUDA_LAUNCHED("conv2d_winograd_output");
 }
 
-/// Where blocks, which have 128 tiles of a row, multiply a fifth less at least than blocks of 128 positions would: a
-/// short row leaves most of them empty. Few filters would not pay for the transforms. Elements of a point are counted
-/// in 32 bits, and an image alone may be more than are transformed at once.
+/// Taken where blocks of 128 tiles of a row multiply at least a fifth less than blocks of 128 positions would: in short
+/// rows most of them are empty. With fewer than 16 filters the transforms do not pay. Elements of a point are counted
+/// in 32 bits, and one image may already exceed that.
 bool takes(const Conv2d& op, Precision precision) {
     if (precision != Precision::fp32 || op.in_channels != filters || op.kernel_w != kernel_w || op.out_channels < 16 ||
         !has_forwards(op) || 2 * forward_of(op, 0).pad_w >= kernel_w)
@@ -238,7 +238,7 @@ std::string name(const Conv2d& op, Precision) {
            std::to_string(op.stride_h) + (op.stride_h == 1 ? " class" : " classes") + " of rows";
 }
 
-/// Of the larger of the calls that follow: the last may have fewer images, cut into more parts.
+/// The larger need of two kinds of calls: the last one may have fewer images, cut into more parts.
 std::size_t workspace_of(const Conv2d& op, Precision) {
     const std::int64_t at_once = images_at_once(op), rest = op.batch % at_once;
     const std::size_t bytes = bytes_of(with_batch(op, at_once));

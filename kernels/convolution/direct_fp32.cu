@@ -1,4 +1,4 @@
-// Convolutions 11 taps wide in fp32, without tensor cores.
+// Convolutions 11 taps wide in fp32, without tensor cores: chooses tiles and launches direct_fp32.cuh's kernel.
 #include "kernels/check.h"
 #include "kernels/convolution/aligned.h"
 #include "kernels/convolution/direct_fp32.cuh"
@@ -10,7 +10,7 @@ namespace {
 using namespace direct;
 
 constexpr int kernel_w = 11;
-/// The kernel takes paddings for which tiles that begin so many columns early begin at a multiple of 4.
+/// The kernel takes paddings for which tiles that start this many columns early start at a multiple of 4.
 constexpr int columns_before = 3;
 
 Shape shape_of(const Conv2d& op, const Conv2dPointers& pointers) {
@@ -28,7 +28,7 @@ Shape shape_of(const Conv2d& op, const Conv2dPointers& pointers) {
             .vectors_out = out_width % 4 == 0 && reinterpret_cast<std::uintptr_t>(pointers.out) % 16 == 0};
 }
 
-/// [filters][taps] -> [taps][filters].
+/// Transposes [filters][taps] to [taps][filters].
 __global__ void conv2d_filters_last(const float* __restrict__ weight, float* __restrict__ to, int taps) {
     const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (i < taps * filters) to[i] = weight[std::int64_t{i % filters} * taps + i / filters];
@@ -63,7 +63,7 @@ void launch_stride(const Conv2d& op, const Conv2dPointers& pointers, const Conv2
         combine_parts(op, DataType::fp32, space.grid, tuning.out_rows, parts, pointers.out, epilogue, stream);
 }
 
-/// Strides over 2 along the height would take more shared memory than there is on some devices.
+/// Strides over 2 along the height would need more shared memory than some devices have.
 bool takes(const Conv2d& op, Precision precision) {
     return precision == Precision::fp32 && op.out_channels == filters && op.kernel_w == kernel_w && op.stride_w <= 2 &&
            op.stride_h <= 2 && (op.pad_w + columns_before) % 4 == 0;

@@ -1,11 +1,11 @@
-// Convolutions in fp32 without tensor cores: tiles in registers, a row of x serving all taps of the kernel's width.
+// Convolutions in fp32 without tensor cores: tiles in registers; one row of x serves all taps of the kernel's width.
 //
-// A thread has 8 neighbouring positions of a row and 8 filters. For each filter row r it reads the elements of x that
-// its positions meet once, and the weights of all taps. With 11 taps that are 704 multiply-adds for 27 reads of 16
-// bytes, of which 22 are the same for half a warp: shared memory is busy for a quarter of the time, with 3 taps (192
-// for 9, of which 6) for 38 %, so FFMA binds.
-// A block has 128 positions of `out_rows` rows and all 32 filters; a step is one channel and up to 11 filter rows, and
-// the next one's tiles are copied while this one's are multiplied.
+// A thread has 8 neighbouring positions of a row and 8 filters. For each filter row r it reads once the elements of x
+// that its positions meet, and the weights of all taps. With 11 taps that makes 704 multiply-adds for 27 reads of 16
+// bytes, 22 of them shared by half a warp: shared memory is busy for a quarter of the time. With 3 taps (192 for 9
+// reads, 6 of them shared) it is busy for 38 %. So FFMA is the bottleneck.
+// A block has 128 positions of `out_rows` rows and all 32 filters. A step is one channel and up to 11 filter rows;
+// copies of the next step's tiles overlap the arithmetic of this one.
 #pragma once
 
 #include "kernels/check.h"
@@ -18,23 +18,23 @@ namespace kbench::cuda::convolution::direct {
 inline constexpr int filters = 32, positions = 128;
 inline constexpr int lane_positions = 8, lane_filters = 8;
 
-/// What may be tuned: rows of the output that a block has (two warps each), filter rows of a step, and the blocks an SM
-/// that registers are limited for.
+/// Tuning parameters: output rows per block (two warps each), filter rows per step, and the blocks per SM that
+/// registers are limited for.
 struct Tuning {
     int out_rows, step_rows, blocks_per_sm;
 };
 inline constexpr Tuning tuning{4, 11, 2};
 inline constexpr int threads = tuning.out_rows * 2 * 32;
 
-/// A row of x in shared memory, in chunks of 16 bytes. A lane's positions begin 2 stride_w chunks behind its
-/// neighbour's: without the swizzle eight lanes would meet 4 or 2 of the 8 groups of banks. It begins `columns_before`
-/// columns before the first tap of the first position.
+/// A row of x in shared memory, in chunks of 16 bytes. Neighbouring lanes start 2 stride_w chunks apart; without the
+/// swizzle eight lanes would use 4 or 2 of the 8 groups of banks. The row starts `columns_before` columns before the
+/// first tap of the first position.
 template <int kernel_w, int columns_before, int stride_w>
 struct Row {
     static constexpr int of_lane = lane_positions * stride_w / 4;
     static constexpr int elements = (positions - 1) * stride_w + kernel_w + columns_before;
     static constexpr int chunks = (elements + of_lane * 4 - 1) / (of_lane * 4) * of_lane, floats = chunks * 4;
-    /// What a lane reads of it.
+    /// Chunks that a lane reads of it.
     static constexpr int window_chunks = ((lane_positions - 1) * stride_w + kernel_w + columns_before + 3) / 4;
     static __device__ int swizzled(int chunk) { return chunk ^ (chunk >> 3 & (of_lane - 1)); }
 };
@@ -42,7 +42,7 @@ struct Row {
 struct Shape {
     int channels, height, width, out_height, out_width, kernel_h, stride_h, pad_h, pad_w;
     bool vectors_in, vectors_out;
-    int images_of_weights = 0;  ///< with several weights: images that share them; those behind have the next ones
+    int images_of_weights = 0;  ///< with `several_weights`: images that share one set of weights
     __host__ __device__ int tiles() const { return (out_width + positions - 1) / positions; }
     __host__ __device__ int x_rows() const { return (tuning.out_rows - 1) * stride_h + tuning.step_rows; }
 };
@@ -53,8 +53,8 @@ __host__ __device__ int stage_floats(const Shape& shape) {
     return shape.x_rows() * Row<kernel_w, columns_before, stride_w>::floats + tuning.step_rows * kernel_w * filters;
 }
 
-/// weights: [channels][kernel_h][kernel_w][filters]; with `several_weights` so many behind one another, and sums are
-/// stored as they are. Tiles of x are copied by 16 bytes: pad_w and columns_before together are a multiple of 4.
+/// weights: [channels][kernel_h][kernel_w][filters]. With `several_weights` there are several such arrays, one after
+/// another, and sums are stored without epilogue. x is copied by 16 bytes: pad_w + columns_before is a multiple of 4.
 template <int kernel_w, int columns_before, int stride_w, bool several_weights>
 __global__ __launch_bounds__(threads, tuning.blocks_per_sm) void conv2d_direct_fp32(
     const float* __restrict__ x, const float* __restrict__ weights, float* __restrict__ out, float* __restrict__ parts,
@@ -70,7 +70,7 @@ __global__ __launch_bounds__(threads, tuning.blocks_per_sm) void conv2d_direct_f
     const auto ends = epilogue.ends(n, shape.out_width);
     if (thread < filters) channels[thread] = epilogue.channel(thread);
 
-    // Filter rows that any row of the block needs.
+    // The filter rows that any row of the block needs.
     const int first_r = max(0, -h0 - (tuning.out_rows - 1) * shape.stride_h);
     const int rows = min(shape.kernel_h, shape.height - h0) - first_r;
     const int chunks = rows <= 0 ? 0 : (rows + tuning.step_rows - 1) / tuning.step_rows;
@@ -88,7 +88,7 @@ __global__ __launch_bounds__(threads, tuning.blocks_per_sm) void conv2d_direct_f
         const std::int64_t plane = (std::int64_t{n} * shape.channels + c) * shape.height;
         for (int i = thread; i < x_rows * R::chunks; i += threads) {
             const int row = i / R::chunks, chunk = i % R::chunks, h = h0 + r + row;
-            if (h < 0 || h >= shape.height) continue;  // nobody reads it
+            if (h < 0 || h >= shape.height) continue;  // no one reads it
             const int column = first_column * stride_w - shape.pad_w - columns_before + chunk * 4;
             float* const to = x_tile + row * R::floats + R::swizzled(chunk) * 4;
             const float* const from = x + (plane + h) * shape.width;
@@ -112,7 +112,7 @@ __global__ __launch_bounds__(threads, tuning.blocks_per_sm) void conv2d_direct_f
 
     const int row = warp / 2, p = first_p + row;
     const int first_filter = warp % 2 * 16 + lane / 16 * lane_filters, of_lane = lane % 16;
-    int window[R::window_chunks];  // where the lane's chunks of a row lie
+    int window[R::window_chunks];  // where the lane's chunks lie in a row
 #pragma unroll
     for (int i = 0; i < R::window_chunks; ++i) window[i] = R::swizzled(of_lane * R::of_lane + i) * 4;
     float sums[lane_filters][lane_positions] = {};
@@ -120,7 +120,7 @@ __global__ __launch_bounds__(threads, tuning.blocks_per_sm) void conv2d_direct_f
     if (step_begin < step_end) fetch(step_begin);
     for (int step = step_begin; step < step_end; ++step) {
         cp_async_wait<0>();
-        __syncthreads();  // this step's tiles are there, and all warps have left those that are fetched into next
+        __syncthreads();  // this step's tiles have arrived, and all warps are done with those to be overwritten
         if (step + 1 < step_end) fetch(step + 1);
         if (p >= shape.out_height) continue;
         const float* const x_tile =
@@ -150,7 +150,7 @@ __global__ __launch_bounds__(threads, tuning.blocks_per_sm) void conv2d_direct_f
             }
         }
     }
-    __syncthreads();  // `channels` are there
+    __syncthreads();  // `channels` is written
 
     const int column = first_column + of_lane * lane_positions;
     if (p >= shape.out_height) return;
@@ -190,7 +190,7 @@ void launch(const float* x, const float* weights, float* out, float* parts, std:
     KBENCH_CUDA_LAUNCHED("conv2d_direct_fp32");
 }
 
-/// What a block takes, with 115 of the 128 multiply-adds a clock and SM at 1.7 GHz; op: that of the kernel's width.
+/// The time of a block, at 115 of 128 multiply-adds per clock and SM and 1.7 GHz; `op` has the kernel's width.
 inline Blocks blocks_of(const Conv2d& op, int tiles) {
     const double products = static_cast<double>(positions * tuning.out_rows * filters * op.taps());
     return {.out_rows = tuning.out_rows,

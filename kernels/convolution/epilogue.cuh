@@ -1,4 +1,4 @@
-// What the convolutions' kernels do with a finished sum.
+// What a convolution kernel does with a finished sum before it is stored.
 #pragma once
 
 #include "kbench/lengths.h"
@@ -7,7 +7,7 @@
 
 namespace kbench::cuda {
 
-/// Conv2dEpilogue with the types of the kernel: T stored, Arithmetic<T> computed in.
+/// Conv2dEpilogue with the kernel's types: T is stored, Arithmetic<T> computed in.
 template <typename T>
 struct Epilogue {
     using A = Arithmetic<T>;
@@ -30,7 +30,7 @@ struct Epilogue {
           high(static_cast<A>(e.high)),
           chain(e.chain) {}
 
-    /// What it needs to know of a filter.
+    /// Its numbers for one filter.
     struct Channel {
         A bias, center, scale, shift;
     };
@@ -44,7 +44,7 @@ struct Epilogue {
         return c;
     }
 
-    /// What it needs to know of an image: from which column on each mask leaves zeros.
+    /// Its numbers for one image: the column from which on each mask makes zeros.
     struct Ends {
         int masks[3];
     };
@@ -57,7 +57,7 @@ struct Epilogue {
         return e;
     }
 
-    /// NaN stays NaN: a comparison with it is false.
+    /// NaN stays NaN, because a comparison with it is false.
     __device__ A operator()(A sum, const Channel& c, const Ends& e, int column) const {
         A value = sum + c.bias;
         if (!chain) return value;

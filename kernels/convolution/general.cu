@@ -1,9 +1,9 @@
-// The convolution of any shape: an implicit GEMM whose tile of x is gathered tap by tap.
+// A convolution of any shape: an implicit GEMM whose tile of x is gathered tap by tap.
 //
-// A block computes `rows` filters at 128 neighbouring output positions, whatever image and row they are of. Shared
-// memory holds a tile of taps of both, each row 64 bytes of taps and 16 more, so that eight neighbouring rows of one
-// chunk lie in different banks. Neighbouring lanes gather neighbouring positions, whose elements of x are neighbours
-// too. The next tile is gathered into registers while this one is multiplied.
+// A block computes `rows` filters at 128 neighbouring output positions, of whatever images and rows. Shared memory
+// holds a tile of taps for both. Rows are 64 bytes of taps at a pitch of 80 bytes, so that the same chunk of eight
+// neighbouring rows lies in different banks. Neighbouring lanes gather neighbouring positions, whose elements of x are
+// neighbours too. The next tile is gathered into registers while this one is multiplied.
 #include "kernels/check.h"
 #include "kernels/convolution/epilogue.cuh"
 #include "kernels/convolution/kernel.h"
@@ -15,7 +15,7 @@ namespace {
 constexpr int positions = tile_columns;
 
 struct Shape {
-    std::int64_t positions;  ///< of all images
+    std::int64_t positions;  ///< output positions of all images
     std::int64_t taps, image, plane;
     int in_height, in_width, out_channels, out_height, out_width, kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w;
 
@@ -37,7 +37,7 @@ struct Shape {
           pad_w(static_cast<int>(op.pad_w)) {}
 };
 
-/// `rows` filters of a block: all its warps have 32 of them.
+/// `rows` filters per block: every warp has 32 of them.
 template <class T, int rows, template <class, int, int> class Core>
 __global__ __launch_bounds__(threads) void conv2d_general(const T* __restrict__ x, const T* __restrict__ weight,
                                                           T* __restrict__ out, Shape shape, Epilogue<T> epilogue) {
@@ -53,7 +53,7 @@ __global__ __launch_bounds__(threads) void conv2d_general(const T* __restrict__ 
     const std::int64_t first_position = std::int64_t{blockIdx.x} * positions;
     const int first_filter = static_cast<int>(blockIdx.y) * rows;
 
-    // The position that this thread gathers.
+    // The position for which this thread gathers elements.
     const std::int64_t position = first_position + thread % positions;
     const bool exists = position < shape.positions;
     const int q = static_cast<int>(position % shape.out_width);
@@ -115,11 +115,11 @@ __global__ __launch_bounds__(threads) void conv2d_general(const T* __restrict__ 
         const bool more = tap + depth < shape.taps;
         if (more) load(tap + depth);
         core.add(w_tiles[buffer] + row * pitch_bytes, x_tiles[buffer] + column * pitch_bytes, lane);
-        if (more) keep(buffer ^ 1);  // which all warps left at the last barrier
+        if (more) keep(buffer ^ 1);  // all warps were done with it at the last barrier
         __syncthreads();
     }
 
-    // Divisions of 32 bits from here on: 64 bits take four times the instructions, and there are three an element.
+    // 32-bit divisions from here on: there are three per element, and 64-bit ones take four times the instructions.
     const auto plane = static_cast<unsigned>(shape.out_height * shape.out_width);
     const std::int64_t first_image = first_position / plane;
     const auto in_plane = static_cast<unsigned>(first_position % plane);
@@ -147,7 +147,7 @@ void launch_rows(const Conv2d& op, const Conv2dPointers& pointers, const Conv2dE
     KBENCH_CUDA_LAUNCHED("conv2d_general");
 }
 
-/// Filters of a block: with half of 64 missing the other half is wasted.
+/// Filters per block. With 32 filters or fewer, half of a block of 64 would be wasted.
 int rows_for(const Conv2d& op) { return op.out_channels <= 32 ? 32 : 64; }
 
 template <class T, template <class, int, int> class Core>

@@ -1,4 +1,4 @@
-// A convolution kernel as a row: which problems it takes, and how it is launched. Internal to kernels/convolution/.
+// A convolution kernel as a table row: what it takes and how it is launched. Internal to kernels/convolution/.
 #pragma once
 
 #include "kernels/convolution/conv2d.h"
@@ -17,7 +17,7 @@ struct Kernel {
 extern const Kernel channels_last;
 /// fp16 and bf16: one channel, 32 filters, 11 taps wide, strides of 2.
 extern const Kernel single_channel;
-/// tf32 and fp64: the same problems.
+/// tf32 and fp64: the same shapes as single_channel.
 extern const Kernel single_channel_ring;
 /// fp32: 32 filters, 11 taps wide at stride 1 or 2.
 extern const Kernel direct_fp32;

@@ -1,6 +1,6 @@
-// Images with 64 bytes of channels (a group: 32 in 16 bits, 16 in 32, 8 in fp64) side by side at each position:
-// [batch][groups][height][width][64 bytes]. In shared memory chunks of 16 bytes of such rows are swizzled by bits 1 and
-// 2 of the row, so that eight neighbouring rows from any one on lie in different banks.
+// A layout with 64 bytes of channels (a group: 32 in 16 bits, 16 in 32, 8 in fp64) side by side at each position:
+// [batch][groups][height][width][64 bytes]. In shared memory the 16-byte chunks of these rows are swizzled by bits 1
+// and 2 of the row, so that any eight neighbouring rows lie in different banks.
 #pragma once
 
 #include "kernels/types.cuh"
@@ -11,18 +11,18 @@ inline constexpr int row_bytes = 64, row_chunks = row_bytes / 16;
 template <class T>
 inline constexpr int group = row_bytes / static_cast<int>(sizeof(T));
 
-/// Byte offset of a chunk in rows of 64 bytes. A multiple of 8 rows further on the swizzle is the same.
+/// Byte offset of a chunk in rows of 64 bytes. The swizzle repeats every 8 rows.
 __device__ inline int swizzled(int row, int chunk) { return row * row_bytes + ((chunk ^ (row >> 1 & 3)) << 4); }
 
 inline constexpr int layout_threads = 256, layout_positions = 128;
 
-/// How many blocks lay out an image of `rows` = batch * groups * height.
+/// Number of blocks that lay out images of `rows` = batch * groups * height.
 inline std::int64_t layout_blocks(std::int64_t rows, std::int64_t width) {
     return rows * divide_up(width, layout_positions);
 }
 
-/// Lays out `layout_positions` positions of a row of a group, those of `block`. x [batch, channels, height, width] with
-/// channels a multiple of a group. By all layout_threads of a block.
+/// Lays out `layout_positions` positions of one row and group, chosen by `block`. x is [batch, channels, height,
+/// width]; channels are a multiple of a group. All layout_threads of a block must call it.
 template <class T, int vector>
 __device__ __forceinline__ void lay_out_positions(const T* __restrict__ x, T* __restrict__ out, int height, int width,
                                                   unsigned block) {

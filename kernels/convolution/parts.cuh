@@ -1,16 +1,16 @@
-// How the parts of a gradient's sums are added up. Internal to kernels/convolution/.
+// Adds up the partial sums of a gradient. Internal to kernels/convolution/.
 #pragma once
 
 #include "kernels/types.cuh"
 
 namespace kbench::cuda::convolution {
 
-/// A block adds up the parts of `add_elements` sums. There are few sums and hundreds of parts: with a thread a sum,
-/// each would wait for its parts in turn on a device that is nearly empty.
+/// A block adds up the parts of `add_elements` sums. There are few sums but hundreds of parts: one thread per sum would
+/// wait for its parts one after another, on a device that is nearly empty.
 inline constexpr int add_threads = 256, add_elements = 32, add_shares = add_threads / add_elements;
 
-/// The sum over parts[part * stride + i], in one order for all devices; 0 where `exists` is false. By all threads of a
-/// block: those of threadIdx.x % add_elements share an i, and all receive its sum.
+/// The sum over parts[part * stride + i], in an order that is the same on all devices; 0 where `exists` is false. All
+/// threads of a block must call it. Those with the same threadIdx.x % add_elements share an i, and all get its sum.
 template <class A>
 __device__ A sum_of_parts(const A* __restrict__ parts, int count, std::int64_t stride, std::int64_t i, bool exists) {
     __shared__ A sums[add_shares][add_elements];

@@ -1,13 +1,13 @@
 // Convolutions of one channel with strides of 2 in 16 bits, on tensor cores.
 //
-// With one channel there is nothing to sum over but taps, and x is read as it lies: the pair of taps (2 j - 1, 2 j) of
-// position q is the word q + j of a row of x in shared memory, so a fragment of 16 positions is four words a lane, no
-// two of which meet a bank at different words. 11 taps take 12 places (the first is multiplied by 0, so x must be
-// finite), and four filter rows 48, three products deep. Strides of 2 are what makes neighbouring positions
+// With one channel the sum runs over taps alone, and x is read as it lies: the taps (2 j - 1, 2 j) of position q are
+// word q + j of a row of x in shared memory. So a fragment of 16 positions is four words per lane, without bank
+// conflicts. 11 taps take 12 places (the first is multiplied by 0, so x must be finite); four filter rows take 48,
+// which is three products deep. Only a stride of 2 makes neighbouring positions
 // neighbouring words.
 //
-// A warp has 64 positions of the output rows p and p + 2: both read the same rows of x, the lower one with filter rows
-// 4 less, which is the group of four before. As in channels_last.cu a fragment of x then serves two products.
+// A warp has 64 positions of output rows p and p + 2. Both read the same rows of x, the lower one with filter rows 4
+// less, which is the group of four before. As in channels_last.cu a fragment of x then serves two products.
 #include "kernels/check.h"
 #include "kernels/convolution/kernel.h"
 #include "kernels/convolution/splits.h"
@@ -22,12 +22,12 @@ constexpr int kernel_w = 11, filters = 32, stride = 2, warp_positions = 64;
 constexpr int group_rows = 4, pairs_of_row = 6, depth = 16, group_products = group_rows * pairs_of_row * 2 / depth;
 constexpr int product_bytes = filters * depth * 2, group_bytes = group_products * product_bytes;
 
-/// What may be tuned: the blocks an SM that registers of blocks of four warps are limited for, and the phases that
-/// tiles arrive in, so that the first is multiplied while the others are on their way.
+/// Tuning parameters: blocks of four warps per SM that registers are limited for, and the phases in which tiles arrive,
+/// so that the first is multiplied while the others are still being copied.
 constexpr int blocks_per_sm = 2, phases = 3;
 
-/// Tiles begin at a multiple of 8 columns of x, so that they are copied by 16 bytes: so many columns before the first
-/// tap of the first position. The kernel takes paddings for which this is it.
+/// Tiles start at a multiple of 8 columns of x, for copies of 16 bytes: this many columns before the first tap of the
+/// first position. The kernel takes only paddings for which this holds.
 constexpr int columns_before = 3;
 
 struct Shape {
@@ -43,17 +43,17 @@ struct Shape {
           pad_w(static_cast<int>(op.pad_w)),
           vectors_in(width % 8 == 0 && reinterpret_cast<std::uintptr_t>(x) % 16 == 0) {}
     __host__ __device__ int tiles(int positions) const { return (out_width + positions - 1) / positions; }
-    /// Output rows p and p + 2; of the last rows of the image some have no other.
+    /// Number of pairs of output rows p and p + 2. In the last rows of an image some rows have no partner.
     __host__ __device__ int pairs() const { return out_height / 4 * 2 + (out_height % 4 < 2 ? out_height % 4 : 2); }
     __host__ __device__ int groups() const { return (kernel_h + group_rows - 1) / group_rows; }
 };
 
-/// Words of a row of x: 16 over a multiple of 32, so that words of neighbouring rows lie in different halves of the
-/// banks.
+/// Pitch of a row of x in words: 16 over a multiple of 32, so that the same words of neighbouring rows lie in different
+/// halves of the banks.
 template <int warps>
 inline constexpr int pitch = warps* warp_positions + 16;
 
-/// x for the groups of both output rows, then the weights; at least what stores need.
+/// x for the groups of both output rows, then the weights; at least what storing the output needs.
 template <int warps>
 int smem_bytes(const Shape& shape) {
     const int tiles = (shape.groups() + 1) * group_rows * pitch<warps> * 4 + shape.groups() * group_bytes;
@@ -64,8 +64,8 @@ struct Fragments {
     unsigned x[4][4], w[2][4][2];
 };
 
-/// One group of four rows of x. upper, lower: which of the two output rows it is for, with weights w[0], w[1].
-/// words: where the lane's words of each product's lower and upper half lie in the group.
+/// One group of four rows of x. `upper` and `lower` say which output rows it serves, with weights w[0] and w[1].
+/// words: where the lane's words for the lower and upper half of each product lie in the group.
 template <class T, int warps, bool upper, bool lower>
 __device__ __forceinline__ void multiply(WarpSums<T> (&sums)[2], const unsigned* x, const unsigned char* const (&w)[2],
                                          const int (&words)[group_products][2], int lane) {
@@ -128,8 +128,8 @@ __global__ __launch_bounds__(warps * 32, blocks_per_sm * 4 / warps) void conv2d_
     const auto ends = epilogue.ends(n, shape.out_width);
     if (thread < filters) channels[thread] = epilogue.channel(thread);
 
-    // Groups of rows of x that have any row of the image; the last one is for the lower output row alone. Nothing needs
-    // to be summed where the last mask leaves zeros.
+    // Groups of rows of x that have any row of the image; the last one only serves the lower output row. Where the
+    // last mask makes zeros, nothing needs to be summed.
     const int first_group = max(0, -h0) / group_rows;
     const int rows = min((groups + has_lower) * group_rows, shape.height - h0);
     const int end_group = first_column < ends.masks[2] ? (rows + group_rows - 1) / group_rows : 0;
@@ -209,7 +209,7 @@ __global__ __launch_bounds__(warps * 32, blocks_per_sm * 4 / warps) void conv2d_
     sum_up(1);
     cp_async_wait<0>();
     sum_up(2);
-    __syncthreads();  // the tiles' memory now stages what is stored
+    __syncthreads();  // from here the tiles' memory stages the output
 
     const std::int64_t plane = std::int64_t{shape.out_height} * shape.out_width;
     const bool vectors = shape.out_width % 4 == 0 && reinterpret_cast<std::uintptr_t>(out) % 16 == 0;
@@ -223,7 +223,7 @@ __global__ __launch_bounds__(warps * 32, blocks_per_sm * 4 / warps) void conv2d_
     }
 }
 
-/// [filters][kernel_h][kernel_w] -> [groups][products][filters][16], taps in pairs behind a place that is empty.
+/// [filters][kernel_h][kernel_w] -> [groups][products][filters][16]: taps in pairs after one empty place.
 template <class T>
 __global__ void conv2d_pairs_of_taps(const T* __restrict__ weight, T* __restrict__ to, int kernel_h, int count) {
     const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -234,7 +234,7 @@ __global__ void conv2d_pairs_of_taps(const T* __restrict__ weight, T* __restrict
     to[i] = s >= 0 && r < kernel_h ? weight[(k * kernel_h + r) * kernel_w + s] : T(0.0f);
 }
 
-/// Blocks of four warps, or of two where those would leave SMs idle.
+/// Blocks of four warps, or of two where blocks of four would leave SMs idle.
 int warps_for(const Conv2d& op) {
     const Shape shape(op, nullptr);
     return op.batch * shape.tiles(4 * warp_positions) * shape.pairs() < 132 * blocks_per_sm ? 2 : 4;
@@ -265,7 +265,7 @@ void launch_type(const Conv2d& op, const Conv2dPointers& pointers, const Conv2dE
     launch_warps<T, 4>(op, pointers, epilogue, stream);
 }
 
-/// A kernel so high that its tiles need more than half of an SM's shared memory is left to others.
+/// Refuses kernels so high that the tiles need more than half of an SM's shared memory.
 bool takes(const Conv2d& op, Precision precision) {
     return (precision == Precision::fp16 || precision == Precision::bf16) && op.in_channels == 1 &&
            op.out_channels == filters && op.kernel_w == kernel_w && op.stride_h == stride && op.stride_w == stride &&

@@ -1,16 +1,16 @@
 // Convolutions of one channel with strides of 2 in tf32 and fp64, on tensor cores.
 //
-// As in single_channel.cu x is read as it lies: the taps (2 j - 1, 2 j) of position q are the pair q + j of a row of x
+// As in single_channel.cu, x is read as it lies: the taps (2 j - 1, 2 j) of position q are the pair q + j of a row of x
 // in shared memory, and 11 taps take 12 places (the first is multiplied by 0, so x must be finite). A product is 8
-// places deep and a lane has two of them: neighbours, so that one load brings both, as the order of places is free when
-// the weights have the same. Two filter rows are three products. The weights lie as the lanes hold them.
+// places deep, and a lane has two of them: neighbours, so that one load brings both. Places may have any order if the
+// weights have the same. Two filter rows are three products. The weights lie as the lanes hold them.
 //
-// A warp has its positions of two neighbouring output rows: both read the same rows of x, the lower one with filter
-// rows 2 less, which is the group of two before. In tf32 a product of 64 positions then takes 32 accesses of shared
-// memory for 32 mma.sync of 1.6 clocks: it is busy for 62 % of the time, in fp64 for 25 %.
+// A warp has its positions in two neighbouring output rows. Both read the same rows of x, the lower one with filter
+// rows 2 less, which is the group of two before. In tf32, a product of 64 positions takes 32 accesses of shared memory
+// for 32 mma.sync of 1.6 clocks, so shared memory is busy for 62 % of the time; in fp64 for 25 %.
 //
-// All rows of x and all weights of a block are 170 KB in tf32: two blocks would not fit in an SM. So both come in
-// rings, two groups at a time.
+// All rows of x and all weights of a block take 170 KB in tf32, and two blocks would not fit in an SM. So both stream
+// through rings, two groups at a time.
 #include "kernels/check.h"
 #include "kernels/convolution/kernel.h"
 #include "kernels/convolution/splits.h"
@@ -25,12 +25,12 @@ constexpr int kernel_w = 11, filters = 32, stride = 2;
 constexpr int group_rows = stride, pairs_of_row = 6, depth = 8, group_products = group_rows * pairs_of_row * 2 / depth;
 constexpr int group_weights = group_products * filters * depth;
 
-/// What may be tuned: warps of an SM that registers are limited for, and groups that are copied at a time.
+/// Tuning parameters: warps per SM that registers are limited for, and groups that are copied at a time.
 constexpr int sm_warps = 8, stage_groups = 2;
 constexpr int stage_rows = stage_groups * group_rows, x_stages = 2, weight_stages = 3;
 
-/// Tiles begin at a multiple of 4 columns of x, so that they are copied by 16 bytes: so many columns before the first
-/// tap of the first position. The kernel takes paddings for which this is it.
+/// Tiles start at a multiple of 4 columns of x, for copies of 16 bytes: this many columns before the first tap of the
+/// first position. The kernel takes only paddings for which this holds.
 constexpr int columns_before = 3;
 
 struct Shape {
@@ -50,8 +50,8 @@ struct Shape {
     __host__ __device__ int groups() const { return (kernel_h + group_rows - 1) / group_rows; }
 };
 
-/// Shared memory: rows of x, then weights, in elements. The last and first pairs of two neighbouring rows of x are read
-/// at a time: rows are as far apart as puts them in different banks.
+/// Shared memory in elements: rows of x, then weights. One access reads the last pairs of one row of x and the first
+/// pairs of the next; the pitch puts them into different banks.
 template <class T, int warps>
 struct Layout {
     static constexpr int warp_positions = position_blocks<T> * 16, positions = warps * warp_positions;
@@ -68,8 +68,8 @@ struct Fragments {
     T x[position_blocks<T>][4], w[2][4][2];
 };
 
-/// One group of rows of x. upper, lower: which of the two output rows it is for, with weights w[0], w[1]. pairs: where
-/// the lane's pair of each product lies in the group.
+/// One group of rows of x. `upper` and `lower` say which output rows it serves, with weights w[0] and w[1]. pairs:
+/// where the lane's pair for each product lies in the group.
 template <class T, bool upper, bool lower>
 __device__ __forceinline__ void multiply(WarpSums<T> (&sums)[2], const T* x, const T* const (&w)[2],
                                          const int (&pairs)[group_products], int lane) {
@@ -117,7 +117,7 @@ __device__ __forceinline__ void multiply(WarpSums<T> (&sums)[2], const T* x, con
     }
 }
 
-/// weights: [groups][products][8 elements of each lane].
+/// weights: [groups][products][8 elements per lane].
 template <class T, int warps>
 __global__ __launch_bounds__(warps * 32,
                              sm_warps / warps) void conv2d_single_channel_ring(const T* __restrict__ x,
@@ -140,8 +140,8 @@ __global__ __launch_bounds__(warps * 32,
     const auto ends = epilogue.ends(n, shape.out_width);
     if (thread < filters) channels[thread] = epilogue.channel(thread);
 
-    // Groups of rows of x that have any row of the image; the last one is for the lower output row alone. Nothing needs
-    // to be summed where the last mask leaves zeros.
+    // Groups of rows of x that have any row of the image; the last one only serves the lower output row. Where the
+    // last mask makes zeros, nothing needs to be summed.
     const int first_group = max(0, -h0) / group_rows;
     const int rows = min((groups + has_lower) * group_rows, shape.height - h0);
     const int end_group = first_column < ends.masks[2] ? (rows + group_rows - 1) / group_rows : 0;
@@ -195,7 +195,7 @@ __global__ __launch_bounds__(warps * 32,
     }
     for (int stage = first_stage; stage < end_stage; ++stage) {
         cp_async_wait<0>();
-        __syncthreads();  // this stage's tiles are there, and all warps have left those that are fetched into next
+        __syncthreads();  // this stage's tiles have arrived, and all warps are done with those to be overwritten
         if (stage + 1 < end_stage) fetch(stage + 1);
         if (!in_use) continue;
         const int begin = max(first_group, stage * stage_groups), end = min(end_group, (stage + 1) * stage_groups);
@@ -213,7 +213,7 @@ __global__ __launch_bounds__(warps * 32,
                 multiply<T, false, true>(sums, tile, w, pairs, lane);
         }
     }
-    __syncthreads();  // the tiles' memory now stages what is stored; `channels` are there
+    __syncthreads();  // from here the tiles' memory stages the output; `channels` is written
 
     const std::int64_t plane = std::int64_t{shape.out_height} * shape.out_width;
     const bool vectors = shape.out_width % 4 == 0 && reinterpret_cast<std::uintptr_t>(out) % 16 == 0;
@@ -227,8 +227,8 @@ __global__ __launch_bounds__(warps * 32,
     }
 }
 
-/// [filters][kernel_h][kernel_w] -> [groups][products][chunks of 16 bytes][lane][elements of a chunk], taps in pairs
-/// behind a place that is empty. Element i of a lane's 8 of a product is of filter i / 2 * 8 + lane / 4.
+/// [filters][kernel_h][kernel_w] -> [groups][products][chunks of 16 bytes][lane][elements of a chunk]: taps in pairs
+/// after one empty place. Element i of a lane's 8 in a product belongs to filter i / 2 * 8 + lane / 4.
 template <class T>
 __global__ void conv2d_taps_of_lanes(const T* __restrict__ weight, T* __restrict__ to, int kernel_h, int count) {
     const int at = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -242,7 +242,7 @@ __global__ void conv2d_taps_of_lanes(const T* __restrict__ weight, T* __restrict
     to[at] = s >= 0 && r < kernel_h ? weight[(k * kernel_h + r) * kernel_w + s] : T{0};
 }
 
-/// Blocks of four warps, or of two where those would leave SMs idle.
+/// Blocks of four warps, or of two where blocks of four would leave SMs idle.
 template <class T>
 int warps_for(const Conv2d& op) {
     const Shape shape(op, nullptr, 1);

@@ -1,4 +1,4 @@
-// The choice of blocks that are cut into parts, and the sum of what they leave.
+// Decides which blocks are cut into parts, and adds up the sums of the parts.
 #include "kernels/convolution/splits.h"
 
 #include <algorithm>
@@ -14,13 +14,13 @@ constexpr int threads = 256;
 
 std::int64_t elements_of(const Conv2d& op) { return op.batch * op.out_channels * op.out_height() * op.out_width(); }
 
-/// Of each plane the rows before `begin` and from `end` on.
+/// Rows of each plane before `begin` and from `end` on.
 struct Rows {
     int begin, end, height;
     __host__ __device__ int count() const { return begin + height - end; }
 };
 
-/// A block has vectors of one plane.
+/// A block handles vectors of one plane.
 template <class T, int vector>
 __global__ __launch_bounds__(threads) void conv2d_combine(const Arithmetic<T>* __restrict__ sums, int parts,
                                                           T* __restrict__ out, std::int64_t part_elements, int width,
@@ -48,7 +48,7 @@ __global__ __launch_bounds__(threads) void conv2d_combine(const Arithmetic<T>* _
     result.store(out + at);
 }
 
-/// What a block of each row takes, in the order of the grid: its share of rows of x that are in the image.
+/// Time of a block in each row of blocks, in grid order: proportional to its rows of x that are in the image.
 std::vector<double> times(const Conv2d& op, const Blocks& blocks, const Grid& grid) {
     std::vector<double> result;
     const std::int64_t all = (blocks.out_rows - 1) * op.stride_h + op.kernel_h;
@@ -61,14 +61,14 @@ std::vector<double> times(const Conv2d& op, const Blocks& blocks, const Grid& gr
     return result;
 }
 
-/// When the last of a grid's blocks ends, each beginning in its turn where one of the `resident` has ended.
+/// Simulates when the last block of a grid ends. Each block starts in turn when one of the `resident` ones has ended.
 double end_us(const std::vector<double>& times, const Grid& grid, int resident) {
-    constexpr double start_us = 2;  // the first tiles, from memory
+    constexpr double start_us = 2;  // loading the first tiles from memory
     struct Free {
         double at;
         std::int64_t count;
     };
-    std::vector<Free> free{{0, resident}};  // the soonest last
+    std::vector<Free> free{{0, resident}};  // sorted, the soonest last
     for (int order = 0; order < grid.rows; ++order) {
         const int parts = order < grid.whole ? 1 : grid.parts;
         const double us = times[static_cast<std::size_t>(order)] / parts + start_us;
@@ -88,13 +88,13 @@ double end_us(const std::vector<double>& times, const Grid& grid, int resident) 
 Grid whole_grid(int rows, std::int64_t of_row) { return {rows, static_cast<int>(of_row), rows, 1}; }
 
 Grid best_grid(const Conv2d& op, const Blocks& blocks) {
-    // Parts are written and read once, at about 3 TB/s as L2 holds some; a launch more takes 3 us.
+    // Parts are written and read once, at about 3 TB/s because L2 holds some; one more launch takes 3 us.
     constexpr double bytes_per_us = 3e6, launch_us = 3;
     const auto rows = static_cast<int>(divide_up(op.out_height(), blocks.out_rows));
     Grid best = whole_grid(rows, blocks.of_row);
     const std::vector<double> row_us = times(op, blocks, best);
-    double least = 0.98 * end_us(row_us, best, blocks.resident);  // less is not worth a launch more
-    // Behind the last full wave, or a row or two before: what lies further back is whole in any case.
+    double least = 0.98 * end_us(row_us, best, blocks.resident);  // a smaller gain is not worth a launch
+    // Cuts may begin at the last full wave, or a row or two before it; all rows up to there stay whole.
     const std::int64_t waves = rows * blocks.of_row / blocks.resident;
     if (waves > 30) return best;
     const auto full = static_cast<int>(std::min<std::int64_t>(rows - 1, waves * blocks.resident / blocks.of_row));

@@ -1,26 +1,26 @@
-// How the convolutions on mma.sync store their sums, which lie across the lanes with filters side by side.
+// How convolutions on mma.sync store sums that lie across the lanes with filters side by side.
 #pragma once
 
 #include "kernels/convolution/epilogue.cuh"
 
 namespace kbench::cuda::convolution {
 
-/// Positions that a warp has of an output row, in blocks of 16: sums of two rows and 32 filters take 128 registers.
+/// Positions of an output row per warp, in blocks of 16: sums of two rows and 32 filters take 128 registers.
 template <class T>
 inline constexpr int position_blocks = sizeof(T) == 8 ? 2 : 4;
 
-/// The sums of one output row that a warp holds: its blocks of 16 positions x 32 filters as products of 16 x 8.
+/// A warp's sums of one output row: blocks of 16 positions x 32 filters, as products of 16 x 8.
 template <class T>
 using WarpSums = std::conditional_t<sizeof(T) == 8, double[2][4][4], float[4][4][4]>;
 
-/// Bytes of shared memory that a warp needs to store WarpSums as U: 32 rows, 16 bytes apart more than they are long so
-/// that a warp's writes meet each bank once.
+/// Bytes of shared memory that a warp needs to store WarpSums as U: 32 rows with 16 bytes of padding each, so that the
+/// warp's writes hit each bank once.
 template <class U, int blocks>
 inline constexpr int staging_pitch = blocks * 16 * static_cast<int>(sizeof(U)) + 16;
 inline constexpr int staging_bytes = 32 * staging_pitch<float, 4>;
 
-/// made(sum, filter, column) of each sum to out[filter * plane + column], for columns from `first` to `end`, by way of
-/// `staging` (of this warp alone): whole vectors of 4 where `vectors` says that rows are aligned to them.
+/// Writes made(sum, filter, column) for each sum to out[filter * plane + column], for columns from `first` to `end`. It
+/// goes through `staging`, this warp's own, in whole vectors of 4 where `vectors` says that rows are aligned for them.
 template <class A, int blocks, class U, class Made>
 __device__ void store_sums(const A (&sums)[blocks][4][4], unsigned char* staging, U* out, std::int64_t plane, int first,
                            int end, bool vectors, int lane, Made made) {

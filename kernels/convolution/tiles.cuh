@@ -1,6 +1,6 @@
-// Implicit GEMMs of any shape: tiles of rows and of columns that threads gather element by element, and what the warps
-// of a block make of them. Shared memory holds 64 bytes of each row and column, 80 bytes apart, so that eight
-// neighbouring rows of one 16-byte chunk lie in different banks.
+// Implicit GEMMs of any shape: threads gather tiles of rows and columns element by element, and the warps of a block
+// multiply them. Shared memory holds 64 bytes of each row and column at a pitch of 80 bytes, so that the same 16-byte
+// chunk of eight neighbouring rows lies in different banks.
 #pragma once
 
 #include "kernels/mma.cuh"
@@ -10,14 +10,14 @@ namespace kbench::cuda::convolution {
 
 inline constexpr int threads = 256, tile_columns = 128, pitch_bytes = 80, tile_chunks = 4;
 
-/// A warp's sums: `rows` x `columns` elements, how its lanes share them, and how it adds a tile's products.
-/// sums[i].. are of filter row_of(..) and position column_of(..).
+/// A warp's sums of `rows` x `columns` elements: how lanes share them and how a tile's products are added.
+/// row_of(..) and position_of(..) say which filter and position sums[i].. belong to.
 template <class T, int rows, int columns>
 struct Mma16 {
     static constexpr int row_blocks = rows / 16, column_blocks = columns / 8, per_lane = row_blocks * column_blocks * 4;
     float sums[per_lane] = {};
 
-    /// a, b: the warp's first row of each tile; T(&)[..][pitch].
+    /// a, b: the warp's first row in each tile.
     __device__ void add(const unsigned char* a, const unsigned char* b, int lane) {
 #pragma unroll
         for (int step = 0; step < tile_chunks / 2; ++step) {
@@ -81,7 +81,7 @@ struct Mma8 {
     static __device__ int column_of(int i, int lane) { return Mma16<__half, rows, columns>::column_of(i, lane); }
 };
 
-/// fp32: a lane multiplies 1 / 8 of the warp's rows and 1 / 4 of its columns.
+/// fp32: a lane has 1 / 8 of the warp's rows and 1 / 4 of its columns.
 template <class T, int rows, int columns>
 struct Plain {
     static constexpr int lane_rows = 8, lane_columns = 4, of_rows = rows / lane_rows,
@@ -115,9 +115,9 @@ struct Plain {
     static __device__ int column_of(int i, int lane) { return i % of_columns * lane_columns + lane % lane_columns; }
 };
 
-/// The sums of a block, `rows` x tile_columns: its warps have 32 rows each. Adds products at depths [begin, end), begin
-/// being a multiple of the tile's depth. gather_row(row, at, chunk) and gather_column(at, chunk) fill 16 bytes from
-/// depth `at` on, the latter of column threadIdx.x % tile_columns; from `end` on with zeros. The next tile is gathered
+/// The sums of a block, `rows` x tile_columns; each warp has 32 rows. It adds products at depths [begin, end); begin is
+/// a multiple of the tile's depth. gather_row(row, at, chunk) and gather_column(at, chunk) fill 16 bytes from depth
+/// `at` on, with zeros from `end` on; the column is threadIdx.x % tile_columns. The next tile is gathered
 /// into registers while this one is multiplied.
 template <class T, int rows, template <class, int, int> class Core>
 struct BlockSums {
@@ -155,7 +155,7 @@ struct BlockSums {
                     rows_now[i].store(reinterpret_cast<T*>(row_tiles[buffer] + index / tile_chunks * pitch_bytes +
                                                            index % tile_chunks * 16));
         };
-        if (begin >= end) return;  // the whole block
+        if (begin >= end) return;  // for the whole block
         load(begin);
         keep(0);
         __syncthreads();
@@ -165,12 +165,12 @@ struct BlockSums {
             if (more) load(at + depth);
             core.add(row_tiles[buffer] + first_row() * pitch_bytes, column_tiles[buffer] + first_column() * pitch_bytes,
                      lane);
-            if (more) keep(buffer ^ 1);  // which all warps left at the last barrier
+            if (more) keep(buffer ^ 1);  // all warps were done with it at the last barrier
             __syncthreads();
         }
     }
 
-    /// Calls f(row, column, sum) of each sum that this thread holds.
+    /// Calls f(row, column, sum) for each sum that this thread holds.
     template <class F>
     __device__ void for_each(F f) const {
         const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -184,7 +184,7 @@ struct BlockSums {
     static __device__ int first_column() { return static_cast<int>(threadIdx.x) / 32 / row_warps * warp_columns; }
 };
 
-/// Launch::run<T, rows, Core>(...) with what multiplies in `precision`: half of 64 rows would be wasted on 32.
+/// Launch::run<T, rows, Core>(...) with the core for `precision`; rows is 32 where 64 would be half empty.
 template <class Launch, class... Arguments>
 void launch_with_core(Precision precision, std::int64_t rows, const Arguments&... arguments) {
     const bool few = rows <= 32;

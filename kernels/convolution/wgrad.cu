@@ -1,9 +1,9 @@
-// dw and db. Where no other kernel (wgrad_kernel.h) makes dw, it is an implicit GEMM of filters (rows) and taps
-// (columns), summed over output positions.
+// dw and db. Where no special kernel (wgrad_kernel.h) makes dw, it is an implicit GEMM: rows are filters, columns are
+// taps, and the sum runs over output positions.
 //
-// There are few filters and taps and many positions (32 x 7392 and 656000 for speech of 10 s, batch 32): blocks share
-// the positions of a tile of dw or of db, each leaves its part of the sums in fp32, and the parts are added up in one
-// order.
+// There are few filters and taps but many positions (32 x 7392 and 656000 for 10 s of speech at batch 32). So blocks
+// share the positions of a tile of dw or of db, each leaves partial sums in fp32, and a second kernel adds these up in
+// a fixed order.
 #include <algorithm>
 
 #include "kernels/check.h"
@@ -18,13 +18,13 @@ namespace {
 
 using namespace convolution;
 
-/// About 8 blocks for each of 132 SMs, whatever the device: the same bits on all.
+/// About 8 blocks for each of 132 SMs, on any device, so that all give the same bits.
 constexpr std::int64_t blocks_wanted = 1056, most_parts = 512;
-/// Of positions, a multiple of every tile's depth: of less, a part is not worth its sums.
+/// Fewest positions per part, a multiple of every tile's depth: a smaller part is not worth storing its sums.
 constexpr std::int64_t least_depth = 512;
 
 struct Parts {
-    std::int64_t count, depth;  ///< depth: positions of each but the last
+    std::int64_t count, depth;  ///< depth: positions of each part but the last
 };
 
 Parts cut(std::int64_t tiles, std::int64_t positions) {
@@ -39,7 +39,7 @@ int rows_for(const Conv2d& op) { return op.out_channels <= 32 ? 32 : 64; }
 Parts parts_of(const Conv2d& op) {
     return cut(divide_up(op.out_channels, rows_for(op)) * divide_up(op.taps(), tile_columns), positions_of(op));
 }
-/// Of db: blocks share the positions of a filter.
+/// The parts of db: blocks share the positions of one filter.
 Parts bias_parts_of(const Conv2d& op) { return cut(op.out_channels, positions_of(op)); }
 
 struct Shape {
@@ -59,7 +59,7 @@ __global__ __launch_bounds__(threads) void conv2d_wgrad_general(const T* __restr
     const int end = shape.positions - begin > shape.part_depth ? begin + shape.part_depth : shape.positions;
     const auto out_plane = static_cast<unsigned>(shape.out_height * shape.out_width);
 
-    // The tap that this thread gathers: neighbouring ones meet neighbouring elements of x.
+    // The tap for which this thread gathers elements. Neighbouring taps meet neighbouring elements of x.
     const int tap = first_tap + static_cast<int>(threadIdx.x) % tile_columns;
     const bool exists = tap < shape.taps;
     const int c = tap / (shape.kernel_h * shape.kernel_w), of_channel = tap % (shape.kernel_h * shape.kernel_w);
@@ -103,8 +103,8 @@ __global__ __launch_bounds__(threads) void conv2d_wgrad_general(const T* __restr
     });
 }
 
-/// parts[part, filter] = sum of dy over positions [part part_depth, (part + 1) part_depth) of that filter, which are
-/// counted through the images.
+/// parts[part, filter] = sum of dy over positions [part part_depth, (part + 1) part_depth) of that filter, numbered
+/// through all images.
 template <class T, int vector>
 __global__ __launch_bounds__(threads) void conv2d_bias_parts(const T* __restrict__ dy,
                                                              Arithmetic<T>* __restrict__ parts, int plane,
@@ -132,7 +132,7 @@ __global__ __launch_bounds__(threads) void conv2d_bias_parts(const T* __restrict
     if (threadIdx.x == 0) parts[std::int64_t{blockIdx.y} * gridDim.x + blockIdx.x] = sums[0];
 }
 
-/// out[i] = what is there if `accumulates`, plus the sum over parts [count][elements].
+/// out[i] = its old value if `accumulates`, plus the sum over parts [count][elements].
 template <class T>
 __global__ __launch_bounds__(add_threads) void conv2d_add_parts(const Arithmetic<T>* __restrict__ parts, int count,
                                                                 std::int64_t elements, bool accumulates, T* out) {
@@ -213,14 +213,14 @@ const WgradKernel general{
        cudaStream_t stream) { launch_with_core<Launch>(precision, op.out_channels, op, x, dy, dw, workspace, stream); },
 };
 
-/// The first that takes the problem.
+/// The first kernel that takes the problem.
 const WgradKernel& kernel_for(const Conv2d& op, Precision precision) {
     for (const WgradKernel* kernel : {&wgrad_rows, &wgrad_single_channel})
         if (kernel->takes(op, precision)) return *kernel;
     return general;
 }
 
-/// Of the workspace what dw needs; behind it are the parts of db.
+/// Bytes of the workspace that dw needs; the parts of db follow.
 std::size_t weight_workspace(const Conv2d& op, Precision precision) {
     return aligned(kernel_for(op, precision).workspace(op, precision));
 }

@@ -1,4 +1,4 @@
-// What a warp of dw's kernels adds up: products of dy and x over positions, both laid out as layout.cuh says. Internal
+// The products that a warp of dw's kernels sums: dy times x over positions, both in the layout of layout.cuh. Internal
 // to kernels/convolution/.
 #pragma once
 
@@ -8,11 +8,11 @@
 
 namespace kbench::cuda::convolution::wgrad {
 
-/// Positions of a stage, and filters of a block.
+/// Positions per stage, and filters per block.
 inline constexpr int depth = 64, filters = 32, dy_bytes = depth * row_bytes;
 
 /// A warp's sums of 32 filters x a group of channels for each of `rows` filter rows, `step` positions at a time.
-/// read_dy: of tiles [groups of filters][positions]; add: of the tile of one filter row, from the warp's tap s on.
+/// read_dy reads tiles [groups of filters][positions]; add reads the tile of one filter row, from the warp's tap s on.
 template <class Type, int filter_rows>
 struct Mma16 {
     using T = Type;
@@ -57,8 +57,8 @@ struct Mma16 {
     }
 };
 
-/// tf32 and fp64. The order of positions is free: those of a lane are chosen so that the four rows of half a warp lie
-/// in different banks.
+/// tf32 and fp64. The order of positions is free, and a lane's are chosen so that the four rows of half a warp lie in
+/// different banks.
 template <class Type, int filter_rows>
 struct Mma8 {
     using T = Type;
@@ -76,7 +76,7 @@ struct Mma8 {
         }
     }
     static __device__ T load(const unsigned char* at) { return *reinterpret_cast<const T*>(at); }
-    /// Eight filters or channels further on: two chunks in 32 bits, the next tile in fp64.
+    /// The place of eight filters or channels further on: two chunks in 32 bits, the next tile in fp64.
     static __device__ int next_eight(int at, int eights) {
         return blocks == 2 ? (at ^ (eights % 2 * 32)) + eights / 2 * dy_bytes : at + eights * dy_bytes;
     }
@@ -152,12 +152,12 @@ struct Plain {
     }
 };
 
-/// Tiles of dy: groups of filters.
+/// Tiles of dy, one per group of filters.
 template <class Core>
 inline constexpr int dy_tiles = filters / group<typename Core::T>;
 
-/// Starts to copy dy's tiles of `depth` positions from `first` on; `row`: the output row of the first group, the next
-/// group's `group_stride` rows further on. Zeros behind `width`. By all `threads`.
+/// Starts to copy dy's tiles of `depth` positions from `first` on. `row` is the output row of the first group; the next
+/// group's is `group_stride` rows further on. Past `width` it writes zeros. All `threads` must call it.
 template <class Core, int threads>
 __device__ void fetch_dy(unsigned char* to, const unsigned char* dy, std::int64_t row, std::int64_t group_stride,
                          int first, int width) {
@@ -171,7 +171,7 @@ __device__ void fetch_dy(unsigned char* to, const unsigned char* dy, std::int64_
     }
 }
 
-/// Calls f.operator()<Core>() with what multiplies in `precision`, in 16 bits of `few` filter rows, else of `many`.
+/// Calls f.operator()<Core>() with the core for `precision`: `few` filter rows in 16 bits, else `many`.
 template <int few, int many, class F>
 auto with_core(Precision precision, F f) {
     switch (precision) {

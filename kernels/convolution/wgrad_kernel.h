@@ -1,4 +1,4 @@
-// A kernel that makes dw as a row: which problems it takes, and how it is launched. Internal to kernels/convolution/.
+// A kernel that makes dw, as a table row: what it takes and how it is launched. Internal to kernels/convolution/.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,7 +12,7 @@
 namespace kbench::cuda::convolution {
 
 struct WgradKernel {
-    /// Such as "conv2d_wgrad_rows<3> in 18 parts".
+    /// The kernel's name, such as "conv2d_wgrad_rows<3> in 18 parts".
     std::string (*name)(const Conv2d& op, Precision precision);
     bool (*takes)(const Conv2d& op, Precision precision);
     std::size_t (*workspace)(const Conv2d& op, Precision precision);

@@ -1,10 +1,10 @@
-// dw of convolutions of many channels: a warp has a tap s of the kernel's width and sums, over positions q of output
-// rows, dy[k, q] x[c, q + s] for 32 filters k, a group of channels c and a few filter rows r.
+// dw of convolutions of many channels: a warp has one tap s of the kernel's width. Over positions q of output rows it
+// sums dy[k, q] x[c, q + s] for 32 filters k, a group of channels c and a few filter rows r.
 //
-// A first kernel lays x and dy out as layout.cuh says. Positions being rows of 64 bytes in shared memory, a tap is an
-// offset of whole rows: what dy is multiplied with for tap s begins s rows further on, for all warps in the same tile.
+// A first kernel lays x and dy out as layout.cuh says. Positions are rows of 64 bytes in shared memory, so a tap is an
+// offset of whole rows: all warps read the same tile, the warp of tap s starting s rows further on.
 // dy's fragments are read once for all filter rows. A block keeps all its sums in registers and walks over a part of
-// the output rows; the parts are added up in their order.
+// the output rows; the parts are added up in a fixed order.
 #include <algorithm>
 
 #include "kernels/check.h"
@@ -20,7 +20,7 @@ using namespace wgrad;
 
 constexpr int kernel_width = 11, threads = kernel_width * 32;
 constexpr int x_rows = depth + kernel_width - 1, x_bytes = x_rows * row_bytes;
-/// Filter rows of a block, in 16 bits and else: as many as there are registers for.
+/// Filter rows per block, in 16 bits and otherwise: as many as registers allow.
 constexpr int few_rows = 3, many_rows = 7;
 
 struct Shape {
@@ -41,10 +41,10 @@ struct Shape {
           parts(part_count) {}
 };
 
-/// Stages in their order: output rows, of each its positions. Rows that no filter row of the block meets are left out.
+/// Stages in order: output rows, and the positions of each. Rows that no filter row of the block meets are skipped.
 struct Walk {
-    int row, end, n, p, first, h;  ///< first: position; h: that the first filter row meets
-    unsigned meets;                ///< filter row j of the block meets row h + j of x
+    int row, end, n, p, first, h;  ///< first: position; h: row of x that the first filter row meets
+    unsigned meets;                ///< bit j: filter row j of the block meets row h + j of x
 
     __device__ Walk(const Shape& shape, int begin, int behind, int first_r, int rows)
         : row(begin - 1), end(behind), n(row / shape.out_height), p(row % shape.out_height), first(0) {
@@ -73,7 +73,7 @@ struct Walk {
 template <class Core>
 constexpr int stage_bytes = Core::rows* x_bytes + dy_tiles<Core>* dy_bytes;
 
-/// x, dy: laid out. Writes sums [part][r][s][filter][channel].
+/// x and dy are laid out. Writes sums [part][r][s][filter][channel].
 template <class Core>
 __global__ __launch_bounds__(threads, 1) void conv2d_wgrad_rows(const unsigned char* __restrict__ x,
                                                                 const unsigned char* __restrict__ dy,
@@ -117,7 +117,7 @@ __global__ __launch_bounds__(threads, 1) void conv2d_wgrad_rows(const unsigned c
     }
     for (int index = 0; !now.done(); ++index, now.advance(shape, first_r, Core::rows)) {
         cp_async_wait<Core::stages - 2>();
-        __syncthreads();  // this stage is there, and all warps have left the one that is fetched into next
+        __syncthreads();  // this stage has arrived, and all warps are done with the one to be overwritten
         if (!ahead.done()) {
             fetch(ahead, (index + Core::stages - 1) % Core::stages);
             ahead.advance(shape, first_r, Core::rows);
@@ -147,7 +147,7 @@ __global__ __launch_bounds__(threads, 1) void conv2d_wgrad_rows(const unsigned c
     });
 }
 
-/// Blocks that lay out x, then those of dy.
+/// The first blocks lay out x, the others dy.
 template <class T, int vector>
 __global__ __launch_bounds__(layout_threads) void conv2d_wgrad_layout(const T* __restrict__ x, const T* __restrict__ dy,
                                                                       T* __restrict__ x_out, T* __restrict__ dy_out,
@@ -158,7 +158,7 @@ __global__ __launch_bounds__(layout_threads) void conv2d_wgrad_layout(const T* _
         lay_out_positions<T, vector>(dy, dy_out, shape.out_height, shape.out_width, blockIdx.x - x_blocks);
 }
 
-/// dw[k, c, r, s] = what is there if `accumulates`, plus the sum over parts, in their order.
+/// dw[k, c, r, s] = its old value if `accumulates`, plus the sum over parts in a fixed order.
 template <class T>
 __global__ __launch_bounds__(256) void conv2d_wgrad_add_rows(const Arithmetic<T>* __restrict__ sums, int parts,
                                                              int all_filters, int channels, int kernel_h,
@@ -179,13 +179,13 @@ template <class Core>
 dim3 grid_of(const Conv2d& op) {
     const std::int64_t across = divide_up(op.kernel_h, Core::rows),
                        down = op.in_channels / group<typename Core::T> * (op.out_channels / filters);
-    // One block for each of 132 SMs, whatever the device: the same bits on all.
+    // One block for each of 132 SMs, on any device, so that all give the same bits.
     const std::int64_t parts =
         std::clamp<std::int64_t>(132 / (across * down), 1, std::min<std::int64_t>(65535, op.batch * op.out_height()));
     return dim3(static_cast<unsigned>(across), static_cast<unsigned>(down), static_cast<unsigned>(parts));
 }
 
-/// x and dy as laid out, then the parts' sums.
+/// x and dy as laid out, then the sums of the parts.
 template <class Core>
 struct Workspace {
     using T = typename Core::T;

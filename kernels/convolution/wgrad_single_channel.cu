@@ -1,11 +1,11 @@
-// dw of convolutions of one channel at stride 2 along the width: a block has all taps of 32 filters (of a higher kernel
-// 48 rows), holds their sums in registers, and walks down output rows in tiles of positions.
+// dw of convolutions of one channel at stride 2 along the width: a block has all taps of 32 filters (48 rows of them
+// for higher kernels), holds their sums in registers, and walks down output rows in tiles of positions.
 //
-// Each element of dy then meets all taps, and one of x all that it has in the tile, from shared memory: a tile of an
-// output row takes 32 rows of dy and, of x, only the rows that the output row before had not met. These lie in a ring.
-// What comes next is copied while the tile is multiplied. Blocks leave their sums as their threads hold them; the parts
-// are added up in one order and put in place by a second kernel. x must be finite: positions past a row's end are
-// multiplied by 0.
+// So each element of dy is multiplied with all taps, and each element of x with all dy of the tile, from shared memory.
+// A tile of an output row brings 32 rows of dy and only the rows of x that the output row before did not meet; these
+// lie in a ring. Copies of the next tile overlap the arithmetic. Blocks leave their sums as their threads hold them; a
+// second kernel adds up the parts in a fixed order and puts them in place. x must be finite: positions past a row's end
+// are multiplied by 0.
 #include <algorithm>
 
 #include "kernels/check.h"
@@ -19,7 +19,7 @@ namespace {
 
 using namespace wgrad_single;
 
-/// Two blocks for each of 132 SMs, whatever the device: the same bits on all.
+/// Two blocks for each of 132 SMs, on any device, so that all give the same bits.
 constexpr std::int64_t blocks_wanted = 264;
 constexpr int blocks_per_sm = 2, most_taps = 11;
 
@@ -28,11 +28,11 @@ constexpr int tile_positions = dy_words* per_word<T>;
 
 struct Shape {
     int height, width, out_height, out_width, filters, kernel_h, kernel_w, stride_h, pad_h;
-    int before;        ///< columns of x before a tile's first position, even in words of two
-    int first_place;   ///< the first tap's
-    int rows, fresh;   ///< rows of x that an output row meets in a block, and those that the row before had not met
+    int before;        ///< columns of x before a tile's first position, rounded to whole words
+    int first_place;   ///< place of the first tap
+    int rows, fresh;   ///< rows of x that an output row meets in a block; those that the row before did not meet
     int ring;          ///< rows of x in shared memory
-    int tiles, units;  ///< of positions in an output row; output rows of tiles in all
+    int tiles, units;  ///< tiles: per output row; units: tiles times output rows, over the batch
     int row_groups, groups, parts;
 
     Shape(const Conv2d& op, int positions, int per_word)
@@ -49,7 +49,7 @@ struct Shape {
           first_place(before - static_cast<int>(op.pad_w)),
           rows(std::min(block_rows, kernel_h)),
           fresh(std::min(stride_h, rows)),
-          ring((rows + fresh + 7) / 8 * 8),  // around which eight rows lie in different banks, too
+          ring((rows + fresh + 7) / 8 * 8),  // whole eights, so that rows around its end lie in different banks, too
           tiles(static_cast<int>(divide_up(out_width, positions))),
           units(static_cast<int>(op.batch) * tiles * out_height),
           row_groups(static_cast<int>(divide_up(kernel_h, block_rows))),
@@ -68,11 +68,11 @@ int smem_bytes(const Shape& shape) {
 }
 template <class Core>
 constexpr int block_threads = Core::warps * 32;
-/// The sums of a block.
+/// Number of sums per block.
 template <class Core>
 constexpr int block_sums = block_threads<Core>* Core::per_thread;
 
-/// A word of a row, from `column` on, with zeros outside of the row. `whole`: no word lies inside by half.
+/// Copies one word of a row, from `column` on, with zeros outside the row. `whole`: no word straddles the row's end.
 template <class T>
 __device__ __forceinline__ void fetch_word(unsigned* to, const T* row, int column, int width, bool exists, bool whole) {
     if (whole) {
@@ -103,7 +103,7 @@ __global__ __launch_bounds__(block_threads<Core>,
     const int first_r = group % shape.row_groups * block_rows,
               first_filter = group / shape.row_groups * wgrad_single::filters;
 
-    /// Of rows of x that output row p meets, those from `from` on.
+    /// Fetches the rows of x that output row p meets, from the `from`-th on.
     const auto fetch_x = [&](int n, int first, int p, int from, const Rows& rows) {
         for (int i = thread; i < (shape.rows - from) * Core::x_words; i += threads) {
             const int row = from + i / Core::x_words;
@@ -128,7 +128,7 @@ __global__ __launch_bounds__(block_threads<Core>,
     Core core(thread / 32, thread % 32);
     const auto end = static_cast<int>(std::int64_t{shape.units} * (part + 1) / shape.parts);
     auto unit = static_cast<int>(std::int64_t{shape.units} * part / shape.parts);
-    while (unit < end) {  // output rows of one tile's columns, from p on
+    while (unit < end) {  // output rows from p on, at one tile's columns
         const int of_columns = unit / shape.out_height, n = of_columns / shape.tiles;
         const int first = of_columns % shape.tiles * tile_positions<T>;
         const int words = min(Core::end, (shape.out_width - first + per_word<T> - 1) / per_word<T>);
@@ -137,12 +137,12 @@ __global__ __launch_bounds__(block_threads<Core>,
         unit += end_p - p;
         Rows rows{shape.rows, shape.ring, 0};
         unsigned *now = smem, *next = smem + Core::dy_tile;
-        __syncthreads();  // all warps have left the columns before
+        __syncthreads();  // all warps are done with the tile column before
         fetch_x(n, first, p, 0, rows);
         fetch_dy(n, first, p, now);
         for (; p < end_p; ++p) {
             cp_async_wait_all();
-            __syncthreads();  // the tile is there, and all warps have left what is fetched into next
+            __syncthreads();  // the tile has arrived, and all warps are done with what is overwritten next
             core.begin(rows);
             rows.base = (rows.base + shape.fresh) % shape.ring;
             if (p + 1 < end_p) {
@@ -160,7 +160,7 @@ __global__ __launch_bounds__(block_threads<Core>,
     for (int i = 0; i < Core::per_thread; ++i) to[i * threads + thread] = core.sums[i];
 }
 
-/// dw[k, 0, r, s] = what is there if `accumulates`, plus the sum over parts.
+/// dw[k, 0, r, s] = its old value if `accumulates`, plus the sum over parts.
 template <class Core>
 __global__ __launch_bounds__(add_threads) void conv2d_wgrad_add_single_channel(const float* __restrict__ sums,
                                                                                Shape shape, bool accumulates,
@@ -203,7 +203,7 @@ void launch(const Conv2d& op, const void* x, const void* dy, void* dw, void* wor
     KBENCH_CUDA_LAUNCHED("conv2d_wgrad_add_single_channel");
 }
 
-/// Groups are a grid's second dimension.
+/// Limited by the grid's second dimension, which counts groups.
 bool takes(const Conv2d& op, Precision precision) {
     return precision != Precision::fp64 && op.in_channels == 1 && op.stride_w == 2 && op.kernel_w <= most_taps &&
            divide_up(op.kernel_h, block_rows) * divide_up(op.out_channels, wgrad_single::filters) < 65536;

@@ -1,9 +1,9 @@
-// What a warp adds up of dw of one channel at stride 2: products of a row of dy with the rows of x that its taps meet,
+// The products that a warp sums for dw of one channel at stride 2: a row of dy with the rows of x that its taps meet,
 // both in shared memory. Internal to kernels/convolution/.
 //
-// Shared memory is counted in words of 4 bytes: an element of 32 bits, or two neighbours of 16. Position q of a tile
-// meets, with tap place 2 d + c, column c of pair q + d of a row of x. So what a thread has read for one d serves the
-// others, for other positions. A core says where it wants the words to lie.
+// Shared memory is counted in words of 4 bytes: one 32-bit element or two neighbouring 16-bit ones. Position q of a
+// tile meets, at tap place 2 d + c, column c of pair q + d in a row of x. So what a thread has read for one d also
+// serves the other d, at other positions. Each core says where it wants the words to lie.
 #pragma once
 
 #include "kernels/mma.cuh"
@@ -11,15 +11,15 @@
 
 namespace kbench::cuda::convolution::wgrad_single {
 
-/// Filters of a block, and rows of the kernel.
+/// Filters per block, and kernel rows per block.
 inline constexpr int filters = 32, block_rows = 48;
 template <class T>
 inline constexpr int per_word = 4 / static_cast<int>(sizeof(T));
-/// A tile's words of a row of dy. Its words of a row of x are twice as many in 32 bits, and those that the last
+/// Words that a tile has of a row of dy. Of a row of x it has twice as many in 32 bits, plus those that the last
 /// position's taps reach.
 inline constexpr int dy_words = 64;
 
-/// Word `word` of a tile's row of dy or of x, and where it lies: in the tile of dy, or from the row of x on.
+/// Word `word` of a tile's row of dy or x, and its place: within the tile of dy, or within the row of x.
 struct DyWord {
     int filter, word, place;
 };
@@ -27,39 +27,39 @@ struct XWord {
     int word, place;
 };
 
-/// Where rows of x lie: `rows` in a ring of `ring`, from `base` on.
+/// The place of rows of x in a ring: `rows` of them from slot `base` on, in `ring` slots.
 struct Rows {
     int rows, ring, base;
     __device__ int slot(int row) const {
-        const int at = base + (row < rows ? row : rows - 1);  // past the last, what is read is not stored
+        const int at = base + (row < rows ? row : rows - 1);  // rows past the last are read but their sums not stored
         return at < ring ? at : at - ring;
     }
 };
 
-/// Which filter, row of the kernel and place of a tap one of a thread's sums is for, within its block.
+/// The filter, kernel row and tap place of one of a thread's sums, within its block.
 struct Place {
     int filter, row, tap;
 };
 
-/// 16 bits and tf32, on tensor cores: products of 16 filters and 8 columns, which are four rows of the kernel x both
+/// 16 bits and tf32, on tensor cores: products of 16 filters and 8 columns. The columns are four kernel rows x both
 /// columns of a pair. A warp has 32 filters x 12 rows.
 ///
-/// A product is as deep as two words of a lane. One is of a tile's first half and one of its second, half a tile apart:
-/// such two are neighbours in shared memory, dy's beside those of the filter that is 8 further on, too. Then each load
-/// of 16 bytes is a fragment of dy, or two of x, and none has to be put together from registers of several. The halves
-/// of x overlap, where words lie twice.
+/// A product is as deep as two words of a lane. One is from the tile's first half and one from its second, half a tile
+/// apart. Shared memory stores such two next to each other; those of dy also next to the filter 8 further on. So each
+/// 16-byte load is one fragment of dy or two of x, and none has to be assembled from registers. The halves of x
+/// overlap, and the overlap is stored twice.
 template <class Type>
 struct Mma {
     using T = Type;
     static constexpr bool of_16_bits = sizeof(T) == 2;
     static constexpr int quads = 3, warps = block_rows / 4 / quads, shifts = 6;
-    /// Words of half a tile's row of dy that a lane takes at a time, and a warp.
+    /// Words of half a tile's row of dy per step: of a lane, and of a warp.
     static constexpr int lane_words = 2, step = 4 * lane_words, end = dy_words / 2;
-    /// Pairs of words of x that a lane takes, and a half's: in 32 bits of each column.
+    /// Pairs of words of x that a lane reads, and that half a tile has (in 32 bits, per column).
     static constexpr int lane_pairs = of_16_bits ? 9 : 8, half_pairs = of_16_bits ? 70 : 40;
     static constexpr int half_words = of_16_bits ? half_pairs : 2 * half_pairs, x_words = 2 * half_words;
-    /// What lanes 8 i to 8 i + 7 read of two rows lies in different banks: 4 over a multiple of 8 in 16 bits and for
-    /// dy, where a row's vectors are 8 words apart, 16 over a multiple of 32 else.
+    /// Pitches without bank conflicts when eight lanes read two rows: 4 over a multiple of 8 in 16 bits and for dy,
+    /// where a row's vectors are 8 words apart; else 16 over a multiple of 32.
     static constexpr int x_pitch = of_16_bits ? 140 : 176, dy_pitch = 132, dy_tile = filters / 2 * dy_pitch;
     static constexpr int per_thread = quads * shifts * 2 * 4;
     float sums[per_thread] = {};
@@ -71,7 +71,7 @@ struct Mma {
           column(lane / 16),
           t(lane % 4),
           dy_at(lane / 4 * dy_pitch + t * lane_words * 4) {}
-    /// The words of a warp's lanes lie in different banks.
+    /// The filter and word that lane i copies; the words of a warp's lanes lie in different banks.
     static __device__ DyWord dy_word(int i) {
         const int eight = i / 8 % 2, half = i / 16 % 2, word = i / 32 % 4 * 8 + i % 8, row = i / 128;
         return {row / 8 * 16 + eight * 8 + row % 8, half * end + word, row * dy_pitch + word * 4 + half * 2 + eight};
@@ -80,7 +80,7 @@ struct Mma {
         const int half = i / half_words, word = i % half_words;
         return {half * dy_words + word, of_16_bits ? 2 * word + half : (word % 2 * half_pairs + word / 2) * 2 + half};
     }
-    /// Before an output row's products.
+    /// Prepares an output row's products.
     __device__ void begin(const Rows& rows) {
         in_use = (rows.rows - first_row + 3) / 4;
 #pragma unroll
@@ -88,7 +88,7 @@ struct Mma {
             x_at[quad] = rows.slot(first_row + quad * 4 + of_quad_row) * x_pitch +
                          (of_16_bits ? t * lane_words * 4 : column * half_pairs * 2 + t * lane_words * 2);
     }
-    /// Of words [at, at + step) of both halves of dy's rows.
+    /// Adds products of words [at, at + step) of both halves of dy's rows.
     __device__ void add(const unsigned* dy, const unsigned* x, int at) {
         Vector<unsigned, 4> a[lane_words][2];
 #pragma unroll
@@ -118,7 +118,7 @@ struct Mma {
     }
 
   private:
-    /// b[i]: of both halves this lane's column of pair i, in 16 bits of pairs i and i + 1.
+    /// b[i]: this lane's column of pair i in both halves; in 16 bits, of pairs i and i + 1.
     __device__ void read(unsigned (&b)[8][2], const unsigned* x) const {
         unsigned words[lane_pairs][2];
 #pragma unroll
@@ -144,8 +144,8 @@ struct Mma {
 struct Plain {
     using T = float;
     static constexpr int rows = 8, warps = block_rows / rows, lane_filters = 8, taps = 11, step = 4, end = dy_words;
-    /// Pairs of x of a tile, of which all first columns lie before the second ones: taps reach 5 pairs past the last
-    /// position, vectors 7. Rows are so far apart that vectors of eight neighbours lie in different banks.
+    /// Pairs of x per tile; a row stores all first columns, then all second ones. Taps reach 5 pairs past the last
+    /// position, vectors 7. The pitch puts vectors of eight neighbouring rows into different banks.
     static constexpr int pairs = dy_words + 8, x_words = 2 * pairs, x_pitch = x_words + 4;
     static constexpr int dy_tile = filters * dy_words, per_thread = lane_filters * taps;
     float sums[per_thread] = {};
@@ -156,12 +156,12 @@ struct Plain {
     static __device__ DyWord dy_word(int i) { return {i / dy_words, i % dy_words, i}; }
     static __device__ XWord x_word(int i) { return {i, i % 2 * pairs + i / 2}; }
     __device__ void begin(const Rows& of_x) { x_at = of_x.slot(row) * x_pitch; }
-    /// Of words [at, at + step).
+    /// Adds products of words [at, at + step).
     __device__ void add(const unsigned* dy, const unsigned* x, int at) {
         const auto four_of = [](const unsigned* from) {
             return Vector<float, 4>::load(reinterpret_cast<const float*>(from));
         };
-        float columns[2][12];  // [column][pair, from the first position's on]
+        float columns[2][12];  // [column][pair, from the first position on]
 #pragma unroll
         for (int column = 0; column < 2; ++column)
 #pragma unroll
@@ -186,7 +186,7 @@ struct Plain {
     }
 };
 
-/// Calls f.operator()<Core>() with what multiplies in `precision`, which is not fp64.
+/// Calls f.operator()<Core>() with the core that multiplies in `precision`, which is not fp64.
 template <class F>
 auto with_core(Precision precision, F f) {
     switch (precision) {

@@ -1,8 +1,8 @@
-// Batch norm in training and its backward, both bound by memory: sums over each channel, in blocks whose sums a small
-// kernel adds up in a fixed order, and a second pass that reads the input again. x is read twice and y written once;
+// Batch norm in training and its backward, both bound by memory: blocks sum parts of each channel, a small kernel adds
+// up their sums in a fixed order, and a second pass reads the input again. x is read twice and y written once;
 // backward reads x and dy twice and writes dx once.
-// A block's variance is that around its own mean or a number near it, and blocks are merged as Chan, Golub and LeVeque
-// do (American Statistician 37(3), 1983): a mean far from zero costs the variance nothing.
+// A block takes the variance around its own mean or a number near it, and blocks are merged as in Chan, Golub and
+// LeVeque (American Statistician 37(3), 1983), so that a mean far from zero costs the variance no accuracy.
 #include "kernels/norm/batchnorm.h"
 
 #include <algorithm>
@@ -17,14 +17,14 @@ namespace {
 
 constexpr int warp = 32, threads_per_block = 256, at_once = 4;
 
-/// How the elements of a channel are shared among blocks: `each` of `all` for a block, in rows where channels are
-/// columns, in elements of NCHW. The same whatever the alignment and the device.
+/// How blocks share the elements of a channel: `each` of `all` per block, in rows where channels are columns, in
+/// elements for NCHW. It does not depend on alignment or device.
 struct Parts {
     std::int64_t all, each, count;
 };
 
 Parts parts_of(DataType type, const BatchNorm& op) {
-    // Four or eight blocks for each of an H100's 132 SMs run at once; a block has four loads of each thread at least.
+    // Four or eight blocks for each of an H100's 132 SMs run at once; each thread has at least four loads.
     constexpr std::int64_t blocks = 8 * 132, most = 512, least_rows = 32;
     constexpr std::int64_t least_elements = threads_per_block * at_once * 8;
     const auto parts = [](std::int64_t all, std::int64_t count, std::int64_t least) {
@@ -37,10 +37,10 @@ Parts parts_of(DataType type, const BatchNorm& op) {
     return parts(op.rows, std::clamp<std::int64_t>(blocks / 2 / across, 1, most), least_rows);
 }
 
-/// The vectors of a channel of NCHW, one image's behind another's, as a thread walks through them.
+/// Walks a thread through the vectors of an NCHW channel, one image after another.
 template <int N>
 struct ChannelWalk {
-    std::int64_t channels, channel, segment;  ///< the last in vectors of N
+    std::int64_t channels, channel, segment;  ///< segment: in vectors of N
     std::int64_t image, offset;
 
     __device__ ChannelWalk(std::int64_t of_channels, std::int64_t of, std::int64_t vectors, std::int64_t index)
@@ -55,7 +55,7 @@ struct ChannelWalk {
     }
 };
 
-/// The sum of each of two numbers over the block's threads, in thread 0.
+/// Sums each of two numbers over the block's threads, into thread 0.
 template <typename A>
 __device__ void sum_over_block(A& first, A& second) {
     __shared__ A sums[2][threads_per_block / warp];
@@ -79,8 +79,8 @@ __device__ void sum_over_block(A& first, A& second) {
     sum_warp();
 }
 
-/// NCHW: of part blockIdx.x / channels of channel blockIdx.x % channels to partial [parts, 2, channels]: the mean and
-/// the sum of squares around it; backward, the sums of dy and of dy (x - mean).
+/// NCHW: writes part blockIdx.x / channels of channel blockIdx.x % channels to partial [parts, 2, channels]: the mean
+/// and the sum of squares around it; backward, the sums of dy and of dy (x - mean).
 template <typename T, int N, bool backward>
 __global__ void __launch_bounds__(threads_per_block)
     image_sums_kernel(const T* x, const T* dy, const Arithmetic<T>* mean, Arithmetic<T>* partial, std::int64_t channels,
@@ -140,8 +140,8 @@ __global__ void __launch_bounds__(threads_per_block)
     partial[(2 * part + 1) * channels + channel] = second;
 }
 
-/// Channels are columns: the same of rows [blockIdx.y parts.each, ...). A thread has N columns of every blockDim.y-th
-/// row, whose moments it makes as Welford does (Technometrics 4(3), 1962).
+/// Channels are columns: the same for rows [blockIdx.y parts.each, ...). A thread has N columns of every blockDim.y-th
+/// row and computes their moments as Welford does (Technometrics 4(3), 1962).
 template <typename T, int N, bool backward>
 __global__ void __launch_bounds__(threads_per_block, 2)
     column_sums_kernel(const T* x, const T* dy, const Arithmetic<T>* mean, Arithmetic<T>* partial, std::int64_t width,
@@ -235,7 +235,7 @@ __global__ void __launch_bounds__(threads_per_block, 2)
 
 constexpr int adding_warps = 8;
 
-/// Sums of `terms(part, sums)` over the parts, for 32 channels a block; in threads of the first warp.
+/// Sums `terms(part, sums)` over the parts, for 32 channels per block; the first warp's threads get the sums.
 template <int kinds, typename Terms>
 __device__ void sum_over_parts(double (&sums)[kinds], int parts, bool inside, Terms terms) {
     __shared__ double scratch[kinds][adding_warps][warp];
@@ -252,7 +252,7 @@ __device__ void sum_over_parts(double (&sums)[kinds], int parts, bool inside, Te
         for (int k = 0; k < kinds; ++k) sums[k] += scratch[k][y][threadIdx.x];
 }
 
-/// Mean and rstd of all channels from their parts, and the running ones.
+/// Computes mean and rstd of all channels from their parts, and updates the running ones.
 template <typename T>
 __global__ void __launch_bounds__(warp* adding_warps)
     statistics_kernel(const Arithmetic<T>* partial, std::int64_t channels, Parts parts, double epsilon, double momentum,
@@ -263,8 +263,8 @@ __global__ void __launch_bounds__(warp* adding_warps)
     const std::int64_t channel = std::int64_t{blockIdx.x} * warp + threadIdx.x;
     const bool inside = channel < channels;
     const double near = inside ? static_cast<double>(partial[channel]) : 0;
-    // Shares of the whole in place of counts: what stands for an element may be a row.
-    double sums[3];  // of the distances of means from the first, of their squares, and of squares within parts
+    // Weights are shares of the whole instead of counts, because a part is counted in rows where channels are columns.
+    double sums[3];  // means minus the first mean; their squares; squares within parts
     sum_over_parts(sums, static_cast<int>(parts.count), inside, [&](int part, double(&to)[3]) {
         const std::int64_t size = min(parts.each, parts.all - part * parts.each);
         const double share = static_cast<double>(size) / static_cast<double>(parts.all);
@@ -286,7 +286,7 @@ __global__ void __launch_bounds__(warp* adding_warps)
     move(running_var, variance * (elements / (elements - 1)));
 }
 
-/// dw and db from the parts' sums, and to `of_dx` [2, channels] the mean of dy and rstd times that of dy n.
+/// dw and db from the parts' sums; to `of_dx` [2, channels] the mean of dy, and rstd times the mean of dy n.
 template <typename T>
 __global__ void __launch_bounds__(warp* adding_warps)
     gradient_sums_kernel(const Arithmetic<T>* partial, std::int64_t channels, int parts, double elements,
@@ -313,7 +313,7 @@ __global__ void __launch_bounds__(warp* adding_warps)
     of_dx[channels + channel] = static_cast<A>(of_dyn * scale / elements);
 }
 
-/// What a channel's elements are worked on with. Forward: y = (x - center) scale + shift. Backward: dx = scale (dy -
+/// The numbers applied to a channel's elements. Forward: y = (x - center) scale + shift. Backward: dx = scale (dy -
 /// shift - (x - center) through).
 template <typename T, bool backward>
 struct ChannelMap {
@@ -343,7 +343,7 @@ struct ChannelMap {
     }
 };
 
-/// NCHW: parts as those of image_sums_kernel. out may be x or dy: a thread reads what it writes over.
+/// NCHW, with the parts of image_sums_kernel. out may be x or dy: each thread overwrites only what it has read.
 template <typename T, int N, bool backward>
 __global__ void __launch_bounds__(threads_per_block, 4)
     image_map_kernel(const T* x, const T* dy, typename ChannelMap<T, backward>::Source source, T* out,
@@ -421,7 +421,7 @@ __global__ void __launch_bounds__(threads_per_block, backward ? 2 : 3)
     }
 }
 
-/// Calls function.operator()<N>() with the most elements, of 16 or 8 bytes or one, that divide `length` and that
+/// Calls function.operator()<N>() with the widest vector (16 or 8 bytes, or one element) that divides `length` and that
 /// `pointers` are aligned to.
 template <typename T, typename Function>
 void dispatch_width(std::int64_t length, std::initializer_list<const void*> pointers, const Function& function) {
@@ -438,7 +438,7 @@ void dispatch_width(std::int64_t length, std::initializer_list<const void*> poin
     function.template operator()<1>();
 }
 
-/// Both passes; `add_up(partial)` launches what stands between them.
+/// Runs both passes; `add_up(partial)` launches the kernel between them.
 template <typename T, bool backward, typename AddUp>
 void run(DataType type, const BatchNorm& op, const T* x, const T* dy,
          const typename ChannelMap<T, backward>::Source& source, T* out, Arithmetic<T>* partial, cudaStream_t stream,

@@ -1,6 +1,6 @@
 // Launchers of batch norm in training and of its backward. Device pointers; shapes and layouts as in
-// models/ops/batchnorm.h; elements of the model's storage_type, mean and rstd in fp32 (fp64 for fp64), as arithmetic
-// is. Nothing allocates or waits; launches go to `stream`. The same bits on every run.
+// models/ops/batchnorm.h; elements have the model's storage_type; mean, rstd and arithmetic are fp32 (fp64 for fp64).
+// Nothing allocates or waits; launches go to `stream`. Results have the same bits in every run.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,15 +12,15 @@
 
 namespace kbench::cuda {
 
-/// Bytes of the workspace of either, at a 16-byte boundary: sums of the blocks of rows.
+/// Bytes of the workspace for either, aligned to 16 bytes: sums of the blocks of rows.
 std::size_t batch_norm_workspace_bytes(DataType type, const BatchNorm& op);
 
-/// running_mean and running_var are moved in place. out may be x.
+/// Updates running_mean and running_var in place. out may be x.
 void batch_norm_in_training(DataType type, const BatchNorm& op, const void* x, const void* weight, const void* bias,
                             void* running_mean, void* running_var, void* mean, void* rstd, void* out, void* workspace,
                             cudaStream_t stream);
 
-/// dw and db are added to where op.accumulates. dx may be dy.
+/// Adds to dw and db where op.accumulates. dx may be dy.
 void batch_norm_backward(DataType type, const BatchNorm& op, const void* x, const void* dy, const void* weight,
                          const void* mean, const void* rstd, void* dx, void* dw, void* db, void* workspace,
                          cudaStream_t stream);

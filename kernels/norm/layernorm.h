@@ -1,5 +1,5 @@
-// Launcher of the layer norm kernel. Device pointers; matrices row-major and dense; elements of the model's
-// storage_type, arithmetic in fp32 (fp64 for fp64). Nothing allocates or waits; launches go to `stream`.
+// Launcher of the layer norm kernel. Device pointers; matrices row-major and dense; elements have the model's
+// storage_type, arithmetic is fp32 (fp64 for fp64). Nothing allocates or waits; launches go to `stream`.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,10 +13,10 @@ namespace kbench::cuda {
 /// The widest row that layer_norm_forward keeps in registers.
 inline constexpr std::int64_t layer_norm_max_width = 16384;
 
-/// Layer norm with whatever precedes it fused: s = x + pre_bias + residual; sum_out = s; out = norm(s) * weight + bias.
+/// Layer norm fused with what precedes it: s = x + pre_bias + residual; sum_out = s; out = norm(s) * weight + bias.
 /// x, residual, sum_out, out [rows, width]; pre_bias, weight, bias [width]. pre_bias, residual and sum_out may each be
-/// null (sum_out is then not written). sum_out may alias residual or x. Statistics over the unrounded fp32 sum, two
-/// passes over registers.
+/// null (then sum_out is not written). sum_out may alias residual or x. Statistics are taken over the unrounded fp32
+/// sum, in two passes over registers.
 void layer_norm_forward(DataType type, const void* x, const void* pre_bias, const void* residual, const void* weight,
                         const void* bias, void* sum_out, void* out, std::int64_t rows, std::int64_t width,
                         double epsilon, cudaStream_t stream);

@@ -1,11 +1,11 @@
-// The backward of layer norm and RMS norm in one kernel, and a second one that adds up the SMs' sums over the rows.
-// Bound by memory: x and dy are read once, dx is written once. One block an SM goes over its rows, each row with a warp
-// or some whole warps, so that the sums over the rows stay in registers: 132 partial sums on H200, 1.3 MB for 1280
-// columns, where a block for every few rows would write more than dx.
-// A warp copies its next rows into shared memory while it works on these: for 1280 columns in 16 bit 80 KB in flight on
-// an SM, where 30 would cover DRAM's latency. Only the sums over the rows stay in registers, for a row is read again
-// from shared memory for dx. So a warp can take two rows at once, whose chains of instructions overlap, and which share
-// the weight. An element takes 20 instructions, 45 % of what an SM could issue in the time that DRAM takes.
+// The backward of layer norm and RMS norm: one kernel, and a second one that adds up the SMs' sums over the rows.
+// Bound by memory: x and dy are read once, dx is written once. One block per SM walks over its rows, each row with one
+// or a few whole warps, and keeps the sums over the rows in registers. That leaves 132 partial sums on an H200, 1.3 MB
+// for 1280 columns; one block per few rows would write more than dx.
+// A warp copies its next rows to shared memory while it works on the current ones: for 1280 columns in 16 bits, 80 KB
+// are in flight per SM, where 30 would cover DRAM's latency. Only the sums over the rows stay in registers; for dx, a
+// row is read again from shared memory. So a warp can take two rows at once, whose dependent instructions overlap and
+// which share the weight. An element takes 20 instructions, 45 % of what an SM could issue in DRAM's time.
 #include "kernels/norm/norm_backward.h"
 
 #include <algorithm>
@@ -24,17 +24,17 @@ namespace {
 
 constexpr int warp = 32, most_warps = 16;
 
-/// A thread has `vectors` vectors of each of `rows` rows, and a block up to `threads`. `staged`: rows and weight pass
-/// through shared memory; else they are read from L2, once for the statistics and once for dx.
+/// A thread has `vectors` vectors of each of `rows` rows; a block has up to `threads` threads. `staged`: rows and
+/// weight pass through shared memory; otherwise they are read from L2, once for the statistics and once for dx.
 struct Choice {
     int vectors, rows, threads;
     bool staged;
 };
 
-/// A thread needs two fp32 registers for each of its elements, and has 255 or 128 with 256 or 512 threads. The last
-/// choice of each takes every row of up to 16384 elements wherever it fits: in fp64 with some of the sums in local
+/// A thread needs two fp32 registers per element; with 256 or 512 threads per block it may have 255 or 128. The last
+/// choice of each list takes every row of up to 16384 elements that fits at all; in fp64, some of its sums lie in local
 /// memory.
-constexpr bool two_rows_a_warp = true;  ///< false: twice as many warps with a row each, which spill 56 bytes
+constexpr bool two_rows_a_warp = true;  ///< false: twice as many warps with one row each, which spill 56 bytes
 constexpr Choice of_16_bit[] = {{3, 2, 256, true},
                                 {4, 2, 256, true},
                                 {5, two_rows_a_warp ? 2 : 1, two_rows_a_warp ? 256 : 512, true},
@@ -51,13 +51,13 @@ constexpr std::span<const Choice> choices() {
     return of_fp64;
 }
 
-/// N neighbours of the type that is computed in lie in as many units of up to 16 bytes; a plane holds the first unit of
-/// each vector, the next one the second: a warp's accesses to a plane meet no bank twice.
+/// N neighbours, in the computing type, are stored as units of up to 16 bytes. The first plane holds the first unit of
+/// every vector, the second plane the second: so a warp's accesses to a plane have no bank conflicts.
 template <typename A, int N>
 inline constexpr int unit = N * sizeof(A) >= 16 ? 16 / static_cast<int>(sizeof(A)) : N;
 
-/// `values` summed up over the threads that share a row; all of them get the sums. `scratch` is used by every second
-/// call: a warp that writes it again has met the others in between.
+/// Sums `values` over the threads that share a row; all of them get the sums. Every second call may reuse `scratch`: a
+/// warp that writes it again has passed a barrier with the others in between.
 template <typename A, int count>
 __device__ void sum_over_row(A (&values)[count], A (&scratch)[count][most_warps]) {
     const auto sum_warp = [&] {
@@ -73,7 +73,7 @@ __device__ void sum_over_row(A (&values)[count], A (&scratch)[count][most_warps]
 #pragma unroll
         for (int i = 0; i < count; ++i) scratch[i][first + threadIdx.x / warp] = values[i];
     }
-    // A barrier for each row of the block; 0 is that of __syncthreads.
+    // One barrier per row of the block; number 0 is that of __syncthreads.
     asm volatile("bar.sync %0, %1;" ::"r"(threadIdx.y + 1), "r"(blockDim.x) : "memory");
 #pragma unroll
     for (int i = 0; i < count; ++i) values[i] = lane < warps ? scratch[i][first + lane] : A{0};
@@ -83,10 +83,10 @@ __device__ void sum_over_row(A (&values)[count], A (&scratch)[count][most_warps]
 __device__ inline float reciprocal_root(float x) { return rsqrtf(x); }
 __device__ inline double reciprocal_root(double x) { return 1 / sqrt(x); }
 
-/// Row blockIdx.x of `partial` [blocks, 2 width] (RMS norm: [blocks, width]): the sums of dy n, then those of dy, over
-/// the block's rows. blockDim.x threads, whole warps, share `together` rows at a time; blockDim.y such groups.
-/// `centred`: layer norm. dx may be dy or past: each element is read and written by the same thread. past where
-/// `added`.
+/// Row blockIdx.x of `partial` [blocks, 2 width] (RMS norm: [blocks, width]) becomes the sums of dy n, then those of
+/// dy, over the block's rows. blockDim.x threads, in whole warps, share `together` rows at a time; a block has
+/// blockDim.y such groups. `centred`: layer norm. `past` is read where `added`. dx may be dy or past, because the same
+/// thread reads and writes an element.
 template <typename T, int N, int vectors, int together, int threads, bool staged, bool centred, bool added>
 __global__ void __launch_bounds__(threads, 1)
     norm_backward_kernel(const T* x, const T* dy, const T* __restrict__ weight, const T* past, T* dx,
@@ -105,8 +105,8 @@ __global__ void __launch_bounds__(threads, 1)
     const int row_vectors = width / N;
     const auto inside = [&](int i) { return vector_of(i) < row_vectors; };
 
-    // The weight in the type that is computed in, zeros behind it; then slots of x and dy for two turns, of which a
-    // thread reads what it has copied itself: neither needs a barrier.
+    // The weight in the computing type, followed by zeros; then slots of x and dy for two turns. A thread reads only
+    // what it has copied itself, so neither needs a barrier.
     const int padded = staged ? vectors * static_cast<int>(blockDim.x) : 0;
     A* const weights = reinterpret_cast<A*>(shared);
     Bits* const slots = reinterpret_cast<Bits*>(weights + padded * N) +
@@ -140,14 +140,14 @@ __global__ void __launch_bounds__(threads, 1)
         }
     };
 
-    // The thread's first element of row `row`, and where its others of this turn lie from there.
+    // The thread's first element of row `row`, and the offset of its others in this turn.
     const std::int64_t step = std::int64_t{gridDim.x} * blockDim.y * together;
     std::int64_t row = (std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y) * together;
     std::int64_t first = row * width + static_cast<int>(threadIdx.x) * N;
     const auto from_first = [&](int r, int i) { return r * width + i * static_cast<int>(blockDim.x) * N; };
-    // Zeros beyond a row; of a row beyond the last, x is that of the row before, and dy is 0: it adds nothing to sums.
+    // Columns past the row are zero. For a row past the last, x is the row before and dy is 0, so it adds nothing.
     const auto fetch = [&](std::int64_t row, std::int64_t first, Bits* to) {
-        asm volatile("" ::: "memory");  // behind what is read from there
+        asm volatile("" ::: "memory");  // after reads of what lies there
 #pragma unroll
         for (int r = 0; r < together; ++r) {
             const bool exists = r == 0 || row + r < rows;
@@ -181,7 +181,7 @@ __global__ void __launch_bounds__(threads, 1)
             }
             widen(stored, values);
         };
-        // Asked for early: behind the first store to dx, which may be the same memory, they would each wait for DRAM.
+        // Loaded early: after the first store to dx, which may be the same memory, each load would wait for DRAM.
         Vector<T, N> past_values[added ? together : 1][added ? vectors : 1] = {};
         if constexpr (added) {
 #pragma unroll
@@ -192,7 +192,7 @@ __global__ void __launch_bounds__(threads, 1)
                         past_values[r][i] = Vector<T, N>::load_once(past + first + from_first(r, i));
         }
 
-        // Sums over each row: of g x and x^2; of layer norm also those of g and x.
+        // Sums over each row: of g x and x^2, and for layer norm also of g and x.
         A sums[together * kinds] = {};
 #pragma unroll
         for (int i = 0; i < vectors; ++i) {
@@ -218,7 +218,7 @@ __global__ void __launch_bounds__(threads, 1)
         sum_over_row(sums, scratch[odd]);
 
         // The squares around the mean are E[x^2] - E[x]^2, which multiplies the error of E[x^2] by E[x^2] / variance.
-        // Up to 4 that is less than what an fp32 sum of a row's length has of its own; beyond, a second pass.
+        // Up to 4 that is less than the error that a row's fp32 sum has anyway; beyond it, a second pass is made.
         A mean[together], mean_g[together], squares[together], products[together];
         bool is_far = false;
 #pragma unroll
@@ -301,7 +301,7 @@ __global__ void __launch_bounds__(threads, 1)
     }
     let_next_launch();
 
-    // The groups' sums are added up in shared memory, in their order.
+    // The groups' sums are added up in shared memory, in a fixed order.
     constexpr int kinds_of_sums = centred ? 2 : 1;
     A* const own_partial = partial + std::int64_t{blockIdx.x} * width * kinds_of_sums;
     const int all = width * kinds_of_sums;
@@ -345,7 +345,7 @@ __global__ void __launch_bounds__(threads, 1)
     }
 }
 
-/// Of the current device.
+/// Properties of the current device.
 struct Device {
     std::int64_t multiprocessors, shared;  ///< bytes that a block may have
 
@@ -360,15 +360,15 @@ struct Device {
     }
 };
 
-/// How a block works: blockDim.x threads on a row, blockDim.y groups of them.
+/// The shape of a block: blockDim.x threads per row, blockDim.y groups of them.
 struct Shape {
     std::size_t choice;
     dim3 block;
     std::int64_t shared;  ///< bytes
 };
 
-/// The choice with which a block holds most at once, the first of those that hold as much. `bytes`, of a number that is
-/// computed in.
+/// The choice with which a block holds the most vectors at once; the first of several. `bytes` is the size of a number
+/// in the computing type.
 Shape shape_of(std::span<const Choice> all, const Device& device, std::int64_t rows, std::int64_t width, std::int64_t N,
                std::int64_t sums, std::int64_t bytes) {
     const std::int64_t vectors = divide_up(width, N);
@@ -400,7 +400,7 @@ std::size_t workspace_bytes(DataType type, std::int64_t rows, std::int64_t sums)
     return arithmetic * static_cast<std::size_t>(std::min<std::int64_t>(rows, Device().multiprocessors) * sums);
 }
 
-/// Calls `function.operator()<index>()` for the `index` that is `chosen` of choices<T, N>().
+/// Calls `function.operator()<index>()` where `index` is `chosen`, an index into choices<T, N>().
 template <typename T, int N, std::size_t index = 0, typename Function>
 void dispatch_choice(std::size_t chosen, Function&& function) {
     if constexpr (index + 1 < choices<T, N>().size()) {
@@ -434,7 +434,7 @@ void norm_backward(DataType type, const void* x, const void* dy, const void* wei
                                                                  choice.staged, centred, centred>
                                          : &norm_backward_kernel<T, N, choice.vectors, choice.rows, choice.threads,
                                                                  choice.staged, centred, false>;
-                // Whatever the row: two threads may launch rows of different length at a time.
+                // Independent of the row, because two threads may launch rows of different lengths at once.
                 KBENCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                  static_cast<int>(device.shared)));
                 kernel<<<static_cast<unsigned>(blocks), shape.block, static_cast<std::size_t>(shape.shared), stream>>>(

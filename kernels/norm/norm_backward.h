@@ -1,5 +1,5 @@
-// Launchers of the backward of layer norm and of RMS norm. Device pointers; matrices row-major and dense; elements of
-// the model's storage_type, arithmetic in fp32 (fp64 for fp64). Nothing allocates or waits; launches go to `stream`.
+// Launchers of the backward of layer norm and of RMS norm. Device pointers; matrices row-major and dense; elements have
+// the model's storage_type, arithmetic is fp32 (fp64 for fp64). Nothing allocates or waits; launches go to `stream`.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,7 +11,7 @@
 
 namespace kbench::cuda {
 
-/// The widest row whose sums over the rows both keep in registers.
+/// The widest row for which both keep the sums over the rows in registers.
 inline constexpr std::int64_t norm_backward_max_width = 16384;
 
 /// Bytes of the workspaces: partial sums of every SM of the current device.
@@ -19,18 +19,18 @@ std::size_t layer_norm_backward_workspace_bytes(DataType type, std::int64_t rows
 std::size_t rms_norm_backward_workspace_bytes(DataType type, std::int64_t rows, std::int64_t width);
 
 /// With n = (x - mean) * rstd and g = dy * weight, means over the row: dx = rstd (g - mean(g) - n mean(g n)) +
-/// residual_gradient; dw = sum of dy n and db = sum of dy over the rows. Mean and rstd are found again from x, in one
-/// pass, and in two where the mean is far from zero. Where it `accumulates` the sums are added to what dw and db hold.
-/// residual_gradient, what comes past the layer norm on the residual stream, may be null. x, dy, residual_gradient,
-/// dx [rows, width]; weight, dw, db [width]. dx may be dy or residual_gradient. The same bits on every run on one
-/// device. `workspace` of layer_norm_backward_workspace_bytes at a 16-byte boundary. Throws Unsupported above
+/// residual_gradient; dw = sum of dy n and db = sum of dy over the rows. Mean and rstd are recomputed from x, in one
+/// pass, or two where the mean is far from zero. If it `accumulates`, the sums are added to what dw and db hold.
+/// residual_gradient is what bypasses the layer norm on the residual stream; it may be null. x, dy, residual_gradient,
+/// dx [rows, width]; weight, dw, db [width]. dx may be dy or residual_gradient. Results have the same bits in every run
+/// on one device. `workspace` has layer_norm_backward_workspace_bytes, aligned to 16. Throws Unsupported above
 /// norm_backward_max_width.
 void layer_norm_backward(DataType type, const void* x, const void* dy, const void* weight,
                          const void* residual_gradient, void* dx, void* dw, void* db, void* workspace,
                          std::int64_t rows, std::int64_t width, double epsilon, cudaStream_t stream,
                          bool accumulates = false);
 
-/// With n = x * rstd and g = dy * weight: dx = rstd (g - n mean(g n)), dw = sum of dy n over the rows; else as
+/// With n = x * rstd and g = dy * weight: dx = rstd (g - n mean(g n)), dw = sum of dy n over the rows. All else as in
 /// layer_norm_backward.
 void rms_norm_backward(DataType type, const void* x, const void* dy, const void* weight, void* dx, void* dw,
                        void* workspace, std::int64_t rows, std::int64_t width, double epsilon, cudaStream_t stream,

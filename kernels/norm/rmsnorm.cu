@@ -1,5 +1,5 @@
-// RMS norm: each element is read once and kept in registers as it is stored. Bound by memory, so the shape of a row is
-// chosen for bytes in flight: several loads a thread, no lane without one, more than one row at a time on an SM.
+// RMS norm: each element is read once and kept in registers as it is stored. Bound by memory, so a row's shape is
+// chosen for bytes in flight: several loads per thread, no lane without one, more than one row at a time on an SM.
 #include "kernels/norm/rmsnorm.h"
 
 #include <iterator>
@@ -12,35 +12,35 @@
 namespace kbench::cuda {
 namespace {
 
-/// A row of up to `vectors` vectors gives `per_thread` of them to each thread.
+/// Rows of up to `vectors` vectors, with `per_thread` of them in each thread.
 struct RowChoice {
     std::int64_t vectors;
     int per_thread;
 };
 
-/// The first that fits is taken. A 16-byte vector holds 8, 4 or 2 elements: 1280 columns are 160, 320 or 640 vectors.
-/// A thread with 4 loads in flight needs no full occupancy.
+/// The first choice that fits is taken. A 16-byte vector holds 8, 4 or 2 elements: 1280 columns are 160, 320 or 640
+/// vectors. A thread with 4 loads in flight needs no full occupancy.
 constexpr RowChoice row_choices[] = {
-    {32, 1},     // up to 192 vectors a row is a warp's, without barriers: a load a lane,
+    {32, 1},     // up to 192 vectors, one warp per row and no barriers: one load per lane,
     {64, 2},     // two,
     {128, 4},    // four,
-    {160, 5},    // and for 1280 in 16 bits five: no lane idles; of 8 loads a lane, 3 would be skipped
+    {160, 5},    // and for 1280 in 16 bits five: no lane idles; with 8 loads per lane, 3 would be skipped
     {192, 6},    // 1536 in 16 bits, likewise
     {256, 4},    // 2048 in 16 bits: two warps; in one, with 8, bf16 spills 104 bytes at 64 registers
     {320, 5},    // 1280 in fp32: two whole warps
     {512, 4},    // 4096 in 16 bits: four warps
     {640, 5},    // 1280 in fp64, 5120 in 16 bits: four whole warps
     {2048, 4},   // 8192 in fp32: 512 threads, so that other rows run on the SM while one waits at its barrier
-    {4096, 8},   // 8192 in fp64: still 512 threads; with 1024 an SM would hold one row and wait with it
+    {4096, 8},   // 8192 in fp64: again 512 threads; with 1024 an SM would hold one row and wait with it
     {8192, 8},   // up to 16384 in fp64
     {16384, 16}  // element by element: rows that are not whole vectors
 };
 static_assert(row_choices[std::size(row_choices) - 1].vectors == rms_norm_max_width);
 
-/// With 1024 threads a block, at most 64 registers a thread, half of them for 8 vectors.
+/// With 1024 threads per block a thread has at most 64 registers; 8 vectors take half of them.
 constexpr int most_threads = 1024;
 
-/// vectors_per_thread is 0 for a row that is too long.
+/// The shape for such rows; vectors_per_thread is 0 for a row that is too long.
 RowShape shape_of(std::int64_t rows, std::int64_t vectors) {
     constexpr int warp = 32, rows_per_block = 4;
     for (const RowChoice& choice : row_choices) {
@@ -53,8 +53,8 @@ RowShape shape_of(std::int64_t rows, std::int64_t vectors) {
     return {};
 }
 
-/// Calls `function.operator()<n>()` for the n that is `per_thread`, one of the choices for rows of up to `most`
-/// vectors: no kernel is compiled for more, whose values would not fit in registers.
+/// Calls `function.operator()<n>()` for n = `per_thread`, one of the choices for rows of up to `most` vectors. No
+/// kernel is compiled for larger ones, whose values would not fit in registers.
 template <std::int64_t most, std::size_t choice = 0, typename Function>
 void dispatch_choice(int per_thread, Function&& function) {
     if constexpr (row_choices[choice].vectors < most) {
@@ -64,7 +64,7 @@ void dispatch_choice(int per_thread, Function&& function) {
     function.template operator()<row_choices[choice].per_thread>();
 }
 
-/// x and out may be the same: each thread writes what it alone has read.
+/// x and out may be the same: a thread overwrites only what it alone has read.
 template <typename T, int N, int vectors>
 __global__ void __launch_bounds__(most_threads) rms_norm_kernel(const T* x, const T* __restrict__ weight, T* out,
                                                                 std::int64_t rows, int width, Arithmetic<T> epsilon) {
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(most_threads) rms_norm_kernel(const T* x, cons
     A squares{0};
 #pragma unroll
     for (int i = 0; i < vectors; ++i) {
-        A partial{0};  // one chain of additions a vector: they overlap
+        A partial{0};  // one chain of additions per vector: they overlap
 #pragma unroll
         for (int j = 0; j < N; ++j) {
             const A value = static_cast<A>(values[i].elements[j]);
@@ -97,7 +97,7 @@ __global__ void __launch_bounds__(most_threads) rms_norm_kernel(const T* x, cons
     for (int i = 0; i < vectors; ++i) {
         const int column = column_of(i);
         if (column >= width) continue;
-        const auto scale = Vector<T, N>::load(weight + column);  // from L1, which x does not pass through
+        const auto scale = Vector<T, N>::load(weight + column);  // from L1, which x bypasses
         Vector<T, N> output;
 #pragma unroll
         for (int j = 0; j < N; ++j)

@@ -1,5 +1,5 @@
-// Launcher of the RMS norm kernel. Device pointers; matrices row-major and dense; elements of the model's storage_type,
-// arithmetic in fp32 (fp64 for fp64). Nothing allocates or waits; launches go to `stream`.
+// Launcher of the RMS norm kernel. Device pointers; matrices row-major and dense; elements have the model's
+// storage_type, arithmetic is fp32 (fp64 for fp64). Nothing allocates or waits; launches go to `stream`.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,7 +14,7 @@ namespace kbench::cuda {
 inline constexpr std::int64_t rms_norm_max_width = 16384;
 
 /// out = x * rstd * weight over each row, rstd = 1 / sqrt(mean(x^2) + epsilon) (Zhang and Sennrich, NeurIPS 2019,
-/// eq. 4). x, out [rows, width], in place allowed; weight [width]. Throws Unsupported above rms_norm_max_width.
+/// eq. 4). x, out [rows, width]; out may be x; weight [width]. Throws Unsupported above rms_norm_max_width.
 void rms_norm_forward(DataType type, const void* x, const void* weight, void* out, std::int64_t rows,
                       std::int64_t width, double epsilon, cudaStream_t stream);
 
