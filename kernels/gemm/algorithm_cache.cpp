@@ -1,4 +1,4 @@
-// The file that remembers measured GEMM algorithms. Works without a device: an algorithm is 64 opaque bytes here.
+// The file that remembers measured GEMM algorithms. It needs no device: an algorithm is 64 opaque bytes here.
 #include <fmt/format.h>
 
 #include <iterator>
@@ -24,7 +24,7 @@ json to_json(const GemmAlgorithm& algorithm) {
             {"candidates", algorithm.candidates}};
 }
 
-/// Throws std::exception for anything to_json would not write.
+/// Throws std::exception for anything that to_json would not write.
 GemmAlgorithm from_json(const json& entry) {
     GemmAlgorithm algorithm{};
     const json& words = entry.at("algo");

@@ -1,4 +1,4 @@
-// A JSON file that remembers what was chosen by measuring, by key; processes share it. Knows no device.
+// A JSON file that remembers, by key, what was chosen by measuring. Processes share it. It needs no device.
 #pragma once
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ namespace kbench::cuda {
 template <class Choice>
 class ChoiceFile {
   public:
-    /// What a file holds, in words ("GEMM algorithm cache"), its version, and a choice as JSON and back. `read` throws
+    /// The file's title ("GEMM algorithm cache"), its version, and a choice as JSON and back. `read` throws
     /// std::exception for anything that `write` would not write.
     struct Format {
         std::string what;
@@ -31,8 +31,8 @@ class ChoiceFile {
         std::function<Choice(const nlohmann::json&)> read;
     };
 
-    /// A file that cannot be read, parsed or that belongs to another version is ignored with one warning. `retune`:
-    /// what the file says of keys asked for is ignored, too, until they are stored.
+    /// A file that cannot be read or parsed, or has another version, is ignored with one warning. With `retune`,
+    /// a key's choice in the file is ignored, too, until this process stores one.
     ChoiceFile(std::filesystem::path file, bool retune, Format format)
         : file_(std::move(file)), retune_(retune), format_(std::move(format)) {
         merge_file();
@@ -43,14 +43,14 @@ class ChoiceFile {
         const auto entry = entries_.find(key);
         return entry == entries_.end() ? nullptr : &entry->second;
     }
-    /// Records and writes the file, whole or not at all. A folder that cannot be written is a warning.
+    /// Records the choice and writes the file, whole or not at all. A folder that cannot be written gives a warning.
     void store(const std::string& key, const Choice& choice) {
         measured_.insert(key);
         entries_[key] = choice;
-        merge_file();  // what another process has written since
+        merge_file();  // other processes may have written since
         write_file();
     }
-    /// So far, one line each.
+    /// Warnings so far, one line each.
     const std::vector<std::string>& warnings() const { return warnings_; }
 
   private:
@@ -59,7 +59,7 @@ class ChoiceFile {
             warnings_.push_back(std::move(line));
     }
 
-    /// Takes over what the file holds, except for keys that this process has measured itself.
+    /// Takes over the file's choices, except for keys that this process has measured itself.
     void merge_file() {
         std::error_code error;
         if (!std::filesystem::exists(file_, error)) return;
@@ -79,7 +79,7 @@ class ChoiceFile {
             if (!measured_.contains(key)) entries_[key] = choice;
     }
 
-    /// Other processes see the old file or the new one, never a part.
+    /// Other processes see the old file or the new one, never a part of it.
     void write_file() {
         nlohmann::json content = {{"format", format_.version}, {"entries", nlohmann::json::object()}};
         for (const auto& [key, choice] : entries_) content["entries"][key] = format_.write(choice);

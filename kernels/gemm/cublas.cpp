@@ -27,7 +27,7 @@ void CublasGemm::run(const GemmPointers& pointers, void* workspace, cudaStream_t
     cublasContext* handle = state_->handle.get();
     KBENCH_CUDA(cublasSetStream(handle, stream));
     KBENCH_CUDA(cublasSetWorkspace(handle, workspace, workspace_bytes));  // after the stream, which resets it
-    // Split-K partial sums of 16-bit results would otherwise be allowed in 16 bits.
+    // Without this flag, cuBLAS may keep split-K partial sums of 16-bit results in 16 bits.
     KBENCH_CUDA(cublasSetMathMode(
         handle, static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)));
     constexpr Scalar one(1);
@@ -35,7 +35,7 @@ void CublasGemm::run(const GemmPointers& pointers, void* workspace, cudaStream_t
     const cudaDataType_t type = cuda_type(storage_type(p.precision)), out_type = cuda_type(p.out_type);
     const cublasOperation_t op_w = p.weight_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
                             op_x = p.x_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-    // Row-major matrices are the transposes of column-major ones: out^T = w^T x^T.
+    // A row-major matrix is the transpose of a column-major one: out^T = w^T x^T.
     if (p.batch == 1)
         KBENCH_CUDA(cublasGemmEx_64(handle, op_w, op_x, p.n, p.m, p.k, one.as(p.precision), pointers.w, type, p.ld_w,
                                     pointers.x, type, p.ld_x, beta.as(p.precision), pointers.out, out_type, p.ld_out,

@@ -1,4 +1,4 @@
-// cuBLASLt: descriptors of a problem, the algorithms that may compute it, and the launch.
+// cuBLASLt: descriptors of a problem, candidate algorithms, and the launch.
 #include "kernels/gemm/cublaslt.h"
 
 #include <fmt/format.h>
@@ -43,7 +43,7 @@ void set(const Preference& preference, cublasLtMatmulPreferenceAttributes_t attr
 
 cublasLtEpilogue_t epilogue(const GemmProblem& p) {
     if (p.gelu_gradient) return CUBLASLT_EPILOGUE_DGELU;
-    // The library's A is w. Its rows are those of A and of the output, and so our columns.
+    // The library's A is our w. Its rows are the rows of A and of the output, and so our columns.
     if (p.bias_gradient) return CUBLASLT_EPILOGUE_BGRADA;
     if (p.keeps_argument) return p.bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
     if (p.gelu) return p.bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
@@ -55,14 +55,14 @@ MatmulDesc make_desc(const GemmProblem& p) {
     const cudaDataType_t scale_type = p.precision == Precision::fp64 ? CUDA_R_64F : CUDA_R_32F;
     KBENCH_CUDA(cublasLtMatmulDescCreate(&created, compute_type(p.precision), scale_type));
     MatmulDesc desc(created);
-    // Row-major matrices are the transposes of column-major ones: out^T = w^T x^T. The library's rows are our columns,
-    // so its bias, one value a row, is ours.
+    // A row-major matrix is the transpose of a column-major one: out^T = w^T x^T. The library's rows are our columns,
+    // so its bias with one value per row is ours.
     set(desc, CUBLASLT_MATMUL_DESC_TRANSA, p.weight_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(desc, CUBLASLT_MATMUL_DESC_TRANSB, p.x_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(desc, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue(p));
     if (p.bias || p.bias_gradient) set(desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, cuda_type(storage_type(p.precision)));
-    // Nothing is read where algorithms are chosen, but pointers say how far what they will be is aligned: as far as all
-    // memory is that kbench allocates.
+    // Choosing an algorithm reads no memory, but the pointers tell the library the alignment to expect: that of all
+    // memory that kbench allocates.
     constexpr std::uintptr_t aligned = 256;
     if (p.bias_gradient) set(desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned);
     if (p.has_aux()) {
@@ -84,16 +84,16 @@ Layout make_layout(const Stored& stored, std::int64_t batch) {
     return layout;
 }
 
-/// What may be assumed of an operand's address. It may be a slice of a wider matrix (one head's q, say), so no more
-/// than its rows and its batches keep; no kernel needs more than 16.
+/// The alignment that may be assumed of an operand. It may be a slice of a wider matrix (one head's q, say), so only
+/// what its rows and batches keep; no kernel needs more than 16.
 std::uint32_t alignment_of(const Stored& stored) {
     const auto element = static_cast<std::int64_t>(size_of(stored.type));
     return static_cast<std::uint32_t>(std::gcd(std::gcd(stored.ld * element, stored.stride * element), 16));
 }
 
-/// The arithmetic an algorithm may use, so that what is asked for is what runs: in fp32 neither tf32 nor emulation, in
-/// tf32 no fp32. Told apart by the inputs' type, because Hopper's tf32 tensor-core kernels call themselves FMA ones
-/// (cuBLASLt 13.0, algorithm 43).
+/// The arithmetic that an algorithm may use, so that what was asked for is what runs: in fp32 neither tf32 nor
+/// emulation, in tf32 no fp32. Judged by the type of inputs, because Hopper's tf32 tensor-core kernels call themselves
+/// FMA kernels (cuBLASLt 13.0, algorithm 43).
 std::uint64_t allowed_arithmetic(Precision precision) {
     constexpr std::uint64_t any_accumulator = CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_TYPE_MASK;
     constexpr std::uint64_t any_unit = CUBLASLT_NUMERICAL_IMPL_FLAGS_OP_TYPE_MASK;
@@ -144,9 +144,9 @@ struct LtGemm::State {
                result.workspaceSize <= cached.workspace_bytes;
     }
 
-    /// The library's guess at the fastest first. `one_order`: none whose partial sums are added up in the order in
-    /// which they are ready. "In place" is one: counters make the additions one after another, of their order nothing
-    /// is said (cuBLASLt, cublasLtReductionScheme_t). The other schemes add in a step of its own.
+    /// Proposals, the library's guess at the fastest first. `one_order` drops those that may add partial sums in the
+    /// order in which they become ready. "In place" is one: counters make its additions one after another, but no order
+    /// is documented (cuBLASLt, cublasLtReductionScheme_t). The other schemes add in a step of its own.
     std::vector<GemmAlgorithm> candidates(std::size_t workspace_limit, bool one_order) const {
         cublasLtMatmulPreference_t created;
         KBENCH_CUDA(cublasLtMatmulPreferenceCreate(&created));
@@ -157,7 +157,7 @@ struct LtGemm::State {
         set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(stored_x(problem)));
         set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(stored_out(problem)));
         set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(stored_out(problem)));
-        // The other schemes add partial sums up in the type of the output: 16 bits may be too few.
+        // The other schemes add partial sums in the type of the output, and 16 bits may be too few.
         if (one_order || size_of(problem.out_type) == 2)
             set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
                 static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
@@ -167,7 +167,7 @@ struct LtGemm::State {
         const cublasStatus_t status =
             cublasLtMatmulAlgoGetHeuristic(handle.get(), desc.get(), w.get(), x.get(), out.get(), out.get(),
                                            preference.get(), most_candidates, results.data(), &found);
-        // An epilogue that it has not for these types or transposes may be an invalid value to it, too.
+        // The library may report an epilogue that it lacks for these types or transposes as an invalid value.
         const bool is_refused =
             status == CUBLAS_STATUS_NOT_SUPPORTED || (status == CUBLAS_STATUS_INVALID_VALUE && problem.has_epilogue());
         if (!is_refused) KBENCH_CUDA(status);
@@ -200,7 +200,7 @@ static void check_epilogue(const GemmProblem& problem) {
     check_problem(problem);
     if (problem.precision == Precision::fp64 && problem.has_epilogue())
         throw Unsupported("cuBLASLt has no epilogue in fp64");
-    // dx of 0.001171 where 0.001167 is right, and no better with other algorithms.
+    // It gives a dx of 0.001171 where 0.001167 is right, with every algorithm.
     if (problem.gelu_gradient && problem.precision == Precision::fp32)
         throw Unsupported("cuBLASLt computes GELU's slope with fewer digits than fp32 has");
     if (problem.has_aux() && problem.ld_out % 8 != 0)  // cublasLt.h, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD

@@ -1,4 +1,4 @@
-// GEMM through cuBLASLt, bias, GELU and their gradients in the epilogue, the algorithm chosen by measurement.
+// GEMM through cuBLASLt, with bias, GELU and their gradients in the epilogue. Measurement chooses the algorithm.
 #pragma once
 
 #include <cublasLt.h>
@@ -15,27 +15,27 @@
 
 namespace kbench::cuda {
 
-/// One chosen way to run one problem: cuBLASLt's algorithm, and how it was found.
+/// A chosen way to run one problem: cuBLASLt's algorithm, and how it was found.
 struct GemmAlgorithm {
     cublasLtMatmulAlgo_t algorithm;
     std::size_t workspace_bytes = 0;
-    double median_us = 0;  ///< measured when chosen, weights cold; of fewer rows than asked for where those are many
-    int candidates = 0;    ///< how many algorithms were measured
+    double median_us = 0;  ///< when chosen, with cold weights; with fewer rows than the problem where it has many
+    int candidates = 0;    ///< number of algorithms that were measured
     bool from_cache = false;
 };
 
-/// What a measured algorithm belongs to: the device, the library's version and every field of the problem. Not how many
-/// of the device's SMs are used: candidates are measured on all of them.
+/// The key of a measured algorithm: device, library version and every field of the problem. It ignores how many of the
+/// device's SMs are used, because candidates are measured on all of them.
 std::string algorithm_key(const GemmProblem& problem, const std::string& device_name, std::size_t cublaslt_version);
 
 /// Remembers measured algorithms in a JSON file keyed by device name, cuBLASLt version and problem.
 /// A file that cannot be read, parsed or that belongs to another format version is ignored with one warning.
 class AlgorithmCache {
   public:
-    /// `retune`: ignore what the file says of problems asked for, measure again and replace it.
+    /// With `retune`, choices in the file are ignored, and problems are measured again and replaced.
     AlgorithmCache(std::filesystem::path file, bool retune);
     const GemmAlgorithm* find(const std::string& key) const;
-    /// Records and writes the file (temporary file, then rename). A directory that cannot be written is a warning.
+    /// Records and writes the file (temporary file, then rename). A directory that cannot be written gives a warning.
     void store(const std::string& key, const GemmAlgorithm& algorithm);
     /// Warnings so far, one line each.
     const std::vector<std::string>& warnings() const;
@@ -46,7 +46,7 @@ class AlgorithmCache {
     std::unique_ptr<State> state_;
 };
 
-/// A problem made ready: descriptors and algorithm. Does not own workspace.
+/// A problem made ready, with descriptors and algorithm. Does not own a workspace.
 class LtGemm {
   public:
     /// Chooses the algorithm: from `cache` when it has it and cuBLASLt accepts it, else by measuring all that
@@ -55,15 +55,15 @@ class LtGemm {
     /// cuBLASLt offers no algorithm for the problem (fp64 has no bias or GELU epilogue, for example). Where rows of
     /// `out` are no multiple of 16 bytes, cuBLASLt may round the product to 16 bits before the epilogue.
     LtGemm(const GemmProblem& problem, AlgorithmCache& cache, std::size_t workspace_limit);
-    /// Takes the first that it proposes and measures nothing, so that every process takes the same; only of those that
-    /// add partial sums up in one order. Throws as the other.
+    /// Takes the first proposal without measuring, so that every process takes the same; only proposals that add
+    /// partial sums in one order count. Throws as the other constructor.
     LtGemm(const GemmProblem& problem, std::size_t workspace_limit);
     ~LtGemm();
     LtGemm(LtGemm&&) noexcept;
-    /// `accumulates`: the product is added to what `out` holds, by the algorithm that was chosen for the product alone.
+    /// With `accumulates`, the product is added to what `out` holds, by the algorithm chosen for the product alone.
     void run(const GemmPointers& pointers, void* workspace, cudaStream_t stream, bool accumulates = false) const;
     const GemmAlgorithm& algorithm() const;
-    /// Such as "cublasLt algo 66 tile 18 stages 36 splitk 1".
+    /// Text such as "cublasLt algo 66 tile 18 stages 36 splitk 1".
     std::string description() const;
 
   private:
@@ -72,13 +72,13 @@ class LtGemm {
     std::unique_ptr<State> state_;
 };
 
-/// Empty when cuBLASLt has an algorithm for `problem`, else why LtGemm would throw Unsupported, before it measures. On
-/// a machine without a device: as far as the library's documentation says. `one_order`: of those that LtGemm takes
+/// Returns "" when cuBLASLt has an algorithm for `problem`, else why LtGemm would throw Unsupported; measures nothing.
+/// Without a device it answers by the library's documentation. `one_order`: only algorithms that LtGemm takes
 /// without a cache.
 std::string lt_lacks(const GemmProblem& problem, std::size_t workspace_limit, bool one_order);
 
-/// The same product through cuBLAS (cublasGemmEx or its strided batched form), cuBLAS's own choice of algorithm, no
-/// epilogue: throws Unsupported when one is asked for.
+/// The same product through cuBLAS (cublasGemmEx or its strided batched form), which chooses the algorithm itself. It
+/// has no epilogue: throws Unsupported when one is asked for.
 class CublasGemm {
   public:
     explicit CublasGemm(const GemmProblem& problem);

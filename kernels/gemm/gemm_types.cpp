@@ -1,4 +1,4 @@
-// Checks of GEMM problems, and the library handles shared by the providers.
+// Checks of GEMM problems, and library handles that providers share.
 #include "kernels/gemm/gemm_types.h"
 
 #include <fmt/format.h>
@@ -18,8 +18,8 @@ void check_operand(const char* operand, const Stored& stored) {
                                      operand, stored.columns));
 }
 
-/// The handle that someone holds for the current device, else a new one. Held weakly, so that none outlives its users
-/// into the driver's own shutdown.
+/// The handle that someone holds for the current device, else a new one. It is held weakly here, so that none outlives
+/// its users into the driver's own shutdown.
 template <typename Context, cublasStatus_t (*create)(Context**), cublasStatus_t (*destroy)(Context*)>
 std::shared_ptr<Context> shared_handle() {
     static std::mutex mutex;

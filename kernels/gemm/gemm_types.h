@@ -1,5 +1,5 @@
-// What the GEMM providers of this folder share: NVIDIA's names for our types, the operands as column-major libraries
-// see them, and the checks of a problem. Internal to kernels/gemm/.
+// What the GEMM providers of this folder share: NVIDIA's names for our types, operands as column-major libraries see
+// them, and checks of a problem. Internal to kernels/gemm/.
 #pragma once
 
 #include <cublas_v2.h>
@@ -25,7 +25,7 @@ constexpr cublasComputeType_t compute_type(Precision precision) {
     return types[static_cast<int>(precision)];
 }
 
-/// alpha or beta in the type that cuBLAS wants it in: that of the sums.
+/// alpha or beta in the type that cuBLAS wants: that of the sums.
 struct Scalar {
     double fp64;
     float fp32;
@@ -35,8 +35,8 @@ struct Scalar {
     }
 };
 
-/// One operand as stored: `rows` rows of `columns` elements, `ld` apart; a row-major matrix is its transpose to a
-/// column-major library, which sees `columns` x `rows` with the same ld.
+/// One operand as stored: `rows` rows of `columns` elements, `ld` apart. To a column-major library the row-major matrix
+/// is its transpose: `columns` x `rows` with the same ld.
 struct Stored {
     std::int64_t rows, columns, ld, stride;
     DataType type;
@@ -55,10 +55,10 @@ inline Stored stored_w(const GemmProblem& p) {
 }
 inline Stored stored_out(const GemmProblem& p) { return {p.m, p.n, p.ld_out, p.stride_out, p.out_type}; }
 
-/// Throws UsageError for shapes that describe no product and Unsupported for what no provider of this folder computes.
+/// Throws UsageError for shapes that describe no product, Unsupported for what no provider of this folder computes.
 void check_problem(const GemmProblem& problem);
 
-/// A handle of the current device, shared by all who hold it at a time: creating one takes milliseconds and memory.
+/// The current device's handle, shared by all who hold it: creating one takes milliseconds and memory.
 std::shared_ptr<cublasLtContext> shared_lt_handle();
 std::shared_ptr<cublasContext> shared_cublas_handle();
 

@@ -1,4 +1,4 @@
-// Random operands and the comparison of outputs. Only GEMM tuning runs these, outside of all measurements.
+// Random operands, and the comparison of outputs. Only GEMM tuning runs these, outside all measurements.
 #include <algorithm>
 #include <cmath>
 
@@ -28,7 +28,7 @@ __global__ void fill_normal_kernel(T* data, std::int64_t count, float deviation,
     data[index] = static_cast<T>(deviation * sqrtf(-2.0f * logf(u)) * cospif(2.0f * v));  // Box and Muller, 1958
 }
 
-/// Non-negative doubles order as their bits do, so an integer maximum finds the largest.
+/// Non-negative doubles sort like their bits, so an integer maximum finds the largest.
 template <typename T>
 __global__ void largest_difference_kernel(const T* a, const T* b, std::int64_t rows, std::int64_t columns,
                                           std::int64_t ld, unsigned long long* largest) {

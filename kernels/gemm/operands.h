@@ -1,4 +1,4 @@
-// Device-side data for choosing GEMM algorithms: random operands, and the comparison of two outputs.
+// Device-side helpers for choosing GEMM algorithms: random operands, and the comparison of two outputs.
 // Internal to kernels/gemm/.
 #pragma once
 
@@ -14,8 +14,8 @@ namespace kbench::cuda {
 void fill_normal(DataType type, void* data, std::int64_t count, double deviation, std::uint64_t seed,
                  cudaStream_t stream);
 
-/// *largest = the largest |a - b| over [rows, columns] elements of matrices with leading dimension `ld`, infinity where
-/// either is not finite. `largest` is on the device.
+/// Writes to *largest (on the device) the largest |a - b| of two [rows, columns] matrices with leading dimension `ld`;
+/// infinity where either holds a number that is not finite.
 void largest_difference(DataType type, const void* a, const void* b, std::int64_t rows, std::int64_t columns,
                         std::int64_t ld, double* largest, cudaStream_t stream);
 

@@ -1,4 +1,4 @@
-// A matrix product as every GEMM provider of this folder takes it.
+// A matrix product, as every GEMM provider of this folder takes it.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@ namespace kbench::cuda {
 
 /// out[m, ldout] = epilogue(x · w), all row-major. x is [m, k], or [k, m] when `x_transposed`; w is [k, n], or [n, k]
 /// when `weight_transposed`.
-/// `n` is what is computed (padded if the caller padded w and out); leading dimensions are in elements.
+/// `n` is the computed width (padded if the caller padded w and out); leading dimensions are in elements.
 /// `batch` > 1: strided batches (strides in elements), no epilogue.
-/// Epilogues, in this order: + bias[n]; GELU in its tanh form, which with `keeps_argument` leaves behind what it is
-/// applied to; the product times GELU's slope at aux. `bias_gradient`: besides, the sums of w's columns, w being dy of
+/// Epilogues, in this order: + bias[n]; GELU's tanh form, which with `keeps_argument` also stores its argument; or the
+/// product times GELU's slope at aux. `bias_gradient` also sums w's columns, where w is the dy of
 /// a weight's gradient. out_type differs from the storage type of `precision` only for upcast scores (fp32 out of fp16
 /// or bf16 operands).
 struct GemmProblem {
@@ -34,7 +34,7 @@ struct GemmPointers {
     const void* w;
     const void* bias;  ///< [n], null without bias
     void* out;
-    void* aux = nullptr;            ///< as out: GELU's argument, written or (gelu_gradient) read
+    void* aux = nullptr;            ///< shaped as out: GELU's argument, written or (gelu_gradient) read
     void* bias_gradient = nullptr;  ///< [n], written
 };
 

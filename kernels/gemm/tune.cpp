@@ -1,4 +1,4 @@
-// Measures GEMM candidates on cold weights. A candidate is timed as a run of launches replayed from a CUDA graph, so
+// Measures GEMM candidates on cold weights. A candidate's launches are captured in a CUDA graph and timed together, so
 // that launches shorter than the host needs to issue them are timed too.
 #include "kernels/gemm/tune.h"
 
@@ -22,8 +22,8 @@ constexpr std::size_t most_weight_bytes = std::size_t{1} << 30;
 /// Bounds the time for small weights: those under 3/128 of L2 rotate through less than three times L2, and those under
 /// 1/128 of it are measured warm.
 constexpr std::int64_t most_copies = 128;
-constexpr double run_us = 200;       ///< a run is long enough for the events' resolution, about 0.5 us
-constexpr double slow_factor = 1.5;  ///< slower than this times the best in one launch: not measured further
+constexpr double run_us = 200;       ///< long enough for the events' resolution of about 0.5 us
+constexpr double slow_factor = 1.5;  ///< a candidate that is slower than this times the best is dropped
 constexpr int rounds = 7;
 
 using Stream = OwnedStream;
@@ -32,14 +32,14 @@ using Graph = OwnedGraph;
 using GraphExec = OwnedGraphExec;
 using Memory = OwnedMemory;
 
-/// Of the whole device, also where only some of its SMs are measured: a choice belongs to the device.
+/// A stream of the whole device, even where only some of its SMs are measured: a choice belongs to the device.
 Stream make_stream() {
     cudaStream_t stream;
     KBENCH_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     return Stream(stream);
 }
 
-/// Every copy of the weights together exceeds three times L2, within the limits above.
+/// Number of copies of the weights that together exceed three times L2, within the limits above.
 std::int64_t copies_of(std::size_t weight_bytes) {
     int device = 0, l2_bytes = 0;
     KBENCH_CUDA(cudaGetDevice(&device));
@@ -49,8 +49,8 @@ std::int64_t copies_of(std::size_t weight_bytes) {
     return std::min({wanted, affordable, most_copies});
 }
 
-/// The largest difference that rounding explains between two correct outputs on the bench's operands: outputs are sums
-/// of k terms of size 1 / sqrt(k), so of order 1 and rarely over 6, with magnitude sqrt(k) (the sum of absolute terms).
+/// The largest difference that rounding explains between two correct outputs on these operands. Outputs are sums of k
+/// terms of size 1 / sqrt(k), so of order 1 and rarely over 6; the sum of absolute terms is about sqrt(k).
 double rounding_allowance(const GemmProblem& p) {
     const double k = static_cast<double>(p.k), largest_output = 6, magnitude = std::sqrt(k);
     const double multiply = p.precision == Precision::tf32 ? 2 * unit_roundoff(p.precision) : 0;
@@ -87,12 +87,12 @@ class Bench {
         if (problem.bias_gradient) results_.push_back({stored_bias_gradient(), bias_gradient_.get(), nullptr});
     }
 
-    /// One launch on the first copy of the weights; whether it was accepted.
+    /// Launches once, on the first copy of the weights; returns whether it was accepted.
     bool launch_once(const GemmAlgorithm& candidate) {
         return launch_(candidate, pointers(0), workspace_.get(), stream_.get());
     }
 
-    /// Runs `candidate` on poisoned output. The first candidate's output becomes what the others must agree with.
+    /// Runs `candidate` on poisoned output. The first candidate's output becomes the reference for the others.
     bool correct(const GemmAlgorithm& candidate) {
         for (const Result& result : results_)  // NaN in every type
             KBENCH_CUDA(cudaMemsetAsync(result.data, 0xff, aligned_bytes(result.stored), stream_.get()));
@@ -117,12 +117,12 @@ class Bench {
         return timed_us([&] { launch_once(candidate); });
     }
 
-    /// Launches that fill a run and touch every copy.
+    /// Number of launches that fill a run and touch every copy.
     int launches_per_run(double launch_us) const {
         return static_cast<int>(std::max<double>(static_cast<double>(copies_), std::ceil(run_us / launch_us)));
     }
 
-    /// `launches` launches, one after the other through the copies of the weights; null when one is refused in capture.
+    /// A graph of `launches` launches that rotate through the copies of the weights; null when capture refuses one.
     GraphExec record(const GemmAlgorithm& candidate, int launches) {
         bool accepted = true;
         KBENCH_CUDA(cudaStreamBeginCapture(stream_.get(), cudaStreamCaptureModeThreadLocal));
@@ -144,7 +144,7 @@ class Bench {
   private:
     static constexpr std::size_t alignment = 256;
 
-    /// What a launch writes, and what the first candidate wrote there.
+    /// An array that a launch writes, and what the first candidate wrote there.
     struct Result {
         Stored stored;
         void* data;
@@ -196,7 +196,7 @@ class Bench {
     std::size_t weight_bytes_;
     std::int64_t copies_;
     Memory x_, w_, bias_, out_, aux_, bias_gradient_, workspace_, difference_;
-    std::vector<Result> results_;  ///< of one launch
+    std::vector<Result> results_;  ///< one per output array
 };
 
 double median(std::vector<double> values) {
@@ -235,7 +235,7 @@ GemmAlgorithm fastest(const GemmProblem& problem, const std::vector<GemmAlgorith
     std::vector<Contender> contenders;
     double best_us = std::numeric_limits<double>::infinity();
     for (const GemmAlgorithm& candidate : candidates) {
-        if (!bench.correct(candidate)) continue;  // also the warm-up: the first launch of a kernel loads it
+        if (!bench.correct(candidate)) continue;  // also the warm-up: a kernel's first launch loads it
         contenders.push_back({candidate, bench.time_once_us(candidate), nullptr, {}});
         best_us = std::min(best_us, contenders.back().once_us);
     }
@@ -247,8 +247,8 @@ GemmAlgorithm fastest(const GemmProblem& problem, const std::vector<GemmAlgorith
     for (Contender& contender : contenders) contender.run = bench.record(contender.algorithm, launches);
     std::erase_if(contenders, [](const Contender& c) { return !c.run; });
     if (contenders.empty()) throw none_left();
-    for (Contender& contender : contenders) bench.time_us(contender.run);  // the first launch of a graph uploads it
-    // Interleaved, so that a drift of the clocks meets all alike.
+    for (Contender& contender : contenders) bench.time_us(contender.run);  // a graph's first launch uploads it
+    // Rounds are interleaved, so that a drift of the clocks affects all candidates alike.
     for (int round = 0; round < rounds; ++round)
         for (Contender& contender : contenders) contender.run_times_us.push_back(bench.time_us(contender.run));
 

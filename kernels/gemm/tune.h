@@ -1,4 +1,4 @@
-// Finds the fastest of several ways to run one GEMM, by measuring them. Knows no cuBLASLt beyond its algorithm type.
+// Finds the fastest of several ways to run one GEMM by measuring them. Knows no cuBLASLt beyond its algorithm type.
 // Internal to kernels/gemm/.
 #pragma once
 
@@ -11,17 +11,17 @@
 
 namespace kbench::cuda {
 
-/// Runs `problem` by one candidate and returns whether it could be launched.
+/// Runs the problem with one candidate; returns whether it could be launched.
 using LaunchGemm = std::function<bool(const GemmAlgorithm&, const GemmPointers&, void* workspace, cudaStream_t stream)>;
 
-/// `problem` as it is to be measured: of fewer rows, a multiple of 1024, where x, out and aux take more than 1 GiB, as
-/// only a model's largest batches do. The device may have no room for a second output then, and what is fastest for so
-/// many tiles is so for more.
+/// `problem` as it is to be measured. Where x, out and aux take more than 1 GiB, as only a model's largest batches do,
+/// it has fewer rows, a multiple of 1024. The device may have no room for a second output then, and the fastest for
+/// that many tiles is the fastest for more.
 GemmProblem problem_to_measure(GemmProblem problem);
 
-/// The candidate with the smallest median time, with `median_us` and `candidates` filled in; weights are cold, operands
-/// random. Candidates that cannot be launched, or whose output differs from the first one's by more than rounding, are
-/// out. Throws Unsupported when none is left. Allocates device memory and gives all of it back.
+/// The candidate with the smallest median time, with `median_us` and `candidates` filled in. Weights are cold, operands
+/// random. Candidates that cannot be launched, or whose output differs from the first one's by more than rounding, drop
+/// out. Throws Unsupported when none is left. Allocates device memory and frees all of it.
 GemmAlgorithm fastest(const GemmProblem& problem, const std::vector<GemmAlgorithm>& candidates,
                       std::size_t workspace_bytes, const LaunchGemm& launch);
 

@@ -1,4 +1,4 @@
-// The equations of recurrent cells, of one unit in one step, in the type that they are computed in.
+// The equations of recurrent cells for one unit and one step, in the computing type.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,16 +7,16 @@
 
 namespace kbench::cuda::recurrent_layer {
 
-// By e^x: tanh(x) = 2 sigmoid(2 x) - 1 has the absolute error of the sigmoid, near 0 too, and is what the reference
-// allows. __expf's relative error grows with |x|, where the sigmoid's slope falls faster.
+// Through e^x: tanh(x) = 2 sigmoid(2 x) - 1 has the absolute error of the sigmoid, near 0 too, which the reference
+// allows. __expf's relative error grows with |x|, but the sigmoid's slope falls faster.
 __device__ inline float sigmoid(float x) { return __fdividef(1.0f, 1.0f + __expf(-x)); }
 __device__ inline float tanh_of(float x) { return 2.0f * sigmoid(2.0f * x) - 1.0f; }
 __device__ inline double sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
 __device__ inline double tanh_of(double x) { return tanh(x); }
 
-/// The unit's next h, as Recurrent has it. `a`: what the input and the biases add up to by gate; but for a GRU's n
-/// `bias_n` is bias_hh, which r scales, and a[2] has none of it. `products` are those with h. LSTMs alone use `c`, GRUs
-/// alone `h`, of the step before. `left`: the gates as saved_gates_of has them.
+/// The unit's next h, as in Recurrent. `a`: for each gate the sum of input and biases. A GRU's n is different: its
+/// bias_hh is `bias_n`, which r scales, and is not in a[2]. `products` are those with h. Only LSTMs use `c`, only GRUs
+/// `h` of the step before. `left`: the gates to save, in the order of saved_gates_of.
 template <Cell cell, class S, int gates, int saved>
 __device__ S next_h(const S (&a)[gates], S bias_n, const S (&products)[gates], S h, S& c, S (&left)[saved]) {
     if constexpr (cell == Cell::lstm) {

@@ -1,5 +1,5 @@
-// What the threads of a block do between two products with h: they add up what its warps have found, and advance the
-// cells of the block's units and sequences.
+// What the threads of a block do between two products with h: add up the sums of its warps, and advance the cells of
+// the block's units and sequences.
 #pragma once
 
 #include "kernels/recurrent/cell.cuh"
@@ -7,17 +7,17 @@
 
 namespace kbench::cuda::recurrent_layer {
 
-/// Sums of all warps, for up to two tiles of sequences at a time: a cell for each thread, or for every second one.
+/// Adds up the sums of all warps, for up to two tiles of sequences at a time: a cell per thread, or per second thread.
 template <class S, int gates, int tiles>
 struct Exchange {
     static constexpr int tiles_at_once = tiles < 2 ? tiles : 2;
     static constexpr int passes = tiles / tiles_at_once, cells = tiles_at_once * tile_sequences * block_units;
-    /// 33 places apart, since a warp reads 8 lanes of 4 sums at a time.
+    /// A pitch of 33 avoids bank conflicts: a warp reads 8 lanes of 4 sums at a time.
     static constexpr int lanes = 33, of_warp = tiles_at_once * gates * 4 * lanes;
     static constexpr int bytes = block_warps * of_warp * static_cast<int>(sizeof(S));
     static_assert(cells <= block_threads);
 
-    /// Products of the pass's cell, by gate. All threads come here, behind a barrier that lets `sums` be overwritten.
+    /// Products of the thread's cell in the pass, by gate. All threads call it after a barrier that frees `sums`.
     template <class Products>
     static __device__ void add_up(const Products& products, int pass, S* sums, S (&of_gates)[gates]) {
         const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
@@ -31,7 +31,7 @@ struct Exchange {
                         products.sums[gate][pass * tiles_at_once + tile][e];
         __syncthreads();
         if (thread >= cells) return;
-        // Where a product of 16 x 8 has row u and column n.
+        // The lane and place that hold row u and column n of a 16 x 8 product.
         const int u = thread % block_units, n = thread / block_units % tile_sequences;
         const int tile = thread / block_units / tile_sequences;
         const int from_lane = u % 8 * 4 + n / 2, e = u / 8 * 2 + n % 2;
@@ -43,7 +43,7 @@ struct Exchange {
     }
 };
 
-/// A thread's cells, one in each pass: one unit of several sequences.
+/// A thread's cells, one per pass: one unit of several sequences.
 template <class Core, Cell cell, int tiles>
 struct Cells {
     using T = typename Core::T;
@@ -53,13 +53,13 @@ struct Cells {
     static constexpr int passes = Meeting::passes;
 
     int unit, sequence[passes];
-    int steps[passes];  ///< of the sequence; -1 where the thread has no cell
+    int steps[passes];  ///< the sequence's steps; -1 where the thread has no cell
     S bias[gates], bias_n = S(0);
     S h[passes] = {}, c[passes] = {};
     S left[passes][saved > 0 ? saved : 1];  ///< the gates, for the backward
-    // Of the step that `read` was called for:
+    // The rest belongs to the step that `read` was called for.
     bool runs[passes];
-    int row[passes] = {};  ///< of gates_x and out
+    int row[passes] = {};  ///< row of gates_x and out
     T x[passes][gates];
 
     __device__ Cells(const Layer<T>& layer, const DirectionOf<T>& own, int first_unit, int first_sequence) {
@@ -88,7 +88,7 @@ struct Cells {
 
     __device__ bool has_cell(int pass) const { return steps[pass] >= 0; }
 
-    /// Starts to read what the input adds to the gates.
+    /// Starts to read the input's contribution to the gates.
     __device__ void read(const Layer<T>& layer, const DirectionOf<T>& own, bool reverse, int step) {
 #pragma unroll
         for (int pass = 0; pass < passes; ++pass) {
@@ -101,8 +101,8 @@ struct Cells {
         }
     }
 
-    /// The cell's next h as it is stored, which `h` is from then on. Behind the end of a sequence 0: products there are
-    /// thrown away.
+    /// Returns the cell's next h as it is stored, and keeps it. After the end of a sequence it returns 0 and drops the
+    /// products.
     __device__ T advance(int pass, const S (&products)[gates]) {
         if (!runs[pass]) return static_cast<T>(0.0f);
         S a[gates];
@@ -113,8 +113,8 @@ struct Cells {
         return next;
     }
 
-    /// Leaves what `advance` found for the backward, where there is one; 0 behind the end of a sequence, so that all of
-    /// it is written.
+    /// Stores what `advance` found for the backward, if there is one. After the end of a sequence it stores 0, so that
+    /// every element is written.
     __device__ void save(const Layer<T>& layer, const DirectionOf<T>& own, int pass) const {
         if (saved == 0 || own.gates == nullptr) return;
         T* const to = own.gates + std::int64_t{row[pass]} * saved * layer.hidden + unit;

@@ -1,4 +1,4 @@
-// The backward of recurrent layers: limits, workspace, the choice among the kernels, and what its products of weights
+// The backward of recurrent layers: limits, workspace, the choice of kernels, and the operand that its weight products
 // need.
 #include "kernels/recurrent/gradient.h"
 
@@ -17,7 +17,7 @@ constexpr LaunchGradient* launches[] = {gradient_fp16, gradient_bf16, gradient_t
 
 constexpr int hidden_gradient_threads = 256;
 
-/// What a step behind the end of a sequence has left in `gates` may be NaN: a da of 0 is no factor there.
+/// After the end of a sequence `gates` may hold NaN, so a da of 0 must not be multiplied by it.
 template <class T>
 __global__ void __launch_bounds__(hidden_gradient_threads)
     gru_hidden_gradient_kernel(const T* __restrict__ da, const T* __restrict__ gates, T* __restrict__ db,

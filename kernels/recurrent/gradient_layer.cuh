@@ -8,22 +8,22 @@
 
 namespace kbench::cuda::recurrent_layer {
 
-/// As recurrent_gradient.
+/// The signature of recurrent_gradient.
 using LaunchGradient = void(const RecurrentProblem&, const RecurrentGradientDirection& forward,
                             const RecurrentGradientDirection& reverse, const std::int32_t* lengths, void* workspace,
                             cudaStream_t);
 LaunchGradient gradient_fp16, gradient_bf16, gradient_tf32, gradient_fp32, gradient_fp64;
 
-/// Chunks of a warp whose weights a resident block has room for: as many bytes as in a forward of four gates.
+/// Chunks of a warp whose weights fit into a resident block: as many bytes as in a forward of four gates.
 inline constexpr int gradient_resident_chunks = 4 * resident_chunks;
 
 template <class T>
 struct GradientDirectionOf {
     const T *dout, *weight_hh, *gates, *cells, *out;
     T* dgates_x;
-    T* weight;             ///< weight_hh transposed: [hidden, db_stride], 0 behind its gates * hidden columns
-    T* db[2];              ///< [batch, db_stride]: what step s reads stands in db[s % 2]
-    Arithmetic<T>* carry;  ///< [batch, hidden]: what the cell passes to the step before: dc (lstm), z dh (gru)
+    T* weight;             ///< weight_hh transposed: [hidden, db_stride], 0 after its gates * hidden columns
+    T* db[2];              ///< [batch, db_stride]; step s reads db[s % 2]
+    Arithmetic<T>* carry;  ///< [batch, hidden]: what the cell passes to the earlier step: dc (lstm), z dh (gru)
 };
 
 template <class T>
@@ -39,7 +39,7 @@ inline std::int64_t db_stride_of(const RecurrentProblem& problem) {
     return h_stride_of(storage_type(problem.precision), gates_of(problem.cell) * problem.shape.hidden);
 }
 
-/// Of weights, db and carry in the workspace.
+/// Bytes of weights, db and carry in the workspace.
 inline std::size_t gradient_state_bytes(const RecurrentProblem& problem) {
     const DataType type = storage_type(problem.precision);
     const RecurrentShape& shape = problem.shape;
@@ -75,7 +75,7 @@ GradientLayer<T> gradient_layer_of(const RecurrentProblem& problem, const Recurr
     return layer;
 }
 
-/// tanh(x) and 1 - tanh(x)^2, without the cancellation of that difference where tanh is close to 1.
+/// tanh(x) and 1 - tanh(x)^2, without cancellation where tanh is close to 1.
 template <class S>
 struct TanhAndSlope {
     S value, slope;
@@ -89,9 +89,9 @@ __device__ inline TanhAndSlope<double> tanh_and_slope(double x) {
     return {tanh(x), 4.0 * e * q * q};
 }
 
-/// A thread's cells in the backward, one in each pass: one unit of several sequences. The forward direction goes from
-/// the layer's last step to the first, the reverse one from the first to the last, sequences that have ended with
-/// gradients of 0: so a step is the same row of all sequences.
+/// A thread's cells in the backward, one per pass: one unit of several sequences. The forward direction goes from the
+/// layer's last step to the first, the reverse one from the first to the last; sequences that have ended have gradients
+/// of 0. So a step is the same row of all sequences.
 template <class T, Cell cell, int tiles>
 struct GradientCells {
     using S = Arithmetic<T>;
@@ -100,9 +100,9 @@ struct GradientCells {
     static constexpr int passes = Meeting::passes;
 
     int unit, sequence[passes];
-    int steps[passes];  ///< of the sequence; -1 where the thread has no cell
+    int steps[passes];  ///< the sequence's steps; -1 where the thread has no cell
     S carry[passes] = {};
-    // Of the step that `read` was called for:
+    // The rest belongs to the step that `read` was called for.
     bool runs[passes];
     int row[passes] = {};
     T dout[passes], gate[passes][saved > 0 ? saved : 1], own[passes], before[passes];  ///< c (lstm), h (gru and rnn)
@@ -122,7 +122,7 @@ struct GradientCells {
 
     __device__ bool has_cell(int pass) const { return steps[pass] >= 0; }
 
-    /// Starts to read what the forward has left.
+    /// Starts to read what the forward saved.
     __device__ void read(const GradientLayer<T>& layer, const GradientDirectionOf<T>& from, bool reverse, int step) {
         const int t = reverse ? step : layer.steps - 1 - step, t_before = reverse ? t + 1 : t - 1;
 #pragma unroll
@@ -146,8 +146,8 @@ struct GradientCells {
         }
     }
 
-    /// From `product`, what h[t] gets from the step behind it, to da and db as they are stored; carry becomes what the
-    /// step before needs. Behind the end of a sequence all are 0, whatever `product` is.
+    /// Turns `product`, the gradient that h[t] gets from the later step, into da and db as they are stored, and carry
+    /// into what the earlier step needs. After the end of a sequence all are 0, whatever `product` is.
     __device__ void advance(int pass, S product, T (&da)[gates], T (&db)[gates]) {
         if (!runs[pass]) {
             carry[pass] = S(0);

@@ -1,7 +1,7 @@
 // All steps of a recurrent layer's backward in one kernel of resident blocks, which keep their transposed weights in
-// registers and shared memory: those of an LSTM of hidden 1024 in fp32 and tf32 just fit into 128 SMs. Blocks and their
-// work are those of gradient_step.cuh, the barrier of one direction's blocks that of resident.cuh. Of a step there
-// remains db, which each block reads from L2: 128 KB of an LSTM of hidden 1024 at batch 8 in fp32.
+// registers and shared memory; those of an LSTM of hidden 1024 in fp32 and tf32 just fit into 128 SMs. Blocks and their
+// work are as in gradient_step.cuh, the barrier among one direction's blocks as in resident.cuh. Per step, a block only
+// reads db from L2: 128 KB for an LSTM of hidden 1024 at batch 8 in fp32.
 #pragma once
 
 #include "kernels/recurrent/gradient_step.cuh"
@@ -10,13 +10,13 @@
 
 namespace kbench::cuda::recurrent_layer {
 
-/// Where a block's weights lie: the first of a warp's chunks in registers, the others in shared memory.
+/// Where a block's weights lie: a warp's first chunks in registers, the others in shared memory.
 template <class S, int tiles>
 struct GradientResidence {
     static constexpr int in_registers = 12, in_smem = gradient_resident_chunks - in_registers;
     static constexpr int chunk_slots = block_threads * 2, db_slots = block_threads * tiles;
     static constexpr int weights_bytes = in_smem * chunk_slots * 16, db_bytes = db_slots * 16;
-    /// What is left for chunks of db that are on their way.
+    /// What is left for chunks of db in flight.
     static constexpr int room = (resident_smem_bytes - weights_bytes) / db_bytes, stages = room < 16 ? room : 16;
     static_assert(stages >= 2);
     static constexpr int exchange = Exchange<S, 1, tiles>::bytes;
@@ -24,7 +24,7 @@ struct GradientResidence {
     static_assert(bytes <= resident_smem_bytes);
 };
 
-/// grid: both directions' blocks of units, all of them on the device at once. `counters` begin as 0. No warp has more
+/// grid: both directions' blocks of units, all resident on the device at once. `counters` start as 0. No warp has more
 /// than gradient_resident_chunks chunks.
 template <class Core, Cell cell, int tiles>
 __global__ void __launch_bounds__(block_threads, 1)
@@ -90,11 +90,11 @@ __global__ void __launch_bounds__(block_threads, 1)
             }
             const auto add = [&](int i, const uint4(&weights)[1][2]) {
                 cp_async_wait<Place::stages - 1>();
-                __syncwarp();  // lanes may take db of others; no read of a slot moves up here
+                __syncwarp();  // lanes may take db of others; no read of a slot may move up here
                 const uint4* const db = db_smem + i % Place::stages * Place::db_slots + thread - lane;
                 products.add(
                     weights, [&](int tile, int of_lane) { return db[tile * block_threads + of_lane]; }, lane);
-                __syncwarp();  // nor down behind the copies
+                __syncwarp();  // nor down below the copies
                 if (i + Place::stages < own_chunks) copy_db(behind, i + Place::stages);
                 cp_async_commit();
             };
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(block_threads, 1)
             }
             products.finish(lane);
             cp_async_wait_all();
-            __syncthreads();  // sums take the place of db
+            __syncthreads();  // sums replace db
         }
         T* const next = own.db[(step + 1) % 2];
         T da[cells.passes][gates];
@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(block_threads, 1)
                     db[gate];
         }
         __syncthreads();
-        // While the others come, what nobody waits for.
+        // Work that no one waits for, done while the other blocks arrive.
         if (thread == 0) announce(counter);
 #pragma unroll
         for (int pass = 0; pass < cells.passes; ++pass)
@@ -149,7 +149,7 @@ void launch_gradient_resident(const GradientLayer<typename Core::T>& layer, unsi
     launch_resident_blocks(reinterpret_cast<const void*>(kernel), layer.hidden, arguments, bytes, stream);
 }
 
-/// A precision's kernels, steps and resident ones. Each is compiled in a file of its own.
+/// A precision's kernels, per step and resident. Each precision is compiled in a file of its own.
 template <class Core>
 void launch_gradient(const RecurrentProblem& problem, const RecurrentGradientDirection& forward,
                      const RecurrentGradientDirection& reverse, const std::int32_t* lengths, void* workspace,

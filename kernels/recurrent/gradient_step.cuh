@@ -1,9 +1,9 @@
-// A step of a recurrent layer's backward in one kernel, for both directions at once: the product of db of the step
-// behind it with weight_hh, and the backward of the cell.
+// One step of a recurrent layer's backward in one kernel, for both directions at once: the product of the later step's
+// db with weight_hh, and the backward of the cell.
 //
-// A block has 16 units of a direction and up to 8 sequences for each tile. k of its product runs over all gates of all
-// units, and its warps share it as those of step.cuh do, whose ring of copies this is, too: the weights are transposed
-// once a run, so that both operands lie along k. A block reads all of db: as much as its weights at 16 sequences.
+// A block has 16 units of a direction and up to 8 sequences per tile. k of its product runs over all gates of all
+// units, and its warps share it as in step.cuh. The ring of copies is as there, too: weights are transposed once per
+// run, so that both operands lie along k. A block reads all of db: as much as its weights at 16 sequences.
 #pragma once
 
 #include "kernels/check.h"
@@ -16,8 +16,8 @@ namespace kbench::cuda::recurrent_layer {
 
 inline constexpr int transposed_tile = 32, transposing_rows = 8;
 
-/// to [columns, stride]: from [rows, columns] transposed, 0 behind its rows. grid: tiles of `stride` by `columns`, by
-/// direction.
+/// to [columns, stride] = from [rows, columns] transposed, with zeros after its rows. grid: tiles of `stride` by
+/// `columns`, by direction.
 template <class T>
 __global__ void __launch_bounds__(transposed_tile* transposing_rows)
     transpose_weights(const __grid_constant__ GradientLayer<T> layer, int rows) {
@@ -45,7 +45,7 @@ void transpose_both(const GradientLayer<T>& layer, int gates, cudaStream_t strea
     KBENCH_CUDA_LAUNCHED("transpose_weights");
 }
 
-/// Slots of a chunk, the weights' and db's, and how many chunks fit beside another block (step.cuh: Ring).
+/// Slots of a chunk (of the weights and of db), and how many chunks fit next to another block (step.cuh: Ring).
 template <class S, int tiles>
 struct GradientRing {
     static constexpr int slots = 2 + tiles, stage_bytes = slots * block_threads * 16;
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(block_threads, 2)
     const int first_unit = (blockIdx.x - (reverse ? blocks : 0)) * block_units;
     const int first_sequence = blockIdx.y * tiles * tile_sequences;
 
-    // As in step.cuh: chunks warp, warp + 8, ...; every second step from the last one on.
+    // As in step.cuh: chunks warp, warp + 8, ...; every second step in reverse order.
     const int chunks = (depth + chunk - 1) / chunk, own_chunks = (chunks - warp + block_warps - 1) / block_warps;
     const auto first_k = [&](int i) {
         return (warp + block_warps * (step % 2 ? own_chunks - 1 - i : i)) * chunk + lane % 4 * width;
@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(block_threads, 2)
     cells.read(layer, own, reverse, step);
     wait_for_previous();
     typename Core::template Products<1, tiles> products;
-    // Past L1, where another block of this SM may have left what stood beside them earlier.
+    // Bypasses L1, where another block of this SM may have left an old copy.
 #pragma unroll
     for (int pass = 0; pass < cells.passes; ++pass)
         if (cell != Cell::rnn && step > 0 && cells.runs[pass])
@@ -126,14 +126,14 @@ __global__ void __launch_bounds__(block_threads, 2)
         }
         for (int i = 0; i < own_chunks; ++i) {
             cp_async_wait<Slots::stages - 1>();
-            __syncwarp();  // lanes may take db of others; no read of a slot moves up here
+            __syncwarp();  // lanes may take db of others; no read of a slot may move up here
             const int stage = i % Slots::stages;
             uint4 weights[1][2];
 #pragma unroll
             for (int half = 0; half < 2; ++half) weights[0][half] = Core::prepare(*slot(stage, half, thread));
             products.add(
                 weights, [&](int tile, int of_lane) { return *slot(stage, 2 + tile, thread - lane + of_lane); }, lane);
-            __syncwarp();  // nor down behind the copies
+            __syncwarp();  // nor down below the copies
             if (i + Slots::stages < own_chunks) {
                 copy_weights(i + Slots::stages);
                 copy_db(i + Slots::stages);
@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(block_threads, 2)
         }
         products.finish(lane);
         cp_async_wait_all();
-        __syncthreads();  // sums take the ring's place
+        __syncthreads();  // sums replace the ring
     }
 
     T* const next = own.db[(step + 1) % 2];
@@ -165,7 +165,7 @@ __global__ void __launch_bounds__(block_threads, 2)
     }
 }
 
-/// All steps of a layer. Where this GPU has no such shared memory: a tile at a time, whose ring is smaller.
+/// Runs all steps of a layer. Where this GPU has too little shared memory: one tile at a time, with a smaller ring.
 template <class Core, Cell cell, int tiles>
 void launch_gradient_steps(const GradientLayer<typename Core::T>& layer, cudaStream_t stream) {
     constexpr int bytes = GradientRing<typename Core::S, tiles>::bytes;
@@ -177,7 +177,7 @@ void launch_gradient_steps(const GradientLayer<typename Core::T>& layer, cudaStr
     allow_shared_memory(kernel, bytes);
     const dim3 grid(static_cast<unsigned>(2 * divide_up(layer.hidden, block_units)),
                     static_cast<unsigned>(divide_up(layer.batch, tiles * tile_sequences)));
-    // The first launch waits for all before it, so that the others, which read weights and gates early, may do so.
+    // The first launch waits for everything before it, so that the others may read weights and gates early.
     kernel<<<grid, block_threads, bytes, stream>>>(layer, 0);
     KBENCH_CUDA_LAUNCHED("recurrent_gradient_step");
     for (int step = 1; step < layer.steps; ++step)

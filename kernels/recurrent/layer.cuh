@@ -12,24 +12,24 @@
 
 namespace kbench::cuda::recurrent_layer {
 
-/// Units of a block: as many as a product of the tensor cores has rows, so that each gate is one product.
+/// Units per block: a tensor core product has as many rows, so that each gate is one product.
 inline constexpr int block_units = 16;
-/// Sequences of a product of the tensor cores.
+/// Sequences per tensor core product.
 inline constexpr int tile_sequences = 8;
-/// Warps of a block: they share k by chunks of 64 bytes.
+/// Warps per block: they share k in chunks of 64 bytes.
 inline constexpr int block_warps = 8, block_threads = 32 * block_warps, chunk_bytes = 64;
-/// Chunks of a warp whose weights a resident block has room for, and the shared memory that it may take: sm_90's.
+/// Chunks of a warp whose weights fit into a resident block, and the shared memory that it may take on sm_90.
 inline constexpr int resident_chunks = 8, resident_smem_bytes = 227 * 1024;
 
-/// Of resident kernels, each direction's count of blocks that have left h behind, as often as there were steps. On
-/// lines of their own.
+/// Resident kernels count, per direction, how often blocks have stored h: blocks times steps. Each counter has a line
+/// of its own.
 inline constexpr int counter_distance = 32;
 inline constexpr std::size_t counters_bytes = 2 * counter_distance * sizeof(unsigned);
 
-/// Empty where the current device, or so many SMs of it, has a place for all resident blocks of a layer, else why not.
+/// Returns "" where all resident blocks of a layer fit on the current device, or on that many of its SMs; else why not.
 std::string no_resident_place(std::int64_t hidden, int multiprocessors);
-/// Launches a resident kernel of a layer of `hidden` units. Throws Unsupported where not all of its blocks have a place
-/// at once on the SMs of `stream`.
+/// Launches a resident kernel of a layer of `hidden` units. Throws Unsupported where its blocks do not all fit on the
+/// SMs of `stream` at once.
 void launch_resident_blocks(const void* kernel, std::int64_t hidden, void** arguments, int shared_bytes,
                             cudaStream_t stream);
 std::string over_limit(const char* what, std::int64_t value, std::int64_t limit);
@@ -38,9 +38,9 @@ template <class T>
 struct DirectionOf {
     const T *gates_x, *weight_hh, *bias_ih, *bias_hh;
     T* out;
-    T* h[2];           ///< [batch, h_stride]: what step s reads stands in h[s % 2]
+    T* h[2];           ///< [batch, h_stride]; step s reads h[s % 2]
     Arithmetic<T>* c;  ///< [batch, hidden]
-    T *gates, *cells;  ///< null where nothing is left for a backward
+    T *gates, *cells;  ///< null where no backward follows
 };
 
 template <class T>
@@ -52,13 +52,13 @@ struct Layer {
     int h_stride;  ///< hidden, rounded up to 16 bytes
 };
 
-/// Elements from one sequence's h to the next one's: whole pieces of 16 bytes.
+/// Elements from one sequence's h to the next one's: whole chunks of 16 bytes.
 inline std::int64_t h_stride_of(DataType type, std::int64_t hidden) {
     const auto width = static_cast<std::int64_t>(16 / size_of(type));
     return divide_up(hidden, width) * width;
 }
 
-/// Of h and c in the workspace; the counters stand behind them.
+/// Bytes of h and c in the workspace; the counters follow them.
 inline std::size_t state_bytes(const RecurrentProblem& problem) {
     const DataType type = storage_type(problem.precision);
     const RecurrentShape& shape = problem.shape;

@@ -1,12 +1,12 @@
-// How a warp multiplies weights with h, by precision: `Core`s.
+// How a warp multiplies weights with h: one `Core` per precision.
 //
-// All take the same pieces: of a chunk of 64 bytes along k, lane 4 g + t holds 16 bytes at 16 t of rows g and g + 8 of
-// a gate's weights, and of h of sequence g. The tensor cores take k in any order, if weights and h have the same: each
-// lane's 16 bytes are its elements of two products (one in fp64). So no lane needs what another one loads.
+// All use the same pieces. In a chunk of 64 bytes along k, lane 4 g + t holds the 16 bytes at 16 t of rows g and g + 8
+// of a gate's weights, and of h of sequence g. Tensor cores accept k in any order that weights and h share: each lane's
+// 16 bytes become its elements of two products (one in fp64). So no lane needs what another one loads.
 //
-// A Core is its stored type T and sum S, `most_tiles` (tiles of sequences that its sums leave room for) and
-// Products<gates, tiles>: `add`s chunks, whose weights and h stand where h(tile, lane) says, until `sums` are asked
-// for: those of a product of 16 x 8 as mma.cuh lays them out.
+// A Core is its stored type T and sum S, `most_tiles` (the tiles of sequences whose sums fit into registers) and
+// Products<gates, tiles>. Its `add` takes chunks, with weights and h where h(tile, lane) says. At the end `sums`
+// are those of a 16 x 8 product in the layout of mma.cuh.
 #pragma once
 
 #include "kernels/attention/operand.cuh"
@@ -55,7 +55,7 @@ struct Unit16Bit {
     }
 };
 
-/// fp32 in memory, rounded to tf32 on the way to the tensor cores.
+/// fp32 in memory, rounded to tf32 for the tensor cores.
 struct UnitTf32 {
     using T = float;
     using S = float;
@@ -93,7 +93,7 @@ struct UnitFp64 {
 struct PlainFp32 {
     using T = float;
     using S = float;
-    static constexpr int most_tiles = 1;  // 64 sums a lane in an LSTM
+    static constexpr int most_tiles = 1;  // 64 sums per lane in an LSTM
     static __device__ uint4 prepare(const uint4& stored) { return stored; }
 
     template <int gates, int tiles>

@@ -1,4 +1,4 @@
-// Recurrent layers: limits, workspace and the choice among the kernels.
+// Recurrent layers: limits, workspace and the choice of kernels.
 #include "kernels/recurrent/recurrent.h"
 
 #include <limits>
@@ -47,13 +47,13 @@ std::string over_limit(const char* what, std::int64_t value, std::int64_t limit)
     return std::string(what) + " " + std::to_string(value) + " is over its limit of " + std::to_string(limit);
 }
 
-/// Of both directions; an SM has a place for one.
+/// Resident blocks of both directions; an SM holds one.
 std::int64_t resident_blocks(std::int64_t hidden) { return 2 * divide_up(hidden, block_units); }
 
 std::string no_resident_place(std::int64_t hidden, int multiprocessors) {
     int device = 0, sms = 0, cooperative = 0;
     if (cudaGetDevice(&device) != cudaSuccess) {
-        cudaGetLastError();  // forgets it
+        cudaGetLastError();  // clears the error
         return "there is no device";
     }
     KBENCH_CUDA(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device));
@@ -83,7 +83,7 @@ RecurrentProblem recurrent_problem(Cell cell, const RecurrentShape& shape, Preci
 
 std::string recurrent_unsupported(const RecurrentProblem& problem) {
     const RecurrentShape& shape = problem.shape;
-    // Of rows of out, of a grid's second dimension, of an index into a row of gates.
+    // Limits for rows of out, for a grid's second dimension, and for an index into a row of gates.
     constexpr std::int64_t most_rows = std::numeric_limits<std::int32_t>::max();
     constexpr std::int64_t most_sequences = 65535 * tile_sequences, most_hidden = 1 << 20;
     if (shape.hidden > most_hidden) return over_limit("hidden", shape.hidden, most_hidden);

@@ -1,4 +1,4 @@
-// Launcher of recurrent layers, both directions at once. Device pointers; elements of the precision's storage_type.
+// Launcher of recurrent layers, both directions at once. Device pointers; elements have the precision's storage_type.
 // Nothing allocates or waits; launches go to `stream`.
 #pragma once
 
@@ -12,16 +12,16 @@
 
 namespace kbench::cuda {
 
-/// What one direction reads and makes, in the shapes of Recurrent. In training `gates` of cells that save them, and
-/// `cells` of lstm, are written, too.
+/// What one direction reads and writes, in the shapes of Recurrent. In training, `gates` (for cells that save them) and
+/// `cells` (for lstm) are written, too.
 struct RecurrentDirection {
     const void *gates_x, *weight_hh, *bias_ih, *bias_hh;
     void* out;
     void *gates = nullptr, *cells = nullptr;
 };
 
-/// A kernel a step, or one for all steps, whose blocks keep their weights and meet behind each step: for layers whose
-/// weights fit into the device's SMs, and few sequences.
+/// A kernel per step; or one for all steps, whose resident blocks keep their weights and meet at a barrier after each
+/// step. The latter is for layers whose weights fit into the device's SMs, and for few sequences.
 enum class RecurrentKernels { steps, resident };
 
 struct RecurrentProblem {
@@ -29,20 +29,20 @@ struct RecurrentProblem {
     RecurrentShape shape;
     Precision precision;
     RecurrentKernels kernels = RecurrentKernels::steps;
-    int multiprocessors = 0;  ///< that it may use; 0: all of the device
+    int multiprocessors = 0;  ///< SMs that it may use; 0: all of the device
 };
 
-/// With the kernels that are faster, of those that take the shape on the current device, or on so many of its SMs.
+/// The problem with the fastest kernels that take the shape on the current device, or on that many of its SMs.
 RecurrentProblem recurrent_problem(Cell cell, const RecurrentShape& shape, Precision precision,
                                    int multiprocessors = 0);
-/// Empty where the kernels take the shape, resident ones on the current device; else why not, in a few words.
+/// Returns "" where the kernels take the shape (resident ones: on the current device), else why not in a few words.
 std::string recurrent_unsupported(const RecurrentProblem& problem);
 std::string recurrent_kernel_name(const RecurrentProblem& problem);
-/// Bytes that a call needs besides; they may hold anything, and begin at a multiple of 16.
+/// Bytes of a call's workspace, which may hold anything and is aligned to 16 bytes.
 std::size_t recurrent_workspace(const RecurrentProblem& problem);
-/// h between steps is as `out` stores it, c in fp32 (fp64 in fp64). The same bits on every run. Resident kernels need
-/// weights that begin at a multiple of 16 bytes. Throws UsageError, and Unsupported also where `stream` is of a part of
-/// the device that has no place for all of them at once.
+/// Between steps, h is as `out` stores it and c is fp32 (fp64 in fp64). Results have the same bits in every run.
+/// Resident kernels need weights aligned to 16 bytes. Throws UsageError; and Unsupported, also where `stream` belongs
+/// to a part of the device that cannot hold all resident blocks at once.
 void recurrent(const RecurrentProblem& problem, const RecurrentDirection& forward, const RecurrentDirection& reverse,
                const std::int32_t* lengths, void* workspace, cudaStream_t stream);
 

@@ -1,8 +1,8 @@
 // All steps of a recurrent layer in one kernel of resident blocks, which keep their weights in registers and shared
-// memory. Weights of a hidden size of 1024 in fp32 and tf32 just fit into 128 SMs; those of fp64 do up to 512.
+// memory. Weights of hidden 1024 in fp32 and tf32 just fit into 128 SMs; in fp64, weights of up to hidden 512 do.
 //
-// Blocks and their work are those of step.cuh, one block an SM. Of a step there remain h, which each block reads from
-// L2, 32 KB at batch 8 in fp32 where the weights are 256 KB, and a barrier of one direction's blocks.
+// Blocks and their work are as in step.cuh, with one block per SM. What remains per step is h, which each block reads
+// from L2 (32 KB at batch 8 in fp32, where the weights are 256 KB), and a barrier among one direction's blocks.
 #pragma once
 
 #include "kernels/check.h"
@@ -12,15 +12,15 @@
 
 namespace kbench::cuda::recurrent_layer {
 
-/// Where a block's weights lie: the first of a warp's chunks in registers, as many as a lane has room for beside its
-/// sums.
+/// Where a block's weights lie: a warp's first chunks in registers, as many as a lane has room for next to its sums,
+/// the others in shared memory.
 template <class Core, Cell cell, int tiles>
 struct Residence {
     static constexpr int slots = 2 * gates_of(cell), in_registers = tiles < 4 ? 2 : 3;
     static constexpr int in_smem = resident_chunks - in_registers;
     static constexpr int chunk_slots = block_threads * slots, h_slots = block_threads * tiles;
     static constexpr int weights_bytes = in_smem * chunk_slots * 16, h_bytes = h_slots * 16;
-    /// What is left for chunks of h that are on their way, at most all.
+    /// What is left for chunks of h in flight, at most all.
     static constexpr int room = (resident_smem_bytes - weights_bytes) / h_bytes;
     static constexpr int stages = room < resident_chunks ? room : resident_chunks;
     static_assert(stages >= 2);
@@ -29,11 +29,11 @@ struct Residence {
     static_assert(bytes <= resident_smem_bytes);
 };
 
-/// After a barrier of the block: lets others see what it wrote.
+/// Call after a barrier of the block: releases what its threads wrote to other blocks.
 __device__ inline void announce(unsigned* counter) {
     asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(__cvta_generic_to_global(counter)) : "memory");
 }
-/// Before a barrier of the block, which then sees what those wrote who announced it.
+/// Call before a barrier of the block: afterwards it sees what the announcing blocks wrote.
 __device__ inline void wait_until(const unsigned* counter, unsigned count) {
     unsigned seen = 0;
     while (seen < count)
@@ -43,8 +43,8 @@ __device__ inline void wait_until(const unsigned* counter, unsigned count) {
                      : "memory");
 }
 
-/// grid: both directions' blocks of units, all of them on the device at once. `counters` begin as 0. Rows of weights
-/// are whole pieces of 16 bytes; no warp has more than resident_chunks of them.
+/// grid: both directions' blocks of units, all resident on the device at once. `counters` start as 0. Rows of weights
+/// are whole 16-byte chunks; no warp has more than resident_chunks of them.
 template <class Core, Cell cell, int tiles>
 __global__ void __launch_bounds__(block_threads, 1)
     recurrent_resident(const __grid_constant__ Layer<typename Core::T> layer, unsigned* counters) {
@@ -113,11 +113,11 @@ __global__ void __launch_bounds__(block_threads, 1)
             }
             const auto add = [&](int i, const uint4(&weights)[gates][2]) {
                 cp_async_wait<Place::stages - 1>();
-                __syncwarp();  // lanes may take h of others; no read of a slot moves up here
+                __syncwarp();  // lanes may take h of others; no read of a slot may move up here
                 const uint4* const h = h_smem + i % Place::stages * Place::h_slots + thread - lane;
                 products.add(
                     weights, [&](int tile, int of_lane) { return h[tile * block_threads + of_lane]; }, lane);
-                __syncwarp();  // nor down behind the copies
+                __syncwarp();  // nor down below the copies
                 if (i + Place::stages < own_chunks) copy_h(before, i + Place::stages);
                 cp_async_commit();
             };
@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(block_threads, 1)
             }
             products.finish(lane);
             cp_async_wait_all();
-            __syncthreads();  // sums take the place of h
+            __syncthreads();  // sums replace h
         }
         T* const after = own.h[(step + 1) % 2];
         T next[cells.passes] = {};
@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(block_threads, 1)
             after[std::int64_t{cells.sequence[pass]} * layer.h_stride + cells.unit] = next[pass];
         }
         __syncthreads();
-        // While the others come, what nobody waits for.
+        // Work that no one waits for, done while the other blocks arrive.
         if (thread == 0) announce(counter);
 #pragma unroll
         for (int pass = 0; pass < cells.passes; ++pass)
@@ -173,7 +173,7 @@ void launch_resident(const Layer<typename Core::T>& layer, unsigned* counters, c
     launch_resident_blocks(reinterpret_cast<const void*>(kernel), layer.hidden, arguments, bytes, stream);
 }
 
-/// A precision's kernels, for up to 8 sequences for each of `most_tiles`. Each is compiled in a file of its own.
+/// A precision's kernels, for up to 8 sequences in each of `most_tiles`. Each precision is compiled in its own file.
 template <class Core, int most_tiles>
 void launch_resident_layer(const RecurrentProblem& problem, const RecurrentDirection& forward,
                            const RecurrentDirection& reverse, const std::int32_t* lengths, void* workspace,

@@ -1,14 +1,14 @@
-// A step of a recurrent layer in one kernel, for both directions at once: the product of weight_hh with h of the step
+// One step of a recurrent layer in one kernel, for both directions at once: the product of weight_hh with h of the step
 // before, and the cell, so that no gate's value goes to memory.
 //
-// A block has 16 units of a direction with all their gates, and up to 8 sequences for each tile. Its warps share k
-// among them by chunks of 64 bytes; what they add up meets in shared memory at the end. So a weight is read once a step
-// for all sequences of the block, and the step is bound by L2 as long as there are few of them: 16 MB for both
-// directions of an LSTM with hidden 1024 in fp16 are 3 us, 32 MB in fp32 6 us.
+// A block has 16 units of a direction with all their gates, and up to 8 sequences per tile. Its warps share k in chunks
+// of 64 bytes, and their sums meet in shared memory at the end. So a weight is read once per step for all sequences of
+// the block. With few sequences the step is bound by L2: 16 MB for both directions of an LSTM with hidden 1024 in fp16
+// take 3 us, 32 MB in fp32 take 6 us.
 //
-// A lane copies what it needs itself into slots of shared memory of its own, a ring of some chunks. A kernel fills its
-// ring with weights before it waits for the step before (programmatic launch), which takes the launch and the first
-// access to memory out of the chain of steps. So two blocks must fit into an SM.
+// A lane copies what it needs itself into its own slots of shared memory, a ring of some chunks. A kernel fills its
+// ring with weights before it waits for the step before (programmatic launch). That takes the launch and the first
+// memory access off the serial chain of steps. So two blocks must fit into an SM.
 #pragma once
 
 #include "kernels/cp_async.cuh"
@@ -18,7 +18,7 @@
 
 namespace kbench::cuda::recurrent_layer {
 
-/// Of sm_90's 228 KiB, which two blocks share with 1 KiB each for the system.
+/// Two blocks share sm_90's 228 KiB, of which the system takes 1 KiB for each.
 inline constexpr int ring_bytes = 113 * 1024;
 
 /// Slots of a chunk, and how many chunks fit into `room`.
@@ -36,8 +36,8 @@ constexpr int step_smem_bytes() {
     return ring > exchange ? ring : exchange;
 }
 
-/// grid: both directions' blocks of units, by tiles of sequences. `vectors`: rows of weights are whole pieces of 16
-/// bytes.
+/// grid: both directions' blocks of units, by tiles of sequences. `vectors`: rows of weights are whole 16-byte
+/// chunks.
 template <class Core, Cell cell, int tiles, bool vectors, int room>
 __global__ void __launch_bounds__(block_threads, 2)
     recurrent_step(const __grid_constant__ Layer<typename Core::T> layer, int step) {
@@ -57,8 +57,8 @@ __global__ void __launch_bounds__(block_threads, 2)
     const int first_unit = (blockIdx.x - (reverse ? blocks : 0)) * block_units;
     const int first_sequence = blockIdx.y * tiles * tile_sequences;
 
-    // Chunks warp, warp + 8, ...; every second step from the last one on, which may still be in L2 where the weights
-    // are larger than it is.
+    // Chunks warp, warp + 8, ...; every second step in reverse order, because the last chunks may still be in L2 when
+    // the weights are larger than L2.
     const int chunks = (hidden + chunk - 1) / chunk, own_chunks = (chunks - warp + block_warps - 1) / block_warps;
     const auto first_k = [&](int i) {
         return (warp + block_warps * (step % 2 ? own_chunks - 1 - i : i)) * chunk + lane % 4 * width;
@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(block_threads, 2)
     cells.read(layer, own, reverse, step);
     wait_for_previous();
     typename Core::template Products<gates, tiles> products;
-    // Past L1, where another block of this SM may have left what stood beside them earlier.
+    // Bypasses L1, where another block of this SM may have left an old copy.
 #pragma unroll
     for (int pass = 0; pass < cells.passes; ++pass) {
         if (step == 0 || !cells.runs[pass]) continue;
@@ -127,7 +127,7 @@ __global__ void __launch_bounds__(block_threads, 2)
         }
         for (int i = 0; i < own_chunks; ++i) {
             cp_async_wait<Slots::stages - 1>();
-            __syncwarp();  // lanes may take h of others; no read of a slot moves up here
+            __syncwarp();  // lanes may take h of others; no read of a slot may move up here
             const int stage = i % Slots::stages;
             uint4 weights[gates][2];
 #pragma unroll
@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(block_threads, 2)
             products.add(
                 weights, [&](int tile, int of_lane) { return *slot(stage, 2 * gates + tile, thread - lane + of_lane); },
                 lane);
-            __syncwarp();  // nor down behind the copies
+            __syncwarp();  // nor down below the copies
             if (i + Slots::stages < own_chunks) {
                 copy_weights(i + Slots::stages);
                 copy_h(i + Slots::stages);
@@ -147,7 +147,7 @@ __global__ void __launch_bounds__(block_threads, 2)
         }
         products.finish(lane);
         cp_async_wait_all();
-        __syncthreads();  // sums take the ring's place
+        __syncthreads();  // sums replace the ring
     }
 
     T* const after = own.h[(step + 1) % 2];
@@ -168,8 +168,8 @@ __global__ void __launch_bounds__(block_threads, 2)
     }
 }
 
-/// All steps of a layer. Where this GPU has no such shared memory: with another number of tiles that needs less, or,
-/// where the sums leave no room for more tiles, a shorter ring.
+/// Runs all steps of a layer. Where this GPU has too little shared memory: with a number of tiles that needs less, or
+/// a shorter ring where the sums leave no room for more tiles.
 template <class Core, Cell cell, int tiles, bool vectors, int room = ring_bytes>
 void launch_steps(const Layer<typename Core::T>& layer, cudaStream_t stream) {
     constexpr int bytes = step_smem_bytes<typename Core::S, cell, tiles, room>();
@@ -184,7 +184,7 @@ void launch_steps(const Layer<typename Core::T>& layer, cudaStream_t stream) {
     allow_shared_memory(kernel, bytes);
     const dim3 grid(static_cast<unsigned>(2 * divide_up(layer.hidden, block_units)),
                     static_cast<unsigned>(divide_up(layer.batch, tiles * tile_sequences)));
-    // The first launch waits for all before it, so that the others, which read weights and gates_x early, may do so.
+    // The first launch waits for everything before it, so that the others may read weights and gates_x early.
     kernel<<<grid, block_threads, bytes, stream>>>(layer, 0);
     KBENCH_CUDA_LAUNCHED("recurrent_step");
     for (int step = 1; step < layer.steps; ++step)
@@ -208,7 +208,7 @@ void launch_cell(const Layer<typename Core::T>& layer, cudaStream_t stream) {
     launch_steps<Core, cell, 1, true>(layer, stream);
 }
 
-/// A precision's kernels. Each is compiled in a file of its own.
+/// A precision's kernels. Each precision is compiled in its own file.
 template <class Core>
 void launch_layer(const RecurrentProblem& problem, const RecurrentDirection& forward, const RecurrentDirection& reverse,
                   const std::int32_t* lengths, void* workspace, cudaStream_t stream) {

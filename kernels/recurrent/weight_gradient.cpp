@@ -37,7 +37,7 @@ RecurrentWeightGradient::RecurrentWeightGradient(Cell cell, const RecurrentShape
       accumulates_(accumulates),
       product_(std::move(product)) {}
 
-/// Of one direction's db, to whole 256 bytes; all but a GRU's are dgates_x.
+/// Bytes of one direction's db, rounded up to 256; only a GRU's differs from dgates_x.
 std::size_t RecurrentWeightGradient::db_bytes() const {
     if (cell_ != Cell::gru) return 0;
     const auto elements = static_cast<std::size_t>(shape_.steps * shape_.batch * gates_of(cell_) * shape_.hidden);

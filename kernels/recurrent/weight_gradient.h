@@ -1,5 +1,5 @@
 // Gradients of a recurrent layer's weights and biases, both directions: products of shifted rows through cuBLASLt, and
-// sums of columns. Shapes as in models/ops/recurrent.h.
+// sums over columns. Shapes as in models/ops/recurrent.h.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,11 +12,11 @@
 
 namespace kbench::cuda {
 
-/// dweight_hh of one direction: db of all steps but one, transposed, times h of the steps before. Its k is 0, and
-/// cuBLASLt cannot take it, of a layer of one step.
+/// dweight_hh of one direction: db of all steps but one, transposed, times h of the steps before. For a layer of one
+/// step its k is 0, which cuBLASLt cannot take.
 GemmProblem recurrent_weight_problem(Cell cell, const RecurrentShape& shape, Precision precision);
 
-/// What one direction reads and makes; `gates` of gru alone.
+/// What one direction reads and writes; only gru has `gates`.
 struct RecurrentWeightDirection {
     const void *dgates_x, *gates, *out;
     void *dweight_hh, *dbias_ih, *dbias_hh;
@@ -24,12 +24,12 @@ struct RecurrentWeightDirection {
 
 class RecurrentWeightGradient {
   public:
-    /// `product`: of recurrent_weight_problem; nothing for a layer of one step. `accumulates`: sums are added to what
-    /// is there.
+    /// `product` computes recurrent_weight_problem; null for a layer of one step. `accumulates`: sums are added to what
+    /// the outputs hold.
     RecurrentWeightGradient(Cell cell, const RecurrentShape& shape, Precision precision, bool accumulates,
                             std::optional<LtGemm> product);
     std::size_t workspace_bytes() const;
-    /// `workspace`: a multiple of 256 bytes, may hold anything. Nothing allocates or waits.
+    /// `workspace` is aligned to 256 bytes and may hold anything. Nothing allocates or waits.
     void run(const RecurrentWeightDirection& forward, const RecurrentWeightDirection& reverse, void* workspace,
              cudaStream_t stream) const;
 

@@ -1,10 +1,10 @@
 // Rung 4, asynchronous copies: cp.async fills a ring of tiles in shared memory while earlier tiles are multiplied.
 //
-// Against register: copies pass no registers and nobody waits for them, so the block's tile may be wider, 8 x 16 sums a
-// thread (8 x 8 in fp64), and stalls on global loads (long_scoreboard) and most of those at barriers should go. A
-// warp's lanes form 4 x 8 threads, so that it reads 32 + 128 distinct values for 4096 products. x stays as it lies, a
-// thread reading 16 bytes along k of each of its rows; what the next step multiplies is read before this one is
-// multiplied. In fp32, where rung 3 hid its waiting already, the gain is 7 % fewer instructions; occupancy is lower.
+// Compared with rung 3: copies need no registers and no thread waits for them, so the tile may be wider (8 x 16 sums
+// per thread, 8 x 8 in fp64). Stalls on global loads (long_scoreboard) and most stalls at barriers should go. A warp's
+// lanes form 4 x 8 threads, so that it reads 32 + 128 distinct values for 4096 products. x stays as it lies: a thread
+// reads 16 bytes along k of each of its rows. The next step's values are read before this step's are
+// multiplied. In fp32, where rung 3 already hid its waiting, the gain is 7 % fewer instructions; occupancy is lower.
 #include <utility>
 
 #include "kernels/gemm/ladder/launch.cuh"
@@ -13,17 +13,17 @@
 namespace kbench::cuda::ladder {
 namespace {
 
-/// Bytes of a tile's row of x: all 8 groups of banks once.
+/// Bytes of a row in a tile of x: each of the 8 groups of banks once.
 constexpr int row_bytes = 128;
 
-/// The tiles of each type, largest first. For 8 rows and 16 columns a thread reads 6 vectors at each k for 128 products
-/// (fp32); 8 x 8 would read 4 for 64.
+/// The tiles of each type, largest first. With 8 rows and 16 columns a thread reads 6 vectors per k for 128 products
+/// (fp32); with 8 x 8 it would read 4 for 64.
 template <class T>
 struct Tiles {
     static constexpr int depth = row_bytes / static_cast<int>(sizeof(T));
     static constexpr bool is_fp32 = sizeof(T) == 4;
     static constexpr Tile tiles[] = {
-        // rows, columns, depth, rows and columns of a warp, stages, strip, blocks an SM, speed
+        // rows, columns, depth, rows and columns of a warp, stages, strip, blocks per SM, speed
         {128, 256, depth, 32, 128, 3, 16, 1, is_fp32 ? 98 : 100},
         {128, 128, depth, 32, 128, 3, 16, 2, is_fp32 ? 100 : 98},
         {64, 128, depth, 32, 64, 3, 16, 2, is_fp32 ? 91 : 94},
@@ -33,13 +33,13 @@ template <>
 struct Tiles<double> {
     static constexpr int depth = row_bytes / 8;
     static constexpr Tile tiles[] = {
-        // rows, columns, depth, rows and columns of a warp, stages, strip, blocks an SM, speed
+        // rows, columns, depth, rows and columns of a warp, stages, strip, blocks per SM, speed
         {128, 128, depth, 32, 64, 3, 16, 1, 95},
         {64, 64, depth, 32, 64, 3, 16, 3, 100},
     };
 };
 
-/// x's tile [rows][depth] is read at one chunk of 4 neighbouring rows at a time, w's [depth][columns] along its rows.
+/// One access reads a chunk of 4 neighbouring rows of x's tile [rows][depth]; w's [depth][columns] is read along rows.
 using BanksX = Swizzle<8>;
 struct BanksW {
     static constexpr unsigned chunk(unsigned, unsigned chunk) { return chunk; }
@@ -109,7 +109,7 @@ __global__ __launch_bounds__(Tiles<T>::tiles[index].threads(),
     read_x(x[0], 0);
     read_w(w[0], 0);
     for (int i = 0; i < tiles; ++i) {
-        copy_next();  // into the stage that all warps left at the last barrier
+        copy_next();  // into the stage that all warps were done with at the last barrier
 #pragma unroll 2
         for (int step = 0; step < steps; ++step) {
 #pragma unroll

@@ -1,17 +1,17 @@
 // The index arithmetic of the GEMM ladder: which tile a block computes, where an element of a tile lies in shared
-// memory, which stage a copy goes to. Plain constexpr C++, so that it is tested without a device.
+// memory, which stage a copy goes to. It is plain constexpr C++, so that it is tested without a device.
 #pragma once
 
 namespace kbench::cuda::ladder {
 
 struct TilePosition {
-    int row, column;  ///< In tiles.
+    int row, column;  ///< in tiles
     bool operator==(const TilePosition&) const = default;
 };
 
-/// The tile of `block` when `tile_rows` x `tile_columns` tiles are numbered in strips of `strip` tile rows, each strip
-/// column by column. Blocks that run at the same time then cover a rectangle and not a few long rows, so that they read
-/// less of x and w, and what one reads another finds in the L2 cache.
+/// The tile of `block` when `tile_rows` x `tile_columns` tiles are numbered in strips of `strip` tile rows, column by
+/// column within a strip. Blocks that run at the same time then cover a compact rectangle instead of a few long rows:
+/// together they read less of x and w, and one block's reads hit what another brought into L2.
 constexpr TilePosition tile_of_block(int block, int tile_rows, int tile_columns, int strip) {
     const int strip_tiles = strip * tile_columns;
     const int first_row = block / strip_tiles * strip, in_strip = block % strip_tiles;
@@ -19,10 +19,10 @@ constexpr TilePosition tile_of_block(int block, int tile_rows, int tile_columns,
     return {first_row + in_strip % rows, in_strip / rows};
 }
 
-/// The 16-byte chunk of its row at which chunk `chunk` of row `row` lies. Shared memory has 8 groups of banks 16 bytes
-/// wide, and 8 lanes read 16 bytes each at a time. Where rows are multiples of 128 bytes, the same chunk of all rows
-/// would fall on one group. So chunks are exchanged by an exclusive or, in a pattern for reads of `rows` rows of
-/// 8 / rows neighbouring chunks, the rows `row_step` apart: they fall on 8 groups.
+/// The 16-byte chunk of its row at which chunk `chunk` of row `row` is stored (a swizzle). Shared memory has 8 groups
+/// of banks, each 16 bytes wide, and 8 lanes read 16 bytes each at a time. When rows are multiples of 128 bytes, the
+/// same chunk of all rows would fall on one group. An exclusive or permutes chunks for reads of `rows` rows, `row_step`
+/// apart, of 8 / rows neighbouring chunks: these then fall on 8 groups.
 template <int rows, int row_step = 1>
 struct Swizzle {
     static_assert(rows == 2 || rows == 4 || rows == 8);
@@ -31,20 +31,20 @@ struct Swizzle {
     }
 };
 
-/// Elements from the start of a tile of rows of `columns` elements to (row, column), `vector` elements a chunk.
-/// Unsigned, since a division of signed numbers by a power of two takes three instructions more.
+/// Offset in elements of (row, column) in a tile with rows of `columns` elements and `vector` elements per chunk.
+/// Unsigned, because a signed division by a power of two takes three more instructions.
 template <class Swizzle, unsigned columns, unsigned vector>
 constexpr unsigned swizzled(unsigned row, unsigned column) {
     return row * columns + Swizzle::chunk(row, column / vector) * vector + column % vector;
 }
 
-/// A ring of `stages` buffers between copies and arithmetic. While tile i is computed, the copies of tiles up to
-/// i + ahead are under way; each tile's copies are one group.
+/// A ring of `stages` buffers between copies and arithmetic. While tile i is computed, copies of tiles up to i + ahead
+/// are in flight; each tile's copies are one group.
 template <int stages>
 struct Ring {
     static_assert(stages >= 2);
     static constexpr int ahead = stages - 1;
-    /// Groups that may still be under way when tile i + 1 is about to be read and tile i + ahead was the last started.
+    /// Groups that may still be in flight when tile i + 1 is about to be read and tile i + ahead was the last started.
     static constexpr int may_be_pending = ahead - 1;
     static constexpr int next(int stage) { return stage + 1 == stages ? 0 : stage + 1; }
 };

@@ -1,4 +1,4 @@
-// What the rungs offer the dispatcher: a row for each tile they were built for. Internal to kernels/gemm/ladder/.
+// The rows that each rung offers the dispatcher, one per tile that it was built for. Internal to kernels/gemm/ladder/.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,8 +11,8 @@
 
 namespace kbench::cuda::ladder {
 
-/// The operands of a product as kernels see them. x [m, k], out [m, n], w [k, n] or transposed [n, k]; the rows of each
-/// `ld` elements apart.
+/// The operands of a product as kernels see them: x [m, k], out [m, n], w [k, n] or, transposed, [n, k]. Rows of each
+/// lie `ld` elements apart.
 template <class T>
 struct Operands {
     const T *x, *w;
@@ -20,9 +20,9 @@ struct Operands {
     std::int64_t ld_x, ld_w, ld_out;
     int m, n, k;
     bool w_transposed;
-    bool vector_x, vector_w, vector_out;  ///< All rows begin at multiples of 16 bytes.
+    bool vector_x, vector_w, vector_out;  ///< all rows start at multiples of 16 bytes
 
-    /// Elements from one row (k) and from one column (n) of w to the next.
+    /// Distance in elements from one row (k) of w to the next, and from one column (n) to the next.
     __device__ std::int64_t w_row() const { return w_transposed ? 1 : ld_w; }
     __device__ std::int64_t w_column() const { return w_transposed ? ld_w : 1; }
 };
@@ -30,11 +30,11 @@ struct Operands {
 /// How a kernel cuts the problem: a block computes `rows` x `columns` of out, `depth` of k at a time.
 struct Tile {
     int rows, columns, depth;
-    int warp_rows, warp_columns;  ///< Of the part of the tile that one warp computes; 0 where warps have no tile.
-    int stages;                   ///< Buffers of the ring; 1: no ring, 0: no shared memory.
-    int strip;                    ///< Tile rows in a strip of tile_of_block.
-    int blocks_per_sm;            ///< Residency that the registers are limited for.
-    int speed_pct;  ///< In a short run at 8192 cubed on an H200 (fp64 4096), beside the fastest of its table.
+    int warp_rows, warp_columns;  ///< part of the tile that one warp computes; 0 where warps have no tile
+    int stages;                   ///< buffers of the ring; 1: no ring, 0: no shared memory
+    int strip;                    ///< tile rows in a strip of tile_of_block
+    int blocks_per_sm;            ///< occupancy that the registers are limited for
+    int speed_pct;  ///< relative to the table's fastest tile, in a short run at 8192^3 on an H200 (fp64: 4096^3)
 
     constexpr int warps() const { return rows / warp_rows * (columns / warp_columns); }
     constexpr int threads() const { return 32 * warps(); }

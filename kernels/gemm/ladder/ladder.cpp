@@ -47,8 +47,8 @@ std::int64_t tiles(const Kernel& kernel, const GemmProblem& p) {
     return (p.m + kernel.tile.rows - 1) / kernel.tile.rows * ((p.n + kernel.tile.columns - 1) / kernel.tile.columns);
 }
 
-/// Of the kernels whose buffers fit this device the one that is done soonest: by the elements of out that the busiest
-/// SM computes, at the speed of its tile. Where none fits the last, which has the smallest tiles.
+/// The kernel that finishes soonest among those whose buffers fit this device: elements of out that the busiest SM
+/// computes, over the speed of the tile. Where none fits, the last one, which has the smallest tiles.
 const Kernel& kernel_for(GemmRung rung, const GemmProblem& problem, std::size_t configuration) {
     if (const std::string reason = gemm_rung_unsupported(rung, problem.precision); !reason.empty())
         throw Unsupported(reason);
@@ -78,7 +78,7 @@ void check_ladder_problem(const GemmProblem& p) {
     if (p.has_epilogue()) throw Unsupported("the GEMM ladder has no epilogue");
     if (p.batch != 1 || p.out_type != storage_type(p.precision))
         throw Unsupported("the GEMM ladder has neither batches nor upcast results");
-    constexpr std::int64_t limit = std::numeric_limits<int>::max() - 256;  // a tile beyond the edge is still an int
+    constexpr std::int64_t limit = std::numeric_limits<int>::max() - 256;  // a tile past the edge still fits in an int
     if (std::max({p.m, p.n, p.k}) > limit || p.m * p.n / 256 > limit)
         throw Unsupported(fmt::format(
             "the GEMM ladder counts rows, columns and tiles in 32 bits, too few for m {}, n {}, k {}", p.m, p.n, p.k));

@@ -1,4 +1,4 @@
-// What the launchers of the rungs share: operands out of a problem, and a launch of one block a tile.
+// What the rungs' launchers share: operands taken from a problem, and a launch of one block per tile.
 #pragma once
 
 #include <atomic>
@@ -31,17 +31,17 @@ Operands<T> operands_of(const GemmProblem& problem, const GemmPointers& pointers
             whole_vectors(pointers.out, problem.ld_out)};
 }
 
-/// The tile of this block. Kernels of the ladder have a grid of one dimension.
+/// The tile of this block. Kernels of the ladder have one-dimensional grids.
 template <int rows, int columns, int strip, class T>
 __device__ TilePosition tile_of_this_block(const Operands<T>& p) {
     return tile_of_block(blockIdx.x, (p.m + rows - 1) / rows, (p.n + columns - 1) / columns, strip);
 }
 
-/// Launches `kernel`, which takes Operands<T>, with a block of `threads` threads for each tile.
+/// Launches `kernel`, which takes Operands<T>, with one block of `threads` threads per tile.
 template <auto kernel, class T>
 void launch_tiles(const Tile& tile, int threads, int smem_bytes, const GemmProblem& problem,
                   const GemmPointers& pointers, cudaStream_t stream) {
-    static std::atomic<std::uint64_t> prepared_devices = 0;  // one bit each; setting the attribute twice does no harm
+    static std::atomic<std::uint64_t> prepared_devices = 0;  // one bit per device; setting it twice does no harm
     int device = 0;
     KBENCH_CUDA(cudaGetDevice(&device));
     const std::uint64_t bit = std::uint64_t{1} << device;
@@ -54,7 +54,7 @@ void launch_tiles(const Tile& tile, int threads, int smem_bytes, const GemmProbl
     KBENCH_CUDA_LAUNCHED("gemm");
 }
 
-/// `Rows<T>::kernels()` of the type that plain cores compute `precision` in; none for tf32.
+/// `Rows<T>::kernels()` for the type in which plain cores compute `precision`; none for tf32.
 template <template <class> class Rows>
 Kernels plain_core_kernels(Precision precision) {
     switch (precision) {

@@ -1,11 +1,11 @@
 // Rung 5, tensor cores: mma.sync on fragments that warps read out of swizzled tiles.
 //
-// Against async: one instruction of a warp multiplies 16 x 8 x 16 (fp16, bf16) or 16 x 8 x 8 elements (tf32, fp64),
-// where an FMA of it took 32 products; a warp holds 64 x 64 sums (32 x 32 in fp64). Expect the tensor pipe to be the
-// busiest unit and FMA pipes idle; the time falls until shared memory and L2 feed the tensor cores no faster.
+// Compared with rung 4: one warp instruction multiplies 16 x 8 x 16 (fp16, bf16) or 16 x 8 x 8 elements (tf32, fp64),
+// where a warp's FMA does 32 products. A warp holds 64 x 64 sums (32 x 32 in fp64). Expect the tensor pipe to be the
+// busiest unit and FMA pipes to be idle. The time falls until shared memory and L2 cannot feed the tensor cores faster.
 //
 // A precision is a `Core`: its element T and sum S, `tiles` (the table to tune), `rows` x `columns` of out and the
-// `depth` that one product covers, `fragment_sets` (2: those of a step are read during the step before), Banks* (how
+// `depth` that one product covers, `fragment_sets` (2: a step's fragments are read during the step before), Banks* (how
 // its tiles are swizzled), and functions that read a warp's fragments of x and w for one step, multiply them and store
 // the sums.
 #pragma once
@@ -42,7 +42,7 @@ __device__ void store_transposed(const Operands<T>& p, const Sums<T> (&sums)[dow
         }
 }
 
-/// `vectors`: x and w consist of whole vectors of 16 bytes.
+/// `vectors`: x and w consist of whole 16-byte vectors.
 template <class Core, int index, bool transposed, bool vectors>
 __global__ __launch_bounds__(Core::tiles[index].threads(),
                              Core::tiles[index].blocks_per_sm) void gemm_mma(Operands<typename Core::T> p) {
@@ -66,7 +66,7 @@ __global__ __launch_bounds__(Core::tiles[index].threads(),
     const int first_row = position.row * tile.rows, first_column = position.column * tile.columns;
     const int tiles = (p.k + tile.depth - 1) / tile.depth;
 
-    // w's tile as it lies in memory, and where the tile at depth k begins there.
+    // w's tile as it lies in memory, and where the tile at depth k starts there.
     constexpr int w_rows = transposed ? tile.columns : tile.depth, w_columns = transposed ? tile.depth : tile.columns;
     const auto source_x = [&](int k) {
         return Source<T>{p.x + first_row * p.ld_x + k, p.ld_x, 1, p.m - first_row, p.k - k, p.vector_x};
@@ -82,7 +82,7 @@ __global__ __launch_bounds__(Core::tiles[index].threads(),
     CopiesX copies_x(source_x(0), thread);
     CopiesW copies_w(source_w(0), thread);
     int copied = 0, copy_stage = 0;
-    // A step's part of copying the tile that is R::ahead of the one multiplied; the last step has none.
+    // One step's share of copying the tile that is R::ahead of the current one; the last step copies nothing.
     const auto copy_part = [&](int step) {
         T* const x = x_tiles + copy_stage * x_elements;
         T* const w = w_tiles + copy_stage * w_elements;
@@ -101,7 +101,7 @@ __global__ __launch_bounds__(Core::tiles[index].threads(),
         }
     };
     const auto end_copies = [&] {
-        cp_async_commit();  // also an empty group, which keeps the count
+        cp_async_commit();  // an empty group, too, keeps the count
         ++copied;
         copy_stage = R::next(copy_stage);
         copies_x.move_right();
@@ -138,8 +138,8 @@ __global__ __launch_bounds__(Core::tiles[index].threads(),
                 }
                 read_fragments((step + 1) % sets, (step + 1) % steps);
             };
-            copy_part(step);             // into the stage that all warps left at the last barrier
-            if (sets == 2) read_next();  // to arrive while this step is multiplied
+            copy_part(step);             // into the stage that all warps were done with at the last barrier
+            if (sets == 2) read_next();  // arrives while this step is multiplied
 #pragma unroll
             for (int r = 0; r < down; ++r)
 #pragma unroll
@@ -150,7 +150,7 @@ __global__ __launch_bounds__(Core::tiles[index].threads(),
     Core::store(p, sums, first_row + row, first_column + column, lane);
 }
 
-/// A row of kernels for each tile of Core's table.
+/// One kernel row for each tile of Core's table.
 template <class Core>
 struct MmaRows {
     template <int index>

@@ -1,10 +1,10 @@
-// Rung 5 in fp16 and bf16: mma.sync.m16n8k16, fp32 sums, fragments through ldmatrix. What the rung changes: mma.cuh.
+// Rung 5 in fp16 and bf16: mma.sync.m16n8k16, fp32 sums, fragments through ldmatrix. mma.cuh describes the rung.
 #include "kernels/gemm/ladder/mma.cuh"
 
 namespace kbench::cuda::ladder {
 namespace {
 
-/// The four lanes of a row exchange so that lane t's value i becomes lane i's value t: a 4 x 4 transpose.
+/// The four lanes of a row exchange values so that lane t's value i becomes lane i's value t: a 4 x 4 transpose.
 __device__ void transpose_quad(unsigned (&values)[4], int lane) {
 #pragma unroll
     for (int bit = 1; bit <= 2; bit *= 2)
@@ -25,10 +25,10 @@ struct Core {
     using FragmentW = unsigned[2];
     static constexpr int rows = 16, columns = 8, depth = 16, width = vector_width<T>;
     static constexpr int fragment_sets = 2;
-    /// Warp tiles of 64 x 64 read 128 values for 4096 products, which keeps shared memory busy for 62 % of the time on
-    /// an H200: mma.sync takes no more.
+    /// Warp tiles of 64 x 64 read 128 values for 4096 products. That keeps shared memory busy for 62 % of the time on
+    /// an H200; mma.sync cannot use more.
     static constexpr Tile tiles[] = {
-        // rows, columns, depth, rows and columns of a warp, stages, strip, blocks an SM, speed
+        // rows, columns, depth, rows and columns of a warp, stages, strip, blocks per SM, speed
         {128, 256, 64, 64, 64, 4, 16, 1, 100},
         {128, 256, 64, 64, 64, 3, 16, 1, 99},
         {128, 128, 64, 64, 64, 3, 16, 2, 93},

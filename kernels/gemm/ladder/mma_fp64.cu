@@ -1,7 +1,7 @@
-// Rung 5 in fp64: mma.sync.m16n8k8 (four m8n8k4 before sm_90), fp64 sums. What the rung changes: mma.cuh.
+// Rung 5 in fp64: mma.sync.m16n8k8 (four m8n8k4 before sm_90), fp64 sums. mma.cuh describes the rung.
 //
-// The transpose of out is computed, w^T x^T, with columns of w and depths in an order of our own, as in mma_tf32.cu:
-// depths t and t + 4 of a product are two neighbours along k, rows g and g + 8 of w^T two neighbouring columns of w. So
+// As in mma_tf32.cu, it computes the transpose of out, w^T x^T, with columns of w and depths in an order of our own:
+// depths t and t + 4 of a product are neighbours along k, rows g and g + 8 of w^T are neighbouring columns of w. So
 // each read is 16 bytes wide and puts its registers where the product wants them.
 #include "kernels/gemm/ladder/mma.cuh"
 
@@ -15,11 +15,11 @@ struct Core {
     using FragmentW = double[4];
     static constexpr int rows = 8, columns = 16, depth = 8, width = vector_width<T>;
     static constexpr int fragment_sets = 1;
-    /// Warp tiles of 64 x 32 read 96 values for 2048 products, 32 x 32 64 for 1024: 5.3 and 4 FLOP a byte, where the
-    /// tensor cores of sm_90 and sm_80 do 2 and 1 for each byte that shared memory can deliver. Few warps are enough:
-    /// each has 16 products under way, of 32 cycles each.
+    /// Warp tiles of 64 x 32 read 96 values for 2048 products, 32 x 32 read 64 for 1024: 5.3 and 4 FLOP per byte. The
+    /// tensor cores of sm_90 and sm_80 do 2 and 1 per byte that shared memory delivers. Few warps are enough: each
+    /// has 16 products in flight, of 32 cycles each.
     static constexpr Tile tiles[] = {
-        // rows, columns, depth, rows and columns of a warp, stages, strip, blocks an SM, speed
+        // rows, columns, depth, rows and columns of a warp, stages, strip, blocks per SM, speed
         {128, 128, 16, 64, 32, 4, 16, 1, 100},
         {128, 64, 16, 64, 32, 4, 16, 2, 98},
         {64, 64, 16, 32, 32, 4, 16, 2, 94},
@@ -39,7 +39,7 @@ struct Core {
         }
     }
 
-    /// w as it is: lanes read two neighbouring chunks of 4 rows 2 apart at a time.
+    /// w as it is: lanes read two neighbouring chunks of 4 rows, 2 apart, at a time.
     template <Tile tile, bool transposed>
     struct W {
         using Banks = Swizzle<4, 2>;
@@ -57,7 +57,7 @@ struct Core {
                 }
         }
     };
-    /// w transposed: lanes read 4 neighbouring chunks of 2 rows 2 apart at a time.
+    /// w transposed: lanes read 4 neighbouring chunks of 2 rows, 2 apart, at a time.
     template <Tile tile>
     struct W<tile, true> {
         using Banks = Swizzle<2, 2>;

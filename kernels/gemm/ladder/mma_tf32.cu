@@ -1,13 +1,13 @@
-// Rung 5 in tf32: mma.sync.m16n8k8 on fp32 operands, fp32 sums. What the rung changes: mma.cuh.
+// Rung 5 in tf32: mma.sync.m16n8k8 on fp32 operands, fp32 sums. mma.cuh describes the rung.
 //
-// No ldmatrix transposes 32-bit elements. So the transpose of out is computed, w^T x^T: a lane's fragment of w^T takes
-// rows g and g + 8 at two depths, and which columns of w those rows are is free. As two neighbouring columns, each read
-// of 8 bytes along a row of w puts two registers where the product wants them, and sums are stored two by two.
-// Reads of 16 bytes, for two products at once, give four registers in a row that two products share: each had to be
-// moved, 5.2 instructions for each product in all where it is 2.4 so.
+// ldmatrix cannot transpose 32-bit elements. So the transpose of out is computed, w^T x^T: a lane's fragment of w^T has
+// rows g and g + 8 at two depths, and we may choose which columns of w those rows are. As two neighbouring columns,
+// each 8-byte read along a row of w puts two registers where the product wants them, and sums are stored two by two.
+// 16-byte reads, for two products at once, give four registers in a row that two products share. The compiler then
+// moves each: 5.2 instructions per product in all, instead of 2.4.
 //
-// Operands go to the tensor cores as they are, which drop the last 13 bits, as wgmma does with operands in shared
-// memory. Rounding them would take three instructions an element (cvt.rna.tf32 on sm_80 and sm_90), 96 for the 32
+// Operands go to the tensor cores unrounded. These ignore the last 13 bits, as wgmma does with operands in shared
+// memory. Rounding would take three instructions per element (cvt.rna.tf32 on sm_80 and sm_90), 96 for the 32
 // products of a step.
 #include "kernels/gemm/ladder/mma.cuh"
 
@@ -22,7 +22,7 @@ struct Core {
     static constexpr int rows = 8, columns = 16, depth = 8, width = vector_width<T>;
     static constexpr int fragment_sets = 2;
     static constexpr Tile tiles[] = {
-        // rows, columns, depth, rows and columns of a warp, stages, strip, blocks an SM, speed
+        // rows, columns, depth, rows and columns of a warp, stages, strip, blocks per SM, speed
         {128, 256, 32, 64, 64, 4, 16, 1, 99},
         {128, 256, 32, 64, 64, 3, 16, 1, 100},
         {128, 128, 32, 64, 64, 3, 16, 2, 84},
@@ -44,7 +44,7 @@ struct Core {
         }
     }
 
-    /// w as it is: lanes read 8 bytes each, 16 of them two neighbouring chunks of 4 neighbouring rows at a time.
+    /// w as it is: lanes read 8 bytes each; 16 lanes read two neighbouring chunks of 4 neighbouring rows at a time.
     template <Tile tile, bool transposed>
     struct W {
         using Banks = Swizzle<4>;
@@ -62,7 +62,7 @@ struct Core {
                 }
         }
     };
-    /// w transposed: ldmatrix reads one chunk of 8 rows 2 apart at a time.
+    /// w transposed: ldmatrix reads one chunk of 8 rows, 2 apart, at a time.
     template <Tile tile>
     struct W<tile, true> {
         using Banks = Swizzle<8, 2>;

@@ -1,7 +1,7 @@
 // Rung 1, naive: one thread computes one element of out, reading a row of x and a column of w from global memory.
 //
-// A product and sum costs two loads, so the load units and not the arithmetic set the time: the L1 is the busiest unit
-// and FMA pipes are nearly idle. Its latency shows before its roof does: warps wait for loads (long_scoreboard).
+// A multiply-add needs two loads, so the load units and not the arithmetic set the time: L1 is the busiest unit and FMA
+// pipes are nearly idle. L1's latency shows before its roof does: warps wait for loads (long_scoreboard).
 #include "kernels/gemm/ladder/launch.cuh"
 
 namespace kbench::cuda::ladder {
@@ -9,7 +9,7 @@ namespace {
 
 constexpr Tile tile{.rows = 8, .columns = 32, .stages = 0, .strip = 16};
 
-/// The 32 lanes of a warp have neighbouring columns: one element of x for all, 32 neighbours of w.
+/// The 32 lanes of a warp have neighbouring columns: all read one element of x and 32 neighbours of w.
 template <class T>
 __global__ __launch_bounds__(tile.rows* tile.columns) void gemm_naive(Operands<T> p) {
     const TilePosition position = tile_of_this_block<tile.rows, tile.columns, tile.strip>(p);

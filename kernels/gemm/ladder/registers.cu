@@ -1,10 +1,10 @@
 // Rung 3, tiles in registers: a thread computes 8 x 8 elements of a 128 x 128 tile, and every access to global and
 // shared memory is 16 bytes wide.
 //
-// Against tiled: 8 + 8 values out of shared memory feed 64 products where 2 fed one, so shared memory's traffic for a
-// product falls 8 times and the FMA pipes become the busiest unit. x is stored transposed, so that the 8 values of a
-// column of it are neighbours too. Expect fewer shared-memory wavefronts and far fewer instructions a product, less
-// mio_throttle, and occupancy to fall: 64 sums a thread need registers. Global loads still stall everyone
+// Compared with rung 2: 8 + 8 values from shared memory feed 64 products where 2 fed one. Shared memory traffic per
+// product falls 8 times, and the FMA pipes become the busiest unit. x is stored transposed, so that the 8 values of a
+// column of it are neighbours too. Expect fewer shared-memory wavefronts, far fewer instructions per product, less
+// mio_throttle, and lower occupancy, because 64 sums per thread need registers. Global loads still stall all warps
 // (long_scoreboard, barrier): the block waits for its tile before it computes.
 #include "kernels/gemm/ladder/launch.cuh"
 #include "kernels/gemm/ladder/vectors.cuh"
@@ -15,13 +15,13 @@ namespace {
 constexpr int threads = 256, side = 128, depth = 16, of_thread = 8;
 constexpr Tile tile{.rows = side, .columns = side, .depth = depth, .stages = 1, .strip = 8};
 
-/// Sizes of a tile [depth][side] of x transposed, or of w, and a thread's part in copying it.
+/// Sizes of a tile [depth][side] of x transposed, or of w, and a thread's share in copying it.
 template <class T>
 struct Layout {
     static constexpr int width = vector_width<T>;
-    static constexpr int vectors = side * depth / width / threads;  ///< That a thread copies.
-    static constexpr int deep_vectors = depth / width;              ///< Along k.
-    /// Neighbouring lanes write to different depths when they transpose: rows `width` apart must not share banks.
+    static constexpr int vectors = side * depth / width / threads;  ///< copied per thread
+    static constexpr int deep_vectors = depth / width;              ///< along k
+    /// Neighbouring lanes write to different depths when they transpose; rows `width` apart must not share banks.
     using Banks = Swizzle<deep_vectors, width>;
     static constexpr int at(int k, int i) { return swizzled<Banks, side, width>(k, i); }
 };
@@ -29,7 +29,7 @@ struct Layout {
 template <class T>
 using Vectors = Vector<T, vector_width<T>>[Layout<T>::vectors];
 
-/// Rows along m or n, vectors along k: x, or a transposed w.
+/// Rows along m or n, vectors along k: for x, or a transposed w.
 template <class T>
 struct Transposed {
     using L = Layout<T>;
@@ -49,7 +49,7 @@ struct Transposed {
     }
 };
 
-/// Rows along k, vectors along n: w as it is.
+/// Rows along k, vectors along n: for w as it is.
 template <class T>
 struct Plain {
     using L = Layout<T>;
@@ -68,7 +68,7 @@ struct Plain {
     }
 };
 
-/// Element i of a thread's 8 rows or columns: whole vectors, those of 16 neighbouring threads side by side.
+/// The index of element i of a thread's 8 rows or columns: 16 neighbouring threads have neighbouring vectors.
 template <class T>
 __device__ int place(int thread, int i) {
     constexpr int width = vector_width<T>;

@@ -1,9 +1,9 @@
-// Rung 2, tiles in shared memory: a block first copies a 32 x 32 tile of x and one of w, then each thread sums its
-// element's 32 products out of them.
+// Rung 2, tiles in shared memory: a block first copies a 32 x 32 tile of x and one of w; then each thread sums the 32
+// products of its element from them.
 //
-// Against naive: an element of x or w is read from global memory once for 32 products, not once for each warp that
-// needs it. Global load sectors fall 20 times (5 for 32 products of fp32 become 1/4); the loads that remain go to
-// shared memory, and its queue is now the limit (mio_throttle, short_scoreboard).
+// Compared with rung 1: an element of x or w is read from global memory once per 32 products, not once per warp that
+// needs it. Global load sectors fall 20 times (5 for 32 fp32 products become 1/4). Those loads now go to shared memory,
+// whose queue becomes the limit (mio_throttle, short_scoreboard).
 #include "kernels/gemm/ladder/launch.cuh"
 
 namespace kbench::cuda::ladder {
@@ -14,7 +14,7 @@ constexpr Tile tile{.rows = side, .columns = side, .depth = side, .stages = 1, .
 
 template <class T>
 __global__ __launch_bounds__(side* side) void gemm_tiled(Operands<T> p) {
-    // Each thread reads its row of x along k, the same for all lanes, and so in whole vectors. One more column keeps
+    // Each thread reads its row of x along k in whole vectors, because all lanes read the same. One more column keeps
     // the writes of a transposed w off a single bank.
     __shared__ __align__(16) T x_tile[side][side];
     __shared__ __align__(16) T w_tile[side][side + 1];
@@ -24,9 +24,9 @@ __global__ __launch_bounds__(side* side) void gemm_tiled(Operands<T> p) {
     using Sum = Arithmetic<T>;
     Sum sum = 0;
     for (int k = 0; k < p.k; k += side) {
-        // Outside the operands zeros, which add nothing to any sum.
+        // Elements outside the operands are zeros, which add nothing to any sum.
         x_tile[y][lane] = row < p.m && k + lane < p.k ? p.x[row * p.ld_x + k + lane] : T(0.0f);
-        // Lanes along the rows of w as they are stored.
+        // Lanes run along the rows of w as stored.
         const int depth = p.w_transposed ? lane : y, column = p.w_transposed ? y : lane;
         const bool inside = k + depth < p.k && first_column + column < p.n;
         w_tile[depth][column] =

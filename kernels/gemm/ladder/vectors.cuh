@@ -1,4 +1,4 @@
-// Moving 16 bytes a thread between memories, with elements where vectors do not fit. Used from rung 3 on.
+// Moves 16 bytes per thread between memories, or single elements where vectors do not fit. Used from rung 3 on.
 #pragma once
 
 #include "kernels/cp_async.cuh"
@@ -7,7 +7,7 @@
 
 namespace kbench::cuda::ladder {
 
-/// A vector of T from `from`, of which `left` elements exist; zeros after them.
+/// A vector from `from`, of which `left` elements exist; the rest is zero.
 template <class T>
 __device__ Vector<T, vector_width<T>> load_or_zero(const T* from, int left, bool whole_vectors) {
     constexpr int width = vector_width<T>;
@@ -18,7 +18,7 @@ __device__ Vector<T, vector_width<T>> load_or_zero(const T* from, int left, bool
     return vector;
 }
 
-/// Stores the elements of `vector`, at most 16 bytes, of which `left` have a place in `to`.
+/// Stores the elements of `vector` (at most 16 bytes), of which `left` have a place in `to`.
 template <class T, int width>
 __device__ void store_inside(T* to, const Vector<T, width>& vector, int left, bool whole_vectors) {
     if (whole_vectors && left >= width) return vector.store(to);
@@ -27,19 +27,19 @@ __device__ void store_inside(T* to, const Vector<T, width>& vector, int left, bo
         if (i < left) to[i] = vector.elements[i];
 }
 
-/// A matrix in global memory from its first element of a tile on: how far apart its rows and columns are, and how many
-/// of each are left.
+/// A matrix in global memory, from a tile's first element on: the distance between its rows and between its columns,
+/// and how many of each are left.
 template <class T>
 struct Source {
     const T* from;
     std::int64_t row, column;
     int rows_left, columns_left;
-    bool whole_vectors;  ///< Column distance 1, rows at multiples of 16 bytes.
+    bool whole_vectors;  ///< column distance 1, rows at multiples of 16 bytes
 };
 
-/// Copies `rows` x `columns` elements into a swizzled tile, `threads` threads together; zeros where the matrix has
-/// ended. In whole vectors by cp.async, to be waited for; else element by element. A tile inside the matrix, as most
-/// are, is copied without a look at its edges.
+/// Copies `rows` x `columns` elements into a swizzled tile, by `threads` threads together, with zeros past the matrix.
+/// It copies whole vectors by cp.async (wait for them), else element by element. A tile inside the matrix, as most are,
+/// is copied without checks of its edges.
 template <int rows, int columns, int threads, class Swizzle, class T>
 __device__ void copy_tile(T* tile, const Source<T>& source, int thread) {
     constexpr int width = vector_width<T>, chunks = columns / width, rows_at_once = threads / chunks;
@@ -71,19 +71,19 @@ __device__ void copy_tile(T* tile, const Source<T>& source, int thread) {
     }
 }
 
-/// One thread's share of the copies of tiles that follow each other in a matrix of whole vectors (its rows begin at
-/// multiples of 16 bytes and are as long), vector by vector, so that a kernel can spread them over its arithmetic. No
-/// branches: where the matrix has ended, a copy reads nothing and writes zeros.
+/// One thread's share in copying consecutive tiles of a matrix of whole vectors (rows start at multiples of 16 bytes
+/// and have such lengths), vector by vector, so that a kernel can spread the copies over its arithmetic. It has no
+/// branches: past the matrix, a copy reads nothing and writes zeros.
 template <int rows, int columns, int threads, class Swizzle, class T>
 struct VectorCopies {
     static constexpr int width = vector_width<T>, chunks = columns / width, rows_at_once = threads / chunks;
-    static constexpr int count = rows / rows_at_once;  ///< Vectors of a tile.
+    static constexpr int count = rows / rows_at_once;  ///< vectors per tile
     static_assert(threads % chunks == 0 && rows % rows_at_once == 0, "each thread copies equally many vectors");
 
-    int row, column;  ///< Of the thread's first vector in a tile.
-    const T* from;    ///< Its next vector.
+    int row, column;  ///< place of the thread's first vector in a tile
+    const T* from;    ///< its next vector
     std::int64_t step;
-    int rows_left, columns_left;  ///< Of the matrix, from the thread's first vector of this tile on.
+    int rows_left, columns_left;  ///< how many the matrix has, from the thread's first vector in this tile on
 
     __device__ VectorCopies(const Source<T>& source, int thread)
         : row(static_cast<unsigned>(thread) / chunks),
@@ -93,13 +93,13 @@ struct VectorCopies {
           rows_left(source.columns_left > column ? source.rows_left - row : 0),
           columns_left(source.columns_left - column) {}
 
-    /// Starts the copy of vector i of a tile; to be called for 0 to count - 1 in turn.
+    /// Starts the copy of vector i of a tile. Call it for 0 to count - 1 in turn.
     __device__ void copy(T* tile, int i) {
         cp_async_if<16>(tile + swizzled<Swizzle, columns, width>(row + i * rows_at_once, column), from,
                         i * rows_at_once < rows_left);
         from += step;
     }
-    /// To the tile below, which a tile's last copy has reached, and to the one on the right.
+    /// Move to the tile below (a tile's last copy left `from` there), and to the tile on the right.
     __device__ void move_down() { rows_left -= rows; }
     __device__ void move_right() {
         columns_left -= columns;

@@ -1,10 +1,10 @@
-// The persistent LSTM whose blocks count each other: h is written, then a counter is released; who has seen it copies h
-// in bulk. See persistent.h for what it does. Compiled for sm_90a only (CMakeLists.txt).
+// The persistent LSTM whose blocks exchange h by counters: h is written, then a counter is released; a block that sees
+// the counter copies h in bulk. persistent.h describes the method. Compiled for sm_90a only (CMakeLists.txt).
 //
-// A step of a block: its four warpgroups wait for their quarter of h[t - 1] and multiply it with their quarter of the
-// weights; their sums meet in shared memory; 16 threads a sequence turn them into c, which they keep, and h, which goes
-// to all blocks of the direction. No barrier holds all blocks: a warpgroup waits for the 16 blocks of its quarter, and
-// directions never wait for each other.
+// A step of a block: each of its four warpgroups waits for its quarter of h[t - 1] and multiplies it with its quarter
+// of the weights. Their sums meet in shared memory. 16 threads per sequence turn them into c, which they keep, and h,
+// which goes to all blocks of the direction. No barrier spans all blocks: a warpgroup waits for the 16 blocks of its
+// quarter, and the directions never wait for each other.
 #pragma once
 
 #include "kernels/recurrent/persistent/device.cuh"
@@ -16,7 +16,7 @@ __global__ __launch_bounds__(threads, 1) void counted_lstm_kernel(const __grid_c
     constexpr bool waits = variant != PersistentVariant::no_wait;
     constexpr int quarter = k_steps * depth * columns;  // elements of h
     constexpr int slots = counted_slots;
-    constexpr int cells = columns * units > threads ? columns * units / threads : 1;  // of a thread
+    constexpr int cells = columns * units > threads ? columns * units / threads : 1;  // per thread
     constexpr int columns_at_once = threads / units;
     extern __shared__ __align__(128) unsigned char memory[];
     __shared__ CopyBarrier copied[warpgroups];
@@ -30,12 +30,12 @@ __global__ __launch_bounds__(threads, 1) void counted_lstm_kernel(const __grid_c
     const bool reverse = direction == 1;
     const PersistentDirection& operands = arguments.directions[direction];
     const int thread = static_cast<int>(threadIdx.x);
-    const int warpgroup = __shfl_sync(0xffffffff, thread / warpgroup_threads, 0);  // is then known to be a warp's
+    const int warpgroup = __shfl_sync(0xffffffff, thread / warpgroup_threads, 0);  // broadcast: a warp-uniform value
     const int in_warpgroup = thread % warpgroup_threads;
     const int warp = in_warpgroup / 32, lane = thread % 32;
 
-    // Sequences end at hidden, the last quarters may be shorter or empty: zeros take part in their products, and for h
-    // before the first step.
+    // Sequences end at hidden, so the last quarters may be shorter or empty. Zeros take part in their products, and
+    // stand for h before the first step.
     for (int i = thread; i < warpgroups * quarter / 8; i += threads)
         reinterpret_cast<uint4*>(h_shared)[i] = make_uint4(0, 0, 0, 0);
     if (thread == 0)
@@ -43,7 +43,7 @@ __global__ __launch_bounds__(threads, 1) void counted_lstm_kernel(const __grid_c
     fence_async();
     __syncthreads();
 
-    // The weights, for all steps.
+    // The weights, kept for all steps.
     std::uint32_t a[k_steps][4];
     const auto* weight = static_cast<const std::uint16_t*>(operands.weight_hh);
 #pragma unroll
@@ -59,7 +59,7 @@ __global__ __launch_bounds__(threads, 1) void counted_lstm_kernel(const __grid_c
 
     // The cells of this thread: one unit of up to two sequences.
     const int unit = thread % units, first_column = thread / units;
-    const bool has_cell = first_column < columns;  // whole warps have
+    const bool has_cell = first_column < columns;  // true for whole warps
     const int global_unit = block * units + unit;
     int length[cells], last = 0;
     float c[cells], bias[4];
@@ -83,7 +83,7 @@ __global__ __launch_bounds__(threads, 1) void counted_lstm_kernel(const __grid_c
                   widened<T>(static_cast<const std::uint16_t*>(operands.bias_hh)[at]);
     }
 
-    // Producers of this warpgroup's quarter, and what they make.
+    // The blocks that produce this warpgroup's quarter, and how much they produce.
     const int producers = max(0, min(k_steps, blocks - warpgroup * k_steps));
     const std::size_t slot_bytes = static_cast<std::size_t>(hidden) * columns * 2;
     unsigned char* const h_global = arguments.h[direction];
@@ -97,7 +97,7 @@ __global__ __launch_bounds__(threads, 1) void counted_lstm_kernel(const __grid_c
     clock.start();
 #pragma unroll 1
     for (int step = 0; step < last; ++step) {
-        // What the input adds to the gates: asked for a microsecond before it is needed.
+        // The input's contribution to the gates, loaded a microsecond before it is needed.
         std::uint16_t x[cells][4];
 #pragma unroll
         for (int i = 0; i < cells; ++i) {
@@ -151,7 +151,7 @@ __global__ __launch_bounds__(threads, 1) void counted_lstm_kernel(const __grid_c
         float* const own = sums + warpgroup * columns * sums_stride;
 #pragma unroll
         for (int i = 0; i < columns / 2; ++i) own[sum_offset(warp * 16 + sum_row(lane, i), sum_column(lane, i))] = d[i];
-        __syncthreads();  // also: all of h[step - 1] is read, and no product reads shared memory any more
+        __syncthreads();  // after it all of h[step - 1] has been read, and no product reads shared memory any more
         clock.end(PersistentPhase::sums);
 
         float gates[cells][4];
@@ -171,7 +171,7 @@ __global__ __launch_bounds__(threads, 1) void counted_lstm_kernel(const __grid_c
                     gate[2] += part.z;
                     gate[3] += part.w;
                 }
-                std::uint32_t h = 0;  // behind a sequence's end, and where there is no sequence
+                std::uint32_t h = 0;  // after a sequence's end, and where there is no sequence
                 if (step < length[i]) {
                     if constexpr (variant == PersistentVariant::no_cell) {
                         h = rounded<T>(gate[0] + gate[1] + gate[2] + gate[3]);
@@ -226,10 +226,10 @@ const void* counted_kernel_of(PersistentVariant variant) {
     using enum PersistentVariant;
     if (variant == plain) return address(counted_lstm_kernel<T, k_steps, columns, plain>);
     if (variant == saves) return address(counted_lstm_kernel<T, k_steps, columns, saves>);
-    // Where a run takes these kernels, it accounts for them.
+    // The shapes for which a run takes these kernels also have clocks, for the account of its time.
     if constexpr (k_steps == 16 && columns >= 32)
         if (variant == clocks) return address(counted_lstm_kernel<T, k_steps, columns, clocks>);
-    // What is left out is told of hidden 1024 in fp16.
+    // Variants that leave a part out exist for hidden 1024 in fp16 only.
     if constexpr (std::is_same_v<T, __half> && k_steps == 16 && (columns == 8 || columns == 32)) switch (variant) {
             case plain:
             case saves: break;

@@ -1,4 +1,4 @@
-// The persistent LSTM whose blocks count each other, in bf16.
+// The persistent LSTM whose blocks exchange h by counters, in bf16.
 #include "kernels/recurrent/persistent/counted.cuh"
 
 namespace kbench::cuda::persistent {

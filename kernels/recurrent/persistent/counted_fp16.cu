@@ -1,4 +1,4 @@
-// The persistent LSTM whose blocks count each other, in fp16.
+// The persistent LSTM whose blocks exchange h by counters, in fp16.
 #include "kernels/recurrent/persistent/counted.cuh"
 
 namespace kbench::cuda::persistent {

@@ -1,5 +1,5 @@
-// What the kernels of the persistent LSTM are made of: PTX without an intrinsic, the cell, clocks. Compiled for sm_90a
-// only (CMakeLists.txt).
+// Parts of the persistent LSTM kernels: PTX without an intrinsic, the cell, clocks. Compiled for sm_90a only
+// (CMakeLists.txt).
 #pragma once
 
 #include <cuda_bf16.h>
@@ -10,8 +10,8 @@
 
 namespace kbench::cuda::persistent {
 
-/// Ends the kernel with an error where something has been waited for too long: a launch that hangs takes the device
-/// with it.
+/// Ends the kernel with an error when it has waited too long: a kernel that hangs would block the
+/// device.
 class Patience {
   public:
     __device__ void wait() {
@@ -32,7 +32,7 @@ __device__ inline unsigned shared_address(const void* pointer) {
     return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
 
-/// What the tensor cores and bulk copies touch next, in shared and global memory, is ordered behind what came before.
+/// Orders later accesses by tensor cores and bulk copies, in shared and global memory, after all earlier accesses.
 __device__ inline void fence_async() { asm volatile("fence.proxy.async;" ::: "memory"); }
 __device__ inline void fence_async_shared() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
@@ -56,7 +56,7 @@ __device__ inline void store_relaxed(std::uint32_t* address, std::uint32_t value
     asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
 }
 __device__ inline void fence_gpu() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
-/// Started where it stands, and waited for where it is used.
+/// A load that starts here and is waited for where its value is used. It bypasses L1.
 __device__ inline std::uint16_t load_once(const void* address) {
     std::uint16_t bits;
     asm volatile("ld.global.nc.L1::no_allocate.u16 %0, [%1];" : "=h"(bits) : "l"(address));
@@ -69,7 +69,7 @@ class CopyBarrier {
     __device__ void init() {
         asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(&state_)) : "memory");
     }
-    /// By one thread; sizes and addresses are multiples of 16 bytes.
+    /// One thread calls it; sizes and addresses are multiples of 16 bytes.
     __device__ void copy(void* smem, const void* global, unsigned bytes) {
         const unsigned barrier = shared_address(&state_);
         asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
@@ -91,8 +91,8 @@ class CopyBarrier {
     std::uint64_t state_;
 };
 
-/// Cycles of the phases of a step, by one thread; nothing where the variant has no clocks. In 32 bits, which 4000
-/// cycles of a million steps fill.
+/// Counts the cycles of a step's phases, for one thread; does nothing in variants without clocks. 32 bits are enough
+/// for 4000 cycles in each of a million steps.
 template <bool present>
 class PhaseClock {
   public:
@@ -102,8 +102,8 @@ class PhaseClock {
     __device__ void end(PersistentPhase phase) {
         if constexpr (present) add(phase, static_cast<unsigned>(clock()));
     }
-    /// Not before `value` is known: the assembler moves a read of the clock over instructions that it does not need,
-    /// but not over a trap. No product makes that value.
+    /// Reads the clock only once `value` is known. The assembler moves a clock read over instructions that it does not
+    /// depend on, but not over a trap. No product gives the value that would trap.
     __device__ void end_with(PersistentPhase phase, float value) {
         if constexpr (present) {
             unsigned now;
@@ -131,7 +131,7 @@ class PhaseClock {
 #define KBENCH_SUMS_4(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define KBENCH_SUMS_8(d, i) KBENCH_SUMS_4(d, i), KBENCH_SUMS_4(d, i + 4)
 #define KBENCH_SUMS_16(d, i) KBENCH_SUMS_8(d, i), KBENCH_SUMS_8(d, i + 8)
-// d = a b (add 0) or d += a b (add 1); ones: the signs of a and b; zero: b lies along k.
+// d = a b (add 0) or d += a b (add 1). The ones are the signs of a and b; the zero says that b lies along k.
 #define KBENCH_MULTIPLY(shape, type, sums, a_registers, b_register, add_register)                                      \
     asm volatile("wgmma.mma_async.sync.aligned." shape ".f32." type "." type " " sums ", " a_registers ", " b_register \
                  ", " add_register ", 1, 1, 0;"                                                                        \
@@ -188,8 +188,8 @@ __device__ void multiply(float (&d)[columns / 2], const std::uint32_t (&a)[4], s
     }
 }
 
-/// PTX's matrix descriptor: address in shared memory, bytes to the next core matrix along k and along n, all in 16
-/// bytes; no swizzle.
+/// PTX's matrix descriptor: address in shared memory and distance to the next core matrix along k and along n, all in
+/// units of 16 bytes; no swizzle.
 __device__ inline std::uint64_t descriptor(unsigned address, int columns) {
     const auto leading = static_cast<unsigned>(leading_bytes(columns) / 16);
     constexpr std::uint64_t stride = stride_bytes / 16;
@@ -212,7 +212,7 @@ __device__ std::uint16_t rounded(float value) {
 }
 
 constexpr float log2_e = 1.44269504f;
-/// 2 to the x, or to 40 if that is less: a product of three is finite. A NaN remains one.
+/// 2^min(x, 40), so that a product of three is finite. NaN stays NaN.
 __device__ inline float bounded_power(float x) {
     float power;
     asm("min.NaN.f32 %0, %1, 0f42200000;" : "=f"(power) : "f"(x));  // 40
@@ -224,9 +224,9 @@ __device__ inline float reciprocal(float x) {
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
 }
-/// c of the next step and h, from the sums of the gates i, f, g, o. 1 / (1 + e^-x) for a sigmoid and
-/// (1 - e^-2x) / (1 + e^-2x) for tanh, brought to one denominator for c and one for h: five exponentials and two
-/// reciprocals, where one by one they are five and five. A SM makes 16 of either in a cycle.
+/// Returns h and updates c, given the sums of the gates i, f, g, o. Sigmoids 1 / (1 + e^-x) and tanh
+/// (1 - e^-2x) / (1 + e^-2x) share one denominator for c and one for h. That takes five exponentials and two
+/// reciprocals instead of five and five; an SM does 16 of either per cycle.
 __device__ inline float lstm_cell(const float (&gate)[4], float& c) {
     const float i = 1 + bounded_power(-log2_e * gate[0]), f = 1 + bounded_power(-log2_e * gate[1]);
     const float g = bounded_power(-2 * log2_e * gate[2]), o = 1 + bounded_power(-log2_e * gate[3]);
@@ -241,8 +241,8 @@ __device__ inline float hyperbolic_tangent(float x) {
     const float e = bounded_power(-2 * log2_e * x);
     return (1 - e) * reciprocal(1 + e);
 }
-/// The gates i, f, g, o and c of a unit for the backward: row `row` of [rows, 4 hidden] and [rows, hidden]; 0 where
-/// there is no step. Later than h, which others wait for.
+/// Saves the gates i, f, g, o and c of a unit for the backward, in row `row` of [rows, 4 hidden] and [rows, hidden]; 0
+/// where there is no step. It comes after h is stored, because other blocks wait for h.
 template <typename T>
 __device__ void save(const PersistentDirection& to, std::int64_t row, int hidden, int unit, const float (&gate)[4],
                      float c, bool runs) {

@@ -12,17 +12,17 @@ struct Arguments {
     const std::int32_t* lengths;
     std::int64_t frames_per_step;
     int steps, batch, hidden;
-    int row_batch;            ///< counted: sequences of a time step in memory, of which these `batch` are a part
-    int tiles;                ///< of sequences, polled
-    int first_direction;      ///< of the grid's blocks
-    unsigned char* h[2];      ///< of each direction, its slots
+    int row_batch;            ///< counted: sequences per time step in memory, of which this launch takes `batch`
+    int tiles;                ///< polled: tiles of sequences
+    int first_direction;      ///< direction of the grid's first blocks
+    unsigned char* h[2];      ///< slots of h, by direction
     std::uint32_t* counters;  ///< [2, warpgroups], counter_bytes apart
     std::uint64_t* clocks;
 };
 
-/// The kernel, as cudaLaunchKernel takes it; null where there is none. k_steps: instructions along a quarter of K, 4, 8
-/// or 16; columns: sequences of a product, 8, 16, 32 or 64 (counted), 8 or 16, or 32 but for k_steps 16
-/// (polled).
+/// The kernel as cudaLaunchKernel takes it; null where there is none. k_steps: instructions along a quarter of K (4, 8
+/// or 16). columns: sequences per product; counted: 8, 16, 32 or 64; polled: 8, 16 or, for k_steps below 16,
+/// 32.
 const void* counted_fp16_kernel(int k_steps, int columns, PersistentVariant variant);
 const void* counted_bf16_kernel(int k_steps, int columns, PersistentVariant variant);
 const void* polled_fp16_kernel(int k_steps, int columns, PersistentVariant variant);

@@ -1,5 +1,5 @@
-// Chooses and launches the kernel of the persistent LSTM. Its blocks wait for each other, so that all of a direction
-// must be on the device at once: they are launched cooperatively, which fails where that cannot be.
+// Chooses and launches the kernel of the persistent LSTM. Its blocks wait for each other, so all blocks of a direction
+// must be resident at once. They are launched cooperatively, which fails where that is impossible.
 #include "kernels/recurrent/persistent/persistent.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ namespace {
 
 using namespace persistent;
 
-/// The smallest of `sizes` that is no smaller; 0 where there is none.
+/// The smallest of `sizes` that is at least `size`; 0 where there is none.
 int fitting(std::int64_t size, std::initializer_list<int> sizes) {
     for (const int candidate : sizes)
         if (size <= candidate) return candidate;
@@ -30,19 +30,19 @@ int k_steps_of(const PersistentLstm& layer) {
 }
 bool is_polled(const PersistentLstm& layer) { return layer.exchange == PersistentExchange::polled; }
 constexpr int counted_batch = 64;
-/// More sequences than a counted product has take all their steps one part after the other.
+/// Number of parts: more sequences than a counted product holds run in parts, all steps of one part after another.
 std::int64_t parts_of(const PersistentLstm& layer) {
     return is_polled(layer) ? 1 : (layer.shape.batch + counted_batch - 1) / counted_batch;
 }
-/// Of each part, the last of which may have fewer.
+/// Sequences per part; the last part may have fewer.
 std::int64_t batch_of_part(const PersistentLstm& layer) {
     return (layer.shape.batch + parts_of(layer) - 1) / parts_of(layer);
 }
-/// The most sequences of a polled product for which there are registers.
+/// The most sequences of a polled product that registers allow.
 int widest_tile(const PersistentLstm& layer) { return k_steps_of(layer) <= 8 ? 32 : 16; }
-/// Sequences of a product. Few wide tiles are faster than many narrow ones: the work of the next one hides less of the
-/// exchange than it costs (H200, fp16, hidden 1024: 16 sequences take 2.16 us as one tile, 2.41 as two; hidden 512, 32
-/// sequences 2.26 and 2.58).
+/// Sequences per product. Few wide tiles are faster than many narrow ones, because the next tile's work hides less of
+/// the exchange than it costs. On an H200 in fp16, 16 sequences of hidden 1024 take 2.16 us as one tile, 2.41 as two;
+/// 32 sequences of hidden 512 take 2.26 and 2.58.
 int columns_of(const PersistentLstm& layer) {
     if (!is_polled(layer)) return fitting(batch_of_part(layer), {8, 16, 32, counted_batch});
     if (layer.tile != 0) return layer.tile;
@@ -77,7 +77,7 @@ std::size_t slots_bytes(const PersistentLstm& layer) {
 
 int blocks_of_direction(const PersistentLstm& layer) { return static_cast<int>(layer.shape.hidden) / units; }
 
-/// Blocks that there are places for at once.
+/// Number of blocks that can be resident at once.
 int places(const PersistentLstm& layer, const void* kernel) {
     int blocks = 0;
     const int multiprocessors = layer.multiprocessors > 0 ? layer.multiprocessors : multiprocessors_of(nullptr);
@@ -91,7 +91,7 @@ int places(const PersistentLstm& layer, const void* kernel) {
 std::string unsupported_device() {
     int device = 0, major = 0, minor = 0;
     if (cudaGetDevice(&device) != cudaSuccess) {
-        cudaGetLastError();  // forgets it
+        cudaGetLastError();  // clears the error
         return "needs a device of compute capability 9.0";
     }
     KBENCH_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
@@ -101,7 +101,7 @@ std::string unsupported_device() {
                : fmt::format("its products are compute capability 9.0's, this is {}.{}", major, minor);
 }
 
-/// The direction of sequences from `first` on.
+/// The direction with its pointers moved to the sequences from `first` on.
 PersistentDirection from_sequence(PersistentDirection direction, std::int64_t first, std::int64_t hidden) {
     const auto behind = [first](auto* pointer, std::int64_t columns) {
         using Byte = std::conditional_t<std::is_const_v<std::remove_pointer_t<decltype(pointer)>>, const char, char>;
@@ -114,7 +114,7 @@ PersistentDirection from_sequence(PersistentDirection direction, std::int64_t fi
     return direction;
 }
 
-/// All steps of `batch` sequences from `first` on.
+/// Runs all steps of `batch` sequences from `first` on.
 void launch_part(const PersistentLstm& layer, std::int64_t first, std::int64_t batch,
                  const PersistentDirection& forward, const PersistentDirection& reverse, const std::int32_t* lengths,
                  void* workspace, cudaStream_t stream, std::uint64_t* clocks) {
@@ -152,7 +152,7 @@ void launch_part(const PersistentLstm& layer, std::int64_t first, std::int64_t b
 
 PersistentLstm persistent_lstm_of(DataType type, const RecurrentShape& shape) {
     PersistentLstm layer{type, shape, PersistentExchange::polled};
-    // One tile of 32 takes 2.90 us counted, two of 16 take 3.39 polled; two parts of 64 9.1, eight tiles 13.1.
+    // One tile of 32 takes 2.90 us counted, two of 16 take 3.39 polled; two parts of 64 take 9.1, eight tiles 13.1.
     if (shape.batch > (k_steps_of(layer) > 8 ? widest_tile(layer) : polled_batch))
         layer.exchange = PersistentExchange::counted;
     return layer;
@@ -204,8 +204,8 @@ int persistent_lstm_clock_blocks(const PersistentLstm& layer) { return 2 * block
 void persistent_lstm(const PersistentLstm& asked, const PersistentDirection& forward,
                      const PersistentDirection& reverse, const std::int32_t* lengths, void* workspace,
                      cudaStream_t stream, std::uint64_t* clocks) {
-    // A plan may have been made for all of the device and be run on a part of it. Blocks without a place would be
-    // waited for without end.
+    // A plan may have been made for the whole device and run on a part of it. Blocks that are not resident would
+    // be waited for forever.
     PersistentLstm layer = asked;
     const int of_stream = multiprocessors_of(stream);
     layer.multiprocessors = asked.multiprocessors > 0 ? std::min(asked.multiprocessors, of_stream) : of_stream;

@@ -1,20 +1,20 @@
-// The persistent LSTM whose blocks poll h itself: it is read again and again until no word of it is the NaN that no h
-// is. See persistent.h for what it does. Compiled for sm_90a only (CMakeLists.txt).
+// The persistent LSTM whose blocks poll h itself: they read it again until no word is the NaN that no h equals.
+// persistent.h describes the method. Compiled for sm_90a only (CMakeLists.txt).
 //
-// Sequences are taken in tiles of `columns`, which do not depend on each other: one turn is a step of one tile. While
-// h of a tile is on its way between the blocks, which takes about 1000 cycles, they compute the next tile's turn.
+// Sequences are taken in tiles of `columns`, which do not depend on each other; a turn is one step of one tile. While
+// h of a tile travels between the blocks, which takes about 1000 cycles, they compute the next tile's turn.
 //
 // A turn of a block: each of its four warpgroups has a quarter of h[t - 1] and multiplies it with its quarter of the
-// weights; their sums meet in shared memory; the tile's owners, columns / 8 of the warpgroups, turn them into c and h
-// and leave h for all blocks of the direction. The other warpgroups go on to the next turn's product meanwhile. Before
-// its sums are done a warpgroup asks for h of the next turn, so that L2 answers while cells are computed.
+// weights. Their sums meet in shared memory. The tile's owners, columns / 8 of the warpgroups, turn them into c and h
+// and store h for all blocks of the direction. Meanwhile the other warpgroups go on to the next turn's product. A
+// warpgroup requests h of the next turn before its sums are done, so that L2 answers while cells are computed.
 #pragma once
 
 #include "kernels/recurrent/persistent/device.cuh"
 
 namespace kbench::cuda::persistent {
 
-/// Of the sums of all warpgroups; `arrive`: for those who only have written theirs.
+/// Barriers on the sums of all warpgroups; `arrive` is for warpgroups that only write theirs.
 __device__ inline void sync_sums(int turn) {
     asm volatile("bar.sync %0, %1;" ::"r"(1 + warpgroups + turn % 2), "n"(threads) : "memory");
 }
@@ -30,7 +30,7 @@ __device__ inline void prefetch_to_l2(const void* address) { asm volatile("prefe
 template <typename T, int k_steps, int columns, PersistentVariant variant>
 __global__ __launch_bounds__(threads, 1) void polled_lstm_kernel(const __grid_constant__ Arguments arguments) {
     constexpr int quarter = k_steps * depth * columns;                                 // elements of h
-    constexpr int pieces = (quarter / 8 + warpgroup_threads - 1) / warpgroup_threads;  // of 16 bytes, a thread's
+    constexpr int pieces = (quarter / 8 + warpgroup_threads - 1) / warpgroup_threads;  // 16-byte pieces per thread
     constexpr int owner_threads = columns * units, owners = threads / owner_threads;
     constexpr int sums_of_turn = warpgroups * columns * sums_stride;
     extern __shared__ __align__(128) unsigned char memory[];
@@ -46,12 +46,12 @@ __global__ __launch_bounds__(threads, 1) void polled_lstm_kernel(const __grid_co
     const bool reverse = direction == 1;
     const PersistentDirection& operands = arguments.directions[direction];
     const int thread = static_cast<int>(threadIdx.x);
-    // Of lane 0: what is the same in a warp is then known to be so, and descriptors are computed once a warp.
+    // Broadcast from lane 0, so that the compiler sees a warp-uniform value and builds each descriptor once per warp.
     const int warpgroup = __shfl_sync(0xffffffff, thread / warpgroup_threads, 0);
     const int in_warpgroup = thread % warpgroup_threads, warp = in_warpgroup / 32, lane = thread % 32;
 
-    // Sequences end at hidden, the last quarters may be shorter or empty: zeros take part in their products, and for h
-    // before the first step. c begins as 0, too.
+    // Sequences end at hidden, so the last quarters may be shorter or empty. Zeros take part in their products, and
+    // stand for h before the first step. c starts as 0, too.
     for (int i = thread; i < 2 * warpgroups * quarter / 8; i += threads)
         reinterpret_cast<uint4*>(h_shared)[i] = make_uint4(0, 0, 0, 0);
     for (int i = thread; i < tiles * owner_threads; i += threads) c_shared[i] = 0;
@@ -69,7 +69,7 @@ __global__ __launch_bounds__(threads, 1) void polled_lstm_kernel(const __grid_co
     int last = 0;
     for (int n = 0; n < batch; ++n) last = max(last, lengths[n]);
 
-    // The weights, for all steps.
+    // The weights, kept for all steps.
     std::uint32_t a[k_steps][4];
     const auto* weight = static_cast<const std::uint16_t*>(operands.weight_hh);
 #pragma unroll
@@ -88,11 +88,11 @@ __global__ __launch_bounds__(threads, 1) void polled_lstm_kernel(const __grid_co
     const int unit = cell % units, column = cell / units;
     const int global_unit = block * units + unit;
 
-    // What the input adds to the gates of this thread's next cell: asked for a turn before it is needed, from L2.
+    // The input's contribution to the gates of this thread's next cell, loaded from L2 a turn before it is needed.
     std::uint16_t x[4] = {};
-    constexpr int ahead = 2;             // steps that it is brought there before
-    const int gates_bytes = 8 * hidden;  // of a row
-    const int unit_ahead = unit * 2 * hidden + (reverse ? -ahead : ahead) * batch * gates_bytes;  // lane by gate
+    constexpr int ahead = 2;             // prefetched to L2 so many steps early
+    const int gates_bytes = 8 * hidden;  // per row
+    const int unit_ahead = unit * 2 * hidden + (reverse ? -ahead : ahead) * batch * gates_bytes;  // a lane per gate
     const auto* const gates_x = static_cast<const unsigned char*>(operands.gates_x) + 2 * global_unit;
     const auto ask_for_gates = [&](int step, int tile) {
         if (variant == PersistentVariant::no_gates || tile % owners != owner) return;
@@ -105,9 +105,9 @@ __global__ __launch_bounds__(threads, 1) void polled_lstm_kernel(const __grid_co
         if (unit < 4 && left >= ahead) prefetch_to_l2(row + unit_ahead);
     };
 
-    // Bytes of h: of a tile, of a step, of all slots; how much of this warpgroup's quarter there is from this thread's
-    // piece of 16 bytes on, and that part of it on its way to shared memory. Turn by turn h goes to the next tile's
-    // place, round and round.
+    // Bytes of h per tile, per step and in all slots; how much of this warpgroup's quarter follows this thread's first
+    // 16-byte piece; and that part of it in flight to shared memory. From turn to turn, h goes to the next tile's place
+    // in a ring.
     const unsigned tile_bytes = static_cast<unsigned>(hidden * columns * 2), step_bytes = tile_bytes * tiles;
     const unsigned ring_bytes = polled_slots * step_bytes;
     const auto before = [&](unsigned place, unsigned bytes) {
@@ -140,8 +140,8 @@ __global__ __launch_bounds__(threads, 1) void polled_lstm_kernel(const __grid_co
     for (int turn = 0; turn < turns; ++turn) {
         const bool ends_step = tile + 1 == tiles;
         const int next_step = ends_step ? step + 1 : step, next_tile = ends_step ? 0 : tile + 1;
-        // Two buffers: a warp that is here has been at its warpgroup's barrier of the turn before, so that all products
-        // of that warpgroup two turns before are done.
+        // Two buffers are enough: a warp that is here has passed its warpgroup's barrier of the turn before, so all
+        // products of that warpgroup two turns before are done.
         std::uint16_t* const h_quarter = h_shared + (turn % 2 * warpgroups + warpgroup) * quarter;
         if (step > 0) {
             const unsigned from = before(place, step_bytes);
@@ -150,7 +150,7 @@ __global__ __launch_bounds__(threads, 1) void polled_lstm_kernel(const __grid_co
                 for (int i = 0; i < pieces; ++i) ask_for_piece(i, from);
             }
             if constexpr (variant != PersistentVariant::no_wait) {
-                // A word is written at once, so that half a word never is missing alone.
+                // A word is written at once, so half a word is never missing alone.
                 const auto is_missing = [](const uint4& piece) {
                     return piece.x == missing || piece.y == missing || piece.z == missing || piece.w == missing;
                 };
@@ -231,7 +231,7 @@ __global__ __launch_bounds__(threads, 1) void polled_lstm_kernel(const __grid_co
                 gate[2] += part.z;
                 gate[3] += part.w;
             }
-            std::uint32_t h = 0;  // behind a sequence's end, and where there is no sequence
+            std::uint32_t h = 0;  // after a sequence's end, and where there is no sequence
             if (step < length) {
                 if constexpr (variant == PersistentVariant::no_cell) {
                     h = rounded<T>(gate[0] + gate[1] + gate[2] + gate[3]);
@@ -243,7 +243,7 @@ __global__ __launch_bounds__(threads, 1) void polled_lstm_kernel(const __grid_co
             const std::uint32_t pair = h | __shfl_down_sync(0xffffffff, h, 1) << 16;
             if (unit % 2 == 0) {
                 store_relaxed(reinterpret_cast<std::uint32_t*>(h_to + place), pair);
-                // The sums hold all of the tile's h[step - 1], whose blocks have read all of h[step - 2] before.
+                // The sums contain all of the tile's h[step - 1], which its blocks wrote after reading h[step - 2].
                 if (step >= 2)
                     store_relaxed(reinterpret_cast<std::uint32_t*>(h_to + before(place, 2 * step_bytes)), missing);
                 if (n < batch) {
@@ -254,9 +254,9 @@ __global__ __launch_bounds__(threads, 1) void polled_lstm_kernel(const __grid_co
             }
         }
         clock.end(PersistentPhase::cell);
-        // A slot that was emptied in step t is asked for again in step t + 14, at the earliest. Between these come a
-        // fence of who emptied it, in step t + 6 at the latest, an h that it writes in the step behind, and a fence of
-        // the reader behind that, in step t + 13.
+        // A slot that is emptied in step t is polled again in step t + 14 at the earliest. In between lie a fence of
+        // the block that emptied it (by step t + 6), an h that this block writes in the next step, and a fence of the
+        // reader after that (by step t + 13).
         if (ends_step && step % 7 == 6) fence_gpu();
         if (next_step < last) ask_for_gates(next_step, next_tile);
         clock.end(PersistentPhase::publish);
@@ -287,7 +287,7 @@ const void* polled_kernel_of(PersistentVariant variant) {
     if (variant == plain) return address(polled_lstm_kernel<T, k_steps, columns, plain>);
     if (variant == saves) return address(polled_lstm_kernel<T, k_steps, columns, saves>);
     if (variant == clocks) return address(polled_lstm_kernel<T, k_steps, columns, clocks>);
-    // What parts cost is told of hidden 1024 in fp16.
+    // Variants that leave a part out exist for hidden 1024 in fp16 only.
     if constexpr (std::is_same_v<T, __half> && k_steps == 16) switch (variant) {
             case plain:
             case saves:
@@ -305,7 +305,7 @@ const void* polled_kernel_of(int columns, PersistentVariant variant) {
     switch (columns) {
         case 8: return polled_kernel_of<T, k_steps, 8>(variant);
         case 16: return polled_kernel_of<T, k_steps, 16>(variant);
-        case 32:  // of hidden 1024 registers would not hold the weights and what is on its way
+        case 32:  // with hidden 1024, registers could not hold the weights and what is in flight
             if constexpr (k_steps <= 8) return polled_kernel_of<T, k_steps, 32>(variant);
             return nullptr;
         default: return nullptr;
