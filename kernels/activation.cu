@@ -1,5 +1,5 @@
-// Activations with their backward, each on its own as an eager framework runs them. Bound by memory; which function it
-// is is a template's parameter.
+// Activations and their backward, each as a kernel of its own, as an eager framework runs them. Bound by memory. The
+// function is a template argument, so that no loop branches on it.
 #include "kernels/activation.h"
 
 #include "kernels/elementwise.cuh"
@@ -7,7 +7,7 @@
 namespace kbench::cuda {
 namespace {
 
-/// Where elements are stored in 16 bits, the fast forms' few units of fp32 vanish.
+/// Fast intrinsics err by a few units of fp32, which vanish when elements are stored in 16 bits.
 template <typename T, typename A>
 __device__ A exponential(A x) {
     if constexpr (sizeof(T) == 2)
@@ -23,21 +23,21 @@ __device__ A quotient(A x, A y) {
         return x / y;
 }
 
-/// GELU, tanh form, of an element stored as T, written with 0.5 (1 + tanh u) = 1 / (1 + exp(-2u)): one exponential and
-/// no cancellation, so that it stays accurate where tanh is near -1.
+/// GELU's tanh form for an element stored as T. 0.5 (1 + tanh u) is written as 1 / (1 + exp(-2u)): one exponential
+/// and no cancellation, so that it stays accurate where tanh is near -1.
 template <Activation f, typename T, typename A>
 __device__ A gelu_tanh(A x) {
     constexpr A factor = A(sqrt_2_over_pi(f)), cubic = A{0.044715};
     const A u = factor * (x + cubic * x * x * x);
-    if constexpr (sizeof(T) == 2)  // the fast forms' few units of fp32 vanish in 16 bits
+    if constexpr (sizeof(T) == 2)  // their errors of a few fp32 units vanish in 16 bits
         return __fdividef(x, 1 + __expf(-2 * u));
     else
         return x / (1 + exp(-2 * u));
 }
 
-/// Its derivative: s + 2 x u' s (1 - s) with s = 1 / (1 + exp(-2u)). exp(-2|u|) does not overflow; s (1 - s) is the
-/// same on both sides of 0. Beyond 32 the exponential is 0 in fp64, too, and the derivative 0 or 1: held there, x^3 is
-/// finite.
+/// The derivative of that: s + 2 x u' s (1 - s) with s = 1 / (1 + exp(-2u)). It uses exp(-2|u|), which cannot overflow,
+/// because s (1 - s) is even in u. Beyond |x| = 32 even fp64's exponential is 0 and the derivative 0 or 1; clamping x
+/// there keeps x^3 finite.
 template <Activation f, typename T, typename A>
 __device__ A gelu_tanh_slope(A x) {
     constexpr A factor = A(sqrt_2_over_pi(f)), cubic = A{0.044715}, most{32};
@@ -56,8 +56,8 @@ __device__ A gelu_tanh_slope(A x) {
     return (u < 0 ? rest : reciprocal) + v * slope * rest * reciprocal;
 }
 
-/// s + x v' s (1 - s), s = 1 / (1 + exp(-v)); as above exp(-|v|) does not overflow. v is held where the exponential is
-/// 0 in fp64, too.
+/// s + x v' s (1 - s) with s = 1 / (1 + exp(-v)), again through exp(-|v|), which cannot overflow. v is clamped to where
+/// even fp64's exponential is 0.
 template <typename T, typename A>
 __device__ A sigmoid_slope(A argument) {
     constexpr A most{800};
@@ -66,13 +66,13 @@ __device__ A sigmoid_slope(A argument) {
     return (v < 0 ? rest : reciprocal) + v * rest * reciprocal;
 }
 
-/// Phi(x), the normal distribution below x, with the digits of A however small it is.
+/// Phi(x), the normal distribution function, with full relative precision in A however small it is.
 template <typename A>
 __device__ A normal_below(A x) {
     return A{0.5} * erfc(A{-0.70710678118654752440} * x);
 }
 
-/// x Phi(x). In 16 bits erf does, which is sooner and off by units of x. A slope below zero is smaller than those.
+/// x Phi(x). In 16 bits it uses erf, which is faster and errs by units of x; 16 bits cannot show such an error.
 template <typename T, typename A>
 __device__ A gelu_erf(A x) {
     if constexpr (sizeof(T) == 2)
@@ -104,7 +104,7 @@ __device__ A slope(A x) {
     if constexpr (f == Activation::gelu_tanh || f == Activation::gelu_fast) {
         return gelu_tanh_slope<f, T>(x);
     } else if constexpr (f == Activation::gelu_erf) {
-        constexpr A most{64};  // where the density is 0 in fp64, too: held there, x is finite
+        constexpr A most{64};  // even fp64's density is 0 beyond this; clamping keeps x finite
         const A v = x > most ? most : x < -most ? -most : x;
         return normal_below(v) + v * (A{0.39894228040143267794} * exponential<T>(A{-0.5} * v * v));
     } else if constexpr (f == Activation::quick_gelu) {

@@ -11,10 +11,10 @@
 
 namespace kbench::cuda {
 
-/// out = f(x + bias), bias may be null, in place allowed; x, out [rows, width], bias [width].
+/// out = f(x + bias); bias may be null, and out may be x. x, out [rows, width], bias [width].
 void bias_activation_forward(DataType type, Activation function, const void* x, const void* bias, void* out,
                              std::int64_t rows, std::int64_t width, cudaStream_t stream);
-/// dx = dy times the derivative of f at x; dx may be dy or x; `count` elements.
+/// dx = dy times the derivative of f at x, for `count` elements; dx may be dy or x.
 void activation_backward(DataType type, Activation function, const void* x, const void* dy, void* dx,
                          std::int64_t count, cudaStream_t stream);
 

@@ -10,8 +10,8 @@
 namespace kbench::cuda {
 namespace {
 
-// The instructions that approximate: with correct rounding an element takes 40 instructions, half of the time that its
-// 14 bytes (bf16) take.
+// Approximate instructions: with correct rounding an element takes 40 instructions, which take half as long as moving
+// its 14 bytes (bf16).
 __device__ inline float root(float x) {
     float y;
     asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -21,7 +21,7 @@ __device__ inline double root(double x) { return sqrt(x); }
 __device__ inline float quotient(float x, float y) { return __fdividef(x, y); }
 __device__ inline double quotient(double x, double y) { return x / y; }
 
-/// What a step does to every element.
+/// Factors of one step, the same for every element.
 template <typename A>
 struct Factors {
     A multiplier;  ///< 0: the step is skipped
@@ -30,7 +30,7 @@ struct Factors {
     A root_factor;  ///< 1 / sqrt(1 - beta2^t)
     A epsilon;
 
-    /// `norm` is null where nothing is clipped.
+    /// `norm` is null without clipping.
     __device__ Factors(const A* __restrict__ schedule, const A* __restrict__ norm)
         : multiplier(schedule[7]),
           beta1(schedule[1]),
@@ -51,16 +51,16 @@ struct Factors {
     }
 };
 
-/// A thread updates one vector of each array: of 774 million bf16 weights on an H200 that takes 2.57 ms, two vectors
-/// one after the other 2.59, four with twice the threads 2.67, and two at once that L2 is told to drop first 2.74.
+/// Threads per block; a thread updates one vector of each array. 774 million bf16 weights on an H200 take 2.57 ms; two
+/// vectors in turn 2.59; four with twice the threads 2.67; two at once, marked for L2 to evict first, 2.74.
 constexpr int threads = 128;
-/// Elements of the widest array's vector: 16-bit weights beside fp32 state take 8 bytes at a time.
+/// Elements in a vector of the widest array: next to fp32 state, 16-bit weights take 8 bytes at a time.
 template <typename S>
 inline constexpr int width = vector_width<S>;
 template <bool has_master, typename S>
 using Tensors = TensorTable<has_master ? 5 : 4, threads * width<S>>;
 
-/// N elements from `i` on. S stores m and v, and the master where there is one.
+/// Updates N elements from `i` on. S is the type of m and v, and of the master copy where there is one.
 template <bool has_master, int N, typename T, typename S, typename A>
 __device__ void update(const Factors<A>& f, std::int64_t i, T* weight, const T* gradient, S* m, S* v, S* master) {
     const auto gradients = Vector<T, N>::load_once(gradient + i);

@@ -1,5 +1,5 @@
-// Launcher of AdamW. Device pointers; elements of the model's storage_type, arithmetic in fp32 (fp64 for fp64). Nothing
-// allocates or waits; launches go to `stream`.
+// Launcher of AdamW. Device pointers; elements have the model's storage_type, arithmetic is fp32 (fp64 for fp64).
+// Nothing allocates or waits; launches go to `stream`.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,7 +11,7 @@
 
 namespace kbench::cuda {
 
-/// `operands` as the op lists them.
+/// `operands` are in the order in which the op lists them.
 void adamw(DataType type, const AdamW& op, std::span<void* const> operands, cudaStream_t stream);
 
 }  // namespace kbench::cuda

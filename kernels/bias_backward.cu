@@ -1,6 +1,6 @@
-// The backward of a bias: sums of columns. Bound by memory: a thread has five 16-byte loads in flight, and four blocks
-// run on an SM, which have 80 KB in flight. There are as many blocks as run at once: 1280 blocks where 792 do cost
-// [4096, 5120] in 16 bit a second round at half of the bandwidth.
+// The backward of a bias: sums over columns, bound by memory. A thread has five 16-byte loads in flight, four blocks
+// per SM together 80 KB. The grid has as many blocks as run at once: for [4096, 5120] in 16 bits, 1280 blocks instead
+// of 792 would take a second round at half the bandwidth.
 #include "kernels/bias_backward.h"
 
 #include <algorithm>
@@ -14,14 +14,14 @@ namespace kbench::cuda {
 namespace {
 
 constexpr int threads_per_block = 256, blocks_of_sm = 4, loads_in_flight = 5;
-/// Blocks of rows: of at least so many rows each, and not more blocks than the second kernel adds up at once.
+/// Limits for the parts that rows are cut into: at least this many rows each, and at most as many as one block adds up.
 constexpr std::int64_t least_rows = 32, most_parts = 128;
 
 struct Parts {
     std::int64_t rows_each, count;
 };
 
-/// The same whatever the alignment: as many as run at once on the device where columns are read in whole vectors.
+/// The partition. It ignores alignment: as many blocks as run at once when columns are read in whole vectors.
 Parts parts_of(DataType type, std::int64_t rows, std::int64_t width) {
     int device = 0, sms = 0;
     KBENCH_CUDA(cudaGetDevice(&device));
@@ -32,10 +32,10 @@ Parts parts_of(DataType type, std::int64_t rows, std::int64_t width) {
     return {rows_each, divide_up(rows, rows_each)};
 }
 
-/// Row blockIdx.y of `partial` [parts, width]: the sums of rows_each rows of dy. blockDim.y, a power of two, rows are
-/// read at once; their sums are then added up pairwise.
+/// Row blockIdx.y of `partial` [parts, width] becomes the sums of rows_each rows of dy. A block reads blockDim.y (a
+/// power of two) rows at once and adds their sums up pairwise at the end.
 template <typename T, int N>
-__global__ void __launch_bounds__(threads_per_block, blocks_of_sm + 1)  // one of the second kernel
+__global__ void __launch_bounds__(threads_per_block, blocks_of_sm + 1)  // + 1: room for a block of the second kernel
     column_sums_kernel(const T* __restrict__ dy, Arithmetic<T>* __restrict__ partial, std::int64_t rows,
                        std::int64_t width, std::int64_t rows_each) {
     using A = Arithmetic<T>;

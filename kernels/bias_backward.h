@@ -11,11 +11,11 @@
 
 namespace kbench::cuda {
 
-/// Bytes of the workspace of bias_backward: partial sums of blocks of rows.
+/// Bytes of the workspace of bias_backward: one row of partial sums per part.
 std::size_t bias_backward_workspace_bytes(DataType type, std::int64_t rows, std::int64_t width);
 
-/// db[c] = sum over r of dy[r, c], and of db[c] before where it `accumulates`, with the same bits on every run. dy
-/// [rows, width], db [width]; `workspace` of bias_backward_workspace_bytes at a 16-byte boundary.
+/// db[c] = sum over r of dy[r, c], plus what db[c] held if it `accumulates`; the same bits in every run. dy
+/// [rows, width], db [width]; `workspace` has bias_backward_workspace_bytes and is aligned to 16 bytes.
 void bias_backward(DataType type, const void* dy, void* db, void* workspace, std::int64_t rows, std::int64_t width,
                    cudaStream_t stream, bool accumulates = false);
 

@@ -16,7 +16,7 @@ std::string_view base_name(std::string_view path) { return path.substr(path.find
 
 void check(cudaError_t status, const char* call, const char* file, int line) {
     if (status == cudaSuccess) return;
-    cudaGetLastError();  // forgets it, where the device goes on: or the next launch would be blamed
+    cudaGetLastError();  // clears the error where the device still works; otherwise the next launch would be blamed
     throw DeviceError(fmt::format("{} failed at {}:{}: {} ({})", call, base_name(file), line, cudaGetErrorName(status),
                                   cudaGetErrorString(status)));
 }

@@ -1,4 +1,4 @@
-// One helper each for CUDA and cuBLAS calls: every call goes through it, failures become DeviceError with the call's
+// Checks of CUDA and cuBLAS calls. Every call goes through one of them; a failure becomes a DeviceError with the call's
 // text.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace kbench::cuda {
 
-/// Throws DeviceError naming `call`, `file`:`line` and CUDA's text unless `status` is cudaSuccess.
+/// Throws DeviceError with `call`, `file`:`line` and CUDA's message unless `status` is cudaSuccess.
 void check(cudaError_t status, const char* call, const char* file, int line);
 /// The same for cuBLAS and cuBLASLt.
 void check(cublasStatus_t status, const char* call, const char* file, int line);
@@ -15,5 +15,5 @@ void check(cublasStatus_t status, const char* call, const char* file, int line);
 }  // namespace kbench::cuda
 
 #define KBENCH_CUDA(call) ::kbench::cuda::check((call), #call, __FILE__, __LINE__)
-/// After a kernel launch: catches bad launch configurations.
+/// Checks a kernel launch for a bad configuration.
 #define KBENCH_CUDA_LAUNCHED(kernel) ::kbench::cuda::check(cudaGetLastError(), kernel, __FILE__, __LINE__)

@@ -1,5 +1,5 @@
-// Sums over the rows of a matrix that have the same bits on every run: blocks add up rows of their own, always the same
-// ones, and a second kernel adds up what they found, in a fixed order. No atomic addition.
+// Sums over the rows of a matrix, with the same bits in every run: each block sums a fixed set of rows, and a second
+// kernel adds up the blocks' sums in a fixed order. There is no atomic addition.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,18 +11,18 @@
 
 namespace kbench::cuda {
 
-/// Rows of warps of a block of add_parts_kernel. Few, so that the block fits beside those of the kernel before.
+/// Warps per block of add_parts_kernel. There are few, so that a block fits next to those of the kernel before.
 inline constexpr int adding_warps = 8;
 
-/// A block adds up 32 columns of `partial` [parts, columns], a warp every eighth row of them. Column c goes to
-/// first[c], or, from `split` on, to second[c - split]; with `accumulates` it is added to what is there. Its launch
-/// overlaps the end of the kernel that wrote `partial`, which it must not read before: nothing is __restrict__.
+/// A block adds up 32 columns of `partial` [parts, columns]; each warp takes every eighth row. Column c goes to
+/// first[c] or, from `split` on, to second[c - split]; with `accumulates` it is added to what is there. The launch
+/// overlaps the end of the kernel that writes `partial`, so nothing may be read early: no pointer is __restrict__.
 template <typename T>
 __global__ void __launch_bounds__(32 * adding_warps)
     add_parts_kernel(const Arithmetic<T>* partial, int parts, std::int64_t columns, T* first, std::int64_t split,
                      T* second, bool accumulates) {
     using A = Arithmetic<T>;
-    constexpr int warp = 32, at_once = 17;  // the 132 parts of an H200 take the latency of L2 once, not twice
+    constexpr int warp = 32, at_once = 17;  // with 17 loads at once, the 132 parts of an H200 pay L2's latency once
     __shared__ A sums[adding_warps][warp];
     const std::int64_t column = std::int64_t{blockIdx.x} * warp + threadIdx.x;
     wait_for_previous();
@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(32 * adding_warps)
     *to = static_cast<T>(sum);
 }
 
-/// Launches it.
+/// Launches add_parts_kernel.
 template <typename T>
 void add_parts(const Arithmetic<T>* partial, std::int64_t parts, std::int64_t columns, void* first, std::int64_t split,
                void* second, bool accumulates, cudaStream_t stream) {

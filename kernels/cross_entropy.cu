@@ -1,7 +1,7 @@
-// Softmax with cross-entropy, one block a row. Bound by memory: maximum and sum are found in one pass over the row
-// (online softmax, Milakov and Gimelshein, 2018), which leaves it in shared memory for the gradient. As a block turns a
-// part of its row into the gradient, it asks for that part of its next row: DRAM reads while the block computes, with
-// up to two rows of 100 KB in flight on an SM, where 30 KB would cover DRAM's latency.
+// Softmax with cross-entropy, one block per row, bound by memory. One pass over the row finds maximum and sum (online
+// softmax, Milakov and Gimelshein, 2018) and leaves the row in shared memory for the gradient. While a block turns a
+// part of its row into the gradient, it prefetches that part of its next row, so that DRAM reads overlap the
+// arithmetic. Up to two rows of 100 KB are in flight per SM; 30 KB would cover DRAM's latency.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -17,11 +17,11 @@ namespace kbench::cuda {
 namespace {
 
 constexpr int most_threads = 1024, warp = 32;
-/// Vectors of a thread that make up a part of a row: 32 KB with 512 threads.
+/// Vectors per thread in one part of a row: 32 KB with 512 threads.
 constexpr int ahead = 4;
 
-/// e^x for x <= 0 by ex2.approx, 2 ulp: an exponential of each logit in both passes keeps the special function units
-/// busy for two thirds of the time that DRAM takes; anything slower than one instruction would bound the kernel.
+/// e^x for x <= 0 by ex2.approx, 2 ulp. One exponential per logit in both passes keeps the special function units busy
+/// for two thirds of DRAM's time; anything slower than one instruction would bound the kernel.
 __device__ inline float exponential(float x) {
     float y;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x * 1.44269504088896340736f));
@@ -29,16 +29,16 @@ __device__ inline float exponential(float x) {
 }
 __device__ inline double exponential(double x) { return exp(x); }
 
-/// A product that is not fused with an addition after it: a sum then has the same bits in all threads of a warp, and in
-/// forward as with the gradient.
+/// A product that the compiler must not fuse with the addition after it, so that a sum has the same bits in all threads
+/// of a warp, and in forward and gradient.
 __device__ inline float product(float a, float b) { return __fmul_rn(a, b); }
 __device__ inline double product(double a, double b) { return __dmul_rn(a, b); }
 
-/// The larger of a maximum and a value; a NaN is left to the sum.
+/// The larger of a maximum and a value. It ignores NaN, which then shows in the sum.
 __device__ inline float larger(float maximum, float value) { return fmaxf(maximum, value); }
 __device__ inline double larger(double maximum, double value) { return fmax(maximum, value); }
 
-/// The largest element of a vector, or NaN where all are; two of 16 bits at a time.
+/// The largest element of a vector, or NaN where all are NaN. 16-bit elements are compared two at a time.
 template <typename T, int N>
 __device__ Arithmetic<T> largest_of(const Vector<T, N>& stored) {
     if constexpr (sizeof(T) == 2) {
@@ -57,13 +57,13 @@ __device__ Arithmetic<T> largest_of(const Vector<T, N>& stored) {
     }
 }
 
-/// Maximum of some logits and the sum of their exponentials relative to it. The maximum begins as a finite number: a
-/// logit of -infinity then adds 0 to the sum.
+/// Maximum of some logits, and the sum of their exponentials relative to it. The maximum starts as a finite number, so
+/// that a logit of -infinity adds 0 to the sum.
 template <typename A>
 struct Online {
     A maximum = std::numeric_limits<A>::lowest(), sum = 0;
 
-    /// Before logits of up to `largest` are added.
+    /// Makes `largest` the maximum, if it is larger, before such logits are added.
     __device__ void raise(A largest) {
         if (!(largest > maximum)) return;
         sum = product(sum, exponential(maximum - largest));
@@ -74,7 +74,7 @@ struct Online {
 #pragma unroll
         for (int i = 0; i < N; ++i) sum += exponential(logits[i] - maximum);
     }
-    /// Those of a warp's threads; all of them get the result.
+    /// Combines the values of a warp's threads; all of them get the result.
     __device__ void combine_warp() {
         A largest = maximum;
 #pragma unroll
@@ -85,8 +85,8 @@ struct Online {
 #pragma unroll
         for (int distance = warp / 2; distance > 0; distance /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, distance);
     }
-    /// Those of a block's threads, with one barrier. `scratch` must not be used by the next call, but may be by the one
-    /// after it: a warp that writes it again has met the others in between.
+    /// Combines the values of a block's threads with one barrier. Two calls in a row need different `scratch`; the call
+    /// after may reuse it, because every warp has passed a barrier in between.
     __device__ void combine_block(A (&scratch)[2][warp]) {
         combine_warp();
         const unsigned lane = threadIdx.x % warp, warps = blockDim.x / warp;
@@ -101,15 +101,15 @@ struct Online {
     }
 };
 
-/// Bytes at whose first multiple a row's vectors begin: a cache line. Of 4096 rows of 50257 in 16 bits, at any even
-/// address, that takes 225 us on an H200, with 32 bytes 228, with 16 233.
+/// Alignment at which a row's vectors start: a cache line. With it, 4096 rows of 50257 16-bit logits at any even
+/// address take 225 us on an H200; aligned to 32 bytes they take 228, to 16 bytes 233.
 constexpr int boundary = 128;
-/// A row has fewer elements beside its vectors than this: one a thread.
+/// Upper bound for a row's elements outside its vectors, so that each gets a thread.
 constexpr int least_threads = 96;
 static_assert(boundary / 2 + 16 / 2 - 2 <= least_threads);
 
-/// How a row of `vocab` elements lies: whole vectors from the first boundary on, and elements in front of and behind
-/// them, of which a thread takes one at the most.
+/// Splits a row of `vocab` elements into whole vectors from the first boundary on, and edge elements before and after
+/// them, at most one per thread.
 template <int N>
 struct Split {
     int head, vectors, edges;
@@ -123,11 +123,11 @@ struct Split {
         behind = head + std::int64_t{vectors} * N;
         edges = head + static_cast<int>(vocab - behind);
     }
-    /// Of edge element `i` < edges.
+    /// The column of edge element `i` < edges.
     __device__ std::int64_t column(int i) const { return i < head ? i : behind + (i - head); }
 };
 
-/// Zeros in columns [first, last) of a row.
+/// Writes zeros to columns [first, last) of a row.
 template <typename T>
 __device__ void clear(T* row, std::int64_t first, std::int64_t last) {
     constexpr int N = vector_width<T>;
@@ -142,7 +142,7 @@ __device__ void clear(T* row, std::int64_t first, std::int64_t last) {
         begin[split.column(static_cast<int>(threadIdx.x))] = zeros.elements[0];
 }
 
-/// Waits until at most `pending` of this thread's newest groups of copies are on their way, or fewer.
+/// Waits until at most `pending` (up to 3) of this thread's newest groups of copies are in flight.
 __device__ inline void wait_for_all_but(int pending) {
     if (pending >= 3)
         cp_async_wait<3>();
@@ -154,7 +154,7 @@ __device__ inline void wait_for_all_but(int pending) {
         cp_async_wait<0>();
 }
 
-/// 16 bytes to and from shared memory at a 32-bit address.
+/// Copies 16 bytes to shared memory, and loads 16 bytes from it, by a 32-bit address.
 __device__ inline void copy_to_shared(unsigned to, const char* from) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from));
 }
@@ -170,9 +170,9 @@ __device__ Vector<T, N> load_shared(unsigned from) {
     return vector;
 }
 
-/// `kept` says whether dynamic shared memory holds the vectors of a row, in which a thread reads what it has copied
-/// itself; else the gradient reads them again. Rows go to blocks in turn, the last first: what wrote the logits has
-/// left the last rows in L2, and what reads the gradient finds the first ones there.
+/// `kept`: dynamic shared memory holds the row's vectors, each read by the thread that copied it; otherwise the
+/// gradient reads them again from memory. Rows go to blocks in turn, the last first: the kernel that wrote the logits
+/// left their last rows in L2, and the reader of the gradient finds its first rows there.
 template <typename T, bool gradient, bool kept>
 __global__ void __launch_bounds__(most_threads)
     cross_entropy_kernel(std::conditional_t<gradient, T*, const T*> logits, const std::int32_t* __restrict__ tokens,
@@ -186,26 +186,26 @@ __global__ void __launch_bounds__(most_threads)
     __shared__ A scratch[2][2][warp];
     const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
     const int step = static_cast<int>(gridDim.x);
-    // Rows are counted without each sequence's last, which has no next token and little work: of 4 x 1024 rows every
-    // one of 132 SMs has 31, where some would have 32.
+    // Rows are counted without each sequence's last, which has no next token and little work. Of 4 x 1024 rows each
+    // of 132 SMs then gets 31; otherwise some would get 32.
     const auto row_of = [&](int target) { return target + target / (seq - 1); };
 
-    // A thread's vectors of a row lie `between` bytes apart, in the row and in shared memory: the first at `begin`, the
-    // others less than `bytes` behind it.
+    // A thread's vectors lie `between` bytes apart, in the row and in shared memory. The first is at `begin`, the
+    // others at offsets below `bytes`.
     struct Own {
         Byte* begin;
         int bytes;
     };
     const auto own_of = [&](auto* line, const Split<N>& split) {
         Own own{reinterpret_cast<Byte*>(line + split.head) + thread * 16, (split.vectors - thread) * 16};
-        asm volatile("" : "+l"(own.begin));  // stays in registers, where it would be computed anew for each vector
+        asm volatile("" : "+l"(own.begin));  // keeps it in a register; otherwise it is computed again for each vector
         return own;
     };
     const int between = threads * 16, part_bytes = ahead * between;
     const int parts = static_cast<int>((vocab / N * 16 + part_bytes - 1) / part_bytes);
     unsigned smem = static_cast<unsigned>(__cvta_generic_to_shared(row_in_smem)) + threadIdx.x * 16;
-    asm volatile("" : "+r"(smem));  // likewise
-    // Copies a part of a row to where the thread has read the same part of the row before.
+    asm volatile("" : "+r"(smem));  // the same
+    // Copies a part of a row over the place from which the thread has read that part of the row before.
     const auto fetch = [&](const Own& own, int part) {
 #pragma unroll
         for (int j = 0; j < ahead; ++j) {
@@ -239,10 +239,10 @@ __global__ void __launch_bounds__(most_threads)
         const std::int64_t next_target = tokens[next + 1];
         const Split<N> split(line, vocab);
         const Own own = own_of(line, split);
-        // Whether one of the thread's vectors holds the target; an edge element is in none.
+        // Whether one of the thread's vectors holds the target; edge elements belong to no vector.
         const bool owns_target = gradient && target >= split.head && target < split.behind &&
                                  static_cast<int>((target - split.head) / N) % threads == thread;
-        // Both are read before the barrier that every write comes after.
+        // Both are read before the barrier that precedes every write.
         A at_target = 0, edge[1] = {};
         if (thread == 0 || owns_target) at_target = static_cast<A>(line[target]);
         if (thread < split.edges) edge[0] = static_cast<A>(line[split.column(thread)]);
@@ -300,7 +300,7 @@ __global__ void __launch_bounds__(most_threads)
                 }
                 if (fetches) fetch(next_own, part);
             }
-            // Behind its vector, by the same thread.
+            // after its vector, by the same thread
             if (owns_target)
                 Vector<T, 1>{{static_cast<T>(exponential(at_target - maximum) * times - scale)}}.store_whole(line +
                                                                                                              target);
@@ -316,13 +316,13 @@ __global__ void __launch_bounds__(most_threads)
     }
 }
 
-/// Shared memory that a row may have on this device besides what the kernel has of its own: in all, and where two
+/// Dynamic shared memory that a row may take on this device: in all, and where two blocks are to share an SM.
 /// blocks shall share an SM.
 struct SharedMemory {
     std::int64_t of_block, of_two;
 
     SharedMemory() {
-        constexpr int reserved = 1024 + 1024;  // a KB of each block is the system's, and scratch is less than another
+        constexpr int reserved = 1024 + 1024;  // 1 KB per block is the system's; scratch takes less than another
         int device = 0, block = 0, sm = 0;
         KBENCH_CUDA(cudaGetDevice(&device));
         KBENCH_CUDA(cudaDeviceGetAttribute(&block, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
@@ -332,8 +332,8 @@ struct SharedMemory {
     }
 };
 
-/// Threads for a row: all that keep DRAM busy where a row in shared memory leaves no room for a second block. Forward
-/// has as many, and so losses of the same bits.
+/// Threads per row: all that keep DRAM busy, where a row in shared memory leaves no room for a second block. Forward
+/// uses as many as the gradient, so that losses have the same bits.
 template <typename T>
 unsigned threads_for(std::int64_t vocab, const SharedMemory& limit) {
     const std::int64_t vectors = divide_up(vocab, vector_width<T>), bytes = vectors * 16;
@@ -342,7 +342,7 @@ unsigned threads_for(std::int64_t vocab, const SharedMemory& limit) {
         std::clamp<std::int64_t>(divide_up(vectors, warp) * warp, least_threads, alone ? most_threads : 512));
 }
 
-/// As many blocks as the device runs at once, where each works on a row after another; else one a row.
+/// As many blocks as the device runs at once where each handles several rows; otherwise one per row.
 template <typename Kernel>
 std::int64_t blocks_for(Kernel* kernel, std::int64_t rows, unsigned threads, std::size_t smem) {
     int device = 0, sms = 0, each = 0;
@@ -380,7 +380,7 @@ void cross_entropy_gradient(DataType type, const CrossEntropy& op, std::int64_t 
         };
         if (bytes > limit.of_block) return launch(&cross_entropy_kernel<T, true, false>, op.targets(), 0);
         auto* const kernel = &cross_entropy_kernel<T, true, true>;
-        // Whatever the row: two threads may launch rows of different length at a time.
+        // The limit does not depend on the row, because two threads may launch rows of different lengths at once.
         KBENCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                          static_cast<int>(limit.of_block)));
         const auto smem = static_cast<std::size_t>(bytes);

@@ -1,9 +1,9 @@
-// Connectionist temporal classification. Its time is that of the steps, one after another: a block goes through those
-// of a sequence forwards while another one goes through them backwards. Backward variables are the forward ones of the
-// reversed targets in reversed time, so both are one kernel. A thread has a target and the blank before it, in
-// registers; of its neighbours it needs one number a step. Logarithms are to base 2, for ex2 and lg2 are instructions.
-// Every 16 steps the largest variable is taken off all and summed in fp64: else those of 500 steps are near -2000,
-// which fp32 knows to 1e-4, and so shares of a total.
+// Connectionist temporal classification. Its time is a serial chain of steps: one block runs through a sequence's steps
+// forwards, another backwards. Backward variables are forward ones of the reversed targets in reversed time, so one
+// kernel computes both. A thread keeps a target and the blank before it in registers, and needs one number per step
+// from its neighbours. Logarithms are to base 2, because ex2 and lg2 are instructions.
+// Every 16 steps the largest variable is subtracted from all and summed in fp64. Otherwise those of 500 steps are near
+// -2000, where fp32 has a resolution of 1e-4, and shares of a total are no better.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -17,18 +17,18 @@ namespace kbench::cuda {
 namespace {
 
 constexpr int warp = 32, most_threads = 1024;
-/// Warps of a block, each with a row of logits.
+/// Warps per block, each with a row of logits.
 constexpr int rows_per_block = 4;
-/// Shared memory that a block has without asking for more.
+/// Shared memory that a block may have without an attribute.
 constexpr std::size_t plain_smem = 48 * 1024;
-/// Steps whose logits are on their way while as many are computed, at about 200 cycles each: L2 takes 300.
+/// Steps whose logits are prefetched while as many are computed, at about 200 cycles each: L2's latency is 300.
 constexpr int ahead = 4;
-/// Steps between two times that the largest variable is taken off; a multiple of `ahead`.
+/// Steps between two subtractions of the largest variable; a multiple of `ahead`.
 constexpr int steps_of_offset = 16;
 
-/// In place of log2(0), as -infinity less itself is no number: one for each of 1e8 steps add up to a number of fp32.
+/// Stands for log2(0), because -infinity minus itself is NaN. One per step over 1e8 steps still sums to a finite fp32.
 constexpr float never = -1e30f;
-/// Variables below are of what cannot be reached.
+/// Variables below this belong to states that cannot be reached.
 constexpr float unreached = -1e29f;
 
 __device__ inline float power_of_2(float x) {
@@ -43,13 +43,13 @@ __device__ inline float binary_logarithm(float x) {
     return y;
 }
 __device__ inline double binary_logarithm(double x) { return log2(x); }
-/// A NaN is left to the sum.
+/// The larger one. It ignores NaN, which then shows in the sum.
 __device__ inline float larger(float a, float b) { return fmaxf(a, b); }
 __device__ inline double larger(double a, double b) { return fmax(a, b); }
 template <typename A>
 constexpr A log2_e = A(1.44269504088896340735992468100189214);
 
-/// log2 of a sum of powers of 2.
+/// log2 of a sum of powers of 2, given their exponents.
 template <typename A>
 __device__ A log2_sum(A a, A b) {
     const A largest = larger(a, b);
@@ -61,7 +61,7 @@ __device__ A log2_sum(A a, A b, A c) {
     return largest + binary_logarithm(power_of_2(a - largest) + power_of_2(b - largest) + power_of_2(c - largest));
 }
 
-/// Variables of a target and of the blank before it.
+/// The variables of a target and of the blank before it.
 template <typename A>
 struct alignas(2 * sizeof(A)) Pair {
     A blank, label;
@@ -75,15 +75,15 @@ struct Problem {
     A* losses;
     A* log_sums;     ///< [steps, batch]: log2 of the sum of a row's exponentials
     double* totals;  ///< [batch]: log2 of a sequence's probability
-    /// [2, batch, offsets()]: what was taken off the forward and the backward variables, of so many steps each, counted
-    /// as those are.
+    /// [2, batch, offsets()]: what was subtracted from the forward and the backward variables in each block of steps,
+    /// numbered in each one's direction.
     double* offsets;
-    /// Variables [steps, batch, pairs]: forward ones with what their step emits, backward ones, whose pairs and steps
-    /// are counted from the end, without. Forward alone has none, or where pairs are not in registers two steps' of
-    /// forward ones.
+    /// Variables [steps, batch, pairs]. Forward ones include what their step emits; backward ones do not, and count
+    /// pairs and steps from the end. The forward alone stores none, or only two steps' where pairs do not fit in
+    /// registers.
     Pair<A>*alpha, *beta;
-    std::int32_t* next;   ///< [batch, target]: the next place in the targets of the same label, or their number
-    std::int32_t* first;  ///< [batch, labels]: the first such place, or their number
+    std::int32_t* next;   ///< [batch, target]: the next place of the same label in the targets, or their number
+    std::int32_t* first;  ///< [batch, labels]: the first place of the label, or their number
     std::int64_t stride;
     int batch, labels, target, steps;
     std::int64_t frames_per_step;
@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(warp* rows_per_block) ctc_log_sums_kernel(Prob
     if (threadIdx.x == 0) of.log_sums[index] = largest * log2_e<A> + log2(sum);
 }
 
-/// Who of a sequence's targets comes next with the same label: the gradient adds them up in this order.
+/// Links each of a sequence's targets to the next with the same label; the gradient adds them up in this order.
 template <typename T>
 __device__ void link_targets(const Problem<T>& of, int n) {
     const int count = of.targets_of(n);
@@ -156,7 +156,7 @@ __device__ void finish(const Problem<T>& of, int n, double total) {
         total < double{unreached} ? std::numeric_limits<A>::infinity() : static_cast<A>(-total / log2_e<double>);
 }
 
-/// The largest of the block's values, for all of its threads. `maxima`: one for each warp.
+/// The largest of the block's values, for all of its threads. `maxima` has a place per warp.
 template <typename A>
 __device__ A largest_of_block(A value, A* maxima) {
 #pragma unroll
@@ -168,7 +168,7 @@ __device__ A largest_of_block(A value, A* maxima) {
     return value;
 }
 
-/// What block (n, direction) is about: direction 0 is forward, 1 backward, whose targets and steps are reversed.
+/// The chain of block (n, direction). Direction 0 is forward; 1 is backward, with targets and steps reversed.
 template <typename T>
 struct Chain {
     const Problem<T>& of;
@@ -181,12 +181,12 @@ struct Chain {
     __device__ std::int32_t label(int i) const {
         return of.targets[std::int64_t{n} * of.target + (reversed ? count - 1 - i : i)];
     }
-    /// Whether the blank of pair `i` may be left out.
+    /// Whether an alignment may skip the blank of pair `i`.
     __device__ bool skips(int i) const { return i > 0 && i < count && label(i) != label(i - 1); }
     __device__ std::int64_t pairs_of(int time) const { return (std::int64_t{time} * of.batch + n) * of.pairs(); }
 };
 
-/// A thread a pair: blockDim.x > the longest sequence's targets.
+/// One thread per pair: blockDim.x exceeds the longest sequence's number of targets.
 template <typename T, bool stores>
 __global__ void __launch_bounds__(most_threads) ctc_chain_kernel(Problem<T> of) {
     using A = Arithmetic<T>;
@@ -267,7 +267,7 @@ __global__ void __launch_bounds__(most_threads) ctc_chain_kernel(Problem<T> of) 
     if (i == 0) finish(of, chain.n, static_cast<double>(log2_sum(ends[0], ends[1])) + offset);
 }
 
-/// Of targets of any length: variables go through global memory, where `kept` steps of them are. Nothing is taken off.
+/// The chain for any number of targets: variables of `kept` steps lie in global memory, and nothing is subtracted.
 template <typename T, bool stores>
 __global__ void __launch_bounds__(most_threads) ctc_long_chain_kernel(Problem<T> of, int kept) {
     using A = Arithmetic<T>;
@@ -318,7 +318,7 @@ __global__ void __launch_bounds__(most_threads) ctc_long_chain_kernel(Problem<T>
                                             count > 0 ? stored(steps - 1, count - 1).label : A(never))));
 }
 
-/// A warp a row of logits, which becomes its gradient. `kept`: shares of targets are in shared memory.
+/// One warp per row of logits, which becomes its gradient. `kept`: shares of targets are in shared memory.
 template <typename T, bool kept>
 __global__ void __launch_bounds__(warp* rows_per_block)
     ctc_gradient_kernel(Problem<T> of, T* logits, const Arithmetic<T>* __restrict__ loss_scale) {
@@ -367,7 +367,7 @@ __global__ void __launch_bounds__(warp* rows_per_block)
     for (std::int64_t column = of.labels + lane; column < of.stride; column += warp) row[column] = static_cast<T>(0.0f);
 }
 
-/// A block a sequence. Each adds up the lengths of those before it: they are few.
+/// One block per sequence. Each adds up the lengths of those before it: they are few.
 __global__ void ctc_pack_kernel(Ctc op, const std::int32_t* __restrict__ lengths,
                                 const std::int32_t* __restrict__ targets,
                                 const std::int32_t* __restrict__ target_lengths, std::int32_t* packed,
@@ -392,7 +392,7 @@ __global__ void ctc_pack_kernel(Ctc op, const std::int32_t* __restrict__ lengths
 
 bool in_registers(const Ctc& op) { return op.target < most_threads; }
 
-/// Bytes of the parts of a workspace, and where they begin.
+/// Sizes and offsets of the parts of a workspace.
 class Layout {
   public:
     template <typename T>
@@ -431,7 +431,7 @@ std::size_t workspace_bytes(DataType type, const Ctc& op, bool gradient) {
 
 unsigned row_blocks(const Ctc& op) { return static_cast<unsigned>(divide_up(op.steps * op.batch, rows_per_block)); }
 
-/// Losses, and with `gradient` what it needs.
+/// Computes losses and, with `gradient`, what it needs.
 template <typename T>
 Problem<T> run_chains(const Ctc& op, bool gradient, std::int64_t stride, const void* logits,
                       const std::int32_t* lengths, const std::int32_t* targets, const std::int32_t* target_lengths,

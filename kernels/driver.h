@@ -1,5 +1,5 @@
-// The few calls of the driver API that the runtime has no word for, found at run time: the program must start where
-// there is no driver.
+// The few driver API calls that the runtime API lacks. They are found at run time, because the program must also start
+// where there is no driver.
 #pragma once
 
 #include <cuda.h>
@@ -11,8 +11,8 @@
 
 namespace kbench::cuda {
 
-/// A function of the driver by its name, as that version of CUDA defines it (12040 is 12.4). Throws DeviceError when
-/// the driver has none.
+/// The driver function called `name`, as that version of CUDA defines it (12040 is 12.4). Throws DeviceError when the
+/// driver has none.
 template <class Function>
 Function driver_function(const char* name, unsigned version = 12000) {
     void* address = nullptr;
@@ -29,7 +29,7 @@ inline void check_driver(CUresult status, const char* call) {
         throw DeviceError(fmt::format("{} failed with driver error {}", call, static_cast<int>(status)));
 }
 
-/// The context of this thread.
+/// The current context of this thread.
 inline CUcontext current_context() {
     static const auto get = driver_function<CUresult (*)(CUcontext*)>("cuCtxGetCurrent");
     CUcontext context = nullptr;

@@ -1,4 +1,4 @@
-// Bias and residual, each on its own as an eager framework runs them. Both are bound by memory.
+// Bias and residual addition, each as a kernel of its own, as an eager framework runs them. Both are bound by memory.
 #include "kernels/elementwise.h"
 
 #include "kernels/elementwise.cuh"

@@ -1,4 +1,4 @@
-// Kernels that go once over rows with a bias, or over two arrays, whatever they make of an element.
+// Kernels that pass once over rows with a bias, or over two arrays, and apply any function to an element.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int threads_per_block = 256;
 
-/// out[r, c] = f(x[r, c] + bias[c]). A thread keeps to its columns, so it loads the bias once for all of its rows.
+/// out[r, c] = f(x[r, c] + bias[c]). A thread keeps to its columns, so it loads the bias once for all its rows.
 /// x and out may be the same.
 template <typename T, int N, typename Function>
 __global__ void bias_kernel(const T* x, const T* __restrict__ bias, T* out, std::int64_t rows, std::int64_t width) {
@@ -56,7 +56,7 @@ void launch_bias(DataType type, const void* x, const void* bias, void* out, std:
     KBENCH_CUDA_LAUNCHED("bias_kernel");
 }
 
-/// One vector a thread; the elements past the last whole vector take one thread each.
+/// One vector per thread; each element past the last whole vector takes a thread of its own.
 /// out may be a or b.
 template <typename T, int N, typename Function>
 __global__ void pairs_kernel(const T* a, const T* b, T* out, std::int64_t count) {
@@ -79,7 +79,7 @@ __global__ void pairs_kernel(const T* a, const T* b, T* out, std::int64_t count)
 template <template <typename> typename Function>
 void launch_pairs(DataType type, const void* a, const void* b, void* out, std::int64_t count, cudaStream_t stream) {
     dispatch(type, [&]<typename T>() {
-        constexpr std::int64_t any_width = vector_width<T>;  // the kernel takes care of the tail
+        constexpr std::int64_t any_width = vector_width<T>;  // the kernel handles the tail
         dispatch_vector<vector_width<T>>(any_width, {a, b, out}, [&]<int N>() {
             const std::int64_t work = count / N + count % N;
             pairs_kernel<T, N, Function<T>>

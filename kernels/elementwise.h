@@ -1,6 +1,6 @@
 // Launchers of the elementwise kernels: bias, residual addition. Device pointers; matrices row-major and dense;
-// elements of the model's storage_type, arithmetic in fp32 (fp64 for fp64). Nothing allocates or waits; launches go to
-// `stream`.
+// elements have the model's storage_type, arithmetic is fp32 (fp64 for fp64). Nothing allocates or waits; launches go
+// to `stream`.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,10 +11,10 @@
 
 namespace kbench::cuda {
 
-/// out = x + bias, in place allowed; x, out [rows, width], bias [width].
+/// out = x + bias; out may be x. x, out [rows, width], bias [width].
 void bias_add_forward(DataType type, const void* x, const void* bias, void* out, std::int64_t rows, std::int64_t width,
                       cudaStream_t stream);
-/// out = x + residual, in place allowed; `count` elements.
+/// out = x + residual for `count` elements; out may be x.
 void residual_add_forward(DataType type, const void* x, const void* residual, void* out, std::int64_t count,
                           cudaStream_t stream);
 

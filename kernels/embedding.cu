@@ -1,6 +1,6 @@
-// Token and position embedding: two gathered rows added; and its backward, rows of the same token added up. Bound by
-// memory: each row of an output is written once. Backward has no atomics on sums, whose order would be another in each
-// run: rows of the same token share its work, and add up its rows in order.
+// Token and position embedding, which adds two gathered rows; and its backward, which adds up rows of the same token.
+// Bound by memory: each row of an output is written once. Backward uses no atomics on sums, whose order would differ
+// from run to run: rows of the same token share its work, and add up its rows in order.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -30,20 +30,20 @@ __global__ void embedding_kernel(const std::int32_t* __restrict__ tokens, const 
 }
 
 constexpr int gradient_threads = 256;
-/// Vectors of a row that a further block takes where a token occurs often: a warp's.
+/// Vectors of a row that justify one more block for a frequent token: a warp's.
 constexpr int least_share = 32;
-/// Tokens that a thread looks at between two barriers.
+/// Tokens that a thread examines between two barriers.
 constexpr int tokens_of_thread = 8;
-/// Tokens whose rows a block clears if they are absent.
+/// Rows that a block clears if their tokens are absent.
 constexpr int tokens_cleared = 8;
 constexpr int tokens_at_once = gradient_threads * tokens_of_thread;
 
 __global__ void count_tokens_kernel(const std::int32_t* __restrict__ tokens, std::int64_t rows, int* counts) {
     const std::int64_t row = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-    if (row < rows) atomicAdd(counts + tokens[row], 1);  // of integers, the same in any order
+    if (row < rows) atomicAdd(counts + tokens[row], 1);  // integers give the same in any order
 }
 
-/// How many of rows [0, row) have `token`, but no more than `most` need be found. All threads of the block call it.
+/// How many of rows [0, row) have `token`; the search may stop at `most`. All threads of the block must call it.
 __device__ int rows_before(const std::int32_t* __restrict__ tokens, std::int64_t row, std::int32_t token, int most,
                            int* found) {
     if (threadIdx.x == 0) *found = 0;
@@ -54,7 +54,7 @@ __device__ int rows_before(const std::int32_t* __restrict__ tokens, std::int64_t
             const std::int64_t other = first + i * gradient_threads + threadIdx.x;
             if (other < row) mine += tokens[other] == token;
         }
-        __syncthreads();  // nobody reads, or resets, the count of before
+        __syncthreads();  // no one still reads or resets the count before
         if (mine > 0) atomicAdd(found, mine);
         __syncthreads();
         if (*found >= most) break;
@@ -63,17 +63,17 @@ __device__ int rows_before(const std::int32_t* __restrict__ tokens, std::int64_t
     return *found;
 }
 
-/// Adds this thread's rows of `token` to its sum, in order: of the token's occurrences those that are `group` modulo
-/// `groups`. `visit(row)` is called for each. All threads of the block call it.
+/// Adds rows of `token` to this thread's sum, in order: those occurrences whose number is `group` modulo `groups`. It
+/// calls `visit(row)` for each. All threads of the block must call it.
 template <typename Visit>
 __device__ void for_rows_of(const std::int32_t* __restrict__ tokens, std::int64_t rows, std::int32_t token, int count,
                             int group, int groups, Visit visit) {
-    __shared__ std::int32_t list[tokens_at_once];  // rows less `first`, rising
+    __shared__ std::int32_t list[tokens_at_once];  // rows minus `first`, ascending
     __shared__ int of_warp[gradient_threads / 32];
     const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
-    int before = 0;  // occurrences in front of `first`
+    int before = 0;  // occurrences before `first`
     for (std::int64_t first = 0; first < rows && before < count; first += tokens_at_once) {
-        // Neighbouring tokens are one thread's, so that the list can be written in order.
+        // A thread examines neighbouring tokens, so that the list is written in order.
         int mine = 0;
         unsigned matches = 0;
 #pragma unroll
@@ -84,13 +84,13 @@ __device__ void for_rows_of(const std::int32_t* __restrict__ tokens, std::int64_
                 ++mine;
             }
         }
-        int up_to = mine;  // in the warp up to this lane
+        int up_to = mine;  // in the warp, up to this lane
 #pragma unroll
         for (int distance = 1; distance < 32; distance *= 2) {
             const int other = __shfl_up_sync(0xffffffffu, up_to, distance);
             if (lane >= distance) up_to += other;
         }
-        __syncthreads();  // nobody reads the lists of before
+        __syncthreads();  // no one still reads the lists before
         if (lane == 31) of_warp[warp] = up_to;
         __syncthreads();
         int place = up_to - mine, found = 0;
@@ -101,16 +101,16 @@ __device__ void for_rows_of(const std::int32_t* __restrict__ tokens, std::int64_
         for (int i = 0; i < tokens_of_thread; ++i)
             if (matches >> i & 1u) list[place++] = thread * tokens_of_thread + i;
         __syncthreads();
-        // The first whose number among all of the token's is this group's.
+        // Starts at the first occurrence, counted over the whole token, that belongs to this group.
 #pragma unroll 4
         for (int i = (group - before % groups + groups) % groups; i < found; i += groups) visit(first + list[i]);
         before += found;
     }
 }
 
-/// Block `r` < rows works for the token of row r: alone if r is its only row; else the token's first rows share the
-/// columns among them, and later ones have nothing to do. Blocks from `rows` on clear the rows of absent tokens, of
-/// tokens_cleared each, where sums are not added to what is there.
+/// Block `r` < rows works for the token of row r. If the token occurs once, it does all; otherwise the blocks of its
+/// first occurrences share the columns, and later ones do nothing. Blocks from `rows` on clear tokens_cleared rows each
+/// of absent tokens, unless sums are added to existing gradients.
 template <typename T, int N>
 __global__ void __launch_bounds__(gradient_threads)
     token_gradient_kernel(const std::int32_t* __restrict__ tokens, const int* __restrict__ counts,
@@ -140,7 +140,7 @@ __global__ void __launch_bounds__(gradient_threads)
     if (block >= blocks) return;
 
     const int share = (vectors + blocks - 1) / blocks, begin = block * share, end = min(vectors, begin + share);
-    // Where a share has few columns, groups of threads take occurrences in turn.
+    // Where a share has few columns, groups of threads take the occurrences in turn.
     int lanes = 1;
     while (lanes < share && lanes < gradient_threads) lanes *= 2;
     const int groups = count == 1 ? 1 : gradient_threads / lanes, group = thread / lanes, lane = thread % lanes;
@@ -160,7 +160,7 @@ __global__ void __launch_bounds__(gradient_threads)
         else
             for_rows_of(tokens, rows, token, count, group, groups, add);
         if (groups > 1) {
-            __syncthreads();  // the last strip's have been read
+            __syncthreads();  // the last strip's sums have been read
 #pragma unroll
             for (int j = 0; j < N; ++j) partial[thread][j] = sum[j];
             __syncthreads();
@@ -182,8 +182,8 @@ __global__ void __launch_bounds__(gradient_threads)
     }
 }
 
-/// A block for each position: dwpe[position, :] = sum over the sequences, and of what is there where it `accumulates`;
-/// then there is a block for each position of a sequence alone.
+/// One block per position: dwpe[position, :] = sum over the sequences, plus its old value if `accumulates`; then only
+/// positions that a sequence has get a block.
 template <typename T, int N>
 __global__ void position_gradient_kernel(const T* __restrict__ dout, T* __restrict__ dwpe, std::int64_t rows,
                                          std::int64_t seq, std::int64_t width, bool accumulates) {

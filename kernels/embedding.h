@@ -16,8 +16,8 @@ namespace kbench::cuda {
 void embedding_forward(DataType type, const std::int32_t* tokens, const void* wte, const void* wpe, void* out,
                        std::int64_t rows, std::int64_t seq, std::int64_t width, cudaStream_t stream);
 
-/// dwte [vocab, width] and dwpe [positions, width] of dout [rows, width]; added to dwte or dwpe, of which only rows
-/// of tokens or positions that occur are touched, where `op` accumulates. The same bits in every run. `workspace` of
+/// dwte [vocab, width] and dwpe [positions, width] from dout [rows, width]. Where `op` accumulates, sums are added to
+/// them, and only rows of tokens or positions that occur are touched. Same bits in every run. `workspace` has
 /// embedding_gradient_workspace bytes.
 std::size_t embedding_gradient_workspace(const Embedding& op);
 void embedding_gradient(DataType type, const Embedding& op, const std::int32_t* tokens, const void* dout, void* dwte,

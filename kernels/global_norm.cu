@@ -1,5 +1,5 @@
-// The norm of all gradients in two stages, without atomics, whose order would be another in each run: a fixed number of
-// blocks add up chunks in turn, and a last one adds up their sums. Bound by memory: gradients are read once.
+// The norm of all gradients in two stages. There are no atomics, whose order would differ from run to run: a fixed
+// number of blocks sum chunks in turn, and one last block adds up their sums. Bound by memory: gradients are read once.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace kbench::cuda {
 namespace {
 
-/// Blocks of a launch of the first stage: twice what the 132 SMs of an H200 run at a time.
+/// Blocks of the first stage: twice what the 132 SMs of an H200 run at a time.
 constexpr int most_blocks = 2112;
 constexpr int threads = 256, chunk = 16384, last_threads = 1024;
 

@@ -1,6 +1,6 @@
-// The tensor cores' instructions of sm_80 and newer as functions: loads of fragments and products of a warp.
-// Fragments as PTX lays them out (PTX ISA, "Matrix fragments for mma"): lane = 4 g + t holds rows g and g + 8 of a,
-// column g of b, and of c the columns 2 t and 2 t + 1 of row g (c0, c1) and of row g + 8 (c2, c3).
+// Tensor core instructions of sm_80 and newer as functions: loads of fragments and products of a warp.
+// Fragments lie as in the PTX ISA ("Matrix fragments for mma"): lane = 4 g + t holds rows g and g + 8 of a, column g of
+// b, and columns 2 t and 2 t + 1 of c in row g (c0, c1) and in row g + 8 (c2, c3).
 #pragma once
 
 #include <cuda_bf16.h>
@@ -8,8 +8,8 @@
 
 namespace kbench::cuda {
 
-/// Four 8 x 8 matrices of 16-bit elements, or 8 x 4 of 32 bits; lane 8 i + r gives the address of row r of matrix i,
-/// 16 bytes each. Lane 4 g + t receives of each row g, bytes 4 t to 4 t + 3.
+/// Loads four 8 x 8 matrices of 16-bit elements, or 8 x 4 of 32 bits. Lane 8 i + r gives the address of row r of matrix
+/// i, 16 bytes each. Lane 4 g + t receives bytes 4 t to 4 t + 3 of each row g.
 __device__ inline void ldmatrix_x4(unsigned (&fragment)[4], const void* smem) {
     const auto address = static_cast<unsigned>(__cvta_generic_to_shared(smem));
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
@@ -26,7 +26,7 @@ __device__ inline void ldmatrix_x4_transposed(unsigned (&fragment)[4], const voi
                  : "memory");
 }
 
-/// What differs between fp16 and bf16: pack rounds two sums to T, mma does c += a b, 16 x 8 x 16, in fp32.
+/// What differs between fp16 and bf16: pack rounds two sums to T; mma does c += a b, 16 x 8 x 16, in fp32.
 template <class T>
 struct Mma16Bit;
 
@@ -59,7 +59,7 @@ struct Mma16Bit<__nv_bfloat16> {
 };
 
 /// c += a b, 16 x 8 x 8, tf32 operands. a: (g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4); b: (t, g), (t + 4, g).
-/// Of each operand the tensor cores ignore the last 13 bits.
+/// The tensor cores ignore the last 13 bits of each operand.
 __device__ inline void mma_16x8x8(float& c0, float& c1, float& c2, float& c3, const float (&a)[4], float b0, float b1) {
     asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
         : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3)
@@ -67,7 +67,7 @@ __device__ inline void mma_16x8x8(float& c0, float& c1, float& c2, float& c3, co
           "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
 }
 
-/// The same in fp64. Before sm_90 there is 8 x 8 x 4 only.
+/// The same in fp64. Before sm_90 there is only 8 x 8 x 4.
 __device__ inline void mma_16x8x8(double& c0, double& c1, double& c2, double& c3, const double (&a)[4], double b0,
                                   double b1) {
 #if __CUDA_ARCH__ >= 900
@@ -87,7 +87,7 @@ __device__ inline void mma_16x8x8(double& c0, double& c1, double& c2, double& c3
 #endif
 }
 
-/// c += a b of words of T: 16 x 8 x 16 for 16-bit elements, 16 x 8 x 8 of tf32 for floats. c: 4 sums.
+/// c += a b for words of T: 16 x 8 x 16 for 16-bit elements, 16 x 8 x 8 in tf32 for floats. c: 4 sums.
 template <class T>
 __device__ inline void mma_words(float* c, const unsigned (&a)[4], const unsigned (&b)[2]) {
     if constexpr (sizeof(T) == 2) {

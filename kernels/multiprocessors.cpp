@@ -1,4 +1,4 @@
-// Asks the driver for a stream's green context; its two calls are of CUDA 12.4 and found at run time.
+// Asks the driver for a stream's green context. Its two calls came with CUDA 12.4 and are found at run time.
 #include "kernels/multiprocessors.h"
 
 #include "kernels/driver.h"

@@ -1,4 +1,4 @@
-// CUDA's objects that free themselves, for what measures on the device beside the plan's own stream.
+// CUDA objects that free themselves, for code that measures on the device outside the plan's own stream.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -24,7 +24,7 @@ struct FreeMemory {
 };
 using OwnedMemory = std::unique_ptr<void, FreeMemory>;
 
-/// Null for no bytes. Throws DeviceError.
+/// Device memory of that size; null for 0 bytes. Throws DeviceError.
 inline OwnedMemory allocate(std::size_t bytes) {
     void* memory = nullptr;
     if (bytes) KBENCH_CUDA(cudaMalloc(&memory, bytes));
@@ -37,7 +37,7 @@ inline OwnedEvent make_event() {
     return OwnedEvent(event);
 }
 
-/// Microseconds from `begin` to `end`, which it waits for.
+/// Microseconds from `begin` to `end`; waits for `end`.
 inline double us_between(const OwnedEvent& begin, const OwnedEvent& end) {
     float ms = 0;
     KBENCH_CUDA(cudaEventSynchronize(end.get()));

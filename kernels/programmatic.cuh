@@ -1,5 +1,5 @@
-// Programmatic dependent launch: a kernel's launch overlaps the end of the one before it in its stream, which saves
-// some of the microsecond between two kernels (CUDA C++ Programming Guide, "Programmatic Dependent Launch"; sm_90 and
+// Programmatic dependent launch: a kernel's launch overlaps the end of the kernel before it in the stream, which saves
+// part of the microsecond between two kernels (CUDA C++ Programming Guide, "Programmatic Dependent Launch"; sm_90 and
 // newer).
 #pragma once
 
@@ -12,25 +12,25 @@
 
 namespace kbench::cuda {
 
-/// false: launches are as any other.
+/// false turns the overlap off.
 inline constexpr bool launches_overlap = true;
 
-/// In the kernel before: the next may be launched once every block has come here or has ended.
+/// For the earlier kernel: the next may be launched once every block has called this or has ended.
 __device__ inline void let_next_launch() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 
-/// In the next kernel, before it reads or writes memory: waits for the end of the one before, and sees what it wrote.
+/// For the next kernel, before it accesses memory: waits for the end of the kernel before, and sees what it wrote.
 __device__ inline void wait_for_previous() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
 
-/// Launches `kernel`, which begins with wait_for_previous(), behind a kernel in the same stream. Before sm_90, and with
-/// nothing else than a kernel before it, that is a launch like any other. Blocks have `smem_bytes` of dynamic shared
+/// Launches `kernel`, which must begin with wait_for_previous(), after another kernel in the same stream. Before sm_90,
+/// or where anything but a kernel precedes it, it is an ordinary launch. Blocks have `smem_bytes` of dynamic shared
 /// memory.
 template <typename... Parameters, typename... Arguments>
 void launch_behind(void (*kernel)(Parameters...), dim3 grid, dim3 block, int smem_bytes, cudaStream_t stream,

@@ -1,4 +1,4 @@
-// How kernels that reduce over rows lay threads over them, and the reductions themselves.
+// How kernels that reduce over rows map threads to rows, and the reductions themselves.
 // A row belongs to one warp (several rows in a block, no barriers) or to one whole block.
 #pragma once
 
@@ -10,22 +10,22 @@
 
 namespace kbench::cuda {
 
-/// blockDim.x threads work on a row, blockDim.y rows share a block (1 unless blockDim.x is a warp).
+/// blockDim.x threads share a row, blockDim.y rows share a block (1 unless blockDim.x is a warp).
 struct RowShape {
     dim3 grid, block;
     int vectors_per_thread;  ///< a power of two
 };
 
-/// How a kernel likes its rows laid out.
+/// Limits on how a kernel's rows are laid out.
 struct RowLimits {
-    int ideal_vectors;  ///< a thread; powers of two
+    int ideal_vectors;  ///< per thread; powers of two
     int most_vectors;
-    int most_threads;  ///< in a block
+    int most_threads;  ///< per block
 };
 
-/// The shape for `rows` rows of `vectors` vectors each: a warp a row while the ideal number of vectors suffices, else a
-/// block, of up to 512 threads before a thread takes more vectors than is ideal. vectors_per_thread is 0 for a row that
-/// exceeds the limits.
+/// The shape for `rows` rows of `vectors` vectors each. A row gets one warp while the ideal number of vectors suffices,
+/// else a block. The block has up to 512 threads before a thread takes more vectors than is ideal. vectors_per_thread
+/// is 0 for a row that exceeds the limits.
 inline RowShape row_shape(std::int64_t rows, std::int64_t vectors, const RowLimits& limits) {
     constexpr int warp = 32, rows_per_block = 4, good_threads = 512;
     if (vectors <= std::int64_t{warp} * limits.ideal_vectors) {
@@ -49,7 +49,7 @@ void dispatch_power_of_two(int value, Function&& function) {
     function.template operator()<most>();
 }
 
-/// `value` combined over the threads that share a row; all of them get the result. `scratch` holds 32 elements, used
+/// Combines `value` over the threads that share a row; all of them get the result. `scratch` holds 32 elements, used
 /// only when the row has a whole block, and must not be reused by the next reduction.
 template <typename A, typename Combine>
 __device__ A reduce_row(A value, A identity, Combine combine, A* scratch) {

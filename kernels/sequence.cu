@@ -1,5 +1,5 @@
 // Batch norm, clipping, masks and the transposition from images to sequences. All are bound by memory: each element is
-// read once and written once, in accesses of up to 16 bytes, several of which each thread has under way.
+// read once and written once, in accesses of up to 16 bytes, several of which each thread has in flight.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int threads_per_block = 256;
 
-/// What normalises the elements of a channel.
+/// Normalises the elements of one channel.
 template <typename A>
 struct Channel {
     A center, scale, shift;
@@ -24,21 +24,21 @@ struct Channel {
 
 template <typename T>
 __device__ Arithmetic<T> scale_of(Arithmetic<T> weight, Arithmetic<T> variance, Arithmetic<T> epsilon) {
-    if constexpr (sizeof(T) == 2)  // the fast form's two units of fp32 vanish in 16 bits
+    if constexpr (sizeof(T) == 2)  // the fast form errs by two units of fp32, which vanish in 16 bits
         return weight * rsqrtf(variance + epsilon);
     else
         return weight / sqrt(variance + epsilon);
 }
 
-/// The four vectors of a batch norm's channels.
+/// The four parameter vectors of a batch norm.
 template <typename T>
 struct Statistics {
     const T *weight, *bias, *mean, *variance;
     Arithmetic<T> epsilon;
 };
 
-/// Channels are columns. A thread keeps to its N columns, whose scales it makes once for all of its rows, and has
-/// `at_once` rows under way. No pointer to activations is __restrict__: out may be x or residual.
+/// Channels are columns. A thread keeps to its N columns, computes their scales once for all of its rows, and has
+/// `at_once` rows in flight. out may be x or residual, so no pointer to activations is __restrict__.
 template <typename T, int N, bool with_residual>
 __global__ void __launch_bounds__(threads_per_block, 4)
     column_norm_kernel(const T* x, const T* residual, Statistics<T> of, T* out, std::int64_t rows, std::int64_t width) {
@@ -92,7 +92,7 @@ template <typename T>
 void launch_column_norm(const T* x, const T* residual, const Statistics<T>& of, T* out, std::int64_t rows,
                         std::int64_t width, cudaStream_t stream) {
     constexpr std::int64_t most_blocks_y = 65535;  // CUDA C++ Programming Guide, technical specifications
-    // Two rounds of an H100's 132 SMs with four blocks each, as far as a thread then has no more than 16 rows.
+    // Two rounds of four blocks on each of an H100's 132 SMs; more where a thread would get over 16 rows.
     constexpr std::int64_t blocks = 2 * 4 * 132, most_rows = 16;
     dispatch_vector<vector_width<T>>(width, {x, residual, of.weight, of.bias, of.mean, of.variance, out}, [&]<int N>() {
         const std::int64_t vectors = divide_up(width, N);
@@ -108,8 +108,8 @@ void launch_column_norm(const T* x, const T* residual, const Statistics<T>& of, 
     KBENCH_CUDA_LAUNCHED("column_norm_kernel");
 }
 
-/// What is done to the elements of a segment, an object for each function: `of(segment)` is asked once a thread;
-/// `reads(position)` tells whether anything of a vector there is needed, `apply` changes it in place.
+/// A function on the elements of segments. `of(segment)` is called once per thread; `reads(position)` says whether any
+/// element of the vector there is needed; `apply` changes it in place.
 template <typename T>
 struct NormSegments {
     Statistics<T> statistics;
@@ -146,7 +146,7 @@ struct Clip {
         Arithmetic<T> values[N];
         widen(vector, values);
 #pragma unroll
-        for (int i = 0; i < N; ++i) {  // NaN stays NaN: a comparison with it is false
+        for (int i = 0; i < N; ++i) {  // NaN stays NaN, because a comparison with it is false
             const Arithmetic<T> above = values[i] < low ? low : values[i];
             vector.elements[i] = static_cast<T>(above > high ? high : above);
         }
@@ -173,9 +173,9 @@ struct MaskSegments {
     }
 };
 
-/// Segments of `length` elements each lie one behind another, so that most begin between two 16-byte boundaries: what
-/// lies before the first boundary and behind the last takes a thread an element, the rest a thread a vector. x and out
-/// lie equally far past a boundary, and may be the same. A segment has blockDim.x threads in `chunks` blocks.
+/// Segments of `length` elements follow each other without gaps, so most start between two 16-byte boundaries. Elements
+/// before the first and after the last boundary get a thread each, the others a thread per vector. x and out have the
+/// same offset from a boundary and may be the same. A segment has blockDim.x threads in each of `chunks` blocks.
 template <typename T, int N, int per_thread, typename Function>
 __global__ void __launch_bounds__(threads_per_block)
     segments_kernel(Function function, const T* x, T* out, std::int64_t segments, std::int64_t length,
@@ -208,7 +208,7 @@ __global__ void __launch_bounds__(threads_per_block)
         its.apply(vector[i], position);
         vector[i].store_whole(out + position);
     }
-    if constexpr (N > 1) {  // fewer than 2 N, which are fewer than blockDim.x
+    if constexpr (N > 1) {  // fewer than 2 N elements, and 2 N is less than blockDim.x
         const std::int64_t edges = length - vectors * N;
         if (chunk > 0 || threadIdx.x >= edges) return;
         const std::int64_t position = threadIdx.x < head ? threadIdx.x : vectors * N + threadIdx.x;
@@ -246,9 +246,9 @@ void launch_segments(const Function& function, const void* x, void* out, std::in
     KBENCH_CUDA_LAUNCHED("segments_kernel");
 }
 
-/// Tiles of a transposition, 16 KB each: rows are steps, columns 32 words of shared memory, a word being one element or
-/// two features of 16 bits. Each row of 128 or 256 bytes is written by a warp at a time, and one of 256 or 512 bytes is
-/// read by one or a half.
+/// Tiles of a transposition, 16 KB each. Rows are steps, columns 32 words of shared memory; a word is one element, or
+/// two 16-bit features. A warp writes a row of 128 or 256 bytes at a time; one or half a warp reads a row of 256 or 512
+/// bytes.
 constexpr int tile_words = 32;
 template <typename Bits>
 using Word = std::conditional_t<sizeof(Bits) == 8, std::uint64_t, std::uint32_t>;
@@ -257,8 +257,8 @@ inline constexpr int features_a_word = sizeof(Word<Bits>) / sizeof(Bits);
 template <typename Bits>
 inline constexpr int tile_steps = 16384 / (tile_words * sizeof(Word<Bits>));
 
-/// A thread reads V steps of the features of a word at a time, which it stores down a column. Words of a row are
-/// rotated by its step, and once more after as many steps as there are banks, so that a warp's words lie in all banks,
+/// A thread reads V steps of the features of one word at a time and stores them down a column. Words of a row are
+/// rotated by its step, and once more after as many steps as there are banks. So a warp's words lie in different banks,
 /// both when columns are stored and when rows are read.
 template <typename Bits, int V>
 __global__ void __launch_bounds__(threads_per_block)
@@ -287,7 +287,7 @@ __global__ void __launch_bounds__(threads_per_block)
 #pragma unroll
         for (int p = 0; p < pack; ++p) {
             read[i][p] = {};
-            if (feature + p < features_here && step < steps_here)  // V divides steps: all of a vector or nothing
+            if (feature + p < features_here && step < steps_here)  // V divides steps: a whole vector or nothing
                 read[i][p] = Vector<Bits, V>::load_once(from + (feature + p) * steps + step);
         }
     }
@@ -345,7 +345,7 @@ void launch_to_sequence(const ToSequence& op, const void* x, void* out, cudaStre
     KBENCH_CUDA_LAUNCHED("to_sequence_kernel");
 }
 
-/// A thread has N neighbours at `at_once` places. Nothing is __restrict__: dx may be y or dy.
+/// A thread has N neighbouring elements at each of `at_once` places. dx may be y or dy, so nothing is __restrict__.
 template <typename T, int N>
 __global__ void __launch_bounds__(threads_per_block)
     hardtanh_backward_kernel(Clip<T> range, const T* y, const T* dy, T* dx, std::int64_t vectors) {
@@ -372,9 +372,9 @@ __global__ void __launch_bounds__(threads_per_block)
     }
 }
 
-/// A square of 32 words of V elements each way goes through shared memory: a warp reads a step's features, and writes a
-/// feature's steps. The word that pads a row keeps a column of words out of one bank; of two elements a word, two lanes
-/// share one.
+/// A square of 32 words of V elements each way goes through shared memory: a warp reads one step's features and writes
+/// one feature's steps. A padding word per row keeps a column of words out of one bank; with two elements per word, two
+/// lanes share a bank.
 template <typename Bits, int V>
 __global__ void __launch_bounds__(threads_per_block)
     from_sequence_kernel(const Bits* __restrict__ dy, Bits* __restrict__ dx, std::int64_t batch, std::int64_t features,
@@ -388,7 +388,7 @@ __global__ void __launch_bounds__(threads_per_block)
 
     Vector<Bits, V> read[turns] = {};
 #pragma unroll
-    for (int i = 0; i < turns; ++i) {  // V divides features and steps: all of a word or nothing
+    for (int i = 0; i < turns; ++i) {  // V divides features and steps: a whole word or nothing
         const std::int64_t step = first_step + own + i * warps, feature = first_feature + lane;
         if (step < steps && feature < features)
             read[i] = Vector<Bits, V>::load_once(dy + (step * batch + n) * features + feature);

@@ -1,4 +1,4 @@
-// Asks the runtime, which knows each device's limits without a call of the driver.
+// Asks the runtime for each device's shared memory, so that no driver call is needed.
 #include "kernels/shared_memory.h"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ void limit_shared_memory(int bytes) { limit = bytes; }
 int shared_bytes_of_block() {
     int device = 0, bytes = 163 * 1024;
     if (cudaGetDevice(&device) != cudaSuccess)
-        cudaGetLastError();  // forgets it
+        cudaGetLastError();  // clears the error
     else
         KBENCH_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
     return std::min(bytes, limit);

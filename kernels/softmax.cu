@@ -14,7 +14,7 @@
 namespace kbench::cuda {
 namespace {
 
-/// Elements of a row that a thread keeps in registers; a block holds rows of 16384.
+/// Elements of a row that a thread keeps in registers; a block holds rows of up to 16384.
 constexpr int values_per_thread = 32, most_threads = 512;
 
 template <typename A>
@@ -25,13 +25,13 @@ __device__ A larger(A a, A b) {
     return a < b ? b : a;
 }
 
-/// What to subtract before exp: the maximum, or 0 for a row that is masked as a whole, where -inf - -inf is no number.
+/// What to subtract before exp: the maximum, or 0 for a fully masked row, where -inf - -inf would be NaN.
 template <typename A>
 __device__ A offset_of(A maximum) {
     return maximum == minus_infinity<A> ? A{0} : maximum;
 }
 
-/// A row that is masked as a whole sums to 0 and becomes zeros; a NaN in the sum stays.
+/// A fully masked row sums to 0 and becomes zeros; a NaN in the sum stays.
 template <typename A>
 __device__ A inverse_of(A sum) {
     return sum == A{0} ? A{0} : A{1} / sum;
@@ -53,7 +53,7 @@ __global__ void scale_mask_kernel(T* scores, std::int64_t seq, Arithmetic<T> sca
     }
 }
 
-/// A row in registers. scores and probabilities may be the same memory: each thread writes what it alone has read.
+/// A row in registers. scores and probabilities may share memory: a thread overwrites only what it alone has read.
 template <typename In, typename Out, int N, int vectors>
 __global__ void __launch_bounds__(most_threads)
     softmax_kernel(const In* scores, Out* probabilities, std::int64_t rows, int width) {
@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(most_threads)
     }
 }
 
-/// Rows too long for registers: three passes, one block a row.
+/// Rows too long for registers: three passes, one block per row.
 template <typename In, typename Out>
 __global__ void softmax_long_kernel(const In* scores, Out* probabilities, std::int64_t width) {
     using A = Arithmetic<In>;
@@ -125,7 +125,7 @@ void launch_softmax(const In* scores, Out* probabilities, std::int64_t rows, std
     static_assert(sizeof(In) >= sizeof(Out));
     dispatch_vector<vector_width<In>>(width, {scores, probabilities}, [&]<int N>() {
         constexpr int most_vectors = values_per_thread / N;
-        // Four vectors a thread: rows of 1024 in fp16 then need no barrier and run at 4.1 TB/s on H200, 2.9 with one.
+        // Four vectors per thread: rows of 1024 in fp16 then need no barrier and run at 4.1 TB/s on H200, 2.9 with one.
         const RowShape shape = row_shape(rows, divide_up(width, N), {4, most_vectors, most_threads});
         if (shape.vectors_per_thread == 0) {
             softmax_long_kernel<<<static_cast<unsigned>(rows), 1024, 0, stream>>>(scores, probabilities, width);

@@ -1,5 +1,5 @@
-// Launchers of the causal mask and the softmax kernels. Device pointers; matrices row-major and dense; elements of the
-// model's storage_type, arithmetic in fp32 (fp64 for fp64). Nothing allocates or waits; launches go to `stream`.
+// Launchers of the causal mask and the softmax kernels. Device pointers; matrices row-major and dense; elements have
+// the model's storage_type, arithmetic is fp32 (fp64 for fp64). Nothing allocates or waits; launches go to `stream`.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,7 +15,7 @@ namespace kbench::cuda {
 void scale_mask_forward(DataType type, void* scores, std::int64_t rows, std::int64_t seq, double scale,
                         cudaStream_t stream);
 /// probabilities[r, :] = softmax(scores[r, :]); entries of -inf give 0. `scores_type` may be fp32 while
-/// `probabilities_type` is 16 bits (upcast); when both have the same size, in place is allowed.
+/// `probabilities_type` is 16 bits (upcast); when both have the same size, they may share memory.
 void softmax_forward(DataType scores_type, const void* scores, DataType probabilities_type, void* probabilities,
                      std::int64_t rows, std::int64_t width, cudaStream_t stream);
 

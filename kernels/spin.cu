@@ -1,4 +1,4 @@
-// One block an SM, every thread watching its own SM's clock.
+// A kernel that waits: one block per SM, and every thread watches its own SM's clock.
 #include "kernels/check.h"
 #include "kernels/spin.h"
 

@@ -1,5 +1,5 @@
-// How kernels work on many tensors in one launch: a table of their pointers and sizes goes along as a kernel parameter,
-// and each block finds its chunk in it.
+// How kernels work on many tensors in one launch: a table of pointers and sizes is passed as a kernel parameter, and
+// each block finds its chunk in it.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,19 +15,19 @@
 
 namespace kbench::cuda {
 
-/// Some tensors, each of `arrays` arrays, of which blocks take a chunk of `elements` at a time: a multiple of every
-/// vector. 32,764 bytes are the most that parameters may have from CUDA 12.1 and sm_70 on (CUDA C++ Programming Guide,
-/// "Function Parameters"); 580 tensors fit with five arrays each.
+/// Some tensors, each with `arrays` arrays. Blocks take chunks of `elements`, a multiple of every vector width, one at
+/// a time. Parameters may have at most 32,764 bytes from CUDA 12.1 and sm_70 on (CUDA C++ Programming Guide,
+/// "Function Parameters"), which fits 580 tensors with five arrays each.
 template <int arrays, int elements>
 struct TensorTable {
     static constexpr int chunk = elements;
     static constexpr int capacity = (32764 - 128) / (arrays * 8 + 8 + 4);
     void* pointers[arrays][capacity];
     std::int64_t sizes[capacity];
-    int first_chunk[capacity];  ///< of each tensor, in the order of tensors
+    int first_chunk[capacity];  ///< first chunk of each tensor, ascending
     int count, chunks;
 
-    /// The tensor of chunk `index`: the last that begins at or before it.
+    /// The tensor of chunk `index`: the last one that starts at or before it.
     __device__ int tensor_of(int index) const {
         int first = 0, last = count - 1;
         while (first < last) {
@@ -50,7 +50,7 @@ struct TensorTable {
 static_assert(sizeof(TensorTable<5, 16>) <= 32764 - 64 && sizeof(TensorTable<1, 16>) <= 32764 - 64);
 static_assert(TensorTable<5, 16>::capacity >= 580);
 
-/// Calls `launch(table)` for all tensors, as many at a time as a table holds. `pointers_of(tensor, array)`.
+/// Calls `launch(table)` for all tensors, as many at a time as a table holds; `pointers_of(tensor, array)` locates one.
 template <int arrays, int chunk, typename PointersOf, typename Launch>
 void for_tensor_tables(std::span<const std::int64_t> sizes, PointersOf pointers_of, Launch launch) {
     using Table = TensorTable<arrays, chunk>;

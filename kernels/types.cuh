@@ -1,4 +1,4 @@
-// What the native kernels share: dispatch on the element type, the type each is computed in, and vectorised access.
+// What the native kernels share: dispatch on the element type, the type it is computed in, and vectorised access.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -53,9 +53,9 @@ using AccessBits =
     std::conditional_t<bytes == 2, std::uint16_t,
                        std::conditional_t<bytes == 4, std::uint32_t, std::conditional_t<bytes == 8, uint2, uint4>>>;
 
-/// One store to global memory, or none. The compiler takes an assignment of 16 bytes apart in some kernels, into four
-/// stores that each write a quarter of the sectors they touch: cross-entropy's gradient was bound by them, not by DRAM.
-/// It may move this one past other accesses, so what lies at `address` must be read only for what is stored there.
+/// One store to global memory where `condition` holds. In some kernels the compiler splits a 16-byte assignment into
+/// four stores that each write a quarter of the sectors they touch; they, not DRAM, then bounded cross-entropy's
+/// gradient. The compiler may move this store past other accesses, so `address` must be read only to compute its value.
 __device__ inline void store_global_if(bool condition, std::uint16_t* address, std::uint16_t bits) {
     asm volatile("{\n.reg .pred p;\nsetp.ne.u32 p, %0, 0;\n@p st.global.b16 [%1], %2;\n}" ::"r"(
                      static_cast<unsigned>(condition)),
@@ -89,7 +89,7 @@ struct Vector {
     static __device__ Vector load(const T* address) {
         return read(address, [](const Bits* access) { return *access; });
     }
-    /// Past L1, for what is read once: L1 keeps what other threads read again.
+    /// Bypasses L1, for data that is read once, so that L1 keeps what other threads read again.
     static __device__ Vector load_once(const T* address) {
         return read(address, [](const Bits* access) { return __ldcg(access); });
     }
@@ -97,7 +97,7 @@ struct Vector {
     __device__ void store(T* address) const {
         write(address, [](Bits* access, const Bits& bits) { *access = bits; });
     }
-    /// To global memory in whole accesses, where `condition` holds: see store_global_if.
+    /// Stores to global memory in whole accesses where `condition` holds: see store_global_if.
     __device__ void store_whole(T* address, bool condition = true) const {
         write(address, [=](Bits* access, const Bits& bits) { store_global_if(condition, access, bits); });
     }

@@ -1,12 +1,12 @@
-// Stored elements as numbers that a kernel computes with, in the fewest instructions.
+// Converts stored elements to the type that a kernel computes with, in the fewest instructions.
 #pragma once
 
 #include "kernels/types.cuh"
 
 namespace kbench::cuda {
 
-/// The elements in the type that they are computed in. Two bf16 take a shift and a mask, one each: a bf16 is the upper
-/// half of an fp32. Taken out of the vector one by one, the upper ones take two.
+/// The elements in the computing type. A bf16 is the upper half of an fp32, so two of them take a shift and a mask;
+/// extracted from the vector one by one, the upper ones would take two instructions.
 template <typename T, int N>
 __device__ inline void widen(const Vector<T, N>& stored, Arithmetic<T> (&values)[N]) {
     if constexpr (std::is_same_v<T, __nv_bfloat16> && N % 2 == 0) {

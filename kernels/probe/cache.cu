@@ -1,4 +1,4 @@
-// Every load is a volatile instruction of its own, so that none is dropped or kept from one pass to the next.
+// Repeated loads of the same bytes. Each is a volatile instruction, so that none is dropped or kept between passes.
 #include <string>
 
 #include "kbench/error.h"
@@ -90,8 +90,8 @@ __global__ __launch_bounds__(threads) void near_kernel(const Word* data, int pas
             else
                 load_shared(v[i], shared + word * static_cast<unsigned>(sizeof(Word)));
         }
-        // Each pass takes the same words in another order, which only the caller knows: the assembler merges loads that
-        // it can see to be of one address, "volatile" in PTX or not.
+        // Each pass takes the same words in another order, known only to the caller. The assembler merges loads that it
+        // can see to have one address, even when PTX says "volatile".
         first += turn;
 #pragma unroll
         for (int i = 0; i < near_loads; ++i) sum += total(v[i]);

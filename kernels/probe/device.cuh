@@ -1,4 +1,4 @@
-// What the probe kernels share: the span of a block, and sums that keep loads alive.
+// What the probe kernels share: the span of a block, and sums that keep loads from being optimised away.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace kbench::cuda::probe {
 
-/// Started when it is made.
+/// Measures a span; it starts on construction.
 class Stopwatch {
   public:
     __device__ Stopwatch() {
         cycles_ = clock64();
         ns_ = now_ns();
     }
-    /// Called by every thread of the grid; the first one writes. `span` may be null.
+    /// Every thread of the grid calls it; the first one writes. `span` may be null.
     __device__ void stop(Span* span) const {
         if (span == nullptr || blockIdx.x != 0 || threadIdx.x != 0) return;
         span->cycles = static_cast<std::uint64_t>(clock64() - cycles_);
@@ -36,7 +36,7 @@ __device__ inline std::uint32_t total(uint4 v) { return v.x + v.y + v.z + v.w; }
 __device__ inline std::uint32_t total(uint2 v) { return v.x + v.y; }
 __device__ inline std::uint32_t total(std::uint32_t v) { return v; }
 
-/// Places that blocks add their sums to: enough that atomics of different blocks seldom meet.
+/// Number of places for block sums: enough that atomics of different blocks rarely collide.
 inline constexpr unsigned sum_slots = 1024;
 
 /// Adds the block's sum of `mine` to its slot, modulo 2^32. Every thread of a block of `threads` must call it.

@@ -1,4 +1,4 @@
-// FFMA, DFMA and HFMA2: independent chains, so that latency is hidden within a warp too.
+// FFMA, DFMA and HFMA2 in independent chains, so that latency is hidden within a warp too.
 #include <cuda_fp16.h>
 
 #include <string>

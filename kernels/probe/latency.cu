@@ -1,4 +1,4 @@
-// The barrier is the plainest that is correct: release by the atomic, acquire by the load that watches it.
+// Empty kernels and grid barriers, the simplest correct ones: an atomic releases, the watching load acquires.
 #include "kernels/check.h"
 #include "kernels/probe/latency.h"
 

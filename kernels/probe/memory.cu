@@ -1,4 +1,4 @@
-// Blocks take chunks of the buffers in turn; each thread has `loads` accesses of 16 bytes in flight.
+// Streams through device memory: blocks take chunks in turn, and each thread has `loads` 16-byte accesses in flight.
 #include <string>
 
 #include "kbench/error.h"

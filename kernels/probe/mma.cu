@@ -1,5 +1,5 @@
-// Fragments as PTX lays them out: with g = lane / 4 and t = lane % 4, A holds rows g and g + 8, B column g, the sums
-// rows g and g + 8 and columns 2 t and 2 t + 1.
+// Chains of mma.sync. Fragments as in PTX: with g = lane / 4 and t = lane % 4, A holds rows g and g + 8, B column g,
+// the sums rows g and g + 8 and columns 2 t and 2 t + 1.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -20,7 +20,7 @@ struct Lane {
     std::uint32_t g, t;
 };
 
-/// Two neighbouring elements of 16 bits in one register.
+/// Packs two neighbouring 16-bit elements into one register.
 template <typename T>
 __device__ std::uint32_t pack(std::uint32_t matrix, std::uint32_t row, std::uint32_t k) {
     const auto bits = [&](std::uint32_t column) -> std::uint32_t {
@@ -132,7 +132,7 @@ struct MmaFp64Wide {
         for (int i = 0; i < 4; ++i) b.elements[i] = operand(lane.b, tile * 8 + lane.g, lane.t + i * 4);
         return b;
     }
-    /// An instruction of compute capability 9.0; older code is never launched, see mma_unsupported().
+    /// Needs compute capability 9.0; on older devices it is never launched, see mma_unsupported().
     static __device__ void multiply([[maybe_unused]] double (&c)[4], [[maybe_unused]] const A& a,
                                     [[maybe_unused]] const B& b) {
 #if __CUDA_ARCH__ >= 900

@@ -7,13 +7,13 @@
 
 namespace kbench::cuda::probe {
 
-/// The instructions, by inputs and m, n, k of one. Sums are fp32, for fp64 fp64.
+/// The instructions, by input type and m, n, k. Sums are fp32; for fp64 fp64.
 enum class Mma { fp16_16x8x16, bf16_16x8x16, tf32_16x8x8, fp64_8x8x4, fp64_16x8x16 };
 
 struct MmaShape {
     const char* name;
     int m, n, k;
-    int result_bytes;  ///< of one thread
+    int result_bytes;  ///< per thread
 };
 inline constexpr MmaShape mma_shapes[] = {{"m16n8k16", 16, 8, 16, 4},
                                           {"m16n8k16", 16, 8, 16, 4},
@@ -24,20 +24,20 @@ constexpr const MmaShape& shape_of(Mma mma) { return mma_shapes[static_cast<int>
 
 inline constexpr int mma_threads = 256;
 
-/// Empty when this device can run `mma` as it was compiled, else why not.
+/// Returns "" when this device can run `mma` as it was compiled, else why not.
 const char* mma_unsupported(Mma mma);
 
-/// Every warp w of the grid adds A B^T to its sums, mma_turns times an iteration, with A[row, k] = operand(2 w, row,
-/// k), [m, k], and B[column, k] = operand(2 w + 1, column, k), [n tiles, k] (values.h), by `tiles` (4 or 8)
-/// instructions of independent sums. out [blocks * mma_threads], fp32 or fp64: the sum of all the thread's sums, which
-/// are those of rows lane / 4 and, where m is 16, lane / 4 + 8, and in each tile columns lane % 4 * 2 and the next.
+/// Every warp w of the grid adds A B^T to its sums, mma_turns times per iteration, by `tiles` (4 or 8) instructions of
+/// independent sums. A[row, k] = operand(2 w, row, k) is [m, k]; B[column, k] = operand(2 w + 1, column, k) is
+/// [n tiles, k] (values.h). out [blocks * mma_threads], fp32 or fp64: the total of the thread's sums. These lie in rows
+/// lane / 4 and, where m is 16, lane / 4 + 8, and in columns lane % 4 * 2 and the next of each tile.
 /// `span` may be null.
 void mma_chains(Mma mma, int tiles, int blocks, int iterations, void* out, Span* span, cudaStream_t stream);
 
 /// Products that an iteration adds.
 inline constexpr int mma_turns = 8;
 
-/// FLOPs of an iteration.
+/// FLOPs per iteration.
 constexpr double mma_flops(Mma mma, int tiles, int blocks) {
     const MmaShape& shape = shape_of(mma);
     return 2.0 * shape.m * shape.n * shape.k * tiles * blocks * (mma_threads / 32) * mma_turns;

@@ -1,4 +1,4 @@
-// How long one thread of a probe ran, by its SM's clock and in time: the clock at which a ceiling was measured.
+// How long one thread of a probe ran, in its SM's clock cycles and in time: gives the clock during a measurement.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace kbench::cuda::probe {
 struct Span {
     std::uint64_t cycles = 0, ns = 0;
 
-    /// The SM's clock, or 0 where the span is too short for the timer to tell within about 1 %.
+    /// The SM's clock; 0 where the span is too short for the timer to resolve it within about 1 %.
     double mhz() const { return ns < 200'000 ? 0 : 1e3 * static_cast<double>(cycles) / static_cast<double>(ns); }
 };
 

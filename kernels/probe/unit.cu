@@ -1,4 +1,4 @@
-// Powers of two and shuffles: independent chains, so that latency is hidden within a warp too.
+// Powers of two and shuffles, in independent chains, so that latency is hidden within a warp too.
 #include <string>
 
 #include "kbench/error.h"
@@ -28,7 +28,7 @@ __global__ __launch_bounds__(unit_threads) void power_kernel(int iterations, flo
 #pragma unroll
     for (int k = 1; k < chains; ++k) sum += x[k];
     out[thread] = sum;
-    __syncthreads();  // the first warp has the right of way, and is done long before the others
+    __syncthreads();  // the first warp has priority, and would finish long before the others
     watch.stop(span);
 }
 
@@ -49,7 +49,7 @@ __global__ __launch_bounds__(unit_threads) void shuffle_kernel(int iterations, s
 #pragma unroll
     for (int k = 0; k < chains; ++k) sum += x[k];
     out[thread] = sum;
-    __syncthreads();  // the first warp has the right of way, and is done in an eighth of the time
+    __syncthreads();  // the first warp has priority, and would finish in an eighth of the time
     watch.stop(span);
 }
 

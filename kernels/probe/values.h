@@ -1,5 +1,5 @@
-// The numbers that the probes compute with: random, seeded, never zero, and the same on the host, so that a test can
-// check what a probe computed. Callable from device code (nvcc's --expt-relaxed-constexpr).
+// The numbers that probes compute with: random, seeded, never zero, and the same on the host, so that a test can check
+// what a probe computed. Callable from device code (nvcc's --expt-relaxed-constexpr).
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ constexpr std::uint32_t buffer_word(std::uint32_t seed, std::uint32_t vector, in
     return 0x3f800000u | (scramble(vector ^ seed) * odd[lane]) >> 9;
 }
 
-/// An element of a matrix of operands: in (-2, -1] or [1, 2), with a mantissa of 7 bits, so that every type has it
+/// An element of an operand matrix: in (-2, -1] or [1, 2), with a 7-bit mantissa, so that every type represents it
 /// exactly and sums of some hundred products are exact in fp32.
 constexpr float operand(std::uint32_t matrix, std::uint32_t row, std::uint32_t column) {
     const std::uint32_t random = scramble(scramble(matrix) ^ (row << 16 | column));

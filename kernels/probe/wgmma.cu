@@ -1,4 +1,4 @@
-// wgmma in loops without a load. Compiled for sm_90a only (CMakeLists.txt), and only launched on compute
+// Loops of wgmma without loads. Compiled for sm_90a only (CMakeLists.txt), and launched only on compute
 // capability 9.0.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -15,14 +15,14 @@ namespace kbench::cuda::probe {
 namespace {
 
 constexpr int warpgroup_threads = 128;
-constexpr int row_bytes = 128;        // of an operand in shared memory: as wide as the swizzle
+constexpr int row_bytes = 128;        // row of an operand in shared memory: as wide as the swizzle
 constexpr int group_bytes = 8 * 128;  // rows that are swizzled among themselves
-constexpr int step_bytes = 32;        // of k in one instruction, whatever the type
+constexpr int step_bytes = 32;        // part of k that one instruction takes, whatever the type
 constexpr int steps = row_bytes / step_bytes;
 constexpr int sums = wgmma_m * wgmma_n / warpgroup_threads;
 constexpr int a_bytes = wgmma_m * row_bytes, b_bytes = wgmma_n * row_bytes;
 
-/// Where byte `byte` of row `row` of an operand lies: its 16-byte pieces change places by the row (128-byte swizzle).
+/// Where byte `byte` of row `row` of an operand lies: 16-byte chunks are permuted by the row (128-byte swizzle).
 __device__ int swizzled(int row, int byte) { return row * row_bytes + ((byte / 16) ^ (row % 8)) * 16 + byte % 16; }
 
 template <Precision precision>
@@ -57,8 +57,8 @@ __device__ void write_operand(unsigned char* tile, std::uint32_t matrix, int row
     }
 }
 
-/// PTX's matrix descriptor: address, leading offset (unused with a swizzle) and the stride from 8 rows to the next 8,
-/// all in 16 bytes; 1 in the highest bits is the 128-byte swizzle.
+/// PTX's matrix descriptor: address, leading offset (unused with a swizzle) and the distance between groups of 8 rows,
+/// all in units of 16 bytes; 1 in the highest bits selects the 128-byte swizzle.
 __device__ std::uint64_t descriptor(const unsigned char* tile) {
     const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(tile));
     constexpr std::uint64_t leading = 1, stride = group_bytes / 16, swizzle_128 = 1;
@@ -86,7 +86,7 @@ __device__ std::uint64_t descriptor(const unsigned char* tile) {
     "}"
 // clang-format on
 
-/// d += a b^T over 32 bytes of k; the ones are: add to d, and the signs of a and b; the zeros: both lie along k.
+/// d += a b^T over 32 bytes of k. The ones mean: add to d, and positive signs of a and b. The zeros: both lie along k.
 template <Precision precision>
 __device__ void multiply(float (&d)[sums], std::uint64_t a, std::uint64_t b) {
     if constexpr (precision == Precision::fp16)
@@ -106,15 +106,15 @@ __device__ void multiply(float (&d)[sums], std::uint64_t a, std::uint64_t b) {
                      : "l"(a), "l"(b));
 }
 
-/// Keeps the compiler from moving reads or writes of the sums across.
+/// Keeps the compiler from moving reads or writes of the sums across this point.
 __device__ void pin(float (&d)[sums]) { asm volatile("" : KBENCH_SUMS(d)::"memory"); }
 
-/// One block has as many threads as its warpgroups; 3 of them leave 168 registers a thread, of which sums take 128.
+/// A block has as many threads as its warpgroups; 3 of them leave 168 registers per thread, of which sums take 128.
 template <Precision precision>
 __global__ __launch_bounds__(wgmma_max_warpgroups* warpgroup_threads) void wgmma_kernel(int iterations, float* out,
                                                                                         Span* span) {
     extern __shared__ unsigned char memory[];
-    // The swizzle is by the address: operands begin at multiples of its 1024 bytes.
+    // The swizzle depends on the address: operands start at multiples of its 1024 bytes.
     const auto start = static_cast<std::uint32_t>(__cvta_generic_to_shared(memory));
     unsigned char* const b = memory + (group_bytes - start % group_bytes) % group_bytes;
     const int block = static_cast<int>(blockIdx.x), warpgroups = static_cast<int>(blockDim.x) / warpgroup_threads;

@@ -34,7 +34,6 @@ OLD_NAMES: set[str] = set()
 COMMENTS_TO_DO = (
     "analysis/",
     "cpu/",
-    "kernels/",
 )
 WORDS_TO_DO = (*(f"docs/{page}.md" for page in ("claim", "method", "micro", "schema", "table")), "README.md", "analysis/", "bench/")
 
