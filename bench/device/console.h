@@ -1,5 +1,5 @@
-// Standard output and standard error. What is written to them is written here: what fails on standard output is told in
-// the end, and what fails on standard error is nobody's loss.
+// Standard output and standard error: everything is written to them here. A write that fails on standard output is
+// reported at the end; one that fails on standard error is ignored.
 #pragma once
 
 #include <fmt/format.h>

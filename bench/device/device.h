@@ -103,8 +103,8 @@ std::string cuda_unavailable();
 /// The GPUs that CUDA shows this process, by its numbers: those that CUDA_VISIBLE_DEVICES names, all without it.
 std::vector<GpuInfo> visible_gpus();
 
-/// The devices of a kind: today one; of GPU `ordinal` only so many `multiprocessors`, 0: all. Throws DeviceError where
-/// there is none, with the reason, and as make_cuda_device.
+/// The devices of a kind: today one. Takes `multiprocessors` SMs of GPU `ordinal`, or all for 0. Throws DeviceError
+/// where there is none, with the reason, and as make_cuda_device.
 using DeviceList = std::vector<std::unique_ptr<Device>>;
 DeviceList make_devices(BackendKind kind, int multiprocessors = 0, int ordinal = current_gpu);
 

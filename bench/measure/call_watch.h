@@ -1,5 +1,5 @@
-// A thread that looks once in a while whether calls still return: it names one that does not, and ends a process that
-// was asked to stop and does not come to it.
+// A thread that checks once in a while whether calls still return. It names a call that does not, and ends a process
+// that was asked to stop and cannot.
 #pragma once
 
 #include <condition_variable>
@@ -17,13 +17,13 @@ struct WatchOptions {
     double patience_s = 10;  ///< after being asked to stop, without a call that begins or ends
 };
 
-/// What a look finds to do. Pure, for tests: times in seconds of any clock.
+/// Decides what a look finds to do. Pure, for tests: times are in seconds of any clock.
 class CallProgress {
   public:
     explicit CallProgress(WatchOptions options) : options_(options), next_notice_s_(options.notice_s) {}
 
-    /// `name`: of the call under way, null between calls; `count`: calls so far; `stop`: asked to, and nobody has
-    /// noticed yet.
+    /// `name`: the call under way, null between calls; `count`: calls so far; `stop`: a stop was asked for and not yet
+    /// noticed.
     struct Seen {
         const char* name = nullptr;
         std::uint64_t count = 0;
@@ -44,7 +44,7 @@ class CallProgress {
 
 class CallWatch {
   public:
-    /// `stop` as in Seen. `end` is told what has not returned, and does not come back.
+    /// `stop` is as in Seen. `end` gets what has not returned, and must not return itself.
     CallWatch(WatchOptions options, std::function<bool()> stop, std::function<void(const std::string& what)> end);
     ~CallWatch();
     CallWatch(const CallWatch&) = delete;

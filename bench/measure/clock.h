@@ -8,8 +8,8 @@ namespace kbench {
 /// A sample shorter than so many ticks of its clock says more of the clock than of the work.
 inline constexpr double least_ticks = 100;
 
-/// The shortest time that can be told from none, milliseconds. Of the CPU's clock the shortest time between two
-/// readings that differ, measured once; of a GPU's events what CUDA's documentation of cudaEventElapsedTime states.
+/// The shortest time that can be told from none, milliseconds. For a CPU it is the shortest time between two readings
+/// that differ, measured once; for a GPU's events it is what CUDA's documentation of cudaEventElapsedTime states.
 double clock_tick_ms(bool of_gpu);
 
 /// How many runs a sample needs when one of `runs` runs took `run_ms` for each of them: `runs` where they lasted for

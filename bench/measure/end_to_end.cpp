@@ -77,8 +77,8 @@ void sample_end_to_end(const PartContext& at, Forward& forward) {
         row.timing(end_to_end) = std::move(sampled.timing);
     }
     const double seconds = end_to_end.latency.summary_ms.median * 1e-3;
-    // Sequences and tokens are what a model with a sequence length has, and utterances are sequences; of others their
-    // FLOP/s tell.
+    // Models with a sequence length have sequences and tokens, and utterances count as sequences. Other models have
+    // only FLOP/s.
     const std::optional<std::int64_t> batch = at.point.axes.count("batch"), seq = at.point.seq();
     const auto sequences = static_cast<double>(batch.value_or(0));
     const double tokens = sequences * static_cast<double>(seq.value_or(0));

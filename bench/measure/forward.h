@@ -15,7 +15,7 @@
 
 namespace kbench {
 
-/// What is timed end to end. graph and forward are the headline, of a GPU and of a CPU.
+/// What is timed end to end. The headline is graph on a GPU and forward on a CPU.
 enum class MeasurementKind { graph, forward, stream, enqueue, host_to_device, device_to_host };
 
 /// What a measurement is called, and where its times stand in a result.
@@ -55,11 +55,11 @@ class Forward {
 
     /// Every measurement that the device has, the headline first.
     std::vector<Measurement> measurements();
-    /// Samples of the headline, each of runs_a_sample() runs in a row, divided. Those become more where a sample was
-    /// too short for the clock, and never fewer.
+    /// Samples of the headline. Each is runs_a_sample() runs in a row, divided by their number, which grows where a
+    /// sample was too short for the clock, and never shrinks.
     std::vector<double> chunk();
-    /// Samples of the plan's steps, which are runs of one thing: each of runs_a_sample() steps in a row, the first
-    /// again after the last, divided, less what the marks themselves take. Of a CPU.
+    /// Samples of a CPU's plan whose steps are runs of one thing. Each is runs_a_sample() steps in a row, the first
+    /// again after the last, divided by their number, less what the marks themselves take.
     std::vector<double> chunk_of_steps();
     std::size_t runs_a_sample() const { return runs_a_sample_; }
     /// Times of all steps from one run of the whole plan with a mark between steps.

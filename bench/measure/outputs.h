@@ -13,7 +13,7 @@ namespace kbench {
 
 class OutputRows {
   public:
-    /// Enough for every row at the batches that are usual, and little beside a host's memory.
+    /// Enough for every row at usual batches, and little compared with a host's memory.
     static constexpr std::int64_t usual_bytes = std::int64_t{1} << 30;
 
     /// Rows as `kept` says, one after another; the first of them is row 0 and each is row `every` * its index.

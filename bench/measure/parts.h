@@ -25,44 +25,44 @@ struct PartContext {
     }
     /// A warning that begins with which point it is of.
     void warn(std::string_view text) const;
-    /// Throws DeviceError where the device is lost: what merely could not be recorded or counted is another matter.
+    /// Throws DeviceError where the device is lost, not where something could merely not be recorded or counted.
     void require_device() const;
 };
 
 // prepare.cpp
-/// Every distinct step against the reference, unless that is not wanted or was done before. Throws MeasurementError.
+/// Checks every distinct step against the reference, unless that is not wanted or done. Throws MeasurementError.
 void verify(const PartContext& at);
 void load(const PartContext& at);
 std::unique_ptr<Forward> prepare(const PartContext& at);
 
 // end_to_end.cpp
-/// Every measurement that the device has, with the machine's state while the headline is sampled.
+/// Takes every measurement that the device has, and reads the machine's state while the headline is sampled.
 void sample_end_to_end(const PartContext& at, Forward& forward);
 
 // step_times.cpp
 void time_steps(const PartContext& at, Forward& forward);
-/// Op kinds in turn, so that what drifts in time does not meet one of them alone. Where the time allows too few samples
-/// of each for an interval there are none.
+/// Samples op kinds in turn, so that what drifts in time does not meet one of them alone. Takes no samples where the
+/// time allows too few of each for an interval.
 void measure_marginal_costs(const PartContext& at, Forward& forward);
-/// Where dependent steps spend their time, by clocks in their kernels.
+/// Measures where dependent steps spend their time, by clocks in their kernels.
 void account_for_steps(const PartContext& at);
 
 // check_outputs.cpp
-/// What a forward leaves must be numbers, and the same ones however often it runs.
+/// Checks that a forward's outputs are finite numbers, and the same ones however often it runs.
 void check_outputs(const PartContext& at, Forward& forward);
 
 // profiled.cpp
-/// Timing stands alone: where kernels cannot be recorded or counted, the point says why. Where the device is lost
-/// meanwhile, they throw: nothing can be measured after it.
+/// Where kernels cannot be recorded or counted, the point says why, and its timing stands alone. Both throw where the
+/// device is lost meanwhile, as nothing can be measured after that.
 void record_kernels(const PartContext& at, Forward& forward);
 void count(const PartContext& at);
 
 // sm_scaling.cpp
-/// The forward again on 3/4, 1/2 and 1/4 of a GPU's SMs, every kernel recorded.
+/// Runs the forward again on 3/4, 1/2 and 1/4 of a GPU's SMs, with every kernel recorded.
 void measure_sm_scaling(const PartContext& at, Forward& forward);
 
 // profiled.cpp
-/// One line for all steps of an op that did not run in the precision asked for.
+/// Writes one line for all steps of an op that did not run in the precision asked for.
 void warn_of_other_precisions(const PartContext& at);
 
 }  // namespace kbench

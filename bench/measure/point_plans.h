@@ -16,7 +16,7 @@
 
 namespace kbench {
 
-/// The point of that place in the sweep as it is before it is measured: its batch is 1 where it was asked for as "max".
+/// The point at that place in the sweep before it is measured. Its batch is 1 where it was asked for as "max".
 Point unmeasured_point(const RunOptions& options, const Device& device, const PointSpec& spec);
 
 /// Plans of the points of one run; `options` and `device` must outlive it.
@@ -24,11 +24,11 @@ class PointPlans {
   public:
     PointPlans(const RunOptions& options, Device& device);
 
-    /// By how much a batch shrinks that does not fit after all: what a plan does not know of (contexts, fragments) is a
-    /// few per cent of the memory.
+    /// How much smaller the next batch is where one does not fit after all. What a plan does not know (contexts,
+    /// fragments) is a few per cent of the memory.
     static constexpr double max_batch_step = 0.95;
 
-    /// Lengths are left out: shapes do not depend on them, and the point's tell which they were.
+    /// Leaves lengths out: shapes do not depend on them, and the point has them.
     ModelPoint model_point(const Point& point, std::int64_t batch) const;
     /// The model at that batch, with what the point's direction asks for.
     Model model(const Point& point, std::int64_t batch) const;
@@ -42,7 +42,7 @@ class PointPlans {
     /// The same; by plans where what was announced was too little.
     std::int64_t largest(const Point& point, std::int64_t available) const;
 
-    /// What providers have to say of what they could not do.
+    /// What providers could not do, in their words.
     std::vector<std::string> warnings() const;
 
   private:

@@ -37,11 +37,11 @@ struct PointSpec {
 std::vector<AxisValue> asked_values(const Axis& axis, const SweepOptions& sweep, const AxisValues& of_model);
 
 /// All points in the order in which they are measured: repeat by repeat, then through the axes in their order, the last
-/// the fastest. Neighbours in time so differ in precision first, and what drifts in time (heat, clocks, other users)
-/// meets all kinds and all repeats alike. Of several shards each point is in one: they are dealt out one by one, so
-/// that no shard of several points has one value alone of the axis that changes fastest. `of_model`: the axes that only
-/// some models have, with the model's own values. Throws UsageError when zipped lists differ in length, a point stands
-/// there twice, the model has no such axis, or there are more shards than points.
+/// the fastest. So neighbours in time differ in precision first, and what drifts in time (heat, clocks, other users)
+/// meets all points and all repeats alike. Points are dealt out to shards one by one. So a shard of several points has
+/// more than one value on the axis that changes fastest. `of_model`: the axes that only
+/// some models have, with the model's own values. Throws UsageError when zipped lists differ in length, a point comes
+/// twice, the model has no such axis, or there are more shards than points.
 std::vector<PointSpec> sweep_points(const SweepOptions& sweep, const AxisValues& of_model);
 
 /// The points of shard `shard` of `shards`, dealt out one by one. Throws UsageError where there are more

@@ -1,5 +1,5 @@
-// The texts that a model of speech is trained with: as long as their files have them, and what of them no alignment
-// with the steps of its utterance has (models/ops/ctc.h).
+// The texts that a model of speech is trained with: their lengths by their files, and which of them have no alignment
+// with the steps of their utterance (models/ops/ctc.h).
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,21 @@
 
 namespace kbench {
 
-/// The same model, which takes texts of as many labels as the files of `targets` or `target_lengths` among `inputs`
-/// have: people speak faster than a model expects. Another model stays as it is, and so does this one without such
-/// files. The files are read when the model is first built; that may throw UsageError.
+/// The same model with texts as long as those in the files of `targets` or `target_lengths` among `inputs`, as people
+/// may speak faster than a model expects. A model without texts, or without such files, stays as
+/// it is. The files are read when the model is first built; that may throw UsageError.
 ModelSpec with_given_texts(const ModelSpec& spec, const FilesByName& inputs);
 
-/// The op that `id` holds the losses of, where these are of texts; else null.
+/// The op whose losses `id` holds, where they are losses of texts; else null.
 const OpNode* texts_behind(const Model& model, TensorId id);
 
-/// The labels of `targets` from its file, [batch, columns], rows padded to `columns`: rows, one row for all, or, as
-/// torch.nn.CTCLoss takes them too, one text behind the other, `lengths` telling how long each is. Throws UsageError.
+/// The labels of `targets` from its file, [batch, columns], with rows padded to `columns`. The file has rows, one row
+/// for all, or one text after the other with `lengths`, as torch.nn.CTCLoss takes them. Throws UsageError.
 std::vector<std::int32_t> read_texts(const std::filesystem::path& file, const Tensor& targets,
                                      std::span<const std::int32_t> lengths);
 
 /// Throws UsageError where a text has label 0, the blank, within its first `lengths` labels; what lies behind is not
-/// looked at. `file` is where it is from.
+/// checked. `file` is named in the error.
 void refuse_blanks(const std::filesystem::path& file, std::span<const std::int32_t> texts, std::int64_t columns,
                    std::span<const std::int32_t> lengths);
 

@@ -56,9 +56,9 @@ std::vector<std::string> suite_notes(std::string_view name, std::span<const Micr
 /// Values by axis.
 using AxisLists = std::map<std::string, std::vector<AxisValue>, std::less<>>;
 
-/// The distinct ops of `model` at every combination of `asked`. Of axes that are left out it has its usual count, and
-/// every word: attention fused and unfused, each cell. `with_loss`: also of what training minimises. Throws UsageError
-/// for an axis that the model has not.
+/// The distinct ops of `model` at every combination of `asked`. An axis that is left out has its usual count, or all
+/// of its words: attention fused and unfused, each cell. `with_loss`: also the ops of training's loss. Throws
+/// UsageError for an axis that the model lacks.
 std::vector<AskedProblem> model_problems(std::string_view model, const AxisLists& asked, bool with_loss = false);
 
 /// Every combination. `names` of providers: all of them, whether they compute an op or not; empty: those that compute

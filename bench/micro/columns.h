@@ -1,4 +1,4 @@
-// The columns of `kbench micro` beside Google Benchmark's own: one table for the console, CSV, JSON and docs/micro.md.
+// The columns that `kbench micro` adds to Google Benchmark's: one table for console, CSV, JSON and docs/micro.md.
 #pragma once
 
 #include <optional>

@@ -28,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// Long beside what an event, the launch of a graph and reading a clock add to it.
+/// Long compared with what an event, the launch of a graph and reading a clock add to it.
 constexpr double gpu_launch_us = 200;
 
 /// Enough to average the counters of; more only take time.
@@ -75,7 +75,7 @@ double least_us(const StepResult& step, const Roofs& roofs) {
 }
 
 /// Whether bytes that the cost model asks for need not have moved: hot caches may hold all of them.
-bool is_hearsay(const Demand& demand, CacheState cache) {
+bool may_be_cached(const Demand& demand, CacheState cache) {
     return cache == CacheState::hot && demand.level == Level::dram && demand.origin != Origin::measured;
 }
 
@@ -105,7 +105,7 @@ MicroFigures micro_figures(const Point& point, const Summary& time, const Roofs&
     figures.clock_mhz = point.conditions.sm_clock_mhz.value;
     const Origin dram = dram_origin(point);
     for (const Demand& demand : demands_of(step, roofs, dram)) {
-        if (is_hearsay(demand, cache) || demand.us <= 0) continue;
+        if (may_be_cached(demand, cache) || demand.us <= 0) continue;
         figures.roof_share = demand.us / (time.median * 1e3);
         figures.roof = demand.roof.ceiling;
         break;
@@ -218,7 +218,7 @@ Sampled MicroSession::take(const SamplerOptions& sampler) {
     return sampled;
 }
 
-/// Once: hundreds of benchmarks beside the same other work would say it again and again.
+/// Warns once, as hundreds of benchmarks with the same other work on the host would repeat it.
 void MicroSession::warn_of_starvation(const CpuShare& share) {
     const std::string warning = starvation_warning(share);
     if (warning.empty() || std::exchange(warned_of_starvation_, true)) return;

@@ -28,7 +28,7 @@ struct RunShape {
 inline constexpr std::int64_t most_runs = 2048;
 RunShape run_shape(CacheState cache, double set_bytes, double cache_bytes, double least_run_us, double launch_us);
 
-/// The columns of a microbenchmark beside its time.
+/// The columns of a microbenchmark, without its time.
 struct MicroFigures {
     double tflop_per_s = 0, gb_per_s = 0;  ///< FLOPs and streaming bytes of the cost model over the median time
     /// Share of the binding roof, 0 to 1, and its ceiling's name; nothing without roofs.

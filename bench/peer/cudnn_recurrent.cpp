@@ -28,7 +28,7 @@ RecurrentCall RecurrentPeer::call(Direction direction, std::string_view algorith
 /// Times a launch, or the graph where there is one. Launches that want no preparation follow each other between two
 /// events; the others have two each, and the device is busy with the preparation while they are enqueued.
 double RecurrentPeer::time_us(RecurrentCall& call, DeviceGraph* graph, double seconds) {
-    constexpr double sample_us = 2000;  ///< long beside what events and the first launch on an idle device add
+    constexpr double sample_us = 2000;  ///< long compared with what events and the first launch on an idle device add
     constexpr std::size_t fewest = 5;
     struct Mark {
         std::unique_ptr<DeviceEvent> before, after;

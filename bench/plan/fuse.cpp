@@ -145,8 +145,8 @@ class Matcher {
         return consumes && (readers_[out] == 1 || may_be_kept);
     }
 
-    /// Whether `node` takes what `maker` makes besides what it hands on, which beside a head is nothing: the step
-    /// writes that, and cannot read it.
+    /// Whether `node` reads an output of `maker` other than the one that it hands on (one beside a head hands on none).
+    /// The step writes such an output, and cannot read it.
     static bool reads_a_side_product(const OpNode& node, const OpNode& maker, bool is_beside) {
         return std::any_of(maker.outputs.begin() + (is_beside ? 0 : 1), maker.outputs.end(),
                            [&](TensorId id) { return std::ranges::count(node.inputs, id) > 0; });
@@ -165,8 +165,8 @@ class Matcher {
             const OpNode& node = model_.ops[first + i];
             made.ops.push_back(first + i);
             made.step.ops.push_back(node.op);
-            // What is read and not made within the step: an op behind another has that one's result in its first place,
-            // one beside the head what the head reads.
+            // Takes what is read and not made within the step. The first input of an op behind another is that one's
+            // result; the first input of one beside the head is what the head reads.
             const bool is_beside = i < pattern.beside, hands_on = !is_beside && i + 1 < count;
             made.tensors.insert(made.tensors.end(), node.inputs.begin() + (is_beside || i > pattern.beside ? 1 : 0),
                                 node.inputs.end());

@@ -25,18 +25,18 @@ struct AssignedStep : StepOfModel {
     Provider* provider = nullptr;
 };
 
-/// `--provider op=name`, by op name; "*" for all ops. An op that is named is computed by no other, along with another
-/// op neither.
+/// `--provider op=name`, by op name; "*" for all ops. No other provider computes an op that is named, not even fused
+/// to another op.
 using ProviderChoice = std::map<std::string, std::string, std::less<>>;
 
 /// Throws Unsupported, with every provider's reason, when no provider (or not the chosen one) takes some op;
 /// UsageError when `choice` names an op or a provider that this backend does not have.
-/// An op that is computed again is left to the provider of the first time where that takes it.
-/// `column_multiple`: to what the columns of a head are padded, see padded_columns.
+/// An op that is computed again goes to its first provider, where that takes it.
+/// `column_multiple`: the multiple to which a head's columns are padded, see padded_columns.
 std::vector<AssignedStep> assign_steps(const Model& model, Precision precision, const Providers& providers,
                                        const ProviderChoice& choice, std::int64_t column_multiple);
 
-/// Steps of exactly `ops` ops each, whoever may compute them. Throws Unsupported when the ops are no such steps.
+/// Steps of exactly `ops` ops each, for any provider. Throws Unsupported when the ops do not form such steps.
 std::vector<StepOfModel> steps_of(const Model& model, std::size_t ops, std::int64_t column_multiple);
 
 /// Columns to compute of what `op` makes: the next multiple of `multiple` where its kind pads columns, so that rows of

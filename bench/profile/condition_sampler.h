@@ -38,8 +38,8 @@ class ConditionSampler {
     /// it is not running.
     void begin_window();
 
-    /// Ends the thread and the window, takes a last reading and gives the means of the window, and every reading that
-    /// told something, those at its begin and here among them; of more than most_readings, as many as that, evenly
+    /// Ends the thread and the window after a last reading. Gives the means of the window and every reading that had a
+    /// value, the first and the last among them. If there are more than most_readings, that many are kept, evenly
     /// spread. Never throws for a machine that cannot be read: the figures are then unavailable with the reason.
     /// `throttled_samples` is the caller's to count.
     ///

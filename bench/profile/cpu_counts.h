@@ -30,7 +30,7 @@ struct QuotaCounts {
     double periods = 0, throttled_periods = 0, throttled_s = 0;
 };
 
-/// Each figure's reason stands beside it where there is none.
+/// A figure that is missing has its reason.
 struct CpuCounts {
     double at_s = 0;  ///< by a clock that never goes back
     std::map<int, ThreadTime> threads;

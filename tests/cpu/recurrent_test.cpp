@@ -28,7 +28,7 @@ constexpr Cell cells[] = {Cell::lstm, Cell::gru, Cell::rnn};
 
 enum class Fault {
     none,
-    no_forget_gate,    ///< c = c + i g; of a GRU h = n + h
+    no_forget_gate,    ///< c = c + i g; in a GRU h = n + h
     swapped_gates,     ///< the first two: f, i; z, r
     no_bias,           ///< h has none
     mask_a_step_late,  ///< a sequence goes on for a step

@@ -20,8 +20,8 @@ Finished run_child(const std::string& program, const std::vector<std::string>& a
                    const std::filesystem::path& log);
 
 /// The result of a kbench, this one where `program` is empty, that runs `arguments` with `directory` as its --out,
-/// which must not stand yet. Of what a kbench writes there only its result stays, and the lengths that it drew; where
-/// it fails, all of it. Errors begin with `who`: UsageError where it refuses the arguments, MeasurementError where it
+/// which must not exist yet. Keeps only the result and the drawn lengths there, or everything where the run
+/// fails. Errors begin with `who`: UsageError where it refuses the arguments, MeasurementError where it
 /// fails otherwise or a stop was asked for.
 Result run_for_result(const std::string& who, const std::string& program, std::vector<std::string> arguments,
                       const std::filesystem::path& directory);

@@ -1,4 +1,4 @@
-// Samples and readings are set beside each other by their times since the first sample began.
+// Matches samples with readings by their times since the first sample began.
 #include "bench/measure/machine/conditions.h"
 
 #include <fmt/format.h>

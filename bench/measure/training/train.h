@@ -73,10 +73,10 @@ class Trainer {
     /// Waits for it. Throws MeasurementError where the loss is not finite, or no loss scale makes the gradients so.
     TrainedStep finish();
     const TrainingProgress& progress() const { return progress_; }
-    /// All weights under their names, of fp32 copies where there are such; of each AdamW's state, with ".m" and ".v"
-    /// behind; and the progress, in fp64: training.steps, .updates, .tokens or .utterances, .loss_scale and
-    /// .good_in_a_row. A file is whole or as before. Throws UsageError;
-    /// MeasurementError, before anything is written, for numbers that are not finite and squares below 0.
+    /// Saves all weights under their names, from their fp32 copies where there are any; each weight's AdamW state,
+    /// with ".m" and ".v" behind; and the progress, in fp64: training.steps, .updates, .tokens or .utterances,
+    /// .loss_scale and .good_in_a_row. A file is whole or as before. Throws UsageError; MeasurementError, before
+    /// anything is written, for numbers that are not finite and squares below 0.
     void save(const std::filesystem::path& path) const;
     /// Takes AdamW's state and the progress from a file of save, whose weights the plan has; false, and nothing
     /// changes, where the file holds weights alone. A loss scale that is not dynamic stays. Throws UsageError,

@@ -177,7 +177,7 @@ std::string Checkpoint::instead_of(const std::string& missing) const {
                                entry.full_name.substr(0, entry.full_name.size() - missing.size()));
         names.push_back(entry.full_name);
     }
-    // Distances of long names take time; of all there are a few will do.
+    // Distances of long names take time, so only some of the names are compared.
     if (names.size() > 2000) names.resize(2000);
     const std::vector<std::string> nearest = nearest_names(missing, names);
     return fmt::format("; it has {} tensors, such as {}", entries_.size(), fmt::join(nearest, ", "));

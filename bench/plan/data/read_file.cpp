@@ -77,7 +77,7 @@ std::string read_whole_file(const std::filesystem::path& path) {
         if (const std::string* const before = read_once().find(key)) return *before;
     std::string text;
     bool is_told = false;
-    // One byte more than it says: a file that ends there has ended. Of a pipe nobody knows.
+    // One byte more than it says: a file that ends there has ended. A pipe's size is unknown.
     const std::size_t chunk = std::clamp<std::size_t>(static_cast<std::size_t>(status.st_size) + 1, 4096, 1 << 20);
     for (;;) {
         if (comes_once) wait_for_writer(file.get(), path, is_told);

@@ -1,6 +1,6 @@
-// PC sampling: every so many cycles each scheduler notes what one of its warps does. Of the samples that fall into
-// cycles without an issue, the share of a reason is its share of the lost cycles, which counters of waiting warps bound
-// only from two sides.
+// PC sampling: every so many cycles each scheduler notes what one of its warps does. A reason's share of the samples in
+// cycles without an issue is its share of the stalled cycles. Counters of waiting warps only give an interval for that
+// share.
 #pragma once
 
 #include <cstdint>

@@ -47,7 +47,7 @@ Result one_step(double dram_mb, Step step = {}) {
 }
 
 TEST(Attribution, BelowStreamingBytesWeightsComeFirst) {
-    // 65 MB: 30 of weights; of the other 35 activations have 60 of 70 parts.
+    // 65 MB: weights have 30, and activations 60 of 70 parts of the other 35.
     const Attributed a(one_step(65));
     EXPECT_TRUE(a.attribution.counted);
     ASSERT_EQ(a.attribution.roles.size(), 3);

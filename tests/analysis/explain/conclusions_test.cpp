@@ -153,7 +153,7 @@ std::string page_data(const ExplainedResult& explained) {
     return data.dump(0);
 }
 
-/// In a page each cell is a line; of each point one table names the hypotheses, none of which is confirmed or rejected.
+/// In a page each cell is a line. Each point has one table of hypotheses, none of which is confirmed or rejected.
 std::vector<std::string> conclusions_in_page(const ExplainedResult& explained, const std::string& page) {
     std::vector<std::string> found = conclusions_in(page);
     for (const char* name :

@@ -289,7 +289,7 @@ TEST(Directions, AStepsNamedForwardGoesBeforeItsLayer) {
     EXPECT_THAT(called(directions_of(result).by_layer, "h.*.ln").backward.steps, ElementsAre(3, 4, 5));
 }
 
-/// A sum of gradients is of no op that has a forward; of its layer a fused step computed one.
+/// A sum of gradients belongs to no op that has a forward, but a fused step computed an op of its layer.
 TEST(Directions, WhatHasNoForwardOpStandsWithTheStepThatComputedItsLayer) {
     std::vector<Planted> steps = training_step();
     steps.insert(steps.begin() + 4, {.layer = "h.0", .op = "sum", .direction = Direction::bwd});

@@ -382,7 +382,7 @@ bool is_optional(const std::string& pointer) {
            });
 }
 
-/// Pointers to all values below `json`; of an array only the first element.
+/// Pointers to all values below `json`; only the first element of an array.
 void collect_pointers(const Json& json, const std::string& prefix, std::set<std::string>& pointers) {
     if (json.is_array() && !json.empty()) collect_pointers(json[0], prefix + "/0", pointers);
     if (!json.is_object()) return;

@@ -188,8 +188,8 @@ class ConvolutionComputation final : public Computation {
     int roundings_ = 1;
 };
 
-/// Calls `take` with each plan that can be built, until it returns true, and `refuse` with the others. Of plans of one
-/// name the first alone.
+/// Calls `take` with each plan that can be built, until it returns true, and `refuse` with the others. Takes only the
+/// first of several plans with one name.
 void for_each_plan(const Handle& handle, const std::vector<Proposal>& proposals,
                    const std::function<bool(std::unique_ptr<Computation>, std::string name)>& take,
                    const std::function<void(std::string name, std::string why)>& refuse) {
@@ -272,7 +272,7 @@ std::string convolution_refusal(const ConvolutionProblem& problem) {
 }
 
 std::vector<ConvolutionPlan> time_convolution(const ConvolutionProblem& problem, const Handle& handle, bool one_order) {
-    constexpr double run_us = 1000;  ///< long beside what launching a graph takes
+    constexpr double run_us = 1000;  ///< long compared with launching a graph
     constexpr double slow_factor = 3;
     constexpr int rounds = 7;
     if (const std::string reason = convolution_refusal(problem); !reason.empty()) throw Unsupported(reason);

@@ -36,9 +36,8 @@ struct ConvolutionPlan {
     /// where the bias or its gradient is a call of its own.
     std::string name;
     std::int64_t workspace_bytes = 0;
-    double median_us =
-        0;                ///< with the bias, operands as warm as they stay; of far slower ones than the best one launch
-    std::string why_not;  ///< it cannot be chosen; empty where it can
+    double median_us = 0;  ///< with the bias and warm operands; plans far slower than the best are launched only once
+    std::string why_not;   ///< it cannot be chosen; empty where it can
 };
 
 /// All plans, on random operands: first those that can be chosen, the fastest first. A plan whose output is further

@@ -57,7 +57,7 @@ class GraphComputation final : public Computation {
     std::string implementation_;
 };
 
-/// How the arrays of attention lie; of lse, cuDNN's "stats", in fp32.
+/// Layout of attention's arrays. lse is what cuDNN calls "stats", in fp32.
 struct AttentionLayout {
     GraphBuilder::Numbers dimensions, in_qkv, in_out, lse_dimensions, in_lse;
     std::int64_t width;

@@ -54,7 +54,7 @@ TEST(MarkovSource, ProbabilitiesOfEachTokenSumToOne) {
     }
 }
 
-/// The entropy of the pairs that were drawn, which knows no stationary distribution. Of a million the estimate is too
+/// The entropy of the pairs that were drawn, which knows no stationary distribution. With a million it is too
 /// small by about (64 * 63) / (2 * 1e6) = 0.002 nats (Miller, 1955) and scatters by 0.0015.
 TEST(MarkovSource, ItsEntropyIsThatOfWhatItDraws) {
     constexpr std::size_t count = 1'000'000;
