@@ -21,7 +21,7 @@ BOUNDS = {
     "fp32": Bound(1e-5, 2e-6),
     "fp64": Bound(1e-12, 1e-15),
 }
-VANISHING = 1e-9  # a gradient is rounding alone that is so short beside all together
+VANISHING = 1e-9  # a gradient that is this short compared with all together is rounding alone
 
 
 def parse_batches(texts: list[str], length: str) -> list[tuple[int, int]]:

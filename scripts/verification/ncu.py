@@ -1,4 +1,4 @@
-"""What Nsight Compute printed, beside what kbench counted: parsing, comparing, and the table."""
+"""What Nsight Compute printed, compared with what kbench counted: parsing, comparing, and the table."""
 
 import csv
 import io

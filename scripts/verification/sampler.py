@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 FEWEST = 6
-LAUNCH_S = 200e-6  # long beside what an event and the launch of a graph add, as in `kbench micro`
+LAUNCH_S = 200e-6  # long compared with an event and the launch of a graph, as in `kbench micro`
 
 
 @dataclass(frozen=True)

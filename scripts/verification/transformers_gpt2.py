@@ -40,7 +40,7 @@ class TransformersGpt2:
         return [self._logits(model, tokens) for tokens in batches]
 
     def peer(self, precision: str, attention: str, tokens: np.ndarray) -> torch.Tensor:
-        """Logits in a precision: SDPA beside kbench's fused attention, eager beside unfused.
+        """Logits in a precision: SDPA to compare with kbench's fused attention, eager with unfused.
 
         SDPA knows no upcasting, so a model that asks for it is always eager.
         """

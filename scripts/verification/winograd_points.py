@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How far minimal filtering errs in fp32 by the points that its transforms are of, beside plain sums in fp32.
+"""How far minimal filtering errs in fp32, by the points of its transforms, compared with plain sums in fp32.
 
 An emulation of kernels/convolution/dgrad_winograd.cu in NumPy: 11 taps in three groups of 4 (the last tap is 0), four
 neighbouring sums at once, 7 points, the last of which is infinity. Operands are normal; 352 rows of taps, as the second
