@@ -18,7 +18,7 @@ inline std::string read_file(const std::filesystem::path& path) {
     return (std::ostringstream() << file.rdbuf()).str();
 }
 
-/// `folder`: of tests/, whose golden/ holds the file.
+/// `folder` is one of tests/, and its golden/ holds the file.
 inline void expect_golden(const std::string& file_name, const std::string& text,
                           const std::string& folder = "analysis") {
     const std::filesystem::path path =

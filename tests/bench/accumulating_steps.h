@@ -12,7 +12,7 @@
 
 namespace kbench {
 
-/// At odd and at even shapes.
+/// Verifies them at odd and at even shapes.
 inline std::vector<Step> accumulating_steps() {
     std::vector<Step> steps{
         Step::of(Gemm{100, 283, 64, false, true}, Direction::wgrad),

@@ -18,15 +18,15 @@ namespace kbench {
 
 Gpt2Config small_config();
 Device& cpu();
-/// As on a host where nothing else runs.
+/// Conditions as on a host where nothing else runs.
 Profiler& cpu_profiler();
 RunOptions small_run(const std::filesystem::path& out);
-/// All but that the machine did not stay as it was, which a busy one does not.
+/// Leaves out the warning about drift, which a busy machine causes.
 inline std::vector<std::string> without_drift(std::vector<std::string> warnings) {
     std::erase_if(warnings, [](const std::string& text) { return text.find(": the timing run took") != text.npos; });
     return warnings;
 }
-/// The CPU, but for what a test says otherwise.
+/// The CPU, with the faults that a test asks for.
 class OtherDevice final : public Device {
   public:
     std::function<void(std::size_t bytes)> before_allocate;  ///< may throw
@@ -80,7 +80,7 @@ class OtherDevice final : public Device {
     }
 };
 
-/// The CPU's profiler, but for what a test says otherwise.
+/// The CPU's profiler, with the faults that a test asks for.
 class OtherProfiler final : public Profiler {
   public:
     std::function<RangeCounters(std::size_t ranges)> count_ranges;

@@ -27,7 +27,7 @@ struct TrainingSetting {
 
 class SmallTraining {
   public:
-    /// With random weights, or those of a file.
+    /// Begins with random weights, or those of a file.
     SmallTraining(Device& device, const TrainingSetting& setting, const std::filesystem::path& weights = {})
         : device_(device),
           parts_(setting.train.micro_batches),

@@ -6,8 +6,8 @@
 
 namespace kbench::faults {
 
-/// KBENCH_FAULT, such as "segfault at 32 rows from call 2": what is done by the `call`-th call of the layer norm of so
-/// many rows, from 1, and all after it. Empty `what`: nothing.
+/// KBENCH_FAULT, such as "segfault at 32 rows from call 2": the `call`-th call (from 1) of the layer norm of so many
+/// rows does `what`, and so do all calls after it. An empty `what` does nothing.
 struct Fault {
     std::string what;
     std::int64_t rows = 0;
@@ -15,7 +15,7 @@ struct Fault {
 };
 const Fault& asked();
 
-/// Counts the calls of a layer norm of so many rows. Whether this one is to fail, and `what` is how.
+/// Counts the calls of a layer norm of so many rows. Says whether this one is to fail by `what`.
 bool is_due(std::int64_t rows, const char* what);
 
 }  // namespace kbench::faults

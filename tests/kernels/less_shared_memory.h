@@ -1,4 +1,4 @@
-// A device that has as little shared memory for a block as those of 8.6, 8.9 and 12.0, as long as this lives.
+// While it lives, the device has as little shared memory for a block as GPUs of 8.6, 8.9 and 12.0.
 #pragma once
 
 #include <limits>

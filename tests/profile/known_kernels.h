@@ -1,5 +1,5 @@
-// Kernels of known nature that no probe is: FMAs by blocks of which an SM holds one, chains of dependent loads, units
-// kept busy by little else, and work that two things bind.
+// Kernels of known nature that are no probes: FMAs by blocks of which an SM holds one, chains of dependent loads, work
+// that keeps one unit busy, and work with two bottlenecks.
 #pragma once
 
 #include <cuda_runtime.h>

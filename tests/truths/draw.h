@@ -27,7 +27,7 @@ class Drawn {
     std::map<std::string, std::int64_t> values_;
 };
 
-/// The same on every machine. Truths draw apart from each other: what else is planted changes nothing.
+/// Draws the same on every machine. Truths draw independently: other truths change nothing.
 Drawn draw(std::string_view truth, std::uint64_t seed, std::span<const DrawRange> ranges);
 
 }  // namespace kbench

@@ -1,4 +1,4 @@
-// Figures of a step as kbench has them, for truths to be held against.
+// Figures of a step as kbench has them, to be compared with truths.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,7 @@ inline PlantedFigure executed(double planted_flops) {
             [](const KnownResult& known) { return executed_flops(known.step(), known.step().precision); }};
 }
 
-/// A share of the time by the cycle account.
+/// A share of the time by counted cycles.
 inline PlantedFigure share_of_time(std::string what, double planted, double CycleAccount::*share) {
     return {std::move(what), planted,
             [share](const KnownResult& known) -> std::optional<double> {
@@ -52,7 +52,7 @@ inline PlantedFigure share_of_time(std::string what, double planted, double Cycl
 /// Cycles of an SM in which it had a warp, mean.
 inline PlantedFigure active_cycles(double planted) { return counted("active cycles", planted, "sm_cycles_active"); }
 
-/// Time of the step's kernels as the longest of its demands, units' as well, would have it: 1 at the roof.
+/// The time of the step's kernels over the longest of its demands, units' as well: 1 at the roof.
 inline PlantedFigure time_over_demand() {
     return {"time over its roof's", 1, [](const KnownResult& known) -> std::optional<double> {
                 const StepLedger& step = known.explained.ledger.steps.front();

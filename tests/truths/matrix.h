@@ -1,4 +1,4 @@
-// The matrix: what was planted beside what kbench says of it, as a table and as JSON.
+// The matrix: what is known compared with what kbench says, as a table and as JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -15,7 +15,7 @@ namespace kbench {
 std::string matrix_text(std::span<const Judgement> rows);
 nlohmann::ordered_json matrix_json(std::span<const Judgement> rows, std::uint64_t seed);
 
-/// So many truths may be beyond telling: two units can be equally busy where a chip has other widths.
+/// For how many truths kbench may say "cannot tell": units can be equally busy on a chip with other widths.
 inline constexpr int most_untold = 2;
 /// None is WRONG, at most `most_untold` cannot be told, and one at least is ok.
 bool passes(std::span<const Judgement> rows);

@@ -1,4 +1,4 @@
-// The machine in which truths are planted: its memory, its roofs, and quick looks at work before it is measured.
+// The machine on which truths run: its memory, its roofs, and quick looks at work before it is measured.
 #pragma once
 
 #include <cuda_runtime.h>

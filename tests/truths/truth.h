@@ -1,5 +1,5 @@
-// A planted truth: work whose bound is known by construction, the verdicts that are right for it, and figures that are
-// known beforehand. Judged against what kbench says after the same measurement as of any model.
+// A known-answer test (a truth): work whose bound is known by construction, the verdicts that are right for it, and
+// figures that are known beforehand. They are compared with what kbench says after it measured the work like a model.
 #pragma once
 
 #include <functional>
@@ -44,7 +44,7 @@ struct Planted {
     std::size_t judged = 0;  ///< the step whose verdict counts; the model's must have the same bound
     std::vector<RightVerdict> right;
     std::vector<PlantedFigure> figures;
-    /// What must be called impossible, a part of the sentence; where empty, nothing may be.
+    /// Part of the sentence that calls a figure impossible. Where it is empty, no figure may be called so.
     std::string impossible{};
     KnownBudget budget;
 };
@@ -53,10 +53,10 @@ struct Truth {
     std::string_view name;
     BackendKind backend;
     std::vector<DrawRange> draws;
-    /// Throws Unsupported where this machine cannot have it.
+    /// Throws Unsupported where this machine cannot run it.
     Planted (*plant)(const Planter& at, const Drawn& drawn);
 };
-/// All of them, a GPU's first.
+/// All truths, a GPU's first.
 std::span<const Truth> truths();
 
 enum class TruthResult { ok, cannot_tell, wrong, not_here };

@@ -9,7 +9,7 @@
 
 namespace kbench::compare_example {
 
-/// `part`: half of the interval's width over the median.
+/// `part` is half of the interval's width over the median.
 StepResult step(std::string layer, std::string op, double us, double flops, double bytes, double part = 0.01);
 /// The same step, which computes `ops` as well.
 StepResult fused(StepResult step, std::vector<std::string> ops);

@@ -16,18 +16,18 @@ namespace kbench::known {
 // Per microsecond: 1 TB/s is 10^6 bytes, 10 TFLOP/s are 10^7 FLOPs.
 inline constexpr double dram_bytes = 1e6, l2_bytes = 4e6, l1_bytes = 1e7, plain_flops = 1e7, tensor_flops = 1e8,
                         shared_passes = 1e7 / 128, special_inst = 100, load_store_inst = 400;
-/// At which roofs were measured and the run ran: a microsecond has 1000 cycles.
+/// The clock of the roofs and of the run: a microsecond has 1000 cycles.
 inline constexpr double clock_mhz = 1000;
 inline constexpr double graph_node_us = 1;
-/// An SM's schedulers.
+/// The number of schedulers in an SM.
 inline constexpr double issues_per_cycle = 4;
 
 Ceiling ceiling(std::string name, double value, double at_mhz = clock_mhz);
 CeilingRun gpu_roofs();
 CeilingRun cpu_roofs();
-/// Without the ceiling of that name.
+/// The same roofs without the ceiling of that name.
 CeilingRun without(CeilingRun run, std::string_view name);
-/// One step: shares of its time that its kernels take.
+/// One step, by the shares of its time that its work takes.
 struct Step {
     std::string layer = "h.0.ln_1", op = "layernorm";
     Precision precision = Precision::fp32;
