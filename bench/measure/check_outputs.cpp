@@ -1,4 +1,4 @@
-// What the model computed, looked at after it was timed.
+// Checks what the model computed, after it was timed.
 #include <chrono>
 #include <functional>
 #include <vector>
@@ -42,7 +42,7 @@ static std::vector<OutputRows> download(const PartContext& at) {
     return results;
 }
 
-/// The same numbers however often it runs: a race that strikes one row in some runs passes every check of single steps.
+/// Compares repeated runs bit by bit: a race that strikes one row in some runs passes every check of single steps.
 static void check_repeats(const PartContext& at, Forward& forward) {
     const std::vector<OutputRows> first = download(at);
     const auto start = Clock::now();

@@ -11,7 +11,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Among so many steps of a clock one is undisturbed. A clock of 4 ms is read for no longer than this.
+/// One of so many ticks is undisturbed. A clock with ticks of 4 ms is read for no longer than this.
 constexpr int steps_seen = 200;
 constexpr auto longest_look = std::chrono::milliseconds(50);
 
@@ -45,7 +45,7 @@ double clock_tick_ms(bool of_gpu) {
 std::size_t runs_for_clock(double run_ms, std::size_t runs, double tick_ms) {
     const double least_ms = least_ticks * tick_ms;
     if (run_ms * static_cast<double>(runs) >= least_ms || runs >= most_runs_a_sample) return runs;
-    // What the clock could not see at all may be anything below one tick.
+    // A time that the clock could not see may be anything below one tick.
     const double needed = reserve * least_ms / std::max(run_ms, tick_ms / static_cast<double>(runs));
     return std::clamp(static_cast<std::size_t>(std::ceil(needed)), runs + 1, most_runs_a_sample);
 }

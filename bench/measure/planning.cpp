@@ -1,4 +1,4 @@
-// Memory is refused twice: on paper, where a plan is sure to be too large, and once every computation has told its own.
+// Refuses plans that do not fit, twice: by the layout on paper, and again once every computation has said what it takes.
 #include "bench/measure/planning.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace kbench {
 namespace {
 
-/// Left free for what is no part of a plan: the context, library handles, page tables, graphs, CUPTI's buffers.
+/// Memory left free for what no plan contains: the context, library handles, page tables, graphs, CUPTI's buffers.
 std::int64_t reserved_bytes(std::int64_t free) { return std::max(std::int64_t{256} << 20, free / 100); }
 
 std::string gigabytes(std::int64_t bytes) { return fmt::format("{:.2f} GB", static_cast<double>(bytes) * 1e-9); }

@@ -29,7 +29,7 @@ bool is_point_of(const PointSpec& spec, const Result& one) {
     });
 }
 
-/// The file's result; nothing, and the reason in `why`, where it is none of this point.
+/// The file's result; nothing, and the reason in `why`, where it is not a result of this point.
 std::optional<Result> read_point(const fs::path& path, const PointSpec& spec, std::string& why) {
     try {
         ResultFile file = read_result_file(path);

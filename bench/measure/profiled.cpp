@@ -1,4 +1,4 @@
-// Kernels and counters of the forward that was timed, and what they give away.
+// Records and counts the kernels of the forward that was timed, and checks which precision ran.
 #include <map>
 #include <utility>
 
@@ -50,7 +50,7 @@ void count(const PartContext& at) {
     CounterRequest request = at.options().counters;
     if (!request.required && !request.nothing() && at.device.is_gpu()) {
         request.metrics.emplace_back(proof_counter(at.point.precision()));  // by default every result proves that
-        // Without these nobody knows what warps wait for; they fit into the passes of the others.
+        // Verdicts need these to say what warps wait for. They fit into the passes of the others.
         request.metrics.insert(request.metrics.end(), needed_units.begin(), needed_units.end());
         request.metrics.insert(request.metrics.end(), work_of_units.begin(), work_of_units.end());
     }

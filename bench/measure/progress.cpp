@@ -12,7 +12,7 @@
 namespace kbench {
 namespace {
 
-/// What a line may have: in the last column some terminals go to the next one, and "\r" would not come back.
+/// The longest line. In the last column some terminals go to the next line, and "\r" would not come back.
 std::size_t room() {
     winsize size{};
     if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::string::npos;

@@ -32,7 +32,7 @@ namespace {
 /// How often a batch asked for as "max" is tried, each time with a smaller one.
 constexpr int max_batch_attempts = 5;
 
-/// A signal asked for an end: the point under way is dropped.
+/// Ends the sweep on a signal: the point under way is dropped.
 
 /// The points of one sweep: what they share, and how each is measured.
 class Sweep {
@@ -61,7 +61,7 @@ class Sweep {
         } catch (const Unsupported& refusal) {
             point.status = PointStatus::skipped;
             point.reason = refusal.what();
-            // Who tries several ways to compute a step takes a lost device for a fault of each.
+            // Code that tries several ways to compute a step would blame each of them for a lost device.
             if (const std::string why = why_lost(device_); !why.empty()) fails(in_part(why));
         } catch (const UsageError&) {
             throw;
@@ -77,7 +77,7 @@ class Sweep {
     }
 
   private:
-    /// A device's error names a call: the part says what for.
+    /// Adds the part of the measurement to a device's error, which names only a call.
     std::string in_part(const std::string& error) const { return part_.empty() ? error : part_ + ": " + error; }
 
     /// The announced largest batch of each direction that the model has, with AdamW unless the point has none.
@@ -166,7 +166,7 @@ class Sweep {
         kbench::measure(plan, device_, profiler_, wants, point, warnings);
     }
 
-    /// The same at the largest batch that fits on paper, and where that does not run, at the next smaller that does.
+    /// The same at the largest batch that fits on paper, or at the next smaller that runs.
     void run_largest(Point& point, std::vector<std::string>& warnings, const std::string& number) {
         refuse_unsupported(point);
         const Point asked = point;

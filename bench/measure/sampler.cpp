@@ -11,15 +11,15 @@
 namespace kbench {
 namespace {
 
-/// Short of the samples that are wanted go on past the time budget, but not for ever.
+/// How many time budgets sampling may take where too few samples were kept.
 constexpr double patience = 3;
 
-/// Beside other work a median wants as many clean samples; more are taken as long as the time budget lasts.
+/// How many clean samples a median needs on a busy host. More are taken as long as the time budget lasts.
 constexpr std::size_t enough_clean = 20;
 
 constexpr std::size_t most_slow_chunks = 10;
 
-/// What became of a sample. Those of the last chunks may have to wait until it is known.
+/// What became of a sample. It may not be known yet for those of the last chunks.
 enum class Fate { pending, kept, throttled, starved };
 
 struct Sample {
@@ -50,7 +50,7 @@ class Samples {
         for (const Sample& sample : all_) ms += sample.ms;
         return ms * 1e-3;
     }
-    /// In order of time, those with one of these fates.
+    /// The samples with one of these fates, in order of time.
     void write(const std::vector<Fate>& fates, std::vector<double>& ms, std::vector<double>* ended_s = nullptr) const {
         for (const Sample& sample : all_) {
             if (std::ranges::find(fates, sample.fate) == fates.end()) continue;
@@ -73,7 +73,7 @@ using Clock = std::chrono::steady_clock;
 
 double elapsed_s(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// Untimed; how long the last chunk took, and how many samples it gave.
+/// Warms up. Gives how long the last chunk took, and how many samples it has.
 std::pair<double, std::size_t> warm_up(const std::function<std::vector<double>()>& chunk, double for_s) {
     const auto start = Clock::now();
     for (;;) {
@@ -94,7 +94,7 @@ bool goes_on(Samples& samples, std::size_t kept, std::size_t chunks, double afte
     return options.time_budget_s > options.trial_budget_s && kept < fewest_slow_samples && chunks < most_slow_chunks;
 }
 
-/// Whether another time budget may show what this one did not: no conclusion is drawn from so few.
+/// Whether to go on for another time budget, as no conclusion is drawn from so few samples.
 bool too_few_independent(Samples& samples, double after_s, const SamplerOptions& options) {
     return options.time_budget_s > options.trial_budget_s && after_s <= patience * options.time_budget_s &&
            samples.count(Fate::kept) < options.max_samples && samples.count(Fate::throttled) == 0 &&

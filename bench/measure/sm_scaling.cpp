@@ -28,7 +28,7 @@ SmCountRun run_of(int multiprocessors, const RangeTimes& times) {
     return run;
 }
 
-/// On so many SMs of the plan's GPU. Each step computes on the memory that it has; only the stream is another.
+/// Runs the plan on so many SMs of its GPU. Steps keep their memory; only the stream is another.
 RangeTimes times_on(int multiprocessors, int ordinal, const Plan& plan, double seconds) {
     const std::unique_ptr<Device> part = make_cuda_device(multiprocessors, ordinal);
     const std::unique_ptr<Profiler> profiler = make_profiler(*part);

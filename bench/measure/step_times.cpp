@@ -1,4 +1,4 @@
-// What single steps and kinds of steps take, and where the time of dependent ones goes.
+// Times single steps and kinds of steps, and finds where dependent steps spend their time.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -125,12 +125,12 @@ void measure_marginal_costs(const PartContext& at, Forward& forward) {
 void account_for_steps(const PartContext& at) {
     std::vector<StepResult>& steps = at.point.steps;
     const auto has_several = [](const StepResult& step) { return step.dependent_steps.has_value(); };
-    // Only GPUs have such kernels; and where the latency alone was asked for nothing more is told of a step.
+    // Only GPUs have such kernels. With --latency-only nothing more is measured of a step.
     if (!at.device.is_gpu() || at.options().activity_runs == 0 || std::ranges::none_of(steps, has_several)) return;
     at.begin("accounts of steps");
     const PhaseTimer timer(at.point, "accounts");
     try {
-        // All steps in their order: where a step's operands lie others write later.
+        // Runs all steps in their order, as later steps overwrite a step's operands.
         for (std::size_t s = 0; s < steps.size(); ++s) {
             const std::size_t planned = at.plan.first_timed() + s;
             at.plan.run_step(planned, at.device.stream());

@@ -26,7 +26,7 @@ constexpr Stopping stopping[] = {{SIGINT, "\nkbench: stopped by SIGINT\n"},
 bool on_terminal = false;
 constexpr double same_wish_s = 1, overdue_s = 5;
 volatile std::sig_atomic_t asked_by = 0;
-/// Whether the one who measures knows of it.
+/// Whether the measurement has noticed the signal.
 volatile std::sig_atomic_t noticed = 0;
 timespec asked_at{};
 /// What each signal did before StopSignals.
@@ -58,7 +58,7 @@ void ask(int signal) {
     if (seconds_since_asked() >= same_wish_s) end_with_a_line(signal);
 }
 
-/// In the thread of the watch, where more may be said than in a handler.
+/// Runs in the thread of the watch, where more is allowed than in a handler.
 void end_stuck(const std::string& call) {
     const int signal = asked_by;
     say("{}kbench: stopped by SIG{}{}\n", on_terminal ? "\n" : "", sigabbrev_np(signal),

@@ -1,4 +1,4 @@
-// The order of a sweep's points; see sweep.h.
+// Combines the values on a sweep's axes to points, in order, and deals them to shards.
 #include "bench/measure/sweep.h"
 
 #include <fmt/format.h>

@@ -24,7 +24,7 @@ constexpr std::string_view targets_name = "targets", target_lengths_name = "targ
 
 bool is_ctc(const std::optional<OpNode>& node) { return node && node->op.is<Ctc>(); }
 
-/// What files say of texts, read once.
+/// The texts in the files, read once.
 class GivenTexts {
   public:
     explicit GivenTexts(const FilesByName& inputs) {

@@ -1,4 +1,4 @@
-// Operands, the run, the choice of elements and the comparison.
+// Makes operands, runs the step, chooses elements and compares them with the reference.
 #include "bench/measure/verify.h"
 
 #include <fmt/format.h>

@@ -120,14 +120,14 @@ void ConditionSampler::run() {
     }
 }
 
-/// A reading without a figure says nothing at its moment either; the means carry the reason.
+/// A reading without a figure is left out here; the means have the reason.
 void ConditionSampler::keep(const MachineReading& reading, Clock::time_point at) {
     const ConditionReading kept{seconds_between(began_, at), reading.sm_clock_mhz.value, reading.memory_clock_mhz.value,
                                 reading.power_w.value, reading.temperature_c.value};
     if (kept.sm_clock_mhz || kept.memory_clock_mhz || kept.power_w || kept.temperature_c) readings_.push_back(kept);
 }
 
-/// A counter that moves less often than it is read tells the time only when it moves.
+/// A counter that moves less often than it is read counts only at its steps.
 void ConditionSampler::note_energy(const MachineReading& reading, Clock::time_point at) {
     if (!reading.energy_j.value) {
         no_counter_ = reading.energy_j.reason;

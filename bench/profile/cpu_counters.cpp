@@ -1,4 +1,4 @@
-// One interval of the host's counters for each range; then the ladder's last rung, the bytes that it must move.
+// Reads the host's counters over each range, and estimates memory traffic where there are none.
 #include "bench/profile/cpu_counters.h"
 
 #include <fmt/format.h>
@@ -45,7 +45,7 @@ CountedMetric gather(const HostMetric& metric, const std::string& traffic_source
     return described;
 }
 
-/// The ladder's last rung: streaming bytes, and each line that is written is read first.
+/// The estimate without any counter: streaming bytes, with each written line read first.
 void estimate_traffic(std::span<const WorkRange> ranges, const std::vector<std::string>& why_not,
                       RangeCounters& result) {
     const std::string reason = fmt::format("no hardware counter of memory traffic here: {}", fmt::join(why_not, "; "));

@@ -27,7 +27,7 @@ constexpr double wake_up_s = 50e-6;
 /// A thread worked if it wanted a tenth of what the busiest one did: those that watch or show progress did not.
 constexpr double working_share = 0.1;
 
-/// CPU time is told in ticks of user space (man 5 proc).
+/// The kernel reports CPU time in ticks of user space (man 5 proc).
 double tick_s() {
     const long ticks = sysconf(_SC_CLK_TCK);
     return 1.0 / static_cast<double>(ticks > 0 ? ticks : 100);
@@ -140,7 +140,7 @@ Quantity waited_share(const CpuUse& use) {
 Quantity steal_share(const CpuUse& use) {
     const CpuCounts& counts = use.counts;
     if (!counts.steal_s || !counts.wanted_s) return Quantity::unavailable(counts.no_steal);
-    // What a tick tells may have been taken before.
+    // A tick may report time that was taken earlier.
     const double steal_s = std::max(0.0, *counts.steal_s - counts.steal_step_s);
     return Quantity::measured(*counts.wanted_s > 0 ? std::min(1.0, steal_s / *counts.wanted_s) : 0);
 }

@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view blanks = " \t\r";
 constexpr std::string_view format = "set metric unit COUNTER [+ COUNTER...] # what";
 
-/// A metric, and what it is on the families that differ, by their first chip.
+/// A metric, with the families that differ, by their first chip.
 struct Row {
     std::size_t line;
     Metric metric;

@@ -1,4 +1,4 @@
-// One class a source of memory traffic, tables of the events that memory controllers have, and the ladder as a table.
+// A class for each source of memory traffic, tables of memory controllers' events, and the order of trying sources.
 #include "bench/profile/perf_memory.h"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 constexpr double cache_line_bytes = 64;  // on every x86; also what one CAS command moves (a DDR burst of 8 x 8 B)
 
-/// A source, or why it failed and how far it had come: of several ways to one source the furthest is worth telling.
+/// A source, or why it failed and how far it came. If several ways to one source fail, the furthest is reported.
 struct Attempt {
     std::unique_ptr<TrafficCounter> counter;
     int progress = 0;
@@ -177,7 +177,7 @@ Attempt open_memory_event(PerfSystem& system, const fs::path& pmu, const MemoryE
     return {};
 }
 
-/// All events on all PMUs of one row: a part of them would count a part of the traffic.
+/// Opens all events on all PMUs of one row, as some of them would count only some of the traffic.
 Attempt open_memory_pmu(PerfSystem& system, const MemoryPmu& row) {
     const std::vector<fs::path> found = numbered_pmus(system, row.pmu);
     if (found.empty()) return failed(no_pmu, fmt::format("no {} in {} (virtual machine?)", row.pmu, pmus.string()));

@@ -9,7 +9,7 @@ namespace {
 
 constexpr double usual_s = 0.05;
 
-/// Between answers, over what looking takes.
+/// Time between answers over the time that looking takes.
 constexpr double sparing = 20;
 
 double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -40,7 +40,7 @@ std::optional<bool> StarvationWatch::lacked(bool last) {
 std::optional<CpuShare> StarvationWatch::share(bool of_all) const {
     if (!from_) return std::nullopt;
     CpuShare share = share_of(of_all ? all_ : clean_);
-    // What a quota did is of the machine, and repeated samples do not undo it.
+    // Throttling by a quota stays, however often samples are repeated.
     const CpuShare whole = share_of(all_);
     share.quota_periods = whole.quota_periods;
     share.throttled_periods = whole.throttled_periods;

@@ -223,7 +223,7 @@ Variants tensor_variants(const ProbeContext& context) {
     return variants;
 }
 
-/// Kernels with mma.sync cannot come to what wgmma reaches: their roof is another one.
+/// Kernels with mma.sync cannot reach what wgmma does, so they have a roof of their own.
 template <Precision precision>
 Variants mma_sync_variants(const ProbeContext& context) {
     if (!has_wgmma(context.gpu)) throw Unsupported("without wgmma the ceiling of tensor cores is that of mma.sync");

@@ -42,7 +42,7 @@ std::string figure(const Quantity& quantity) {
     return quantity.value ? fmt::format("{:.0f}", *quantity.value) : "unknown";
 }
 
-/// A ceiling of a name that this version does not know would be no roof of anything.
+/// A ceiling whose name this version does not know cannot be a roof.
 void require_known_names(const CeilingRun& run) {
     for (const Ceiling& ceiling : run.ceilings)
         if (std::ranges::find(ceiling_kinds(), ceiling.name, &CeilingKind::name) == ceiling_kinds().end())
@@ -131,8 +131,8 @@ void keep_higher(CeilingRun& run, const CeilingRun& before) {
     }
 }
 
-/// Measures; where roofs contradict each other once more, as other work may have slowed one of them. Those that still
-/// do are made unavailable, with a line of `warnings` for each.
+/// Measures, and once more where roofs contradict each other, as other work may have slowed one of them. Roofs that
+/// still do are made unavailable, with a line of `warnings` for each.
 CeilingRun measure_possible(const CeilingSource& source, const Environment& environment, double seconds,
                             std::string& discarded, std::vector<std::string>& warnings) {
     CeilingRun run = measure(source, environment, seconds, discarded);

@@ -78,7 +78,7 @@ class CudaProfiler final : public Profiler {
         const std::vector<Metric> metrics = requested_metrics(metric_sets(result.run.chip), request);
         const std::size_t first = work_.size() - std::min(work_.size(), request.most_ranges);
         std::vector<bool> counted(work_.size(), false);
-        std::fill_n(counted.begin(), first, true);  // as good as: nobody asks for them
+        std::fill_n(counted.begin(), first, true);  // treated as counted, as nobody asks for them
         const std::vector<CountedMetric> described = describe_metrics(metrics);
         std::vector<std::map<std::string, double>> sampled(work_.size());
         if (request.samples()) try {
@@ -126,7 +126,7 @@ class CudaProfiler final : public Profiler {
   private:
     int ordinal() const { return device_.info().ordinal; }
 
-    /// Why counters would tell nothing of the work; empty where they would.
+    /// Why counters would say nothing about the work; empty where they would.
     std::string uncountable() const {
         const GpuInfo& gpu = *device_.info().gpu;
         if (!gpu.multiprocessors_of_device) return "";
@@ -170,7 +170,7 @@ class CudaProfiler final : public Profiler {
     }
 
     /// Samples what warps of each range from `first` on wait for in cycles without an issue. The device is idle before
-    /// and after each, so that samples are of no other one; what caches hold is as its predecessors left it.
+    /// and after each, so that no sample belongs to another range. Caches are as the ranges before it left them.
     std::vector<std::map<std::string, double>> sample_stalls(std::size_t first, CounterRun& run) {
         constexpr int forwards = 4;
         std::vector<std::map<std::string, double>> by_range(work_.size());

@@ -21,7 +21,7 @@
 namespace kbench::cuda {
 namespace {
 
-/// More passes than any set of metrics needs: an end for a loop that CUPTI ends.
+/// More passes than any set of metrics needs. It bounds a loop that CUPTI should end.
 constexpr std::size_t most_passes = 1000;
 
 /// A parameter struct with its size and, where it has one, the profiler.

@@ -155,7 +155,7 @@ constexpr double burst_s = 0.1;
 constexpr double most_s = 10;
 constexpr int fewest_runs = 3;
 
-/// A median of launches with records needs a few; more than these tell nothing new.
+/// A median of launches with records needs a few; more of them add nothing.
 constexpr int fewest_timed_launches = 3, most_timed_launches = 400;
 
 int launches_in(double seconds, double launch_ms) {

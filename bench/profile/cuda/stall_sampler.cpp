@@ -76,8 +76,8 @@ struct StallSampler::Buffers {
 
 StallSampler::StallSampler() {
     KBENCH_CUDA(cudaFree(nullptr));
-    // Once a range profiler has counted, and in a run of kbench even before, CUPTI 13.0 takes every kernel for one of
-    // its own and gives the number of their samples alone. Made anew, it knows them; all else that kbench asks of CUPTI
+    // After a range-profiler pass, and in a run of kbench even before, CUPTI 13.0 no longer says which kernels its
+    // samples belong to, only how many there are. A new sampler does. All else that kbench asks of CUPTI
     // sets it up itself.
     KBENCH_CUPTI(cuptiFinalize());
     auto enable = KBENCH_PARAMS(CUpti_PCSamplingEnable);
