@@ -1,4 +1,4 @@
-// fp64 (and fp32) through CBLAS. Large products use all threads inside OpenBLAS; attention's small ones run one a
+// fp64 (and fp32) through CBLAS. Large products use all threads inside OpenBLAS. Attention's small products run one per
 // thread in our own parallel regions, where OpenBLAS built with OpenMP does not start threads of its own.
 #include "cpu/blas.h"
 
@@ -17,8 +17,8 @@
 namespace kbench::cpu {
 namespace {
 
-/// Query rows of a block of attention: enough for a product to be efficient, few enough that little above the diagonal
-/// is computed.
+/// Query rows per block of attention: enough for an efficient product, few enough that little above the diagonal is
+/// computed.
 constexpr std::int64_t rows_per_block = 64;
 
 blasint to_blas(std::int64_t size) {
@@ -28,8 +28,8 @@ blasint to_blas(std::int64_t size) {
     return static_cast<blasint>(size);
 }
 
-/// c = a · b + beta c, row-major; a [m, k], or [k, m] when transposed, b [k, n] or [n, k]; ld: distance of rows in
-/// elements.
+/// c = a · b + beta c, row-major. a is [m, k], or [k, m] when transposed; b is [k, n], or [n, k]; ld is the distance
+/// between rows in elements.
 template <class T>
 void product(bool a_transposed, bool b_transposed, std::int64_t m, std::int64_t n, std::int64_t k, const T* a,
              std::int64_t lda, const T* b, std::int64_t ldb, T* c, std::int64_t ldc, T beta = 0) {
@@ -42,10 +42,10 @@ void product(bool a_transposed, bool b_transposed, std::int64_t m, std::int64_t 
                     to_blas(ldb), beta, c, to_blas(ldc));
 }
 
-/// Positions of a convolution that are multiplied at once: enough for a product to be efficient.
+/// Positions of a convolution that are multiplied at once: enough for an efficient product.
 constexpr std::int64_t positions_at_once = 192;
 
-/// Calls `function` with a double or a float.
+/// Calls `function` with a double or a float, for the type.
 template <class Function>
 void with_blas_element(DataType type, const Function& function) {
     switch (type) {
@@ -55,8 +55,8 @@ void with_blas_element(DataType type, const Function& function) {
     }
 }
 
-/// In place: row r of `scores` sees the first `first_row + r + 1` keys and becomes their probabilities, 0 elsewhere.
-/// The rows' lse where that is not null.
+/// Works in place: row r of `scores` sees the first `first_row + r + 1` keys and becomes their probabilities, 0
+/// elsewhere. Stores the rows' lse unless it is null.
 template <class T>
 void causal_softmax(std::int64_t first_row, std::int64_t rows, std::int64_t keys, T scale, T* scores, T* lse) {
     for (std::int64_t r = 0; r < rows; ++r) {
@@ -90,8 +90,8 @@ std::int64_t out_offset(const AttentionShape& shape, std::int64_t head) {
     return (head / shape.heads * shape.seq * shape.heads + head % shape.heads) * shape.head_size;
 }
 
-/// Calls f(head, first row, rows) for each block of query rows, in parallel, the last rows of all heads first: in
-/// causal attention they are the most work.
+/// Calls f(head, first row, rows) for each block of query rows, in parallel. The last rows of all heads come first:
+/// in causal attention they are the most work.
 template <class Function>
 void for_each_block(const AttentionShape& shape, const Function& f) {
     const std::int64_t heads = shape.batch * shape.heads;
@@ -119,7 +119,7 @@ std::string better_blas_core(std::string_view core, const std::vector<std::strin
 std::string blas_version() {
     const std::string config = openblas_get_config();  // "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ..."
     const std::size_t end = config.find(' ', config.find(' ') + 1);
-    // openblas_get_num_threads() says how many were there at its start or for its last product. The next one takes as
+    // openblas_get_num_threads() gives the threads at its start or of its last product. The next product takes as
     // many as OpenMP has, up to what OpenBLAS was built for.
     constexpr std::string_view limit = "MAX_THREADS=";
     const std::size_t most = config.find(limit);

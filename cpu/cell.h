@@ -1,4 +1,4 @@
-// The equations of recurrent cells, of one unit in one step, for vector loops. Internal to cpu/.
+// The equations of recurrent cells for one unit and one step, for vector loops. Internal to cpu/.
 #pragma once
 
 #include "cpu/vector.h"
@@ -15,8 +15,8 @@ inline C tanh_vector(C x) {
     return C(2) / (C(1) + exp2_vector(C(-2) * log2_e<C> * x)) - C(1);
 }
 
-/// The unit's next h, as Recurrent has it: a(g) and b(g) are what gate g adds up of the input and of h, both with their
-/// bias. `c` is read and written by LSTMs alone. `save(gate, value)` is given what training keeps of the gates.
+/// The unit's next h, as in Recurrent. a(g) and b(g) are the sums of gate g over the input and over h, each with its
+/// bias. Only LSTMs read and write `c`. `save(gate, value)` receives the gates that training keeps.
 template <Cell cell, class C, class A, class B, class Save>
 inline C next_h(const A& a, const B& b, C h, C& c, const Save& save) {
     if constexpr (cell == Cell::lstm) {
@@ -35,9 +35,9 @@ inline C next_h(const A& a, const B& b, C h, C& c, const Save& save) {
     }
 }
 
-/// The unit's step backward, as Recurrent has it, from all of dh: `saved(gate)`, c of a LSTM or h as `state`, now and
-/// in the step `before`, where it is 0 in the first. `carry` is what goes to the step before besides the product: dc of
-/// a LSTM, dh of a GRU. `put(gate, da, db)` is called for each gate.
+/// The unit's backward step, as in Recurrent, given all of dh and `saved(gate)`. `state` is the LSTM's c or the others'
+/// h in this step, `before` the same in the step before (0 in the first). `carry` passes to the step before what does
+/// not go through the product: an LSTM's dc, a GRU's dh. `put(gate, da, db)` is called for each gate.
 template <Cell cell, class C, class Saved, class Put>
 inline void step_back(const Saved& saved, C state, C before, C dh, C& carry, const Put& put) {
     if constexpr (cell == Cell::lstm) {

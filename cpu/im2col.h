@@ -1,6 +1,6 @@
-// Convolution as a product of filters with columns of taps (im2col; Chellapilla et al., 2006), piece by piece: so many
-// taps of so many positions of an output row that both they and the filters' part lie in L2, multiplied and added to a
-// tile of all filters. Internal to cpu/.
+// Convolution as a product of filters with columns of taps (im2col; Chellapilla et al., 2006), piece by piece. A piece
+// is some taps of some positions of an output row, so few that they and the matching part of the filters stay in L2.
+// Its products are added to a tile of all filters. Internal to cpu/.
 #pragma once
 
 #include <omp.h>
@@ -13,12 +13,12 @@
 
 namespace kbench::cpu {
 
-/// How a convolution is cut, and the parts of its workspace, in elements: `shared` in front (filters that had to be
-/// widened), then of each thread its columns and its tile.
+/// How a convolution is cut, and the parts of its workspace in elements: first `shared` (filters that had to be
+/// widened), then each thread's columns and tile.
 struct Im2col {
     static constexpr std::int64_t taps_at_once = 512;
     const Conv2d& op;
-    std::int64_t positions_at_once, lines_at_once;  ///< a line: the taps of one row of one channel of the kernel
+    std::int64_t positions_at_once, lines_at_once;  ///< a line: the taps of one row and channel of the kernel
     std::int64_t shared, columns, tile;
 
     Im2col(const Conv2d& of, std::int64_t positions, std::int64_t shared_elements)
@@ -32,7 +32,7 @@ struct Im2col {
     std::int64_t elements() const { return shared + omp_get_max_threads() * (columns + tile); }
 
     /// Calls f(image, p, first, count, columns, tile) in parallel for pieces of all output rows: positions
-    /// [first, first + count) of row p, with memory of the thread's own in `workspace`.
+    /// [first, first + count) of row p. columns and tile are the thread's own memory in `workspace`.
     template <class C, class F>
     void for_each_piece(C* workspace, const F& f) const {
         const std::int64_t blocks = (op.out_width() + positions_at_once - 1) / positions_at_once;
@@ -46,8 +46,8 @@ struct Im2col {
         }
     }
 
-    /// One piece of the images in x. multiply(depth, filters, columns, tile) adds to tile [out_channels, count] the
-    /// products of rows of filters, taps() apart, with those of columns [count, depth].
+    /// Computes one piece of the images in x. multiply(depth, filters, columns, tile) adds to tile [out_channels,
+    /// count] the products of filters' rows, taps() apart, with the rows of columns [count, depth].
     template <class T, class C, class Multiply>
     void convolve(const T* x, const C* filters, const T* bias, std::int64_t image, std::int64_t p, std::int64_t first,
                   std::int64_t count, C* columns_of_taps, C* sums, T* out, const Multiply& multiply) const {
@@ -74,7 +74,7 @@ struct Im2col {
   private:
     static std::int64_t whole_lines(std::int64_t count) { return (count + 63) / 64 * 64; }
 
-    /// columns[i, s] = line[(first + i) stride_w - pad_w + s], 0 outside of it; no line: 0.
+    /// columns[i, s] = line[(first + i) stride_w - pad_w + s], and 0 outside the line or where there is no line.
     template <class T, class C>
     void fill_line(const T* line, std::int64_t first, std::int64_t count, C* to, std::int64_t stride) const {
         for (std::int64_t i = 0; i < count; ++i, to += stride) {

@@ -1,4 +1,4 @@
-// How threads share the steps of recurrent layers, and a step behind its product. Internal to cpu/.
+// How threads share the steps of recurrent layers, and what a step does after its product. Internal to cpu/.
 #pragma once
 
 #include <omp.h>
@@ -14,17 +14,17 @@
 
 namespace kbench::cpu {
 
-/// One step's rows of both directions, in pieces of some units. A thread has the same pieces in every step, so that
-/// their weights stay in its L2 cache where they fit, and goes through them forward and backward in turn: of weights
-/// larger than the cache it finds what it read last. 2.6 MB in an L2 of 2 MiB take 37 us, 67 in one order.
+/// Runs steps of both directions, in pieces of some units. A thread has the same pieces in every step, so that their
+/// weights stay in its L2 if they fit. It alternates their order from step to step: if the weights are larger than the
+/// cache, it finds what it read last. 2.6 MB in an L2 of 2 MiB take 37 us, and 67 in a fixed order.
 class RecurrentSteps {
   public:
-    /// Threads at the most.
+    /// Most threads.
     static constexpr std::int64_t most_threads = 256;
-    /// Of `run`'s memory, which may hold anything.
+    /// Size of `run`'s memory, which may hold anything.
     static constexpr std::size_t memory_bytes = most_threads * 64;
 
-    /// `direction_bytes`: of one direction's weights.
+    /// `direction_bytes`: size of one direction's weights.
     RecurrentSteps(std::int64_t pieces, std::size_t direction_bytes)
         : pieces_(pieces), threads_(std::min({std::int64_t{omp_get_max_threads()}, pieces, most_threads})) {
         // A quarter of the caches is left to h, sums and the input's products.
@@ -32,17 +32,17 @@ class RecurrentSteps {
         at_once_ = threads_ % 2 == 0 && 2 * static_cast<double>(direction_bytes) <= caches;
     }
 
-    /// Calls `task(is_reverse, piece, slot, step)` for all steps, from one parallel region. A step begins when the one
-    /// before it is complete in its direction. `slot` is the same number for all calls of a thread, below `pieces`, and
-    /// another one for threads that run at the same time in the same direction.
+    /// Calls `task(is_reverse, piece, slot, step)` for all steps, from one parallel region. A step starts when the one
+    /// before it is complete in its direction. `slot` (below `pieces`) is the same number in all calls of a thread, and
+    /// differs between threads that run at the same time in the same direction.
     template <class Task>
     void run(std::int64_t steps, void* memory, const Task& task) const {
         auto* const done = static_cast<Done*>(memory);
         for (std::int64_t t = 0; t < threads_; ++t) new (done + t) Done{0};
 #pragma omp parallel num_threads(static_cast <int>(threads_))
         {
-            // Half the threads are as good as all of them for one direction, where both have a half: no step of one
-            // waits for the other. Otherwise one direction behind the other: twice as much of it is in the caches.
+            // If half the caches hold one direction, each half of the threads takes a direction, and no step waits for
+            // the other direction. Else the directions run one after another, which gives each twice the cache.
             const std::int64_t threads = omp_get_num_threads(), thread = omp_get_thread_num();
             const bool at_once = at_once_ && threads % 2 == 0;
             const std::int64_t members = at_once ? threads / 2 : threads, member = thread % members;
@@ -66,10 +66,10 @@ class RecurrentSteps {
     };
     static_assert(sizeof(Done) == 64);
 
-    /// A barrier in which threads only read each other's counts: one cache line goes from core to core, where one
-    /// count of all would visit every core in turn.
+    /// A barrier in which threads only read each other's counts: one cache line goes from core to core, where a shared
+    /// counter would visit every core in turn.
     static void pass(Done* group, std::int64_t members, std::int64_t member, std::int64_t steps) {
-        constexpr int spins = 4096;  // some 100 us, beyond what a step waits unless other programs have the core
+        constexpr int spins = 4096;  // about 100 us, more than a step waits unless other programs have the core
         group[member].steps.store(steps, std::memory_order_release);
         for (std::int64_t other = 0; other < members; ++other)
             for (int spin = 0; group[other].steps.load(std::memory_order_acquire) < steps;)
@@ -91,9 +91,9 @@ inline std::int64_t longest_of(const RecurrentShape& shape, const std::int32_t* 
     return longest;
 }
 
-/// Units [first, first + count) of all sequences behind the product of `step`: sums [batch, gates * gate_stride], those
-/// of a gate `gate_stride` behind those of the gate before. h [batch, hidden] in H `before` the step and `after` it,
-/// and c begin with the first unit of all. T: stored.
+/// Advances units [first, first + count) of all sequences after the product of `step`. sums is [batch, gates *
+/// gate_stride], gate after gate. h [batch, hidden] has type H, `before` the step and `after` it; h and c start with
+/// the first unit of all. T is the stored type.
 template <Cell of, class T, class H, class C>
 void advance(const RecurrentShape& shape, const RecurrentDirection& direction, bool reverse,
              const std::int32_t* lengths, std::int64_t step, std::int64_t first, std::int64_t count,
@@ -144,8 +144,8 @@ void advance(const RecurrentShape& shape, const RecurrentDirection& direction, b
     }
 }
 
-/// The same units' step backward, behind its product: sums [batch, sum_stride] and carry, which begins with the first
-/// unit of all, in C. db [batch, db_stride] in H is written, and 0 of sequences that do not run in `step`.
+/// Takes the same units' step backward, after its product: sums [batch, sum_stride] and carry (from the first unit of
+/// all on) are in C. Writes db [batch, db_stride] in H, with 0 for sequences that do not run in `step`.
 template <Cell of, class T, class H, class C>
 void retreat(const RecurrentShape& shape, const RecurrentGradientDirection& direction, bool reverse,
              const std::int32_t* lengths, std::int64_t step, std::int64_t first, std::int64_t count,

@@ -14,8 +14,8 @@
 namespace kbench::cpu {
 namespace {
 
-/// An affinity mask for as many CPUs as any Linux kernel supports (CONFIG_NR_CPUS is at most 8192 on x86-64), which
-/// cpu_set_t, made for 1024, is not.
+/// An affinity mask for as many CPUs as any Linux kernel supports (CONFIG_NR_CPUS is at most 8192 on x86-64); cpu_set_t
+/// has room for only 1024.
 class CpuMask {
   public:
     static constexpr int cpus = 8192;
@@ -32,7 +32,7 @@ class CpuMask {
     std::unique_ptr<cpu_set_t, Free> set_;
 };
 
-/// The first line of a file, empty when it cannot be read.
+/// The first line of a file; empty when it cannot be read.
 std::string first_line(const std::string& path) {
     std::ifstream file(path);
     std::string line;
@@ -42,9 +42,9 @@ std::string first_line(const std::string& path) {
 
 std::string cpu_directory(int cpu) { return "/sys/devices/system/cpu/cpu" + std::to_string(cpu); }
 
-/// With OMP_PROC_BIND or OMP_PLACES the OpenMP library has bound the main thread to one place before main began. Its
-/// mask is then a part of what the process may use, and the places are the whole. LLVM's OpenMP has places without
-/// either, of the mask that it found when it began.
+/// Adds OpenMP's places to the mask. With OMP_PROC_BIND or OMP_PLACES, OpenMP binds the main thread to one place before
+/// main starts; its mask is then only a part of what the process may use, and the places are the whole. LLVM's OpenMP
+/// has places without either variable, taken from the mask at its start.
 void add_places(CpuMask& mask) {
     if (omp_get_proc_bind() == omp_proc_bind_false) return;
     for (int place = 0; place < omp_get_num_places(); ++place) {
@@ -65,7 +65,7 @@ std::vector<int> allowed_cpus() {
     return cpus;
 }
 
-/// What the logical CPUs of one core have in common and no other core has.
+/// An identifier that the logical CPUs of one core share, and no other core has.
 std::string core_of(int cpu) {
     const std::string siblings = first_line(cpu_directory(cpu) + "/topology/thread_siblings_list");
     return siblings.empty() ? "cpu " + std::to_string(cpu) : siblings;
@@ -92,7 +92,7 @@ void read_caches(int cpu, CpuInfo& info) {
     }
 }
 
-/// Model and ISA from /proc/cpuinfo, whose flags leave out what the system does not enable, as CPUID does not.
+/// Reads model and ISA from /proc/cpuinfo. Its flags, unlike CPUID's, leave out what the system does not enable.
 void read_cpuinfo(CpuInfo& info) {
     std::ifstream file("/proc/cpuinfo");
     std::set<std::string> flags;
@@ -131,7 +131,7 @@ std::vector<int> usable_cpus() {
 }
 
 int start_threads(int wanted) {
-    omp_set_dynamic(0);  // a load average decides otherwise how many threads a region has
+    omp_set_dynamic(0);  // otherwise a load average decides how many threads a region has
     int came = 1;
 #pragma omp parallel num_threads(wanted)
 #pragma omp single

@@ -13,7 +13,7 @@
 
 namespace kbench::cpu {
 
-/// Stored 16-bit elements, as bits: the compiler's own types would call a library function for each conversion on CPUs
+/// Stored 16-bit elements, as bits. The compiler's own types would call a library function for each conversion on CPUs
 /// without F16C, and gcc 12 does not vectorise them.
 struct BFloat16 {
     std::uint16_t bits;
@@ -22,7 +22,7 @@ struct Float16 {
     std::uint16_t bits;
 };
 
-/// What arithmetic on stored elements of type T is done in.
+/// The type that stored elements of type T are computed in.
 template <class T>
 using Compute = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
@@ -31,14 +31,14 @@ inline double load(double x) { return x; }
 inline float load(BFloat16 x) { return std::bit_cast<float>(static_cast<std::uint32_t>(x.bits) << 16); }
 inline float load(Float16 x) {
     const std::uint32_t magnitude = static_cast<std::uint32_t>(x.bits & 0x7fff) << 13;
-    // Multiplying by 2^(127 - 15) moves the exponent to fp32's bias and normalises subnormal numbers on the way.
+    // Multiplying by 2^(127 - 15) moves the exponent to fp32's bias and also normalises subnormal numbers.
     const std::uint32_t finite = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112f);
     const std::uint32_t special = magnitude | 0x7f800000u;  // infinity or NaN
     const std::uint32_t bits = magnitude >= 0x0f800000u ? special : finite;
     return std::bit_cast<float>(bits | (static_cast<std::uint32_t>(x.bits & 0x8000) << 16));
 }
 
-/// Rounds to nearest, ties to even; NaN stays NaN, fp16 overflows to infinity.
+/// Rounds to nearest, ties to even. NaN stays NaN, and fp16 overflows to infinity.
 inline void store(float& to, float x) { to = x; }
 inline void store(double& to, double x) { to = x; }
 inline void store(BFloat16& to, float x) {
@@ -68,14 +68,14 @@ inline T larger(T a, T b) {
 template <class T>
 inline constexpr T log2_e = T(1.44269504088896340735992468100189214);
 
-/// The x that exp2_vector's result is a normal number for.
+/// The range of x for which exp2_vector's result is a normal number.
 template <class T>
 inline constexpr T exp2_lowest = std::is_same_v<T, double> ? T(-1022) : T(-126);
 template <class T>
 inline constexpr T exp2_highest = std::is_same_v<T, double> ? T(1023) : T(127);
 
-/// 2^x for x in [exp2_lowest, exp2_highest]. The nearest integer goes into the exponent; the rest r, at most 1/2, into
-/// the Taylor series of e^(r ln 2), cut where the next term is below half an ulp (degree 7 for fp32, 13 for fp64).
+/// 2^x for x in [exp2_lowest, exp2_highest]. The nearest integer becomes the exponent. The rest r, at most 1/2, goes
+/// into the Taylor series of e^(r ln 2), cut where the next term is below half an ulp (degree 7 for fp32, 13 for fp64).
 template <class T>
 inline T exp2_in_range(T x) {
     using Bits = std::conditional_t<std::is_same_v<T, double>, std::uint64_t, std::uint32_t>;
@@ -98,14 +98,14 @@ inline T exp2_in_range(T x) {
     return std::bit_cast<T>(std::bit_cast<Bits>(series) + (std::bit_cast<Bits>(shifted) << mantissa_bits));
 }
 
-/// 2^x for any x: 0 where that would be below the normal numbers, and 2^exp2_highest at the most.
+/// 2^x for any x: 0 below the normal numbers, and at most 2^exp2_highest.
 template <class T>
 inline T exp2_vector(T x) {
     const T power = exp2_in_range(-larger(-exp2_highest<T>, -larger(exp2_lowest<T>, x)));  // NaN stays NaN
     return x < exp2_lowest<T> ? T(0) : power;
 }
 
-/// The widest instruction set of those that loops are compiled for and this CPU and its system support.
+/// The widest instruction set that loops are compiled for and that this CPU and its system support.
 enum class VectorIsa { x86_64, avx2, avx512 };
 inline VectorIsa vector_isa() {
     static const VectorIsa isa = [] {
@@ -118,7 +118,7 @@ inline VectorIsa vector_isa() {
     return isa;
 }
 
-// Function attributes rather than source files compiled with -m options: inline functions of headers that such a file
+// Function attributes instead of source files compiled with -m options: inline functions of headers that such a file
 // shares with others could otherwise end up in the program in their AVX-512 version.
 #define KBENCH_AVX512 "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma"
 #ifdef __clang__  // takes 512 bits where it may, and refuses to be told so
@@ -139,9 +139,9 @@ template <class Loop>
     loop();
 }
 
-/// Runs `loop` in the widest version. Use it around some hundreds of elements or more: the call costs a few
+/// Runs `loop` in the widest version. Use it for some hundreds of elements or more: the call costs a few
 /// nanoseconds.
-/// In an OpenMP region of a generic lambda, clang 19 does not see what this loop alone uses ("reference to local
+/// In an OpenMP region of a generic lambda, clang 19 does not see what only this loop uses ("reference to local
 /// variable declared in enclosing function"): such a region names it in `shared`.
 template <class Loop>
 void vectorised(const Loop& loop) {

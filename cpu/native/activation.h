@@ -1,4 +1,4 @@
-// Activations as branch-free scalar functions for vectorised loops (cpu/vector.h), and what computes them over arrays.
+// Activations as branch-free scalar functions for vectorised loops (cpu/vector.h), and loops over arrays that use them.
 #pragma once
 
 #include <cmath>
@@ -10,11 +10,11 @@
 
 namespace kbench::cpu {
 
-/// out = x + bias, then the function; each of bias (null) and function optional; in place allowed. Matrices
+/// out = function(x + bias). Bias may be null, the function may be missing, and out may be x. Matrices
 /// [rows, width], bias [width].
 void bias_activation(DataType type, std::int64_t rows, std::int64_t width, const void* x, const void* bias,
                      std::optional<Activation> function, void* out);
-/// dx = dy times the function's derivative at x; in place allowed.
+/// dx = dy times the function's derivative at x; dx may be dy or x.
 void activation_gradient(DataType type, Activation function, std::int64_t count, const void* x, const void* dy,
                          void* dx);
 
@@ -24,9 +24,9 @@ inline T exp_of_minus(T x) {
     return exp2_vector(-log2_e<T> * x);
 }
 
-/// (a + 4) Phi(-a) e^(a^2 / 2) as a polynomial in t = (a - 4) / (a + 4), constant first, for a from 0 to infinity: the
-/// Chebyshev series there, cut where the rest is below 1e-9 and 1e-17 of it, computed in 60 digits. The form is that of
-/// Shepherd and Laframboise (Math. Comp. 36(153), 1981), which is smooth on both sides.
+/// (a + 4) Phi(-a) e^(a^2 / 2) for a from 0 to infinity, as a polynomial in t = (a - 4) / (a + 4), constant first. It
+/// is the Chebyshev series, computed in 60 digits and cut where the rest is below 1e-9 and 1e-17 of it. The form is
+/// from Shepherd and Laframboise (Math. Comp. 36(153), 1981); it is smooth at both ends.
 inline constexpr double tail_of_phi_fp64[] = {
     0.75528513041575149205,    -0.60789664197189229963,    0.38713740074221491834,    -0.18652185795963661796,
     0.060396574890917827853,   -0.0075401889673861514261,  -0.0034796923670470918396, 0.0016308184674078553505,
@@ -40,7 +40,7 @@ inline constexpr float tail_of_phi_fp32[] = {0.7552851304f,    -0.6078966314f,  
                                              0.0001328735335f, -0.0002155737763f, -1.037879134e-6f, 2.118298426e-5f,
                                              -2.310677224e-7f};
 
-/// Phi(x), the normal distribution below x, and its density there.
+/// Phi(x), the normal distribution function, and its density at x.
 template <class T>
 struct Normal {
     T below, density;
@@ -67,7 +67,7 @@ inline Normal<T> normal_at(T x) {
     return {x < T(0) ? beyond : T(1) - beyond, T(0.398942280401432677939946059934381868) * e};
 }
 
-/// e^(-x) - 1 for x from 0 to infinity, without cancellation at 0: as exp2_vector, with the series' 1 left out.
+/// e^(-x) - 1 for x from 0 to infinity, without cancellation at 0: like exp2_vector, without the series' 1.
 template <class T>
 inline T exp_of_minus_less_one(T x) {
     constexpr int degree = std::is_same_v<T, double> ? 13 : 7;
@@ -112,7 +112,7 @@ inline T activated_vector(T x) {
     }
 }
 
-/// s(v) + x v' s (1 - s), s = 1 / (1 + e^(-v)), in which nothing cancels but at its zero.
+/// s(v) + x v' s (1 - s) with s = 1 / (1 + e^(-v)). Its terms cancel only at its zero.
 template <class T>
 inline T sigmoid_slope_vector(T v, T x_dv) {
     const T e = exp_of_minus(v), s = T(1) / (T(1) + e);

@@ -1,4 +1,4 @@
-// Tensor after tensor; of each, chunks are shared among OpenMP threads, one chunk is one vectorised call.
+// Tensors are updated one after another. OpenMP threads share a tensor's chunks; a chunk is one vectorised call.
 #include "cpu/native/adamw.h"
 
 #include <algorithm>
@@ -9,10 +9,10 @@
 namespace kbench::cpu {
 namespace {
 
-/// Elements a thread takes at a time: long enough for the call, short enough to share.
+/// Elements per chunk: enough to amortise the call, few enough to share among threads.
 constexpr std::int64_t chunk = 4096;
 
-/// What a step does to every element.
+/// Factors of one step, the same for every element.
 template <class C>
 struct Factors {
     C multiplier;  ///< 0: the step is skipped
@@ -35,7 +35,7 @@ struct Factors {
     }
 };
 
-/// S stores m and v, and the master where there is one.
+/// S is the type of m and v, and of the master copy where there is one.
 template <bool has_master, class T, class S, class C = Compute<T>>
 void update(const Factors<C>& factors, std::int64_t count, T* weight, const T* gradient, S* m, S* v, S* master) {
     const Factors<C> f = factors;

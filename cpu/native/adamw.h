@@ -1,4 +1,4 @@
-// AdamW on the CPU, for every stored type. Arithmetic in fp32 (fp64 for fp64); nothing allocates.
+// AdamW on the CPU, for every stored type. Arithmetic is fp32 (fp64 for fp64); nothing allocates.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace kbench::cpu {
 
-/// `operands` as the op lists them.
+/// `operands` are in the order in which the op lists them.
 void adamw(DataType type, const AdamW& op, std::span<void* const> operands);
 
 }  // namespace kbench::cpu

@@ -1,6 +1,6 @@
-// A task owns 64 queries of a head, and makes their dq, or 64 keys, and makes their dk and dv; so no two tasks add to
-// the same number, and it does not matter who does which. The price: scores and dP are computed twice, 7 products
-// where 5 would do.
+// Backward of causal attention in plain loops. A task owns 64 queries of a head and makes their dq, or 64 keys and
+// makes their dk and dv. So no two tasks add to the same number, and results do not depend on the threads. The price:
+// both kinds compute scores and dP, 7 products where 5 would do.
 #include "cpu/native/attention_gradient.h"
 
 #include <omp.h>
@@ -14,10 +14,10 @@
 namespace kbench::cpu {
 namespace {
 
-/// Queries or keys of a block. Two blocks, their scores and dP and two sums are 128 KiB in fp32 at 64 columns: in L2.
+/// Queries or keys per block. Two blocks, their scores and dP and two sums take 128 KiB in fp32 at 64 columns: in L2.
 constexpr std::int64_t block = 64;
-/// Rows and columns of a product whose sums stay in registers: 8 of AVX-512's 32, as many as hide an FMA's latency. In
-/// fp32 a thread does 89 GFLOP/s with AVX-512 and 36 with AVX2 (a virtual Xeon); with 8 rows 99 and 31.
+/// Rows and columns of a product whose sums stay in registers: they take 8 of AVX-512's 32, enough to hide an FMA's
+/// latency. In fp32 a thread does 89 GFLOP/s with AVX-512, 36 with AVX2 (a virtual Xeon); with 8 rows 99 and 31.
 constexpr std::int64_t rows_at_once = 4;
 template <class C>
 constexpr std::int64_t columns_at_once = 128 / static_cast<std::int64_t>(sizeof(C));
@@ -27,7 +27,7 @@ std::int64_t padded(std::int64_t head_size) {
     return (head_size + columns_at_once<C> - 1) / columns_at_once<C> * columns_at_once<C>;
 }
 
-/// c [64, columns] += a b, where a(i, l) is a[i * row + l * step], b [depth, columns]; columns in whole vectors.
+/// c [64, columns] += a b, where a(i, l) is a[i * row + l * step] and b is [depth, columns]; columns in whole vectors.
 template <class C>
 void add_product(std::int64_t columns, std::int64_t depth, const C* a, std::int64_t row, std::int64_t step, const C* b,
                  C* c) {
@@ -50,7 +50,7 @@ void add_product(std::int64_t columns, std::int64_t depth, const C* a, std::int6
         }
 }
 
-/// 64 rows of a head, widened and padded with zeros; the rows that the sequence does not have are zeros, too.
+/// Copies 64 rows of a head, widened and padded with zeros; rows that the sequence does not have are zero, too.
 template <class T, class C>
 void read_block(std::int64_t rows, std::int64_t head_size, const T* from, std::int64_t stride, C* to) {
     const std::int64_t columns = padded<C>(head_size);
@@ -70,8 +70,8 @@ void read_transposed(std::int64_t rows, std::int64_t head_size, const T* from, s
         for (std::int64_t c = 0; c < head_size; ++c) to[c * block + r] = load(from[r * stride + c]);
 }
 
-/// A thread's memory: of the block that a task owns two factors, transposed, and two sums; of another block the
-/// same two factors; and [64 of the other block, 64 of the own] scores, which become P, and dP, which becomes dS.
+/// A thread's memory. For the block that a task owns: two transposed factors and two sums. For another block: the same
+/// two factors. And [64 of the other block, 64 of the own] scores, which become P, and dP, which becomes dS.
 template <class C>
 struct Buffers {
     C *own[2], *sums[2], *other[2], *p, *ds;
@@ -142,7 +142,7 @@ class Task {
         }
     }
 
-    /// Scores, not scaled, and dP of the other block's rows and the own one's.
+    /// Computes scores (not scaled) and dP of the other block's rows and the own ones.
     void other(Rows score_factor, Rows dp_factor, std::int64_t first) const {
         const Rows from[] = {score_factor, dp_factor};
         C* const products[] = {buffers_.p, buffers_.ds};
@@ -154,7 +154,7 @@ class Task {
         }
     }
 
-    /// P and dS where scores and dP are; 0 where the key is behind the query, or there is no such query.
+    /// Turns scores and dP into P and dS in place; 0 where the key is after the query, or there is no such query.
     template <bool own_are_queries>
     void exponentials(std::int64_t first_query, std::int64_t first_key) const {
         constexpr C infinity = std::numeric_limits<C>::infinity();
@@ -167,7 +167,7 @@ class Task {
         const C scale = static_cast<C>(op_.scale) * log2_e<C>;
         for (std::int64_t r = 0; r < block; ++r) {
             C *p = buffers_.p + r * block, *ds = buffers_.ds + r * block;
-            // Keys up to the query: of a query's row the first, of a key's the last.
+            // Keys up to the query: a query's row has the first ones, a key's row the last ones.
             const std::int64_t distance = first_query - first_key;
             const std::int64_t begin = own_are_queries ? std::clamp<std::int64_t>(r - distance, 0, block) : 0;
             const std::int64_t end = own_are_queries ? block : std::clamp<std::int64_t>(r + distance + 1, 0, block);
@@ -241,7 +241,7 @@ void attention_gradient(DataType type, const Attention& op, const void* qkv, con
         const std::int64_t heads = shape.batch * shape.heads, blocks = (shape.seq + block - 1) / block;
 #pragma omp parallel for schedule(dynamic)
         for (std::int64_t task = 0; task < 2 * heads * blocks; ++task) {
-            // The most work first: the first keys and the last queries.
+            // The most work comes first: the first keys and the last queries.
             const std::int64_t rank = task / (2 * heads), head = task / 2 % heads;
             const Task<T> of(op, head, static_cast<const T*>(qkv), static_cast<const T*>(dout),
                              static_cast<const C*>(lse), d,

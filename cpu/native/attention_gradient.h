@@ -1,4 +1,4 @@
-// Backward of fused causal attention on the CPU, for every stored type, without a library. Arithmetic in fp32 (fp64 for
+// Backward of fused causal attention on the CPU, for every stored type, without a library. Arithmetic is fp32 (fp64 for
 // fp64); shapes as in models/ops/; nothing allocates.
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace kbench::cpu {
 
-/// qkv, out, dout and dqkv of `type`; lse in no less than fp32. The same bits whatever the number of threads.
-/// `workspace` of attention_gradient_workspace bytes, which are enough for as many threads as there may be now.
+/// qkv, out, dout and dqkv have `type`, lse at least fp32. Results do not depend on the number of threads.
+/// `workspace` has attention_gradient_workspace bytes, which are enough for as many threads as there may be now.
 std::size_t attention_gradient_workspace(DataType type, const Attention& op);
 void attention_gradient(DataType type, const Attention& op, const void* qkv, const void* out, const void* dout,
                         const void* lse, void* dqkv, void* workspace);

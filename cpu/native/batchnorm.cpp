@@ -1,6 +1,6 @@
-// Tiles that stay in L1 are summed up, then the tiles of a block of rows in order, then the blocks in order, whoever
-// did them. A tile's variance is that around its own mean, and two are merged as Chan, Golub and LeVeque do (American
-// Statistician 37(3), 1983): a mean far from zero costs the variance nothing, and x is read from memory once.
+// Tiles that stay in L1 are summed, then a block's tiles in order, then the blocks in order, whichever thread summed
+// them. A tile's variance is taken around its own mean, and two are merged as in Chan, Golub and LeVeque (American
+// Statistician 37(3), 1983). So a mean far from zero costs no accuracy, and x is read from memory once.
 #include "cpu/native/batchnorm.h"
 
 #include <algorithm>
@@ -12,10 +12,10 @@
 namespace kbench::cpu {
 namespace {
 
-/// Columns and rows of a tile where channels are columns: 16 KB in fp32.
+/// Columns and rows per tile where channels are columns: 16 KB in fp32.
 constexpr std::int64_t strip = 64, tile_rows = 64;
 
-/// Elements that were counted, their mean and the sum of squares around it; or, backward, the sums of dy and of dy n.
+/// A count of elements, their mean and the sum of squares around it; or, backward, the sums of dy and of dy n.
 struct Moments {
     double count = 0, mean = 0, squares = 0;
 
@@ -35,7 +35,7 @@ struct Sums {
     }
 };
 
-/// Pieces that threads take, of a channel or of 64 of them: [block][channel] of the workspace.
+/// How a channel, or 64 of them, is cut into blocks that threads take: [block][channel] of the workspace.
 struct Pieces {
     std::int64_t blocks, strips;
 
@@ -45,7 +45,7 @@ struct Pieces {
 };
 
 /// Calls of_row(channel, row) -> Part for every row of images, or of_tile(first_column, columns, first_row, last_row,
-/// Part*) for tiles of columns, and merges what they give into whole[channel], which is in `partial`.
+/// Part*) for tiles of columns, and merges their results into whole[channel], which is in `partial`.
 template <class Part, class OfRow, class OfTile>
 const Part* reduce(const BatchNorm& op, void* workspace, const OfRow& of_row, const OfTile& of_tile) {
     const Pieces pieces(op);
@@ -80,7 +80,7 @@ const Part* reduce(const BatchNorm& op, void* workspace, const OfRow& of_row, co
     return partial;
 }
 
-/// Writes to(row, first column, columns) for all rows: in images `op.width` columns at a time, else tiles of them.
+/// Calls to(row, first column, columns) for all rows: in images for `op.width` columns at a time, else for tiles.
 template <class Row>
 void for_each_row(const BatchNorm& op, const Row& of_row) {
     if (op.channels > 0) {
@@ -114,7 +114,7 @@ void batch_norm_in_training(DataType type, const BatchNorm& op, const void* x, c
             vectorised([&, elements] {
                 const C center =
                     sum_over<C>(width, [=](std::int64_t i) { return load(elements[i]); }) / static_cast<C>(width);
-                // The rest of the mean, which its own rounding leaves.
+                // The part of the mean that its own rounding has lost.
                 const C rest = sum_over<C>(width, [=](std::int64_t i) { return load(elements[i]) - center; }) /
                                static_cast<C>(width);
                 moments.mean = static_cast<double>(center) + static_cast<double>(rest);

@@ -1,5 +1,5 @@
-// Batch norm in training and its backward on the CPU, for every stored type. Arithmetic in fp32 (fp64 for fp64), sums
-// of blocks in fp64; shapes as in models/ops/batchnorm.h. The same bits whatever the threads; nothing allocates.
+// Batch norm in training and its backward on the CPU, for every stored type. Arithmetic is fp32 (fp64 for fp64), sums
+// of blocks fp64; shapes as in models/ops/batchnorm.h. Results do not depend on the threads; nothing allocates.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@
 
 namespace kbench::cpu {
 
-/// Bytes of the workspace of either, at a boundary of 64 bytes.
+/// Bytes of the workspace for either, aligned to 64 bytes.
 std::size_t batch_norm_workspace(DataType type, const BatchNorm& op);
 
-/// running_mean and running_var are moved in place; mean, rstd [channel_count()] in fp32 (fp64 for fp64). out may be x.
+/// Updates running_mean and running_var in place; mean, rstd [channel_count()] are fp32 (fp64 for fp64). out may be x.
 void batch_norm_in_training(DataType type, const BatchNorm& op, const void* x, const void* weight, const void* bias,
                             void* running_mean, void* running_var, void* mean, void* rstd, void* out, void* workspace);
 
-/// dw and db are added to where op.accumulates. dx may be dy.
+/// Adds to dw and db where op.accumulates. dx may be dy.
 void batch_norm_gradient(DataType type, const BatchNorm& op, const void* x, const void* dy, const void* weight,
                          const void* mean, const void* rstd, void* dx, void* dw, void* db, void* workspace);
 

@@ -1,4 +1,4 @@
-// A kernel for each number of rows and vectors, all of whose sums are registers.
+// One product kernel for each number of rows and vectors, so that all its sums are registers.
 #include "cpu/native/bf16_panels.h"
 
 #include <algorithm>
@@ -21,17 +21,17 @@ namespace {
 
 #define KBENCH_BF16 [[gnu::target("avx512f,avx512bw,avx512vl,avx512bf16")]]
 
-/// Two neighbouring k, the lower one in the low half.
+/// Two neighbouring k of one column, the lower one in the low half.
 using Pair = std::uint32_t;
 
 constexpr std::int64_t lanes = 16;
-/// Of a panel, at the most: all sums, x of all rows and a vector of the weight are in 32 registers. One row's 16 sums
-/// hide the six cycles that each waits for the one before.
+/// Most vectors per panel: all sums, x of all rows and a vector of the weight must fit into 32 registers. One row's 16
+/// sums hide the six cycles that an instruction waits for the one before.
 constexpr std::int64_t vectors_of(std::int64_t rows) { return std::min<std::int64_t>(16, 31 / rows - 1); }
 template <int rows, int vectors>
 KBENCH_BF16 [[gnu::always_inline]] inline void add_pair(__m512 (&sums)[rows][vectors], const Pair* panel,
                                                         const Pair (&x)[rows]) {
-    constexpr std::int64_t ahead = 1024 / sizeof(Pair);  // a panel is read once, in order
+    constexpr std::int64_t ahead = 1024 / sizeof(Pair);  // prefetch distance: a panel is read once, in order
     __m512bh wide[rows];
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r) wide[r] = reinterpret_cast<__m512bh>(_mm512_set1_epi32(static_cast<int>(x[r])));
@@ -79,7 +79,7 @@ template <int rows, int... v>
 constexpr std::array<Product, vectors_of(1)> products_of(std::integer_sequence<int, v...>) {
     return {product<rows, v + 1>...};
 }
-/// By rows and vectors, from one of each on.
+/// The kernels by rows and vectors, starting at one of each.
 constexpr auto products = []<int... r>(std::integer_sequence<int, r...>) {
     return std::array{products_of<r + 1>(std::make_integer_sequence<int, vectors_of(r + 1)>{})...};
 }
@@ -105,7 +105,7 @@ void Bf16Panels::for_panels(const Panel& panel) const {
 
 void Bf16Panels::pack(const BFloat16* weight, std::int64_t k_stride, std::int64_t column_stride, void* packed) const {
     for_panels([&](std::int64_t first, std::int64_t vectors, std::int64_t offset) {
-        // A vector's columns at a time: those of a whole panel, a power of two apart, would not stay in the L1 cache.
+        // One vector's columns at a time: those of a whole panel are a power of two apart and would not stay in L1.
         for (std::int64_t v = 0; v < vectors; ++v) {
             const std::int64_t begin = first + v * lanes, count = std::min(lanes, columns_ - begin);
             auto* to = static_cast<Pair*>(packed) + offset + v * lanes;

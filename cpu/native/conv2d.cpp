@@ -1,4 +1,4 @@
-// im2col, and products in registers.
+// The convolution by im2col, with products in registers.
 #include "cpu/native/conv2d.h"
 
 #include <algorithm>
@@ -10,14 +10,14 @@
 namespace kbench::cpu {
 namespace {
 
-/// Of 512 fp32 taps each, 64 KiB, beside as much of 32 filters.
+/// Positions per piece. With 512 fp32 taps each they take 64 KiB, and the taps of 32 filters as much.
 constexpr std::int64_t positions_at_once = 32;
 
 Im2col cut(DataType type, const Conv2d& op) {
     return {op, positions_at_once, size_of(type) == 2 ? op.out_channels * op.taps() : 0};
 }
 
-/// `values` in what arithmetic is done in: themselves, or widened to `memory`.
+/// `values` in the computing type: themselves, or widened into `memory`.
 template <class T>
 const Compute<T>* widened(std::int64_t count, const T* values, Compute<T>* memory) {
     if constexpr (std::is_same_v<T, Compute<T>>) {

@@ -1,4 +1,4 @@
-// The convolution and its gradients on the CPU, for every stored type. Arithmetic in fp32 (fp64 for fp64); shapes as in
+// The convolution and its gradients on the CPU, for every stored type. Arithmetic is fp32 (fp64 for fp64); shapes as in
 // models/ops/.
 #pragma once
 
@@ -9,16 +9,16 @@
 
 namespace kbench::cpu {
 
-/// Bytes that conv2d needs with as many threads as there may be now.
+/// Bytes of conv2d's workspace, for as many threads as there may be now.
 std::size_t conv2d_workspace(DataType type, const Conv2d& op);
-/// bias: null where the op has none.
+/// bias is null where the op has none.
 void conv2d(DataType type, const Conv2d& op, const void* x, const void* weight, const void* bias, void* out,
             void* workspace);
 
-/// The same bits whatever the number of threads, as those of wgrad.
+/// Results do not depend on the number of threads, neither here nor in wgrad.
 std::size_t conv2d_dgrad_workspace(DataType type, const Conv2d& op);
 void conv2d_dgrad(DataType type, const Conv2d& op, const void* dy, const void* weight, void* dx, void* workspace);
-/// db: null where the op has no bias. dw and db are added to where it accumulates.
+/// db is null where the op has no bias. Adds to dw and db where the op accumulates.
 std::size_t conv2d_wgrad_workspace(DataType type, const Conv2d& op);
 void conv2d_wgrad(DataType type, const Conv2d& op, const void* x, const void* dy, void* dw, void* db, void* workspace);
 

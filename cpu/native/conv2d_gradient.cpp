@@ -1,7 +1,7 @@
 // The convolution's gradients: products in registers of pieces that each thread gathers.
 //
-// dgrad: columns of dy for positions of a row of x, times the weight with filters innermost. wgrad: a line, the taps of
-// one row of one channel of the kernel, is one thread's alone over all images, so that sums have one order.
+// dgrad multiplies columns of dy, for positions of a row of x, with the weight stored filters innermost. In wgrad one
+// thread has a line (the taps of one row and channel of the kernel) for all images, so that sums have one order.
 #include <omp.h>
 
 #include <algorithm>
@@ -16,11 +16,11 @@ namespace {
 constexpr std::int64_t whole_lines(std::int64_t count) { return (count + 63) / 64 * 64; }
 std::size_t compute_bytes(DataType type) { return std::max<std::size_t>(size_of(type), sizeof(float)); }
 
-/// Of 512 products each, 64 KiB in fp32.
+/// Positions of dx per piece, and products per position: 64 KiB in fp32.
 constexpr std::int64_t dx_at_once = 32, products_at_once = 512;
 
 struct DgradPieces {
-    std::int64_t filters, weight, columns, tile;  ///< filters at once, then elements
+    std::int64_t filters, weight, columns, tile;  ///< filters at once; the others in elements
 
     explicit DgradPieces(const Conv2d& op)
         : filters(std::clamp<std::int64_t>(products_at_once / op.kernel_w, 1, op.out_channels)),
@@ -30,7 +30,7 @@ struct DgradPieces {
     std::int64_t elements() const { return weight + omp_get_max_threads() * (columns + tile); }
 };
 
-/// to[i, k, s] = line[k][(first + i + pad_w - s) / stride_w], 0 where that is no position.
+/// to[i, k, s] = line[k][(first + i + pad_w - s) / stride_w], and 0 where that is not a position.
 template <class T, class C>
 void gather_dy(const Conv2d& op, const T* lines, std::int64_t filters, std::int64_t first, std::int64_t count, C* to) {
     const std::int64_t plane = op.out_height() * op.out_width(), out_width = op.out_width();
@@ -49,7 +49,7 @@ void gather_dy(const Conv2d& op, const T* lines, std::int64_t filters, std::int6
 constexpr std::int64_t positions_at_once = 512;
 
 struct WgradPieces {
-    std::int64_t positions, gradients, columns, tile;  ///< positions at once, then elements
+    std::int64_t positions, gradients, columns, tile;  ///< positions at once; the others in elements
 
     explicit WgradPieces(const Conv2d& op)
         : positions(std::min(positions_at_once, op.out_width())),
@@ -59,7 +59,7 @@ struct WgradPieces {
     std::int64_t elements() const { return omp_get_max_threads() * (gradients + columns + tile); }
 };
 
-/// to[s, i] = line[(first + i) stride_w - pad_w + s], 0 outside of it.
+/// to[s, i] = line[(first + i) stride_w - pad_w + s], and 0 outside the line.
 template <class T, class C>
 void gather_x(const Conv2d& op, const T* line, std::int64_t first, std::int64_t count, C* to) {
     for (std::int64_t s = 0; s < op.kernel_w; ++s, to += count) {

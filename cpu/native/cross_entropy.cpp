@@ -1,5 +1,5 @@
-// Rows are shared among OpenMP threads, one row is one vectorised call. A row is read again for every pass over it: 100
-// KB of it stay in L2, and no buffer is needed.
+// OpenMP threads share rows; a row is one vectorised call. Every pass reads the row again, because 100 KB of it stay in
+// L2 and no buffer is needed.
 #include "cpu/native/cross_entropy.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 template <class C>
 struct Exponentials {
-    C largest, sum;  ///< of exponentials relative to the largest
+    C largest, sum;  ///< sum: of exponentials relative to the largest
 };
 
 template <class C>
@@ -30,7 +30,7 @@ Exponentials<C> exponentials(std::int64_t vocab, const T* logits) {
     return {largest, sum_over<C>(vocab, [=](std::int64_t c) { return exponential(load(logits[c]), largest); })};
 }
 
-/// The loss of a row, whose gradient times `scale` replaces it when `gradient`.
+/// Returns the loss of a row. With `gradient`, its gradient times `scale` replaces the row.
 template <bool gradient, class T, class C = Compute<T>>
 C cross_entropy_row(std::int64_t vocab, std::conditional_t<gradient, T*, const T*> logits, std::int32_t target,
                     [[maybe_unused]] C scale) {
@@ -45,7 +45,7 @@ C cross_entropy_row(std::int64_t vocab, std::conditional_t<gradient, T*, const T
     return std::log(of.sum) + (of.largest - at_target);
 }
 
-/// The row after the last of a sequence is another sequence's.
+/// False for the last row of a sequence: the next row belongs to another sequence.
 bool has_target(const CrossEntropy& op, std::int64_t row) { return row % op.seq + 1 < op.seq; }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Sequences are shared among OpenMP threads. Forward and backward variables are logarithms to base 2; the places of a
-// step, which do not need each other, are computed in vectors. After each step its largest variable is taken off all of
-// them and summed in fp64: else those of 500 steps are near -2000, which fp32 knows to 1e-4, and so shares of a total.
+// OpenMP threads share sequences. Forward and backward variables are logarithms to base 2. The places of a step do not
+// depend on each other and are computed in vectors. After each step the largest variable is subtracted from all and
+// summed in fp64. Otherwise those of 500 steps are near -2000, where fp32 has a resolution of 1e-4.
 #include "cpu/native/ctc.h"
 
 #include <algorithm>
@@ -15,15 +15,15 @@
 namespace kbench::cpu {
 namespace {
 
-/// In place of log2(0), as -infinity less itself is no number. Anything that can be reached adds nothing to it; one for
-/// each of 1e8 steps add up to a number of fp32.
+/// Stands for log2(0), because -infinity minus itself is NaN. It vanishes when added to anything reachable, and one per
+/// step over 1e8 steps still sums to a finite fp32.
 template <class C>
 constexpr C never = C(-1e30);
 template <class C>
-constexpr C unreached = C(-1e29);  ///< variables below are of places that cannot be reached
+constexpr C unreached = C(-1e29);  ///< variables below this belong to places that cannot be reached
 
-/// log2(x) for x in [1, 3]: x = m 2^e with m within a factor of sqrt(2) of 1, log(m) = 2 artanh((m - 1) / (m + 1)) by
-/// its series, cut where the next term is below half an ulp.
+/// log2(x) for x in [1, 3]: x = m 2^e with m within a factor of sqrt(2) of 1, and log(m) = 2 artanh((m - 1) / (m + 1))
+/// by its series, cut where the next term is below half an ulp.
 template <class C>
 C log2_vector(C x) {
     constexpr int terms = std::is_same_v<C, double> ? 11 : 5;
@@ -35,14 +35,14 @@ C log2_vector(C x) {
     return exponent + C(2) * log2_e<C> * z * series;
 }
 
-/// log2 of the sum of three powers of 2; NaN where one is.
+/// log2 of a sum of three powers of 2, given their exponents; NaN where one is NaN.
 template <class C>
 C log2_sum(C a, C b, C c) {
     const C largest = larger(larger(a, b), c);
     return largest + log2_vector(exp2_vector(a - largest) + exp2_vector(b - largest) + exp2_vector(c - largest));
 }
 
-/// Memory of one sequence, in elements. Rows of places have two more at either end, which are never reached.
+/// Memory of one sequence, in elements. Rows of places have two extra ones at each end, which are never reached.
 struct Layout {
     static constexpr std::int64_t edge = 2;
     std::int64_t places, labels, rows, log_sums, total;
@@ -83,7 +83,7 @@ class Sequence {
         occupancy_ = take(layout_.labels);
     }
 
-    /// The loss in nats; leaves forward variables of all steps behind.
+    /// Returns the loss in nats, and keeps the forward variables of all steps.
     C forward() {
         double offset = 0;
         for (std::int64_t place = -Layout::edge; place < places_ + Layout::edge; ++place)
@@ -119,15 +119,15 @@ class Sequence {
                                           : static_cast<C>(-total_ / log2_e<double>);
     }
 
-    /// After forward: each row of logits becomes `scale` times its gradient.
+    /// Call after forward: each row of logits becomes `scale` times its gradient.
     void backward(C scale) {
-        const bool reached = !(total_ < unreached<double>);  // NaN shall show
+        const bool reached = !(total_ < unreached<double>);  // a NaN must not count as unreached
         for (std::int64_t step = reached ? steps_ : 0; step < op_.steps; ++step)
             std::fill(row(step), row(step) + stride_, T{});
         if (!reached) return;
         surround(next_);
         surround(beta_);
-        double offset = offset_ - total_;  // of a step's forward and backward variables together
+        double offset = offset_ - total_;  // for a step's forward and backward variables together
         for (std::int64_t step = steps_ - 1; step >= 0; --step) {
             find_emitted(step);
             C *const beta = beta_, *const next = next_, *const shares = shares_;
@@ -170,7 +170,7 @@ class Sequence {
         std::fill(places - Layout::edge, places, never<C>);
         std::fill(places + places_, places + places_ + Layout::edge, never<C>);
     }
-    /// Takes the largest of a step's variables off all of them, where one can be reached.
+    /// Subtracts the largest of a step's variables from all of them, where one can be reached.
     C take_off(C* places) const {
         C largest = never<C>;
 #pragma omp simd reduction(max : largest)
@@ -190,7 +190,7 @@ class Sequence {
             op_.labels, [=](std::int64_t label) { return exp2_vector((load(from[label]) - largest) * log2_e<C>); });
         log_sums_[step] = largest * log2_e<C> + std::log2(sum);
     }
-    /// log2 of the probabilities of all labels, and of those at the places.
+    /// log2 of the probabilities of all labels, and of the labels at the places.
     void find_emitted(std::int64_t step) {
         const T* const from = row(step);
         const C log_sum = log_sums_[step];

@@ -1,4 +1,4 @@
-// Rows, or chunks where rows do not matter, are shared among OpenMP threads; each is one vectorised call.
+// OpenMP threads share rows, or chunks where rows do not matter. Each is one vectorised call.
 #include "cpu/native/elementwise.h"
 
 #include <algorithm>
@@ -8,9 +8,9 @@
 namespace kbench::cpu {
 namespace {
 
-/// Elements a thread takes at a time where rows do not matter: long enough for the call, short enough to share.
+/// Elements per chunk where rows do not matter: enough to amortise the call, few enough to share among threads.
 constexpr std::int64_t chunk = 4096;
-/// Columns that a thread adds up side by side: their sums stay in registers and L1.
+/// Columns that a thread sums side by side: their sums stay in registers and L1.
 constexpr std::int64_t columns_at_once = 64;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A bias's gradient and residual addition on the CPU, for every stored type. Arithmetic in fp32 (fp64 for fp64); shapes
+// A bias's gradient and residual addition on the CPU, for every stored type. Arithmetic is fp32 (fp64 for fp64); shapes
 // as in models/ops/; nothing allocates.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace kbench::cpu {
 
-/// db[c] = sum of dy[r, c], r rising, whatever the number of threads; added to what is there where `op` accumulates.
+/// db[c] = sum of dy[r, c], in ascending r whatever the number of threads; added to db where `op` accumulates.
 void bias_gradient(DataType type, const BiasAdd& op, const void* dy, void* db);
 void residual_add(DataType type, std::int64_t count, const void* x, const void* residual, void* out);
 

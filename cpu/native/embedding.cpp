@@ -1,4 +1,4 @@
-// Each row of the output is one vectorised call; rows are shared among OpenMP threads.
+// OpenMP threads share the rows of the output; a row is one vectorised call.
 #include "cpu/native/embedding.h"
 
 #include <algorithm>
@@ -9,10 +9,10 @@
 namespace kbench::cpu {
 namespace {
 
-/// Columns that a thread adds up side by side: their sums stay in registers and L1.
+/// Columns that a thread sums side by side: their sums stay in registers and L1.
 constexpr std::int64_t columns_at_once = 64;
 
-/// to[c] = sum of from[row_of(i), c] for i < count, and of to[c] before when `accumulates`.
+/// to[c] = sum of from[row_of(i), c] for i < count, plus the old to[c] when it `accumulates`.
 template <class T, class RowOf>
 void add_rows(std::int64_t width, const T* from, std::int64_t count, const RowOf& row_of, bool accumulates, T* to) {
     for (std::int64_t first = 0; first < width; first += columns_at_once) {
@@ -57,7 +57,7 @@ std::size_t embedding_gradient_workspace(const Embedding& op) {
 
 void embedding_gradient(DataType type, const Embedding& op, const std::int32_t* tokens, const void* dout, void* dwte,
                         void* dwpe, void* workspace) {
-    // Rows sorted by token, in order within each: of token v, rows[begins[v]] up to rows[begins[v + 1]].
+    // Rows sorted by token, in order within a token: token v has rows[begins[v]] up to rows[begins[v + 1]].
     auto* const begins = static_cast<std::int64_t*>(workspace);
     std::int64_t* const rows = begins + op.vocab + 1;
     std::fill(begins, rows, 0);

@@ -1,4 +1,4 @@
-// Token and position embedding on the CPU, for every stored type. Arithmetic in fp32 (fp64 for fp64); shapes as in
+// Token and position embedding on the CPU, for every stored type. Arithmetic is fp32 (fp64 for fp64); shapes as in
 // models/ops/; nothing allocates.
 #pragma once
 
@@ -13,9 +13,9 @@ namespace kbench::cpu {
 void embedding(DataType type, const Embedding& op, const std::int32_t* tokens, const void* wte, const void* wpe,
                void* out);
 
-/// Backward: sums over the rows r rising, the same bits whatever the number of threads. Where `op` accumulates they are
-/// added to dwte or dwpe, and only rows of tokens or positions that occur are touched. `workspace` of
-/// embedding_gradient_workspace bytes.
+/// Backward: sums in ascending row order, so that results do not depend on the number of threads. Where `op`
+/// accumulates, they are added to dwte or dwpe, and only rows of tokens or positions that occur are touched.
+/// `workspace` has embedding_gradient_workspace bytes.
 std::size_t embedding_gradient_workspace(const Embedding& op);
 void embedding_gradient(DataType type, const Embedding& op, const std::int32_t* tokens, const void* dout, void* dwte,
                         void* dwpe, void* workspace);

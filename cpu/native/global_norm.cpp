@@ -1,5 +1,5 @@
-// A fixed number of parts of each gradient are shared among OpenMP threads, so that it does not matter who adds up
-// which.
+// The norm of all gradients. OpenMP threads share a fixed number of parts of each gradient, so that it does not matter
+// which thread sums which part.
 #include "cpu/native/global_norm.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace kbench::cpu {
 namespace {
 
 constexpr std::int64_t parts = 64;
-/// Elements that are added up in fp32: long enough for the call of a vectorised loop, and short enough for exact sums.
+/// Elements that are summed in fp32: enough to amortise a vectorised call, few enough for accurate sums.
 constexpr std::int64_t chunk = 4096;
 
 template <class T>

@@ -8,8 +8,8 @@
 
 namespace kbench::cpu {
 
-/// norm (fp32, or fp64 of fp64) of `gradients`, as many as `op` has sizes; the same bits whatever the number of
-/// threads. Squares in fp32 (fp64 for fp64): of 2^64 and more they are infinite, below 2^-63 they are lost. Sums in
+/// norm (fp32; fp64 for fp64) of `gradients`, one per size of `op`; it does not depend on the number of threads.
+/// Squares are fp32 (fp64 for fp64): elements from 2^64 on give infinity, those below 2^-63 are lost. Sums are
 /// fp64.
 void global_norm(DataType type, const GlobalNorm& op, std::span<void* const> gradients, void* norm);
 

@@ -1,4 +1,4 @@
-// Vectors first; the last elements, too few for one, are loaded and stored under a mask.
+// Passes over 16-bit elements: whole vectors first; the last elements are loaded and stored under a mask.
 #include "cpu/native/half.h"
 
 #include "cpu/native/rows.h"
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::int64_t lanes = 16;
 
-/// The low `count` bits, for a count of 0 to 15.
+/// A mask of the low `count` bits, for a count of 0 to 15.
 __mmask16 first(std::int64_t count) { return static_cast<__mmask16>((1u << count) - 1); }
 
 KBENCH_HALF inline __m512 widened(__m256i x, Float16) { return _mm512_cvtph_ps(x); }
@@ -48,7 +48,7 @@ KBENCH_HALF inline __m512 with_squares(__m512 sum, const Float16* x) {
 
 template <class T>
 KBENCH_HALF float sum_in_vectors(std::int64_t count, const T* x) {
-    constexpr int chains = 8;  // an addition takes four to six cycles, and two begin in each
+    constexpr int chains = 8;  // an addition takes four to six cycles, and two start in each
     constexpr std::int64_t step = std::is_same_v<T, BFloat16> ? 2 * lanes : lanes;
     __m512 sum[chains];
     for (__m512& chain : sum) chain = _mm512_setzero_ps();

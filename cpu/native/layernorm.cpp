@@ -1,5 +1,5 @@
-// Rows are shared among OpenMP threads, one row is one vectorised call. A row is read again for every pass over it:
-// it stays in L1, and no buffer is needed.
+// OpenMP threads share rows; a row is one vectorised call. Every pass reads the row again, because it stays in L1 and
+// no buffer is needed.
 #include "cpu/native/layernorm.h"
 
 #include <algorithm>
@@ -23,10 +23,10 @@ void layer_norm_row(std::int64_t width, double epsilon, const T* x, const T* nex
             return load(x[c]);
     };
     const C mean = sum_over<C>(width, sum_at) / static_cast<C>(width);
-    // Memory works while the passes below find this row in L1.
+    // Memory loads the next row while the passes below find this one in L1.
     prefetch(width, next);
 
-    // Squares of differences, not the difference of squares, which cancels when |mean| is large.
+    // Squares of differences; a difference of squares would cancel when |mean| is large.
     const C squares = sum_over<C>(width, [=](std::int64_t c) { return (sum_at(c) - mean) * (sum_at(c) - mean); });
     const C rstd = 1 / std::sqrt(squares / static_cast<C>(width) + static_cast<C>(epsilon));
 
@@ -103,7 +103,7 @@ void layer_norm_gradient(DataType type, const LayerNorm& op, const void* x, cons
                          const void* past, void* dx, void* dw, void* db, void* workspace) {
     with_element(type, [&]<class T>(T) {
         using C = Compute<T>;
-        C* partial = static_cast<C*>(workspace);  // of each block: dw, then db
+        C* partial = static_cast<C*>(workspace);  // for each block dw, then db
         const std::int64_t width = op.width;
         const RowBlocks blocks(op.rows);
 #pragma omp parallel for schedule(static)

@@ -1,4 +1,4 @@
-// Layer norm on the CPU, for every stored type. Arithmetic in fp32 (fp64 for fp64); shapes as in models/ops/; nothing
+// Layer norm on the CPU, for every stored type. Arithmetic is fp32 (fp64 for fp64); shapes as in models/ops/; nothing
 // allocates.
 #pragma once
 
@@ -10,12 +10,12 @@
 
 namespace kbench::cpu {
 
-/// s = x + residual (residual may be null); sum_out = s when not null; out = norm(s) * weight + bias.
+/// s = x + residual (residual may be null); sum_out = s unless null; out = norm(s) * weight + bias.
 void layer_norm(DataType type, const LayerNorm& op, const void* x, const void* residual, const void* weight,
                 const void* bias, void* sum_out, void* out);
 
-/// Backward: dx (which may be dy or `past`), dw, db. `past` [rows, width], the gradient that comes past the layer norm,
-/// is added to dx; it may be null. The same bits whatever the number of threads. `workspace` of
+/// Backward: dx (which may be dy or `past`), dw, db. `past` [rows, width] is the gradient that bypasses the layer norm;
+/// it is added to dx and may be null. Results do not depend on the number of threads. `workspace` has
 /// layer_norm_gradient_workspace bytes.
 std::size_t layer_norm_gradient_workspace(DataType type, const LayerNorm& op);
 void layer_norm_gradient(DataType type, const LayerNorm& op, const void* x, const void* dy, const void* weight,

@@ -1,4 +1,4 @@
-// Products of a few rows with a packed weight, in registers: what a step of recurrent layers multiplies. Internal to
+// Products of a few rows with a packed weight, in registers, for the steps of recurrent layers. Internal to
 // cpu/native/.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace kbench::cpu {
 
 constexpr std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// Elements of the 64 bytes that panels are wide in units of.
+/// Elements in 64 bytes; the width of a panel is a multiple of it.
 template <class C>
 inline constexpr std::int64_t panel_lanes = 64 / static_cast<std::int64_t>(sizeof(C));
 
@@ -23,8 +23,8 @@ struct VectorOf {
     typedef C type __attribute__((vector_size(64), aligned(alignof(C)), may_alias));
 };
 
-// One body for each instruction set: the compiler splits a vector into the registers of the function's own target, and
-// would split it for the program's if the body were a function of its own that these call.
+// Each instruction set has a body of its own. The compiler splits a vector into registers of the function's target; a
+// shared body in a function that these call would be split for the program's target instead.
 #define KBENCH_PANEL(name, ...)                                                                                \
     template <class C, int rows, int vectors>                                                                  \
     __VA_ARGS__ void name(const C* panel, std::int64_t depth, const C* x, std::int64_t ldx, C* out,            \
@@ -53,14 +53,14 @@ KBENCH_PANEL(x86_64, )
 }  // namespace panels
 
 /// out[r][j] = sum over k of x[r][k] panel[k][j], for `rows` rows of x and out, `ldx` and `ldo` elements apart, and all
-/// columns j of a panel: `vectors` times panel_lanes. A weight [depth, columns] is cut into panels, one behind the
-/// other, so that it is read once and in order. The prefetch, 1 KiB ahead, is for weights in the L3 cache: 8 rows of
-/// 1024 x 2048 fp32 take 0.30 ms, where oneDNN's product takes 0.40.
+/// columns j of a panel: `vectors` times panel_lanes. A weight [depth, columns] is cut into panels, one after another,
+/// so that it is read once and in order. The prefetch, 1 KiB ahead, is for weights in L3: 8 rows of 1024 x 2048 fp32
+/// take 0.30 ms, where oneDNN's product takes 0.40.
 template <class C>
 using PanelProduct = void (*)(const C* panel, std::int64_t depth, const C* x, std::int64_t ldx, C* out,
                               std::int64_t ldo);
 
-/// The one of [1, 8] rows and [1, 4] vectors for this CPU.
+/// The kernel of [1, 8] rows and [1, 4] vectors for this CPU.
 template <class C>
 PanelProduct<C> panel_product(std::int64_t rows, std::int64_t vectors) {
     constexpr int most_rows = 8, most_vectors = 4;
@@ -75,8 +75,8 @@ PanelProduct<C> panel_product(std::int64_t rows, std::int64_t vectors) {
               [static_cast<std::size_t>(vector_isa())];
 }
 
-/// Rows of a product at once, of which the sums and a vector of the weight stay in registers: 32 of 64 bytes, 16 of 32
-/// bytes.
+/// Rows per product: their sums and a vector of the weight stay in registers, of which there are 32 of 64 bytes or 16
+/// of 32 bytes.
 inline std::int64_t panel_rows(std::int64_t vectors) {
     const std::int64_t registers = vector_isa() == VectorIsa::avx512 ? 24 : vector_isa() == VectorIsa::avx2 ? 6 : 2;
     return std::max<std::int64_t>(1, std::min<std::int64_t>(8, registers / vectors));

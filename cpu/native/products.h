@@ -1,12 +1,12 @@
-// Sums of products of rows with rows, in registers: a [m, k] times the transpose of b [n, k], as convolutions by im2col
-// and recurrent steps want it. Internal to cpu/native/; all of it is inlined into the calls of `vectorised`.
+// Sums of products of rows with rows, in registers: a [m, k] times the transpose of b [n, k], for convolutions by
+// im2col and recurrent steps. Internal to cpu/native/; all of it is inlined into the calls of `vectorised`.
 #pragma once
 
 #include <cstdint>
 
 namespace kbench::cpu {
 
-/// sums[i][j] of the rows of a from `a` on and those of b, `lda` and `ldb` elements apart.
+/// sums[i][j] for the rows of a from `a` on and those of b from `b` on, `lda` and `ldb` elements apart.
 template <int rows, int columns, class C>
 inline void tile_of_products(std::int64_t depth, const C* a, std::int64_t lda, const C* b, std::int64_t ldb,
                              C (&sums)[rows][columns]) {
@@ -17,7 +17,7 @@ inline void tile_of_products(std::int64_t depth, const C* a, std::int64_t lda, c
         for (std::int64_t k = 0; k < depth; ++k) sum += a[k] * b[k];
         sums[0][0] = sum;
     } else {
-        // Eight sums, since an addition waits for the one before it four cycles long, two being begun in each.
+        // Eight sums, because an addition takes four cycles and two start in each.
         C s00 = 0, s10 = 0, s20 = 0, s30 = 0, s01 = 0, s11 = 0, s21 = 0, s31 = 0;
         const C *a1 = a + lda, *a2 = a1 + lda, *a3 = a2 + lda, *b1 = b + ldb;
 #pragma omp simd reduction(+ : s00, s10, s20, s30, s01, s11, s21, s31)

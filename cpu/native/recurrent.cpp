@@ -1,5 +1,5 @@
-// A piece is 64 bytes of units and all their gates: a few vectors of columns, which are multiplied with h of all
-// sequences in registers and advanced at once. h has two places, one that is read and one that is written.
+// Recurrent layers step by step. A piece is 64 bytes of units with all their gates: a few vectors of columns, which are
+// multiplied with h of all sequences in registers and advanced at once. h is double-buffered: one is read, one written.
 #include "cpu/native/recurrent.h"
 
 #include <algorithm>
@@ -10,18 +10,18 @@
 namespace kbench::cpu {
 namespace {
 
-/// How a weight_hh is cut. Units past the last one have weights of 0.
+/// How a weight_hh is cut. Padding units past the last one have weights of 0.
 template <class C>
 struct Pieces {
-    std::int64_t hidden, gates, units, count;  ///< units: of a piece
-    std::int64_t vectors;                      ///< of a panel; a piece has one panel, or two for a LSTM
+    std::int64_t hidden, gates, units, count;  ///< units: per piece
+    std::int64_t vectors;                      ///< vectors per panel; a piece has one panel, or two for an LSTM
 
     Pieces(Cell cell, const RecurrentShape& shape)
         : hidden(shape.hidden),
           gates(gates_of(cell)),
           units(panel_lanes<C> * (cell == Cell::rnn ? 2 : 1)),
           count(divided_up(hidden, units)),
-          // With a LSTM's four, sums of 6 rows fit into registers.
+          // With an LSTM's four vectors, the sums of 6 rows fit into registers.
           vectors(cell == Cell::lstm && shape.batch <= panel_rows(4) ? 4
                   : cell == Cell::gru                                ? 3
                                                                      : 2) {}
@@ -29,13 +29,13 @@ struct Pieces {
     std::int64_t columns() const { return gates * units; }
     std::int64_t elements() const { return columns() * hidden; }
     std::int64_t panel_columns() const { return vectors * panel_lanes<C>; }
-    /// Where the weight of a piece's column with h[k] lies in it.
+    /// The index in a piece of the weight that multiplies h[k] for one of its columns.
     std::int64_t at(std::int64_t column, std::int64_t k) const {
         return (column / panel_columns() * hidden + k) * panel_columns() + column % panel_columns();
     }
 };
 
-/// The workspace behind the counts of steps, in elements: of each direction h twice, c, and each piece's sums.
+/// The workspace after the counts of steps, in elements: for each direction h twice and c, then each piece's sums.
 template <class C>
 struct Parts {
     std::int64_t state, sums, of_direction;
@@ -66,7 +66,7 @@ void run(const RecurrentShape& shape, const RecurrentDirection& forward, const R
     const Pieces<C> pieces(cell, shape);
     const Parts<C> parts(shape, pieces);
     C* const memory = reinterpret_cast<C*>(static_cast<char*>(workspace) + RecurrentSteps::memory_bytes);
-    // h and c begin as 0; h of sequences that have ended is multiplied on, and thrown away.
+    // h and c start as 0. h of sequences that have ended is still multiplied, and the result dropped.
     for (int i = 0; i < 2; ++i) std::fill_n(memory + i * parts.of_direction, 3 * parts.state, C(0));
     const std::int64_t longest = longest_of(shape, lengths);
     const RecurrentSteps steps(pieces.count, static_cast<std::size_t>(pieces.count * pieces.elements()) * sizeof(C));
@@ -106,7 +106,7 @@ void recurrent_pack(DataType type, Cell cell, const RecurrentShape& shape, const
 #pragma omp parallel for schedule(static)
         for (std::int64_t piece = 0; piece < pieces.count; ++piece) {
             C* const to = static_cast<C*>(packed) + piece * pieces.elements();
-            // Whole lines of all columns' weights in turn: their places then stay in the L1 cache until they are full.
+            // Copies whole cache lines of all columns in turn, so that the target lines stay in L1 until they are full.
             constexpr std::int64_t at_once = 32;
             for (std::int64_t k = 0; k < shape.hidden; k += at_once)
                 for (std::int64_t column = 0; column < pieces.columns(); ++column) {

@@ -1,6 +1,6 @@
 // Recurrent layers backward, from the last step to the first. A piece is some units: vectors of columns of weight_hh,
-// which are multiplied with db of the step behind for all sequences in registers, and taken through the cell at once.
-// db has two places, one that is read and one that is written.
+// which are multiplied with the later step's db of all sequences in registers and taken through the cell at once. db is
+// double-buffered: one is read, one written.
 #include <algorithm>
 
 #include "cpu/native/panels.h"
@@ -10,7 +10,7 @@
 namespace kbench::cpu {
 namespace {
 
-/// How a weight_hh is cut: each piece is one panel. Units past the last one have weights of 0.
+/// How a weight_hh is cut: a piece is one panel. Padding units past the last one have weights of 0.
 template <class C>
 struct Pieces {
     static constexpr std::int64_t vectors = 2, units = vectors * panel_lanes<C>;
@@ -21,13 +21,13 @@ struct Pieces {
     std::int64_t elements() const { return depth * units; }
 };
 
-/// The workspace behind the counts of steps, in elements: of each direction db twice, what passes through the cell, and
-/// each piece's sums.
+/// The workspace after the counts of steps, in elements: for each direction db twice and what passes through the cell,
+/// then each piece's sums.
 template <class C>
 struct Parts {
     std::int64_t db_stride, db, carry, sums, of_direction;
 
-    /// A line more than the depth: rows a multiple of 4 KiB apart would share the same lines of the L1 cache.
+    /// Row pitch: a cache line more than the depth, because rows a multiple of 4 KiB apart would compete for L1 lines.
     Parts(const RecurrentShape& shape, const Pieces<C>& pieces)
         : db_stride(divided_up(pieces.depth, panel_lanes<C>) * panel_lanes<C> + panel_lanes<C>),
           db(shape.batch * db_stride),

@@ -1,6 +1,6 @@
 // Gradients of recurrent layers' weights: one product over all rows, db transposed times h of the step before, and sums
-// of columns. h is packed into panels once; a task is some rows of dweight_hh, whose db it transposes a chunk of rows
-// at a time, so that chunk, panel and sums stay in the L2 cache.
+// over columns. h is packed into panels once. A task is some rows of dweight_hh; it transposes db one chunk of rows at
+// a time, so that chunk, panel and sums stay in L2.
 #include <omp.h>
 
 #include <algorithm>
@@ -11,11 +11,11 @@
 namespace kbench::cpu {
 namespace {
 
-/// Rows of dweight_hh of a task, whole groups of what registers hold; rows of h whose products are summed up in
+/// Rows of dweight_hh per task, in whole groups of what registers hold; and rows of h whose products are summed in
 /// registers: 64 KiB of a panel in fp32.
 constexpr std::int64_t task_rows = 48, chunk_rows = 256;
 
-/// The workspace in elements: h of both directions in panels, then of each thread db transposed and sums.
+/// The workspace in elements: h of both directions in panels, then each thread's transposed db and sums.
 template <class C>
 struct Parts {
     std::int64_t depth, vectors, columns, panels;
@@ -32,13 +32,13 @@ struct Parts {
     std::int64_t elements(std::int64_t threads) const { return 2 * h + threads * (transposed + sums); }
 };
 
-/// db of a gate's value da; `r` of the n of a GRU. 0 wherever da is: behind the end of a sequence gates may be NaN.
+/// db for a gate's value da; `r` for the n of a GRU. 0 wherever da is 0: after the end of a sequence gates may be NaN.
 template <class C>
 inline C through_reset(C da, C r) {
     return da == C(0) ? C(0) : r * da;
 }
 
-/// to [row, chunk_rows]: db of `rows` of dweight_hh's from `first` on, of `count` rows of dgates from `at` on.
+/// to [row, chunk_rows] = db for `rows` rows of dweight_hh from `first` on, over `count` rows of dgates from `at` on.
 template <class T, class C>
 void transpose(Cell cell, std::int64_t hidden, const T* dgates, const T* gates, std::int64_t first, std::int64_t rows,
                std::int64_t at, std::int64_t count, C* to) {
@@ -54,7 +54,7 @@ void transpose(Cell cell, std::int64_t hidden, const T* dgates, const T* gates, 
     }
 }
 
-/// Panels of h, each [depth, columns], of which those past the last unit are 0.
+/// Packs h into panels, each [depth, columns], padded with 0 past the last unit.
 template <class T, class C>
 void pack(const RecurrentShape& shape, const Parts<C>& parts, const T* from, C* to) {
 #pragma omp parallel for schedule(static) collapse(2)
@@ -72,7 +72,7 @@ void pack(const RecurrentShape& shape, const Parts<C>& parts, const T* from, C* 
             });
 }
 
-/// sums [rows, panels * columns] += db times h, of the chunk's rows from `at` on.
+/// sums [rows, panels * columns] += db times h, for the chunk's rows from `at` on.
 template <class C>
 void add_products(const Parts<C>& parts, std::int64_t rows, const C* transposed, const C* h, std::int64_t at,
                   std::int64_t count, C* sums) {
@@ -111,7 +111,7 @@ void recurrent_weights_gradient(DataType type, Cell cell, const RecurrentShape& 
         const Parts<C> parts(shape);
         const std::int64_t hidden = shape.hidden, width = gates_of(cell) * hidden;
         C* const h = static_cast<C*>(workspace);
-        // h[t - 1] forward, h[t + 1] in the reverse direction; db of the other steps.
+        // Pairs h[t - 1] (h[t + 1] in the reverse direction) with db[t].
         pack(shape, parts, static_cast<const T*>(forward.out), h);
         pack(shape, parts, static_cast<const T*>(reverse.out) + shape.batch * hidden, h + parts.h);
         const std::int64_t tasks = divided_up(width, task_rows);

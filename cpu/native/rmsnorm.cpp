@@ -1,4 +1,4 @@
-// Each OpenMP thread normalises one contiguous part of the rows. A row is read twice, the second time out of the
+// RMS norm. Each OpenMP thread has one contiguous part of the rows. A row is read twice, the second time from the
 // caches.
 #include "cpu/native/rmsnorm.h"
 
@@ -15,10 +15,10 @@
 namespace kbench::cpu {
 namespace {
 
-/// A quarter of the most: with more requests for the next row at once, the loads of this one wait behind them.
+/// A quarter of the maximum: with more requests for the next row in flight, this row's loads would wait behind them.
 constexpr std::int64_t half_chunk_bytes = chunk_bytes / 4;
 
-/// Rows of x [rows, width] into `out`, a Stored or a Streamed.
+/// Normalises rows of x [rows, width] into `out`, a Stored or a Streamed.
 template <class T, class Out>
 void rms_norm_rows(std::int64_t rows, std::int64_t width, double epsilon, const T* x, const T* weight, Out& out) {
     using C = Compute<T>;
@@ -29,7 +29,7 @@ void rms_norm_rows(std::int64_t rows, std::int64_t width, double epsilon, const 
         const C rstd = 1 / std::sqrt(squares / static_cast<C>(width) + static_cast<C>(epsilon));
         for (std::int64_t begin = 0; begin < width; begin += chunk) {
             const std::int64_t count = std::min(chunk, width - begin);
-            prefetch(count, next + begin);  // a chunk at a time: memory is then read while it is written
+            prefetch(count, next + begin);  // prefetches one chunk at a time, so that memory reads overlap its writes
             const T *from = x + begin, *scale = weight + begin;
             T* to = out.template room<T>();
 #pragma omp simd

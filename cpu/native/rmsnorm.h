@@ -1,4 +1,4 @@
-// RMS norm on the CPU, for every stored type. Arithmetic in fp32 (fp64 for fp64); shapes as in models/ops/;
+// RMS norm on the CPU, for every stored type. Arithmetic is fp32 (fp64 for fp64); shapes as in models/ops/;
 // nothing allocates.
 #pragma once
 
@@ -10,15 +10,15 @@
 
 namespace kbench::cpu {
 
-/// out = x * rstd * weight over each row; x and out are not the same memory. An output larger than the last-level
-/// caches is written past them.
+/// out = x * rstd * weight over each row; x and out must not overlap. An output larger than the last-level caches is
+/// written past them.
 void rms_norm(DataType type, const RmsNorm& op, const void* x, const void* weight, void* out);
 
-/// The same; an output of more than `stream_above_bytes` is written past the caches. For tests of both ways.
+/// The same, but an output of more than `stream_above_bytes` bypasses the caches. For tests of both ways.
 void rms_norm(DataType type, const RmsNorm& op, const void* x, const void* weight, void* out,
               std::int64_t stream_above_bytes);
 
-/// Backward: dx (which may be dy) and dw. The same bits whatever the number of threads. `workspace` of
+/// Backward: dx (which may be dy) and dw. Results do not depend on the number of threads. `workspace` has
 /// rms_norm_gradient_workspace bytes.
 std::size_t rms_norm_gradient_workspace(DataType type, const RmsNorm& op);
 void rms_norm_gradient(DataType type, const RmsNorm& op, const void* x, const void* dy, const void* weight, void* dx,

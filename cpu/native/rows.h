@@ -1,4 +1,4 @@
-// What the loops over rows share: the next row is asked for early, and a row is summed up in vectors.
+// What the loops over rows share: prefetching the next row, and summing a row in vectors.
 // Internal to cpu/native/; all of it is inlined into the calls of `vectorised`.
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace kbench::cpu {
 
-/// Blocks of rows whose sums over the rows are added up together: as many whatever the number of threads, so that it
-/// does not matter who adds them.
+/// Blocks of rows whose sums over rows are added up together. Their number does not depend on the threads, so that it
+/// does not matter which thread adds which.
 struct RowBlocks {
     static constexpr std::int64_t most = 64;
     std::int64_t rows, rows_each = (rows + most - 1) / most, count = (rows + rows_each - 1) / rows_each;
@@ -17,7 +17,7 @@ struct RowBlocks {
     std::int64_t begin(std::int64_t block) const { return std::min(rows, block * rows_each); }
 };
 
-/// Asks for a row before its turn; into L2, as L1 is full of the current row.
+/// Prefetches a row before its turn, into L2, because L1 is full of the current row.
 template <class T>
 void prefetch(std::int64_t width, const T* row) {
     constexpr std::int64_t cache_line = 64 / sizeof(T);
@@ -25,7 +25,7 @@ void prefetch(std::int64_t width, const T* row) {
 }
 
 /// The sum of term(c) for c in [0, width), in 256 bytes of partial sums (AVX2: eight registers) that are added
-/// pairwise. A plain reduction has one register, each addition of which waits for the last, and adds its lanes up one
+/// pairwise. A plain reduction has one register, where each addition waits for the last, and adds its lanes up one
 /// by one.
 template <class C, class Term>
 C sum_over(std::int64_t width, const Term& term) {

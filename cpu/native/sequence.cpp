@@ -1,4 +1,4 @@
-// Rows are shared among OpenMP threads; each is one vectorised call.
+// The ops around convolutions and recurrent layers. OpenMP threads share rows; each is one vectorised call.
 #include "cpu/native/sequence.h"
 
 #include <algorithm>
@@ -9,11 +9,11 @@
 namespace kbench::cpu {
 namespace {
 
-/// Elements a thread takes at a time where rows do not matter.
+/// Elements per chunk where rows do not matter.
 constexpr std::int64_t chunk = 4096;
-/// Rows and columns that share the scales of their columns: a root and a quotient cost as much as a dozen elements.
+/// Rows and columns that share the columns' scales: a root and a division cost as much as a dozen elements.
 constexpr std::int64_t rows_at_once = 64, columns_at_once = 64;
-/// Side of the squares that a transposition is done in: a cache line of 16-bit elements each way.
+/// Side of the squares that a transposition works in: a cache line of 16-bit elements each way.
 constexpr std::int64_t side = 32;
 
 template <class T>
@@ -79,7 +79,7 @@ void hardtanh(DataType type, const Hardtanh& op, const void* x, void* out) {
             const T* from = static_cast<const T*>(x) + begin;
             T* to = static_cast<T*>(out) + begin;
             vectorised([=] {
-            // NaN stays NaN: a comparison with it is false.
+            // NaN stays NaN, because a comparison with it is false.
 #pragma omp simd
                 for (std::int64_t i = 0; i < size; ++i) {
                     const Compute<T> value = load(from[i]), above = value < low ? low : value;

@@ -1,4 +1,4 @@
-// What stands around convolutions and recurrent layers, on the CPU, for every stored type. Arithmetic in fp32 (fp64 for
+// The ops around convolutions and recurrent layers on the CPU, for every stored type. Arithmetic is fp32 (fp64 for
 // fp64); shapes as in models/ops/; nothing allocates.
 #pragma once
 
@@ -12,12 +12,12 @@
 
 namespace kbench::cpu {
 
-/// In place allowed.
+/// out may be x.
 void batch_norm(DataType type, const BatchNorm& op, const void* x, const void* weight, const void* bias,
                 const void* mean, const void* variance, void* out);
-/// In place allowed.
+/// out may be x.
 void hardtanh(DataType type, const Hardtanh& op, const void* x, void* out);
-/// In place allowed.
+/// out may be x.
 void time_mask(DataType type, const TimeMask& op, const void* x, const std::int32_t* lengths, void* out);
 void to_sequence(DataType type, const ToSequence& op, const void* x, void* out);
 

@@ -1,5 +1,5 @@
-// Rows are shared among OpenMP threads, one row is one vectorised call. A row is read again for every pass over it:
-// it stays in L1, and no buffer is needed.
+// OpenMP threads share rows; a row is one vectorised call. Every pass reads the row again, because it stays in L1 and
+// no buffer is needed.
 #include "cpu/native/softmax.h"
 
 #include <limits>
@@ -20,7 +20,7 @@ void softmax_row(std::int64_t width, const S* scores, P* probabilities) {
     C total = 0;
 #pragma omp simd reduction(+ : total)
     for (std::int64_t c = 0; c < width; ++c) total += term(c);
-    // The exponentials are computed twice: P may be narrower than what they need, and there is no buffer.
+    // Exponentials are computed twice, because P may be too narrow to hold them and there is no buffer.
     const C inverse = 1 / total;
 #pragma omp simd
     for (std::int64_t c = 0; c < width; ++c) store(probabilities[c], static_cast<Compute<P>>(term(c) * inverse));

@@ -1,4 +1,4 @@
-// The causal mask and the row-wise softmax on the CPU, for every stored type. Arithmetic in fp32 (fp64 for fp64);
+// The causal mask and the row-wise softmax on the CPU, for every stored type. Arithmetic is fp32 (fp64 for fp64);
 // shapes as in models/ops/; nothing allocates.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace kbench::cpu {
 
-/// In place, as models/ops/'s ScaleMask; scores of `type`.
+/// Works in place, as ScaleMask in models/ops/; scores have `type`.
 void scale_mask(DataType type, const ScaleMask& op, void* scores);
 void softmax(DataType scores_type, DataType probabilities_type, const Softmax& op, const void* scores,
              void* probabilities);

@@ -1,4 +1,4 @@
-// Non-temporal stores of whole lines in the widest instructions there are, and the size from which they pay.
+// Non-temporal stores of whole lines in the widest instructions available, and the size from which they pay.
 #include "cpu/native/streamed.h"
 
 #include <limits>
@@ -24,7 +24,7 @@ std::int64_t last_level_cache_bytes() {
 
 namespace {
 
-/// A macro, as a template cannot be given its target. A line at a time, so that it leaves in one piece.
+/// A macro, because a template cannot be given a target. It copies a line at a time, so that each leaves in one piece.
 #define KBENCH_STREAM_LINES(suffix, target_isa, Vector, load, stream)                                                  \
     [[gnu::target(target_isa)]] void stream_lines_##suffix(std::byte* to, const std::byte* from, std::int64_t lines) { \
         constexpr std::int64_t vectors = cache_line_bytes / static_cast<std::int64_t>(sizeof(Vector));                 \

@@ -1,6 +1,6 @@
-// Where a loop over rows writes its output: into memory as usual, or past the caches. A store that passes the caches
-// spares reading each line before it is overwritten, a third of the traffic of an op that reads one array and writes
-// one. Internal to cpu/native/; the classes are inlined into the calls of `vectorised`.
+// Where a loop over rows writes its output: to memory as usual, or past the caches. A store that bypasses the caches
+// saves reading each line before it is overwritten. That is a third of the traffic of an op that reads one array and
+// writes one. Internal to cpu/native/; the classes are inlined into the calls of `vectorised`.
 #pragma once
 
 #include <algorithm>
@@ -12,36 +12,36 @@ namespace kbench::cpu {
 
 inline constexpr std::int64_t cache_line_bytes = 64;
 
-/// The most that a loop writes before it calls written(): Streamed's buffer then stays in L1 beside the row it is made
-/// from.
+/// The most that a loop writes before it calls written(): Streamed's buffer then stays in L1 next to the row that it is
+/// made from.
 inline constexpr std::int64_t chunk_bytes = 4096;
 
 /// Bytes in all last-level caches that the process may use; the largest number when the system does not say.
 std::int64_t last_level_cache_bytes();
 
-/// Copies whole lines, `to` at a multiple of 64, with the widest non-temporal stores there are (streamed.cpp).
+/// Copies whole lines, `to` at a multiple of 64, with the widest non-temporal stores available (streamed.cpp).
 void stream_lines(std::byte* to, const std::byte* from, std::int64_t lines);
-/// Orders the calling thread's non-temporal stores before what it stores next.
+/// Orders the calling thread's non-temporal stores before its next stores.
 void stream_fence();
 
 /// Ordinary stores of consecutive elements from `out` on.
 class Stored {
   public:
     explicit Stored(void* out) : to_(static_cast<std::byte*>(out)) {}
-    /// Where to write the next elements, chunk_bytes at most.
+    /// Where to write the next elements, at most chunk_bytes.
     template <class T>
     T* room() const {
         return reinterpret_cast<T*>(to_);
     }
-    /// That many bytes have been written there.
+    /// Tells that this many bytes have been written there.
     void written(std::int64_t bytes) { to_ += bytes; }
 
   private:
     std::byte* to_;
 };
 
-/// The same interface, for memory that is not read soon: bytes gather in a buffer and leave it in whole lines. Only the
-/// line in which `out` begins and the one in which it ends, which others may share, are stored as usual.
+/// The same interface for output that is not read soon: bytes gather in a buffer and leave it in whole lines. Only the
+/// first and the last line of `out`, which others may share, are stored as usual.
 class Streamed {
   public:
     explicit Streamed(void* out)
@@ -77,8 +77,8 @@ class Streamed {
         if (end > begin_) std::memcpy(line_ + begin_, buffer_ + begin_, static_cast<std::size_t>(end - begin_));
     }
 
-    std::int64_t begin_;   ///< of the bytes in the buffer, past 0 in the first line only
-    std::int64_t filled_;  ///< their end
+    std::int64_t begin_;   ///< first byte in the buffer, above 0 in the first line only
+    std::int64_t filled_;  ///< one past the last byte in it
     std::byte* line_;      ///< where the buffer's first line goes
     alignas(cache_line_bytes) std::byte buffer_[chunk_bytes + cache_line_bytes];
 };

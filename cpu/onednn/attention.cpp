@@ -1,7 +1,7 @@
-// Fused causal attention: K and V of every head are packed once into oneDNN's weight layouts, then threads take blocks
+// Fused causal attention. K and V of every head are packed once into oneDNN's weight layouts. Then threads take blocks
 // of query rows: scores = Q K^T, exponentials, context = P V, all in the thread's own part of the workspace.
 //
-// The blocks of a head need ever more keys, so each block has its own matmuls; they all read the one packed K and V,
+// Each later block of a head needs more keys, so each block has its own matmuls. They all read the one packed K and V,
 // because a matmul over some of the keys finds its weights inside those for all keys (`is_part_of`).
 #include <fmt/format.h>
 #include <omp.h>
@@ -26,19 +26,19 @@ using Tag = memory::format_tag;
 
 namespace {
 
-/// Query rows of a block. A multiple of 64, the columns of a block of packed weights, so that blocks of keys end where
-/// blocks of packed keys end. More rows use packed K and V more often, fewer compute less above the diagonal: at 1024
-/// keys, the best of 64, 128, 192 and 256 on 16 cores of an Emerald Rapids (a tie within 10 % with the next one).
+/// Query rows per block, a multiple of 64 (the columns of a block of packed weights), so that blocks of keys end where
+/// blocks of packed keys end. More rows reuse packed K and V more, fewer compute less above the diagonal. At 1024 keys
+/// this is the best of 64, 128, 192 and 256 on 16 cores of an Emerald Rapids (within 10 % of the next one).
 constexpr std::int64_t rows_per_block(DataType type) { return type == DataType::fp32 ? 64 : 128; }
 
-/// Keys of one product of scores. oneDNN 3.2 keeps 16-bit products with n > 8 k off AMX (amx_xf16_is_small_shape in its
-/// brgemm_matmul_utils.cpp), where they took four times as long. fp32 probabilities replace their scores, so all
+/// Keys per product of scores. oneDNN 3.2 keeps 16-bit products with n > 8 k off AMX (amx_xf16_is_small_shape in its
+/// brgemm_matmul_utils.cpp), which made them four times as slow. fp32 probabilities replace their scores, so all
 /// scores of a row must lie together.
 std::int64_t keys_per_product(DataType type, const AttentionShape& shape) {
     return type == DataType::fp32 ? shape.seq : std::max<std::int64_t>(64, 8 * shape.head_size / 64 * 64);
 }
 
-/// Keys that are packed at a time: small enough to share the packing of few heads among many threads.
+/// Keys per packing task: few enough that many threads can share the packing of few heads.
 constexpr std::int64_t keys_per_packing = 256;
 
 dnnl::matmul::primitive_desc product(const memory::desc& a, const memory::desc& b, const memory::desc& c) {
@@ -53,23 +53,23 @@ struct CausalAttention::State {
     struct Block {
         std::int64_t first_row, rows, keys;
         std::vector<KeyRange> ranges;
-        std::vector<dnnl::matmul::primitive_desc> scores;  ///< of each range
+        std::vector<dnnl::matmul::primitive_desc> scores;  ///< per range
         dnnl::matmul::primitive_desc context;
     };
-    /// Primitives with memory objects of one thread.
+    /// Primitives with the memory objects of one thread.
     struct Thread {
-        std::vector<Call> pack_k, pack_v;       ///< of each packing
-        std::vector<std::vector<Call>> scores;  ///< of each block and range
-        std::vector<Call> context;              ///< of each block
+        std::vector<Call> pack_k, pack_v;       ///< per packing
+        std::vector<std::vector<Call>> scores;  ///< per block and range
+        std::vector<Call> context;              ///< per block
     };
 
     Attention attention;
     DataType stored;
-    memory::desc packed_k, packed_v;  ///< of one head, all keys
+    memory::desc packed_k, packed_v;  ///< for one head, all keys
     std::vector<Block> blocks;
     std::vector<Thread> threads;
 
-    /// The workspace: packed K and V of each head, then for each thread the buffers of one block, in this order.
+    /// The workspace: packed K and V of each head, then each thread's buffers for one block, in this order.
     /// Probabilities as wide as the scores replace them.
     std::size_t k_bytes, v_bytes, q_bytes, scores_bytes, p_bytes, context_bytes, sums_bytes, scratchpad_bytes = 0;
     std::size_t thread_bytes() const {
@@ -77,7 +77,7 @@ struct CausalAttention::State {
     }
     std::int64_t all_heads() const { return attention.shape.batch * attention.shape.heads; }
     std::int64_t qkv_width() const { return 3 * attention.shape.heads * attention.shape.head_size; }
-    std::int64_t packed_bytes() const { return static_cast<std::int64_t>(k_bytes + v_bytes); }  ///< of one head
+    std::int64_t packed_bytes() const { return static_cast<std::int64_t>(k_bytes + v_bytes); }  ///< per head
 
     bool make_blocks(Tag k_layout, Tag v_layout);
     void make_packings();
@@ -92,7 +92,7 @@ struct CausalAttention::State {
     void run(const T* qkv, float* lse, T* out, char* workspace) const;
 };
 
-/// Makes the matmuls of all blocks; false when the weights of one are not inside those for all keys.
+/// Makes the matmuls of all blocks; returns false when the weights of one are not inside those for all keys.
 bool CausalAttention::State::make_blocks(Tag k_layout, Tag v_layout) {
     const auto [batch, heads, seq, head_size] = attention.shape;
     const auto type = onednn::data_type(stored);
@@ -114,7 +114,7 @@ bool CausalAttention::State::make_blocks(Tag k_layout, Tag v_layout) {
         blocks.push_back(std::move(block));
     }
     const Block& last = blocks.back();
-    // All keys' layout, from a product of them all: those of the last block may be in several.
+    // The layout for all keys comes from a product of them all, since those of the last block may be split.
     packed_k = product({{last.rows, head_size}, type, Tag::ab}, {{head_size, seq}, type, k_layout},
                        {{last.rows, seq}, f32, Tag::ab})
                    .weights_desc();
@@ -126,7 +126,7 @@ bool CausalAttention::State::make_blocks(Tag k_layout, Tag v_layout) {
     });
 }
 
-/// Reorders of `keys_per_packing` keys at a time from qkv into the packed layouts.
+/// Makes reorders of `keys_per_packing` keys at a time from qkv into the packed layouts.
 void CausalAttention::State::make_packings() {
     const auto [batch, heads, seq, head_size] = attention.shape;
     const auto type = onednn::data_type(stored);
@@ -215,7 +215,7 @@ dnnl_status_t CausalAttention::State::run_block(const Thread& thread, std::size_
     const char* v = k + k_bytes;
 
     const std::int64_t row = head / heads * seq + block.first_row, column = head % heads * head_size;
-    // oneDNN's fast matmuls take dense activations only, and q is a strided part of qkv.
+    // oneDNN's fast matmuls take only dense activations, and q is a strided part of qkv.
     onednn::copy_rows(block.rows, head_size, qkv + row * qkv_width() + column, qkv_width(), q);
 
     dnnl_status_t status = dnnl_success;
@@ -242,8 +242,8 @@ template <class T>
 void CausalAttention::State::run(const T* qkv, float* lse, T* out, char* workspace) const {
     const std::int64_t heads = all_heads();
     const auto packings = static_cast<std::int64_t>(threads.front().pack_k.size());
-    // A block near the end of the sequence and one near its beginning make one task, so that tasks are alike; a
-    // thread's tasks are neighbours, so that it finds packed K and V in its own cache.
+    // One block near the end of the sequence and one near its start form a task, so that tasks are equal. A thread's
+    // tasks are neighbours, so that it finds packed K and V in its own cache.
     const auto count = static_cast<std::int64_t>(blocks.size()), pairs = (count + 1) / 2;
     char* buffers = workspace + heads * packed_bytes();
     int worst = dnnl_success;  // throwing inside the parallel region would end the process
@@ -278,7 +278,7 @@ CausalAttention::CausalAttention(const Attention& attention, Precision precision
     state_->threads.resize(static_cast<std::size_t>(omp_get_max_threads()));
     onednn::create("matmul of an attention block", [&] {
         const MadeForOneThread guard;
-        // Plain layouts always fit, but oneDNN then packs K and V again for every block.
+        // Plain layouts always fit, but then oneDNN packs K and V again for every block.
         if (!state_->make_blocks(Tag::any, Tag::any)) state_->make_blocks(Tag::ba, Tag::ab);
         state_->make_packings();
         state_->make_calls();

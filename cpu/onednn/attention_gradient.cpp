@@ -1,9 +1,9 @@
 // Backward of causal attention. A task owns blocks of a head's keys. For a block and a range of the queries that see
-// it: S^T = K Q^T and dP^T = V dO^T, P^T and dS^T from them, then dV += P^T dO, dK += dS^T Q and dQ += dS K, where dS
-// is dS^T read transposed: 5 products, and every exponential once.
+// it, it computes S^T = K Q^T and dP^T = V dO^T, P^T and dS^T from them, then dV += P^T dO, dK += dS^T Q and dQ += dS K
+// (dS is dS^T read transposed): 5 products, and every exponential once.
 //
-// dQ is summed in fp32, in one matrix for each task, so that no two tasks add to the same number. Few heads are split
-// into several tasks; the matrices of a head are added up in the end, in their order.
+// dQ is summed in fp32, in one matrix per task, so that no two tasks add to the same number. Where heads are few, each
+// is split into several tasks; the matrices of a head are added up at the end, in a fixed order.
 #include <fmt/ranges.h>
 #include <omp.h>
 
@@ -26,14 +26,14 @@ using Tag = memory::format_tag;
 
 namespace {
 
-/// A multiple of 64, the columns of a block of packed weights, so that ranges of queries begin where blocks of packed
-/// queries do. More keys read packed queries less often, fewer compute less above the diagonal: in fp32 64, 128, 192
-/// and 256 take 17.6, 18.3, 18.8 and 20.2 ms for 12 heads of 1024 x 64 on two cores with AVX-512. With AMX a product of
-/// 64 keys would take little longer than its call.
+/// Keys per block, a multiple of 64 (the columns of a block of packed weights), so that ranges of queries start where
+/// blocks of packed queries do. More keys read packed queries less often, fewer compute less above the diagonal. In
+/// fp32 64, 128, 192 and 256 take 17.6, 18.3, 18.8 and 20.2 ms for 12 heads of 1024 x 64 on two cores with AVX-512.
+/// With AMX a product of 64 keys would take little longer than its call.
 constexpr std::int64_t keys_per_block(DataType type) { return type == DataType::fp32 ? 64 : 128; }
 
-/// Queries of a product. The scores and dP of 128 keys with 512 queries are 512 KiB, P and dS at 16 bits half as much:
-/// in L2. oneDNN 3.2 keeps 16-bit products with n > 8 k off AMX (amx_xf16_is_small_shape in its
+/// Queries per product. Scores and dP of 128 keys with 512 queries take 512 KiB, P and dS in 16 bits half as much, so
+/// they stay in L2. oneDNN 3.2 keeps 16-bit products with n > 8 k off AMX (amx_xf16_is_small_shape in its
 /// brgemm_matmul_utils.cpp), and k is the head size here.
 std::int64_t queries_per_product(std::int64_t head_size) {
     return std::clamp<std::int64_t>(8 * head_size / 128 * 128, 128, 512);
@@ -42,8 +42,8 @@ std::int64_t queries_per_product(std::int64_t head_size) {
 /// Rows that are packed, or written, at a time.
 constexpr std::int64_t rows_per_packing = 256;
 
-/// Tasks that a head is split into: as many as let the threads end together, for 2 % of the time each, for a matrix dQ
-/// more. 12 heads on 16 threads take the time of a head; as 48 tasks they take three quarters of it.
+/// Tasks per head, so that the threads end together. Each further task costs about 2 % of the time, for its dQ matrix.
+/// 12 heads on 16 threads take the time of one head; as 48 tasks they take three quarters of it.
 std::int64_t parts_of_a_head(std::int64_t heads, std::int64_t blocks, std::int64_t threads) {
     const auto time = [&](std::int64_t parts) {
         const std::int64_t rounds = (heads * parts + threads - 1) / threads;
@@ -55,7 +55,7 @@ std::int64_t parts_of_a_head(std::int64_t heads, std::int64_t blocks, std::int64
     return best;
 }
 
-/// Who owns a block: the blocks are dealt out to and fro, as later ones have fewer queries.
+/// The task that owns a block. Blocks are dealt out back and forth, because later ones have fewer queries.
 std::int64_t part_of(std::int64_t block, std::int64_t parts) {
     const std::int64_t place = block % (2 * parts);
     return std::min(place, 2 * parts - 1 - place);
@@ -73,16 +73,16 @@ constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64
 }  // namespace
 
 struct CausalAttentionGradient::State {
-    /// The products of some keys with some queries. S^T and dP^T are alike, and so are dV and dK.
+    /// The products of some keys with some queries. S^T and dP^T have the same shape, and so do dV and dK.
     struct Products {
         std::int64_t keys, queries;
         bool packed;  ///< scores reads packed queries; else oneDNN packs them again for every block of keys
         dnnl::matmul::primitive_desc scores, own, dq;
     };
-    /// Primitives with memory objects of one thread.
+    /// Primitives with the memory objects of one thread.
     struct Thread {
-        std::vector<Call> packings;         ///< of q or of dout, for each packing
-        std::vector<Call> scores, own, dq;  ///< of each of `products`
+        std::vector<Call> packings;         ///< packs q or dout; one per packing
+        std::vector<Call> scores, own, dq;  ///< one per entry of `products`
     };
 
     Attention attention;
@@ -92,9 +92,9 @@ struct CausalAttentionGradient::State {
     std::vector<Products> products;
     std::vector<Thread> threads;
 
-    /// The workspace: slots, each with what belongs to one head, then of each thread the buffers of one block, in this
-    /// order. P and dS as wide as scores and dP replace them. A slot is a thread's while heads are not split, which
-    /// leaves a head's rows in the cache of the one that reads them; else it is a head's.
+    /// The workspace: slots, each with the data of one head, then each thread's buffers for one block, in this order. P
+    /// and dS as wide as scores and dP replace them. While heads are not split, each thread has a slot, so that a
+    /// head's rows stay in the cache of the thread that reads them; else each head has one.
     std::size_t rows_bytes, packed_bytes, sums_bytes, dq_bytes;
     std::size_t block_bytes, scores_bytes, p_bytes, own_bytes, scratchpad_bytes = 0;
     std::size_t slot_bytes() const {
@@ -115,7 +115,7 @@ struct CausalAttentionGradient::State {
     void size_buffers();
     std::size_t products_of(std::int64_t keys, std::int64_t queries) const;
 
-    /// What the tasks of a head share: dense and packed rows, of each query lse log2(e) and D, and each task's dQ.
+    /// What the tasks of a head share: dense and packed rows, lse log2(e) and D of each query, and each task's dQ.
     struct Head {
         char *q, *dout, *packed_q, *packed_dout;
         float *log2_sums, *d, *dq;
@@ -131,7 +131,7 @@ struct CausalAttentionGradient::State {
     void run(const T* qkv, const T* out, const T* dout, const float* lse, T* dqkv, char* workspace) const;
 };
 
-/// Makes the matmuls of every number of keys and queries that occurs.
+/// Makes the matmuls for every number of keys and queries that occurs.
 void CausalAttentionGradient::State::make_products() {
     const auto [batch, heads, seq, head_size] = attention.shape;
     const auto type = onednn::data_type(stored);
@@ -158,14 +158,14 @@ void CausalAttentionGradient::State::make_products() {
         }
 }
 
-/// The index of the products of `keys` and `queries`; past the end when they are not made yet.
+/// The index of the products for `keys` and `queries`; one past the end when they are not made yet.
 std::size_t CausalAttentionGradient::State::products_of(std::int64_t keys, std::int64_t queries) const {
     const auto found =
         std::ranges::find_if(products, [=](const Products& p) { return p.keys == keys && p.queries == queries; });
     return static_cast<std::size_t>(found - products.begin());
 }
 
-/// Reorders of `rows_per_packing` rows at a time from dense rows into the packed layout.
+/// Makes reorders of `rows_per_packing` rows at a time from dense rows into the packed layout.
 void CausalAttentionGradient::State::make_packings() {
     if (!packs()) return;
     const auto [batch, heads, seq, head_size] = attention.shape;
@@ -231,7 +231,7 @@ auto CausalAttentionGradient::State::head_at(char* workspace, std::int64_t slot)
     return at;
 }
 
-/// Some rows of what `Head` holds.
+/// Prepares some rows of what `Head` holds.
 template <class T>
 dnnl_status_t CausalAttentionGradient::State::prepare(const Thread& thread, std::int64_t head, std::int64_t packing,
                                                       const T* qkv, const T* out, const T* dout, const float* lse,
@@ -257,7 +257,7 @@ dnnl_status_t CausalAttentionGradient::State::prepare(const Thread& thread, std:
     return std::max(pack.run({q, to.packed_q, scratchpad}), pack.run({dense_dout, to.packed_dout, scratchpad}));
 }
 
-/// dK and dV of one block of keys; what its keys add to dQ is added to `dq` [seq, head_size].
+/// Computes dK and dV of one block of keys, and adds its keys' contribution to `dq` [seq, head_size].
 template <class T>
 dnnl_status_t CausalAttentionGradient::State::run_block(const Thread& thread, std::int64_t first_key, std::int64_t head,
                                                         const T* qkv, const Head& of, float* dq, T* dqkv,
@@ -273,7 +273,7 @@ dnnl_status_t CausalAttentionGradient::State::run_block(const Thread& thread, st
     float *dk = reinterpret_cast<float*>(take(own_bytes)), *dv = reinterpret_cast<float*>(take(own_bytes));
     char* scratchpad = take(scratchpad_bytes);
 
-    // oneDNN's fast matmuls take dense activations only, and k and v are strided parts of qkv.
+    // oneDNN's fast matmuls take only dense activations, and k and v are strided parts of qkv.
     const std::int64_t at = (head / heads * seq + first_key) * 3 * width + head % heads * head_size;
     onednn::copy_rows(keys, head_size, qkv + at + width, 3 * width, k);
     onednn::copy_rows(keys, head_size, qkv + at + 2 * width, 3 * width, v);
@@ -316,7 +316,7 @@ dnnl_status_t CausalAttentionGradient::State::run_block(const Thread& thread, st
 template <class T>
 void CausalAttentionGradient::State::run(const T* qkv, const T* out, const T* dout, const float* lse, T* dqkv,
                                          char* workspace) const {
-    // No structured binding: clang 19 captures none in an OpenMP region.
+    // No structured binding, because clang 19 captures none in an OpenMP region.
     const std::int64_t seq = attention.shape.seq, head_count = attention.shape.heads,
                        head_size = attention.shape.head_size;
     const std::int64_t heads = all_heads(), width = head_count * head_size;

@@ -22,14 +22,14 @@ void sums_of_products(std::int64_t rows, std::int64_t columns, const T* out, con
     }
 }
 
-/// A block of keys with a range of queries, matrices [keys, queries]: the first query is `distance` keys behind the
-/// first key, and a key is seen by the queries from its own on.
+/// A block of keys with a range of queries, as matrices [keys, queries]. The first query is `distance` after the first
+/// key; a key is seen by the queries from its own position on.
 struct KeysOfQueries {
     std::int64_t keys, queries, distance;
 };
 
-/// p = 2^(scale * scores - log2_sums), and ds = p * (dp - d) with p before narrowing; 0 where the key is unseen. In
-/// place when T is float; else `scores` and `dp` are overwritten, too. `log2_sums` and `d` are of the range's queries.
+/// p = 2^(scale * scores - log2_sums), and ds = p * (dp - d) with p before narrowing; 0 where the key is not seen.
+/// In place when T is float; else `scores` and `dp` are overwritten, too. `log2_sums` and `d` are per query.
 template <class T>
 void gradient_exponentials(const KeysOfQueries& of, float scale, const float* log2_sums, const float* d, float* scores,
                            float* dp, T* p, T* ds) {

@@ -1,4 +1,4 @@
-// The vector loops between the matmuls of one block of attention: what is not a product, on buffers of one thread.
+// The vector loops between the matmuls of one block of attention, on buffers of one thread.
 // Internal to cpu/onednn/; call them inside `vectorised`.
 #pragma once
 
@@ -20,9 +20,9 @@ void copy_rows(std::int64_t rows, std::int64_t columns, const T* from, std::int6
     for (std::int64_t r = 0; r < rows; ++r) std::copy_n(from + r * stride, columns, to + r * columns);
 }
 
-/// Narrows `count` numbers to what the next product reads, by the CPU's conversion instructions: oneDNN computes in
-/// these types only where the CPU has them (onednn_unsupported), and rounding by integer operations doubles the time of
-/// the exponential (0.57 ns an element for bf16 against 0.27 for fp32 on a Zen 4 core).
+/// Narrows `count` numbers to the type that the next product reads, with the CPU's conversion instructions. oneDNN
+/// computes in these types only where the CPU has them (onednn_unsupported). Rounding by integer operations would
+/// double the time of the exponential (0.57 ns per element for bf16, 0.27 for fp32, on a Zen 4 core).
 template <class T>
 [[gnu::target("avx512f,avx512bw,avx512vl,avx512bf16")]] void narrow(const float* from, std::int64_t count, T* to) {
     for (std::int64_t i = 0; i < count; i += 16) {
@@ -37,14 +37,14 @@ template <class T>
     }
 }
 
-/// Some of a block's keys; their scores are a dense matrix [rows, count], which begins at element rows * first.
+/// Some of a block's keys; their scores are a dense matrix [rows, count] that starts at element rows * first.
 struct KeyRange {
     std::int64_t first, count;
 };
 
-/// Row r sees the first `first_row + r + 1` of `keys` keys. In place: scores become 2^(scale (s - max)), scale > 0; as
-/// T also in p [rows, keys], 0 where unseen (p is the one matrix of scores when T is float). inverse_sums[r] = 1 / the
-/// row's sum before narrowing. `lse`, which may be null: the rows' logarithms of the sums of e^(scale s / log2(e)).
+/// Row r sees the first `first_row + r + 1` of `keys` keys. In place, scores become 2^(scale (s - max)) with scale > 0.
+/// p [rows, keys] is the same as T, 0 where not seen (p is the one matrix of scores when T is float). inverse_sums[r] =
+/// 1 / the row's sum before narrowing. `lse` (or null): the rows' logarithms of sums of e^(scale s / log2(e)).
 template <class T>
 void exponentials(std::int64_t first_row, std::int64_t rows, std::int64_t keys, float scale,
                   std::span<const KeyRange> ranges, float* scores, T* p, float* inverse_sums, float* lse) {
@@ -56,7 +56,7 @@ void exponentials(std::int64_t first_row, std::int64_t rows, std::int64_t keys, 
             float* s = scores + rows * range.first + r * range.count;
             const std::int64_t count = std::clamp<std::int64_t>(seen - range.first, 0, range.count);
             const std::int64_t whole_vectors = std::min((count + 15) / 16 * 16, range.count);
-            // Else each row would end with up to 15 exponentials one by one, a tenth of its time at 512 keys.
+            // Otherwise each row would end with up to 15 scalar exponentials, a tenth of its time at 512 keys.
             std::fill(s + count, s + whole_vectors, -infinity);
 #pragma omp simd reduction(max : largest)
             for (std::int64_t k = 0; k < whole_vectors; ++k) largest = larger(s[k], largest);
@@ -70,7 +70,7 @@ void exponentials(std::int64_t first_row, std::int64_t rows, std::int64_t keys, 
             for (std::int64_t k = 0; k < whole_vectors; ++k) {
                 const float term = exp2_in_range(larger(exp2_lowest<float>, s[k] * scale - largest * scale));
                 s[k] = term;
-                sum += term;  // 2^-126, hence nothing, for an unseen key
+                sum += term;  // for an unseen key 2^-126, which vanishes
             }
             if constexpr (!std::is_same_v<T, float>) narrow(s, count, p + r * keys + range.first);
         }

@@ -1,5 +1,5 @@
 // Unfused attention's two products as batched matmuls over [batch, heads]. oneDNN's fast matmul takes dense operands,
-// and q, k and v are strided parts of qkv, so they are copied into the workspace first; the output needs no copy.
+// but q, k and v are strided parts of qkv. So they are copied into the workspace first; the output needs no copy.
 #include <algorithm>
 
 #include "cpu/onednn/onednn.h"
@@ -23,9 +23,9 @@ struct BatchedAttentionProduct::State {
     }
     std::size_t scratchpad_offset() const { return (kind == Kind::scores ? 2 : 1) * ((part_bytes() + 63) / 64 * 64); }
 
-    /// Copies q, k or v (part 0, 1, 2) out of qkv: to [batch, heads, seq, head_size], dense.
+    /// Copies q, k or v (part 0, 1, 2) from qkv to [batch, heads, seq, head_size], dense.
     void copy_part(const void* qkv, int part, char* to) const {
-        // No structured binding: clang 19 captures none in an OpenMP region.
+        // No structured binding, because clang 19 captures none in an OpenMP region.
         const std::int64_t heads = shape.heads, seq = shape.seq, rows = shape.batch * heads * seq;
         const std::size_t row_bytes = static_cast<std::size_t>(shape.head_size) * element_bytes;
 #pragma omp parallel for schedule(static)

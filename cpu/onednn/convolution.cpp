@@ -1,5 +1,5 @@
-// The convolution as oneDNN's primitive. Its fast kernels do not take NCHW: x and out are reordered from and to the
-// layouts that it picks (format_tag::any) where they differ: 6 % of the time of n8c32h81w500k32r21s11u2p10q5 in fp32.
+// The convolution as oneDNN's primitive. Its fast kernels do not take NCHW, so x and out are reordered from and to the
+// layouts that it picks (format_tag::any) where these differ: 6 % of the time of n8c32h81w500k32r21s11u2p10q5 in fp32.
 #include "cpu/onednn/onednn.h"
 #include "cpu/onednn/primitive.h"
 #include "cpu/vector.h"
@@ -21,11 +21,11 @@ struct Convolution::State {
     Call call, pack, to_x, from_out;
     std::int64_t out_channels;
     DataType stored;
-    /// The workspace, in this order: one scratchpad for all calls, the bias in fp32, x and out in oneDNN's layouts; 0
-    /// of what is as it should be.
+    /// The workspace, in this order: one scratchpad for all calls, the bias in fp32, x and out in oneDNN's layouts. 0
+    /// bytes for what needs no copy.
     std::size_t scratchpad_bytes, bias_bytes, x_bytes, out_bytes;
 
-    /// A reorder, of which the workspace needs what is returned; none where the layouts are the same.
+    /// Makes a reorder and returns its bytes of the workspace; makes none where the layouts are equal.
     std::size_t reorder(Call& reorder_call, const memory::desc& from, const memory::desc& to, std::size_t needed);
 };
 
@@ -54,7 +54,7 @@ Convolution::Convolution(const Conv2d& op, Precision precision) : state_(std::ma
 
     onednn::create("convolution", [&] {
         const auto inference = dnnl::prop_kind::forward_inference;
-        // Not Winograd's, whose error is another.
+        // not Winograd, whose error bound is different
         const auto direct = dnnl::algorithm::convolution_direct;
         const auto attr = onednn::attributes();
         s.desc =

@@ -1,5 +1,5 @@
-// The convolution's backward as oneDNN's primitives. What it reads is reordered from NCHW within each run, weights too:
-// they change from step to step.
+// The convolution's backward as oneDNN's primitives. Its inputs are reordered from NCHW within each run, weights too,
+// because they change from step to step.
 #include "cpu/onednn/onednn.h"
 #include "cpu/onednn/primitive.h"
 #include "cpu/vector.h"
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-/// to = from, rounded, or to += from.
+/// to = from, rounded; or to += from where it accumulates.
 void store_sums(DataType type, std::int64_t count, const float* from, bool accumulates, void* to) {
     with_element(type, [&]<class T>(T) {
         T* out = static_cast<T*>(to);
@@ -27,8 +27,8 @@ void store_sums(DataType type, std::int64_t count, const float* from, bool accum
     });
 }
 
-/// An operand in oneDNN's layout: a part of the workspace and the reorder to or from it, none where it is as it should
-/// be.
+/// An operand in oneDNN's layout: its part of the workspace and the reorder to or from it. Both are missing where the
+/// plain layout will do.
 struct Reordered {
     Call call;
     std::size_t bytes = 0;
@@ -52,7 +52,7 @@ struct ConvolutionGradient::State {
                      {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}, {DNNL_ARG_SCRATCHPAD, made.scratchpad_desc()}}),
                 aligned(std::max(from.get_size(), to.get_size()))};
     }
-    /// The operand as the primitive wants it, in `memory` if need be.
+    /// The operand as the primitive wants it, reordered into `memory` if need be.
     static const void* ready(const Reordered& reorder, const void* plain, char* memory, char* scratchpad) {
         if (reorder.bytes == 0) return plain;
         onednn::check(reorder.call.run({plain, memory, scratchpad}), "reordering a convolution's operand");
@@ -74,7 +74,7 @@ ConvolutionGradient::ConvolutionGradient(const Conv2d& op, Direction direction, 
     const memory::desc dy({op.batch, op.out_channels, op.out_height(), op.out_width()}, type, Tag::nchw);
     const memory::dims strides{op.stride_h, op.stride_w}, padding{op.pad_h, op.pad_w};
     const auto attr = onednn::attributes();
-    const auto direct = dnnl::algorithm::convolution_direct;  // not Winograd's, whose error is another
+    const auto direct = dnnl::algorithm::convolution_direct;  // not Winograd, whose error bound is different
 
     onednn::create("a convolution's backward", [&] {
         const dnnl::convolution_forward::primitive_desc forward(onednn::engine(), dnnl::prop_kind::forward_training,

@@ -1,4 +1,4 @@
-// A GEMM with its epilogue as post-ops. The weight is in the layout that oneDNN picks (format_tag::any), packed once.
+// A GEMM with its epilogue as post-ops. The weight is packed once, in the layout that oneDNN picks (format_tag::any).
 #include <omp.h>
 
 #include <algorithm>
@@ -23,8 +23,8 @@ struct Matmul::State {
 
 namespace {
 
-/// The residual goes into `out` first: as a sum post-op, which reads the destination, it may be the destination.
-/// (A binary post-op must not be: with k in several chunks the partial sums overwrite it before it is read.)
+/// The residual goes into `out` first. A sum post-op reads the destination, so the residual may be the destination. (In
+/// a binary post-op it must not be: with k in several chunks, partial sums overwrite it before it is read.)
 void copy_in_parallel(const void* from, void* to, std::size_t bytes) {
 #pragma omp parallel
     {
@@ -36,8 +36,8 @@ void copy_in_parallel(const void* from, void* to, std::size_t bytes) {
     }
 }
 
-/// The developer guide, "Eltwise": swish is x s(alpha x); relu's alpha is its slope below zero. gelu_fast differs from
-/// gelu_tanh by less than fp32 can tell.
+/// See the developer guide, "Eltwise": swish is x s(alpha x); relu's alpha is its slope below zero. gelu_fast differs
+/// from gelu_tanh by less than fp32 resolves.
 void append(dnnl::post_ops& post_ops, Activation activation) {
     using enum dnnl::algorithm;
     switch (activation) {
@@ -63,7 +63,7 @@ Matmul::Matmul(const Gemm& gemm, Precision precision, bool bias, std::optional<A
     const memory::desc plain_w({gemm.k, gemm.n}, type,
                                gemm.weight_transposed ? memory::format_tag::ba : memory::format_tag::ab);
     const memory::desc out({gemm.m, gemm.n}, type, memory::format_tag::ab);
-    // With bias and destination both in fp16, oneDNN 3.2 has its reference loops only.
+    // With bias and destination both in fp16, oneDNN 3.2 has only its reference loops.
     const bool bias_in_fp32 = bias && stored == DataType::fp16;
     const memory::desc bias_desc =
         memory::desc({1, gemm.n}, bias_in_fp32 ? memory::data_type::f32 : type, memory::format_tag::ab);

@@ -30,7 +30,7 @@ Normalise::Normalise(const LayerNorm& norm, Precision precision) : state_(std::m
                         static_cast<float>(norm.epsilon),
                         normalization_flags::use_scale | normalization_flags::use_shift,
                         onednn::attributes()};
-        const memory::desc parameter = state_->desc.weights_desc();  // scale and shift are alike
+        const memory::desc parameter = state_->desc.weights_desc();  // scale and shift have the same
         state_->call = Call(dnnl::layer_normalization_forward(state_->desc),
                             {{DNNL_ARG_SRC, x},
                              {DNNL_ARG_SCALE, parameter},
@@ -48,7 +48,7 @@ std::size_t Normalise::workspace_bytes() const {
 }
 
 void Normalise::run(const void* x, const void* weight, const void* bias, void* out, void* workspace) const {
-    // oneDNN 3.2 takes scale and shift in fp32 only.
+    // oneDNN 3.2 takes scale and shift only in fp32.
     float* scale = reinterpret_cast<float*>(static_cast<char*>(workspace) + state_->scratchpad_bytes);
     float* shift = scale + state_->width;
     with_element(state_->stored, [&]<class T>(T) {

@@ -1,6 +1,6 @@
-// Steps through oneDNN on the CPU: one class a step kind, made once, run many times.
-// Weights may be wanted in the primitive's own layout: ask `packed_bytes`, then `pack`. Nothing here allocates in
-// run().
+// Steps through oneDNN on the CPU: one class per kind of step, made once and run many times.
+// A weight may be wanted in the primitive's own layout: ask `packed_bytes`, then call `pack`. run() never
+// allocates.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,17 @@
 
 namespace kbench::cpu {
 
-/// "oneDNN 3.2.0".
+/// Text such as "oneDNN 3.2.0".
 std::string onednn_version();
-/// The widest ISA that oneDNN uses here, such as "avx512_core_amx" ("sse41" at the least).
+/// The widest ISA that oneDNN uses here, such as "avx512_core_amx"; at least "sse41".
 std::string onednn_isa();
-/// Empty when oneDNN can compute in `precision` on this CPU, otherwise the reason it cannot, such as
+/// Returns "" when oneDNN can compute in `precision` on this CPU, else why not, such as
 /// "fp16 needs AVX512_FP16; this CPU has avx512_core_bf16".
 std::string onednn_unsupported(Precision precision);
 
-/// out = epilogue(x · w): + bias [n], an activation, + residual [m, n], each optional, as post-ops. x [m, k], out [m,
-/// n] dense in storage_type(precision); bias in storage_type(precision). w plain is [k, n], or [n, k] when
-/// weight_transposed. Throws Unsupported.
+/// out = epilogue(x · w): + bias [n], an activation, + residual [m, n], each optional, as post-ops. x [m, k] and out
+/// [m, n] are dense; all have storage_type(precision). The plain w is [k, n], or [n, k] when weight_transposed. Throws
+/// Unsupported.
 class Matmul {
   public:
     Matmul(const Gemm& gemm, Precision precision, bool bias, std::optional<Activation> activation, bool residual);
@@ -35,7 +35,7 @@ class Matmul {
     std::size_t packed_bytes() const;  ///< bytes of the packed weight
     void pack(const void* plain, void* packed) const;
     std::size_t workspace_bytes() const;
-    /// `bias`, `residual` null when not asked for. out must not alias x; out may alias residual.
+    /// `bias` and `residual` are null when not asked for. out must not alias x; out may alias residual.
     void run(const void* x, const void* packed_w, const void* bias, const void* residual, void* out,
              void* workspace) const;
     std::string implementation() const;  ///< impl_info_str()
@@ -45,8 +45,8 @@ class Matmul {
     std::unique_ptr<State> state_;
 };
 
-/// out = left · right, and plus what `out` held where it accumulates, dense and row-major as `product` has them, in
-/// storage_type(precision), neither of them packed: what changes from step to step is not worth it. Throws Unsupported.
+/// out = left · right, plus what `out` held where it accumulates: dense, row-major, of storage_type(precision), as in
+/// `product`. Nothing is packed, which would not pay for operands that change at each step. Throws Unsupported.
 class PlainMatmul {
   public:
     PlainMatmul(const Gemm::Product& product, Precision precision, bool accumulates = false);
@@ -74,9 +74,9 @@ class Normalise {
     std::unique_ptr<State> state_;
 };
 
-/// Fused causal attention: blocks of query rows of one head at a time, scores of one block only (never those of all
-/// heads at once), matrix products by oneDNN, softmax by our own vector code in fp32; threads share (head, block)
-/// pairs.
+/// Fused causal attention on blocks of query rows of one head, with the scores of one block at a time (never those of
+/// all heads). oneDNN computes the matrix products, our own vector code the softmax in fp32. Threads share (head,
+/// block) pairs.
 class CausalAttention {
   public:
     CausalAttention(const Attention& attention, Precision precision);
@@ -91,16 +91,16 @@ class CausalAttention {
     std::unique_ptr<State> state_;
 };
 
-/// Backward of causal attention: blocks of keys of one head with ranges of queries, 5 matrix products of each by
-/// oneDNN, the exponentials and dS by our own vector code in fp32. P and dS are rounded to storage_type(precision); all
-/// sums are fp32. The same on every run with as many threads.
+/// Backward of causal attention on blocks of keys of one head with ranges of queries. oneDNN computes the 5 matrix
+/// products of each, our own vector code the exponentials and dS in fp32. P and dS are rounded to
+/// storage_type(precision), all sums are fp32. Results are the same in every run with as many threads.
 class CausalAttentionGradient {
   public:
     CausalAttentionGradient(const Attention& attention, Precision precision);
     ~CausalAttentionGradient();
     std::size_t workspace_bytes() const;
     void run(const void* qkv, const void* out, const void* dout, const float* lse, void* dqkv, void* workspace) const;
-    std::string implementation() const;  ///< of all its products, each once
+    std::string implementation() const;  ///< one text per product
 
   private:
     struct State;
@@ -132,7 +132,7 @@ class Convolution {
     std::size_t packed_bytes() const;
     void pack(const void* plain, void* packed) const;
     std::size_t workspace_bytes() const;
-    /// `bias`: null where the op has none.
+    /// `bias` is null where the op has none.
     void run(const void* x, const void* packed_weight, const void* bias, void* out, void* workspace) const;
     std::string implementation() const;
 
@@ -141,16 +141,16 @@ class Convolution {
     std::unique_ptr<State> state_;
 };
 
-/// A convolution's backward: dgrad, or wgrad with its bias; arrays as in models/ops/, none packed. oneDNN makes dw and
-/// db in fp32, which are rounded, or added to what is there, once. The same on every run with as many threads.
+/// A convolution's backward: dgrad, or wgrad with its bias; arrays as in models/ops/, not packed. oneDNN makes dw and
+/// db in fp32; they are rounded or accumulated once. Results are the same in every run with as many threads.
 class ConvolutionGradient {
   public:
-    /// direction: dgrad or wgrad. Throws Unsupported.
+    /// `direction` is dgrad or wgrad. Throws Unsupported.
     ConvolutionGradient(const Conv2d& op, Direction direction, Precision precision);
     ~ConvolutionGradient();
     std::size_t workspace_bytes() const;
     void run_dgrad(const void* dy, const void* weight, void* dx, void* workspace) const;
-    /// db: null where the op has no bias.
+    /// db is null where the op has no bias.
     void run_wgrad(const void* x, const void* dy, void* dw, void* db, void* workspace) const;
     std::string implementation() const;
 
@@ -159,22 +159,22 @@ class ConvolutionGradient {
     std::unique_ptr<State> state_;
 };
 
-/// Both directions of a recurrent layer behind its input's product, step by step: products of h with blocks of the
-/// packed weight_hh by oneDNN, or of a few sequences in bf16 by Bf16Panels, the cell by our own vector code; sums and c
-/// in fp32, h between steps in storage_type(precision). Backward the same with db for h. The same bits on any number of
-/// threads once it is made.
+/// Both directions of a recurrent layer after its input's product, step by step. oneDNN multiplies h with blocks of the
+/// packed weight_hh (Bf16Panels does for few sequences in bf16), our own vector code computes the cell. Sums and c are
+/// fp32; h between steps has storage_type(precision). Backward does the same with db for h. Results do not depend on
+/// the number of threads once it is made.
 class RecurrentLayer {
   public:
-    /// direction: fwd or bwd.
+    /// `direction` is fwd or bwd.
     RecurrentLayer(Cell cell, const RecurrentShape& shape, Precision precision, Direction direction = Direction::fwd);
     ~RecurrentLayer();
-    std::size_t packed_bytes() const;  ///< of one direction's weight_hh
+    std::size_t packed_bytes() const;  ///< per direction's weight_hh
     void pack(const void* plain, void* packed) const;
-    /// The same in `workspace` of packing_bytes, by all threads.
+    /// The same for packing with all threads, in `workspace` of packing_bytes.
     std::size_t packing_bytes() const;
     void pack(const void* plain, void* packed, void* workspace) const;
     std::size_t workspace_bytes() const;
-    /// Both weight_hh packed.
+    /// Runs with both weight_hh packed.
     void run(const RecurrentDirection& forward, const RecurrentDirection& reverse, const std::int32_t* lengths,
              void* workspace) const;
     void run_back(const RecurrentGradientDirection& forward, const RecurrentGradientDirection& reverse,
@@ -186,7 +186,7 @@ class RecurrentLayer {
     std::unique_ptr<State> state_;
 };
 
-/// Gradients of a recurrent layer's weights: a product of each direction by oneDNN, sums of columns by our own loops.
+/// Gradients of a recurrent layer's weights: a product per direction by oneDNN, sums over columns by our own loops.
 class RecurrentWeights {
   public:
     RecurrentWeights(Cell cell, const RecurrentShape& shape, Precision precision, bool accumulates);

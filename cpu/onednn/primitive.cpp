@@ -1,4 +1,4 @@
-// See primitive.h.
+// Checks oneDNN's calls, holds its engine, and runs primitives with memory objects made in advance.
 #include "cpu/onednn/primitive.h"
 
 #include <fmt/format.h>
@@ -79,7 +79,7 @@ bool is_part_of(const dnnl::memory::desc& part, const dnnl::memory::desc& whole,
 Call::Call(const dnnl::primitive& primitive, const std::vector<Argument>& arguments)
     : primitive_(primitive), stream_(engine()) {
     for (const Argument& argument : arguments) {
-        memories_.emplace_back(argument.desc, engine(), nullptr);  // no memory of its own
+        memories_.emplace_back(argument.desc, engine(), nullptr);  // without memory of its own
         arguments_.push_back({argument.name, memories_.back().get()});
     }
 }
@@ -90,7 +90,7 @@ dnnl_status_t Call::run(std::initializer_list<const void*> data) const noexcept 
         if (const auto status = dnnl_memory_set_data_handle((argument++)->memory, const_cast<void*>(pointer));
             status != dnnl_success)
             return status;
-    // The C function: dnnl::primitive::execute would build a map and a vector each time.
+    // Calls the C function, because dnnl::primitive::execute would build a map and a vector each time.
     return dnnl_primitive_execute(primitive_.get(), stream_.get(), static_cast<int>(arguments_.size()),
                                   arguments_.data());
 }

@@ -1,7 +1,7 @@
-// Recurrent layers step by step. oneDNN's own RNN primitives want the layer's input, of which only the product with
-// weight_ih is left here, and know no lengths. A piece is a block of units of one direction, whose thread multiplies h
-// with the weights of all their gates and advances them. Backward it multiplies db with the units' columns of all
-// gates' weights and takes them through the cell. StepProduct says who multiplies.
+// Recurrent layers step by step. oneDNN's own RNN primitives want the layer's input, but here its product with
+// weight_ih is already done; and they know no lengths. A piece is a block of units of one direction: its thread
+// multiplies h with the weights of all their gates and advances them. Backward it multiplies db with the units' columns
+// of all gates' weights and takes them through the cell. StepProduct decides who multiplies.
 #include <omp.h>
 
 #include <algorithm>
@@ -21,8 +21,8 @@ namespace {
 
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-/// Units of a piece: as many pieces for each thread, each of whole vectors of 16. A call takes 0.4 us besides its work,
-/// and pieces in turn reuse a cache smaller than the weights (RecurrentSteps): 64 units of a LSTM are 512 KiB in bf16.
+/// Units per piece: whole vectors of 16, equally many pieces per thread. A call costs 0.4 us besides its work. Pieces
+/// in turn reuse a cache smaller than the weights (RecurrentSteps): 64 units of an LSTM are 512 KiB in bf16.
 std::int64_t units_of_block(std::int64_t hidden, std::int64_t threads) {
     constexpr std::int64_t most = 64;
     const std::int64_t of_thread = (hidden + threads - 1) / threads, pieces = (of_thread + most - 1) / most;
@@ -32,11 +32,11 @@ std::int64_t units_of_block(std::int64_t hidden, std::int64_t threads) {
 }  // namespace
 
 struct RecurrentLayer::State {
-    /// Units [first, first + count): their gates' weights are gates * count rows, each gate's behind the one's before;
-    /// backward `count` columns.
+    /// Units [first, first + count). Their weights are gates * count rows, gate after gate;
+    /// backward they are `count` columns.
     struct Block {
         std::int64_t first, count;
-        std::size_t weights;  ///< in the packed ones, bytes
+        std::size_t weights;  ///< offset in the packed weights, in bytes
         StepProduct product;
     };
 
@@ -46,16 +46,16 @@ struct RecurrentLayer::State {
     bool backward;
     std::vector<Block> blocks;
     std::size_t packed_bytes = 0;
-    /// Parts of the workspace: of each direction h, or backward db, twice and c, or what passes through the cell; of
-    /// each task sums and a scratchpad.
+    /// Parts of the workspace. For each direction: h (backward db) twice, and c or what passes through the cell. For
+    /// each task: sums and a scratchpad.
     std::size_t h_bytes, c_bytes, sums_bytes = 0, scratchpad_bytes = 0;
-    std::size_t packing_bytes = 0;  ///< of a block: its rows, one behind the other, and a scratchpad
+    std::size_t packing_bytes = 0;  ///< per block: its rows, one after another, and a scratchpad
 
     std::int64_t width() const { return gates_of(cell) * shape.hidden; }
     std::size_t row_bytes() const { return static_cast<std::size_t>(shape.hidden) * size_of(stored); }
     std::size_t direction_bytes() const { return 2 * h_bytes + c_bytes; }
     std::size_t task_bytes() const { return sums_bytes + scratchpad_bytes; }
-    std::size_t rows_bytes() const {  ///< of the first block, which is the largest; backward they are not copied
+    std::size_t rows_bytes() const {  ///< for the first block, which is the largest; backward needs no copy
         return backward ? 0 : aligned(static_cast<std::size_t>(gates_of(cell) * blocks.front().count) * row_bytes());
     }
 
@@ -144,7 +144,7 @@ template <Cell of, class T>
 dnnl_status_t RecurrentLayer::State::run(const RecurrentDirection& forward, const RecurrentDirection& reverse,
                                          const std::int32_t* lengths, char* workspace) const {
     char* const states = workspace + RecurrentSteps::memory_bytes;
-    // h and c begin as 0; h of sequences that have ended is multiplied on, and thrown away.
+    // h and c start as 0. h of sequences that have ended is still multiplied, and the result dropped.
     std::fill(states, states + 2 * direction_bytes(), char(0));
     const std::int64_t longest = longest_of(shape, lengths), pieces = static_cast<std::int64_t>(blocks.size());
     std::atomic<dnnl_status_t> status = dnnl_success;
@@ -213,7 +213,7 @@ dnnl_status_t RecurrentLayer::State::run_back(const RecurrentGradientDirection& 
 
 namespace {
 
-/// Calls `run(of<cell>, element)` for a layer's own; oneDNN has no fp64.
+/// Calls `run(of<cell>, element)` for the layer's own cell and type; oneDNN has no fp64.
 template <class Run>
 void with_cell(Cell cell, DataType stored, const Run& run) {
     with_element(stored, [&]<class T>(T element) {

@@ -28,7 +28,7 @@ RecurrentWeights::RecurrentWeights(Cell cell, const RecurrentShape& shape, Preci
     product_ = std::make_unique<PlainMatmul>(product, precision, accumulates);
 }
 
-/// All but a GRU's db is dgates_x.
+/// Bytes of db; 0 except for a GRU, because for other cells db is dgates_x.
 std::size_t RecurrentWeights::db_bytes() const {
     if (cell_ != Cell::gru) return 0;
     const auto elements = static_cast<std::size_t>(shape_.steps * shape_.batch * gates_of(cell_) * shape_.hidden);
@@ -54,7 +54,7 @@ void RecurrentWeights::run(const RecurrentWeightDirection& forward, const Recurr
             gru_hidden_gradient(type_, shape_, d->dgates_x, d->gates, workspace);
             db = workspace;
         }
-        // h[t - 1] forward, h[t + 1] in the reverse direction.
+        // Pairs db[t] with h[t - 1], or with h[t + 1] in the reverse direction.
         const bool is_reverse = d == &reverse;
         const void* const of_steps = is_reverse ? db : at(db, shape_.batch * width, type_);
         const void* const before = is_reverse ? at(d->out, shape_.batch * shape_.hidden, type_) : d->out;

@@ -1,4 +1,4 @@
-// See step_product.h.
+// Chooses between oneDNN's matmul and our own bf16 panels for the product of a recurrent step.
 #include "cpu/onednn/step_product.h"
 
 #include <algorithm>
@@ -12,9 +12,9 @@ namespace {
 using dnnl::memory;
 using Tag = memory::format_tag;
 
-/// Sequences that our own panels multiply. oneDNN's AMX tiles are mostly empty with one row: 500 LSTM steps of 1024
-/// units take a Xeon 29 ms, and panels 15. With two rows it is 30 and 29, with four 36 and 62: vdpbf16ps binds. Without
-/// AMX oneDNN multiplies by vdpbf16ps, too, and panels were ahead at 1 to 8 rows on two cores of an EPYC.
+/// Most rows that our own panels multiply. With one row oneDNN's AMX tiles are mostly empty: 500 LSTM steps of 1024
+/// units take a Xeon 29 ms, with panels 15. With two rows they take 30 and 29, with four 36 and 62, bound by vdpbf16ps.
+/// Without AMX, oneDNN uses vdpbf16ps, too; panels were ahead at 1 to 8 rows on two cores of an EPYC.
 std::int64_t most_rows() {
     static const bool has_tiles = std::ranges::count(cpu_info().isa, "amx_bf16") > 0;
     return has_tiles ? 1 : Bf16Panels::most_rows;

@@ -1,4 +1,4 @@
-// What a thread multiplies in a step of a recurrent layer: a few rows with its block of the packed weight. Internal to
+// The product of one thread in a step of a recurrent layer: a few rows with its block of the packed weight. Internal to
 // cpu/onednn/.
 #pragma once
 
@@ -10,16 +10,17 @@
 
 namespace kbench::cpu::onednn {
 
-/// sums [rows, columns] in fp32 = x [rows, depth] times a weight, x and sums dense. By oneDNN, but of a few rows in
-/// bf16 by Bf16Panels where the CPU has AVX512_BF16.
+/// sums [rows, columns] in fp32 = x [rows, depth] times a weight; x and sums are dense. oneDNN computes it; Bf16Panels
+/// does for few rows in bf16 where the CPU has AVX512_BF16.
 class StepProduct {
   public:
-    /// A weight before it is packed, whose k and columns lie so many elements apart.
+    /// A weight before it is packed, with the distances in elements between its k and between its columns.
     struct Weight {
         std::int64_t depth, columns, k_stride, column_stride;
     };
 
-    /// type: of x and the weight. Make it under MadeForOneThread and in `create`, which says what oneDNN lacks.
+    /// `type` is that of x and the weight. Call it under MadeForOneThread, within `create`, which reports what is
+    /// missing.
     StepProduct(std::int64_t rows, const Weight& weight, DataType type);
     std::size_t packed_bytes() const;
     std::size_t pack_scratchpad_bytes() const;
@@ -31,7 +32,7 @@ class StepProduct {
 
   private:
     Weight weight_;
-    std::optional<Bf16Panels> panels_;  ///< where it is empty, oneDNN:
+    std::optional<Bf16Panels> panels_;  ///< where it is empty, the members below compute with oneDNN
     dnnl::matmul::primitive_desc desc_;
     dnnl::reorder::primitive_desc pack_desc_;
     Call pack_, run_[2];

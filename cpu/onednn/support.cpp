@@ -8,7 +8,7 @@
 namespace kbench::cpu {
 namespace {
 
-/// oneDNN's ISAs are sets of bits, a wider one containing those it extends (dnnl_types.h); from wide to narrow.
+/// oneDNN's ISAs are bit sets; a wider one contains those that it extends (dnnl_types.h). From wide to narrow:
 struct Isa {
     dnnl_cpu_isa_t bits;
     const char* name;
@@ -48,7 +48,7 @@ std::string onednn_unsupported(Precision precision) {
         case Precision::fp64: return "oneDNN has no fp64; the blas provider computes it";
         case Precision::tf32: return "tf32 is a GPU tensor-core format; oneDNN on a CPU has none";
         case Precision::bf16:
-            // With plain AVX-512 oneDNN converts to fp32 and back, which is another arithmetic.
+            // With plain AVX-512 oneDNN converts to fp32 and back, which is different arithmetic.
             if (has(dnnl_cpu_isa_avx512_core_bf16)) return "";
             return fmt::format("bf16 needs AVX512_BF16 or AMX; this CPU has {}", onednn_isa());
         case Precision::fp16:

@@ -1,4 +1,4 @@
-// The chains as intrinsics. Function attributes rather than -m options: see vectorised() in cpu/vector.h.
+// The chains as intrinsics, with function attributes instead of -m options: see vectorised() in cpu/vector.h.
 // Twelve accumulators: an FMA takes 4 or 5 cycles and two start in each (Agner Fog, Instruction tables), and with their
 // two operands twelve still fit AVX2's sixteen registers.
 #include "cpu/probe/chains.h"
@@ -42,7 +42,7 @@ void widen(const T* from, double* to, int count) {
     for (int i = 0; i < count; ++i) to[i] = static_cast<double>(load(from[i]));
 }
 
-/// A chain of FMAs. A macro, as a template cannot be given its target.
+/// A chain of FMAs. It is a macro, because a template cannot be given a target.
 #define KBENCH_FMA_CHAIN(function, target_isa, Element, Vector, load_vector, store_vector, fma)      \
     [[gnu::target(target_isa)]] void function(std::int64_t rounds, const double* a, const double* b, \
                                               const double* start, double* end) {                    \
@@ -70,7 +70,7 @@ KBENCH_FMA_CHAIN(run_avx512_fp16, "avx512fp16", Float16, __m512h, _mm512_loadu_p
 
 #undef KBENCH_FMA_CHAIN
 
-/// More than for FMAs: these take up to 8 cycles, and AVX-512 has the registers.
+/// More accumulators than for FMAs: these instructions take up to 8 cycles, and AVX-512 has the registers.
 constexpr int dot_accumulators = 20;
 
 [[gnu::target("avx512bf16,avx512f")]] void run_avx512_bf16(std::int64_t rounds, const double* a, const double* b,
@@ -94,7 +94,7 @@ constexpr int dot_accumulators = 20;
     widen(values, end, dot_accumulators * lanes);
 }
 
-/// What LDTILECFG loads (Intel SDM volume 2, LDTILECFG): palette 1 has 8 tiles of up to 16 rows of 64 bytes.
+/// What LDTILECFG loads (Intel SDM volume 2, LDTILECFG). Palette 1 has 8 tiles of up to 16 rows of 64 bytes.
 struct alignas(64) TileConfig {
     std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
     std::uint16_t row_bytes[16] = {};
@@ -102,8 +102,8 @@ struct alignas(64) TileConfig {
 };
 static_assert(sizeof(TileConfig) == 64);
 
-/// Of eight tiles two hold the operands; six products in flight cover one's 52 cycles, as one starts every 16 (Intel,
-/// Optimization Reference Manual, on AMX).
+/// Accumulators: two of the eight tiles hold the operands. Six products in flight cover a product's 52 cycles, because
+/// one starts every 16 (Intel, Optimization Reference Manual, on AMX).
 constexpr int tiles = 6;
 constexpr int tile_rows = 16, tile_bytes = 64, tile_columns = 16, tile_depth = 32;
 constexpr int tile_elements = tile_rows * tile_columns, tile_operands = tile_rows * tile_depth;
@@ -119,12 +119,12 @@ constexpr int tile_elements = tile_rows * tile_columns, tile_operands = tile_row
     alignas(64) BFloat16 left[tile_operands], right[tile_operands];
     narrow(start, &values[0][0], tiles * tile_elements);
     narrow(a, left, tile_operands);
-    // Pairs of rows of B lie interleaved in one row of its tile.
+    // A row of B's tile interleaves a pair of rows of B.
     for (int k = 0; k < tile_depth; ++k)
         for (int n = 0; n < tile_columns; ++n)
             store(right[k / 2 * 2 * tile_columns + 2 * n + k % 2], static_cast<float>(b[k * tile_columns + n]));
 
-    // GCC's tile intrinsics name no memory that they read: everything must be stored before them.
+    // GCC's tile intrinsics do not declare the memory that they read, so everything must be stored before them.
     asm volatile("" : : "r"(&config), "r"(values), "r"(left), "r"(right) : "memory");
     _tile_loadconfig(&config);
     _tile_loadd(0, values[0], tile_bytes);
@@ -163,7 +163,7 @@ constexpr Chain table[] = {
     {"amx_bf16", "AMX_BF16", "amx_tile amx_bf16", ChainKind::tile, tiles, tile_elements, tile_operands, run_amx_bf16},
 };
 
-/// Linux gives tile data only to processes that ask (Documentation/arch/x86/xstate.rst). Empty when it does.
+/// Asks Linux for tile data, which only processes that ask may use (Documentation/arch/x86/xstate.rst). "" on success.
 std::string ask_for_tiles() {
     constexpr long request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
     if (syscall(SYS_arch_prctl, request_permission, tile_data) == 0) return {};

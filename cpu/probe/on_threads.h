@@ -1,4 +1,4 @@
-// The same work on the caller alone or on OpenMP's threads, and how long the slowest of them took.
+// Runs work on the caller alone or on OpenMP's threads, and measures how long the slowest of them takes.
 #pragma once
 
 #include <omp.h>
@@ -8,8 +8,8 @@
 
 namespace kbench::cpu {
 
-/// Calls work(thread) on each of `threads` OpenMP threads at once; with one thread the caller itself, without a team:
-/// OpenMP would end the other threads, and new ones would not be pinned.
+/// Calls work(thread) on each of `threads` OpenMP threads at once. With one thread the caller does it without a team,
+/// because OpenMP would end the other threads, and new ones would not be pinned.
 template <class Work>
 void on_threads(int threads, const Work& work) {
     if (threads == 1) {
@@ -20,7 +20,7 @@ void on_threads(int threads, const Work& work) {
     work(omp_get_thread_num());
 }
 
-/// The same, begun together. Returns seconds from the first thread's start to the last one's end.
+/// The same with a common start. Returns seconds from the first thread's start to the last one's end.
 template <class Work>
 double seconds_on_threads(int threads, const Work& work) {
     using Clock = std::chrono::steady_clock;

@@ -1,4 +1,4 @@
-// Which loop measures which ceiling, how often it runs, and what its runs make of it.
+// Which loop measures which ceiling, how often it runs, and how its runs become a ceiling.
 #include "cpu/probe/probe.h"
 
 #include <fmt/format.h>
@@ -28,24 +28,24 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// Fewer show too little of the spread; more than `most_runs` show no more of it.
+/// Fewer runs show too little of the spread; more than `most_runs` show no more of it.
 constexpr int fewest_runs = 7, most_runs = 51;
 
-/// Runs `rate`, which gives one run's rate in the ceiling's unit, for about `seconds`. The core's clock is read between
-/// the runs, where it is still what the work has made it.
+/// Runs `rate`, which returns one run's rate in the ceiling's unit, for about `seconds`. Reads the core's clock between
+/// the runs, while it is still what the work has made it.
 Ceiling sample_ceiling(std::string_view name, double seconds, const std::function<double()>& rate) {
     std::vector<double> rates, clocks;
     const Clock::time_point start = Clock::now();
-    rate();  // warms up: pages, caches, clocks and the power of wide registers
+    rate();  // warms up pages, caches, clocks and the power of wide registers
     for (int run = 0; run < most_runs; ++run) {
-        // Where one run takes long, fewer must do.
+        // Where one run takes long, fewer runs must do.
         const double spent = seconds_since(start);
         if (run >= 3 && spent > (run < fewest_runs ? 2 * seconds : seconds)) break;
         clocks.push_back(core_clock_mhz());
         rates.push_back(rate());
     }
     clocks.push_back(core_clock_mhz());
-    // The fastest run: what else runs on a shared machine only ever takes away, and a roof is what nothing exceeds.
+    // The fastest run: other work on a shared machine only takes speed away, and a roof is what nothing exceeds.
     const Summary summary = summarise(rates);
     const auto fastest = static_cast<std::size_t>(std::ranges::max_element(rates) - rates.begin());
     Ceiling ceiling;
@@ -57,8 +57,8 @@ Ceiling sample_ceiling(std::string_view name, double seconds, const std::functio
     return ceiling;
 }
 
-/// Values whose bits change: with a multiplier of -1 an FMA chain alternates for ever and stays finite; sums of
-/// products grow until fp32 rounds them away, so they stay finite too.
+/// Operand values whose bits change. With a multiplier of -1 an FMA chain alternates for ever and stays finite. Sums of
+/// products grow until fp32 rounds further ones away, so they stay finite, too.
 struct ChainValues {
     std::vector<double> a, b, start, end;
 
@@ -83,7 +83,7 @@ Ceiling measure_chain(std::string_view name, const Chain& chain, int threads, do
             chain.run(rounds, v.a.data(), v.b.data(), v.start.data(), v.end.data());
         });
     };
-    // Long beside the start of the threads, short beside the interval in which the clocks may change.
+    // Long compared with starting the threads, short compared with the interval in which clocks may change.
     const double wanted_s = std::clamp(seconds / 20, 0.001, 0.02);
     for (double once = run_s(); once < wanted_s / 2; once = run_s())
         rounds = std::max<std::int64_t>(
@@ -113,15 +113,15 @@ Ceiling none(std::string_view name, std::string why) {
 
 constexpr std::string_view stream_prefix = "cpu_dram_";
 
-/// Chains are measured in turn, this many times over: what slows a shared machine lasts for seconds, and should not
-/// meet one of them alone.
+/// Chains are measured in turn, this many times over. A slow-down of a shared machine lasts for seconds and then hits
+/// all chains instead of one.
 constexpr int chain_rounds = 3;
 
 void keep_better(Ceiling& best, const Ceiling& other) {
     if (best.value.value && other.value.value && *other.value.value > *best.value.value) best = other;
 }
 
-/// With one thread "all cores" and "one core" are the same loop, so the better of both stands for both.
+/// With one thread, "all cores" and "one core" are the same loop, so the better value stands for both.
 void share_of_one_thread(std::vector<Ceiling>& ceilings) {
     for (Ceiling& one : ceilings) {
         if (!one.name.ends_with(one_core_suffix)) continue;
@@ -145,7 +145,7 @@ class Probe {
         seconds_each_ = seconds / std::max(1, measured);
     }
 
-    /// Streams are measured once: to allocate their arrays again would take longer than to measure them.
+    /// Whether rounds measure the ceiling. Streams are measured once: allocating their arrays again takes longer still.
     bool in_rounds(std::string_view name) const {
         return !name.starts_with(stream_prefix) && unavailable(name).empty();
     }
@@ -181,7 +181,7 @@ class Probe {
         return chain != nullptr ? chain->unavailable() : "kbench has loops for x86-64 only";
     }
 
-    /// Those of the last call where they serve; memory for one set at a time.
+    /// The arrays of the last call where they fit; only one set is in memory at a time.
     Streams& streams(bool one_core) {
         const int threads = one_core ? 1 : threads_;
         if (streams_ && streams_->threads() == threads) return *streams_;
@@ -204,11 +204,11 @@ double core_clock_mhz() {
 #if defined(__x86_64__)
     constexpr int adds = 64, rounds = 2000;
     double least_s = 1;
-    for (int attempt = 0; attempt < 3; ++attempt) {  // an interrupt can only lengthen one
+    for (int attempt = 0; attempt < 3; ++attempt) {  // an interrupt can only make an attempt longer
         std::uint64_t sum = 0;
         const std::uint64_t one = 1;
         const Clock::time_point start = Clock::now();
-        // Of two registers: some CPUs add constants before they execute anything.
+        // Adds of two registers, because some CPUs fold additions of constants before they execute anything.
         for (int round = 0; round < rounds; ++round)
             asm volatile(".rept 64\n\tadd %1, %0\n\t.endr" : "+r"(sum) : "r"(one));
         least_s = std::min(least_s, seconds_since(start));

@@ -9,21 +9,21 @@
 
 namespace kbench::cpu {
 
-/// Counts up whenever a change of these loops changes what they measure: remembered ceilings are then measured again.
+/// Counts up whenever a change of these loops changes what they measure; remembered ceilings are then measured again.
 inline constexpr int probe_version = 2;
 
 /// Every ceiling of the backend cpu (analysis/machine/ceilings.h), in that order, in about `seconds` in all. "All
-/// cores" are OpenMP's threads as pin_threads left them; "one core" is the calling thread. With one thread both are one
-/// measurement. Each says how many threads made it. Takes at most a quarter of
+/// cores" are OpenMP's threads as pin_threads left them; "one core" is the calling thread. With one thread, one
+/// measurement serves both. Each ceiling says how many threads measured it. Takes at most a quarter of
 /// `free_bytes` of memory. What the CPU cannot do is unavailable with its reason; datasheet values are left empty.
 std::vector<Ceiling> measure_ceilings(double seconds, std::int64_t free_bytes);
 
-/// The calling core's clock now, from the time of a chain of dependent adds, which take one cycle each on every x86-64
-/// (Agner Fog, Instruction tables); 0 where the time is not plausible. Takes some 0.1 ms.
+/// The calling core's current clock, from the time of a chain of dependent adds, each of which takes one cycle on every
+/// x86-64 (Agner Fog, Instruction tables); 0 where the time is not plausible. Takes about 0.1 ms.
 double core_clock_mhz();
 
-/// Bytes of the three arrays of a stream together: each is four times the `cache_bytes` that it must not fit in, all
-/// at least 256 MB and at most 4 GB and a quarter of `free_bytes`.
+/// Total bytes of a stream's three arrays. Each is four times the `cache_bytes` that it must not fit in; together they
+/// are at least 256 MB and at most 4 GB and a quarter of `free_bytes`.
 std::int64_t stream_bytes(std::int64_t cache_bytes, std::int64_t free_bytes);
 
 }  // namespace kbench::cpu

@@ -1,4 +1,4 @@
-// The streams' loops in the widest instructions there are; a whole cache line a round.
+// The streams' loops in the widest instructions available, one whole cache line per round.
 #include "cpu/probe/streams.h"
 
 #include <sys/mman.h>
@@ -15,12 +15,12 @@
 namespace kbench::cpu {
 namespace {
 
-/// Elements that a part is a multiple of: eight lines, what the read takes a round.
+/// Parts are multiples of this many elements: eight lines, which is what the read loop takes per round.
 constexpr std::int64_t grain = 64;
 
 #if defined(__x86_64__)
 
-/// A macro, as a template cannot be given its target. Eight sums: one would wait for the adder, not for memory.
+/// A macro, because a template cannot be given a target. Eight sums: one would wait for the adder, not for memory.
 #define KBENCH_STREAM_LOOPS(suffix, target_isa, Vector, load, stream, set1, add, multiply, zero)                 \
     [[gnu::target(target_isa)]] double read_##suffix(const double* x, std::int64_t count) {                      \
         constexpr std::int64_t lanes = sizeof(Vector) / sizeof(double);                                          \
@@ -84,7 +84,7 @@ std::string Streams::unavailable() {
 void Streams::Free::operator()(double* memory) const { std::free(memory); }
 
 Streams::Array Streams::allocate(std::int64_t elements) {
-    // Whole 2 MiB pages where the system gives them: TLB misses are not the subject.
+    // Uses 2 MiB pages where the system gives them, because TLB misses are not what is measured.
     constexpr std::size_t huge_page = std::size_t{2} << 20;
     const std::size_t bytes =
         (static_cast<std::size_t>(elements) * sizeof(double) + huge_page - 1) / huge_page * huge_page;

@@ -1,4 +1,4 @@
-// Streams through memory: three arrays far larger than the caches, read or combined by all threads or one.
+// Streams through memory: three arrays far larger than the caches, read or combined by all threads or by one.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace kbench::cpu {
 
-/// Arrays a, b and c of doubles. Each of `threads` OpenMP threads owns one part of all three: it writes it first, so
-/// that its memory is near, and is the only one to use it later. With one thread all is done by the caller.
+/// Arrays a, b and c of doubles. Each of `threads` OpenMP threads owns one part of all three. It writes that part
+/// first, so that its memory is near, and alone uses it later. With one thread the caller does everything.
 class Streams {
   public:
-    /// Empty where this CPU has loops for streams, else why not.
+    /// Returns "" where this CPU has loops for streams, else why not.
     static std::string unavailable();
 
-    /// Throws std::bad_alloc. b and c hold small whole numbers, a zeros. `isa`: of the loops; the CPU must have it.
+    /// Throws std::bad_alloc. b and c hold small whole numbers, a zeros. `isa` chooses the loops; the CPU must have it.
     Streams(std::int64_t bytes, int threads, VectorIsa isa = vector_isa());
 
     std::int64_t elements() const { return elements_; }
@@ -26,9 +26,9 @@ class Streams {
     const double* b() const { return b_.get(); }
     const double* c() const { return c_.get(); }
 
-    /// Part of `thread` reads all three arrays. Returns the sum of their elements.
+    /// `thread` reads its part of all three arrays. Returns the sum of their elements.
     double read(int thread) const;
-    /// Part of `thread` of a = b + s c. The stores pass the caches, so that no line of a is read to be written.
+    /// `thread` computes its part of a = b + s c. Its stores bypass the caches, so that no line of a is read first.
     void triad(int thread, double s);
 
     /// Bytes that all threads' parts move together.

@@ -1,4 +1,4 @@
-// Reference of the activations: their values and slopes, and what errors they make and pass on.
+// Reference of the activations: their values and slopes, and the errors that they make and pass on.
 #include <cmath>
 #include <numbers>
 
@@ -7,18 +7,18 @@
 namespace kbench::reference {
 namespace {
 
-/// What a function's slope is made of: gate + through.
+/// The terms of a function's slope, which is gate + through, and what its errors depend on.
 struct Slope {
-    double gate;      ///< s, Phi, or all of it
+    double gate;      ///< s, Phi, or the whole slope
     double through;   ///< x times the gate's own slope
-    double exponent;  ///< the argument of its exponential: each rounding of it moves both terms in their own size
-    double lost;      ///< what the exponential is multiplied with: so much of what it loses below the smallest number
+    double exponent;  ///< the argument of its exponential: each rounding of it moves both terms relative to their size
+    double lost;      ///< factor of the exponential: scales what the exponential loses below the smallest number
     double plain;     ///< largest terms of the form that cancels far from zero, such as (1 + t + x u' (1 - t^2)) / 2
-    double hardware;  ///< by how much a tanh that is off by a part of itself moves the slope, in that part
+    double hardware;  ///< change of the slope per relative error of a tanh
     double value() const { return gate + through; }
 };
 
-/// Of x s(v), from v and x v': s + x v' s (1 - s).
+/// The slope of x s(v), given v and x v': s + x v' s (1 - s).
 Slope sigmoid_slope(double v, double x_dv) {
     const double s = 1.0 / (1.0 + std::exp(-v)), through = x_dv * s / (1.0 + std::exp(v)), t = std::tanh(0.5 * v),
                  x_du = 0.5 * x_dv;  // v = 2 u, as tanh(u) has it
@@ -56,12 +56,12 @@ Slope slope_of(Activation function, double x) {
 /// Roundings of a slope's terms, and of its exponent.
 constexpr double slope_roundings = 12.0, exponent_roundings = 6.0;
 
-/// A function's value with the greatest size that its slope has, and what its roundings are relative to: 1 + tanh
-/// cancels for negative x, so the error is relative to x, not to the result. A dozen of them move the result by so many
-/// units each.
+/// A function's value, the largest size of its slope, and what its roundings are relative to. 1 + tanh cancels for
+/// negative x, so the error is relative to x, not to the result. A dozen roundings move the result by that many units
+/// each.
 struct Curve {
     double value, steepest, scale;
-    bool has_hardware;  ///< a GPU's instruction of fewer digits: tanh.approx.f32, 2^-11 (PTX ISA 8.x, tanh)
+    bool has_hardware;  ///< uses a GPU instruction of fewer digits: tanh.approx.f32, 2^-11 (PTX ISA 8.x, tanh)
 };
 
 Curve curve_of(Activation function, double x) {
@@ -88,7 +88,7 @@ Expected activated(Activation function, const Expected& argument) {
     result.value = curve.value;
     result.magnitude = curve.steepest * argument.magnitude + roundings * curve.scale;
     result.inputs *= curve.steepest;
-    // One error, not a sum of many: counted at its worst.
+    // This is one error, not a sum of many, so it counts at its worst.
     result.inner = curve.steepest * argument.inner + (curve.has_hardware ? curve.scale / deviations : 0.0);
     return result;
 }
@@ -108,7 +108,7 @@ std::vector<Expected> activation_gradient(Activation function, View x, View dy, 
     std::vector<Expected> expected;
     for (const auto [row, column] : elements) {
         const Slope slope = slope_of(function, x(row, column));
-        // Far below zero s is lost under the smallest fp32 number, 2^24 of which are about its last place's.
+        // Far below zero, s is lost below fp32's smallest number, which a rounding of `smallest` covers.
         constexpr double smallest = 0x1p-100;
         const double size = slope.gate + std::abs(slope.through) + smallest * slope.lost;
         expected.push_back({dy(row, column) * slope.value(),
@@ -119,7 +119,7 @@ std::vector<Expected> activation_gradient(Activation function, View x, View dy, 
 }
 
 Expected times_slope(Activation function, const Expected& dy, double x) {
-    // A library may compute a form whose sums cancel far from zero: then the error is relative to its terms, not to the
+    // A library may compute a form whose sums cancel far from zero. Then the error is relative to its terms, not to the
     // slope.
     const Slope slope = slope_of(function, x);
     const double exponent = exponent_roundings * slope.exponent * (slope.gate + std::abs(slope.through));
@@ -127,7 +127,7 @@ Expected times_slope(Activation function, const Expected& dy, double x) {
     result.value *= slope.value();
     result.magnitude *= std::abs(slope.value());
     result.inputs *= std::abs(slope.value());
-    // One error each, not a sum of many: counted at their worst.
+    // Each is one error, not a sum of many, so it counts at its worst.
     result.carried = std::abs(slope.value()) * dy.carried +
                      std::abs(dy.value) * (slope_roundings * slope.plain + exponent) / deviations;
     result.inner = std::abs(slope.value()) * dy.inner + std::abs(dy.value) * slope.hardware / deviations;

@@ -7,14 +7,14 @@
 namespace kbench::reference {
 namespace {
 
-/// Where q, k and v of one head begin in a row of qkv.
+/// Where q, k and v of one head start in a row of qkv.
 struct Head {
     std::int64_t q, k, v;
     Head(const AttentionShape& shape, std::int64_t head)
         : q(head * shape.head_size), k(q + shape.heads * shape.head_size), v(k + shape.heads * shape.head_size) {}
 };
 
-/// q · k_j for the first `count` keys of the sequence whose rows of qkv begin at `first_row`.
+/// q · k_j for the first `count` keys of the sequence whose rows of qkv start at `first_row`.
 std::vector<Dot> products_with_keys(const AttentionShape& shape, const View& qkv, std::int64_t first_row,
                                     std::int64_t query, const Head& head, std::int64_t count) {
     std::vector<double> q(shape.head_size);
@@ -29,17 +29,17 @@ std::vector<Dot> products_with_keys(const AttentionShape& shape, const View& qkv
 
 constexpr double square(double x) { return x * x; }
 
-// fp16 keeps a number to 2^-11 of itself down to this one.
+// fp16 has a relative precision of 2^-11 down to this number.
 constexpr double fp16_smallest_normal = 0x1p-14;
 constexpr double exponential_roundings = 8.0;
 
-/// The softmax of one query's scores with the errors of its entries, in units and relative to each entry.
+/// The softmax of one query's scores, and the errors of its entries, in units relative to each entry.
 struct Weights {
     std::vector<double> p;
-    std::vector<double> carried;  ///< by the fp32 (fp64) arithmetic of the score
-    std::vector<double> inputs;   ///< by rounding q and k, root-sum-square
+    std::vector<double> carried;  ///< from the fp32 (fp64) arithmetic of the score
+    std::vector<double> inputs;   ///< from rounding q and k, root-sum-square
     double smallest_normal;       ///< below this, an fp16 p loses relative accuracy
-    double largest, log_sum;      ///< score, and logarithm of the sum of exp(score - largest)
+    double largest, log_sum;      ///< largest score; logarithm of the sum of exp(score - largest)
 };
 
 Weights weights_of(const std::vector<Dot>& products, double scale, std::int64_t head_size) {
@@ -51,7 +51,7 @@ Weights weights_of(const std::vector<Dot>& products, double scale, std::int64_t 
         const double p = std::exp(scale * product.value - largest), magnitude = scale * product.magnitude;
         sum += p;
         weights.p.push_back(p);
-        // The sum of products; then s and s - max s, each rounded once relative to what they are made of.
+        // The sum of products; then s and s - max s, each rounded once relative to its terms.
         weights.carried.push_back(std::sqrt(static_cast<double>(head_size)) * magnitude + 2.0 * magnitude +
                                   std::abs(largest) + exponential_roundings);
         weights.inputs.push_back(scale * std::sqrt(product.squares));
@@ -63,8 +63,8 @@ Weights weights_of(const std::vector<Dot>& products, double scale, std::int64_t 
     return weights;
 }
 
-/// sum of p v with the errors of p: an error e_j of a score moves the result by p_j (v_j - result) e_j, since the
-/// weights still sum to one.
+/// The sum of p v, with the errors of p: an error e_j of a score moves the result by p_j (v_j - result) e_j, because
+/// the weights still sum to one.
 Expected weighted_sum(const Weights& weights, const std::vector<double>& v, std::int64_t head_size) {
     double value = 0, magnitude = 0, carried = 0, inner = 0, inputs = 0;
     for (std::size_t j = 0; j < v.size(); ++j) {
@@ -77,7 +77,7 @@ Expected weighted_sum(const Weights& weights, const std::vector<double>& v, std:
         inner += square(std::max(weights.p[j], weights.smallest_normal) * v[j]);
         inputs += square(effect * weights.inputs[j]) + square(weights.p[j] * v[j]);
     }
-    // |value| again: the sum that p is divided by, and the division.
+    // |value| again, for the sum that p is divided by and for the division.
     return {value,
             magnitude + std::abs(value),
             static_cast<std::int64_t>(v.size()) + head_size,
@@ -86,14 +86,14 @@ Expected weighted_sum(const Weights& weights, const std::vector<double>& v, std:
             std::sqrt(inputs)};
 }
 
-/// log of the sum with the errors of its scores: each moves it by p_j times itself.
+/// The logarithm of the sum, with the errors of its scores: each moves it by p_j times itself.
 Expected log_sum_exp(const Weights& weights, std::int64_t head_size) {
-    // Of the sum's terms two units each; the rest as large as what is added up.
+    // Two units for each of the sum's terms; the rest is relative to what is added up.
     constexpr double exponential = 2.0;
     double carried = 0, inputs = 0;
     for (std::size_t j = 0; j < weights.p.size(); ++j) {
         carried += square(weights.p[j] * weights.carried[j]);
-        // The sum may be of terms that are rounded for p v.
+        // The sum may add terms that are rounded for p v.
         inputs += square(weights.p[j] * weights.inputs[j]) + square(weights.p[j]);
     }
     const double value = weights.largest + weights.log_sum;
@@ -104,13 +104,13 @@ Expected log_sum_exp(const Weights& weights, std::int64_t head_size) {
     return expected;
 }
 
-/// What backward reads, and the part of it that belongs to one head of one sequence.
+/// What backward reads, and where it belongs to one head of one sequence.
 struct Gradient {
     const Attention& op;
     View qkv, out, dout, lse;
     Head head;
-    std::int64_t column;     ///< of the head in out
-    std::int64_t first_row;  ///< of the sequence
+    std::int64_t column;     ///< column of the head in out
+    std::int64_t first_row;  ///< row of the sequence
     std::int64_t lse_row;
 
     Gradient(const Attention& of, std::span<const View> views, std::int64_t sequence, std::int64_t head_index)
@@ -136,12 +136,12 @@ struct Gradient {
     }
 };
 
-/// What a query and a key have to do with each other; errors in units, as in Expected.
+/// P and dS of a query and a key, and their errors in units as in Expected.
 struct Pair {
     double p, ds;
-    double p_carried, p_inputs;    ///< relative to p: the exponent's
-    double dp_carried, dp_inputs;  ///< of dP - D, but for what D carries
-    double d_carried, d_inputs;    ///< of D
+    double p_carried, p_inputs;    ///< relative to p: errors of the exponent
+    double dp_carried, dp_inputs;  ///< errors of dP - D, without those that D carries
+    double d_carried, d_inputs;    ///< errors of D
 
     Pair(const Gradient& of, std::int64_t query, std::int64_t key) {
         const Dot s = of.dot_of(of.qkv, query, of.head.q, of.qkv, key, of.head.k);
@@ -150,10 +150,10 @@ struct Pair {
         const double lse = of.lse(of.lse_row, query), root = std::sqrt(static_cast<double>(of.op.shape.head_size));
         p = std::exp(of.op.scale * s.value - lse);
         ds = p * (dp.value - d.value);
-        // The sum of products; then s and s - lse, each rounded once relative to what they are made of.
+        // The sum of products; then s and s - lse, each rounded once relative to its terms.
         p_carried = of.op.scale * s.magnitude * (root + 2.0) + 2.0 * std::abs(lse) + exponential_roundings;
         p_inputs = of.op.scale * std::sqrt(s.squares);
-        // On tensor cores dP may be added to -D.
+        // Tensor cores may add dP to -D.
         dp_carried = root * (dp.magnitude + std::abs(d.value)) + std::abs(dp.value) + std::abs(d.value);
         dp_inputs = std::sqrt(dp.squares);
         d_carried = root * d.magnitude;
@@ -161,7 +161,7 @@ struct Pair {
     }
 };
 
-/// The sum over `pairs` of dS x, or of P x, times `scale`. `one_query`: all pairs have the same D, whose error moves
+/// The sum over `pairs` of dS x, or of P x, times `scale`. `one_query`: all pairs share one D, whose error moves
 /// all terms.
 Expected gradient_sum(const std::vector<Pair>& pairs, const std::vector<double>& x, bool of_ds, bool one_query,
                       double scale, std::int64_t head_size) {
@@ -186,7 +186,7 @@ Expected gradient_sum(const std::vector<Pair>& pairs, const std::vector<double>&
             d_inputs += square(by_dp * pair.d_inputs);
         }
     }
-    // |value| again: the multiplication by the scale.
+    // |value| again, for the multiplication by the scale.
     return {value,
             magnitude + std::abs(value),
             static_cast<std::int64_t>(pairs.size()) + head_size,
@@ -244,7 +244,7 @@ std::vector<Expected> attention_gradient(const Attention& op, View qkv, View out
         const std::int64_t part = part_and_head / shape.heads, at = row % shape.seq;
         const bool of_q = part == 0, of_v = part == 2;
         const Gradient gradient(op, views, row / shape.seq, part_and_head % shape.heads);
-        // Of a query's gradient the keys up to it, of a key's the queries from it on.
+        // A query's gradient sums over the keys up to it, a key's over the queries from it on.
         const std::int64_t begin = of_q ? 0 : at, end = of_q ? at + 1 : shape.seq;
         std::vector<Pair> pairs;
         for (std::int64_t other = begin; other < end; ++other)

@@ -11,8 +11,8 @@ std::vector<Expected> normalised(const BatchNorm& op, std::vector<Expected> sums
         const std::int64_t channel = op.channels > 0 ? elements[i].row / op.height % op.channels : elements[i].column;
         const double scale = at(weight, channel) / std::sqrt(at(variance, channel) + op.epsilon);
         const double center = at(mean, channel), shift = at(bias, channel);
-        // Who folds the mean into the bias rounds scale x and scale mean, which may cancel. Epsilon's sum, root,
-        // quotient and product round scale four times, each relative to the whole.
+        // An implementation that folds the mean into the bias rounds scale x and scale mean, which may cancel.
+        // Epsilon's sum, root, quotient and product round scale four times, each relative to the whole.
         constexpr std::int64_t roundings = 8;
         Expected& sum = sums[i];
         sum.value = (sum.value - center) * scale + shift;
@@ -41,8 +41,8 @@ std::int64_t channel_of(const BatchNorm& op, const Element& e) {
     return op.channels > 0 ? e.row / op.height % op.channels : e.column;
 }
 
-/// Calls visit(channel, row, column) for every element of the channels that `wanted` says, each channel's elements from
-/// one thread: a channel's sums are made once for all elements that need them. Columns go side by side, as they lie.
+/// Calls visit(channel, row, column) for every element of the `wanted` channels, each channel's elements from one
+/// thread: a channel's sums are made once for all elements that need them. Columns go side by side, as they lie.
 template <class Visit>
 void for_each_of(const BatchNorm& op, const std::vector<char>& wanted, Visit visit) {
     const std::int64_t channels = op.channel_count();
@@ -64,7 +64,7 @@ void for_each_of(const BatchNorm& op, const std::vector<char>& wanted, Visit vis
                 if (wanted[static_cast<std::size_t>(column)]) visit(column, row, column);
 }
 
-/// Which channels the elements are of; `elements` of an output with a column for each channel, or of x's shape.
+/// Which channels the elements belong to. They are in an output with a column per channel, or in x's shape.
 std::vector<char> wanted_by(const BatchNorm& op, std::span<const Element> elements, bool columns_are_channels) {
     std::vector<char> wanted(static_cast<std::size_t>(op.channel_count()));
     for (const Element& e : elements)
@@ -74,8 +74,8 @@ std::vector<char> wanted_by(const BatchNorm& op, std::span<const Element> elemen
 
 struct ChannelStatistics {
     double mean = 0, mean_magnitude = 0, mean_square = 0, variance = 0, rstd = 0;
-    /// How far rstd's error reaches, relative to rstd: as in layer norm by the sum of squares, and by what rounding the
-    /// sum x + residual changes the deviations. A variance from E[x^2] - mean^2 loses the square of that ratio.
+    /// rstd's error relative to rstd: from the sum of squares as in layer norm, and from what rounding the sum
+    /// x + residual changes in the deviations. A variance from E[x^2] - mean^2 loses the square of that ratio.
     double of_rstd() const { return 1.0 + std::sqrt(mean_square) * rstd; }
 };
 
@@ -107,7 +107,7 @@ std::vector<ChannelStatistics> statistics_of(const BatchNorm& op, const View& x,
     return statistics;
 }
 
-/// What of a channel is asked for.
+/// The output that is asked for.
 enum class Asked { running_mean, running_var, mean, rstd, out };
 
 std::vector<Expected> in_training(const BatchNorm& op, Asked asked, View x, View residual, View weight, View bias,
@@ -140,7 +140,7 @@ std::vector<Expected> in_training(const BatchNorm& op, Asked asked, View x, View
     return expected;
 }
 
-/// A channel's sums of dy and of dy n, and those of their terms' magnitudes.
+/// A channel's sums of dy and of dy n, and the sums of their terms' magnitudes.
 struct ChannelSums {
     double dy = 0, dy_magnitude = 0, dyn = 0, dyn_magnitude = 0;
 };
@@ -150,7 +150,7 @@ std::vector<Expected> gradient(const BatchNorm& op, Gradient asked, View x, View
                                std::span<const Element> elements) {
     const auto wanted = wanted_by(op, elements, asked != Gradient::dx);
     std::vector<ChannelSums> sums(wanted.size());
-    // n may be made of x rstd and mean rstd, which may cancel.
+    // n may be computed from x rstd and mean rstd, which may cancel.
     const auto normal = [&](double value, std::int64_t channel) {
         return (value - at(mean, channel)) * at(rstd, channel);
     };
@@ -190,7 +190,7 @@ std::vector<Expected> expected(const BatchNorm& op, Question q) {
     if (q.step.direction == Direction::bwd) {
         const View x = q.next(), dy = q.next(), weight = q.next(), mean = q.next(), rstd = q.next();
         const auto of = [&](Gradient asked) { return gradient(op, asked, x, dy, weight, mean, rstd, q.elements); };
-        // What is worked on in place stands with the inputs.
+        // An operand that is worked on in place stands among the inputs.
         if (!op.accumulates) {
             if (q.asks_for_next()) return of(Gradient::dx);
             q.next();
@@ -225,8 +225,8 @@ std::vector<Expected> expected(const BatchNorm& op, Question q) {
     }
     return of(Asked::out);
 }
-/// In training and backward an element needs its channel's sums, which all elements of a question share: a pass over
-/// the input, however many are asked for.
+/// In training and backward an element needs its channel's sums, which all elements of a question share: one pass over
+/// the input, however many elements are asked for.
 ElementCost cost(const BatchNorm& op) {
     return op.training ? ElementCost{static_cast<double>(other_roundings), op.width} : ElementCost{};
 }

@@ -7,7 +7,7 @@
 namespace kbench::reference {
 namespace {
 
-/// What may be lost below the normal range: fp16 keeps subnormals, so half their spacing; the others may be flushed to
+/// What may be lost below the normal range. fp16 keeps subnormals, so half their spacing; other types may flush to
 /// zero, once while computing and once while storing.
 double underflow(DataType stored) {
     switch (stored) {
@@ -24,7 +24,7 @@ bool on_tensor_cores(Precision precision) {
     return precision == Precision::fp16 || precision == Precision::bf16 || precision == Precision::tf32;
 }
 
-/// Roundings of a sum that add up: as many as their square root, for their signs are random. Where they are few, nearly
+/// Effective number of roundings in a sum: the square root, because their signs are random. When there are few, nearly
 /// all have the same sign in some of a million sums: a sum of 8 was off by 1.1 times what the root allows.
 double roundings(double terms) { return std::min(terms, std::sqrt(terms) + 4.0); }
 

@@ -1,4 +1,4 @@
-// Reference of the convolution and its gradients: the sums as they are defined.
+// Reference of the convolution and its gradients: the sums as defined.
 #include <algorithm>
 
 #include "cpu/reference/rows.h"
@@ -130,7 +130,7 @@ std::vector<Expected> conv2d_db(const Conv2d& op, View dy, std::span<const Eleme
                     squares += gradient * gradient;
                 }
             }
-        expected[i].inputs = std::sqrt(squares);  // it may be a product with ones
+        expected[i].inputs = std::sqrt(squares);  // it may be computed as a product with ones
     }
     return expected;
 }
@@ -161,12 +161,12 @@ std::vector<Expected> expected(const Conv2d& op, Question q) {
             const View scale = q.next(), shift = q.next(), mean = q.next(), variance = q.next();
             sums = normalised(*norm, std::move(sums), scale, shift, mean, variance, q.elements);
         }
-        if (const auto* clip = q.step.ops[i].get_if<Hardtanh>())  // moves no two numbers further apart
+        if (const auto* clip = q.step.ops[i].get_if<Hardtanh>())  // it never moves two numbers further apart
             for (Expected& sum : sums) sum.value = std::clamp(sum.value, clip->low, clip->high);
     }
     return sums;
 }
-/// Elements of a row share the decoding of what they read; a group of them costs little more than one.
+/// Elements of a row share the decoding of what they read, so that a group of them costs little more than one.
 ElementCost cost(const Conv2d& op, Direction direction) {
     if (direction == Direction::dgrad)
         return {static_cast<double>(op.out_channels * op.kernel_h * op.kernel_w) / static_cast<double>(op.stride_h),

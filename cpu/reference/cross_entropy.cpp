@@ -13,7 +13,7 @@ std::int64_t target_of(const View& tokens, std::int64_t row) { return static_cas
 struct Exponentials {
     std::vector<double> logits;
     double largest, sum = 0;
-    double relative = 0;  ///< error of the sum in units, relative to it
+    double relative = 0;  ///< relative error of the sum, in units
 
     Exponentials(const CrossEntropy& op, const View& from, std::int64_t row)
         : logits(static_cast<std::size_t>(op.vocab)) {
@@ -26,12 +26,12 @@ struct Exponentials {
         }
         relative = relative / sum + std::sqrt(static_cast<double>(op.vocab));
     }
-    /// exp turns the absolute error of its argument, made of the logit and the largest one and multiplied by log2(e),
-    /// into a relative one; four roundings more for the exponential itself.
+    /// Relative error of an exponential. exp turns the absolute error of its argument (logit and largest, times
+    /// log2(e)) into a relative one; the exponential itself adds four roundings.
     double relative_of(double logit) const { return 4 + 2 * (std::abs(logit) + std::abs(largest)); }
 };
 
-/// Calls f(row, first, last) for runs of elements of the same row that has a target; others are expected to be 0.
+/// Calls f(row, first, last) for runs of elements in the same row with a target; others are expected to be 0.
 template <class Row, class F>
 std::vector<Expected> for_rows_with_target(const CrossEntropy& op, std::span<const Element> elements, Row row_of, F f) {
     std::vector<Expected> expected(elements.size(), {0, 0, 0});
@@ -50,7 +50,7 @@ std::vector<Expected> cross_entropy_losses(const CrossEntropy& op, View logits, 
     const auto fill = [&](std::vector<Expected>& expected, std::int64_t row, std::size_t first, std::size_t last) {
         const Exponentials of(op, logits, row);
         const double target = of.logits[static_cast<std::size_t>(target_of(tokens, row))], rest = std::log(of.sum);
-        // A relative error of the sum is an absolute one of its logarithm. Four roundings of each of the three terms.
+        // A relative error of the sum is an absolute one of its logarithm. Each of the three terms adds four roundings.
         const double magnitude = of.relative + 4 * (std::abs(rest) + std::abs(of.largest) + std::abs(target));
         for (std::size_t i = first; i < last; ++i) expected[i] = {rest + of.largest - target, magnitude, 1};
     };
@@ -67,8 +67,8 @@ std::vector<Expected> cross_entropy_gradient(const CrossEntropy& op, View logits
         for (std::size_t i = first; i < last; ++i) {
             const double logit = of.logits[static_cast<std::size_t>(elements[i].column)];
             const double p = std::exp(logit - of.largest) / of.sum, one = elements[i].column == target ? 1 : 0;
-            // Of p its own exponential's error, the sum's, and eight roundings of quotients and products. Exponentials
-            // may be lost under the smallest fp32 number, 2^24 of which are about its last place's.
+            // p has the errors of its own exponential and of the sum, and eight roundings of quotients and products. An
+            // exponential may be lost below fp32's smallest number, which a rounding of `smallest` covers.
             constexpr double smallest = 0x1p-100;
             const double of_p = p > 0 ? p * (of.relative_of(logit) + of.relative + 8) : 0.0;
             expected[i] = {scale * (p - one), std::abs(scale) * (of_p + smallest + 4 * one), 1};
@@ -83,7 +83,7 @@ std::vector<Expected> expected(const CrossEntropy& op, Question q) {
     if (asks_for_logits) return cross_entropy_gradient(op, logits, tokens, q.next(), q.elements);
     return cross_entropy_losses(op, logits, tokens, q.elements);
 }
-/// An element of the losses is a row of logits; neighbours in a row of logits share one.
+/// For the losses, an element is a row of logits; for the logits, neighbours in a row share that row.
 ElementCost cost(const CrossEntropy& op, Direction direction) {
     if (direction == Direction::fwd) return {4.0 * static_cast<double>(op.vocab), 1};
     return {4, op.vocab};

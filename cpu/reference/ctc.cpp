@@ -14,12 +14,12 @@ double log_sum(double a, double b) {
     return larger == never ? never : larger + std::log1p(std::exp(std::min(a, b) - larger));
 }
 
-/// What rounds while one forward or backward variable is made, in units that do not grow with it: three exponentials
-/// and a logarithm, by hardware instructions of 4 units each.
+/// Roundings in computing one forward or backward variable, in units that do not grow with it: three exponentials and
+/// a logarithm, by hardware instructions of 4 units each.
 constexpr double units_of_a_sum = 16;
 
-/// All alignments of sequence n: a path through places 0 to 2 targets, which are the targets with a blank before, after
-/// and between them.
+/// All alignments of sequence n. An alignment is a path through places 0 to 2 targets: the targets with a blank before,
+/// after and between them.
 class Alignments {
   public:
     Alignments(const Ctc& op, View logits, View lengths, View targets, View target_lengths, std::int64_t sequence)
@@ -34,20 +34,20 @@ class Alignments {
         places_ = static_cast<std::int64_t>(labels_.size());
         read_logits(logits, sequence);
         find_alpha();
-        if (steps_ == 0) total_ = places_ == 1 ? 0 : never;  // of no step there is one alignment, of no target
+        if (steps_ == 0) total_ = places_ == 1 ? 0 : never;  // without steps there is one alignment, that of no target
     }
 
-    /// With the error of a sum over the steps in log space: each step rounds the variable, which is as large as the
-    /// loss in the end, adds a logarithm of a probability and its error. An error at one step passes with the share
-    /// that its place has in the alignments: of all places no more than once.
+    /// The loss, with the error of a sum over the steps in log space. Each step rounds the variable, which ends up as
+    /// large as the loss, and adds the logarithm of a probability with its error. A step's error counts with its
+    /// place's share in the alignments; the shares of all places add up to at most one.
     Expected loss() const { return {-total_, 0, 1, total_ == never || steps_ == 0 ? 0 : error_of_total()}; }
-    /// A row of the gradient, before it is multiplied with the scale; zeros behind the end. After find_beta.
+    /// A row of the gradient before it is multiplied by the scale; zeros after the end. Call find_beta first.
     std::vector<Expected> gradient(std::int64_t step) const {
         std::vector<Expected> row(static_cast<std::size_t>(op_.labels), {0, 0, 0});
         if (step >= steps_ || total_ == never) return row;
         for (std::int64_t label = 0; label < op_.labels; ++label) {
-            // As of cross-entropy: of p its own exponential's error, the sum's, and eight roundings; exponentials may
-            // be lost under the smallest fp32 number.
+            // As for cross-entropy: p has the errors of its own exponential and of the sum, and eight roundings; an
+            // exponential may be lost below fp32's smallest number.
             constexpr double smallest = 0x1p-100;
             const double p = std::exp(log_p(step, label));
             const double units = 4 + 2 * (-log_p(step, label) + shared_[static_cast<std::size_t>(step)]) + 8;
@@ -58,8 +58,8 @@ class Alignments {
             if (!(share > 0)) continue;
             Expected& of = row[static_cast<std::size_t>(labels_[static_cast<std::size_t>(place)])];
             of.value -= share;
-            // The exponent's errors are relative ones of the share; those of all shares of a label may be the same.
-            // Sums of up to a share for each target, and four roundings.
+            // Errors of the exponent are relative errors of the share; those of all shares of a label may be equal.
+            // Sums have up to one share per target, and four roundings.
             const double squares =
                 squares_of(a, 0, step + 1) + squares_of(b, step + 1, steps_) + error_of_total() * error_of_total();
             of.carried += share * std::sqrt(squares);
@@ -67,7 +67,7 @@ class Alignments {
         }
         return row;
     }
-    /// `beta`: of what comes after a step, without the step itself.
+    /// Computes `beta` from the steps after a step, without the step itself.
     void find_beta() {
         beta_.assign(static_cast<std::size_t>(steps_ * places_), never);
         for (std::int64_t step = steps_ - 1; step >= 0; --step)
@@ -103,7 +103,7 @@ class Alignments {
     double log_p_at(std::int64_t step, std::int64_t place) const {
         return log_p(step, labels_[static_cast<std::size_t>(place)]);
     }
-    /// Whether the blank before a place may be left out: not between equal labels.
+    /// Whether an alignment may skip the blank before a place: not between equal labels.
     bool skips_to(std::int64_t place) const {
         const auto i = static_cast<std::size_t>(place);
         return place >= 2 && labels_[i] != 0 && labels_[i] != labels_[i - 2];
@@ -125,7 +125,7 @@ class Alignments {
             relative = relative / sum + std::sqrt(static_cast<double>(op_.labels));
             const double log_of_sum = largest + std::log(sum);
             for (std::int64_t label = 0; label < op_.labels; ++label) row[label] -= log_of_sum;
-            // A logit is as large as its log-probability and the row's logarithm at most.
+            // A logit is at most as large as its log-probability plus the row's logarithm.
             shared_.push_back(relative + 4 * (std::log(sum) + std::abs(largest) + std::abs(log_of_sum)));
             const double units = shared_.back() + units_of_a_sum;
             squares_.push_back(squares_.back() + units * units);
@@ -148,9 +148,9 @@ class Alignments {
         if (steps_ > 0 && places_ > 1) total_ = log_sum(total_, alpha(steps_ - 1, places_ - 2));
     }
 
-    /// Sum of squares of the errors of a variable that steps [first, last) have led to. On the way it is rounded twice
-    /// a step. It was no larger then: paths that have a share w of it were larger by log(1/w) at most. The
-    /// log-probabilities on the way, four roundings each, have it as their sum.
+    /// Sum of squares of the errors of a variable after steps [first, last). It is rounded twice per step on the way.
+    /// It was no larger then: paths with a share w of it were larger by at most log(1/w). It is the sum of the
+    /// log-probabilities on the way, with four roundings each.
     double squares_of(double variable, std::int64_t first, std::int64_t last) const {
         return squares_[static_cast<std::size_t>(last)] - squares_[static_cast<std::size_t>(first)] +
                (4 * static_cast<double>(last - first) + 16) * variable * variable;
@@ -159,9 +159,9 @@ class Alignments {
 
     const Ctc& op_;
     std::int64_t steps_, places_ = 0;
-    std::vector<std::int64_t> labels_;          ///< of the places
+    std::vector<std::int64_t> labels_;          ///< label of each place
     std::vector<double> log_p_, alpha_, beta_;  ///< [steps, labels], [steps, places]
-    std::vector<double> shared_, squares_;      ///< of a row's log-sum-exp, in units; sums of squares before a step
+    std::vector<double> shared_, squares_;      ///< log-sum-exp errors in units; sums of squares before a step
     double total_ = never;
 };
 
@@ -171,7 +171,7 @@ std::vector<Expected> expected(const Ctc& op, Question q) {
     const bool asks_for_logits = q.asks_for_next();
     const View logits = q.next(), lengths = q.next(), targets = q.next(), target_lengths = q.next();
     const double scale = asks_for_logits ? at(q.next(), 0) / static_cast<double>(op.batch) : 0;
-    // Of each sequence the elements, wherever their steps are.
+    // The elements by sequence, wherever their steps are.
     std::vector<std::vector<std::size_t>> of(static_cast<std::size_t>(op.batch));
     for (std::size_t i = 0; i < q.elements.size(); ++i) {
         const auto [row, column] = q.elements[i];
@@ -202,8 +202,8 @@ std::vector<Expected> expected(const Ctc& op, Question q) {
     return expected;
 }
 
-/// Shared by a row of logits: a step of its sequence. A question about few elements costs more, as all steps before it
-/// are gone through, but no more than one about all of them.
+/// A row of logits, one step of a sequence, shares its work. Few elements cost more each, because all steps before them
+/// are computed, but never more than all elements do.
 ElementCost cost(const Ctc& op) {
     return {30 * (2 * static_cast<double>(op.target) + 1) / static_cast<double>(op.labels) + 4, op.labels};
 }

@@ -31,7 +31,7 @@ std::vector<Expected> embedding(const Embedding& op, View tokens, View wte, View
     return expected;
 }
 
-/// Added to the terms of sums that may have few: their roundings may well all point the same way.
+/// Added to the terms of sums that may have few: their roundings may well all have the same sign.
 constexpr std::int64_t of_few_terms = 4;
 
 std::vector<Expected> embedding_dwte(const Embedding& op, View tokens, View dout, View before,
@@ -115,8 +115,8 @@ std::vector<Expected> expected(const ResidualAdd&, Question q) {
 }
 ElementCost cost(const Embedding& op, Direction direction) {
     if (direction == Direction::fwd) return {};
-    // A row's elements share the search for its token among all. Most tokens of a vocabulary do not occur: a few
-    // columns of so many rows that all are of absent ones once in e^8.
+    // Elements of a row share the search for its token. Most tokens of a vocabulary do not occur, so some columns
+    // of many rows are asked for: the chance that all those rows are of absent tokens is e^-8.
     constexpr std::int64_t columns = 16, exponent = 8;
     return {1 + static_cast<double>(op.rows) / static_cast<double>(op.width), std::min(op.width, columns),
             exponent * op.vocab / std::min(op.rows, op.vocab)};

@@ -8,10 +8,10 @@
 namespace kbench::reference {
 namespace {
 
-/// Columns of w decoded together: those of a row-major [k, n] lie side by side, so a cache line serves several.
+/// Columns of w decoded together: in a row-major [k, n] they lie side by side, so one cache line serves several.
 constexpr std::int64_t columns_at_once = 16;
 
-/// Writes columns[c] of the product's right side to out[c * k ...]: a column of it, or a row where it is transposed.
+/// Writes columns[c] of the product's right side to out[c * k ...]; when transposed, it is a row of the right side.
 void read_columns(const Gemm::Product& p, const View& right, std::span<const std::int64_t> columns, double* out) {
     if (p.right_transposed) {
         for (std::size_t c = 0; c < columns.size(); ++c) read_row(right, columns[c], 0, p.k, out + c * p.k);
@@ -24,7 +24,7 @@ void read_columns(const Gemm::Product& p, const View& right, std::span<const std
     });
 }
 
-/// Row `row` of the product's left side with a column of its right side.
+/// Row `row` of the product's left side times a column of its right side.
 Dot dot_with_left(const Gemm::Product& p, const View& left, std::int64_t row, const double* column) {
     return with_elements(left, [&](const auto* data) {
         if (!p.left_transposed) return dot(data + row * left.stride, column, p.k);
@@ -34,16 +34,16 @@ Dot dot_with_left(const Gemm::Product& p, const View& left, std::int64_t row, co
     });
 }
 
-/// The product's elements, and what the step adds to each.
+/// The product's elements, with what the step adds to each.
 std::vector<Expected> multiply(const Gemm::Product& p, View left, View right, View bias,
                                std::optional<Activation> activation, View residual, std::span<const Element> elements) {
-    // Elements that share columns are computed together: reading a column of w costs more than reading a row of x.
+    // Elements that share columns are computed together, because reading a column of w costs more than a row of x.
     std::vector<std::size_t> order(elements.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::stable_sort(order.begin(), order.end(),
                      [&](std::size_t a, std::size_t b) { return elements[a].column < elements[b].column; });
     std::vector<std::int64_t> columns;
-    std::vector<std::size_t> starts;  // columns[c] is that of order[starts[c]] to order[starts[c + 1] - 1]
+    std::vector<std::size_t> starts;  // columns[c] serves order[starts[c]] to order[starts[c + 1] - 1]
     for (std::size_t i = 0; i < order.size(); ++i)
         if (columns.empty() || columns.back() != elements[order[i]].column) {
             columns.push_back(elements[order[i]].column);
@@ -111,7 +111,7 @@ std::vector<Expected> products_added_to(View before, std::span<const Element> el
     return added_to(before, elements, std::move(products));
 }
 
-/// dw, or db of a bias beside it.
+/// dw, or db of a bias next to it.
 static std::vector<Expected> expected_wgrad(const Gemm& op, Question q) {
     const BiasAdd* bias = q.step.beside > 0 ? q.step.ops.front().get_if<BiasAdd>() : nullptr;
     const bool db_in_place = bias != nullptr && bias->accumulates;
@@ -139,7 +139,7 @@ std::vector<Expected> expected(const Gemm& op, Question q) {
     const View x = q.next(), w = q.next();
     const View bias = q.next_if(q.step.absorbs<BiasAdd>());
     const View residual = q.next_if(q.step.absorbs<ResidualAdd>());
-    // What the step leaves behind on its way is made by the ops up to there.
+    // An intermediate result that the step stores is made by the ops up to there.
     std::size_t last = q.step.ops.size() - 1;
     for (const std::size_t kept : q.step.kept) {
         if (q.asks_for_next()) {

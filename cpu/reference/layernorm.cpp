@@ -1,10 +1,10 @@
-// Reference of layer norm and of the sum that may be fused in front of it.
+// Reference of layer norm, and of the sum that may be fused in front of it.
 #include "cpu/reference/rows.h"
 
 namespace kbench::reference {
 namespace {
 
-/// s = x + pre_bias + residual with the absolute values of its terms added up.
+/// s = x + pre_bias + residual, with the sum of its terms' absolute values.
 struct Sum {
     double value, magnitude;
 };
@@ -39,10 +39,10 @@ std::vector<Expected> layer_norm(const LayerNorm& op, View x, View pre_bias, Vie
             const Sum& s = sums[elements[i].column];
             const double w = at(weight, elements[i].column), b = at(bias, elements[i].column);
             const double normal = (s.value - mean) * rstd * w;
-            // Three errors add up: of s and of the mean, each relative to its terms; of rstd, relative to itself by the
-            // sum of squares and by what rounding s changes the deviations (sqrt(mean s^2) / sigma of them; the mean's
-            // error cancels in a two-pass variance, and a one-pass one loses the square of that ratio); of the
-            // products.
+            // Three errors add up. Those of s and of the mean are relative to their terms. That of rstd is relative to
+            // rstd: from the sum of squares, and from what rounding s changes in the deviations (sqrt(mean s^2) /
+            // sigma; the mean's error cancels in a two-pass variance; a one-pass one loses that ratio's square). The
+            // third is that of the products.
             const double from_sums = (s.magnitude + mean_magnitude) * rstd * std::abs(w);
             const double from_rstd = std::abs(normal) * (1.0 + std::sqrt(mean_square_magnitude) * rstd);
             constexpr std::int64_t other_roundings = 16;
@@ -65,8 +65,8 @@ std::vector<Expected> layer_norm_sum(const LayerNorm&, View x, View pre_bias, Vi
 
 namespace {
 
-/// A row's mean and rstd, and how far its elements' errors reach: that of n = (x - mean) rstd is of the size
-/// (|x| + mean |x|) rstd, and that of rstd, relative to it, of the size `of_rstd`.
+/// A row's mean and rstd, and the size of its errors: that of n = (x - mean) rstd is (|x| + mean |x|) rstd, and the
+/// relative one of rstd is `of_rstd`.
 struct RowOf {
     double mean = 0, mean_magnitude = 0, rstd = 0, of_rstd = 0;
 
@@ -142,7 +142,7 @@ std::vector<Expected> expected(const LayerNorm& op, Question q) {
                 return added_to(q.next(), q.elements, bias_gradient({op.rows, op.width}, dy, q.elements));
             q.next();
         }
-        const View past = q.next_if(q.step.absorbs<ResidualAdd>());  // which hands dx on, so that it is the last
+        const View past = q.next_if(q.step.absorbs<ResidualAdd>());  // it passes dx on, so it is the last
         const auto dx = [&] { return layer_norm_dx(op, in, dy, scale, past, q.elements); };
         if (op.accumulates || (!past && q.asks_for_next())) return dx();
         if (!past) q.next();
@@ -159,7 +159,7 @@ std::vector<Expected> expected(const LayerNorm& op, Question q) {
 }
 ElementCost cost(const LayerNorm& op, Direction direction) {
     if (direction == Direction::fwd) return {4, op.width};
-    return {static_cast<double>(4 * op.rows), op.width};  // a sum over the rows has every row's mean
+    return {static_cast<double>(4 * op.rows), op.width};  // a sum over the rows needs every row's mean
 }
 
 }  // namespace kbench::reference

@@ -1,4 +1,4 @@
-// Reference of what is done with gradients.
+// Reference of the ops on gradients: AdamW and the global norm.
 #include <algorithm>
 
 #include "cpu/reference/rows.h"
@@ -6,7 +6,7 @@
 namespace kbench::reference {
 namespace {
 
-/// What gradients are multiplied with; 0 where the step is skipped.
+/// The factor of gradients; 0 where the step is skipped.
 double multiplier(const AdamW& op, const View& schedule, const View& norm) {
     const double unclipped = at(schedule, 7), length = op.clips ? at(norm, 0) : 0;
     if (!std::isfinite(unclipped) || !std::isfinite(length)) return 0;
@@ -21,7 +21,7 @@ std::vector<Expected> global_norm(std::span<const View> gradients) {
     std::int64_t count = 0;
     for (const View& gradient : gradients) {
         with_elements(gradient, [&](const auto* elements) {
-            // In parts: added one after the other, 50 million squares had a root off by 1.1e-14; fp64 allows 7.7e-15.
+            // Summed in parts: one after another, 50 million squares gave a root off by 1.1e-14; fp64 allows 7.7e-15.
             constexpr std::int64_t part = 4096;
             for (std::int64_t first = 0; first < gradient.columns; first += part) {
                 double sum = 0;
@@ -34,12 +34,12 @@ std::vector<Expected> global_norm(std::span<const View> gradients) {
         });
         count += gradient.columns;
     }
-    // Sums in fp32 are of up to 4096 squares, else a norm of 774 million could be off by 0.2 % and lack a whole matrix;
-    // what is added up beyond them must be in fp64, or in pairs.
+    // fp32 sums have at most 4096 squares; otherwise a norm of 774 million could be off by 0.2 % and miss a whole
+    // matrix. Sums beyond that must be fp64 or pairwise.
     constexpr std::int64_t longest_sum = 4096, others = 4;
     const std::int64_t terms = std::min(count, longest_sum) + others;
-    // Squares below fp32's smallest number, 2^-126, may be lost: of `count` of them the root is 2^-63 sqrt(count),
-    // which are 2^-39 of a unit of each of so many.
+    // Squares below fp32's smallest number, 2^-126, may be lost. `count` of them have a root of 2^-63 sqrt(count),
+    // which is 2^-39 of a unit for each of that many.
     const double lost = 0x1p-39 * std::sqrt(static_cast<double>(count) / static_cast<double>(terms));
     return {{std::sqrt(squares), std::sqrt(squares) + lost, terms}};
 }
@@ -53,7 +53,7 @@ std::vector<Expected> adamw(const AdamW& op, std::span<const View> operands, std
     const std::size_t each = op.operands_each(), which = (output - op.first_operand()) % each;
     const std::span<const View> of = operands.subspan(output - which, each);
     const View weight = of[op.master ? 4 : 0];
-    // A dozen roundings and two approximations (root and quotient) of the largest error that hardware makes.
+    // A dozen roundings, and two approximations (root and quotient) with the largest error of any hardware.
     constexpr std::int64_t terms = 16 * 16;
     std::vector<Expected> expected;
     for (const auto [row, column] : elements) {

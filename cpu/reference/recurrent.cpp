@@ -1,10 +1,10 @@
 // Reference of the recurrent layers: one direction's steps, one after another, with the error that they carry along.
 //
-// A rounding of step t reaches all later ones through h and c. Each step is linearised, and errors of different sums
-// and units are taken for independent, as error_bound takes them everywhere: their variances add, and a product with W
-// passes sum of W^2 times the variance of h on. A bound from magnitudes would grow without end, since |W| has rows
-// whose sums are far above 1; variances shrink where the layer itself forgets, and then the bound of step 500 is that
-// of step 20.
+// A rounding in step t reaches all later steps through h and c. Each step is linearised, and errors of different sums
+// and units are taken to be independent, as everywhere in error_bound: their variances add, and a product with W passes
+// on sum of W^2 times the variance of h. A bound from magnitudes would grow without end, because W has rows with sums
+// of |W| far above 1. Variances shrink where the layer itself forgets, and then the bound of step 500 equals
+// that of step 20.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -18,8 +18,8 @@ namespace {
 
 double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 
-/// What is added up before a nonlinear function. A sum of `count` random terms strays about as far from 0 as the root
-/// of their squares, and as its value; each addition rounds what there is.
+/// The sum in front of a nonlinear function. A sum of `count` random terms strays from 0 about as far as the root of
+/// the sum of their squares, or its value; each addition rounds the sum so far.
 Rounded sum_of(double x, double bias_ih, const Product& product, double bias_hh, std::int64_t count) {
     const double value = x + bias_ih + product.value + bias_hh, root = std::sqrt(product.squares);
     const double additions = std::sqrt(static_cast<double>(count)) + 4.0;
@@ -38,7 +38,7 @@ struct Lane {
     std::int64_t needed;  ///< steps after which no element is asked for
     std::vector<Rounded> h, c;
     std::vector<std::array<Rounded, 4>> gates;
-    /// Of h: its squares and variances, each unit beside the next, as the products read them.
+    /// h with its squares and variances, unit after unit, as the products read them.
     std::vector<double> value, squares, carried, inner;
 
     Lane(std::int64_t n, std::int64_t step_count, std::int64_t last, std::int64_t hidden)
@@ -57,7 +57,7 @@ struct Lane {
     }
 };
 
-/// What one unit of a cell becomes, and its gates as Recurrent saves them: `x`, `products`, biases by gate.
+/// Computes one unit's next h and c, and its gates as Recurrent saves them; `x`, `products` and biases are by gate.
 void advance(Cell cell, const double* x, const Product* products, const double* bias_ih, const double* bias_hh,
              std::int64_t hidden, Rounded& h, Rounded& c, std::array<Rounded, 4>& gates) {
     const auto sum = [&](int gate) { return sum_of(x[gate], bias_ih[gate], products[gate], bias_hh[gate], hidden); };
@@ -80,7 +80,7 @@ void advance(Cell cell, const double* x, const Product* products, const double* 
             const double rounded = 2.0 * (std::abs((1 - z.value) * n.value) + std::abs(z.value * before));
             h = {(1 - z.value) * n.value + z.value * before,
                  (1 - z.value) * n.error + (before - n.value) * z.error + z.value * h.error +
-                     errors(rounded, std::abs(z.value * before))};  // what h was may be read as it was stored
+                     errors(rounded, std::abs(z.value * before))};  // the old h may be read as it was stored
             gates = {r, z, n, recurrent};
             return;
         }
@@ -94,11 +94,11 @@ std::vector<Expected> recurrent(Cell cell, const RecurrentShape& shape, bool rev
                                 View bias_ih, View bias_hh, View lengths, std::span<const Element> elements,
                                 RecurrentOutput of) {
     const std::int64_t hidden = shape.hidden, gates = gates_of(cell);
-    // Behind the end of a sequence h is 0, and what is saved is anything.
+    // After the end of a sequence h is 0, and saved values are anything.
     Expected behind{0, 0, 0};
     if (of != RecurrentOutput::h) behind.carried = std::numeric_limits<double>::infinity();
     std::vector<Expected> expected(elements.size(), behind);
-    // Of each sequence that is asked for, the elements by the step in which they are made.
+    // For each sequence that is asked for, the elements by the step that makes them.
     std::vector<Lane> lanes;
     std::vector<std::vector<std::size_t>> asked;  // by lane * steps + step of the direction
     for (std::int64_t n = 0; n < shape.batch; ++n) {
@@ -191,7 +191,7 @@ std::vector<Expected> answer(const Recurrent<cell>& op, Question q) {
     return of(RecurrentOutput::h, !q.asks_for_next());
 }
 
-/// Of a row all units are made at once; each takes the products with the weights of its gates, and their errors.
+/// All units of a row are computed at once; each needs the products with the weights of its gates, and their errors.
 ElementCost cost_of(Cell cell, const RecurrentShape& shape, Direction direction) {
     constexpr double with_errors = 5;
     if (direction == Direction::bwd)

@@ -1,5 +1,5 @@
 // Reference of the recurrent layers' backward: through one direction's steps from the last to the first, with the error
-// that they carry along as recurrent.cpp does. The weights' gradients are sums of products.
+// that they carry along, as in recurrent.cpp. The weights' gradients are sums of products.
 #include <algorithm>
 #include <array>
 
@@ -9,12 +9,12 @@
 namespace kbench::reference {
 namespace {
 
-/// Through a factor that is made of stored numbers with `roundings` of its own, in units of 1.
+/// x times a factor that is computed from stored numbers with `roundings` of its own, in units of 1.
 Rounded times(double factor, const Rounded& x, double roundings = 0) {
     const double value = factor * x.value;
     return {value, factor * x.error + errors(2.0 * std::abs(value) + roundings * std::abs(x.value), 0)};
 }
-/// s (1 - s) and 1 - t^2 may be made of squares, which are rounded as numbers near 1.
+/// s (1 - s) and 1 - t^2 may be computed from squares, which are rounded like numbers near 1.
 Rounded times_sigmoid_slope(double s, const Rounded& x) { return times(s * (1.0 - s), x, std::abs(s)); }
 Rounded times_tanh_slope(double t, const Rounded& x) { return times(1.0 - square(t), x, 1.0); }
 Rounded sum(const Rounded& a, const Rounded& b) {
@@ -22,14 +22,14 @@ Rounded sum(const Rounded& a, const Rounded& b) {
     return {value, a.error + b.error + errors(std::abs(value), 0)};
 }
 
-/// What of a unit's step is stored: its gates, c or h, and c or h of the step before.
+/// What is stored of a unit's step: its gates, c or h, and c or h of the step before.
 struct Saved {
     std::array<double, 4> gates{};
     double state = 0, before = 0;
 };
 
-/// One unit's step: `dh` whole; da and db by gate; of what goes on to the step before, besides the product with W,
-/// `passed`: dc of a LSTM, dh of a GRU.
+/// One unit's step backward, given the whole `dh`: da and db by gate, and `passed`, which goes to the step before
+/// besides the product with W: dc of an LSTM, dh of a GRU.
 void retreat(Cell cell, const Saved& saved, const Rounded& dh, Rounded& passed, std::array<Rounded, 4>& da,
              std::array<Rounded, 4>& db) {
     switch (cell) {
@@ -66,10 +66,10 @@ struct Operands {
     View dout, weight_hh, gates, states, lengths;
 };
 
-/// One sequence in one direction: db of the step behind, unit by unit of each gate, as the products read it.
+/// One sequence in one direction: the later step's db, unit by unit for each gate, as the products read it.
 struct Lane {
     std::int64_t sequence, steps;
-    std::int64_t first;  ///< the earliest step of the direction of which an element is asked for
+    std::int64_t first;  ///< the direction's earliest step of which an element is asked for
     std::vector<Rounded> passed;
     std::vector<std::array<Rounded, 4>> da, db;
     std::vector<double> value, squares, carried, inner;
@@ -131,7 +131,7 @@ std::vector<Expected> backward(Cell cell, const RecurrentShape& shape, bool reve
                 const double additions = std::sqrt(static_cast<double>(width)) + 4.0;
                 const double rounded = additions * (root + std::abs(product.value)) +
                                        2.0 * (std::abs(dout) + std::abs(passed.value)) + std::abs(value);
-                // inner: db is rounded for the product.
+                // inner: db is rounded for the product
                 const Rounded dh{value, product.error + passed.error + errors(rounded, root)};
                 Saved saved;
                 for (std::int64_t g = 0; g < saved_gates_of(cell); ++g)
@@ -158,7 +158,7 @@ std::vector<Expected> backward(Cell cell, const RecurrentShape& shape, bool reve
     return expected;
 }
 
-/// The element's sum over all rows: of db, times h of the step before where `states` is there.
+/// An element's sum over all rows: of db, times h of the step before if `states` is given.
 Expected summed(Cell cell, const RecurrentShape& shape, bool reverse, View dgates, View gates, bool of_b, View states,
                 std::int64_t row, std::int64_t column) {
     const std::int64_t rows = shape.steps * shape.batch;
@@ -166,7 +166,7 @@ Expected summed(Cell cell, const RecurrentShape& shape, bool reverse, View dgate
     double value = 0, magnitude = 0, squares = 0;
     for (std::int64_t at = 0; at < rows; ++at) {
         const double da = dgates(at, row);
-        if (da == 0) continue;  // behind the end of a sequence gates are anything
+        if (da == 0) continue;  // after the end of a sequence gates are anything
         double term = scaled ? gates(at, row - 2 * shape.hidden) * da : da;
         if (states) {
             const std::int64_t before = at + (reverse ? shape.batch : -shape.batch);
@@ -202,7 +202,7 @@ std::vector<Expected> recurrent_weight_gradient(Cell cell, const RecurrentShape&
     const View dgates[] = {q.next(), q.next()};
     const View gates[] = {q.next_if(has_gates), q.next_if(has_gates)};
     const View out[] = {q.next(), q.next()};
-    for (int output = 0;; ++output) {  // of weights, of bias_ih, of bias_hh, each forward and reverse
+    for (int output = 0;; ++output) {  // weights, bias_ih, bias_hh, each forward and reverse
         const bool asked = q.asks_for_next();
         const View before = q.next();
         if (!asked) continue;

@@ -1,5 +1,5 @@
 // The oracle: every op as plain fp64 loops, on inputs of any stored type, at chosen output elements.
-// Slow on purpose and easy to read; nothing here is tuned except that elements of one row share their work.
+// It is slow on purpose and easy to read; nothing is tuned except that elements of one row share their work.
 #pragma once
 
 #include <cstdint>
@@ -15,35 +15,35 @@ namespace kbench::reference {
 
 /// `sums`, each added to what its element held before.
 std::vector<Expected> added_to(View before, std::span<const Element> elements, std::vector<Expected> sums);
-/// The same of a GEMM's products. In 16 bits each may be rounded before it is added: cuBLAS with beta = 1 does so.
+/// The same for a GEMM's products. In 16 bits each may be rounded before it is added; cuBLAS with beta = 1 does so.
 std::vector<Expected> products_added_to(View before, std::span<const Element> elements, std::vector<Expected> products);
 
-/// Each function: `elements` sorted by row; result in the same order. Shapes as in models/ops/.
+/// For all functions: `elements` are sorted by row, the result is in the same order, shapes are as in models/ops/.
 std::vector<Expected> embedding(const Embedding&, View tokens, View wte, View wpe, std::span<const Element>);
-/// The output dwte, with `before` in it where it accumulates, and dwpe.
+/// The output dwte, which includes `before` where it accumulates; and dwpe.
 std::vector<Expected> embedding_dwte(const Embedding&, View tokens, View dout, View before, std::span<const Element>);
 std::vector<Expected> embedding_dwpe(const Embedding&, View dout, std::span<const Element>);
 /// s = x + pre_bias + residual (each optional: an empty View); sum(s) and the norm are separate outputs.
 std::vector<Expected> layer_norm(const LayerNorm&, View x, View pre_bias, View residual, View weight, View bias,
                                  std::span<const Element>);
 std::vector<Expected> layer_norm_sum(const LayerNorm&, View x, View pre_bias, View residual, std::span<const Element>);
-/// past: the gradient that comes past the layer norm, and is added (optional: an empty View).
+/// `past` is the gradient that bypasses the layer norm and is added (optional: an empty View).
 std::vector<Expected> layer_norm_dx(const LayerNorm&, View x, View dy, View weight, View past,
                                     std::span<const Element>);
 std::vector<Expected> layer_norm_dw(const LayerNorm&, View x, View dy, std::span<const Element>);
 std::vector<Expected> rms_norm(const RmsNorm&, View x, View weight, std::span<const Element>);
 std::vector<Expected> rms_norm_dx(const RmsNorm&, View x, View dy, View weight, std::span<const Element>);
 std::vector<Expected> rms_norm_dw(const RmsNorm&, View x, View dy, std::span<const Element>);
-/// epilogue: + bias, then an activation, then + residual, each optional.
+/// The epilogue is + bias, then an activation, then + residual, each optional.
 std::vector<Expected> gemm(const Gemm&, View x, View w, View bias, std::optional<Activation>, View residual,
                            std::span<const Element>);
-/// dgrad of dy and w, or wgrad of x and dy.
+/// dgrad from dy and w, or wgrad from x and dy.
 std::vector<Expected> gemm_gradient(const Gemm&, Direction, View first, View second, std::span<const Element>);
-/// A product, dgrad's say, times the function's slope at x.
+/// A product, such as dgrad's, times the function's slope at x.
 std::vector<Expected> times_slope(Activation, std::vector<Expected> products, View x, std::span<const Element>);
-/// As bias_gradient, by the unit that multiplies dy, too: in tf32 it reads dy rounded.
+/// Like bias_gradient, but by the unit that multiplies dy: in tf32 it reads dy rounded.
 std::vector<Expected> product_bias_gradient(const BiasAdd&, View dy, std::span<const Element>);
-/// Of x + bias, each of bias and function optional.
+/// function(x + bias); bias and function are each optional.
 std::vector<Expected> bias_activation(View x, View bias, std::optional<Activation>, std::span<const Element>);
 std::vector<Expected> activation_gradient(Activation, View x, View dy, std::span<const Element>);
 std::vector<Expected> bias_gradient(const BiasAdd&, View dy, std::span<const Element>);
@@ -57,40 +57,40 @@ std::vector<Expected> scale_mask(const ScaleMask&, View scores, std::span<const 
 std::vector<Expected> softmax(const Softmax&, View scores, std::span<const Element>);
 std::vector<Expected> attention_context(const AttentionContext&, View probabilities, View qkv,
                                         std::span<const Element>);
-/// bias: an empty View where the op has none.
+/// bias is an empty View where the op has none.
 std::vector<Expected> conv2d(const Conv2d&, View x, View weight, View bias, std::span<const Element>);
 std::vector<Expected> conv2d_dgrad(const Conv2d&, View dy, View weight, std::span<const Element>);
 /// The outputs dw and db, without what they are added to.
 std::vector<Expected> conv2d_dw(const Conv2d&, View x, View dy, std::span<const Element>);
 std::vector<Expected> conv2d_db(const Conv2d&, View dy, std::span<const Element>);
-/// What a mask or a batch norm makes of sums that are not rounded in between.
+/// Applies a mask or a batch norm to sums that are not rounded in between.
 std::vector<Expected> masked(const TimeMask&, std::vector<Expected> sums, View lengths, std::span<const Element>);
 std::vector<Expected> normalised(const BatchNorm&, std::vector<Expected> sums, View weight, View bias, View mean,
                                  View variance, std::span<const Element>);
-/// residual: added to x, empty where there is none.
+/// residual is added to x; empty where there is none.
 std::vector<Expected> batch_norm(const BatchNorm&, View x, View weight, View bias, View mean, View variance,
                                  std::span<const Element>, View residual = {});
 std::vector<Expected> hardtanh(const Hardtanh&, View x, std::span<const Element>);
 std::vector<Expected> time_mask(const TimeMask&, View x, View lengths, std::span<const Element>);
 std::vector<Expected> to_sequence(const ToSequence&, View x, std::span<const Element>);
-/// What one direction of a recurrent layer makes.
+/// The output of one direction of a recurrent layer.
 enum class RecurrentOutput { h, gates, cells };
 std::vector<Expected> recurrent(Cell, const RecurrentShape&, bool reverse, View gates_x, View weight_hh, View bias_ih,
                                 View bias_hh, View lengths, std::span<const Element>,
                                 RecurrentOutput = RecurrentOutput::h);
-/// Of either direction, bwd and wgrad; what is asked for is one of Recurrent's outputs.
+/// bwd and wgrad of both directions; the question asks for one of Recurrent's outputs.
 std::vector<Expected> recurrent_gradient(Cell, const RecurrentShape&, Question);
 std::vector<Expected> recurrent_weight_gradient(Cell, const RecurrentShape&, bool accumulates, Question);
-/// The output `losses`, and what becomes of the logits.
+/// The output `losses`, and what the logits become.
 std::vector<Expected> cross_entropy_losses(const CrossEntropy&, View logits, View tokens, std::span<const Element>);
 std::vector<Expected> cross_entropy_gradient(const CrossEntropy&, View logits, View tokens, View loss_scale,
                                              std::span<const Element>);
 std::vector<Expected> global_norm(std::span<const View> gradients);
-/// What becomes of operand `output`; `operands` as the op lists them.
+/// What operand `output` becomes; `operands` are as the op lists them.
 std::vector<Expected> adamw(const AdamW&, std::span<const View> operands, std::size_t output, std::span<const Element>);
 
 /// What each op kind must have here: the expected elements of a step that it heads, in the order of the question, and
-/// what one of them costs, by direction where that differs. A kind of list.h without its two lines does not compile.
+/// the cost of one element, by direction where that differs. A kind of list.h without these two does not compile.
 std::vector<Expected> expected(const Embedding&, Question);
 ElementCost cost(const Embedding&, Direction);
 std::vector<Expected> expected(const LayerNorm&, Question);
@@ -147,13 +147,13 @@ ElementCost cost(const GlobalNorm&);
 std::vector<Expected> expected(const AdamW&, Question);
 ElementCost cost(const AdamW&);
 
-/// A kind's row: of kbench's own from the functions above, of others from whoever brings the kind along.
+/// A kind's row: kbench's own kinds have the functions above, others come from the program that adds the kind.
 struct Row {
     const OpKind* kind;
     std::function<std::vector<Expected>(const Question&)> expected;
     std::function<ElementCost(const Op&, Direction)> cost;
 };
-/// Throws std::logic_error for a kind that nobody added.
+/// The row of a kind; throws std::logic_error for a kind that no one added.
 const Row& row_of(const OpKind& kind);
 void add_row(Row row);
 
@@ -164,17 +164,17 @@ std::vector<Expected> evaluate(const Step& step, std::size_t output, std::span<c
 
 /// The largest error that a correct implementation may show for `expected`, when it computes in `precision` and stores
 /// the result as `stored`:
-///     u_store |value| + underflow + u_sum (n magnitude + L carried) + L (u_multiply inner + u_input inputs),
-/// which is the probabilistic form of the summation bound (Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019), with
-/// n = sqrt(terms), where they are few up to 4 more or all of them, and L = `deviations` for root-sum-square effects.
+///     u_store |value| + underflow + u_sum (n magnitude + L carried) + L (u_multiply inner + u_input inputs).
+/// It is the probabilistic form of the summation bound (Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019), with
+/// n = sqrt(terms) (plus up to 4, at most all, where terms are few) and L = `deviations` for root-sum-square effects.
 /// u_sum is one unit, not half of one, where tensor cores add: they truncate (Fasi et al., PeerJ Comput. Sci. 7:e330,
 /// 2021). u_input is 0 except in tf32, whose operands may be truncated. `underflow` is what may be lost below the
-/// smallest normal number. It assumes data of mixed signs. An infinite value has bound 0: it must be met exactly (see
-/// agrees).
+/// smallest normal number. The bound assumes data of mixed signs. An infinite value has bound 0: it must be met exactly
+/// (see agrees).
 double error_bound(const Expected& expected, Precision precision, DataType stored);
 inline constexpr double deviations = 4.0;
 
-/// `computed` is `expected` within error_bound; an infinity agrees with the same infinity only, a NaN with nothing.
+/// Whether `computed` is within error_bound of `expected`. An infinity agrees only with the same one, NaN with nothing.
 bool agrees(double computed, const Expected& expected, Precision precision, DataType stored);
 
 }  // namespace kbench::reference

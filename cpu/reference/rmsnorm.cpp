@@ -51,8 +51,8 @@ std::vector<Expected> rms_norm_dx(const RmsNorm& op, View x, View dy, View weigh
         for (std::size_t i = first; i < last; ++i) {
             const std::int64_t column = elements[i].column;
             const double g = dy(row, column) * at(weight, column), n = x(row, column) * rstd;
-            // The sum of g n is the only one whose terms cancel. rstd, whose squares do not, stands once in the first
-            // term and three times in the second; each time it has half the relative error of a sum.
+            // Only the sum of g n has terms that cancel. The squares in rstd do not; rstd occurs once in the first term
+            // and three times in the second, each time with half the relative error of a sum.
             constexpr double of_first = 1.5, of_second = 2.5;
             constexpr std::int64_t other_roundings = 16;
             expected[i] = {rstd * (g - n * mean_gn),
@@ -90,7 +90,7 @@ std::vector<Expected> expected(const RmsNorm& op, Question q) {
 }
 ElementCost cost(const RmsNorm& op, Direction direction) {
     if (direction == Direction::fwd) return {4, op.width};
-    return {static_cast<double>(4 * op.rows), op.width};  // a sum over the rows has every row's rstd
+    return {static_cast<double>(4 * op.rows), op.width};  // a sum over the rows needs every row's rstd
 }
 
 }  // namespace kbench::reference

@@ -14,7 +14,7 @@ constexpr double square(double x) { return x * x; }
 struct Variance {
     double carried = 0, inner = 0;
     friend Variance operator+(Variance a, Variance b) { return {a.carried + b.carried, a.inner + b.inner}; }
-    /// Through a factor, or a slope.
+    /// The variance after multiplication by a factor, or a slope.
     friend Variance operator*(double factor, Variance v) {
         return {square(factor) * v.carried, square(factor) * v.inner};
     }
@@ -27,15 +27,15 @@ struct Rounded {
     Variance error = {};
 };
 
-/// What a row of W makes of h.
+/// The product of a row of W with h.
 struct Product {
     double value = 0, squares = 0;  ///< sum of w h, and of (w h)^2
     Variance error = {};
 };
 
-// Four units of the largest result each: 1 - 2 / (1 + e^2x), as vector loops have tanh, is no better near 0. By a
-// hardware instruction tanh has the relative error of the multiplier's format, and the sigmoid that is made of it half
-// of it.
+// Each is four units of the largest result: 1 - 2 / (1 + e^2x), as vector loops compute tanh, is no better near 0. A
+// hardware tanh has the relative error of the multiplier's format, and a sigmoid computed from it half of
+// that.
 inline constexpr double function_roundings = 4.0, of_sigmoid = 0.5;
 
 inline Rounded tanh(const Rounded& x) {
@@ -46,16 +46,16 @@ inline Rounded product(const Rounded& a, const Rounded& b) {
     return {a.value * b.value, b.value * a.error + a.value * b.error + errors(std::abs(a.value * b.value), 0)};
 }
 
-/// What is expected of it where it stands in an output.
+/// The Expected for a number that stands in an output.
 inline Expected expected_of(const Rounded& x) {
     Expected expected{x.value, std::abs(x.value), 1};
     expected.carried = std::sqrt(x.error.carried);
-    // Where operands of the multiplier are rounded, too, W and h are: as often as h is.
+    // Where the multiplier's operands are rounded, too, W and h are: as often as h is.
     expected.inner = expected.inputs = std::sqrt(x.error.inner);
     return expected;
 }
 
-/// sum of w x over `count`: of x its values, their squares and its variances, each in a row.
+/// sum of w x over `count`. x holds its values, their squares and its variances, one after another.
 inline Product multiply(std::int64_t count, const double* w, const double* x, const double* x2, const double* v,
                         const double* u) {
     double value = 0, squares = 0, carried = 0, inner = 0;

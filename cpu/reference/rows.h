@@ -1,4 +1,4 @@
-// What the reference's ops share: stored types decoded to fp64, and elements grouped by the work they share.
+// What the reference's ops share: decoding stored types to fp64, and grouping elements by the work they share.
 // Internal to cpu/reference/.
 #pragma once
 
@@ -20,7 +20,7 @@ inline double decode(float x) { return x; }
 inline double decode(double x) { return x; }
 inline double decode(std::int32_t x) { return x; }
 
-/// The exponent is moved from fp16's bias (15) to fp32's (127) by a multiplication, which also normalises subnormals.
+/// A multiplication moves the exponent from fp16's bias (15) to fp32's (127) and also normalises subnormals.
 inline double decode(Fp16Bits bits) {
     const auto word = static_cast<std::uint32_t>(bits);
     const std::uint32_t shifted = (word & 0x7fffu) << 13;
@@ -30,7 +30,7 @@ inline double decode(Fp16Bits bits) {
     return (word & 0x8000u) ? -magnitude : magnitude;
 }
 
-/// Calls f(p) with p the view's elements as a typed pointer, so that loops inside f decode without a branch.
+/// Calls f(p) with a typed pointer p to the view's elements, so that loops inside f decode without a branch.
 template <class F>
 auto with_elements(const View& view, F f) {
     switch (view.type) {
@@ -54,7 +54,7 @@ inline void read_row(const View& view, std::int64_t row, std::int64_t first, std
     });
 }
 
-/// A sum of products with what error_bound needs to know of it.
+/// A sum of products, with what error_bound needs to know about it.
 struct Dot {
     double value = 0, magnitude = 0, squares = 0;
 };
@@ -84,9 +84,9 @@ void for_each_group(std::span<const Element> elements, Key key, F f) {
     for (std::int64_t group = 0; group < groups; ++group) f(starts[group], starts[group + 1]);
 }
 
-/// The function of what is expected of its argument, with the error that it makes and passes on.
+/// The function's expected value at `argument`, with the error that it makes and passes on.
 Expected activated(Activation function, const Expected& argument);
-/// `dy` times the function's slope at `x`, with the error that the slope has and passes on, computed in whatever form.
+/// `dy` times the function's slope at `x`, with the error that the slope has and passes on in any form of computation.
 Expected times_slope(Activation function, const Expected& dy, double x);
 
 }  // namespace kbench::reference

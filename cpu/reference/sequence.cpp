@@ -1,4 +1,4 @@
-// Reference of what stands around convolutions and recurrent layers: clipping, masks and the transposition.
+// Reference of the ops around convolutions and recurrent layers: clipping, masks and the transposition.
 #include <algorithm>
 
 #include "cpu/reference/rows.h"
@@ -44,7 +44,7 @@ std::vector<Expected> expected(const Hardtanh& op, Question q) {
     return expected;
 }
 ElementCost cost(const Hardtanh&) { return {}; }
-/// Backward is the same of gradients.
+/// Backward is the same for gradients.
 std::vector<Expected> expected(const TimeMask& op, Question q) {
     const View x = q.next(), lengths = q.next();
     return time_mask(op, x, lengths, q.elements);

@@ -35,8 +35,8 @@ std::vector<Expected> softmax(const Softmax& op, View scores, std::span<const El
         mean_score /= sum;
         for (std::size_t i = first; i < last; ++i) {
             const double score = s[elements[i].column], p = std::exp(score - largest) / sum;
-            // exp turns the absolute error of its argument, made of s and max s, into a relative one of p and of the
-            // sum; eight roundings more for two exponentials, the sum and the division.
+            // exp turns the absolute error of its argument, from s and max s, into a relative one of p and of the sum.
+            // Two exponentials, the sum and the division add eight roundings.
             const double relative = p > 0 ? 8.0 + std::abs(score) + 2.0 * std::abs(largest) + mean_score : 0.0;
             expected[i] = {p, p * relative, op.width};
         }

@@ -1,4 +1,4 @@
-// The rows of the reference, one for each op kind.
+// The rows of the reference, one per op kind.
 #include <fmt/format.h>
 
 #include <algorithm>
