@@ -1,4 +1,4 @@
-// Refuses plans that do not fit, twice: by the layout on paper, and again once every computation has said what it takes.
+// Refuses plans that do not fit, twice: by the layout on paper, and once every computation has said what it takes.
 #include "bench/measure/planning.h"
 
 #include <algorithm>
