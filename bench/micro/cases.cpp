@@ -1,4 +1,4 @@
-// Problems from text, models and suites, and who is asked to compute them.
+// Makes problems from text, models and suites, and chooses the providers that compute them.
 #include "bench/micro/cases.h"
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ std::string_view suite_text(std::string_view name) {
     throw UsageError(fmt::format("--suite '{}': must be one of {}", name, names));
 }
 
-/// What a problem of `model` may be asked for on one of its axes where nothing is.
+/// The values on one of `model`'s axes when none are asked for.
 std::vector<AxisValue> usual_values(const ModelAxis& axis) {
     if (axis.is_count()) return {axis.usual};
     std::vector<AxisValue> words;

@@ -1,4 +1,4 @@
-// Choice of reporters and the rows that they get.
+// Chooses reporters and prepares the rows that they get.
 #include "bench/micro/reporters.h"
 
 #include <fmt/format.h>

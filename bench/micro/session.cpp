@@ -37,7 +37,7 @@ constexpr std::size_t counted_runs = 8;
 /// With fewer the median seldom has a 95 % interval.
 constexpr double fewest_samples = 20;
 
-/// Sets have the contents of the first: what differs between them is where they lie.
+/// All sets have the contents of the first; only their addresses differ.
 class SameInEverySet final : public WeightSource {
   public:
     explicit SameInEverySet(std::uint64_t seed) : random_(seed) {}
@@ -59,7 +59,7 @@ class SameInEverySet final : public WeightSource {
     std::map<std::pair<std::string, DataType>, std::vector<std::byte>> contents_;
 };
 
-/// Without roofs: beyond every machine, so that no run is thought longer than it is.
+/// Rates for a machine without measured roofs: higher than any machine's, so that no run is thought longer than it is.
 constexpr double fastest_flop_per_us = 4e9, fastest_bytes_per_us = 2e7;
 
 /// No kernel of a graph takes less.
@@ -382,7 +382,7 @@ void MicroSession::fold() {
     std::vector<double> us;
     for (const double ms : point.end_to_end->latency.samples_ms) us.push_back(ms * 1e3);
     point.steps.front().time_us = summarise(us);
-    // A CPU's times add up by their mean, beside which a ledger sets the median.
+    // A CPU's times add up by their mean, which a ledger compares with the median.
     if (!device_.is_gpu()) point.activity.unprofiled_ms = point.steps.front().time_us->mean * 1e-3;
 }
 

@@ -1,4 +1,4 @@
-// One thread writes the call, any other may read it.
+// Stores the call under way: one thread writes it, any other may read it.
 #include "bench/plan/current_call.h"
 
 #include <mutex>

@@ -1,4 +1,4 @@
-// oneDNN's answers for a CPU, those of kbench's kernels and cuBLASLt for a GPU.
+// Answers for a CPU as oneDNN can, and for a GPU as kbench's kernels and cuBLASLt can.
 #include "bench/plan/device_support.h"
 
 #include <algorithm>

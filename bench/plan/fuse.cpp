@@ -13,7 +13,7 @@
 namespace kbench {
 namespace {
 
-/// Op kinds that may become one step; `head` is the position of the one that names it, and so many of the first only
+/// Op kinds that may become one step. `head` is the position of the one that names it; the first `beside` of them only
 /// read what it reads.
 struct Pattern {
     std::vector<const OpKind*> kinds;
@@ -33,7 +33,7 @@ Pattern pattern_of(const OpKind& head, const Fusion& fusion, Direction direction
     return pattern;
 }
 
-/// Longest first: the first that some provider takes wins. Made anew, since a program may add kinds.
+/// All patterns, longest first: the first that some provider takes wins. A program may add kinds, so none are kept.
 std::vector<Pattern> all_patterns() {
     std::vector<Pattern> list;
     for (const OpKind* kind : op_kinds())
@@ -200,7 +200,7 @@ void check_choice(const ProviderChoice& choice, const Providers& providers) {
     }
 }
 
-/// Whether `choice` leaves the step to `provider`: what names it, and nothing along with it to another by name.
+/// Whether `choice` leaves the step to `provider`: its head does, and no fused op goes to another by name.
 bool is_allowed(const ProviderChoice& choice, const Step& step, Precision precision, const Provider& provider) {
     for (const Op& op : step.ops)
         if (const auto named = choice.find(name(op)); named != choice.end() && named->second != provider.name)
@@ -248,7 +248,7 @@ std::vector<AssignedStep> assign_steps(const Model& model, Precision precision, 
     for (std::size_t op = 0; op < model.ops.size();) {
         std::optional<AssignedStep> found;
         std::string refusals;
-        // What is computed again is asked first of whom computed it before: others may round otherwise.
+        // An op that is computed again goes first to its earlier provider, as others may round otherwise.
         std::vector<Provider*> asked = in_turn;
         if (model.ops[op].is_recomputed())
             std::ranges::stable_partition(

@@ -1,4 +1,4 @@
-// Layout arithmetic, allocation and weight loading.
+// Lays memory out, allocates it and loads weights.
 #include "bench/plan/plan.h"
 
 #include <fmt/format.h>
@@ -78,7 +78,7 @@ Layout lay_out(const Model& model, Precision precision, const std::vector<Assign
             if (!place.used) place.operand = list[i];
             place.used = true;
             place.resident = model.tensors[id].role == Role::weights || model.tensors[id].resident;
-            // An op that takes it for one long row wants nothing of its layout but that it is dense.
+            // An op that takes it for one long row needs it dense, and no other layout.
             if (list[i].columns == place.operand.columns) {
                 place.operand.allocated_rows = std::max(place.operand.allocated_rows, list[i].allocated_rows);
                 place.operand.stride = std::max(place.operand.stride, list[i].stride);
@@ -115,7 +115,7 @@ Layout lay_out(const Model& model, Precision precision, const std::vector<Assign
         if (added && last[*added] == s && !layout.places[*added].resident)
             layout.places[steps[s].tensors.back()].same_as = layout.places[*added].same_as;
     }
-    // What is made in place lives as long as the longer of the two.
+    // A tensor made in place lives as long as the longer of the two.
     for (TensorId id = 0; id < model.tensors.size(); ++id) {
         const TensorId root = layout.places[id].same_as;
         if (root == id) continue;

@@ -1,4 +1,4 @@
-// Kernels and op kinds from outside: a provider around functions, and rows in the tables.
+// Makes providers of functions from outside, and adds rows for them and for op kinds to the tables.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -19,7 +19,7 @@ using Extents = std::vector<std::int64_t>;
 std::string bracketed(const Extents& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
 
 constexpr std::string_view prefixes[] = {"_orig_mod.", "module.", "model.", "transformer."};
-/// What wrapping a part of a model leaves within a name; no layer is called so.
+/// Parts of a name that come from wrapping a part of a model. No layer has such a name.
 constexpr std::string_view wrappers[] = {"_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module."};
 
 bool is_reverse(const Extents& a, const Extents& b) { return a.size() == 2 && Extents(a.rbegin(), a.rend()) == b; }
@@ -148,7 +148,7 @@ DataType Checkpoint::check_entry(const Tensor& tensor, const Entry& entry) const
     return *type;
 }
 
-/// Square matrices fit both ways: the others tell how these lie.
+/// Square matrices fit both ways, so the others decide their layout.
 void Checkpoint::find_layout(const Model& model) {
     transposed_.clear();
     const std::vector<const Tensor*> matrices = matrices_in_out(model);

@@ -49,8 +49,8 @@ ReadOnce& read_once() {
     return all;
 }
 
-/// Until there is something to read, or the last writer has gone. Nothing catches a signal yet where inputs are read,
-/// so that SIGINT and SIGTERM end the wait with the process.
+/// Waits until there is something to read, or the last writer has gone. Nothing catches a signal yet when inputs are
+/// read, so SIGINT and SIGTERM end the wait with the process.
 void wait_for_writer(int descriptor, const std::filesystem::path& path, bool& is_told) {
     pollfd wanted{descriptor, POLLIN, 0};
     while (poll(&wanted, 1, is_told ? -1 : patience_ms) <= 0 && (!is_told || errno == EINTR)) {
@@ -66,7 +66,7 @@ std::string read_whole_file(const std::filesystem::path& path) {
     const auto fail = [&](const std::string& why) -> void {
         throw UsageError(fmt::format("{}: cannot be read: {}", path.string(), why));
     };
-    // Opening a pipe would else wait for a writer before a word could be said.
+    // Otherwise opening a pipe would wait for a writer before any message.
     const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     struct stat status {};
     if (file.get() < 0 || fstat(file.get(), &status) != 0) fail(std::strerror(errno));

@@ -1,4 +1,4 @@
-// Nothing in the file is believed before it was compared with the file's size: a wrong offset would be a crash in the
+// Compares everything in the file with the file's size before using it: a wrong offset would be a crash in the
 // mapping, or worse, plausible weights.
 #include "bench/plan/data/safetensors.h"
 

@@ -1,4 +1,4 @@
-// A reader for each form; the first bytes tell which it is.
+// Reads each form of token files; the first bytes say which it is.
 #include "bench/plan/data/token_file.h"
 
 #include <fmt/format.h>

@@ -369,7 +369,7 @@ ProviderOp recurrent_weights_row() {
         }};
 }
 
-/// With `training` or without.
+/// A row with `training`, or without.
 ProviderOp only_where(bool training, ProviderOp row) {
     row.why_not = [training](const Step& step, Precision) -> std::string {
         if (step.as<BatchNorm>().training == training) return "";

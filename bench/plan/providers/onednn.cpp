@@ -66,7 +66,7 @@ std::unique_ptr<Computation> wrap(std::unique_ptr<Primitive> primitive, Run run)
     return std::make_unique<PrimitiveComputation<Primitive, Run>>(std::move(primitive), std::move(run));
 }
 
-/// By operands as they are, none packed.
+/// Computes on operands as they are, none packed.
 std::unique_ptr<Computation> plain_matmul(const Gemm& op, const Step& step, Precision precision) {
     const Gemm::Product product = op.product(step.direction, step.padded_columns);
     const bool accumulates = op.accumulates && step.direction == Direction::wgrad;

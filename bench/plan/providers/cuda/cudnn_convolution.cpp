@@ -32,7 +32,7 @@ std::string operation_name(Direction direction) {
 }
 bool has_bias(const ConvolutionProblem& problem) { return problem.op.bias && problem.direction != Direction::dgrad; }
 
-/// Behind or beside the convolution, in a call of its own: y with its bias, or what dy makes of the bias's gradient.
+/// A call of its own after the convolution: y with its bias, or the bias's gradient from dy.
 class BiasCall {
   public:
     explicit BiasCall(const ConvolutionProblem& problem)
@@ -136,8 +136,8 @@ Proposal propose(const ConvolutionProblem& problem, const Handle& handle, bool b
     return made;
 }
 
-/// With the bias in the graph, then apart. Where cuDNN has no graph with it there is the other alone; it has none with
-/// the bias's gradient beside the weight's.
+/// Proposes the bias in the graph, then as a call of its own. Only the latter where cuDNN has no graph with it, as with
+/// the bias's and the weight's gradient in one.
 std::vector<Proposal> proposals(const ConvolutionProblem& problem, const Handle& handle, bool one_order) {
     std::vector<Proposal> found;
     if (has_bias(problem) && problem.direction == Direction::fwd) {

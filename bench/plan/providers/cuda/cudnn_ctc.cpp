@@ -70,7 +70,7 @@ class CtcComputation final : public Computation {
         const auto stream = static_cast<cudaStream_t>(on);
         check(cudnnSetStream(handle_.get(), stream), "cudnnSetStream");
         cuda::ctc_pack(op_, lengths, targets, target_lengths, packed, steps, stream);
-        // What it leaves behind a sequence's end cuDNN does not say; the op wants 0 there.
+        // cuDNN does not say what it writes past a sequence's end; the op needs 0 there.
         if (gradient_) KBENCH_CUDA(cudaMemsetAsync(gradients, 0, gradient_bytes(), stream));
         check(cudnnCTCLoss_v8(handle_.get(), algorithm_, loss_, of_logits_, logits, packed, target_lengths, steps,
                               losses, of_gradients(), gradients, own_bytes_, memory + own_at()),

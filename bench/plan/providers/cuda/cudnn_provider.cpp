@@ -91,8 +91,8 @@ std::unique_ptr<Computation> attention(const Attention& op, Precision precision,
     return std::make_unique<GraphComputation>(std::move(handle), std::move(builder), "attention");
 }
 
-/// Unless asked for it is not deterministic: that is another algorithm of cuDNN, and this one is the peer that people
-/// meet.
+/// Not deterministic unless asked for: that is another algorithm of cuDNN, and people use this one
+/// by default.
 template <bool deterministic>
 std::unique_ptr<Computation> attention_gradient(const Attention& op, Precision precision, Handle handle) {
     const auto [dimensions, in_qkv, in_out, lse_dimensions, in_lse, width] = AttentionLayout(op.shape);
@@ -172,8 +172,8 @@ std::string no_such_convolution(const Conv2d& op, const Step& step, Precision pr
     return "";
 }
 
-/// The fastest plan of each convolution: remembered, else found when it is first made. In its place the first that
-/// cuDNN proposes where no time may choose.
+/// The fastest plan of each convolution: remembered, else found when it is first made. With --deterministic, the first
+/// that cuDNN proposes.
 class Convolutions {
   public:
     explicit Convolutions(const ProviderContext& context) {

@@ -244,11 +244,11 @@ ProviderOp gradient_row(Maker maker) {
                           }};
 }
 
-/// Those in which cuBLASLt has epilogues.
+/// The precisions in which cuBLASLt has epilogues.
 const std::vector<Precision> with_epilogues = {Precision::fp16, Precision::bf16, Precision::tf32, Precision::fp32};
 
-/// What cuBLASLt lacks of problems with the epilogues of training, asked once each: where it has none, what would be
-/// computed along is computed apart.
+/// The problems with epilogues of training that cuBLASLt lacks, each asked for once. What it cannot fuse
+/// becomes a step of its own.
 class Lacking {
   public:
     explicit Lacking(bool one_order) : one_order_(one_order) {}
@@ -282,7 +282,7 @@ ProviderOp gelu_gradient_row(const LtMaker& maker, const Lacking& lacking) {
                                           Precision precision) { return make_gradient(maker, op, step, precision); }};
 }
 
-/// A bias's gradient beside wgrad, which is slower than apart: on an H200 by 8 to 10 us with 4096 rows and
+/// A bias's gradient fused to wgrad, which is slower than two steps: on an H200 by 8 to 10 us with 4096 rows and
 /// weights of 1280 x 5120 in bf16, by 2 to 8 in tf32. `one_order`: whether sums must be made in one order.
 ProviderOp bias_gradient_row(const LtMaker& maker, const Lacking& lacking, bool one_order) {
     return Computes<Gemm>{

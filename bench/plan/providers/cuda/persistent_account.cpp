@@ -72,7 +72,7 @@ std::optional<StepAccount> account_of_persistent_lstm(const PersistentLstm& laye
     const auto timed = [&](const PersistentLstm& variant) {
         return time_persistent_lstm(variant, forward, reverse, lengths, workspace, stream, launches);
     };
-    // The one with all steps comes last: its results stay.
+    // The launch with all steps comes last, so its results stay.
     const double single_us = timed(single).us;
     const PersistentTimes with_clocks = timed(clocked), plain = timed(layer);
     return StepAccount{.blocks = with_clocks.blocks,

@@ -23,8 +23,8 @@ PersistentTimes time_persistent_lstm(const cuda::PersistentLstm& layer, const cu
                                      const cuda::PersistentDirection& reverse, const std::int32_t* lengths,
                                      void* workspace, cudaStream_t stream, int runs);
 
-/// Where a step of `layer`, the plain variant, spends its time; nothing where there is no such kernel with clocks. What
-/// it writes is what the plain one does. Throws as persistent_lstm does.
+/// Where a step of `layer`, the plain variant, spends its time; nothing where no such kernel has clocks. It writes the
+/// same as the plain one. Throws as persistent_lstm does.
 std::optional<StepAccount> account_of_persistent_lstm(const cuda::PersistentLstm& layer,
                                                       const cuda::PersistentDirection& forward,
                                                       const cuda::PersistentDirection& reverse,

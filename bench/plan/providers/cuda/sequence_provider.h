@@ -5,7 +5,7 @@
 
 namespace kbench {
 
-/// Also of a sum, where channels are columns.
+/// Also takes a sum, where channels are columns.
 ProviderOp native_batch_norm();
 ProviderOp native_hardtanh();
 ProviderOp native_time_mask();

@@ -30,7 +30,7 @@ inline cuda::GemmProblem weight_problem(const Gemm& g, const Step& step, Precisi
     return p;
 }
 
-/// A gradient's product, see Gemm::product, and epilogue: a bias's gradient beside wgrad, GELU's behind dgrad.
+/// A gradient's product, see Gemm::product, and epilogue: a bias's gradient in wgrad's, GELU's in dgrad's.
 inline cuda::GemmProblem gradient_problem(const Gemm& g, const Step& step, Precision precision) {
     const Gemm::Product product = g.product(step.direction, step.padded_columns);
     cuda::GemmProblem p{};
