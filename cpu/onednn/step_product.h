@@ -19,8 +19,7 @@ class StepProduct {
         std::int64_t depth, columns, k_stride, column_stride;
     };
 
-    /// `type` is that of x and the weight. Call it under MadeForOneThread, within `create`, which reports what is
-    /// missing.
+    /// `type` is that of x and the weight. Call it under MadeForOneThread, in `create`, which reports what is missing.
     StepProduct(std::int64_t rows, const Weight& weight, DataType type);
     std::size_t packed_bytes() const;
     std::size_t pack_scratchpad_bytes() const;
