@@ -21,7 +21,7 @@ if(NOT KBENCH_CUDA STREQUAL "OFF")
         find_package(CUDAToolkit REQUIRED)
         if(CUDAToolkit_VERSION VERSION_LESS 12.6)
             set(cuda_lacks "CUDA ${CUDAToolkit_VERSION} is older than 12.6")
-        elseif(NOT TARGET CUDA::cupti)  # some distributions pack it on its own
+        elseif(NOT TARGET CUDA::cupti)  # some distributions package it separately
             set(cuda_lacks "CUDA ${CUDAToolkit_VERSION} in ${CUDAToolkit_TARGET_DIR} has no CUPTI (cupti.h and libcupti.so)")
         else()
             set(KBENCH_HAVE_CUDA ON)
@@ -36,7 +36,7 @@ if(KBENCH_HAVE_CUDA)
         add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:--Ofast-compile=max>)
         set(KBENCH_KERNELS_NOT_OPTIMISED ON)
     endif()
-    # The architectures as they are compiled: words such as `native` stand for a list of CMake's.
+    # The architectures that are really compiled: a word such as `native` stands for a list that CMake knows.
     set(KBENCH_CUDA_CODE ${CMAKE_CUDA_ARCHITECTURES})
     if(CMAKE_CUDA_ARCHITECTURES MATCHES "^(native|all|all-major)$")
         string(MAKE_C_IDENTIFIER "CMAKE_CUDA_ARCHITECTURES_${CMAKE_CUDA_ARCHITECTURES}" list)

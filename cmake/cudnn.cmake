@@ -6,7 +6,7 @@ if(NOT KBENCH_CUDNN STREQUAL "OFF")
     set(cudnn_lacks "there is no CUDA")
     if(KBENCH_HAVE_CUDA)
         set(cudnn_folders ${CMAKE_SOURCE_DIR}/.deps/cudnn ${CUDAToolkit_TARGET_DIR} ${CUDAToolkit_LIBRARY_ROOT})
-        # Not cached: what was found may be gone the next time, and what was not may have come.
+        # Not cached: what was found may be gone at the next configuration, and what was missing may have come.
         unset(KBENCH_CUDNN_INCLUDE)
         unset(KBENCH_CUDNN_LIBRARY)
         unset(KBENCH_CUDNN_FRONTEND)

@@ -1,7 +1,7 @@
-# Files that are data become strings of the binary, so that it needs no path.
+# Turns data files into strings of the binary, so that it needs no path at run time.
 #   kbench_embed_files(output.cpp header.h Type function file...)
 # writes output.cpp, which defines `std::span<const Type> function()`; the header declares it and
-# `struct Type { std::string_view name, text; }`. Run as a script it does the writing, when a file changed.
+# `struct Type { std::string_view name, text; }`. Run as a script, this file does the writing when an input changed.
 if(NOT CMAKE_SCRIPT_MODE_FILE)
     function(kbench_embed_files output header type function)
         set(script ${CMAKE_SOURCE_DIR}/cmake/embed_files.cmake)
@@ -9,8 +9,8 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
             COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} -DHEADER=${header} -DTYPE=${type} -DFUNCTION=${function}
                     "-DINPUTS=${ARGN}" -P ${script}
             DEPENDS ${ARGN} ${script} VERBATIM)
-        # CMake has a library's commands wait for all that it links, and its files for its commands: without a target of
-        # its own here, which waits for nothing, bench would not begin before the last kernel is compiled.
+        # A target of its own, which waits for nothing. Otherwise CMake would make this command wait for everything that the
+        # library links, and the library's files for this command: bench would not start before the last kernel is compiled.
         add_custom_target(${function}_text DEPENDS ${output})
     endfunction()
     return()

@@ -1,5 +1,5 @@
-# What report.html is made of becomes data of the binary, byte for byte. The assembler includes the files, because a
-# compiler takes long over a string of five megabytes. Sets `report_assets` to the source that does it.
+# Makes the files of report.html data of the binary, byte for byte. The assembler includes them, because a compiler
+# takes long over a string of five megabytes. Sets `report_assets` to the assembly source.
 find_file(KBENCH_PLOTLY plotly.min.js PATHS ${CMAKE_SOURCE_DIR}/.deps/plotly NO_DEFAULT_PATH
     DOC "plotly.js, minified: scripts/setup unpacks it")
 if(NOT KBENCH_PLOTLY)
@@ -8,7 +8,7 @@ endif()
 
 set(report_folder ${CMAKE_CURRENT_SOURCE_DIR}/report/page)
 file(GLOB report_files CONFIGURE_DEPENDS ${report_folder}/*.html ${report_folder}/*.css ${report_folder}/*.js)
-# In the order in which a browser reads them: report.js, which draws, after all that it uses.
+# In the order in which a browser reads them: report.js, which draws, comes after everything that it uses.
 set(report_scripts ${report_files})
 list(FILTER report_scripts INCLUDE REGEX "\\.js$")
 list(REMOVE_ITEM report_scripts ${report_folder}/report.js)

