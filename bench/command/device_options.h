@@ -58,8 +58,7 @@ OptionOf<Request> threads_option() {
 }
 template <class Request>
 OptionOf<Request> sms_option() {
-    return {"--sms", "N", "all",
-            "of a GPU's SMs only so many, as a machine with no more has them; its memory stays whole",
+    return {"--sms", "N", "all", "use only so many of a GPU's SMs, as if it had no more; its memory stays whole",
             [](Request& r, const std::string& text) {
                 r.device.multiprocessors = number("--sms", text, 1, "a whole number of SMs");
             }};

@@ -43,7 +43,7 @@ OptionOf<Request> axis_option(const Axis& axis) {
         has_words    ? "all"
         : axis.usual ? text_of(*axis.usual)
                      : "the model's",
-        fmt::format("of a model's ops{}: {}", is_of_attention(axis.name) ? " or of attention" : "", axis.what),
+        fmt::format("for a model's ops{}: {}", is_of_attention(axis.name) ? " or attention" : "", axis.what),
         [&axis](Request& r, const std::string& text) { r.axes[std::string(axis.name)] = listed_values(axis, text); }};
 }
 
@@ -107,7 +107,7 @@ const OptionOf<Request> table[] = {
      [](Request& r, const std::string& text) {
          r.run.sampler.time_budget_s = number<double>("--time-budget", text, 0.001, "a number of seconds");
      }},
-    {"--seed", "N", "1", "of random operands",
+    {"--seed", "N", "1", "seed of random operands",
      [](Request& r, const std::string& text) {
          r.run.seed = number<std::uint64_t>("--seed", text, 0, "a whole number");
      }},

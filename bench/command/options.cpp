@@ -113,12 +113,13 @@ const Option table[] = {
     {"--config", "FILE", "", "a model's config.json instead of --model, such as Hugging Face's of GPT-2",
      [](RunRequest& r, const std::string& text) { r.config_file = text; }},
     {"--zip", "AXIS,...", "",
-     fmt::format("of {}: these lists go in step, first with first, second with second", listed(sweep_names(), "and")),
+     fmt::format("pair the lists on these axes, first with first, second with second: {}",
+                 listed(sweep_names(), "and")),
      [](RunRequest& r, const std::string& text) { r.run.zip = zipped_axes(text); }},
     {"--repeat", "N", "1", "go through all points N times; each repeat is a point of its own",
      [](RunRequest& r, const std::string& text) { r.run.repeats = number("--repeat", text, 1, "a whole number"); }},
     {"--shard", "I/N", "1/1",
-     "of the points only this part, such as 2/8: one command each for N machines (docs/sweeps.md)",
+     "measure only this part of the points, such as 2/8: one command each for N machines (docs/sweeps.md)",
      [](RunRequest& r, const std::string& text) { set_shard(r.run, text); }},
     backend_option<RunRequest>(),
     device_option<RunRequest>(),
@@ -159,7 +160,7 @@ const Option table[] = {
          if (text.empty()) throw UsageError("--dump-gradients '': must name a file");
          r.run.dump_gradients = text;
      }},
-    {"--seed", "N", "1", "of random weights, tokens and test operands",
+    {"--seed", "N", "1", "seed of random weights, tokens and test operands",
      [](RunRequest& r, const std::string& text) {
          r.run.seed = number<std::uint64_t>("--seed", text, 0, "a whole number");
      }},
@@ -202,7 +203,8 @@ const Option table[] = {
      [](RunRequest& r, const std::string&) { r.quick = true; }},
     {"--no-verify", "", "", "skip the check against the reference; recorded in the result",
      [](RunRequest& r, const std::string&) { r.run.verify = false; }},
-    {"--no-sm-scaling", "", "", "skip the forwards on fewer of a GPU's SMs, which show what its SMs bind",
+    {"--no-sm-scaling", "", "",
+     "skip the forwards on fewer of a GPU's SMs, which show whether its SMs are the bottleneck",
      [](RunRequest& r, const std::string&) { r.run.sm_scaling_s = 0; }},
     {"--retune", "", "", "measure GEMM algorithms again instead of using the remembered ones",
      [](RunRequest& r, const std::string&) { r.run.retune = true; }},

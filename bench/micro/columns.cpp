@@ -9,7 +9,7 @@ constexpr MicroColumn table[] = {
      [](const MicroFigures& f) -> std::optional<double> { return f.tflop_per_s; }},
     {"GB/s", "10^9 B/s", "streaming bytes of the cost model over the median time",
      [](const MicroFigures& f) -> std::optional<double> { return f.gb_per_s; }},
-    {"roof%", "%", "share of the binding roof, which stands in the label",
+    {"roof%", "%", "share of the longest roof, which the label names",
      [](const MicroFigures& f) -> std::optional<double> {
          if (!f.roof_share) return std::nullopt;
          return 100 * *f.roof_share;

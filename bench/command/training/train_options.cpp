@@ -60,7 +60,7 @@ const OptionOf<TrainRequest> table[] = {
      [](TrainRequest& r, const std::string& text) {
          r.train.warmup = number<std::int64_t>("--warmup", text, 0, "a whole number");
      }},
-    {"--weight-decay", "X", "0.01", "of all weights",
+    {"--weight-decay", "X", "0.01", "decay of all weights",
      [](TrainRequest& r, const std::string& text) { r.train.weight_decay = non_negative("--weight-decay", text); }},
     {"--clip-norm", "X", "none", "gradients together longer than this are cut down to it; 0: none",
      [](TrainRequest& r, const std::string& text) { r.train.clip_norm = non_negative("--clip-norm", text); }},
@@ -87,7 +87,7 @@ const OptionOf<TrainRequest> table[] = {
     {"--save", "FILE", "",
      "where weights and AdamW's state go at the end, or when SIGINT or SIGTERM stop it, as safetensors",
      [](TrainRequest& r, const std::string& text) { r.save = text; }},
-    {"--seed", "N", "1", "of random weights and synthetic data",
+    {"--seed", "N", "1", "seed of random weights and synthetic data",
      [](TrainRequest& r, const std::string& text) {
          r.seed = number<std::uint64_t>("--seed", text, 0, "a whole number");
      }},
