@@ -9,14 +9,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json json_of(const Paragraph& paragraph) {
+Json json_part(const Paragraph& paragraph) {
     constexpr const char* tones[] = {"plain", "missing", "warning", "lead"};
     return {{"kind", "paragraph"}, {"text", paragraph.text}, {"tone", tones[static_cast<int>(paragraph.tone)]}};
 }
 
-Json json_of(const Bullets& bullets) { return {{"kind", "bullets"}, {"items", bullets.items}}; }
+Json json_part(const Bullets& bullets) { return {{"kind", "bullets"}, {"items", bullets.items}}; }
 
-Json json_of(const Facts& facts) {
+Json json_part(const Facts& facts) {
     Json list = Json::array();
     for (const Fact& fact : facts.facts)
         if (!fact.value.empty() || !fact.origin.empty())
@@ -24,7 +24,7 @@ Json json_of(const Facts& facts) {
     return {{"kind", "facts"}, {"facts", std::move(list)}};
 }
 
-Json json_of(const Rows& rows) {
+Json json_part(const Rows& rows) {
     Json columns = Json::array(), cells(rows.rows.size(), Json::array());
     for (std::size_t i = 0; i < rows.columns.size(); ++i) {
         const TableColumn& column = rows.columns[i];
@@ -40,14 +40,14 @@ Json json_of(const Rows& rows) {
     return {{"kind", "table"}, {"caption", rows.caption}, {"columns", std::move(columns)}, {"rows", std::move(cells)}};
 }
 
-Json json_of(const Chart&) { return nullptr; }
+Json json_part(const Chart&) { return nullptr; }
 
 }  // namespace
 
 Json render_json(const Section& section) {
     Json blocks = Json::array(), sections = Json::array();
     for (const Block& block : section.blocks)
-        blocks.push_back(std::visit([](const auto& one) { return json_of(one); }, block));
+        blocks.push_back(std::visit([](const auto& one) { return json_part(one); }, block));
     for (const Section& below : section.sections) sections.push_back(render_json(below));
     return {{"title", section.title}, {"blocks", std::move(blocks)}, {"sections", std::move(sections)}};
 }
