@@ -9,8 +9,8 @@
 
 #include "analysis/explain/breakdown.h"
 #include "analysis/explain/conclusions.h"
-#include "analysis/explain/executed.h"
 #include "analysis/explain/impossible.h"
+#include "analysis/facts/counters.h"
 #include "analysis/result/merge.h"
 #include "kbench/error.h"
 
@@ -61,9 +61,8 @@ void add_step(GroupSide& side, const StepResult& step, const Explained& run) {
     side.time_us += us;
     ++side.steps;
     side.flops += step.cost.flops;
-    const auto read = counter(step, "dram_read_bytes"), written = counter(step, "dram_write_bytes");
-    const bool counted = read && written;
-    side.dram_bytes += counted ? *read + *written : step.cost.bytes();
+    const std::optional<double> counted = dram_traffic(counters_of(step));
+    side.dram_bytes += counted.value_or(step.cost.bytes());
     side.dram_origin = std::max(side.dram_origin, counted ? run.dram_origin : Origin::derived);
     const std::size_t i = run.index.at(&step);
     for (const Demand& demand : run.ledger.steps[i].demands)

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "analysis/explain/executed.h"
+#include "analysis/facts/counters.h"
 
 namespace kbench {
 namespace {
@@ -20,7 +20,7 @@ Closure tensor_pipe(const Ledger& ledger) {
         "FLOPs over the roof of tensor cores, at the run's clock", "active cycles of the tensor pipe", 0, 0,
         "a roof that does not fill the pipe, instructions that take it longer or shorter a FLOP than the roof's, HFMA2.MMA that moves constants"};
     for (const StepLedger& entry : ledger.steps) {
-        const auto active = counter(*entry.step, "tensor_pipe_active");
+        const auto active = counters_of(*entry.step).tensor_pipe_active;
         const auto demand = std::ranges::find_if(entry.demands, is_of_tensor_cores);
         if (!active || demand == entry.demands.end() || !entry.cycles.unavailable.empty() || entry.time_us <= 0)
             continue;

@@ -29,13 +29,12 @@ struct Warps {
 };
 
 std::optional<Warps> warps_of(const StepResult& step) {
-    const auto issue = counter(step, "issue_active"), resident = counter(step, "warps_active"),
-               eligible = counter(step, "warps_eligible");
+    const Counters counters = counters_of(step);
+    const std::optional<double> issue = counters.issue_active, resident = counters.warps_active,
+                                eligible = counters.warps_eligible;
     if (!issue || !resident || !eligible || *issue <= 0 || *resident <= 0) return std::nullopt;
-    Warps warps{*issue / 100, *resident, *eligible, {}};
-    for (const auto& [name, per_issue] : step.counters)
-        if (name.starts_with(reason_prefix))
-            warps.by_state.emplace_back(name.substr(reason_prefix.size()), per_issue * warps.issuing);
+    Warps warps{*issue / 100, *resident, *eligible, counters_by_state(step, reason_prefix)};
+    for (auto& [state, per_issue] : warps.by_state) per_issue *= warps.issuing;
     if (warps.in(selected) <= 0) return std::nullopt;
     return warps;
 }
@@ -78,14 +77,11 @@ constexpr std::pair<std::string_view, std::string_view> words_of_samples[] = {
 
 /// Samples of cycles without an issue by the counters' word for the reason, as parts of all of them.
 std::vector<std::pair<std::string, double>> sampled_shares(const StepResult& step) {
-    std::vector<std::pair<std::string, double>> shares;
+    std::vector<std::pair<std::string, double>> shares = counters_by_state(step, sampled_prefix);
     double all = 0;
-    for (const auto& [name, count] : step.counters) {
-        if (!name.starts_with(sampled_prefix)) continue;
-        std::string reason = name.substr(sampled_prefix.size());
+    for (auto& [reason, count] : shares) {
         for (const auto& [of_samples, of_counters] : words_of_samples)
             if (reason == of_samples) reason = of_counters;
-        shares.emplace_back(std::move(reason), count);
         all += count;
     }
     for (auto& [reason, share] : shares) share = all > 0 ? share / all : 0;
@@ -134,9 +130,9 @@ void add(CycleGroup& group, const CycleAccount& account, double us) {
 CycleAccount account_of(const StepResult& step, double run_clock_mhz) {
     CycleAccount account;
     const double time_us = kernels_us(step);
-    const std::optional<double> sm_us = sm_active_us(step, run_clock_mhz),
-                                sm_cycles = counter(step, "sm_cycles_active");
-    const std::optional<double> ipc = counter(step, "ipc");
+    const Counters counters = counters_of(step);
+    const std::optional<double> sm_us = sm_active_us(step, run_clock_mhz), sm_cycles = counters.sm_cycles_active,
+                                ipc = counters.ipc;
     if (!sm_us || !ipc || *sm_cycles <= 0 || time_us <= 0) {
         account.unavailable = time_us <= 0                       ? "the step was not timed"
                               : !step.counters_discarded.empty() ? step.counters_discarded
@@ -144,17 +140,17 @@ CycleAccount account_of(const StepResult& step, double run_clock_mhz) {
         return account;
     }
     // Schedulers of an active SM may be without a warp. Where that was not counted they count as having one.
-    const auto partitions = counter(step, "smsp_active"), elapsed = counter(step, "sm_cycles_elapsed");
-    const double part = partitions && elapsed ? std::min(1.0, *partitions / 100 * *elapsed / *sm_cycles) : 1;
+    const double part = counters.smsp_active && counters.sm_cycles_elapsed
+                            ? std::min(1.0, *counters.smsp_active / 100 * *counters.sm_cycles_elapsed / *sm_cycles)
+                            : 1;
     const double active = *sm_us / time_us * part;
     const std::optional<Warps> warps = warps_of(step);
-    const std::optional<double> issue_active = counter(step, "issue_active");
-    const double issue = issue_active ? *issue_active / 100 : std::min(1.0, *ipc / schedulers / part);
+    const double issue = counters.issue_active ? *counters.issue_active / 100 : std::min(1.0, *ipc / schedulers / part);
     account.time_us = time_us;
     account.no_warp = 1 - active;
     account.issuing = active * issue;
     account.not_issuing = active - account.issuing;
-    if (const std::optional<double> longest = counter(step, "sm_cycles_active_max")) {
+    if (const std::optional<double> longest = counters.sm_cycles_active_max) {
         const double longest_share = *longest / *sm_cycles * *sm_us / time_us;
         account.ends = 1 - longest_share;
         account.uneven = longest_share - active;

@@ -14,12 +14,13 @@ constexpr double sector_bytes = 32, wavefront_bytes = 128;
 
 /// A unit of the SM that has a roof but no place in a cost model.
 struct UnitWork {
-    std::string_view unit, ceiling, counter;
+    std::string_view unit, ceiling;
+    CounterOf counter;
     double of_one;  ///< of what the ceiling counts
 };
-constexpr UnitWork unit_work[] = {{shared_memory, "shared_read", "shared_wavefronts", wavefront_bytes},
-                                  {special_functions, "special", "xu_inst", 1},
-                                  {load_store, "load_store", "lsu_inst", 1}};
+constexpr UnitWork unit_work[] = {{shared_memory, "shared_read", &Counters::shared_wavefronts, wavefront_bytes},
+                                  {special_functions, "special", &Counters::xu_inst, 1},
+                                  {load_store, "load_store", &Counters::lsu_inst, 1}};
 
 void sort_longest_first(std::vector<Demand>& demands) {
     std::ranges::stable_sort(demands, std::greater{}, [](const Demand& demand) { return demand.run_us.value; });
@@ -35,14 +36,13 @@ bool is_matrix_product(const StepResult& step) {
 }
 
 /// Tensor cores worked, and none of it was wgmma where the chip has it.
-bool is_by_mma_sync(const StepResult& step) {
-    const auto wgmma = counter(step, "tensor_wgmma_inst");
-    return wgmma && *wgmma == 0 && counter(step, "tensor_pipe_inst").value_or(0) > 0;
+bool is_by_mma_sync(const Counters& counters) {
+    return counters.tensor_wgmma_inst == 0.0 && counters.tensor_pipe_inst.value_or(0) > 0;
 }
 
 std::optional<Roof> unit_roof(const StepResult& step, const Roofs& roofs) {
     if (!is_matrix_product(step)) return roofs.plain(step.precision);
-    return is_by_mma_sync(step) ? roofs.matrix_by_mma_sync(step.precision) : roofs.matrix(step.precision);
+    return is_by_mma_sync(counters_of(step)) ? roofs.matrix_by_mma_sync(step.precision) : roofs.matrix(step.precision);
 }
 
 struct Bytes {
@@ -54,17 +54,15 @@ std::optional<Bytes> bytes_at(const StepResult& step, Level level, Origin dram) 
     const auto counted = [](std::optional<double> value) {
         return value ? std::optional(Bytes{*value, Origin::measured}) : std::nullopt;
     };
+    const Counters counters = counters_of(step);
     switch (level) {
-        case Level::dram: {
-            const auto read = counter(step, "dram_read_bytes"), written = counter(step, "dram_write_bytes");
-            if (read && written) return Bytes{*read + *written, dram};
+        case Level::dram:
+            if (const auto bytes = dram_traffic(counters)) return Bytes{*bytes, dram};
             return Bytes{step.cost.bytes(), Origin::derived};
-        }
-        case Level::l2: {
-            const auto sectors = counter(step, "l2_sm_sectors");
-            return counted(sectors ? std::optional(*sectors * sector_bytes) : std::nullopt);
-        }
-        case Level::l1: return counted(counter(step, "l1_bytes"));
+        case Level::l2:
+            return counted(counters.l2_sm_sectors ? std::optional(*counters.l2_sm_sectors * sector_bytes)
+                                                  : std::nullopt);
+        case Level::l1: return counted(counters.l1_bytes);
     }
     return std::nullopt;
 }
@@ -74,7 +72,7 @@ std::optional<Bytes> bytes_at(const StepResult& step, Level level, Origin dram) 
 /// 16-bit data in fp32.
 double extra_flops(const StepResult& step, bool matrix) {
     const Precision unit = matrix || step.precision == Precision::fp64 ? step.precision : Precision::fp32;
-    const std::optional<double> executed = executed_flops(step, unit);
+    const std::optional<double> executed = executed_flops(counters_of(step), unit);
     return executed && *executed > 0 ? *executed - step.needed_flops() : step.padding_flops;
 }
 
@@ -170,8 +168,9 @@ std::vector<Demand> demands_of(const StepResult& step, const Roofs& roofs, Origi
 
 std::vector<Demand> unit_demands_of(const StepResult& step, const Roofs& roofs, const Interval& run_mhz) {
     std::vector<Demand> demands;
+    const Counters counters = counters_of(step);
     for (const UnitWork& unit : unit_work) {
-        const std::optional<double> counted = counter(step, unit.counter);
+        const std::optional<double> counted = counters.*unit.counter;
         const std::optional<Roof> roof = roofs.roof(unit.ceiling);
         if (!counted || !roof || roof->per_s <= 0) continue;
         const double work = *counted * unit.of_one;

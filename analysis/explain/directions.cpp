@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "analysis/explain/breakdown.h"
-#include "analysis/explain/executed.h"
+#include "analysis/facts/counters.h"
 
 namespace kbench {
 namespace {
@@ -26,11 +26,6 @@ std::optional<Interval> time_of(const StepLedger& entry) {
     return time;
 }
 
-std::optional<double> counted_bytes(const StepResult& step) {
-    const auto read = counter(step, "dram_read_bytes"), written = counter(step, "dram_write_bytes");
-    return read && written ? std::optional(*read + *written) : std::nullopt;
-}
-
 /// The sums of `work`'s steps.
 DirectionWork summed(DirectionWork work, const std::string& name, const DirectionSource& source) {
     if (work.empty()) return work;
@@ -46,7 +41,8 @@ DirectionWork summed(DirectionWork work, const std::string& name, const Directio
         work.has_interval = work.has_interval && step.time_us && step.time_us->n > 1;
         if (!step.is_recomputed()) work.flops += step.cost.flops;
         streaming += step.cost.bytes();
-        const std::optional<double> bytes = counted_bytes(step), occupancy = counter(step, "achieved_occupancy");
+        const Counters counters = counters_of(step);
+        const std::optional<double> bytes = dram_traffic(counters), occupancy = counters.achieved_occupancy;
         work.is_counted = work.is_counted && bytes && dram_origin(*source.point) == Origin::measured;
         counted += bytes.value_or(0);
         has_occupancy = has_occupancy && occupancy;

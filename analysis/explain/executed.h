@@ -1,21 +1,17 @@
-// What a step executed, from its hardware counters: operations of tensor cores by their inputs' type, FLOPs on plain
-// cores by precision, and whether that is what was asked for. Kernels' names are not looked at: they promise, counters
-// tell. Counters and their units: bench/profile/metrics.txt.
+// Whether a step executed what was asked for, by its hardware counters. Kernels' names are not looked at: they promise,
+// counters tell.
 #pragma once
 
 #include <optional>
 #include <string>
-#include <string_view>
 
+#include "analysis/facts/executed_flops.h"
 #include "kbench/result.h"
 
 namespace kbench {
 
 /// Schedulers of an SM, since Volta: each issues an instruction a cycle.
 inline constexpr double schedulers = 4;
-
-/// A counter of the step by kbench's name; nothing when it was not read.
-std::optional<double> counter(const StepResult& step, std::string_view name);
 
 /// Time of the step's kernels as recorded, microseconds; of a step without records, what it took.
 double kernels_us(const StepResult& step);
@@ -35,30 +31,13 @@ std::optional<double> sm_active_us(const StepResult& step, double run_clock_mhz)
 /// some 10 us longer than the kernels.
 std::optional<double> sm_active_pct(const StepResult& step, double run_clock_mhz);
 
-/// Multiplications and additions by tensor cores with inputs of `type`; nothing when they were not counted, and for
-/// fp32, of which tensor cores take no inputs.
-std::optional<double> tensor_flops(const StepResult& step, Precision type);
-
-/// FLOPs outside tensor cores, an FMA being 2, from SASS thread instructions whose predicate was on. fp32 takes in the
-/// packed instructions (two numbers each) of the chips that count them. fp16 and bf16 share HADD, HMUL and HFMA, which
-/// are taken as packed pairs: both give the FLOPs of either type. Nothing when an instruction was not counted, and for
-/// tf32, which exists on tensor cores only.
-std::optional<double> plain_flops(const StepResult& step, Precision precision);
-
-/// FLOPs by inputs of `precision`: fp16, bf16 and tf32 on tensor cores, fp32 on plain cores, fp64 on both. What plain
-/// cores did in 16 bits is in none of them, as fp16 and bf16 cannot be told apart there.
-std::optional<double> executed_flops(const StepResult& step, Precision precision);
-
-/// All FLOPs, of tensor and plain cores; nothing when a part was not counted.
-std::optional<double> executed_flops(const StepResult& step);
-
-/// The counter that shows whether a step ran in the precision asked for: tensor-core operations with inputs of its
-/// type; for fp32, which must have none, those of tf32, which reads the same operands.
-std::string_view proof_counter(Precision asked);
+/// Whose operations by tensor cores show whether a step ran in the precision asked for: its own; for fp32, which must
+/// have none, those of tf32, which reads the same operands.
+Precision proof_type(Precision asked);
 
 /// Whether tensor cores multiplied matrices: yes by their operations, by tcgen05 instructions or by 5 % and more of
 /// active cycles of the tensor pipe; no when all types of operations were counted as zero, when the pipe was idle, or
-/// when it was below 5 % and the operations of the precision asked for (see proof_counter) were zero. Nothing
+/// when it was below 5 % and the operations of the precision asked for (see proof_type) were zero. Nothing
 /// otherwise: a few active cycles are also what moves of constants take.
 std::optional<bool> tensor_cores_used(const StepResult& step);
 

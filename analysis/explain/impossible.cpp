@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/explain/executed.h"
+#include "analysis/facts/counters.h"
 #include "analysis/machine/machine.h"
 #include "analysis/result/point_name.h"
 
@@ -98,11 +98,13 @@ void find_demands(Findings& found, const Point& point, const Ledger& ledger) {
 
 void find_counters(Findings& found, const Point& point) {
     for (const StepResult& step : point.steps) {
-        if (const auto ipc = counter(step, "ipc"); ipc && *ipc > most_ipc)
+        const Counters counters = counters_of(step);
+        const std::optional<double> ipc = counters.ipc, active = counters.sm_cycles_active,
+                                    elapsed = counters.sm_cycles_elapsed;
+        if (ipc && *ipc > most_ipc)
             found.push_back(
                 fmt::format("{} issues {:.2f} instructions a cycle, and an SM has 4 schedulers; suspect the counters",
                             placed(step), *ipc));
-        const auto active = counter(step, "sm_cycles_active"), elapsed = counter(step, "sm_cycles_elapsed");
         if (active && elapsed && *active > impossible_share * *elapsed)
             found.push_back(fmt::format("the SMs are active for {:.0f} % of the cycles of {}; suspect the counters",
                                         100 * *active / *elapsed, placed(step)));

@@ -12,35 +12,35 @@ namespace {
 constexpr std::string_view l2 = "L2";
 
 struct Unit {
-    std::string_view counter, name;
+    CounterOf counter;
+    std::string_view name;
 };
 constexpr Unit units[] = {
-    {"tensor_pipe_active", "tensor pipe"},
-    {"pipe_alu", "ALU pipe"},
-    {"pipe_fma", "FMA pipe"},
-    {"pipe_fma_heavy", "FMA pipe"},
-    {"pipe_fma_lite", "FMA pipe"},
-    {"pipe_fp64", "FP64 pipe"},
-    {"pipe_xu", special_functions},
-    {"pipe_lsu", load_store},
-    {"pipe_uniform", "uniform pipe"},
-    {"pipe_shared_memory", shared_memory},
-    {"l2_lookups", l2},
-    {"l2_tags", l2},
-    {"l2_data", l2},
-    {"l2_atomics", l2},
-    {"l2_to_sms", l2},
-    {"sms_to_l2", l2},
+    {&Counters::tensor_pipe_active, "tensor pipe"},
+    {&Counters::pipe_alu, "ALU pipe"},
+    {&Counters::pipe_fma, "FMA pipe"},
+    {&Counters::pipe_fma_heavy, "FMA pipe"},
+    {&Counters::pipe_fma_lite, "FMA pipe"},
+    {&Counters::pipe_fp64, "FP64 pipe"},
+    {&Counters::pipe_xu, special_functions},
+    {&Counters::pipe_lsu, load_store},
+    {&Counters::pipe_uniform, "uniform pipe"},
+    {&Counters::pipe_shared_memory, shared_memory},
+    {&Counters::l2_lookups, l2},
+    {&Counters::l2_tags, l2},
+    {&Counters::l2_data, l2},
+    {&Counters::l2_atomics, l2},
+    {&Counters::l2_to_sms, l2},
+    {&Counters::sms_to_l2, l2},
 };
-constexpr std::array arithmetic{"pipe_alu", "pipe_fma", "pipe_fp64"};
+constexpr std::array arithmetic{&Counters::pipe_alu, &Counters::pipe_fma, &Counters::pipe_fp64};
 
 constexpr double cycles_of_an_instruction = 2;  // in the ALU or FMA pipe, of 16 lanes a scheduler
 
 /// Of the active cycles, those with an issue.
-std::optional<double> issue_share(const StepResult& step) {
-    if (const auto counted = counter(step, "issue_active")) return *counted / 100;
-    const auto ipc = counter(step, "ipc");
-    return ipc ? std::optional(*ipc / schedulers) : std::nullopt;
+std::optional<double> issue_share(const Counters& counters) {
+    if (counters.issue_active) return *counters.issue_active / 100;
+    return counters.ipc ? std::optional(*counters.ipc / schedulers) : std::nullopt;
 }
 
 bool is_memory(std::string_view name) { return name == shared_memory || name == l2; }
@@ -52,6 +52,7 @@ bool is_unit(std::string_view level) {
 }
 
 std::vector<BusyUnit> busy_units(const StepResult& step) {
+    const Counters counters = counters_of(step);
     std::vector<BusyUnit> busy;
     const auto take = [&busy](std::string_view name, double share) {
         auto found = std::ranges::find(busy, name, &BusyUnit::name);
@@ -59,8 +60,8 @@ std::vector<BusyUnit> busy_units(const StepResult& step) {
         found->share = std::max(found->share, share);
     };
     for (const Unit& unit : units)
-        if (const auto pct = counter(step, unit.counter)) take(unit.name, *pct / 100);
-    if (const auto issue = issue_share(step)) take(issue_slots, *issue);
+        if (const auto pct = counters.*unit.counter) take(unit.name, *pct / 100);
+    if (const auto issue = issue_share(counters)) take(issue_slots, *issue);
     return busy;
 }
 
@@ -70,14 +71,15 @@ UnitActivity unit_activity(const StepResult& step) {
         BusyUnit& busiest = is_memory(unit.name) ? activity.memory : activity.pipe;
         if (unit.share > busiest.share || busiest.name.empty()) busiest = unit;
     }
-    const auto has = [&](std::string_view name) { return counter(step, name).has_value(); };
-    const std::optional<double> issue = issue_share(step);
+    const Counters counters = counters_of(step);
+    const auto has = [&](CounterOf counter) { return (counters.*counter).has_value(); };
+    const std::optional<double> issue = issue_share(counters);
     const bool few_issues = issue && *issue * cycles_of_an_instruction < half_busy_share;
     // fp64 may have a pipe of a 64th of the width, and tcgen05 one that no counter here is of.
-    activity.known = issue && has("tensor_pipe_active") && std::ranges::all_of(needed_units, has) &&
+    activity.known = issue && counters.tensor_pipe_active && std::ranges::all_of(needed_units, has) &&
                      (std::ranges::all_of(arithmetic, has) || few_issues) &&
-                     (step.precision != Precision::fp64 || has("pipe_fp64")) &&
-                     counter(step, "tcgen05_inst").value_or(0) == 0;
+                     (step.precision != Precision::fp64 || counters.pipe_fp64) &&
+                     counters.tcgen05_inst.value_or(0) == 0;
     return activity;
 }
 

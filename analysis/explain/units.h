@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/facts/counters.h"
 #include "kbench/result.h"
 
 namespace kbench {
@@ -42,8 +43,9 @@ UnitActivity unit_activity(const StepResult& step);
 bool is_unit(std::string_view level);
 
 /// Counters of units that few instructions can keep busy, beside those of the set core: known without them is nothing.
-inline constexpr std::array needed_units{"pipe_xu", "pipe_lsu", "pipe_shared_memory", "l2_lookups"};
+inline constexpr std::array needed_units{&Counters::pipe_xu, &Counters::pipe_lsu, &Counters::pipe_shared_memory,
+                                         &Counters::l2_lookups};
 /// What the first three of them did: counted with them, work of roofs.
-inline constexpr std::array work_of_units{"xu_inst", "lsu_inst", "shared_wavefronts"};
+inline constexpr std::array work_of_units{&Counters::xu_inst, &Counters::lsu_inst, &Counters::shared_wavefronts};
 
 }  // namespace kbench

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "analysis/explain/dependent.h"
-#include "analysis/explain/executed.h"
+#include "analysis/facts/counters.h"
 
 namespace kbench {
 namespace {
@@ -205,7 +205,7 @@ VerdictFacts facts_of(const StepLedger& entry, const Roofs& roofs) {
         const double longest_us = entry.demands.empty() ? 0 : entry.demands.front().run_us.value;
         f.rest_share = share(std::max(0.0, entry.kernels_us - longest_us));
     }
-    f.occupancy_pct = counter(step, "achieved_occupancy");
+    f.occupancy_pct = counters_of(step).achieved_occupancy;
     f.dependent_steps = step.dependent_steps.value_or(1);
     f.undemanded_share = undemanded_share(f, share(demands_together(entry).value));
     return f;

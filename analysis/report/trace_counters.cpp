@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "analysis/explain/executed.h"
+#include "analysis/facts/counters.h"
 
 namespace kbench {
 namespace {
@@ -55,14 +55,12 @@ CounterTrack step_track(const Timeline& timeline, std::string name, std::string 
 
 CounterTrack counted_track(const Point& point, const Timeline& timeline, std::string name, const std::string& metric) {
     return step_track(timeline, std::move(name), why_not_counted(point, metric),
-                      [&](const StepResult& step) { return counter(step, metric); });
+                      [&](const StepResult& step) { return counter_named(step, metric); });
 }
 
 std::optional<double> dram_bytes_per_s(const StepResult& step) {
-    const std::optional<double> read = counter(step, "dram_read_bytes"), write = counter(step, "dram_write_bytes");
-    const std::optional<double> us = step.device_us();
-    if (!read || !write || !us || *us <= 0) return std::nullopt;
-    return (*read + *write) / *us * 1e6;
+    const std::optional<double> bytes = dram_traffic(counters_of(step)), us = step.device_us();
+    return bytes && us && *us > 0 ? std::optional(*bytes / *us * 1e6) : std::nullopt;
 }
 
 /// The share of its time that a roof demands of a step: rate over roof. Nothing where the work is the cost model's

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "analysis/explain/breakdown.h"
-#include "analysis/explain/executed.h"
 #include "analysis/explain/point_roofs.h"
+#include "analysis/facts/counters.h"
 #include "analysis/study/parts.h"
 #include "models/base/format.h"
 
@@ -49,7 +49,7 @@ StudyLayer layer_of(const Point& point, std::size_t index, const Ledger& ledger,
         if (layer_group(step.layer) != name) continue;
         const Interval time = device_interval(step);
         layer.time_us += time;
-        achieved.add(counter(step, "achieved_occupancy"), time.value);
+        achieved.add(counters_of(step).achieved_occupancy, time.value);
         const std::optional<Interval> rest =
             i < ledger.steps.size() ? recoverable(ledger.steps[i], time) : std::nullopt;
         has_roofs = has_roofs && rest;

@@ -19,10 +19,11 @@ std::string executed_text(const Point& point) {
         if (step.matrix_flops <= 0) continue;
         const double us = step.device_us().value_or(0);
         all_us += us;
-        const std::optional<double> tensor = counter(step, proof_counter(step.precision));
+        const Counters counters = counters_of(step);
+        const std::optional<double> tensor = tensor_flops(counters, proof_type(step.precision));
         // Plain cores need not be counted where tensor cores' operations say it: fp64 has both.
-        const double executed =
-            std::max(tensor_flops(step, step.precision).value_or(0), executed_flops(step, step.precision).value_or(0));
+        const double executed = std::max(tensor_flops(counters, step.precision).value_or(0),
+                                         executed_flops(counters, step.precision).value_or(0));
         const bool is_proven = step.precision == Precision::fp32 ? tensor && *tensor == 0 : executed > 0;
         if (is_proven) proven_us += us;
     }

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "analysis/explain/executed.h"
 #include "analysis/explain/point_roofs.h"
+#include "analysis/facts/counters.h"
 #include "analysis/result/frames.h"
 #include "analysis/result/match.h"
 #include "analysis/result/point_name.h"
@@ -58,7 +58,7 @@ std::vector<StudyExclusion> exclusions_of(const StudyPoints& points) {
 std::optional<double> mean_occupancy(const Point& point) {
     double sum = 0, us = 0;
     for (const StepResult& step : point.steps) {
-        const std::optional<double> occupancy = counter(step, "achieved_occupancy"), time = step.device_us();
+        const std::optional<double> occupancy = counters_of(step).achieved_occupancy, time = step.device_us();
         if (!occupancy || !time) continue;
         sum += *occupancy * *time;
         us += *time;

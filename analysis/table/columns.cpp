@@ -35,10 +35,11 @@ std::span<const Column> columns() {
 
 Column counter_column(const CountedMetric& metric) {
     const std::string header = metric.unit.empty() ? metric.name : fmt::format("{} {}", metric.name, metric.unit);
+    const auto value_of = [name = metric.name](const StepResult& step) { return counter_named(step, name); };
     if (!adds_up(metric))
         return column::counter_mean(metric.name, header, metric.unit,
-                                    fmt::format("{}{}", metric.source, column::by_time), 2, metric.name);
-    const auto total = [name = metric.name](const TableRow& row) { return column::sum(row, column::counter_of(name)); };
+                                    fmt::format("{}{}", metric.source, column::by_time), 2, value_of);
+    const auto total = [value_of](const TableRow& row) { return column::sum(row, value_of); };
     return column::counted(column::figure(metric.name, header, metric.unit, metric.source, 0, total));
 }
 

@@ -196,15 +196,13 @@ inline Column counted(Column column) {
 
 /// A counter that does not add up over steps.
 inline Column counter_mean(std::string column, std::string header, std::string unit, std::string what, int decimals,
-                           std::string name) {
+                           std::function<std::optional<double>(const StepResult&)> value_of) {
     return counted(figure(std::move(column), std::move(header), std::move(unit), std::move(what), decimals,
-                          [name = std::move(name)](const TableRow& row) {
-                              return step_mean(row, [&](const StepResult& step) { return counter(step, name); });
-                          }));
+                          [value_of = std::move(value_of)](const TableRow& row) { return step_mean(row, value_of); }));
 }
 
-inline auto counter_of(std::string name) {
-    return [name = std::move(name)](const StepResult& step) { return counter(step, name); };
+inline auto counter_of(CounterOf counter) {
+    return [counter](const StepResult& step) { return counters_of(step).*counter; };
 }
 
 /// Text or a whole number that the row's kernels share.

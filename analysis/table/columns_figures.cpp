@@ -135,7 +135,7 @@ void add_kernel_columns(std::vector<Column>& list) {
                     &KernelResult::theoretical_occupancy_pct));
     list.push_back(counter_mean("occ_achieved", "occ achieved %", "%",
                                 fmt::format("achieved occupancy: counter achieved_occupancy{}", by_time), 1,
-                                "achieved_occupancy"));
+                                counter_of(&Counters::achieved_occupancy)));
     list.push_back(of_kernels(
         "occ_limiter", Align::left, "what keeps more blocks from an SM, joined by ,",
         [](const KernelResult& kernel) { return text_or_na(fmt::format("{}", fmt::join(kernel.limiters, ","))); }));
@@ -173,19 +173,17 @@ constexpr PlainFlops plain_flops_columns[] = {
     {"flop_count_hp", Precision::fp16, "fp16 and bf16 FLOPs on plain cores, of packed pairs, an FMA is 4 (nvprof)"},
 };
 
-std::optional<double> dram_bytes_of(const StepResult& step) {
-    const std::optional<double> read = counter(step, "dram_read_bytes"), write = counter(step, "dram_write_bytes");
-    return read && write ? std::optional(*read + *write) : std::nullopt;
-}
+std::optional<double> dram_bytes_of(const StepResult& step) { return dram_traffic(counters_of(step)); }
 
 void add_executed_columns(std::vector<Column>& list) {
-    const auto all = [](const StepResult& step) { return executed_flops(step); };
+    const auto all = [](const StepResult& step) { return executed_flops(counters_of(step)); };
     list.push_back(
         counted(amount("executed_flops", "FLOP", "executed by tensor and plain cores, by counters; an FMA is 2", all)));
     for (const ExecutedColumn& row : executed_columns)
-        list.push_back(counted(
-            amount(fmt::format("executed_{}", name(row.precision)), "FLOP", row.what,
-                   [precision = row.precision](const StepResult& step) { return executed_flops(step, precision); })));
+        list.push_back(counted(amount(fmt::format("executed_{}", name(row.precision)), "FLOP", row.what,
+                                      [precision = row.precision](const StepResult& step) {
+                                          return executed_flops(counters_of(step), precision);
+                                      })));
     list.push_back(counted(
         ratio("executed_over_model", "executed/model", "",
               "executed_flops over flops with padding_flops, less spared_flops", 3, 1, all, [](const StepResult& step) {
@@ -199,10 +197,10 @@ void add_executed_columns(std::vector<Column>& list) {
         [](const StepResult& step) { return executed_mismatch(step).value_or(""); })));
     for (const PlainFlops& row : plain_flops_columns)
         list.push_back(counted(amount(row.name, "FLOP", row.what, [precision = row.precision](const StepResult& step) {
-            return plain_flops(step, precision);
+            return plain_flops(counters_of(step), precision);
         })));
-    list.push_back(counted(
-        amount("cf_executed", "inst", "warp instructions of control flow (nvprof)", counter_of("cf_executed"))));
+    list.push_back(counted(amount("cf_executed", "inst", "warp instructions of control flow (nvprof)",
+                                  counter_of(&Counters::cf_executed))));
 }
 
 void add_memory_columns(std::vector<Column>& list) {
@@ -214,24 +212,28 @@ void add_memory_columns(std::vector<Column>& list) {
                                  "dram_bytes over bytes; below 1 where caches held what a step before it left", 3, 1,
                                  dram_bytes_of, bytes_of)));
     list.push_back(counted(ratio("l2_over_streaming", "L2/streaming", "", "counter l2_bytes over bytes", 3, 1,
-                                 counter_of("l2_bytes"), bytes_of)));
+                                 counter_of(&Counters::l2_bytes), bytes_of)));
     list.push_back(counted(
         rate("dram_gb_per_s", "DRAM GB/s", "GB/s", "dram_bytes over the steps' median time", 1, 1e-3, dram_bytes_of)));
-    for (const char* direction : {"read", "write"})
+    for (const auto& [direction, counter] :
+         {std::pair{"read", &Counters::dram_read_bytes}, std::pair{"write", &Counters::dram_write_bytes}})
         list.push_back(
             counted(rate(fmt::format("dram_{}_throughput", direction), fmt::format("DRAM {} GB/s", direction), "GB/s",
                          fmt::format("DRAM {} bytes over the steps' median time (nvprof)", direction), 1, 1e-3,
-                         counter_of(fmt::format("dram_{}_bytes", direction)))));
+                         counter_of(counter))));
 }
 
 /// A counter under the names of those who know it.
 struct CounterColumn {
-    const char *name, *counter, *header, *unit, *what;
+    const char* name;
+    CounterOf counter;
+    const char *header, *unit, *what;
     int decimals;
 };
 constexpr CounterColumn counter_columns[] = {
-    {"achieved_occupancy", "achieved_occupancy", "achieved_occupancy %", "%", "nvprof's name of occ_achieved", 1},
-    {"ipc", "ipc", "ipc", "inst/cycle", "warp instructions per active cycle of an SM (nvprof)", 2},
+    {"achieved_occupancy", &Counters::achieved_occupancy, "achieved_occupancy %", "%", "nvprof's name of occ_achieved",
+     1},
+    {"ipc", &Counters::ipc, "ipc", "inst/cycle", "warp instructions per active cycle of an SM (nvprof)", 2},
 };
 
 std::optional<double> sm_active(const TableRow& row) {
@@ -250,7 +252,7 @@ void add_counter_columns(std::vector<Column>& list) {
                                   fmt::format("nvprof's name of sm_active{}", by_time), 1, sm_active)));
     for (const CounterColumn& row : counter_columns)
         list.push_back(counter_mean(row.name, row.header, row.unit, fmt::format("{}{}", row.what, by_time),
-                                    row.decimals, row.counter));
+                                    row.decimals, counter_of(row.counter)));
 }
 
 }  // namespace

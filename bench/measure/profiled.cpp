@@ -49,10 +49,11 @@ void count(const PartContext& at) {
     CounterRun& run = at.point.counters;
     CounterRequest request = at.options().counters;
     if (!request.required && !request.nothing() && at.device.is_gpu()) {
-        request.metrics.emplace_back(proof_counter(at.point.precision()));  // by default every result proves that
+        const auto ask = [&](CounterOf counter) { request.metrics.emplace_back(name_of(counter)); };
+        ask(tensor_counter(proof_type(at.point.precision())));  // by default every result proves that
         // Verdicts need these to say what warps wait for. They fit into the passes of the others.
-        request.metrics.insert(request.metrics.end(), needed_units.begin(), needed_units.end());
-        request.metrics.insert(request.metrics.end(), work_of_units.begin(), work_of_units.end());
+        std::ranges::for_each(needed_units, ask);
+        std::ranges::for_each(work_of_units, ask);
     }
     if (at.options().counters.nothing()) {
         run.unavailable = "not asked for (--counters none)";

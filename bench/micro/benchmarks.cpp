@@ -8,6 +8,7 @@
 #include <regex>
 #include <sstream>
 
+#include "analysis/facts/counters.h"
 #include "bench/measure/stop_signal.h"
 #include "bench/micro/columns.h"
 #include "bench/micro/reporters.h"
@@ -23,8 +24,7 @@ void set_columns(benchmark::State& state, const MicroSession& session, const Mic
         if (const std::optional<double> value = column.value(figures))
             state.counters[std::string(column.name)] = *value;
     for (const std::string& metric : metrics)
-        if (const auto found = step.counters.find(metric); found != step.counters.end())
-            state.counters[metric] = found->second;
+        if (const auto counted = counter_named(step, metric)) state.counters[metric] = *counted;
     std::string label = step.implementation;
     if (!figures.roof.empty()) label += fmt::format("; roof {}", figures.roof);
     // A GPU's samples are launches of many runs in any case.

@@ -9,8 +9,8 @@
 #include <map>
 #include <utility>
 
-#include "analysis/explain/executed.h"
 #include "analysis/explain/ledger.h"
+#include "analysis/facts/executed_flops.h"
 #include "analysis/machine/cpu_share.h"
 #include "bench/measure/planning.h"
 #include "bench/measure/stop_signal.h"
@@ -110,11 +110,11 @@ MicroFigures micro_figures(const Point& point, const Summary& time, const Roofs&
         figures.roof = demand.roof.ceiling;
         break;
     }
-    figures.achieved_occupancy_pct = counter(step, "achieved_occupancy");
-    const std::optional<double> read = counter(step, "dram_read_bytes"), written = counter(step, "dram_write_bytes");
-    if (read && written && dram == Origin::measured) figures.dram_bytes = *read + *written;
-    figures.executed_flops = executed_flops(step);
-    if (!figures.executed_flops) figures.executed_flops = executed_flops(step, step.precision);
+    const Counters counters = counters_of(step);
+    figures.achieved_occupancy_pct = counters.achieved_occupancy;
+    if (dram == Origin::measured) figures.dram_bytes = dram_traffic(counters);
+    figures.executed_flops = executed_flops(counters);
+    if (!figures.executed_flops) figures.executed_flops = executed_flops(counters, step.precision);
     return figures;
 }
 

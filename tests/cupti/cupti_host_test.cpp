@@ -60,10 +60,10 @@ TEST(CuptiPasses, OfUnitsAreThoseOfTheProof) {
     const std::vector<std::string> proof = counters_of({&metric_sets("GH100").find("tensor_fp16_ops"), 1});
     counters.insert(counters.end(), proof.begin(), proof.end());
     EXPECT_EQ(cuda::plan_passes("GH100", counters).passes, 3U);
-    std::vector<const char*> names(needed_units.begin(), needed_units.end());
-    names.insert(names.end(), work_of_units.begin(), work_of_units.end());
-    for (const char* name : names) {
-        const std::vector<std::string> of_it = counters_of({&metric_sets("GH100").find(name), 1});
+    std::vector<CounterOf> units(needed_units.begin(), needed_units.end());
+    units.insert(units.end(), work_of_units.begin(), work_of_units.end());
+    for (const CounterOf unit : units) {
+        const std::vector<std::string> of_it = counters_of({&metric_sets("GH100").find(name_of(unit)), 1});
         counters.insert(counters.end(), of_it.begin(), of_it.end());
     }
     EXPECT_EQ(cuda::plan_passes("GH100", counters).passes, 3U);

@@ -152,8 +152,9 @@ TEST_F(Profile, GemmsExecuteTheirOperationsAndNoOthers) {
             if (gemm == nullptr) continue;
             ++gemms;
             const bool plain = precision == Precision::fp32;
+            const Counters counters = counters_of(step);
             const double executed =
-                plain ? 2 * counter(step, "sass_ffma").value_or(0) : tensor_flops(step, precision).value_or(0);
+                plain ? 2 * counters.sass_ffma.value_or(0) : tensor_flops(counters, precision).value_or(0);
             exact += executed == step.matrix_flops;
             EXPECT_GE(executed, step.matrix_flops);
             // Plain cores also scale the sums with FFMA and add up what a split of k left.
@@ -174,15 +175,15 @@ TEST_F(Profile, CountersOfAKernelAreOfItsOwnTimeAndNoMore) {
     std::vector<double> longer_us;
     for (std::size_t s = 0; s < steps_.size(); ++s) {
         SCOPED_TRACE(steps_[s].op + " " + steps_[s].shape);
-        const std::optional<double> time_ns = counter(steps_[s], "time");
-        const std::optional<double> cycles = counter(steps_[s], "sm_cycles_elapsed");
+        const Counters counters = counters_of(steps_[s]);
+        const std::optional<double> time_ns = counters.time, cycles = counters.sm_cycles_elapsed;
         ASSERT_TRUE(time_ns && cycles) << "every step is counted";
         if (kernels.by_range[s].size() != 1) continue;
         const double counted_us = *time_ns * 1e-3, recorded_us = kernels.by_range[s][0].time_us;
         EXPECT_GT(counted_us, 0.9 * recorded_us);
         // In cycles: power may pull the clock of the counting run's longer kernels down by a quarter. The first kernel
         // of a forward, here of 3.6 us, was active for 5,300 to 7,500 cycles in one run and another.
-        const double active = counter(steps_[s], "sm_cycles_active").value();
+        const double active = counters.sm_cycles_active.value();
         EXPECT_LT(active / max_mhz, 1.02 * recorded_us + (s == 0 ? 0.5 : 0));
         // A range ends some 40 to 150 us after the SMs are idle where the kernel wrote more than L2 holds, another time
         // in every pass (docs/method.md); its counts and active cycles are the kernel's all the same.

@@ -48,7 +48,7 @@ Planted padded_gemm(const Planter& at, const Drawn& drawn) {
     planted.right = {{Bound::compute, {"fp16_tensor", "tensor pipe"}}, {Bound::not_identifiable, {}, "two-roofs"}};
     planted.figures = {{"executed over useful FLOPs", padded.flops() / useful.flops(),
                         [useful](const KnownResult& known) -> std::optional<double> {
-                            const auto flops = executed_flops(known.step(), Precision::fp16);
+                            const auto flops = executed_flops(counters_of(known.step()), Precision::fp16);
                             return flops ? std::optional(*flops / useful.flops()) : std::nullopt;
                         }}};
     planted.budget = at.settled_budget({"tensor"});
@@ -62,8 +62,9 @@ Planted tf32_posing_as_fp32(const Planter& at, const Drawn& drawn) {
     Planted planted;
     planted.what = "tf32 GEMM that claims to be fp32";
     planted.steps = {{"posing", shape.flops(), 0, gemm(at, Precision::tf32, shape), Precision::fp32, true}};
-    planted.figures = {{"tf32 FLOPs found out", shape.flops(),
-                        [](const KnownResult& known) { return tensor_flops(known.step(), Precision::tf32); }}};
+    planted.figures = {{"tf32 FLOPs found out", shape.flops(), [](const KnownResult& known) {
+                            return tensor_flops(counters_of(known.step()), Precision::tf32);
+                        }}};
     planted.impossible = "the precision that ran";
     planted.budget = at.settled_budget({"tensor"});
     return planted;

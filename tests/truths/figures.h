@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "analysis/explain/executed.h"
+#include "analysis/facts/executed_flops.h"
 #include "tests/truths/truth.h"
 
 namespace kbench {
@@ -15,7 +15,7 @@ inline PlantedFigure counted(std::string what, double planted, std::string name,
                              Tolerance tolerance = Tolerance::of_planted) {
     return {std::move(what), planted,
             [name = std::move(name), scale](const KnownResult& known) -> std::optional<double> {
-                const auto value = counter(known.step(), name);
+                const auto value = counter_named(known.step(), name);
                 return value ? std::optional(*value * scale) : std::nullopt;
             },
             tolerance};
@@ -26,17 +26,13 @@ inline PlantedFigure l2_bytes(double planted) { return counted("bytes asked of L
 
 /// Read and written; L2 may still hold what was written last, and so may the pass before.
 inline PlantedFigure dram_bytes(double planted) {
-    return {"DRAM bytes", planted, [](const KnownResult& known) -> std::optional<double> {
-                const auto read = counter(known.step(), "dram_read_bytes"),
-                           written = counter(known.step(), "dram_write_bytes");
-                return read && written ? std::optional(*read + *written) : std::nullopt;
-            }};
+    return {"DRAM bytes", planted, [](const KnownResult& known) { return dram_traffic(counters_of(known.step())); }};
 }
 
 /// FLOPs executed in the precision that the step claims.
 inline PlantedFigure executed(double planted_flops) {
     return {"executed FLOPs", planted_flops,
-            [](const KnownResult& known) { return executed_flops(known.step(), known.step().precision); }};
+            [](const KnownResult& known) { return executed_flops(counters_of(known.step()), known.step().precision); }};
 }
 
 /// A share of the time by counted cycles.

@@ -2,7 +2,7 @@
 #include <cstring>
 #include <span>
 
-#include "analysis/explain/executed.h"
+#include "analysis/facts/counters.h"
 #include "analysis/report/sections/sections.h"
 #include "analysis/table/table_query.h"
 
@@ -78,7 +78,7 @@ Section hardware_section(const Point& point, Depth depth) {
         rows.rows.push_back(std::move(cells));
     }
     section.add(std::move(rows));
-    const auto has_achieved = [](const StepResult& step) { return counter(step, "achieved_occupancy").has_value(); };
+    const auto has_achieved = [](const StepResult& step) { return counters_of(step).achieved_occupancy.has_value(); };
     if (!is_summary && std::ranges::none_of(point.steps, has_achieved))
         section.add(Paragraph{"Achieved occupancy: unavailable: the counter achieved_occupancy was not read."});
     return section;
