@@ -1,24 +1,40 @@
 // Charts as data: what a page draws, apart from how. A section makes one of what it knows:
 //     section.add(Chart{"Time by layer, ms", "measured", BarChart{"ms", {"wte", "lm_head"}, {{"time", {0.1, 0.4}}}}});
-// Numbers that are not there are NaN. Hover texts are plain, a line feed between their lines. A key is the number of
-// what a mark stands for, a step: marks and rows of one point that have the same key are chosen together.
+// A number that is not there is `no_number`. Hover texts are plain, a line feed between their lines. A key is the
+// number of what a mark stands for, a step: marks and rows of one point that have the same key are chosen together.
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "analysis/result/interval.h"
+
 namespace kbench {
+
+inline constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
 
 /// Of a bar chart its values are bars, of a curve they are heights. What is not needed stays empty.
 struct ChartSeries {
     std::string name;
-    std::vector<double> values;
+    std::vector<double> values = {};
     std::vector<double> low = {}, high = {};  ///< ends of intervals
     std::vector<std::string> hover = {};
     bool is_faint = false;  ///< what the others are compared with
+
+    void add(double value, std::string text) {
+        values.push_back(value);
+        hover.push_back(std::move(text));
+    }
+    void add(const Interval& value, std::string text) {
+        add(value.value, std::move(text));
+        low.push_back(value.low);
+        high.push_back(value.high);
+    }
 };
 
 /// Horizontal bars, those of one label beside each other or, stacked, as a sum, of which parts may be negative.
@@ -56,7 +72,8 @@ struct ChartRoof {
 /// Numbers of lists are positions in the chart's.
 struct RooflineMark {
     double flop_per_byte = 0, flop_per_s = 0;
-    std::size_t group = 0, layer = 0, shape = 0, view = 0;
+    std::optional<std::size_t> group, layer;  ///< nothing where it is several
+    std::size_t shape = 0, view = 0;
     double size = 0;
     std::string hover;
     std::optional<std::size_t> key;
@@ -67,6 +84,7 @@ struct RooflineChart {
     std::vector<ChartRoof> roofs;
     std::vector<std::string> groups, layers, shapes, views;
     std::vector<RooflineMark> marks;
+    std::vector<std::size_t> hidden_shapes = {};  ///< until a reader asks for them
 };
 
 struct HeatColumn {

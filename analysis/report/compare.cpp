@@ -7,14 +7,12 @@
 #include "analysis/explain/conclusions.h"
 #include "analysis/machine/machine.h"
 #include "analysis/report/render/render.h"
+#include "analysis/report/sections/sections.h"
 #include "analysis/report/writers.h"
 #include "models/base/format.h"
 
 namespace kbench {
 namespace {
-
-constexpr double us_per_ms = 1e3;
-constexpr int time_digits = 4;
 
 /// Puts headings, tables and sentences one below the other, as sections side by side.
 class Page {
@@ -239,17 +237,17 @@ void write_times(Page& page, const PointComparison& point, const std::string& b,
 
     for (std::size_t g = 0; g < std::min(top, point.groups.size()); ++g) {
         const GroupComparison& group = point.groups[g];
-        table.rows.push_back({group.name, steps_cell(group.a, group.b), significant(group.a.time_us.value / us_per_ms),
-                              significant(group.b.time_us.value / us_per_ms), ratio_cell(group.ratio),
+        table.rows.push_back({group.name, steps_cell(group.a, group.b), significant(group.a.time_us.value / 1e3),
+                              significant(group.b.time_us.value / 1e3), ratio_cell(group.ratio),
                               interval_cell(group.ratio),
                               group.test.fit == Fit::untested ? "" : std::string(name(group.test.fit)),
                               bound_cell(group.a), bound_cell(group.b)});
     }
     const int digits = ratio_digits(point.steps_ratio);
-    table.rows.push_back(
-        {"all steps", steps_cell(point.a_all, point.b_all), significant(point.a_all.time_us.value / us_per_ms),
-         significant(point.b_all.time_us.value / us_per_ms), ratio_cell(point.steps_ratio, digits),
-         interval_cell(point.steps_ratio, digits), "", bound_cell(point.a_all), bound_cell(point.b_all)});
+    table.rows.push_back({"all steps", steps_cell(point.a_all, point.b_all),
+                          significant(point.a_all.time_us.value / 1e3), significant(point.b_all.time_us.value / 1e3),
+                          ratio_cell(point.steps_ratio, digits), interval_cell(point.steps_ratio, digits), "",
+                          bound_cell(point.a_all), bound_cell(point.b_all)});
     page.table(std::move(table));
 }
 
@@ -293,8 +291,7 @@ void write_steps(Page& page, const PointComparison& point, const Comparison& com
     if (point.groups.size() > top) page.note(fmt::format("rows left out: {} (--top)", point.groups.size() - top));
     if (point.a_unmatched_us > 0 || point.b_unmatched_us > 0)
         page.note(fmt::format("without a counterpart: steps with {} ms of A's time and {} ms of {}'s",
-                              significant(point.a_unmatched_us / us_per_ms),
-                              significant(point.b_unmatched_us / us_per_ms), b));
+                              significant(point.a_unmatched_us / 1e3), significant(point.b_unmatched_us / 1e3), b));
     page.heading(fmt::format("{}: useful FLOP/s and DRAM bandwidth by {}", point.title, by));
     write_rates(page, point, b, top);
     page.note(fmt::format("bytes: of A {}; of {} {}", bytes_origin(point.a_all), b, bytes_origin(point.b_all)));
@@ -382,6 +379,7 @@ std::string write_comparison(const Comparison& comparison, CompareFormat format,
     for (const PairComparison& pair : comparison.pairs) write_pair(page, comparison, pair, top);
     write_values(page, comparison);
     const Document document{"kbench compare", std::move(page).sections()};
+    if (format == CompareFormat::html) return render_html(document);
     return format == CompareFormat::markdown ? render_markdown(document) : render_terminal(document, width);
 }
 

@@ -52,6 +52,7 @@ struct Rows {
     std::string caption = {};
     std::vector<std::optional<std::size_t>> keys = {};  ///< by row, see chart.h; empty where rows have none
     bool is_long = false;                               ///< only on the page, where it is sorted and filtered
+    std::vector<std::string> filters = {};              ///< headers of columns by whose values, too
 };
 
 using Block = std::variant<Paragraph, Bullets, Facts, Rows, Chart>;

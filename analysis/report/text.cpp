@@ -1,4 +1,4 @@
-// What is a document and nothing more: the summary for a terminal, report.md, `kbench ceilings`.
+// What is a document and nothing more: the summary for a terminal, report.md, report.html, `kbench ceilings`.
 #include <algorithm>
 
 #include <nlohmann/json.hpp>
@@ -15,6 +15,8 @@ std::string write_terminal(const ExplainedResult& explained, int width) {
 }
 
 std::string write_markdown(const ExplainedResult& explained) { return render_markdown(report_of(explained)); }
+
+std::string write_html(const ExplainedResult& explained) { return render_html(report_of(explained)); }
 
 std::string write_ceilings(const CeilingRun& run, CeilingFormat format, std::size_t width) {
     Section section = ceilings_section(run);

@@ -26,7 +26,7 @@ std::string write_markdown(const ExplainedResult& explained);
 /// is laid out by its medians on the tracks layer, step, kernel and copies, with counter tracks; beside it a process
 /// with the conditions of the timing run. What a track lacks is told under otherData.
 std::string write_trace(const ExplainedResult& explained);
-/// report.html: one file that needs no network, see html.h.
+/// report.html: one file that needs no network, see render/render.h.
 std::string write_html(const ExplainedResult& explained);
 
 /// How `kbench table` writes: `space` is aligned for people, the others are for documents and programs.
@@ -39,8 +39,8 @@ std::string write_table(const QueriedTable& table, TableFormat format, std::opti
 std::size_t narrowest_table(const QueriedTable& table);
 
 /// How `kbench compare` writes.
-enum class CompareFormat { text, markdown, json };
-inline constexpr std::string_view compare_format_names[] = {"text", "markdown", "json"};
+enum class CompareFormat { text, markdown, html, json };
+inline constexpr std::string_view compare_format_names[] = {"text", "markdown", "html", "json"};
 
 /// Roofs, end to end, the evidence and the steps of every point, what it costs, changes. `top`: at most this many rows
 /// of steps a point. `width`: columns of text; Markdown has no width.

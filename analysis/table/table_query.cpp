@@ -119,6 +119,11 @@ void add_counters(const Result& result, std::vector<CountedMetric>& counters) {
                 counters.push_back(metric);
 }
 
+void order_rows(const TableQuery& query, std::span<const CountedMetric> counters, std::vector<TableRow>& rows) {
+    if (query.sort) sort_rows(rows, find_column(query.sort->column, counters), query.sort->descending);
+    if (query.top && *query.top < rows.size()) rows.resize(*query.top);
+}
+
 /// Whether any point of the files has a value for a column of `point_columns`; the others mean nothing for them.
 bool means_something(const Column& column, std::span<const ResultFile> files) {
     const auto any_point = [&](auto&& holds) {
@@ -215,8 +220,19 @@ QueriedTable query_table(std::span<const ResultFile> files, const TableQuery& qu
         for (std::size_t i = 0; i < points; ++i)
             if (!query.point || *query.point == i) append_rows(file.path, file.result, i, query, table.rows);
     }
-    if (query.sort) sort_rows(table.rows, find_column(query.sort->column, counters), query.sort->descending);
-    if (query.top && *query.top < table.rows.size()) table.rows.resize(*query.top);
+    order_rows(query, counters, table.rows);
+    return table;
+}
+
+QueriedTable query_point(const Result& result, std::size_t point, TableQuery query) {
+    const std::vector<CountedMetric> counters = counters_of(result);
+    std::erase_if(query.columns, [&](const std::string& wanted) {
+        return std::ranges::find(columns(), wanted, &Column::name) == columns().end() &&
+               std::ranges::find(counters, wanted, &CountedMetric::name) == counters.end();
+    });
+    QueriedTable table{find_columns(query.columns, counters), {}};
+    append_rows("", result, point, query, table.rows);
+    order_rows(query, counters, table.rows);
     return table;
 }
 

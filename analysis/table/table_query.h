@@ -61,6 +61,10 @@ struct QueriedTable {
 /// of what is not a layer.
 QueriedTable query_table(std::span<const ResultFile> files, const TableQuery& query);
 
+/// The same of one point, with the columns that the query names, of which those of counters that nobody counted are
+/// left out. Rows point into the result.
+QueriedTable query_point(const Result& result, std::size_t point, TableQuery query);
+
 /// The counters of a result's points, each once; of a name with two units the first.
 std::vector<CountedMetric> counters_of(const Result& result);
 

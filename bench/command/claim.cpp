@@ -28,7 +28,8 @@ int claim_command(const std::vector<std::string>& arguments, const std::string&)
                 fmt::format(", {} {}", axis.name, asked == request.at.counts.end() ? axis.usual : asked->second);
         }
     for (const auto& [axis, word] : request.at.words) claim.model += fmt::format(", {} {}", axis, word);
-    const std::string text = request.format == "json" ? claim_json(claim) : for_terminal(claim_document(claim));
+    const std::string text =
+        request.format == "json" ? claim_json(claim) : written(claim_document(claim), request.format);
     put_text(text);
     return 0;
 }

@@ -55,9 +55,9 @@ std::span<const OptionOf<ClaimRequest>> claim_options() {
                            [](ClaimRequest& r, const std::string& text) { r.machine = text; }});
         options.push_back({"--latency", "TIME", "", "the claimed time of a forward pass, such as 31ms, 2.1s or 450us",
                            [](ClaimRequest& r, const std::string& text) { r.latency_s = seconds_of(text); }});
-        options.push_back({"--format", "F", "text", "text or json, which has full precision",
+        options.push_back({"--format", "F", "text", "text, html (a page) or json, which has full precision",
                            [](ClaimRequest& r, const std::string& text) {
-                               r.format = word("--format", text, {"text", "json"});
+                               r.format = word("--format", text, {"text", "html", "json"});
                            }});
         return options;
     }();

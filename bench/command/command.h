@@ -59,8 +59,8 @@ void write_reports(const std::filesystem::path& directory, const ExplainedResult
 /// 0.
 int tell_impossible(std::span<const std::string> figures, const std::string& path);
 
-/// `document` as wide as the terminal, or as 120 columns of a file.
-std::string for_terminal(const Document& document);
+/// `document` as `--format` asks: html is one page; else text as wide as the terminal, or as 120 columns of a file.
+std::string written(const Document& document, std::string_view format);
 /// Columns of the terminal, if standard output is one.
 std::optional<std::size_t> terminal_width();
 

@@ -47,7 +47,7 @@ const OptionOf<CompareRequest> table[] = {
      set_prices},
     {"--fail-above", "SHARE", "", "such as 3% or 0.03: exit code 1 when a run is slower than A by more, for certain",
      [](CompareRequest& r, const std::string& text) { r.options.fail_above = parse_share("--fail-above", text); }},
-    {"--format", "F", "text", "text, markdown or json; json has every figure in full precision",
+    {"--format", "F", "text", "text, markdown, html (a page) or json, which has every figure in full precision",
      [](CompareRequest& r, const std::string& text) {
          r.format = choice<CompareFormat>("--format", text, compare_format_names);
      }},

@@ -8,7 +8,6 @@
 
 #include "analysis/compare/what_if.h"
 #include "analysis/explain/impossible.h"
-#include "analysis/report/html.h"
 #include "analysis/report/markdown_text.h"
 #include "analysis/report/render/render.h"
 #include "analysis/report/what_if.h"
@@ -61,8 +60,8 @@ const Point* same_point(const Result& other, const Point& point) {
     return found == other.points.end() ? nullptr : &*found;
 }
 
-/// `as_json`: an array with an object for each point.
-std::string expectations(const Result& result, const std::string& target, bool as_json) {
+/// As json an array with an object for each point.
+std::string expectations(const Result& result, const std::string& target, std::string_view format) {
     const bool is_result = names_result(target);
     const ResultFile other = is_result ? read_result(target) : ResultFile{};
     const WhatIfMachine source = what_if_machine(result);
@@ -81,8 +80,8 @@ std::string expectations(const Result& result, const std::string& target, bool a
         document.sections.push_back(what_if_section(answer, check ? &*check : nullptr));
         list.push_back(what_if_json(answer, check ? &*check : nullptr));
     }
-    if (as_json) return list.dump(1) + "\n";
-    return render_terminal(document, terminal_width().value_or(100));
+    if (format == "json") return list.dump(1) + "\n";
+    return format == "html" ? render_html(document) : render_terminal(document, terminal_width().value_or(100));
 }
 
 }  // namespace
@@ -130,7 +129,7 @@ int report_command(const std::vector<std::string>& arguments, const std::string&
     const ResultFile file = read_result(request.file);
     if (!request.what_if.empty()) {
         if (const int failed = tell_impossible(impossible_figures(file.result), file.path)) return failed;
-        put_text(expectations(file.result, request.what_if, request.format == "json"));
+        put_text(expectations(file.result, request.what_if, request.format));
         return 0;
     }
     const ExplainedResult explained(file.result);

@@ -23,7 +23,7 @@ const OptionOf<ReportRequest> table[] = {
          r.out = text;
      }},
     {"--format", "F", "all",
-     "all files, one of them (html, md, trace), or text: the summary on stdout and no file; json with --what-if",
+     "all files, one of them (html, md, trace), or text: the summary on stdout and no file; with --what-if text, html or json on stdout",
      [](ReportRequest& r, const std::string& text) { r.format = word("--format", text, format_words()); }},
     {"--what-if", "MACHINE", "",
      "instead: the latency expected on a machine (`kbench list machines`, or a machine file) or on that of another result, on stdout and no file",

@@ -95,8 +95,9 @@ std::optional<std::size_t> terminal_width() {
     return std::nullopt;
 }
 
-std::string for_terminal(const Document& document) {
+std::string written(const Document& document, std::string_view format) {
     constexpr std::size_t of_a_file = 120;
+    if (format == "html") return render_html(document);
     return render_terminal(document, terminal_width().value_or(of_a_file));
 }
 

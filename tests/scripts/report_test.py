@@ -1,5 +1,5 @@
 """report.html in a real browser: it opens quietly, sends nothing, its filters and its ways between chart and table work,
-names are only text, and it fits a phone. Screenshots go to the folder given for a person to look at.
+names are only text, it fits a phone, and it draws a section that it has never seen. Screenshots go to the folder given.
 
 report_test.py KBENCH FOLDER; skips (77) without selenium, Chromium or its driver.
 """
@@ -30,6 +30,7 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.ui import WebDriverWait
 
@@ -151,17 +152,19 @@ class Browser(webdriver.Chrome):
         super().__init__(service=Service(shutil.which("chromedriver")), options=options)
 
     def open(self, page: pathlib.Path, width: int = 1280, theme: str = "light") -> None:
-        self.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
-                             {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600})
+        self.resize(width)
         self.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": theme}]})
         self.get(page.as_uri())
-        self.wait("document.querySelectorAll('.main-svg').length > 0")
+
+    def resize(self, width: int) -> None:
+        self.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                             {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600})
 
     def js(self, script: str, *arguments):
         return self.execute_script("return " + script, *arguments)
 
-    def wait(self, condition: str) -> None:
-        WebDriverWait(self, 20).until(lambda _: self.js(condition), f"never true: {condition}")
+    def wait(self, condition: str, *arguments) -> None:
+        WebDriverWait(self, 20).until(lambda _: self.js(condition, *arguments), f"never true: {condition}")
 
     def errors(self) -> list[str]:
         return [entry["message"] for entry in self.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
@@ -176,17 +179,66 @@ class Browser(webdriver.Chrome):
         shot = self.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True, "clip": clip})
         file.write_bytes(base64.b64decode(shot["data"]))
 
-    def press(self, selector: str) -> None:
-        self.js("arguments[0].scrollIntoView({block: 'center'})", element := self.find_element(By.CSS_SELECTOR, selector))
+    def press(self, element: WebElement) -> None:
+        self.js("arguments[0].scrollIntoView({block: 'center'})", element)
         element.click()
 
-    # What the roofline shows: marks by trace, and the step whose ring is drawn.
-    def marks(self) -> dict[str, int]:
-        return self.js("Object.fromEntries(document.getElementById('roofline-chart').data.filter((t) => t.mode === 'markers')"
-                       ".map((t) => [t.name, t.x.length]))")
+    def section(self, title: str) -> "Part":
+        """The section under the heading that begins so."""
+        element = self.js("[...document.querySelectorAll('main :is(h2, h3, h4, h5)')].find((h) => h.textContent.startsWith(arguments[0]))"
+                          "?.closest('section')", title)
+        if element is None:
+            raise AssertionError(f"no section is called {title}")
+        return Part(self, element)
 
-    def rows(self) -> list[str]:
-        return self.js("[...document.querySelectorAll('#rows tbody tr')].map((row) => row.dataset.step)")
+    def titles(self) -> list[str]:
+        return self.js("[...document.querySelectorAll('main :is(h2, h3, h4, h5)')].map((h) => h.textContent)")
+
+
+class Part:
+    """A section of the page: its charts, its long table and its controls."""
+
+    def __init__(self, browser: Browser, element: WebElement) -> None:
+        self.browser, self.element = browser, element
+
+    def find(self, selector: str) -> WebElement:
+        return self.element.find_element(By.CSS_SELECTOR, selector)
+
+    def all(self, selector: str) -> list[WebElement]:
+        return self.element.find_elements(By.CSS_SELECTOR, selector)
+
+    def js(self, script: str, *arguments):
+        """A script in which `part` is the section."""
+        return self.browser.js("((part, ...rest) => (" + script + "))(...arguments)", self.element, *arguments)
+
+    def text(self) -> str:
+        return self.js("part.textContent")
+
+    def press(self, group: str, text: str) -> None:
+        self.browser.press(next(button for button in self.all(f'[aria-label="{group}"] button') if button.text.endswith(text)))
+
+    def select(self, label: str) -> Select:
+        return Select(next(element for element in self.all("label") if element.text.startswith(label)).find_element(By.TAG_NAME, "select"))
+
+    def traces(self, chart: int = 0) -> list[dict]:
+        return self.js("part.querySelectorAll('.chart')[rest[0]].data.map(({name, x, y, hovertext, customdata}) => ({name, x, y, hovertext, customdata}))", chart)
+
+    def marks(self) -> dict[str, int]:
+        """How many marks a chart of them shows, by trace; the one called "selected" is the ring."""
+        return self.js("Object.fromEntries(part.querySelector('.chart').data.filter((t) => t.mode !== 'lines').map((t) => [t.name, t.x.length]))")
+
+    def keys(self) -> list[str]:
+        return self.js("[...part.querySelectorAll('.tall tbody tr')].map((row) => row.dataset.key)")
+
+    def column(self, header: str) -> list[str]:
+        return self.js(
+            "((at) => [...part.querySelectorAll('.tall tbody tr')].map((row) => row.cells[at].textContent))"
+            "([...part.querySelectorAll('.tall th[scope=col]')].findIndex((h) => h.textContent.replace(/ [↓↑]$/, '') === rest[0]))", header)
+
+    def sort(self, header: str) -> str:
+        button = next(button for button in self.all(".tall thead button") if button.text.rstrip(" ↓↑") == header)
+        self.browser.press(button)
+        return self.js("part.querySelector('.tall th:not([aria-sort=none])').ariaSort")
 
 
 class Report(unittest.TestCase):
@@ -219,8 +271,13 @@ class Report(unittest.TestCase):
         b = self.open()
         b.requests()
         b = self.open()
-        for section in b.find_elements(By.CSS_SELECTOR, "main > section > div"):
-            self.assertNotEqual(section.text, "", section.find_element(By.XPATH, "..").get_attribute("id"))
+        empty = b.js("[...document.querySelectorAll('main section')].filter((s) => s.textContent === s.querySelector('h2, h3, h4, h5')?.textContent).map((s) => s.id)")
+        self.assertEqual(empty, [])
+        self.assertNotIn("Bottlenecks", b.titles(), "this is no study")
+        links = b.js("[...document.querySelectorAll('nav a')].map((a) => [a.textContent, a.hash.slice(1)])")
+        self.assertGreater(len(links), 10)
+        for text, target in links:
+            self.assertTrue(b.js("document.getElementById(arguments[0])?.textContent.startsWith(arguments[1])", target, text), target)
         self.assertEqual(b.errors(), [])
         foreign = [url for url in b.requests() if not url.startswith(("data:", "blob:", self.page.as_uri()))]
         self.assertEqual(foreign, [])
@@ -253,87 +310,91 @@ class Report(unittest.TestCase):
 
     def test_filters_hold_for_marks_and_rows(self) -> None:
         b = self.open()
-        steps = len(b.rows())
-        before = b.marks()
-        self.assertEqual(steps, 4 * BLOCKS)
-        b.press('#filters [aria-label="Ops"] [data-value="gemm"]')
-        self.assertEqual(len(b.rows()), steps - 2 * BLOCKS)
-        self.assertLess(b.marks()["DRAM"], before["DRAM"])
-        b.press('#filters [aria-label="Ops"] [data-value="gemm"]')
-        self.assertEqual(b.marks(), before)
-        layer = Select(b.find_element(By.CSS_SELECTOR, "#filters select"))
-        layer.select_by_value("h.*.attn.c_attn")
-        self.assertEqual(len(b.rows()), BLOCKS)
-        self.assertEqual(b.marks()["DRAM"], BLOCKS)
-        layer.select_by_value("")
-        b.find_element(By.ID, "contains").send_keys("h.3.ATTN.c")
-        self.assertEqual(len(b.rows()), 1)
-        self.assertIn("1 of 48", b.find_element(By.ID, "row-count").text)
+        roofline, steps = b.section("Roofline"), b.section("Steps")
+        before = roofline.marks()
+        self.assertEqual(len(steps.keys()), 4 * BLOCKS)
+        roofline.press("Groups", "gemm")
+        self.assertEqual(len(steps.keys()), 2 * BLOCKS)
+        self.assertLess(roofline.marks()["DRAM"], before["DRAM"])
+        roofline.press("Groups", "gemm")
+        self.assertEqual(roofline.marks(), before)
+        layer = roofline.select("Layer")
+        layer.select_by_visible_text("h.*.attn.c_attn")
+        self.assertEqual(len(steps.keys()), BLOCKS)
+        self.assertEqual(roofline.marks()["DRAM"], BLOCKS)
+        layer.select_by_index(0)
+        steps.find("input").send_keys("h.3.ATTN.c")
+        self.assertEqual(len(steps.keys()), 1)
+        self.assertIn("1 of 48", steps.find("[role=status]").text)
+        steps.find("input").clear()
+        steps.find("input").send_keys(Keys.SPACE, Keys.BACKSPACE)
+        op = steps.select("op")
+        op.select_by_visible_text("attention")
+        self.assertEqual(set(steps.column("op")), {"attention"})
 
-    def test_levels_are_switched_on_and_off(self) -> None:
-        b = self.open()
-        self.assertEqual(set(b.marks()), {"DRAM", "L2", "L1", "selected"})
-        b.press('#filters [data-value="L2"]')
-        self.assertEqual(set(b.marks()), {"DRAM", "L1", "selected"})
-        b.press('#filters [data-value="streaming"]')
-        self.assertIn("streaming", b.marks())
-        self.assertEqual(b.marks()["streaming"], b.marks()["DRAM"])
-        b.press('#filters [data-value="ops"]')
-        self.assertEqual(b.marks()["DRAM"], 3)
+    def test_levels_and_views_are_switched(self) -> None:
+        roofline = self.open().section("Roofline")
+        self.assertEqual(set(roofline.marks()), {"DRAM", "L2", "L1", "selected"})
+        roofline.press("Shapes", "L2")
+        self.assertEqual(set(roofline.marks()), {"DRAM", "L1", "selected"})
+        roofline.press("Shapes", "streaming")
+        self.assertEqual(roofline.marks()["streaming"], roofline.marks()["DRAM"])
+        roofline.select("Marks").select_by_visible_text("ops")
+        self.assertEqual(roofline.marks()["DRAM"], 3)
 
-    def test_a_mark_selects_its_row_and_a_row_its_mark(self) -> None:
+    def test_a_mark_selects_its_row_and_its_bar_and_a_row_its_mark(self) -> None:
         b = self.open()
-        Select(b.find_element(By.CSS_SELECTOR, "#filters select")).select_by_value("h.*.attn.c_attn")
+        roofline, steps, timeline = (b.section(title) for title in ("Roofline", "Steps", "Timeline"))
+        roofline.select("Layer").select_by_visible_text("h.*.attn.c_attn")
         for level in ("L2", "L1"):
-            b.press(f'#filters [data-value="{level}"]')
-        points = b.find_elements(By.CSS_SELECTOR, "#roofline-chart .scatterlayer .points path")
-        b.js("arguments[0].scrollIntoView({block: 'center'})", points[-1])
-        ActionChains(b).move_to_element(points[-1]).pause(0.2).click().perform()
-        b.wait("document.querySelectorAll('#rows tr.selected').length === 1")
-        chosen = b.js("document.querySelector('#rows tr.selected').dataset.step")
-        self.assertEqual(b.js("document.querySelector('#rows tr.selected').cells[1].textContent").count("attn.c_attn"), 1)
-        self.assertEqual(b.marks()["selected"], 1)
-        box, row = (b.find_element(By.CSS_SELECTOR, s).rect for s in ("#rows", "#rows tr.selected"))
+            roofline.press("Shapes", level)
+        mark = roofline.all(".scatterlayer .points path")[-1]
+        b.js("arguments[0].scrollIntoView({block: 'center'})", mark)
+        ActionChains(b).move_to_element(mark).pause(0.2).click().perform()
+        b.wait("arguments[0].querySelectorAll('tr.selected').length === 1", steps.element)
+        chosen = steps.js("part.querySelector('tr.selected').dataset.key")
+        self.assertIn("attn.c_attn", steps.find("tr.selected").text)
+        self.assertEqual((roofline.marks()["selected"], timeline.marks()["selected"]), (1, 1))
+        box, row = (steps.find(selector).rect for selector in (".tall", "tr.selected"))
         self.assertTrue(box["y"] <= row["y"] <= box["y"] + box["height"], "the row is in the table's window")
-        b.press("#show-row")
-        self.assertEqual(b.js("document.activeElement.closest('tr').dataset.step"), chosen)
-        other = next(step for step in b.rows() if step != chosen)
-        b.press(f'#rows tr[data-step="{other}"] td:nth-child(2)')
-        ring = b.js("document.getElementById('roofline-chart').data.find((t) => t.name === 'selected')")
-        mark = b.js("(([t]) => ({x: t.x[t.customdata.indexOf(arguments[0])]}))(document.getElementById('roofline-chart').data"
-                    ".filter((t) => t.name === 'DRAM'))", int(other))
-        self.assertEqual(ring["x"], [mark["x"]])
-        self.assertIn(f"Step {other} ", b.find_element(By.ID, "selection").text)
+        panel = b.find_element(By.ID, "selection")
+        self.assertIn("attn.c_attn", panel.text)
+        next(button for button in panel.find_elements(By.TAG_NAME, "button") if "Steps" in button.text).click()
+        self.assertEqual(b.js("document.activeElement.closest('tr').dataset.key"), chosen)
+        other = next(key for key in steps.keys() if key != chosen)
+        b.press(steps.find(f'tr[data-key="{other}"] td:nth-child(2)'))
+        traces = {trace["name"]: trace for trace in roofline.traces()}
+        at = traces["DRAM"]["customdata"].index(int(other))
+        self.assertEqual(traces["selected"]["x"], [traces["DRAM"]["x"][at]])
+        panel.find_elements(By.TAG_NAME, "button")[-1].click()
+        self.assertEqual((steps.all("tr.selected"), roofline.marks()["selected"], panel.is_displayed()), ([], 0, False))
 
     def test_every_header_sorts_both_ways(self) -> None:
         b = self.open()
-        for column in ("time_us", "layer"):
-            for way in ("descending", "ascending") if column == "time_us" else ("ascending", "descending"):
-                b.press(f'#table [data-column="{column}"]')
-                self.assertEqual(b.js("[...document.querySelectorAll('#rows th')].map((h) => h.ariaSort).filter((s) => s !== 'none')"), [way])
-                at = b.js("[...document.querySelectorAll('#rows th button')].findIndex((h) => h.dataset.column === arguments[0])", column)
-                cells = b.js("[...document.querySelectorAll('#rows tbody tr')].map((row) => row.cells[arguments[0]].textContent)", at)
-                values = [float(cell.replace(",", "")) for cell in cells] if column == "time_us" else cells
+        steps = b.section("Steps")
+        for header, ways in (("time us", ("descending", "ascending")), ("layer", ("ascending", "descending"))):
+            for way in ways:
+                self.assertEqual(steps.sort(header), way)
+                cells = steps.column(header)
+                values = [float(cell.replace(",", "")) for cell in cells] if header == "time us" else cells
                 self.assertEqual(values, sorted(values, reverse=way == "descending"))
-        self.assertEqual(b.js("document.activeElement.dataset.column"), "layer", "the header keeps the focus")
+        self.assertTrue(b.js("document.activeElement.textContent").startswith("layer"), "the header keeps the focus")
 
-    def test_steps_and_kernels_are_both_tables(self) -> None:
-        b = self.open()
-        b.press('#table [data-value="kernel"]')
-        headers = [h.text for h in b.find_elements(By.CSS_SELECTOR, "#rows th")]
-        self.assertIn("grid", headers)
-        self.assertEqual(len(b.rows()), 4 * BLOCKS)
+    def test_kernels_are_a_table_too(self) -> None:
+        kernels = self.open().section("Kernels")
+        self.browser.js("arguments[0].querySelectorAll('details').forEach((d) => { d.open = true; })", kernels.element)
+        self.assertIn("grid", [header.text for header in kernels.all("thead th")])
+        self.assertEqual(len(kernels.keys()), 4 * BLOCKS)
 
     def test_the_theme_follows_the_system_until_the_button_decides(self) -> None:
-        background = "getComputedStyle(document.body).backgroundColor"
-        ink = "document.getElementById('roofline-chart').layout.font.color"
         b = self.open(theme="dark")
-        dark = b.js(background), b.js(ink)
-        b.press("#theme")
-        light = b.js(background), b.js(ink)
+        colors = lambda: b.js("[getComputedStyle(document.body).backgroundColor, document.querySelector('.chart').layout.font.color]")  # noqa: E731
+        dark = colors()
+        b.press(b.find_element(By.ID, "theme"))
+        light = colors()
         self.assertNotEqual(dark[0], light[0])
         self.assertNotEqual(dark[1], light[1], "charts follow")
-        self.assertEqual(b.js(background), "rgb(255, 255, 255)")
+        self.assertEqual(light[0], "rgb(255, 255, 255)")
 
     def test_everything_is_reached_by_keyboard(self) -> None:
         b = self.open()
@@ -341,118 +402,109 @@ class Report(unittest.TestCase):
         keys(Keys.TAB)
         self.assertEqual(b.js("document.activeElement.className"), "skip")
         keys(Keys.ENTER)
-        self.assertEqual(b.js("document.activeElement.id"), "answer")
-        reached = set()
-        for _ in range(400):
-            keys(Keys.TAB)
-            reached.add(b.js("(e => e.id || e.dataset.column || e.dataset.value || e.closest('[id]')?.id)(document.activeElement)"))
-            if "time_us" in reached:
+        self.assertEqual(b.js("document.activeElement.id"), "main")
+        reached = []
+        for _ in range(40):  # a Tab each, several at a time, since each call takes long
+            ActionChains(b).send_keys(Keys.TAB * 10).perform()
+            reached = b.js("(window.reached ??= (addEventListener('focusin', (e) => reached.push(e.target.textContent.trim() || e.target.type)), []))")
+            if any(text.startswith("time us") for text in reached):
                 break
-        self.assertLessEqual({"filters", "DRAM", "gemm", "contains", "rows", "time_us"}, reached)
-        keys(Keys.ENTER)
-        self.assertEqual(b.js("document.querySelector('#rows th[aria-sort=descending] button').dataset.column"), "time_us")
-        b.js("document.querySelector('#rows tbody button').focus()")
-        keys(Keys.SPACE)
-        self.assertEqual(b.js("document.querySelectorAll('#rows tr.selected').length"), 1)
-        b.js("document.getElementById('theme').focus()")
-        keys(Keys.ENTER)
+        for expected in ("DRAM", "gemm", "search"):
+            self.assertTrue(any(expected in text for text in reached), expected)
+        header = b.js("[...document.querySelectorAll('.tall thead button')].find((h) => h.textContent === 'time us')")
+        header.send_keys(Keys.ENTER)
+        self.assertEqual(b.js("document.querySelector('.tall th[aria-sort=descending]').textContent"), "time us ↓")
+        b.section("Steps").find("tbody button").send_keys(Keys.SPACE)
+        self.assertEqual(len(b.section("Steps").all("tr.selected")), 1)
+        b.find_element(By.ID, "theme").send_keys(Keys.ENTER)
         self.assertEqual(b.js("document.documentElement.dataset.theme"), "dark")
-        outline = b.js("getComputedStyle(document.activeElement).outlineStyle")
-        self.assertNotEqual(outline, "none", "the focus is seen")
+        self.assertNotEqual(b.js("getComputedStyle(document.activeElement).outlineStyle"), "none", "the focus is seen")
 
     def test_names_from_the_result_are_only_text(self) -> None:
         b = self.open(self.report(hostile(), "hostile"))
-        for i in range(len(example()["points"])):
-            Select(b.find_element(By.CSS_SELECTOR, "#answer select")).select_by_index(i)
-            for details in b.find_elements(By.CSS_SELECTOR, "main details"):
-                b.js("arguments[0].open = true", details)
-            if i < 2:
-                mark = b.find_elements(By.CSS_SELECTOR, "#roofline-chart .scatterlayer .points path")[0]
+        for i, point in enumerate(example()["points"]):
+            self.choose_point(i)
+            b.js("document.querySelectorAll('main details').forEach((d) => { d.open = true; })")
+            if i < 1:
+                mark = b.section("Roofline").all(".scatterlayer .points path")[0]
                 b.js("arguments[0].scrollIntoView({block: 'center'})", mark)
                 ActionChains(b).move_to_element(mark).pause(0.3).perform()
-                b.wait("document.querySelectorAll('#roofline-chart .hoverlayer text').length > 0")
-                seen = b.js("document.querySelector('#roofline-chart .hoverlayer').textContent")
-                self.assertIn("<b>h.0</b>&amp;", seen, "what looks like markup is shown")
-                self.assertEqual(b.js("document.querySelector('#rows tbody tr').cells[1].textContent"), HOSTILE)
-            if i < 3:
-                ticks = b.js("[...document.querySelectorAll('#ledger .ytick text')].map((t) => t.textContent).join(' ')")
+                b.wait("document.querySelectorAll('.hoverlayer text').length > 0")
+                self.assertIn("<b>h.0</b>&amp;", b.js("[...document.querySelectorAll('.hoverlayer')].map((h) => h.textContent).join()"), "what looks like markup is shown")
+                self.assertIn(HOSTILE, b.section("Steps").column("layer"))
+            if point["status"] == "done":
+                ticks = b.js("[...document.querySelectorAll('.ytick text')].map((t) => t.textContent).join(' ')")
                 self.assertIn("</scri", ticks)
         self.assertIsNone(b.js("window.hacked ?? null"))
         self.assertEqual(b.js("document.querySelectorAll('img, b, iframe, svg a').length"), 0)
         self.assertIn(HOSTILE.replace("\u2028", ""), b.js("document.title").replace("\u2028", ""))
         self.assertEqual(b.errors(), [])
 
+    def choose_point(self, index: int) -> None:
+        label = next(label for label in self.browser.find_elements(By.CSS_SELECTOR, "main label") if label.text.startswith("Point of the sweep"))
+        Select(label.find_element(By.TAG_NAME, "select")).select_by_index(index)
+
     def test_what_is_missing_is_said_with_its_reason(self) -> None:
         b = self.open()
         points = example()["points"]
-        choose = lambda i: Select(b.find_element(By.CSS_SELECTOR, "#answer select")).select_by_index(i)  # noqa: E731
         cpu = next(i for i, point in enumerate(points) if point["backend"] == "cpu" and point["status"] == "done")
-        choose(cpu)
-        self.assertIn(NO_COUNTERS, b.find_element(By.ID, "environment").text)
-        for section in ("marginal", "sms", "heat", "timeline", "table"):
-            self.assertIn("unavailable", b.find_element(By.ID, section).text, section)
+        self.choose_point(cpu)
+        self.assertIn(NO_COUNTERS, b.js("document.querySelector('main').textContent"))
+        for title in ("Layers by metric", "Timeline", "All steps and kernels"):
+            self.assertIn("unavailable", b.section(title).text(), title)
         skipped = next(i for i, point in enumerate(points) if point["status"] == "skipped")
-        choose(skipped)
-        self.assertIn(points[skipped]["reason"], b.find_element(By.ID, "answer").text)
-        for section in ("figures", "roofline", "ledger", "attribution", "heat", "verdicts", "table"):
-            self.assertIn("unavailable", b.find_element(By.ID, section).text, section)
-        self.assertIn(points[skipped]["reason"], b.find_element(By.ID, "sweep").text)
+        self.choose_point(skipped)
+        self.assertIn(points[skipped]["reason"], b.js("document.querySelector('main').textContent"))
+        self.assertIn(points[skipped]["reason"], b.section("All points").text())
         self.assertEqual(b.errors(), [])
 
     def test_curves_of_a_sweep_along_each_of_its_axes(self) -> None:
         b = self.open(self.report(sweep(), "sweep"))
-        charts = "[...document.querySelectorAll('#sweep .chart')]"
-        titles = b.js(f"{charts}.map((c) => c.ariaLabel)")
-        self.assertEqual(titles, ["Time of one run, ms", "Throughput, tokens/s", "Useful work, TFLOP/s", "Occupancy, %",
+        part = b.section("Along the sweep")
+        titles = [caption.text.split("\n")[0] for caption in part.all("figcaption")]
+        self.assertEqual(titles, ["Time of one run, ms", "Throughput, tokens/s", "Useful work, TFLOP/s", "Occupancy, achieved, %", "Occupancy, theoretical, %",
                                   "Share of the binding roofs, %", "Energy a sequence, J"])
-        traces = lambda i: b.js(f"{charts}[{i}].data.map((t) => [t.x, t.y])")  # noqa: E731
-        times = traces(0)
+        times = part.traces()
         self.assertEqual(len(times), 4, "a curve for each batch and precision along the length")
-        self.assertEqual(times[0][0], ["256", "512", "1024"])
-        for value, expected in zip(times[0][1], (1.01, 2.02, 4.04)):  # the median of two repeats
+        self.assertEqual(times[0]["x"], [256, 512, 1024])
+        for value, expected in zip(times[0]["y"], (1.01, 2.02, 4.04)):  # the median of two repeats
             self.assertAlmostEqual(value, expected, 3)
-        self.assertEqual([y for _, y in traces(3)], [[10] * 3, [10] * 3, [40] * 3, [40] * 3], "achieved, since all were counted")
-        b.press('#sweep [aria-label="Along"] [data-value="precision"]')
-        times = traces(0)
-        self.assertEqual((len(times), times[0][0]), (6, ["fp16", "fp32"]))
-        self.assertAlmostEqual(times[0][1][1] / times[0][1][0], 2, 3)
-        b.press('#sweep [aria-label="Along"] [data-value="batch"]')
-        self.assertEqual(traces(3)[0], [["1", "4"], [10, 40]])
-        hover = b.js(f"{charts}[4].data[0].hovertext[1]")
-        for part in ("batch 4 (max)", "median of 2 repeats", "most is demanded by fp16_tensor"):
-            self.assertIn(part, hover)
-        self.assertEqual(b.js(f"{charts}[4].data[0].marker.symbol"), ["square", "square"], "the mark is the roof's")
-        rows = b.find_elements(By.CSS_SELECTOR, "#sweep tbody tr")
-        self.assertEqual(len(rows), 24)
-        repeat = b.js("[...document.querySelectorAll('#sweep thead th')].findIndex((th) => th.textContent === 'repeat')")
-        self.assertEqual([row.find_elements(By.CSS_SELECTOR, "th, td")[repeat].text for row in (rows[11], rows[12])], ["1", "2"])
+        self.assertEqual([trace["y"] for trace in part.traces(3)], [[10] * 3, [10] * 3, [40] * 3, [40] * 3], "achieved, since all were counted")
+        along = part.select("Along")
+        along.select_by_visible_text("precision")
+        times = part.traces()
+        self.assertEqual((len(times), times[0]["x"]), (6, ["fp16", "fp32"]))
+        self.assertAlmostEqual(times[0]["y"][1] / times[0]["y"][0], 2, 3)
+        along.select_by_visible_text("batch")
+        self.assertEqual((part.traces(3)[0]["x"], part.traces(3)[0]["y"]), ([1, 4], [10, 40]))
+        hover = part.traces(5)[0]["hovertext"][1]
+        for text in ("batch 4 (max)", "median of 2 repeats", "most is demanded by fp16_tensor"):
+            self.assertIn(text, hover)
+        before = len(b.section("All points").all("tbody tr"))
+        self.assertEqual(before, 24)
+        self.choose_point(1)
+        self.assertEqual(len(part.traces()), 6, "choosing a point leaves the curves as they are")
         b.screenshot(self.folder / "sweep.png", 1280)
         self.assertEqual(b.errors(), [])
 
     def test_a_study_answers_each_question_on_one_screen(self) -> None:
-        b = self.open(self.report(study(), "study"))
+        page = self.report(study(), "study")
+        b = self.open(page)
+        for title in ("Bottlenecks", "Batch", "Precision", "Forward against backward"):
+            answer = b.section(title)
+            folded = answer.js("[...part.querySelectorAll('details')].reduce((sum, d) => sum + d.clientHeight, 0)")
+            self.assertLessEqual(answer.element.size["height"] - folded, 900, title)
+            if title != "Forward against backward":
+                self.assertGreater(len(answer.all(".chart .main-svg")), 0, title)
+        self.assertNotIn("[object", b.js("document.querySelector('main').textContent"))
+        self.assertIn("the budget was used up", b.js("document.querySelector('main').textContent"))
+        b.press(b.find_element(By.ID, "theme"))
         self.assertEqual(b.errors(), [])
-        self.assertEqual(b.js("[...document.querySelectorAll('#study .screen h3')].map((title) => title.textContent)"),
-                         ["Bottlenecks", "Batch", "Precision", "Forward against backward"])
-        for screen in b.find_elements(By.CSS_SELECTOR, "#study .screen"):
-            self.assertLessEqual(screen.size["height"], 900, screen.get_attribute("id"))
-        for screen in ("bottlenecks", "batch", "precision"):
-            self.assertEqual(b.js(f"document.querySelectorAll('#study-{screen} .chart .main-svg').length > 0"), True, screen)
-        self.assertNotIn("[object", b.js("document.getElementById('study').textContent"))
-        self.assertIn("the budget was used up", b.js("document.getElementById('study-more').textContent"))
-        before = b.js("document.querySelectorAll('#study .main-svg').length")
-        Select(b.find_element(By.CSS_SELECTOR, "#answer select")).select_by_index(1)
-        self.assertEqual(b.js("document.querySelectorAll('#study .main-svg').length"), before, "choosing a point leaves the study as it is")
-        b.press("#theme")
-        self.assertEqual(b.errors(), [])
-        for width in (1280, 390):
-            self.open(pathlib.Path(self.scratch.name) / "study/report.html", width=width)
-            self.assertLessEqual(b.js("document.documentElement.scrollWidth"), width)
-            b.screenshot(self.folder / f"study-{width}.png", width)
-
-    def test_a_run_that_is_no_study_shows_none(self) -> None:
-        b = self.open()
-        self.assertIsNone(b.js("document.getElementById('study')"))
+        b.screenshot(self.folder / "study-1280.png", 1280)
+        b.resize(390)
+        b.wait("[...document.querySelectorAll('.main-svg')].every((s) => s.clientWidth <= 390)")
+        self.assertLessEqual(b.js("document.documentElement.scrollWidth"), 390)
+        b.screenshot(self.folder / "study-390.png", 390)
 
     def test_names_in_a_study_are_only_text(self) -> None:
         result = study()
@@ -465,25 +517,60 @@ class Report(unittest.TestCase):
         b = self.open(self.report(result, "hostile-study"))
         self.assertIsNone(b.js("window.hacked ?? null"))
         self.assertEqual(b.js("document.querySelectorAll('img, b, iframe, svg a').length"), 0)
-        self.assertIn("<b>h.*</b>".replace("*", "0"), b.js("document.getElementById('study').textContent"))
+        self.assertIn("<b>h.0</b>", b.section("Bottlenecks").text())
+        self.assertEqual(b.errors(), [])
+
+    def changed(self, change, name: str) -> pathlib.Path:
+        """The example's page with its document changed, by a function of it."""
+        page = self.page.read_text()
+        begin = page.index(">", page.index('id="data"')) + 1
+        end = page.index("</script>", begin)
+        document = json.loads(page[begin:end])
+        change(document)
+        target = pathlib.Path(self.scratch.name) / name
+        target.write_text(page[:begin] + json.dumps(document).replace("<", "\\u003c") + page[end:])
+        return target
+
+    def test_a_section_that_the_page_has_never_seen_is_drawn(self) -> None:
+        series = [{"name": "first", "values": [1, 2], "low": [0.5, 1.5], "high": [1.5, None]}, {"name": "second", "values": [2, None], "faint": True}]
+        charts = [{"chart": "bars", "unit": "ms", "labels": ["a", "b"], "series": series},
+                  {"chart": "stacked", "unit": "ms", "labels": ["a", "b"], "series": series},
+                  {"chart": "curve", "x": {"title": "n", "log": True, "zero": False}, "y": {"title": "", "log": False, "zero": True},
+                   "series": [{"name": "one", "x": [1, 2, 4], "y": [1, 4, 2], "low": [1, 3, 2], "high": [1, 5, 2], "hover": ["p", "q", "r"]}]},
+                  {"chart": "heat", "rows": ["a", "b"], "columns": [{"header": "m", "what": "more", "most": None}], "values": [[1], [None]], "decimals": [2]},
+                  {"chart": "timeline", "unit": "us", "groups": ["x", "y"], "bars": {"start": [0, 5], "length": [4, 2], "group": [0, 1], "hover": ["p", "q"], "key": [7, None]}}]
+        section = {"id": "never-seen", "title": "Never seen", "sections": [], "blocks": [
+            {"kind": "chart", "title": f"Chart of {chart['chart']}", "caption": "a caption", **chart} for chart in charts] + [
+            {"kind": "table", "caption": "Keys", "columns": [{"header": "name", "style": "name"}], "rows": [["seven"]], "keys": [7]},
+            {"kind": "table", "caption": "Long", "long": True, "columns": [{"header": "n", "number": True}, {"header": "name"}],
+             "rows": [[str(i), f"row {i}"] for i in range(120)]}]}
+        b = self.open(self.changed(lambda document: document["sections"].append(section), "never-seen.html"))
+        part = b.section("Never seen")
+        self.assertIn("Never seen", b.find_element(By.TAG_NAME, "nav").text)
+        self.assertEqual([caption.text.split("\n")[0] for caption in part.all("figcaption")], [f"Chart of {chart['chart']}" for chart in charts])
+        self.assertEqual(len(part.all(".chart > .plot-container")), 4)
+        self.assertEqual([trace["name"] for trace in part.traces()], ["first", "second"])
+        part.press("Series", "first")
+        self.assertEqual([trace["name"] for trace in part.traces()], ["second"])
+        self.assertEqual([cell.text for cell in part.all(".heat td")], ["1.00", "na"])
+        b.press(part.find("tr[data-key='7'] button"))
+        self.assertEqual(len(part.traces(3)[-1]["x"]), 1, "the row's bar is outlined")
+        self.assertEqual(len(part.keys()), 50, "a long table shows its first rows")
+        b.press(next(button for button in part.all("button") if button.text == "Show all"))
+        self.assertEqual(len(part.keys()), 120)
         self.assertEqual(b.errors(), [])
 
     def test_fits_a_desk_and_a_phone_in_both_themes(self) -> None:
-        for width in (1280, 390):
-            for theme in ("light", "dark"):
+        for theme in ("light", "dark"):
+            b = self.open(width=1280, theme=theme)
+            for width in (1280, 390):
                 with self.subTest(width=width, theme=theme):
-                    b = self.open(width=width, theme=theme)
-                    b.screenshot(self.folder / f"report-{width}-{theme}.png", width)
+                    b.resize(width)
+                    b.wait("[...document.querySelectorAll('.main-svg')].every((s) => s.clientWidth <= arguments[0])", width)
                     self.assertEqual(b.js("document.documentElement.scrollWidth"), width, "the page does not scroll sideways")
-                    wide = b.js("[...document.querySelectorAll('.main-svg')].filter((s) => s.clientWidth > arguments[0]).length", width)
-                    self.assertEqual(wide, 0)
-                    self.assertEqual(b.js("[...document.querySelectorAll('.chart')].filter((c) => !c.querySelector('.main-svg')).length"), 0)
-
-    def test_charts_follow_the_width_of_the_window(self) -> None:
-        b = self.open(width=1280)
-        b.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 390, "height": 900, "deviceScaleFactor": 1, "mobile": False})
-        b.wait("[...document.querySelectorAll('.main-svg')].every((s) => s.clientWidth <= 390)")
-        self.assertEqual(b.js("document.documentElement.scrollWidth"), 390)
+                    self.assertEqual(b.js("[...document.querySelectorAll('.chart')].filter((c) => c.clientWidth && !c.querySelector('.main-svg')).length"), 0)
+                    if (width, theme) != (1280, "dark"):
+                        b.screenshot(self.folder / f"report-{width}-{theme}.png", width)
 
     def test_prints_on_white_paper_and_comes_back(self) -> None:
         b = self.open(theme="dark")

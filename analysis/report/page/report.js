@@ -1,107 +1,120 @@
-// The page: its state, what is drawn when the point, the selection or the theme changes.
+// The page: sections of the document, choices among alternatives, navigation, theme, width and paper.
 
 const report = JSON.parse(document.getElementById('data').textContent);
-let themed = []; // what depends on colours and is no chart
-const state = { point: 0, step: null, ops: [], onOps: new Set(), levels: new Set(), marks: 'steps', group: '', verdict: '', text: '',
-  tableLevel: 'step', sort: { column: 'step', descending: false }, allRows: false };
+const main = document.querySelector('main');
 
-/** The point's op kinds, those with the most time first. */
-function opsOf(point) {
-  const ops = new Map();
-  for (const row of point.timeline.rows) {
-    const op = point.steps[row[2]].op;
-    ops.set(op, (ops.get(op) || 0) + row[1]);
+// What the page can draw: a kind of block or of chart is a function here.
+const charts = { bars: (block) => barChart(block, false), stacked: (block) => barChart(block, true), curve, roofline, heat, timeline };
+const parts = { paragraph, bullets, facts, table, chart: (block, selection) => charts[block.chart](block, selection) };
+
+const isSmallChart = (block) => block?.kind === 'chart' && (block.chart === 'curve' || (block.series && block.series.length * block.labels.length <= 24));
+
+const isText = (block) => block?.kind === 'paragraph' || block?.kind === 'bullets';
+
+/** How many blocks from the first on stand side by side: small charts that follow each other, or text with a list and the
+ * one small chart that follows it. */
+function countBeside(blocks) {
+  const charts = (from) => { let n = 0; while (isSmallChart(blocks[from + n])) ++n; return n; };
+  let texts = 0;
+  while (isText(blocks[texts])) ++texts;
+  if (texts > 0) return charts(texts) === 1 && blocks.slice(0, texts).some((block) => block.kind === 'bullets') ? texts + 1 : 1;
+  return Math.max(1, charts(0));
+}
+
+function drawBlocks(section, selection) {
+  const drawn = [], left = [...section.blocks];
+  while (left.length) {
+    const together = left.splice(0, countBeside(left)), elements = together.map((block) => parts[block.kind](block, selection, section.title || section.name || report.title));
+    const texts = elements.filter((_, i) => isText(together[i])), others = elements.filter((_, i) => !isText(together[i]));
+    drawn.push(elements.length === 1 ? elements[0] : h('div', { class: texts.length ? 'side answer' : 'side' }, texts.length ? h('div', {}, texts) : null, others));
   }
-  for (const step of point.steps) if (!ops.has(step.op)) ops.set(step.op, 0);
-  return [...ops.keys()].sort((a, b) => ops.get(b) - ops.get(a));
+  return drawn;
 }
 
-function showPoint(index) {
-  const point = report.points[index], ops = opsOf(point);
-  // Where no bytes were counted streaming bytes are all there is.
-  const present = levelsOf(point.roofline), levels = present.filter((level) => level !== 'streaming' || !present.includes('DRAM'));
-  Object.assign(state, { point: index, step: null, ops, onOps: new Set(ops), levels: new Set(levels), group: '', verdict: '', text: '', tableLevel: 'step', allRows: false });
-  themed = [];
-  for (const element of charts.keys()) if (!ofStudy(element)) Plotly.purge(element), charts.delete(element);
-  drawAnswer(point);
-  drawFigures(point);
-  drawDirections(point);
-  drawRoofline(point);
-  drawLedger(point);
-  drawMarginal(point);
-  drawSms(point);
-  drawAttribution(point);
-  drawHeat(point);
-  drawSweep();
-  drawTimeline(point);
-  drawVerdicts(point);
-  drawTable(point);
-  drawEnvironment(point);
-  redrawCharts();
+/** One of the sections at a time: each is drawn when it is chosen first, and has a selection of its own where `isTop`. */
+function drawChoice(section, level, path, selection, listing, isTop) {
+  const drawn = [], box = h('div', {});
+  const choose = (i) => {
+    const alternative = section.sections[i], name = [section.title, alternative.title].filter(Boolean).join(', ');
+    drawn[i] ??= drawSection({ ...alternative, title: '', name }, level, path, isTop ? new Selection() : selection, listing);
+    box.replaceChildren(drawn[i]);
+    if (!box.isConnected) return;
+    if (isTop) showSelection(null);
+    drawCharts(box);
+    drawNavigation();
+  };
+  choose(0);
+  return [h('div', { class: 'controls' }, selectOf(section.choice, section.sections.map((one) => one.title), choose)), box];
 }
 
-/** Selects a step, by its position, everywhere; null selects none. */
-function selectStep(position) {
-  state.step = position;
-  const drawing = document.getElementById('roofline-chart');
-  if (drawing) charts.get(drawing)();
-  drawSelection();
-  for (const row of document.querySelectorAll('#rows tbody tr')) {
-    const chosen = Number(row.dataset.step) === position;
-    row.classList.toggle('selected', chosen);
-    row.querySelector('button').setAttribute('aria-pressed', String(chosen));
-  }
-  if (!document.getElementById('rows')?.contains(document.activeElement)) revealRow();
+/** A section and all below it. `level`: of its heading. `listing`: 'top' or 'part' where the navigation names it; instead
+ * of a top one without blocks of its own, and of one without a title, it names the parts. */
+function drawSection(section, level, path, selection, listing) {
+  const id = [path, section.id].filter(Boolean).join('-'), below = section.title ? level + 1 : level;
+  const names = (section.choice ? section.sections[0].sections : section.sections).filter((one) => one.title);
+  const isOfParts = Boolean(listing) && names.length > 0 && (!section.title || (listing === 'top' && section.blocks.length === 0));
+  const content = [drawBlocks(section, selection), section.choice ? drawChoice(section, below, id, selection, isOfParts && 'part', listing === 'top')
+    : section.sections.map((one) => drawSection(one, below, id, selection, isOfParts && 'part'))];
+  const heading = section.title ? h('h' + Math.min(level, 6), {}, section.title) : null;
+  const attributes = { id: id || null, tabindex: '-1', class: isOfParts ? 'parts' : listing && section.title ? 'main' : null, 'data-name': section.title || section.choice || null };
+  if (!section.folded) return h('section', attributes, heading, content);
+  return h('section', attributes, h('details', { on: { toggle: (event) => drawCharts(event.currentTarget) } },
+    h('summary', {}, heading || attributes['data-name']), content));
 }
 
+/** Titles of the parts of the page; a part that is several has its own above them. */
+function drawNavigation() {
+  document.querySelector('nav').replaceChildren(...[...main.querySelectorAll('.main, .parts')].map((section) => {
+    const { name } = section.dataset;
+    if (section.className === 'parts') return name ? h('span', {}, name) : '';
+    const open = () => openAll(section.querySelector(':scope > details') || section);
+    return h('a', { href: '#' + section.id, class: section.parentElement === main ? 'top' : null, on: { click: open } }, name);
+  }));
+}
+
+const isDark = () => document.documentElement.dataset.theme === 'dark';
 function setTheme(theme) {
   document.documentElement.dataset.theme = theme;
   document.getElementById('theme').textContent = theme === 'dark' ? 'Light theme' : 'Dark theme';
-}
-
-function redraw() {
-  for (const draw of themed) draw();
-  redrawCharts();
+  drawCharts();
 }
 
 const prefersDark = matchMedia('(prefers-color-scheme: dark)');
-let chosenTheme = null; // by the button; else the reader's system decides
-setTheme(prefersDark.matches ? 'dark' : 'light');
-prefersDark.addEventListener('change', () => {
-  if (chosenTheme) return;
-  setTheme(prefersDark.matches ? 'dark' : 'light');
-  redraw();
-});
+const systemTheme = () => (prefersDark.matches ? 'dark' : 'light');
+let isThemeChosen = false; // by the button; else the reader's system decides
+prefersDark.addEventListener('change', () => { if (!isThemeChosen) setTheme(systemTheme()); });
 document.getElementById('theme').addEventListener('click', () => {
-  chosenTheme = isDark() ? 'light' : 'dark';
-  setTheme(chosenTheme);
-  redraw();
+  isThemeChosen = true;
+  setTheme(isDark() ? 'light' : 'dark');
 });
 
-drawStudy();
-drawMethod();
-drawCeilings();
-if (report.points.length) showPoint(0);
-else body('answer').append(missing('the result has no points'));
+main.append(...report.sections.map((section) => drawSection(section, 2, '', new Selection(), 'top')));
+drawNavigation();
+setTheme(systemTheme());
+const target = document.getElementById(location.hash.slice(1)); // which the browser looked for before it was there
+if (target) {
+  openAll(target);
+  target.scrollIntoView();
+}
 
 let width = document.documentElement.clientWidth, waiting = 0;
 addEventListener('resize', () => {
   if (document.documentElement.clientWidth === width) return; // a phone's address bar changes the height alone
   width = document.documentElement.clientWidth;
   clearTimeout(waiting);
-  waiting = setTimeout(redrawCharts, 150);
+  waiting = setTimeout(drawCharts, 150);
 });
-// Paper is white and about 700 pixels wide.
-const main = document.querySelector('main');
-let screenTheme = null;
+
+// Paper is white, about 700 pixels wide, and cannot unfold a section. A long table is printed where the reader has unfolded it.
+let screen = null;
 addEventListener('beforeprint', () => {
-  screenTheme = document.documentElement.dataset.theme;
-  setTheme('light');
+  screen = { theme: document.documentElement.dataset.theme, folded: [...main.querySelectorAll('details:not([open]):not(:has(.tall))')] };
+  for (const details of screen.folded) details.open = true;
   main.style.width = '680px';
-  redraw();
+  setTheme('light');
 });
 addEventListener('afterprint', () => {
+  for (const details of screen.folded) details.open = false;
   main.style.width = '';
-  setTheme(screenTheme);
-  redraw();
+  setTheme(screen.theme);
 });

@@ -71,6 +71,7 @@ Json json_of(const Rows& rows) {
         const char* style = column.is_name ? "name" : is_number ? "right" : is_prose ? "wide" : "";
         columns.push_back({{"header", column.header}, {"style", style}, {"number", is_number}});
         if (!column.what.empty()) columns.back()["what"] = column.what;
+        if (std::ranges::find(rows.filters, column.header) != rows.filters.end()) columns.back()["filter"] = true;
     }
     Json json{
         {"kind", "table"}, {"caption", rows.caption}, {"columns", std::move(columns)}, {"rows", std::move(cells)}};
@@ -121,14 +122,15 @@ Json data_of(const RooflineChart& chart) {
             {"groups", chart.groups},
             {"layers", chart.layers},
             {"shapes", chart.shapes},
+            {"off", chart.hidden_shapes},
             {"views", chart.views},
+            {"view", of(&RooflineMark::view)},
             {"marks",
              {{"x", of(&RooflineMark::flop_per_byte)},
               {"y", of(&RooflineMark::flop_per_s)},
               {"group", of(&RooflineMark::group)},
               {"layer", of(&RooflineMark::layer)},
               {"shape", of(&RooflineMark::shape)},
-              {"view", of(&RooflineMark::view)},
               {"size", of(&RooflineMark::size)},
               {"hover", of(&RooflineMark::hover)},
               {"key", of(&RooflineMark::key)}}}};

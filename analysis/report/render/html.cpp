@@ -4,7 +4,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "analysis/report/html.h"
 #include "analysis/report/render/render.h"
 
 // The bounds of what cmake/embed_report.cmake embeds.
@@ -67,10 +66,10 @@ std::string script_json(const nlohmann::ordered_json& data) {
     return escaped;
 }
 
-std::string html_page(const std::string& title, const nlohmann::ordered_json& json) {
-    const std::string escaped = escape_html(title), data = script_json(json);
+std::string render_html(const Document& document) {
+    const std::string title = escape_html(document.title), data = script_json(document_json(document));
     const std::pair<std::string_view, std::string_view> parts[] = {
-        {"title", escaped},
+        {"title", title},
         {"data", data},
         {"style", between(kbench_report_style_begin, kbench_report_style_end)},
         {"plotly", between(kbench_report_plotly_begin, kbench_report_plotly_end)},
@@ -78,7 +77,5 @@ std::string html_page(const std::string& title, const nlohmann::ordered_json& js
     };
     return fill(between(kbench_report_page_begin, kbench_report_page_end), parts);
 }
-
-std::string render_html(const Document& document) { return html_page(document.title, document_json(document)); }
 
 }  // namespace kbench

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -25,7 +26,10 @@ std::string render_html(const Document& document);
 /// `kind`. Numbers have six significant digits; what is not finite is null.
 nlohmann::ordered_json document_json(const Document& document);
 
-/// Sections as the scripts of report.html read them: {title, blocks, sections}; a block has a `kind`.
-nlohmann::ordered_json render_json(const Section& section);
+/// JSON for a <script> element: no character in it can end the element or open another.
+std::string script_json(const nlohmann::ordered_json& data);
+
+/// Text for an element or a quoted attribute.
+std::string escape_html(std::string_view text);
 
 }  // namespace kbench

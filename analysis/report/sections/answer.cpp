@@ -1,13 +1,17 @@
+// Why it takes this long: the answer in sentences, in a summary with what the time is made of.
 #include "analysis/report/sections/sections.h"
 
 namespace kbench {
 
-Section answer_section(const Explanation& explanation) {
+Section answer_section(const SectionContext& context) {
+    const Explanation& explanation = context.explanation();
     Section section{"Why it takes this long"};
-    for (const std::string& sentence : explanation.answer) section.add(Paragraph{sentence});
+    const bool has_ledger = explanation.ledger.unavailable.empty() && explanation.ledger.end_to_end_us > 0;
+    if (context.is_full() || has_ledger || !explanation.concludes())
+        for (const std::string& sentence : explanation.answer) section.add(Paragraph{sentence, Tone::lead});
+    if (!context.is_full())
+        for (Block& block : ledger_section(explanation.ledger, Depth::summary).blocks) section.add(std::move(block));
     return section;
 }
-
-Section warnings_section(const Result& result) { return {"Warnings", {Bullets{result.warnings}}}; }
 
 }  // namespace kbench

@@ -19,9 +19,43 @@ auto ms_cells(const List& list, Value List::value_type::*member) {
     return [decimals = decimals_for(largest)](double ms) { return fixed(ms, decimals); };
 }
 
+/// Two members of each row beside each other.
+template <class List, class Row = typename List::value_type>
+Chart pair_chart(std::string title, std::string caption, std::string unit, const List& list,
+                 std::string (*label)(const Row&), double scale,
+                 std::initializer_list<std::pair<const char*, double Row::*>> members) {
+    BarChart bars{unit, {}, {}};
+    for (const Row& row : list) bars.labels.push_back(label(row));
+    for (const auto& [name, member] : members) {
+        ChartSeries& series = bars.series.emplace_back(ChartSeries{name});
+        for (const Row& row : list)
+            series.add(row.*member * scale,
+                       fmt::format("{}, {}: {} {}", label(row), name, significant(row.*member * scale), unit));
+    }
+    return {std::move(title), std::move(caption), std::move(bars)};
+}
+
+void add_charts(Section& section, const Attribution& attribution) {
+    constexpr auto role = +[](const RoleTraffic& traffic) { return std::string(title(traffic.role)); };
+    constexpr auto level = +[](const LevelTraffic& traffic) { return std::string(name(traffic.level)); };
+    section.add(
+        pair_chart("DRAM bytes by role, GB",
+                   attribution.counted ? "streaming bytes are derived, the others measured by counters"
+                                       : "derived from the cost model: no counters",
+                   "GB", attribution.roles, role, 1e-9,
+                   {{"streaming", &RoleTraffic::streaming_bytes}, {"attributed", &RoleTraffic::attributed_bytes}}));
+    section.add(
+        pair_chart("DRAM time by role, ms", "bytes over DRAM's bandwidth, derived", "ms", attribution.roles, role, 1,
+                   {{"hidden or not", &RoleTraffic::dram_ms}, {"in steps that DRAM binds", &RoleTraffic::exposed_ms}}));
+    section.add(pair_chart("Time by level of memory, ms", "bytes over the level's bandwidth, derived", "ms",
+                           attribution.levels, level, 1,
+                           {{"all bytes", &LevelTraffic::ms}, {"in steps that it binds", &LevelTraffic::binding_ms}}));
+}
+
 }  // namespace
 
-Section attribution_section(const Attribution& attribution) {
+Section attribution_section(const SectionContext& context) {
+    const Attribution& attribution = context.explanation().attribution;
     Section section{"Which bytes cost which milliseconds"};
     if (!attribution.unavailable.empty()) {
         section.add(Paragraph{attribution.unavailable, Tone::missing});
@@ -30,6 +64,7 @@ Section attribution_section(const Attribution& attribution) {
     section.add(Paragraph{fmt::format("Bytes at DRAM are {}; times are bytes over DRAM's roof (derived).",
                                       attribution.counted ? "measured by counters and attributed to roles (derived)"
                                                           : "the cost model's (derived): DRAM was not counted")});
+    add_charts(section, attribution);
     Rows roles{{{"role", Align::left},
                 {"streaming"},
                 {"attributed"},

@@ -16,7 +16,6 @@ namespace kbench {
 namespace {
 
 constexpr std::size_t most_layers = 8;
-constexpr double us_per_ms = 1e3;
 
 /// The kinds that the steps compute besides the one that names them: "+bias +gelu".
 std::string fused_cell(const StepGroup& group) {
@@ -36,7 +35,7 @@ std::string rate(double value) { return value > 0 ? significant(value) : std::st
 
 /// Columns that both tables share, after their names.
 std::vector<std::string> group_cells(const StepGroup& group, int decimals) {
-    return {std::to_string(group.steps), fixed(group.time_us / us_per_ms, decimals), fixed(100 * group.share, 1),
+    return {std::to_string(group.steps), fixed(group.time_us / 1e3, decimals), fixed(100 * group.share, 1),
             rate(group.tflop_per_s()), rate(group.gb_per_s())};
 }
 
@@ -45,13 +44,13 @@ double gaps_between_steps_ms(const Point& point) {
     double us = 0;
     for (const StepResult& step : point.steps)
         if (!step.kernels.empty()) us += step.kernels.front().gap_us;
-    return us / us_per_ms;
+    return us / 1e3;
 }
 
 /// How the steps, timed one by one, compare with the whole.
 std::string closing_line(const Point& point, const Breakdown& breakdown) {
     if (!point.end_to_end || point.end_to_end->latency.summary_ms.median <= 0) return {};
-    const double whole_ms = point.end_to_end->latency.summary_ms.median, sum_ms = breakdown.time_us / us_per_ms;
+    const double whole_ms = point.end_to_end->latency.summary_ms.median, sum_ms = breakdown.time_us / 1e3;
     const TimeUnit unit = time_unit(whole_ms);
     const int decimals = decimals_for(whole_ms * unit.per_ms, time_digits);
     const auto show = [&](double ms) { return fixed(ms * unit.per_ms, decimals); };
@@ -67,7 +66,8 @@ std::string closing_line(const Point& point, const Breakdown& breakdown) {
 
 }  // namespace
 
-Section ops_section(const Point& point) {
+Section ops_section(const SectionContext& context) {
+    const Point& point = context.point();
     Section section{"Where the time goes"};
     if (point.steps.empty()) return section;
     const Breakdown breakdown = by_op_kind(point);
@@ -75,7 +75,7 @@ Section ops_section(const Point& point) {
         section.add(Paragraph{"the steps were not timed", Tone::missing});
         return section;
     }
-    const int decimals = decimals_for(breakdown.time_us / us_per_ms, time_digits);
+    const int decimals = decimals_for(breakdown.time_us / 1e3, time_digits);
     Rows rows{{{"op", Align::left},
                {"provider", Align::left},
                {"steps"},
@@ -95,7 +95,7 @@ Section ops_section(const Point& point) {
         rows.rows.push_back(std::move(cells));
         steps += group.steps;
     }
-    rows.rows.push_back({"sum", "", std::to_string(steps), fixed(breakdown.time_us / us_per_ms, decimals), "100.0"});
+    rows.rows.push_back({"sum", "", std::to_string(steps), fixed(breakdown.time_us / 1e3, decimals), "100.0"});
     section.add(std::move(rows));
     if (breakdown.untimed_steps > 0)
         section.add(
@@ -104,13 +104,13 @@ Section ops_section(const Point& point) {
     return section;
 }
 
-Section layers_section(const Point& point) {
-    const Breakdown breakdown = by_layer(point);
+Section layers_section(const SectionContext& context) {
+    const Breakdown breakdown = by_layer(context.point());
     const std::size_t shown = std::min(most_layers, breakdown.groups.size());
     Section section{shown == breakdown.groups.size() ? std::string("By layer, slowest first (* is every block)")
                                                      : fmt::format("By layer, the slowest {} of {} (* is every block)",
                                                                    shown, breakdown.groups.size())};
-    const int decimals = decimals_for(breakdown.time_us / us_per_ms, time_digits);
+    const int decimals = decimals_for(breakdown.time_us / 1e3, time_digits);
     Rows rows{{{.header = "layer", .align = Align::left, .is_name = true},
                {"steps"},
                {"total ms"},

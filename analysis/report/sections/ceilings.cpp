@@ -71,4 +71,10 @@ Section ceilings_section(const CeilingRun& run) {
     return section;
 }
 
+Section ceilings_section(const SectionContext& context) {
+    Section section = ceilings_section(context.result().ceilings);
+    section.is_folded = true;
+    return section;
+}
+
 }  // namespace kbench

@@ -63,8 +63,9 @@ std::string counters_text(const CounterRun& counters) {
 
 }  // namespace
 
-Section checks_section(const Point& point, Depth depth) {
-    Section section{"How it was measured"};
+Section checks_section(const SectionContext& context) {
+    const Point& point = context.point();
+    Section section{context.is_full() ? "How it was measured" : ""};
     Facts facts;
     const auto add = [&facts](std::string_view label, std::string value) {
         facts.facts.push_back({std::string(label), std::move(value), ""});
@@ -83,7 +84,7 @@ Section checks_section(const Point& point, Depth depth) {
                 by_reason[fmt::format("{}: {}", name(metric.origin), metric.reason)].push_back(metric.name);
         for (const auto& [reason, names] : by_reason) add("", fmt::format("{} {}", fmt::join(names, ", "), reason));
     }
-    if (depth == Depth::summary) {
+    if (!context.is_full()) {
         std::vector<std::string> phases;
         for (const auto& [phase, seconds] : point.phase_seconds)
             phases.push_back(fmt::format("{} {}", phase, format_seconds(seconds)));

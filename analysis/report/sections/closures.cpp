@@ -7,7 +7,8 @@
 
 namespace kbench {
 
-Section closures_section(const std::vector<Closure>& closures) {
+Section closures_section(const SectionContext& context) {
+    const std::vector<Closure>& closures = context.explanation().closures;
     Section section{"Second accounts"};
     if (closures.empty()) return section;
     section.add(Paragraph{

@@ -75,12 +75,36 @@ std::string clock_of_blocks(const Conditions& conditions, std::string_view clock
                        correlation < -noteworthy_correlation ? ": samples took longer at a lower clock" : "");
 }
 
+/// What was read over the time of the samples.
+Section reading_curves(const Conditions& conditions) {
+    Section section{"Clock, power and temperature during the samples"};
+    section.is_only_on_page = true;
+    for (const Condition& condition : all_conditions) {
+        std::vector<double> at_s;
+        ChartSeries values{std::string(condition.name)};
+        for (const ConditionReading& reading : conditions.readings) {
+            if (!(reading.*condition.reading)) continue;
+            at_s.push_back(reading.at_s);
+            const double value = *(reading.*condition.reading);
+            values.add(value,
+                       fmt::format("{} {} at {} s", significant(value), condition.unit, significant(reading.at_s)));
+        }
+        if (!at_s.empty())
+            section.add(Chart{fmt::format("{}, {}", condition.name, condition.unit), "measured during the samples",
+                              CurveChart{{"s since the sampling began"}, {}, {{std::move(at_s), std::move(values)}}}});
+    }
+    if (section.empty()) section.add(Paragraph{"the result holds no readings over time", Tone::missing});
+    return section;
+}
+
 }  // namespace
 
-Section conditions_section(const Point& point, Depth depth) {
+Section conditions_section(const SectionContext& context) {
+    const Point& point = context.point();
+    const Depth depth = context.depth;
     const Conditions& conditions = point.conditions;
     const bool gpu = point.backend() == "cuda";
-    Section section{"Conditions of the timing run"};
+    Section section{depth == Depth::full ? "Conditions of the timing run" : ""};
     if (!point.end_to_end) return section;
     Rows rows{{{"condition", Align::left}, {"mean"}, {"range"}, {"origin", Align::left}}, {}};
     Facts facts{{}, "conditions"};
@@ -102,6 +126,7 @@ Section conditions_section(const Point& point, Depth depth) {
             fmt::format("Throttling: {}; {} throttled samples were repeated.", reasons, conditions.throttled_samples)});
         if (!cpu_share.empty()) section.add(Paragraph{fmt::format("CPU time not got: {}.", cpu_share)});
         section.add(Paragraph{clock_of_blocks(conditions, gpu ? "SM clock" : "clock")});
+        section.add(reading_curves(conditions));
         return section;
     }
     std::ranges::move(energy_facts(point), std::back_inserter(facts.facts));

@@ -60,7 +60,8 @@ Rows group_rows(const CycleAccounts& accounts) {
 
 }  // namespace
 
-Section cycles_section(const CycleAccounts& accounts) {
+Section cycles_section(const SectionContext& context) {
+    const CycleAccounts& accounts = context.explanation().cycles;
     Section section{"Cycles"};
     if (!accounts.unavailable.empty()) return section;
     section.add(Paragraph{

@@ -14,6 +14,8 @@ namespace {
 
 constexpr double noteworthy_demand = 0.01;  ///< of the time
 constexpr std::size_t most_units = 3;
+constexpr double charted_demand = 0.05;  ///< likewise, of some layer
+constexpr std::size_t most_charted = 8;  ///< as many colours as readers tell apart
 
 /// "L2 54 [53, 55], fp16_tensor 53 [52, 55]": percent of the time.
 std::string demands_cell(const DemandSums& sums, double time_us) {
@@ -63,9 +65,52 @@ Rows group_rows(const Ledger& ledger, const std::vector<LedgerGroup>& groups, st
     return rows;
 }
 
+/// The roofs that demand a noteworthy part of the time of some layer, longest of the model first.
+std::vector<std::string> charted_roofs(const Ledger& ledger) {
+    std::vector<std::string> names;
+    for (const DemandSum& roof : ledger.demands.by_roof) {
+        const auto is_long = [&](const LedgerGroup& group) {
+            return std::ranges::any_of(group.demands.by_roof, [&](const DemandSum& sum) {
+                return !sum.is_busy_time && sum.name == roof.name && sum.us.value >= charted_demand * group.time_us;
+            });
+        };
+        if (!roof.is_busy_time && names.size() < most_charted && std::ranges::any_of(ledger.by_layer, is_long))
+            names.push_back(roof.name);
+    }
+    return names;
+}
+
+/// The time of each group, and below it what the roofs demand of it.
+Chart group_chart(std::string title, const Ledger& ledger, const std::vector<LedgerGroup>& groups) {
+    BarChart bars{"ms", {}, {{.name = "time", .is_faint = true}}};
+    for (const LedgerGroup& group : groups) {
+        bars.labels.push_back(group.name);
+        bars.series.front().add(group.time_us * 1e-3,
+                                fmt::format("{}, {} steps\n{}", group.name, group.steps, time_text(group.time_us)));
+    }
+    for (const std::string& roof : charted_roofs(ledger)) {
+        ChartSeries& series = bars.series.emplace_back(ChartSeries{roof});
+        for (const LedgerGroup& group : groups) {
+            const auto is_it = [&](const DemandSum& sum) { return !sum.is_busy_time && sum.name == roof; };
+            const auto sum = std::ranges::find_if(group.demands.by_roof, is_it);
+            if (sum == group.demands.by_roof.end())
+                series.add(Interval::exactly(no_number), "");
+            else
+                series.add(scaled(sum->us, 1e-3),
+                           fmt::format("{} {}, {} to {}\n{}", roof, time_text(sum->us.value), time_text(sum->us.low),
+                                       time_text(sum->us.high), group.name));
+        }
+    }
+    return {
+        std::move(title),
+        "The time, and below it what each roof demands, which overlap; where two are as long, neither alone binds. Roofs under 5 % of every layer are in the table alone.",
+        std::move(bars)};
+}
+
 }  // namespace
 
-Section demands_section(const Ledger& ledger) {
+Section demands_section(const SectionContext& context) {
+    const Ledger& ledger = context.explanation().ledger;
     Section section{"Demands"};
     if (!ledger.unavailable.empty() || ledger.end_to_end_us <= 0) return section;
     if (!ledger.roofs_unavailable.empty()) {
@@ -74,6 +119,8 @@ Section demands_section(const Ledger& ledger) {
     }
     section.add(Paragraph{
         "What each roof takes for the steps' work, as it was run, beside each other: roofs work at the same time, so these do not add up. Longest: of each step the longest of them, summed, which the time cannot be under. Tied: the time of steps whose two longest cannot be told apart within their intervals, which come from the roof, the clock and the count. Units: for how long the busiest worked, counted in cycles, not found from a roof."});
+    section.add(group_chart("By op kind, ms", ledger, ledger.by_op));
+    section.add(group_chart("By layer of all blocks, ms (* is every block)", ledger, ledger.by_layer));
     section.add(group_rows(ledger, ledger.by_layer, "layer"));
     section.add(Section{"By op kind, the same", {group_rows(ledger, ledger.by_op, "op")}});
     return section;

@@ -50,7 +50,8 @@ void add_account(Section& section, const DependentSteps& group) {
 
 }  // namespace
 
-Section dependent_section(const std::vector<DependentSteps>& groups) {
+Section dependent_section(const SectionContext& context) {
+    const std::vector<DependentSteps>& groups = context.explanation().dependent;
     Section section{"Dependent steps"};
     if (groups.empty()) return section;
     section.add(Paragraph{

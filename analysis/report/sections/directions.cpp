@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "analysis/explain/point_roofs.h"
 #include "analysis/report/sections/sections.h"
@@ -13,9 +14,6 @@
 
 namespace kbench {
 namespace {
-
-constexpr double us_per_ms = 1e3;
-
 DirectionSource source_of(const ExplainedResult& explained, std::size_t point) {
     const Explanation& explanation = explained.of(point);
     return {&explained.points()[point], &explanation.ledger, &explanation.verdicts};
@@ -44,7 +42,7 @@ struct Cells {
 
     std::string time(const DirectionWork& work) const {
         if (work.empty() || !work.time_us) return "";
-        return fixed(work.time_us->value / us_per_ms, time_decimals);
+        return fixed(work.time_us->value / 1e3, time_decimals);
     }
     std::string bytes(const DirectionWork& work) const {
         if (work.empty()) return "";
@@ -73,7 +71,7 @@ struct Cells {
 };
 
 Cells cells_of(const Directions& directions) {
-    Cells cells{decimals_for(directions.time_us / us_per_ms, time_digits), Cells::Counted::all, directions.is_gpu};
+    Cells cells{decimals_for(directions.time_us / 1e3, time_digits), Cells::Counted::all, directions.is_gpu};
     bool any = false, all = true;
     for (const DirectionPair& kind : directions.by_op)
         for (const DirectionWork* work : {&kind.forward, &kind.backward}) {
@@ -195,6 +193,24 @@ bool concludes(const ExplainedResult& explained, std::size_t index, const Direct
     return explained.of(static_cast<std::size_t>(directions.forward_point - explained.points().data())).concludes();
 }
 
+/// The time of each op kind in both directions.
+Chart pair_chart(const std::vector<DirectionPair>& pairs) {
+    BarChart bars{"ms", {}, {{"forward"}, {"backward"}}};
+    for (const DirectionPair& pair : pairs) {
+        const auto ms = [](const DirectionWork& work) {
+            return work.time_us && !work.empty() ? work.time_us->value / 1e3 : no_number;
+        };
+        const double both[] = {ms(pair.forward), ms(pair.backward)};
+        if (std::isnan(both[0]) && std::isnan(both[1])) continue;
+        bars.labels.push_back(pair.name);
+        for (std::size_t i = 0; i < std::size(both); ++i)
+            bars.series[i].add(both[i],
+                               fmt::format("{}, {}\n{} ms", pair.name, bars.series[i].name, significant(both[i])));
+    }
+    return {"Time by op kind, ms", "measured; a kind without a bar has no steps of its own in that direction",
+            std::move(bars)};
+}
+
 }  // namespace
 
 std::string largest_batches_text(const std::vector<LargestBatch>& batches) {
@@ -216,6 +232,11 @@ Directions directions_of(const ExplainedResult& explained, std::size_t index) {
     if (point.direction() != "bwd") return {};
     const std::optional<std::size_t> forward = forward_of(explained.points(), point);
     return forward_against_backward(forward ? source_of(explained, *forward) : DirectionSource{}, backward);
+}
+
+Section directions_section(const SectionContext& context) {
+    return directions_section(context.explained, context.index, directions_of(context.explained, context.index),
+                              context.depth);
 }
 
 Section directions_section(const ExplainedResult& explained, std::size_t index, const Directions& directions,
@@ -246,6 +267,7 @@ Section directions_section(const ExplainedResult& explained, std::size_t index, 
         parts.caption = "Its parts:";
         kinds.caption = "By op kind:";
     }
+    if (is_full) section.add(pair_chart(directions.by_op));
     section.add(std::move(parts));
     section.add(std::move(kinds));
     if (!has_roofs && is_full)

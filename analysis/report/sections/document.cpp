@@ -1,8 +1,9 @@
-// Which sections a report has, in which order.
+// Which sections a report has, in which order, and how they become a document.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
+#include <stdexcept>
+#include <utility>
 
 #include "analysis/machine/machine.h"
 #include "analysis/report/sections/sections.h"
@@ -10,71 +11,137 @@
 #include "models/base/format.h"
 
 namespace kbench {
+
+// Every section: NAME_section() stands in NAME.cpp.
+#define KBENCH_SECTIONS(ROW)                  \
+    ROW(environment, Of::result, In::summary) \
+    ROW(study, Of::result, In::both)          \
+    ROW(sweep, Of::result, In::full)          \
+    ROW(points, Of::result, In::full)         \
+    ROW(series, Of::result, In::full)         \
+    ROW(figures, Of::point, In::summary)      \
+    ROW(conditions, Of::point, In::summary)   \
+    ROW(checks, Of::point, In::summary)       \
+    ROW(answer, Of::point, In::both)          \
+    ROW(figures, Of::point, In::full)         \
+    ROW(checks, Of::point, In::full)          \
+    ROW(ops, Of::point, In::summary)          \
+    ROW(layers, Of::point, In::summary)       \
+    ROW(directions, Of::point, In::both)      \
+    ROW(roofline, Of::point, In::full)        \
+    ROW(ledger, Of::point, In::full)          \
+    ROW(demands, Of::point, In::full)         \
+    ROW(dependent, Of::point, In::full)       \
+    ROW(cycles, Of::point, In::full)          \
+    ROW(closures, Of::point, In::full)        \
+    ROW(marginal, Of::point, In::full)        \
+    ROW(elasticity, Of::point, In::full)      \
+    ROW(attribution, Of::point, In::full)     \
+    ROW(heat, Of::point, In::full)            \
+    ROW(timeline, Of::point, In::full)        \
+    ROW(verdicts, Of::point, In::full)        \
+    ROW(hardware, Of::point, In::both)        \
+    ROW(conditions, Of::point, In::full)      \
+    ROW(steps, Of::point, In::full)           \
+    ROW(points, Of::result, In::summary)      \
+    ROW(series, Of::result, In::summary)      \
+    ROW(warnings, Of::result, In::both)       \
+    ROW(ceilings, Of::result, In::full)       \
+    ROW(environment, Of::result, In::full)    \
+    ROW(method, Of::result, In::full)         \
+    ROW(closing, Of::result, In::both)
+
+#define KBENCH_DECLARE(name, of, in) Section name##_section(const SectionContext& context);
+KBENCH_SECTIONS(KBENCH_DECLARE)
+
+std::span<const SectionKind> section_kinds() {
+#define KBENCH_KIND(name, of, in) {#name, of, in, name##_section},
+    static constexpr SectionKind kinds[] = {KBENCH_SECTIONS(KBENCH_KIND)};
+    return kinds;
+}
+
+Section section_called(std::string_view name, const SectionContext& context) {
+    const auto found = std::ranges::find(section_kinds(), name, &SectionKind::name);
+    if (found == section_kinds().end()) throw std::out_of_range(fmt::format("no section is called {}", name));
+    return found->make(context);
+}
+
 namespace {
 
-Section closing_section() {
-    return {
-        "",
-        {Paragraph{
-            "Every figure is measured, derived (arithmetic on measured figures or on the cost model), estimated, or unavailable with its reason. GB is 1e9 bytes."}}};
+bool stands_in(const SectionKind& kind, Depth depth) {
+    return kind.in == In::both || kind.in == (depth == Depth::full ? In::full : In::summary);
 }
 
-void add_sections(Section& into, const ExplainedResult& explained, std::size_t index) {
-    const Point& point = explained.points()[index];
-    const Explanation& explanation = explained.of(index);
-    if (point.status != PointStatus::done) {
-        into.add(Paragraph{fmt::format("{}: {}.", name(point.status), point.reason)});
-        return;
-    }
-    into.add(answer_section(explanation));
-    into.add(figures_section(point, explanation, Depth::full));
-    into.add(checks_section(point, Depth::full));
-    into.add(directions_section(explained, index, directions_of(explained, index), Depth::full));
-    into.add(ledger_section(explanation.ledger, Depth::full));
-    into.add(demands_section(explanation.ledger));
-    into.add(dependent_section(explanation.dependent));
-    into.add(cycles_section(explanation.cycles));
-    into.add(closures_section(explanation.closures));
-    into.add(marginal_section(explanation.ledger));
-    into.add(elasticity_section(explanation.elasticity));
-    into.add(attribution_section(explanation.attribution));
-    into.add(verdict_section(explanation.verdicts));
-    into.add(hardware_section(point, Depth::full));
-    into.add(conditions_section(point, Depth::full));
-}
-
-/// A block of the terminal. What went wrong in a point that is not done is told too.
-Section point_summary(const ExplainedResult& explained, std::size_t index) {
-    const Point& point = explained.points()[index];
-    const Explanation& explanation = explained.of(index);
-    if (point.status != PointStatus::done) {
-        Section section{fmt::format("{}: {}: {}", placed_name(point), name(point.status), point.reason)};
-        if (!point.verification.steps.empty())
-            for (Block& block : checks_section(point, Depth::summary).blocks) section.add(std::move(block));
-        return section;
-    }
-    Section section{point_heading(point)};
-    section.add(Facts{{{"weights",
-                        fmt::format("{} parameters, {}, seed {}", significant(static_cast<double>(point.parameters)),
-                                    point.weights, point.seed),
-                        ""}}});
-    const Section parts[] = {figures_section(point, explanation, Depth::summary),
-                             conditions_section(point, Depth::summary), checks_section(point, Depth::summary)};
-    for (const Section& part : parts)
-        for (const Block& block : part.blocks) section.add(block);
-    Section why = answer_section(explanation);
-    const bool has_ledger = explanation.ledger.unavailable.empty() && explanation.ledger.end_to_end_us > 0;
-    if (!has_ledger && explanation.concludes()) why = {};
-    for (Block& block : ledger_section(explanation.ledger, Depth::summary).blocks) why.add(std::move(block));
-    section.add(std::move(why));
-    section.add(ops_section(point));
-    section.add(layers_section(point));
-    section.add(directions_section(explained, index, directions_of(explained, index), Depth::summary));
-    section.add(hardware_section(point, Depth::summary));
+/// What was not measured has its reason, and in a summary what was checked before.
+Section missing_point(const SectionContext& context) {
+    const Point& point = context.point();
+    if (context.is_full())
+        return {point_name(point), {Paragraph{fmt::format("{}: {}.", name(point.status), point.reason)}}};
+    Section section{fmt::format("{}: {}: {}", placed_name(point), name(point.status), point.reason)};
+    if (!point.verification.steps.empty()) section.blocks = section_called("checks", context).blocks;
     return section;
 }
 
+Section point_section(const SectionContext& context, std::span<const SectionKind> kinds) {
+    const Point& point = context.point();
+    if (point.status != PointStatus::done) return missing_point(context);
+    Section section{context.is_full() ? point_name(point) : point_heading(point)};
+    for (const SectionKind& kind : kinds) {
+        if (kind.of != Of::point || !stands_in(kind, context.depth)) continue;
+        Section made = kind.make(context);
+        if (!made.title.empty())
+            section.add(std::move(made));
+        else
+            for (Block& block : made.blocks) section.add(std::move(block));
+    }
+    return section;
+}
+
+/// Of one point in full its name is a sentence, as the title of the document says the rest.
+void add_points(Document& document, const ExplainedResult& explained, std::span<const SectionKind> kinds, Depth depth) {
+    std::vector<Section> points;
+    const bool is_study = explained.result().study.has_value();
+    if (is_study && depth == Depth::summary) return;
+    for (std::size_t i = 0; i < explained.points().size(); ++i)
+        points.push_back(point_section({explained, depth, i}, kinds));
+    if (depth == Depth::summary) {
+        std::ranges::move(points, std::back_inserter(document.sections));
+    } else if (points.size() == 1 && !is_study) {
+        points.front().blocks.insert(points.front().blocks.begin(), Paragraph{std::exchange(points.front().title, {})});
+        document.sections.push_back(std::move(points.front()));
+    } else if (!points.empty()) {
+        document.sections.push_back({"", {}, std::move(points), "Point of the sweep", false, is_study});
+    }
+}
+
+Document document_of(const ExplainedResult& explained, std::span<const SectionKind> kinds, Depth depth) {
+    Document document{report_title(explained.result()), {}};
+    bool has_points = false;
+    for (const SectionKind& kind : kinds) {
+        if (!stands_in(kind, depth)) continue;
+        if (kind.of == Of::point) {
+            if (!std::exchange(has_points, true)) add_points(document, explained, kinds, depth);
+            continue;
+        }
+        Section made = kind.make({explained, depth});
+        if (made.empty()) continue;
+        if (made.title.empty() && made.blocks.empty())
+            std::ranges::move(made.sections, std::back_inserter(document.sections));
+        else
+            document.sections.push_back(std::move(made));
+    }
+    return document;
+}
+
 }  // namespace
+
+Document report_of(const ExplainedResult& explained, std::span<const SectionKind> kinds) {
+    return document_of(explained, kinds, Depth::full);
+}
+
+Document summary_of(const ExplainedResult& explained, std::span<const SectionKind> kinds) {
+    return document_of(explained, kinds, Depth::summary);
+}
 
 std::string report_title(const Result& result) {
     std::vector<std::string> models;
@@ -96,55 +163,16 @@ std::string origin_text(const Quantity& quantity) {
 
 std::string fixed(double value, int decimals) { return fmt::format("{:.{}f}", value, decimals); }
 
-Document report_of(const ExplainedResult& explained) {
-    const Result& result = explained.result();
-    Document document{report_title(result), {}};
-    const bool is_sweep = result.points.size() > 1;
-    if (result.study) {
-        std::ranges::move(study_sections(explained, study_of(explained), Depth::full),
-                          std::back_inserter(document.sections));
-        document.sections.push_back(points_section(explained, Depth::full));
-        document.sections.push_back(
-            {"",
-             {Paragraph{
-                 "report.html has all of each point; `kbench report` draws any file of points/ as a report of its own."}}});
-    } else if (is_sweep) {
-        document.sections.push_back(points_section(explained, Depth::full));
-        std::ranges::move(series_sections(explained, Depth::full), std::back_inserter(document.sections));
-    }
-    for (std::size_t i = 0; i < result.points.size() && !result.study; ++i) {
-        Section point{is_sweep ? point_name(result.points[i]) : ""};
-        if (!is_sweep) point.add(Paragraph{point_name(result.points[i])});
-        add_sections(point, explained, i);
-        document.sections.push_back(std::move(point));
-    }
-    document.sections.push_back(warnings_section(result));
-    document.sections.push_back(ceilings_section(result.ceilings));
-    document.sections.push_back(environment_section(result));
-    document.sections.push_back(closing_section());
-    return document;
+std::string time_text(double us) {
+    const TimeUnit unit = time_unit(us * 1e-3);
+    return fmt::format("{} {}", significant(us * 1e-3 * unit.per_ms), unit.name);
 }
 
-Document summary_of(const ExplainedResult& explained) {
-    const Result& result = explained.result();
-    Document document{report_title(result), {environment_section(result)}};
-    document.sections.front().title.clear();
-    if (result.study)
-        std::ranges::move(study_sections(explained, study_of(explained), Depth::summary),
-                          std::back_inserter(document.sections));
-    for (std::size_t i = 0; i < result.points.size() && !result.study; ++i)
-        document.sections.push_back(point_summary(explained, i));
-    const auto is_done = [](const Point& point) { return point.status == PointStatus::done; };
-    const auto finished = std::ranges::count_if(result.points, is_done);
-    if (finished > 1 && !result.study) {
-        document.sections.push_back(points_section(explained, Depth::summary));
-        std::ranges::move(series_sections(explained, Depth::summary), std::back_inserter(document.sections));
-    }
-    Section warnings{""};
-    for (const std::string& warning : result.warnings) warnings.add(Paragraph{warning, Tone::warning});
-    document.sections.push_back(std::move(warnings));
-    if (finished > 0) document.sections.push_back(closing_section());
-    return document;
+std::string step_text(const StepResult& step) {
+    std::string kernels;
+    for (const KernelResult& kernel : step.kernels) kernels += (kernels.empty() ? "" : " + ") + kernel.short_name;
+    return fmt::format("{} {}, {}\n{}", step.index, step.layer, step.op,
+                       shorten(kernels.empty() ? step.implementation : kernels, 60));
 }
 
 }  // namespace kbench

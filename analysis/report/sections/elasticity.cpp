@@ -48,7 +48,8 @@ std::string clocks_text(const SmElasticity& elasticity) {
 
 }  // namespace
 
-Section elasticity_section(const SmElasticity& elasticity) {
+Section elasticity_section(const SectionContext& context) {
+    const SmElasticity& elasticity = context.explanation().elasticity;
     Section section{"Time against SMs"};
     if (!elasticity.unavailable.empty()) section.add(Paragraph{elasticity.unavailable, Tone::missing});
     if (!elasticity.model) return section;

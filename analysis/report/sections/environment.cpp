@@ -101,8 +101,11 @@ Section environment_section(const Environment& environment) {
     return {"Environment", {std::move(facts)}};
 }
 
-Section environment_section(const Result& result) {
+Section environment_section(const SectionContext& context) {
+    const Result& result = context.result();
     Section section = environment_section(result.environment);
+    section.is_folded = true;
+    if (!context.is_full()) section.title.clear();
     if (!result.configuration.empty())
         std::get<Facts>(section.blocks.front())
             .facts.push_back({"config.json", configuration_text(result.configuration), ""});

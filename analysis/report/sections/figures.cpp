@@ -133,8 +133,16 @@ std::vector<Fact> energy_facts(const Point& point) {
     return facts;
 }
 
-Section figures_section(const Point& point, const Explanation& explanation, Depth depth) {
-    Section section{"Key figures"};
+Section figures_section(const SectionContext& context) {
+    const Point& point = context.point();
+    const Explanation& explanation = context.explanation();
+    const Depth depth = context.depth;
+    Section section{depth == Depth::full ? "Key figures" : ""};
+    if (depth == Depth::summary)
+        section.add(Facts{{{"weights",
+                            fmt::format("{} parameters, {}, seed {}",
+                                        significant(static_cast<double>(point.parameters)), point.weights, point.seed),
+                            ""}}});
     if (!point.end_to_end) return section;
     const EndToEnd& times = *point.end_to_end;
     Facts facts{{}, "", "figure"};

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstring>
-#include <span>
 
 #include "analysis/facts/counters.h"
 #include "analysis/report/sections/sections.h"
@@ -9,7 +8,7 @@
 namespace kbench {
 namespace {
 
-constexpr std::size_t most_layers = 8;
+constexpr std::size_t shown_layers = 8;
 
 /// A column of `kbench table`, under a header that suits this table.
 struct HardwareColumn {
@@ -42,8 +41,9 @@ std::string abbreviated(std::string text) {
 
 }  // namespace
 
-Section hardware_section(const Point& point, Depth depth) {
-    const bool is_summary = depth == Depth::summary;
+Section hardware_section(const SectionContext& context) {
+    const Point& point = context.point();
+    const bool is_summary = !context.is_full();
     Section section{is_summary ? "What the hardware did (DRAM x: its bytes over the streaming bytes)" : "Occupancy"};
     const auto has_kernels = [](const StepResult& step) { return !step.kernels.empty(); };
     const bool recorded = std::ranges::any_of(point.steps, has_kernels);
@@ -51,13 +51,11 @@ Section hardware_section(const Point& point, Depth depth) {
     const bool counted = std::ranges::any_of(point.counters.metrics, has_tensor);
     if (point.backend() != "cuda") return section;
     if (is_summary ? point.activity.runs == 0 && !counted : !recorded) return section;
-    ResultFile file;
-    file.result.points = {point};
     TableQuery query;
     query.level = &find_level("layer");
     query.fold = true;
     query.sort = SortBy{"time_us", true};
-    if (is_summary) query.top = most_layers;
+    if (is_summary) query.top = shown_layers;
     Rows rows;
     for (const HardwareColumn& column : hardware_columns) {
         const std::string_view header = is_summary ? column.summary_header : column.header;
@@ -67,7 +65,7 @@ Section hardware_section(const Point& point, Depth depth) {
         rows.columns.push_back({std::string(header), find_column(column.name, point.counters.metrics).align,
                                 column.droppable, column.name == "kernel", is_name});
     }
-    const QueriedTable found = query_table(std::span(&file, 1), query);
+    const QueriedTable found = query_point(context.result(), context.index, query);
     for (const TableRow& row : found.rows) {
         std::vector<std::string> cells;
         for (const Column& column : found.columns) {

@@ -56,6 +56,19 @@ Rows line_rows(const Ledger& ledger, Depth depth) {
     return rows;
 }
 
+/// The whole model, which all lines add up to.
+Chart line_chart(const Ledger& ledger) {
+    BarChart bars{"ms", {"model"}, {}, true};
+    for (std::size_t i = 0; i < line_count; ++i) {
+        const LineInfo& line = info(line_at(i));
+        const double us = ledger.total.us[i];
+        if (us != 0)
+            bars.series.emplace_back(ChartSeries{std::string(line.name)})
+                .add(us * 1e-3, fmt::format("{} {}\n{}", line.name, time_text(us), line.what));
+    }
+    return {"The whole model, ms", "Kernels, the time between them, and corrections.", std::move(bars)};
+}
+
 }  // namespace
 
 Section ledger_section(const Ledger& ledger, Depth depth) {
@@ -65,6 +78,7 @@ Section ledger_section(const Ledger& ledger, Depth depth) {
         return section;
     }
     if (ledger.end_to_end_us <= 0) return section;
+    if (depth == Depth::full) section.add(line_chart(ledger));
     section.add(line_rows(ledger, depth));
     if (depth == Depth::summary) return section;
     const int decimals = decimals_for(ledger.end_to_end_us * 1e-3, time_digits);
@@ -81,7 +95,12 @@ Section ledger_section(const Ledger& ledger, Depth depth) {
     return section;
 }
 
-Section marginal_section(const Ledger& ledger) {
+Section ledger_section(const SectionContext& context) {
+    return ledger_section(context.explanation().ledger, context.depth);
+}
+
+Section marginal_section(const SectionContext& context) {
+    const Ledger& ledger = context.explanation().ledger;
     Section section{"Marginal cost"};
     if (ledger.marginal.empty()) return section;
     section.add(Paragraph{

@@ -31,13 +31,21 @@ std::vector<const Axis*> shown_axes(const std::vector<Point>& points) {
 
 }  // namespace
 
-Section points_section(const ExplainedResult& explained, Depth depth) {
+bool is_told_as_sweep(const SectionContext& context) {
+    const std::vector<Point>& points = context.explained.points();
+    const auto is_done = [](const Point& point) { return point.status == PointStatus::done; };
+    const auto told = context.is_full() ? std::ssize(points) : std::ranges::count_if(points, is_done);
+    return told > 1 && !context.result().study;
+}
+
+Section points_section(const SectionContext& context) {
+    const ExplainedResult& explained = context.explained;
     const std::vector<Point>& points = explained.points();
+    const bool is_full = context.is_full(), is_study = is_full && context.result().study;
     Section section{"All points"};
-    if (points.empty()) return section;
+    if (points.empty() || !(is_study || is_told_as_sweep(context))) return section;
     const auto is_first = [&](const Point& point) { return point.model() == points.front().model(); };
     if (std::ranges::all_of(points, is_first)) section.title += " of " + points.front().model();
-    const bool is_full = depth == Depth::full;
     const std::vector<const Axis*> axes = shown_axes(points);
     Rows rows;
     for (const Axis* axis : axes)
@@ -81,6 +89,9 @@ Section points_section(const ExplainedResult& explained, Depth depth) {
     }
     if (is_full) section.add(Paragraph{"Times are measured; TFLOP/s (useful work), demand and residual are derived."});
     section.add(std::move(rows));
+    if (is_study)
+        section.add(Paragraph{
+            "report.html has all of each point; `kbench report` draws any file of points/ as a report of its own."});
     return section;
 }
 

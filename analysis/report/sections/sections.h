@@ -1,7 +1,10 @@
-// The sections of a report, each made by one file of this folder. `depth` says how much of it: a summary leaves out
-// columns, rows and sentences, and never changes a figure.
+// The sections of a report. Each is one file of this folder, NAME.cpp, which makes it in NAME_section(), and one row of
+// the table in document.cpp; every renderer shows it. A summary leaves out columns, rows and sentences, and never
+// changes a figure.
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,39 +17,47 @@
 
 namespace kbench {
 
-/// Why it takes this long: the answer in sentences.
-Section answer_section(const Explanation& explanation);
-/// Latency, rates, work, memory and energy, each with its origin.
-Section figures_section(const Point& point, const Explanation& explanation, Depth depth);
-/// The machine's state during the timing run.
-Section conditions_section(const Point& point, Depth depth);
-/// What was verified, recorded and counted, or why not, and how long each phase took.
-Section checks_section(const Point& point, Depth depth);
-/// Lines and their sum, and how far it is from the end-to-end time; in full also by layer and op kind.
-Section ledger_section(const Ledger& ledger, Depth depth);
-/// What each roof demands of the steps, beside each other, and how long units were busy; by layer and op kind.
-Section demands_section(const Ledger& ledger);
-/// Cycles without a warp, with and without an issue, as counted; by layer.
-Section cycles_section(const CycleAccounts& accounts);
-/// Quantities that were found in two ways, and how far they are apart.
-Section closures_section(const std::vector<Closure>& closures);
-/// What each dependent step of recurrent layers takes; empty where there are none.
-Section dependent_section(const std::vector<DependentSteps>& groups);
-/// "5 x 500 of lstm, 3.1 us each"; empty where there are none.
-std::string dependent_text(const std::vector<DependentSteps>& groups);
-/// What taking SMs away did, by op kind and layer.
-Section elasticity_section(const SmElasticity& elasticity);
-/// The ledger checked by forwards in which the steps of an op kind run twice.
-Section marginal_section(const Ledger& ledger);
-Section attribution_section(const Attribution& attribution);
-Section verdict_section(const Verdicts& verdicts);
-/// The steps by op kind and provider, and their sum beside the end-to-end time.
-Section ops_section(const Point& point);
-/// The slowest layers, the same layer of all blocks as one.
-Section layers_section(const Point& point);
-/// What the hardware did in each layer: launch and occupancy, in a summary traffic and pipes of the slowest.
-Section hardware_section(const Point& point, Depth depth);
+/// What a section is made from.
+struct SectionContext {
+    const ExplainedResult& explained;
+    Depth depth = Depth::full;
+    std::size_t index = 0;  ///< of the point that it tells of, where it tells of one
 
+    const Result& result() const { return explained.result(); }
+    const Point& point() const { return explained.points()[index]; }
+    const Explanation& explanation() const { return explained.of(index); }
+    bool is_full() const { return depth == Depth::full; }
+};
+
+/// What a section tells of. Those of points stand together, in a section of each point.
+enum class Of { result, point };
+/// The documents that have it: the whole report, the summary for a terminal.
+enum class In { full, summary, both };
+
+struct SectionKind {
+    std::string_view name;
+    Of of;
+    In in;
+    /// A section without a title stands for its blocks and sections, where it stands.
+    Section (*make)(const SectionContext& context);
+};
+
+/// All of them, in their order. A section that stands elsewhere in the summary has a row for each document.
+std::span<const SectionKind> section_kinds();
+/// Throws std::out_of_range where there is none called `name`.
+Section section_called(std::string_view name, const SectionContext& context);
+
+/// The whole report, and what a terminal shows of it.
+Document report_of(const ExplainedResult& explained, std::span<const SectionKind> kinds = section_kinds());
+Document summary_of(const ExplainedResult& explained, std::span<const SectionKind> kinds = section_kinds());
+/// The models and where they ran: "A, B on NVIDIA H200".
+std::string report_title(const Result& result);
+
+// What several of them, or others, need.
+
+Section ceilings_section(const CeilingRun& run);
+Section environment_section(const Environment& environment);
+Section ledger_section(const Ledger& ledger, Depth depth);
 /// The backward of a point against the forward in it or, in a sweep over directions, of the point that is equal
 /// otherwise; empty of a forward alone.
 Directions directions_of(const ExplainedResult& explained, std::size_t point);
@@ -54,27 +65,10 @@ Section directions_section(const ExplainedResult& explained, std::size_t point, 
                            Depth depth);
 /// "fwd 310, train 96 (run), in 148 GB"; empty where none is known.
 std::string largest_batches_text(const std::vector<LargestBatch>& batches);
-
-/// One row for each point of a sweep.
-Section points_section(const ExplainedResult& explained, Depth depth);
-/// What a series of points along the batch, or along frames, says that no point does; none where there is no series.
-std::vector<Section> series_sections(const ExplainedResult& explained, Depth depth);
-/// A study's answers with their tables, what to change, other machines, and the points left aside; none of a result
-/// that is no study.
-std::vector<Section> study_sections(const ExplainedResult& explained, const Study& study, Depth depth);
-Section warnings_section(const Result& result);
-Section ceilings_section(const CeilingRun& run);
-Section environment_section(const Environment& environment);
-/// The same, and the model's config.json as it was read where it has one.
-Section environment_section(const Result& result);
-
-/// The models and where they ran: "A, B on NVIDIA H200".
-std::string report_title(const Result& result);
-/// The whole report, and what a terminal shows of it.
-Document report_of(const ExplainedResult& explained);
-Document summary_of(const ExplainedResult& explained);
-
-// What several of them need.
+/// Whether the points of the result are told of as a sweep: a study says it in its own way.
+bool is_told_as_sweep(const SectionContext& context);
+/// "5 x 500 of lstm, 3.1 us each"; empty where there are none.
+std::string dependent_text(const std::vector<DependentSteps>& groups);
 
 inline constexpr int time_digits = 4;  ///< a median is known to about 0.5 %, differences worth seeing are smaller
 
@@ -92,5 +86,9 @@ Fact fact(std::string_view label, const Quantity& quantity, const Format& format
 std::vector<Fact> energy_facts(const Point& point);
 /// With that many decimals.
 std::string fixed(double value, int decimals);
+/// "12.3 us", "4.56 ms".
+std::string time_text(double us);
+/// "12 h.1.attn", and what computes it: the name of a step where one points at it.
+std::string step_text(const StepResult& step);
 
 }  // namespace kbench

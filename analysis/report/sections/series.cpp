@@ -74,12 +74,12 @@ Section frames_section(const std::vector<FramesSeries>& all) {
 
 }  // namespace
 
-std::vector<Section> series_sections(const ExplainedResult& explained, Depth depth) {
-    std::vector<Section> sections;
-    for (Section& section :
-         std::vector{batch_section(batch_series(explained), depth), frames_section(frames_series(explained.points()))})
-        if (!section.empty()) sections.push_back(std::move(section));
-    return sections;
+Section series_section(const SectionContext& context) {
+    Section series{""};
+    if (!is_told_as_sweep(context)) return series;
+    series.add(batch_section(batch_series(context.explained), context.depth));
+    series.add(frames_section(frames_series(context.explained.points())));
+    return series;
 }
 
 }  // namespace kbench

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "analysis/compare/what_if.h"
 #include "analysis/report/sections/sections.h"
@@ -12,7 +13,7 @@
 namespace kbench {
 namespace {
 
-constexpr std::size_t summary_layers = 8;
+constexpr std::size_t summary_layers = 8, charted_layers = 10;
 
 std::string interval_text(const Interval& value, bool has_interval, int decimals) {
     if (value.low == value.high) return "";
@@ -168,24 +169,115 @@ Section exclusions_section(const Study& study) {
     return section;
 }
 
+/// The longest layers, split at what their roofs demand.
+Chart layer_chart(const Study& study) {
+    BarChart bars{"ms", {}, {{"demanded by roofs"}, {"above"}}, true};
+    for (const StudyLayer& layer : study.layers) {
+        if (bars.labels.size() == charted_layers) break;
+        const double us = layer.time_us.value, above_us = layer.recoverable_us ? layer.recoverable_us->value : 0;
+        const std::string above = layer.recoverable_us ? fmt::format(", {} above its roofs", time_text(above_us)) : "";
+        bars.labels.push_back(layer.name);
+        for (const auto& [i, value] : {std::pair{0, us - above_us}, {1, above_us}}) {
+            bars.series[i].add(value * 1e-3,
+                               fmt::format("{}\n{}{}\n{}", layer.name, time_text(us), above, layer.bound));
+        }
+    }
+    return {"Time by layer, ms", "measured; the second part is above what its roofs demand", std::move(bars)};
+}
+
+Chart batch_chart(const ExplainedResult& explained, const Study& study) {
+    std::vector<double> batches;
+    ChartSeries rates{"throughput"};
+    for (const StudyRow& row : study.batches) {
+        const auto batch = static_cast<double>(explained.points()[row.point].batch());
+        const auto per_s = [&](double ms) { return ms > 0 ? 1e3 * batch / ms : 0; };
+        batches.push_back(batch);
+        rates.values.push_back(row.sequences_per_s.value_or(per_s(row.latency_ms.value)));
+        rates.low.push_back(per_s(row.latency_ms.high));
+        rates.high.push_back(per_s(row.latency_ms.low));
+        rates.hover.push_back(
+            fmt::format("batch {}\n{} {}s/s\n{}{}", batch, significant(rates.values.back()), study.sequence, row.bound,
+                        row.roof_share ? fmt::format("\nroofs demand {} of the time", percent(*row.roof_share)) : ""));
+    }
+    CurveChart curve{{"batch", true}, {"", false, true}, {}};
+    if (!batches.empty()) curve.series.push_back({std::move(batches), std::move(rates)});
+    return {fmt::format("Throughput by batch, {}s/s", study.sequence),
+            "measured; bars are 95 % intervals, of few samples their range", std::move(curve)};
+}
+
+/// The reference has no ratio: it is 1.
+Chart precision_chart(const ExplainedResult& explained, const Study& study) {
+    BarChart bars{"times", {}, {{"measured"}, {.name = "roofs", .is_faint = true}}};
+    std::string reference;
+    for (const StudyRow& row : study.precisions) {
+        const std::string precision(name(explained.points()[row.point].precision()));
+        const Interval ratio = row.speed_up.value_or(Interval::exactly(1));
+        const double roofs = row.speed_up ? row.roof_ratio.value_or(no_number) : 1;
+        if (!row.speed_up) reference = precision;
+        bars.labels.push_back(precision);
+        bars.series[0].add(ratio, fmt::format("{}, measured\n{} times", precision, significant(ratio.value)));
+        bars.series[1].add(roofs, fmt::format("{}, roofs\n{} times", precision, significant(roofs)));
+    }
+    return {reference.empty() ? "Times as fast" : "Times as fast as " + reference,
+            "what was measured, and what the measured roofs of products allow", std::move(bars)};
+}
+
+/// Every figure of every sentence, for programs that find it again from result.json.
+Section evidence_section(const Study& study) {
+    Rows rows{{{"sentence", Align::left},
+               {"as it says", Align::left},
+               {"quantity", Align::left},
+               {"points of the result", Align::left},
+               {"part", Align::left},
+               {"value"},
+               {"low"},
+               {"high"}},
+              {}};
+    rows.is_long = true;
+    rows.filters = {"quantity"};
+    const auto add = [&](const StudyFinding& finding) {
+        for (const StudyFigure& figure : finding.figures)
+            rows.rows.push_back({finding.text, figure.text, figure.quantity,
+                                 fmt::format("{}", fmt::join(figure.points, ", ")), figure.part,
+                                 fmt::format("{:.6g}", figure.value.value), fmt::format("{:.6g}", figure.value.low),
+                                 fmt::format("{:.6g}", figure.value.high)});
+    };
+    for (const StudyAnswer& answer : study.answers)
+        for (const StudyFinding& finding : answer.findings) add(finding);
+    for (const StudyChange& change : study.changes) add(change.evidence);
+    return {"Figures of the sentences above", {std::move(rows)}, {}, "", true, true};
+}
+
 }  // namespace
 
-std::vector<Section> study_sections(const ExplainedResult& explained, const Study& study, Depth depth) {
-    std::vector<Section> sections;
+Section study_section(const SectionContext& context) {
+    const ExplainedResult& explained = context.explained;
+    const Depth depth = context.depth;
+    Section all{""};
+    if (!context.result().study) return all;
+    const Study study = study_of(explained);
     for (const StudyAnswer& answer : study.answers) {
         Section section = answer_of(answer);
-        if (answer.kind->name == bottlenecks_task && !study.layers.empty()) section.add(layer_rows(study, depth));
-        if (answer.kind->name == batch_task && !study.batches.empty()) section.add(batch_rows(explained, study));
-        if (answer.kind->name == precision_task && !study.precisions.empty())
+        if (answer.kind->name == bottlenecks_task && !study.layers.empty()) {
+            section.add(layer_chart(study));
+            section.add(layer_rows(study, depth));
+        }
+        if (answer.kind->name == batch_task && !study.batches.empty()) {
+            section.add(batch_chart(explained, study));
+            section.add(batch_rows(explained, study));
+        }
+        if (answer.kind->name == precision_task && !study.precisions.empty()) {
+            section.add(precision_chart(explained, study));
             section.add(precision_rows(explained, study));
+        }
         if (answer.kind->name == directions_task && study.training)
             section.add(directions_section(explained, *study.training, study.directions, depth));
-        sections.push_back(std::move(section));
+        all.sections.push_back(std::move(section));
     }
-    sections.push_back(changes_section(study));
-    sections.push_back(elsewhere_section(explained, study, depth));
-    sections.push_back(exclusions_section(study));
-    return sections;
+    for (Section& section : std::vector{changes_section(study), elsewhere_section(explained, study, depth),
+                                        exclusions_section(study), evidence_section(study)})
+        all.sections.push_back(std::move(section));
+    return all;
 }
 
 }  // namespace kbench

@@ -5,8 +5,40 @@
 #include "analysis/report/sections/sections.h"
 
 namespace kbench {
+namespace {
 
-Section verdict_section(const Verdicts& verdicts) {
+Rows step_rows(const Ledger& ledger, const std::vector<Verdict>& verdicts, const Point& point) {
+    Rows rows{{{.header = "step", .align = Align::left, .is_name = true},
+               {"verdict", Align::left},
+               {"rule", Align::left},
+               {"margin %"},
+               {"evidence", Align::left},
+               {"overturned by", Align::left}},
+              {}};
+    rows.is_long = true;
+    for (std::size_t i = 0; i < verdicts.size(); ++i) {
+        const Verdict& step = verdicts[i];
+        rows.rows.push_back({step.subject, verdict_text(step), step.rule, fixed(100 * step.margin, 0),
+                             fmt::format("{}", fmt::join(step.evidence, "; ")), step.overturned_by});
+        rows.keys.emplace_back(static_cast<std::size_t>(ledger.steps[i].step - point.steps.data()));
+    }
+    return rows;
+}
+
+Rows rule_rows() {
+    Rows rows{{{.header = "rule", .align = Align::left, .is_name = true},
+               {"verdict", Align::left},
+               {"condition", Align::left}},
+              {}};
+    for (const VerdictRule& rule : verdict_rules())
+        rows.rows.push_back({std::string(rule.id), std::string(name(rule.bound)), std::string(rule.what)});
+    return rows;
+}
+
+}  // namespace
+
+Section verdicts_section(const SectionContext& context) {
+    const Verdicts& verdicts = context.explanation().verdicts;
     Section section{"Verdicts"};
     const Verdict& model = verdicts.model;
     if (model.subject.empty()) return section;
@@ -33,6 +65,10 @@ Section verdict_section(const Verdicts& verdicts) {
         layers.rows.push_back({layer.subject, verdict_text(layer), fixed(100 * layer.margin, 0),
                                fmt::format("{}", fmt::join(layer.evidence, "; ")), layer.overturned_by});
     section.add(std::move(layers));
+    const Ledger& ledger = context.explanation().ledger;
+    if (verdicts.steps.size() == ledger.steps.size())
+        section.add(Section{"By step", {step_rows(ledger, verdicts.steps, context.point())}, {}, "", true, true});
+    section.add(Section{"The rules, in their order", {rule_rows()}, {}, "", true, true});
     return section;
 }
 

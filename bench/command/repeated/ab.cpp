@@ -173,7 +173,8 @@ int ab_command(const std::vector<std::string>& arguments, const std::string&) {
         comparison.ended = failed = error.what();
     }
     write_file_atomically(request.out / json_name, ab_json(comparison));
-    const std::string text = request.format == "json" ? ab_json(comparison) : for_terminal(ab_document(comparison));
+    const std::string text =
+        request.format == "json" ? ab_json(comparison) : written(ab_document(comparison), request.format);
     put_text(text);
     say("wrote {}\n", (request.out / json_name).string());
     if (StopSignals::asked() != 0) return 128 + StopSignals::asked();

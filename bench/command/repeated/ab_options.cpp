@@ -32,9 +32,9 @@ const OptionOf<AbRequest> table[] = {
      [](AbRequest& r, const std::string& text) { r.fail_above = parse_share("--fail-above", text); }},
     {"--out", "DIR", "kbench-runs/<time>-ab", "where ab.json and the result of every run go",
      [](AbRequest& r, const std::string& text) { r.out = text; }},
-    {"--format", "F", "text", "text or json, which has every pair in full precision",
+    {"--format", "F", "text", "text, html (a page) or json, which has every pair in full precision",
      [](AbRequest& r, const std::string& text) {
-         r.format = word("--format", text, {"text", "json"});
+         r.format = word("--format", text, {"text", "html", "json"});
      }},
 };
 

@@ -13,6 +13,8 @@
 #include "analysis/compare/compare.h"
 #include "analysis/compare/what_if.h"
 #include "analysis/explain/explain.h"
+#include "analysis/report/render/render.h"
+#include "analysis/report/sections/sections.h"
 #include "analysis/report/writers.h"
 #include "analysis/result/result_json.h"
 #include "analysis/study/study.h"
@@ -142,15 +144,16 @@ std::vector<std::string> conclusions_in(const std::string& text) {
     return found;
 }
 
+void drop_rules(std::vector<Section>& sections) {
+    std::erase_if(sections, [](const Section& section) { return section.title == "The rules, in their order"; });
+    for (Section& section : sections) drop_rules(section.sections);
+}
+
 /// What the page's script draws, without the table of the rules and without the scripts themselves.
 std::string page_data(const ExplainedResult& explained) {
-    const std::string html = write_html(explained);
-    const std::size_t begin = html.find("<script type=\"application/json\"");
-    EXPECT_NE(begin, html.npos);
-    const std::size_t open = html.find('>', begin) + 1;
-    nlohmann::json data = nlohmann::json::parse(html.substr(open, html.find("</script>", open) - open));
-    data.erase("rules");
-    return data.dump(0);
+    Document document = report_of(explained);
+    drop_rules(document.sections);
+    return document_json(document).dump(0);
 }
 
 /// In a page each cell is a line. Each point has one table of hypotheses, none of which is confirmed or rejected.

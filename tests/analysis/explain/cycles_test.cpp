@@ -364,10 +364,14 @@ TEST(Cycles, OfAModelAreThoseOfItsStepsByTime) {
 }
 
 std::string shown(const std::vector<StepResult>& steps) {
-    Point point;
+    Result result;
+    Point& point = result.points.emplace_back();
     point.conditions.sm_clock_mhz = Quantity::measured(clock_mhz);
     point.steps = steps;
-    return render_markdown({"", {cycles_section(account_cycles(point))}});
+    Explanation explanation;
+    explanation.cycles = account_cycles(point);
+    const ExplainedResult explained(result, {std::move(explanation)});
+    return render_markdown({"", {section_called("cycles", {explained})}});
 }
 
 TEST(Cycles, AreShownByLayerWithIntervalsOrWhyThereAreNone) {

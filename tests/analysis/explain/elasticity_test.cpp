@@ -191,9 +191,18 @@ TEST(Elasticity, StepsWithoutKernelsAreLeftOut) {
     EXPECT_THAT(sm_elasticity(point).unavailable, HasSubstr("no step ran kernels"));
 }
 
+Section section_of(SmElasticity elasticity) {
+    Result result;
+    result.points.emplace_back();
+    Explanation explanation;
+    explanation.elasticity = std::move(elasticity);
+    const ExplainedResult explained(result, {std::move(explanation)});
+    return section_called("elasticity", {explained});
+}
+
 TEST(Elasticity, WhatDoesNotFitThePointIsRefused) {
     EXPECT_THAT(sm_elasticity({}).unavailable, IsEmpty()) << "not asked for";
-    EXPECT_TRUE(elasticity_section(sm_elasticity({})).empty());
+    EXPECT_TRUE(section_of(sm_elasticity({})).empty());
     Point fewer = point_of({{"gemm", in_proportion}});
     fewer.sm_scaling->runs[1].step_us.clear();
     EXPECT_THAT(sm_elasticity(fewer).unavailable, HasSubstr("not of the point's steps"));
@@ -205,13 +214,12 @@ TEST(Elasticity, WhatDoesNotFitThePointIsRefused) {
     EXPECT_THAT(sm_elasticity(undivided).unavailable, HasSubstr("not divided"));
     Point old = point_of({{"gemm", in_proportion}});
     old.sm_scaling = SmScaling{"the driver has no cuGreenCtxCreate: it is older than CUDA 12.4", {}};
-    EXPECT_THAT(render_terminal({"", {elasticity_section(sm_elasticity(old))}}, 100),
-                HasSubstr("older than CUDA 12.4"));
+    EXPECT_THAT(render_terminal({"", {section_of(sm_elasticity(old))}}, 100), HasSubstr("older than CUDA 12.4"));
 }
 
 TEST(Elasticity, TheSectionHasATableASentenceAnOpAndItsLimits) {
     const SmElasticity made = sm_elasticity(point_of({{"gemm", in_proportion}, {"copy", unchanged}}));
-    const std::string text = render_terminal({"", {elasticity_section(made)}}, 200);
+    const std::string text = render_terminal({"", {section_of(made)}}, 200);
     for (const char* part : {"Time against SMs", "+2.0 % on 96 SMs", "elasticity on 96", "copy did not slow down",
                              "gemm slows down as SMs are taken away", "By layer", "What it cannot tell"})
         EXPECT_THAT(text, HasSubstr(part));

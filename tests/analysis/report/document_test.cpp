@@ -7,7 +7,6 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "analysis/report/html.h"
 #include "analysis/report/render/render.h"
 
 namespace kbench {

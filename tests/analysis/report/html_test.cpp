@@ -1,11 +1,13 @@
-// report.html: the data block says what the result says, nothing in a result can leave it, and nothing is loaded.
-#include "analysis/report/html.h"
-
+// report.html: its data say what the result says, nothing in a result can leave them, and nothing is loaded.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
+#include <nlohmann/json.hpp>
 
+#include "analysis/report/render/render.h"
+#include "analysis/report/sections/sections.h"
 #include "analysis/report/writers.h"
 #include "tests/analysis/example_result.h"
 
@@ -42,72 +44,97 @@ std::size_t count(const std::string& text, std::string_view what) {
 /// Not a matcher: a failure would print the page, which is five megabytes.
 bool has(const std::string& page, std::string_view what) { return page.find(what) != std::string::npos; }
 
-/// A cell by the name of its column.
-Json cell(const Json& table, std::size_t row, const std::string& column) {
-    for (std::size_t i = 0; i < table["columns"].size(); ++i)
-        if (table["columns"][i]["name"] == column) return table["rows"][row][i];
-    ADD_FAILURE() << "no column " << column;
+/// The section of that id, wherever it stands; null where there is none.
+Json section(const Json& sections, const std::string& id) {
+    for (const Json& one : sections["sections"]) {
+        if (one["id"] == id) return one;
+        if (Json below = section(one, id); !below.is_null()) return below;
+    }
     return nullptr;
 }
 
-TEST(Html, DataSayWhatTheResultSays) {
+/// The first chart of that kind.
+Json chart(const Json& section, const std::string& kind) {
+    for (const Json& block : section["blocks"])
+        if (block.value("chart", "") == kind) return block;
+    return nullptr;
+}
+
+/// A cell by the header of its column.
+std::string cell(const Json& table, std::size_t row, const std::string& header) {
+    for (std::size_t i = 0; i < table["columns"].size(); ++i)
+        if (table["columns"][i]["header"] == header) return table["rows"][row][i].get<std::string>();
+    ADD_FAILURE() << "no column " << header;
+    return "";
+}
+
+/// The page of the first point alone.
+Json first_point(Result result) {
+    result.points.resize(1);
+    return data_of(write_html(result));
+}
+
+TEST(Html, ChoosesAmongThePointsOfASweep) {
     const Result result = example_with_counters();
     const Json data = data_of(write_html(result));
-    ASSERT_EQ(data["points"].size(), result.points.size());
+    const auto found = std::ranges::find_if(
+        data["sections"], [](const Json& section) { return section.value("choice", "") == "Point of the sweep"; });
+    ASSERT_NE(found, data["sections"].end());
+    const Json& points = (*found)["sections"];
+    ASSERT_EQ(points.size(), result.points.size());
     for (std::size_t i = 0; i < result.points.size(); ++i) {
-        const Point& point = result.points[i];
-        const Json& shown = data["points"][i];
-        EXPECT_EQ(shown["axes"]["model"], point.model());
-        EXPECT_EQ(shown["axes"]["seq"], point.seq().value());
-        EXPECT_EQ(shown["status"], name(point.status));
-        EXPECT_EQ(shown["reason"], point.reason);
-        EXPECT_EQ(shown["steps"].size(), point.steps.size());
-        EXPECT_EQ(shown["step_table"]["rows"].size(), point.steps.size());
-        EXPECT_FALSE(shown["answer"].empty());
+        EXPECT_THAT(points[i]["title"].get<std::string>(), testing::HasSubstr(result.points[i].model()));
+        if (result.points[i].status == PointStatus::done)
+            EXPECT_EQ(section(points[i], "steps")["blocks"][0]["rows"].size(), result.points[i].steps.size());
+        else
+            EXPECT_THAT(points[i]["blocks"][0]["text"].get<std::string>(), testing::HasSubstr(result.points[i].reason));
     }
-    EXPECT_EQ(data["ceilings"]["blocks"][1]["rows"].size(), result.ceilings.ceilings.size());
-    EXPECT_EQ(data["lines"].size(), line_count);
-    EXPECT_EQ(data["warnings"], Json(result.warnings));
+    EXPECT_EQ(section(data, "ceilings")["blocks"][1]["rows"].size(), result.ceilings.ceilings.size());
+    EXPECT_EQ(section(data, "warnings")["blocks"][0]["items"], Json(result.warnings));
 }
 
 TEST(Html, PartsOfTheExplanationFindTheirSteps) {
     const Result result = example_with_counters();
     const Explanation explanation = explain(result, result.points[0]);
-    const Json point = data_of(write_html(result))["points"][0];
-    ASSERT_EQ(point["ledger"]["steps"].size(), explanation.ledger.steps.size());
+    const Json data = first_point(result);
+    const Json steps = section(data, "steps")["blocks"][0];
+    const std::size_t count = result.points[0].steps.size();
     for (std::size_t i = 0; i < explanation.ledger.steps.size(); ++i) {
         const StepLedger& step = explanation.ledger.steps[i];
-        EXPECT_EQ(point["ledger"]["steps"][i]["step"], i);
+        EXPECT_EQ(steps["keys"][i], i);
         ASSERT_NE(step.binding(), nullptr);
-        EXPECT_EQ(cell(point["step_table"], i, "binding roof"), step.binding()->roof.ceiling);
-        EXPECT_NEAR(cell(point["step_table"], i, "of roof %").get<double>(), 100 * step.roof_share(), 1e-3);
-        EXPECT_EQ(cell(point["step_table"], i, "verdict"), name(explanation.verdicts.steps[i].bound));
+        EXPECT_TRUE(cell(steps, i, "roofs demand").starts_with(step.binding()->name()));
+        EXPECT_NEAR(std::stod(cell(steps, i, "of roof %")), 100 * step.roof_share(), 0.051);
+        EXPECT_TRUE(cell(steps, i, "verdict").starts_with(name(explanation.verdicts.steps[i].bound)));
     }
-    for (const Json& mark : point["roofline"]["steps"])
-        EXPECT_LT(mark.back().get<std::size_t>(), result.points[0].steps.size());
-    double sum_us = 0;
-    for (const Json& line : point["ledger"]["total"]) sum_us += line.get<double>();
-    EXPECT_NEAR(sum_us, point["ledger"]["end_to_end_us"].get<double>(), 0.01);
+    const Json roofline = chart(section(data, "roofline"), "roofline"), &marks = roofline["marks"];
+    ASSERT_FALSE(marks["x"].empty());
+    for (std::size_t i = 0; i < marks["x"].size(); ++i) {
+        EXPECT_EQ(marks["key"][i].is_null(), roofline["views"][roofline["view"][i].get<std::size_t>()] != "steps");
+        if (!marks["key"][i].is_null()) EXPECT_LT(marks["key"][i].get<std::size_t>(), count);
+    }
+    double sum_ms = 0;
+    const Json bars = chart(section(data, "ledger"), "stacked");
+    for (const Json& line : bars["series"]) sum_ms += line["values"][0].get<double>();
+    EXPECT_NEAR(sum_ms, explanation.ledger.end_to_end_us * 1e-3, 1e-5);
 }
 
 TEST(Html, MarksNameTheirStepByItsPlaceWhateverItsNumber) {
     Result result = example_with_counters();
     for (StepResult& step : result.points[0].steps) step.index += 100;
-    const Json point = data_of(write_html(result))["points"][0];
-    ASSERT_FALSE(point["roofline"]["steps"].empty());
-    EXPECT_EQ(point["roofline"]["steps"][0].back(), 0);
-    EXPECT_EQ(point["steps"][0]["index"], 100);
+    const Json marks = chart(section(first_point(result), "roofline"), "roofline")["marks"];
+    EXPECT_EQ(marks["key"][0], 0);
+    EXPECT_TRUE(marks["hover"][0].get<std::string>().starts_with("100 "));
 }
 
 TEST(Html, KernelsFollowOneAnother) {
     const Result result = example_with_counters();
-    const Json timeline = data_of(write_html(result))["points"][0]["timeline"];
+    const Json bars = chart(section(first_point(result), "timeline"), "timeline")["bars"];
     const StepResult& first = result.points[0].steps[0];
     const KernelResult& second = result.points[0].steps[1].kernels[0];
-    EXPECT_TRUE(timeline["recorded"].get<bool>());
     const double start_us = first.kernels[0].gap_us + first.kernels[0].time_us + second.gap_us;
-    EXPECT_NEAR(timeline["rows"][1][0].get<double>(), start_us, 1e-4);
-    EXPECT_NEAR(timeline["rows"][1][1].get<double>(), second.time_us, 1e-4);
+    EXPECT_NEAR(bars["start"][1].get<double>(), start_us, 1e-4);
+    EXPECT_NEAR(bars["length"][1].get<double>(), second.time_us, 1e-4);
 }
 
 TEST(Html, NothingInAResultLeavesItsBlock) {
@@ -132,8 +159,8 @@ TEST(Html, NothingInAResultLeavesItsBlock) {
     EXPECT_EQ(count(page, "<script"), count(quiet, "<script"));
     EXPECT_TRUE(has(page, "<title>&lt;/script&gt;&lt;img src=x"));
     const Json data = data_of(page);
-    EXPECT_EQ(data["points"][0]["axes"]["model"], text) << "as text it is whole";
-    EXPECT_EQ(data["points"][0]["steps"][0]["layer"], text);
+    EXPECT_EQ(section(data, "warnings")["blocks"][0]["items"][0], text) << "as text it is whole";
+    EXPECT_EQ(cell(section(data, "steps")["blocks"][0], 0, "provider"), text);
 }
 
 TEST(Html, JsonForAScriptHasNoCharacterThatHtmlOrOldJavaScriptReads) {
@@ -146,7 +173,7 @@ TEST(Html, JsonForAScriptHasNoCharacterThatHtmlOrOldJavaScriptReads) {
 TEST(Html, BytesThatAreNotUtf8AreReplaced) {
     Result result = example_with_counters();
     result.points[0].steps[0].layer = "h.\xff\xfe";
-    EXPECT_EQ(data_of(write_html(result))["points"][0]["steps"][0]["layer"], "h.\uFFFD\uFFFD");
+    EXPECT_EQ(cell(section(first_point(result), "steps")["blocks"][0], 0, "layer"), "h.\uFFFD\uFFFD");
 }
 
 TEST(Html, LoadsNothing) {
@@ -170,32 +197,68 @@ TEST(Html, ShowsNoIntervalOfTooFewSamples) {
 TEST(Html, WhatIsMissingHasItsReason) {
     Result result = example::result();  // no ceilings, kernels or counters
     result.points[0].activity.unavailable = "no records here";
-    const Json data = data_of(write_html(result));
-    EXPECT_EQ(data["ceilings"].at("blocks")[0].at("tone"), "missing");
-    EXPECT_THAT(data["ceilings"].at("blocks")[0].at("text").get<std::string>(), Not(""));
-    EXPECT_EQ(data["points"][0]["timeline"]["unavailable"], "no records here");
-    EXPECT_FALSE(data["points"][0]["timeline"]["rows"].empty()) << "steps stand in for kernels";
-    const Json& skipped = data["points"].back();
-    EXPECT_EQ(skipped["status"], "skipped");
-    for (const char* part : {"ledger", "roofline", "attribution"}) EXPECT_NE(skipped[part]["unavailable"], "") << part;
-    EXPECT_NE(skipped["heat"]["unavailable"], "");
+    const Json data = first_point(result);
+    for (const char* id : {"ceilings", "roofline", "layers-by-metric", "timeline"}) {
+        const Json found = section(data, id);
+        ASSERT_FALSE(found.is_null()) << id;
+        EXPECT_EQ(found["blocks"][0]["tone"], "missing") << id;
+        EXPECT_THAT(found["blocks"][0]["text"].get<std::string>(), Not("")) << id;
+    }
+    const Json timeline = section(data, "timeline");
+    EXPECT_THAT(timeline["blocks"][0]["text"].get<std::string>(), testing::HasSubstr("no records here"));
+    EXPECT_FALSE(chart(timeline, "timeline")["bars"]["start"].empty()) << "steps stand in for kernels";
 }
 
-TEST(Html, AResultWithoutPointsIsAPageToo) { EXPECT_TRUE(data_of(write_html(Result{}))["points"].empty()); }
+TEST(Html, AResultWithoutPointsIsAPageToo) {
+    EXPECT_FALSE(section(data_of(write_html(Result{})), "environment").is_null());
+}
 
 TEST(Html, NumbersThatAreNotFiniteAreNull) {
     Result result = example_with_counters();
-    std::vector<Explanation> explanations;
-    for (const Point& point : result.points) explanations.push_back(explain(result, point));
-    EXPECT_TRUE(report_data({result, explanations})["points"][0]["ledger"].at("end_to_end_us").is_number());
-    explanations[0].ledger.end_to_end_us = std::numeric_limits<double>::quiet_NaN();
-    EXPECT_TRUE(report_data({result, explanations})["points"][0]["ledger"].at("end_to_end_us").is_null());
+    result.points.resize(1);
+    std::vector<Explanation> explanations{explain(result, result.points[0])};
+    explanations[0].attribution.roles.at(0).dram_ms = std::numeric_limits<double>::quiet_NaN();
+    const Json data = data_of(write_html({result, explanations}));
+    EXPECT_TRUE(section(data, "which-bytes-cost-which-milliseconds")["blocks"][2]["series"][0]["values"][0].is_null());
 }
 
 TEST(Html, EveryPointNeedsItsExplanation) { EXPECT_THROW(write_html({example::result(), {}}), std::invalid_argument); }
 
 TEST(Html, IsTheSameForTheSameResult) {
     EXPECT_EQ(write_html(example_with_counters()), write_html(example_with_counters()));
+}
+
+// ---- a section is a function and a row: it needs no more to be shown everywhere
+
+Section answer_to_everything(const SectionContext& context) {
+    Section section{"The answer to everything"};
+    section.add(Paragraph{context.point().model() + " takes 42"});
+    section.add(Chart{"Answers", "", BarChart{"", {"everything"}, {{"answer", {42}}}}});
+    return section;
+}
+
+TEST(SectionTable, ARowIsShownByEveryRenderer) {
+    const Result result = example_with_counters();
+    const ExplainedResult explained(result);
+    std::vector<SectionKind> kinds(section_kinds().begin(), section_kinds().end());
+    kinds.push_back({"everything", Of::point, In::both, answer_to_everything});
+    const std::string told = result.points[0].model() + " takes 42";
+    EXPECT_THAT(render_terminal(summary_of(explained, kinds), 100), testing::HasSubstr(told));
+    const std::string markdown = render_markdown(report_of(explained, kinds));
+    EXPECT_THAT(markdown, testing::HasSubstr("### The answer to everything"));
+    EXPECT_THAT(markdown, testing::HasSubstr(told));
+    const Json found = section(document_json(report_of(explained, kinds)), "the-answer-to-everything");
+    EXPECT_EQ(found["blocks"][0]["text"], told);
+    EXPECT_EQ(chart(found, "bars")["series"][0]["values"][0], 42);
+    EXPECT_TRUE(has(render_html(report_of(explained, kinds)), "the-answer-to-everything"));
+}
+
+TEST(SectionTable, EveryRowHasANameThatItIsFoundBy) {
+    const Result result = example_with_counters();
+    const ExplainedResult explained(result);
+    for (const SectionKind& kind : section_kinds())
+        EXPECT_NO_THROW(section_called(kind.name, {explained})) << kind.name;
+    EXPECT_THROW(section_called("no such section", {explained}), std::out_of_range);
 }
 
 }  // namespace

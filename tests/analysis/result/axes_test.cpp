@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <set>
 
-#include "analysis/report/html.h"
 #include "analysis/report/render/render.h"
 #include "analysis/report/sections/sections.h"
 #include "analysis/report/writers.h"
@@ -113,7 +112,7 @@ TEST_P(EveryAxis, IsAColumn) {
 TEST_P(EveryAxis, IsInTheTableOfASweepWhereItVaries) {
     Result sweep;
     sweep.points = {base_, other_};
-    const std::string text = render_terminal({"", {points_section(sweep, Depth::summary)}}, 200);
+    const std::string text = render_terminal({"", {section_called("points", {sweep, Depth::summary})}}, 200);
     EXPECT_THAT(text, AllOf(HasSubstr(axis().name), HasSubstr(text_)));
 }
 
@@ -239,13 +238,12 @@ TEST(AnOp, HasNoColumnOfSequencesUnlessItIsAskedFor) {
     EXPECT_THAT(names(), Contains("seq_len"));
 }
 
-TEST(AnOp, LeavesSequencesOutOfTheReportsData) {
+TEST(AnOp, LeavesSequencesOutOfThePage) {
     const Result result = of_one_op();
-    const nlohmann::ordered_json point = report_data(result)["points"][0];
-    for (const char* axis : {"seq", "attention", "batch", "repeat"}) EXPECT_FALSE(point["axes"].contains(axis)) << axis;
-    for (const char* figure : {"tokens_per_s", "energy_j"}) EXPECT_FALSE(point["sweep"].contains(figure)) << figure;
-    EXPECT_THAT(point["figures"].dump(), AllOf(Not(HasSubstr("throughput")), Not(HasSubstr("sequence"))));
-    EXPECT_THAT(point["answer"].dump(), says_nothing_of_sequences);
+    const ExplainedResult explained(result);
+    for (const char* section : {"figures", "answer", "sweep"})
+        EXPECT_THAT(document_json({"", {section_called(section, {explained})}}).dump(),
+                    AllOf(says_nothing_of_sequences, Not(HasSubstr("throughput"))));
 }
 
 }  // namespace

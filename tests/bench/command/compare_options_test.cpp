@@ -46,7 +46,7 @@ TEST(CompareOptions, PricesAreDollarsAnHourByName) {
 
 TEST(CompareOptions, WrongValuesSayWhatWouldBeRight) {
     EXPECT_THAT(refusal({"--by", "kernel"}), HasSubstr("layer, op, step"));
-    EXPECT_THAT(refusal({"--format", "csv"}), HasSubstr("text, markdown, json"));
+    EXPECT_THAT(refusal({"--format", "csv"}), HasSubstr("text, markdown, html, json"));
     EXPECT_THAT(refusal({"--top", "0"}), HasSubstr("at least 1"));
     EXPECT_EQ(refusal({"--name", "x"}), "--name: 1 names for 2 results");
     EXPECT_EQ(refusal({"--name", "x,x"}), "--name 'x': each result needs a name of its own");

@@ -219,8 +219,7 @@ TEST_F(DeepSpeech2Run, ItsReportHasUtterancesAndFrames) {
     set_lengths("21 8 13");
     const Result result = run();
     const ExplainedResult explained(result);
-    const std::string text =
-        render_terminal({"", {figures_section(result.points.at(0), explained.of(0), Depth::full)}}, 200);
+    const std::string text = render_terminal({"", {section_called("figures", {explained})}}, 200);
     EXPECT_THAT(text, HasSubstr(" utterances/s, "));
     EXPECT_THAT(text, HasSubstr(" frames/s"));
     EXPECT_THAT(text, HasSubstr("42 of 63 (33.3 % are padding), 14.00 an utterance"));

@@ -1,0 +1,35 @@
+// What is selected, and what a chart's filters hide, in one top-level section: charts and tables show it together.
+
+class Selection {
+  key = null;
+  hidden = new Set(); // keys that the filters of a chart take away
+  viewers = [];
+
+  /** `viewer`: update() shows the selection; tell(key) describes the key, null where it has none; reveal(key) goes to it. */
+  add(viewer) { this.viewers.push(viewer); }
+
+  select(key) {
+    this.key = key;
+    this.update();
+    showSelection(this);
+  }
+
+  hide(keys) {
+    this.hidden = keys;
+    this.update();
+  }
+
+  update() { for (const viewer of this.viewers) viewer.update(); }
+}
+
+/** The panel at the foot of the window. It goes when another point is chosen. */
+function showSelection(selection) {
+  const panel = document.getElementById('selection'), key = selection?.key ?? null;
+  panel.hidden = key === null;
+  if (panel.hidden) return panel.replaceChildren();
+  const told = [...new Set(selection.viewers.map((viewer) => viewer.tell(key)).filter(Boolean))];
+  const ways = selection.viewers.filter((viewer) => viewer.reveal && viewer.has(key));
+  panel.replaceChildren(h('div', { class: 'told' }, told.map((text) => h('p', {}, text))),
+    h('div', { class: 'group' }, ways.map((viewer) => h('button', { type: 'button', on: { click: () => viewer.reveal(key) } }, `Show in: ${viewer.title}`)),
+      h('button', { type: 'button', on: { click: () => selection.select(null) } }, 'Clear the selection')));
+}
