@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "analysis/table/columns_builders.h"
 #include "kbench/error.h"
@@ -24,23 +25,26 @@ bool adds_up(const CountedMetric& metric) {
 }  // namespace
 
 std::span<const Column> columns() {
+    using namespace column;
     static const std::vector<Column> list = [] {
-        std::vector<Column> made;
-        column::add_identity(made);
-        column::add_figures(made);
-        return made;
+        std::vector<Column> all;
+        for (const Entries& part : {pyprof_columns(), point_columns(), sweep_columns(), step_columns(), time_columns(),
+                                    kernel_columns(), executed_columns(), memory_columns(), counter_columns()})
+            std::ranges::transform(part, std::back_inserter(all), made);
+        // The numbers of ops are text, but none of them may be lost.
+        std::ranges::find(all, "seq", &Column::name)->shortens = false;
+        return all;
     }();
     return list;
 }
 
 Column counter_column(const CountedMetric& metric) {
+    using namespace column;
     const std::string header = metric.unit.empty() ? metric.name : fmt::format("{} {}", metric.name, metric.unit);
-    const auto value_of = [name = metric.name](const StepResult& step) { return counter_named(step, name); };
-    if (!adds_up(metric))
-        return column::counter_mean(metric.name, header, metric.unit,
-                                    fmt::format("{}{}", metric.source, column::by_time), 2, value_of);
-    const auto total = [value_of](const TableRow& row) { return column::sum(row, value_of); };
-    return column::counted(column::figure(metric.name, header, metric.unit, metric.source, 0, total));
+    const auto value = [name = metric.name](Step step) { return counter_named(step, name); };
+    if (adds_up(metric)) return made({metric.name, header, metric.unit, 0, counted(total(value)), metric.source});
+    return made(
+        {metric.name, header, metric.unit, 2, counted(mean(value)), fmt::format("{}{}", metric.source, by_time)});
 }
 
 Column find_column(std::string_view wanted, std::span<const CountedMetric> counters) {

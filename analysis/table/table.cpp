@@ -1,4 +1,4 @@
-// Plain-text tables; see table.h.
+// Widths of columns, what gives way where space is short, and words that are cut or wrapped.
 #include "analysis/table/table.h"
 
 #include <algorithm>
@@ -68,24 +68,23 @@ std::string Table::text(std::size_t indent, std::size_t width) const {
         for (std::size_t i = 0; i < columns_.size(); ++i) sum += reserve(i, column_widths[i]);
         return sum;
     };
+    const auto first_of_most = [&](auto&& rank) {
+        std::size_t most = 0;
+        for (std::size_t i = 1; i < columns_.size(); ++i)
+            if (rank(i) > rank(most)) most = i;
+        return most;
+    };
+    const auto droppable = [&](std::size_t i) {
+        return i < columns_.size() && column_widths[i] > 0 ? columns_[i].droppable : 0;
+    };
     while (total() - total_reserve() > width) {
-        std::size_t victim = columns_.size();
-        for (std::size_t i = 0; i < columns_.size(); ++i)
-            if (column_widths[i] > 0 && columns_[i].droppable > 0 &&
-                (victim == columns_.size() || columns_[i].droppable > columns_[victim].droppable))
-                victim = i;
-        if (victim == columns_.size()) break;
+        const std::size_t victim = first_of_most(droppable);
+        if (droppable(victim) <= 0) break;
         column_widths[victim] = 0;
     }
     // One character at a time from the widest, so that all long names end up equally short.
-    while (total() > width && total_reserve() > 0) {
-        std::size_t widest = columns_.size();
-        for (std::size_t i = 0; i < columns_.size(); ++i)
-            if (reserve(i, column_widths[i]) > 0 &&
-                (widest == columns_.size() || column_widths[i] > column_widths[widest]))
-                widest = i;
-        --column_widths[widest];
-    }
+    const auto shortened = [&](std::size_t i) { return reserve(i, column_widths[i]) > 0 ? column_widths[i] : 0; };
+    while (total() > width && total_reserve() > 0) --column_widths[first_of_most(shortened)];
 
     std::string result;
     const auto append_line = [&](auto&& cell_of) {

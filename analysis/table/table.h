@@ -16,7 +16,7 @@ struct TableColumn {
     Align align = Align::right;
     int droppable = 0;      ///< when the table is too wide, columns go from the highest number down; 0 stays
     bool shortens = false;  ///< what is still too wide loses its middle, the widest column first
-    bool is_name = false;   ///< of a layer or a kernel, as which Markdown and HTML set it
+    bool is_name = false;   ///< its cells name a layer or a kernel, as which Markdown and HTML set them
     std::string what = {};  ///< a sentence for who asks what stands in it
 };
 

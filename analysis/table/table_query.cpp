@@ -2,9 +2,11 @@
 #include "analysis/table/table_query.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <utility>
 
 #include "analysis/explain/breakdown.h"
@@ -36,51 +38,41 @@ double kernels_time_us(const Point& point) {
     return total;
 }
 
-void append_kernel_rows(std::string_view file, const Result& result, std::size_t point_index,
-                        std::vector<TableRow>& rows) {
-    const Point& point = result.points[point_index];
-    const double time_us = kernels_time_us(point);
-    const auto explanation = std::make_shared<LazyExplanation>(result, point);
-    std::int64_t ops = 0;
-    for (const StepResult& step : point.steps) {
-        for (std::size_t i = 0; i < step.kernels.size(); ++i)
-            rows.push_back({file,
-                            rows.size(),
-                            point_index,
-                            &point,
-                            {{&step, ops}},
-                            false,
-                            time_us,
-                            &step.kernels[i],
-                            i,
-                            &result,
-                            explanation});
-        ops += forward_ops(step);
-    }
-}
-
-void append_rows(std::string_view file, const Result& result, std::size_t point_index, const TableQuery& query,
+void append_rows(const ResultFile& file, std::size_t point_index, const TableQuery& query,
                  std::vector<TableRow>& rows) {
-    if (query.level->rows_are_kernels) return append_kernel_rows(file, result, point_index, rows);
-    const Point& point = result.points[point_index];
-    const std::optional<double> time_us = total_time_us(point);
-    const auto explanation = std::make_shared<LazyExplanation>(result, point);
+    const TableLevel& level = *query.level;
+    TableRow blank;
+    blank.file = file.path;
+    blank.point_index = point_index;
+    blank.point = &file.result.points[point_index];
+    blank.folded = query.fold;
+    blank.point_time_us = level.rows_are_kernels ? kernels_time_us(*blank.point) : total_time_us(*blank.point);
+    blank.result = &file.result;
+    blank.explanation = std::make_shared<LazyExplanation>(file.result, *blank.point);
     const auto new_row = [&]() -> TableRow& {
-        rows.push_back(
-            {file, rows.size(), point_index, &point, {}, query.fold, time_us, nullptr, 0, &result, explanation});
-        return rows.back();
+        blank.index = rows.size();
+        return rows.emplace_back(blank);
     };
-    if (point.steps.empty() && query.level->keeps_empty_points) new_row();
+    if (blank.point->steps.empty() && level.keeps_empty_points) new_row();
 
     std::map<std::string, std::size_t> row_of_key;
     std::int64_t ops = 0;
-    for (const StepResult& step : point.steps) {
-        const std::optional<std::string> key = query.level->key(step, query.fold);
+    for (const StepResult& step : blank.point->steps) {
+        const PlacedStep placed{&step, std::exchange(ops, ops + forward_ops(step))};
+        if (level.rows_are_kernels) {
+            for (std::size_t i = 0; i < step.kernels.size(); ++i) {
+                TableRow& row = new_row();
+                row.steps = {placed};
+                row.kernel = &step.kernels[i];
+                row.kernel_number = i;
+            }
+            continue;
+        }
+        const std::optional<std::string> key = level.key(step, query.fold);
         const auto found = key ? row_of_key.find(*key) : row_of_key.end();
         if (key && found == row_of_key.end()) row_of_key.emplace(*key, rows.size());
         TableRow& row = found == row_of_key.end() ? new_row() : rows[found->second];
-        row.steps.push_back({&step, ops});
-        ops += forward_ops(step);
+        row.steps.push_back(placed);
     }
 }
 
@@ -171,12 +163,10 @@ std::span<const TableLevel> table_levels() {
 }
 
 const TableLevel& find_level(std::string_view wanted) {
-    std::string names;
-    for (const TableLevel& level : table_levels()) {
-        if (level.name == wanted) return level;
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", level.name);
-    }
-    throw UsageError(fmt::format("--by '{}': must be one of {}", wanted, names));
+    const auto found = std::ranges::find(table_levels(), wanted, &TableLevel::name);
+    if (found != table_levels().end()) return *found;
+    const auto names = table_levels() | std::views::transform(&TableLevel::name);
+    throw UsageError(fmt::format("--by '{}': must be one of {}", wanted, fmt::join(names, ", ")));
 }
 
 SortBy parse_sort(std::string_view text) {
@@ -218,7 +208,7 @@ QueriedTable query_table(std::span<const ResultFile> files, const TableQuery& qu
                 points == 0 ? fmt::format("--point {}: {} has no points", *query.point, file.path)
                             : fmt::format("--point {}: {} has points 0 to {}", *query.point, file.path, points - 1));
         for (std::size_t i = 0; i < points; ++i)
-            if (!query.point || *query.point == i) append_rows(file.path, file.result, i, query, table.rows);
+            if (!query.point || *query.point == i) append_rows(file, i, query, table.rows);
     }
     order_rows(query, counters, table.rows);
     return table;

@@ -1,0 +1,53 @@
+// What the kernels of a row are, means by weight, and columns that are made of counters.
+#include "analysis/table/columns_builders.h"
+
+#include <algorithm>
+
+namespace kbench::column {
+
+Column made(const Entry& entry) {
+    const bool is_text = entry.decimals == as_text;
+    return {.name = entry.name,
+            .header = entry.header.empty() ? entry.name : entry.header,
+            .unit = entry.unit,
+            .what = entry.what,
+            .align = is_text ? Align::left : Align::right,
+            .shortens = is_text,
+            .decimals = is_text ? 0 : entry.decimals,
+            .value = entry.value.get};
+}
+
+std::string kernel_names(Step step, std::string KernelResult::*name) {
+    std::string list;
+    for (const KernelResult& kernel : step.kernels) list += (list.empty() ? "" : "+") + kernel.*name;
+    return list;
+}
+
+bool is_recorded(Row row) {
+    const auto has_kernels = [](const PlacedStep& placed) { return !placed.step->kernels.empty(); };
+    return !row.steps.empty() && (row.point->activity.runs > 0 || std::ranges::all_of(row.steps, has_kernels));
+}
+
+std::vector<const KernelResult*> kernels_of(Row row) {
+    if (row.kernel != nullptr) return {row.kernel};
+    std::vector<const KernelResult*> kernels;
+    if (!is_recorded(row)) return kernels;
+    for (const PlacedStep& placed : row.steps)
+        for (const KernelResult& kernel : placed.step->kernels) kernels.push_back(&kernel);
+    return kernels;
+}
+
+std::optional<double> weighted_mean(const std::vector<Weighted>& parts) {
+    if (parts.empty() || !parts.front().value) return std::nullopt;
+    const double first = *parts.front().value;
+    if (parts.size() == 1) return first;
+    double deviation = 0, weights = 0;  // from the first, so that the mean of equal values is that value
+    for (const auto& [value, weight] : parts) {
+        if (!value || !weight) return std::nullopt;
+        deviation += (*value - first) * *weight;
+        weights += *weight;
+    }
+    return weights > 0 ? std::optional(first + deviation / weights) : std::nullopt;
+}
+
+}  // namespace kbench::column
