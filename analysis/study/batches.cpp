@@ -34,24 +34,22 @@ std::string largest_text(const StudyPoints& points, const std::vector<StudyRow>&
 /// "up to batch 4 it is latency-bound; from batch 8 on compute-bound (fp16_tensor)". By the rules of verdicts alone: a
 /// batch of which they cannot tell says nothing of its neighbours.
 std::string turn_text(const StudyPoints& points, const std::vector<StudyRow>& rows) {
-    const auto verdict = [&](const StudyRow& row) -> const Verdict& {
-        return points.explained->of(row.point).verdicts.model;
-    };
-    const auto batch = [&](const StudyRow& row) { return points.point(row.point).batch(); };
-    const StudyRow *before = nullptr, *behind = nullptr;
-    for (const StudyRow& row : rows) {
-        if (is_before_roofs(verdict(row).bound) && behind == nullptr) before = &row;
-        if (is_roof(verdict(row).bound) && behind == nullptr) behind = &row;
-    }
-    if (before != nullptr && behind != nullptr)
-        return fmt::format("Up to batch {} it is {}; from batch {} on a roof binds: {}.", batch(*before),
-                           verdict_text(verdict(*before)), batch(*behind), verdict_text(verdict(*behind)));
-    if (behind != nullptr)
-        return fmt::format("A roof binds from batch {} on, the smallest of which that can be said: {}.", batch(*behind),
-                           verdict_text(verdict(*behind)));
-    if (before != nullptr)
-        return fmt::format("No roof is known to bind at any of these batches; at batch {} it is {}.", batch(*before),
-                           verdict_text(verdict(*before)));
+    const auto bound = [&](const StudyRow& row) { return points.explanation(row.point).verdicts.model.bound; };
+    const auto behind = std::ranges::find_if(rows, is_roof, bound);
+    auto before = behind;  // the last one ahead of it
+    for (auto row = rows.begin(); row != behind; ++row)
+        if (is_before_roofs(bound(*row))) before = row;
+    const auto text = [&](auto row) { return verdict_text(points.explanation(row->point).verdicts.model); };
+    const auto batch = [&](auto row) { return points.point(row->point).batch(); };
+    if (before != behind && behind != rows.end())
+        return fmt::format("Up to batch {} it is {}; from batch {} on a roof binds: {}.", batch(before), text(before),
+                           batch(behind), text(behind));
+    if (behind != rows.end())
+        return fmt::format("A roof binds from batch {} on, the smallest of which that can be said: {}.", batch(behind),
+                           text(behind));
+    if (before != behind)
+        return fmt::format("No roof is known to bind at any of these batches; at batch {} it is {}.", batch(before),
+                           text(before));
     return "At none of these batches can it be told what binds the whole: no one thing has most of the time.";
 }
 
@@ -71,43 +69,33 @@ StudyAnswer answer_batch(const StudyPoints& points, Study& study) {
     const auto rate = [](const StudyRow& row) { return row.sequences_per_s.value_or(0); };
     const StudyRow& best = *std::ranges::max_element(rows, {}, rate);
     const StudyRow& smallest = rows.front();
-    const Point &small = points.point(smallest.point), &fast = points.point(best.point);
+    const PointAt small = points.at(smallest.point), fast = points.at(best.point);
     const StudyRow& sufficient =
         *std::ranges::find_if(rows, [&](const StudyRow& row) { return rate(row) >= enough * rate(best); });
-    const StudyFigure gain = throughput_ratio(small, smallest.point, fast, best.point);
+    const StudyFigure gain = throughput_ratio(small, fast);
     if (gain.value.low <= 1) {
-        Sentence none;
-        none << "No larger batch is certain to be faster than " << std::to_string(small.batch()) << ", which has "
-             << throughput(small, smallest.point);
-        if (&best != &smallest)
-            none << "; the fastest, " << std::to_string(fast.batch()) << ", has " << gain << " times as many";
-        answer.findings.push_back((none << ".").done());
+        StudyFinding none = told("No larger batch is certain to be faster than {}, which has {}", small.point.batch(),
+                                 throughput(small));
+        if (&best != &smallest) none += told("; the fastest, {}, has {} times as many", fast.point.batch(), gain);
+        answer.findings.push_back(none += {"."});
     } else {
-        answer.findings.push_back((Sentence() << "Batch " << std::to_string(fast.batch())
-                                              << " is the fastest of these with " << throughput(fast, best.point)
-                                              << ", " << gain << " times batch " << std::to_string(small.batch())
-                                              << "'s; a run of it takes " << latency(fast, best.point) << ".")
-                                      .done());
-        if (&sufficient != &best) {
-            const Point& enough_point = points.point(sufficient.point);
-            answer.findings.push_back((Sentence() << "Batch " << std::to_string(enough_point.batch())
-                                                  << " is the smallest that reaches 90 % of it: "
-                                                  << throughput(enough_point, sufficient.point) << " in "
-                                                  << latency(enough_point, sufficient.point) << ".")
-                                          .done());
-        }
+        answer.findings.push_back(
+            told("Batch {} is the fastest of these with {}, {} times batch {}'s; a run of it takes {}.",
+                 fast.point.batch(), throughput(fast), gain, small.point.batch(), latency(fast)));
+        const PointAt at = points.at(sufficient.point);
+        if (&sufficient != &best)
+            answer.findings.push_back(told("Batch {} is the smallest that reaches 90 % of it: {} in {}.",
+                                           at.point.batch(), throughput(at), latency(at)));
     }
     std::vector<std::size_t> indices;
     for (const StudyRow& row : rows) indices.push_back(row.point);
     if (std::string why = without_ground(points, indices); !why.empty()) answer.notes.push_back(std::move(why));
-    answer.findings.push_back({turn_text(points, rows), {}});
-    answer.findings.push_back({largest_text(points, rows), {}});
+    answer.findings.push_back({turn_text(points, rows)});
+    answer.findings.push_back({largest_text(points, rows)});
     if (smallest.energy_j && best.energy_j && *smallest.energy_j > 0 && &best != &smallest)
-        answer.findings.push_back((Sentence() << (sequence_word(small) == "utterance" ? "An utterance" : "A sequence")
-                                              << " takes " << energy_ratio(small, smallest.point, fast, best.point)
-                                              << " times the energy at batch " << std::to_string(fast.batch())
-                                              << " that it takes at batch " << std::to_string(small.batch()) << ".")
-                                      .done());
+        answer.findings.push_back(told("{} takes {} times the energy at batch {} that it takes at batch {}.",
+                                       sequence_word(small.point) == "utterance" ? "An utterance" : "A sequence",
+                                       energy_ratio(small, fast), fast.point.batch(), small.point.batch()));
     else if (!smallest.energy_j)
         answer.notes.push_back("Energy is not known here: see each point's conditions.");
     return answer;

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "analysis/explain/breakdown.h"
 #include "analysis/explain/point_roofs.h"
@@ -25,22 +26,14 @@ std::optional<Interval> recoverable(const StepLedger& entry, const Interval& tim
                     std::max(0.0, time_us.high - least)};
 }
 
-struct Weighted {
-    double sum = 0, us = 0;
-    void add(const std::optional<double>& value, double time_us) {
-        if (!value) return;
-        sum += *value * time_us;
-        us += time_us;
-    }
-    std::optional<double> mean() const { return us > 0 ? std::optional(sum / us) : std::nullopt; }
-};
-
-StudyLayer layer_of(const Point& point, std::size_t index, const Ledger& ledger, const Verdicts& verdicts,
-                    const std::string& name) {
+StudyLayer layer_of(PointAt at, const Explanation& explanation, const std::string& name) {
+    const Point& point = at.point;
+    const Ledger& ledger = explanation.ledger;
+    const std::vector<Verdict>& verdicts = explanation.verdicts.layers;
     StudyLayer layer;
     layer.name = name;
-    layer.share = scaled(layer_share(point, index, name).value, 0.01);
-    Weighted achieved, theoretical;
+    layer.share = scaled(layer_share(at, name).value, 0.01);
+    MeanByTime achieved, theoretical;
     double longest_us = 0;
     bool has_roofs = true;
     Interval above;
@@ -69,8 +62,8 @@ StudyLayer layer_of(const Point& point, std::size_t index, const Ledger& ledger,
     if (has_roofs) layer.recoverable_us = above;
     layer.achieved_pct = achieved.mean();
     layer.theoretical_pct = theoretical.mean();
-    const auto verdict = std::ranges::find(verdicts.layers, name, &Verdict::subject);
-    if (verdict != verdicts.layers.end()) {
+    const auto verdict = std::ranges::find(verdicts, name, &Verdict::subject);
+    if (verdict != verdicts.end()) {
         layer.bound = verdict_text(*verdict);
         layer.is_identified = verdict->bound != Bound::not_identifiable;
     }
@@ -94,35 +87,32 @@ StudyAnswer answer_bottlenecks(const StudyPoints& points, Study& study) {
         return answer;
     }
     const std::size_t index = *study.base;
-    const Point& point = points.point(index);
-    const Explanation& explanation = points.explained->of(index);
+    const PointAt at = points.at(index);
+    const Point& point = at.point;
+    const Explanation& explanation = points.explanation(index);
     if (std::string why = without_ground(points, {index}); !why.empty()) answer.notes.push_back(std::move(why));
-    std::vector<std::string> names;
     for (const StepResult& step : point.steps)
-        if (const std::string name = layer_group(step.layer); std::ranges::find(names, name) == names.end())
-            names.push_back(name);
-    for (const std::string& name : names)
-        study.layers.push_back(layer_of(point, index, explanation.ledger, explanation.verdicts, name));
+        if (const std::string name = layer_group(step.layer);
+            std::ranges::find(study.layers, name, &StudyLayer::name) == study.layers.end())
+            study.layers.push_back(layer_of(at, explanation, name));
     std::ranges::stable_sort(study.layers, std::greater{}, [](const StudyLayer& layer) { return layer.time_us.value; });
     if (study.layers.empty() || study.layers.front().time_us.value <= 0) {
         answer.notes.push_back("No step was timed.");
         return answer;
     }
-    answer.findings.push_back((Sentence() << "One run at batch " << std::to_string(point.batch()) << " in "
-                                          << name(point.precision()) << " takes " << latency(point, index) << ".")
-                                  .done());
-    for (std::size_t i = 0; i < std::min(told_layers, study.layers.size()); ++i) {
-        const StudyLayer& layer = study.layers[i];
-        Sentence sentence;
+    answer.findings.push_back(
+        told("One run at batch {} in {} takes {}.", point.batch(), name(point.precision()), latency(at)));
+    for (const StudyLayer& layer : study.layers | std::views::take(told_layers)) {
+        const StudyFigure share = layer_share(at, layer.name);
         // Template arguments fill lines, and stand in the table.
-        sentence << layer.name << " has " << layer_share(point, index, layer.name) << " of the steps' time ("
-                 << layer.kernel.substr(0, layer.kernel.find('<')) << occupancy_text(layer) << ")";
+        StudyFinding sentence = told("{} has {} of the steps' time ({}{})", layer.name, share,
+                                     layer.kernel.substr(0, layer.kernel.find('<')), occupancy_text(layer));
         if (!layer.bound.empty() && explanation.concludes())
-            sentence << "; " << (layer.is_identified ? layer.bound : "what binds it cannot be told");
+            sentence += {"; " + (layer.is_identified ? layer.bound : "what binds it cannot be told")};
         if (layer.recoverable_us)
-            sentence << "; " << recoverable_time(index, layer, layer_share(point, index, layer.name).has_interval)
-                     << " of it are above what its roofs demand";
-        answer.findings.push_back((sentence << ".").done());
+            sentence +=
+                told("; {} of it are above what its roofs demand", recoverable_time(index, layer, share.has_interval));
+        answer.findings.push_back(sentence += {"."});
     }
     if (!explanation.ledger.roofs_unavailable.empty())
         answer.notes.push_back(

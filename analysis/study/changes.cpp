@@ -11,7 +11,7 @@ namespace kbench {
 namespace {
 
 constexpr std::size_t most_changes = 3;
-/// Of a sequence's time: less is not worth a change.
+/// A change that saves less of a sequence's time is not worth it.
 constexpr double worthwhile = 0.02;
 /// A layer with less of the time is no example of what can be reached.
 constexpr double exemplary_share = 0.02;
@@ -22,40 +22,40 @@ Interval saved_by(const Interval& faster) {
     return {saved(faster.value), saved(faster.low), saved(faster.high)};
 }
 
-void add_precision(const StudyPoints& points, const Study& study, std::size_t base, std::vector<StudyChange>& changes) {
+/// The row of another point that carries conclusions and is first by `before`; null where there is none.
+template <class Before>
+const StudyRow* best_other(const StudyPoints& points, const std::vector<StudyRow>& rows, std::size_t base,
+                           Before before) {
     const StudyRow* best = nullptr;
-    for (const StudyRow& row : study.precisions)
-        if (row.point != base && points.explained->of(row.point).concludes() &&
-            (best == nullptr || row.latency_ms.value < best->latency_ms.value))
+    for (const StudyRow& row : rows)
+        if (row.point != base && points.explanation(row.point).concludes() && (best == nullptr || before(row, *best)))
             best = &row;
+    return best;
+}
+
+void add_precision(const StudyPoints& points, const Study& study, std::size_t base, std::vector<StudyChange>& changes) {
+    const auto faster = [](const StudyRow& a, const StudyRow& b) { return a.latency_ms.value < b.latency_ms.value; };
+    const StudyRow* best = best_other(points, study.precisions, base, faster);
     if (best == nullptr) return;
-    const Point &slow = points.point(base), &fast = points.point(best->point);
-    const StudyFigure ratio = latency_ratio(slow, base, fast, best->point);
-    changes.push_back({fmt::format("Compute in {} instead of {}", name(fast.precision()), name(slow.precision())),
-                       saved_by(ratio.value),
-                       (Sentence() << "Measured: " << latency(fast, best->point) << " instead of "
-                                   << latency(slow, base) << ", " << ratio << " times as fast.")
-                           .done(),
-                       "Results that are not good enough: what the model loses in accuracy is not measured here."});
+    const PointAt slow = points.at(base), fast = points.at(best->point);
+    const StudyFigure ratio = latency_ratio(slow, fast);
+    changes.push_back(
+        {fmt::format("Compute in {} instead of {}", name(fast.point.precision()), name(slow.point.precision())),
+         saved_by(ratio.value),
+         told("Measured: {} instead of {}, {} times as fast.", latency(fast), latency(slow), ratio),
+         "Results that are not good enough: what the model loses in accuracy is not measured here."});
 }
 
 void add_batch(const StudyPoints& points, const Study& study, std::size_t base, std::vector<StudyChange>& changes) {
-    const StudyRow* best = nullptr;
-    for (const StudyRow& row : study.batches)
-        if (row.point != base && points.explained->of(row.point).concludes() &&
-            (best == nullptr || row.sequences_per_s > best->sequences_per_s))
-            best = &row;
+    const auto more = [](const StudyRow& a, const StudyRow& b) { return a.sequences_per_s > b.sequences_per_s; };
+    const StudyRow* best = best_other(points, study.batches, base, more);
     if (best == nullptr) return;
-    const Point &now = points.point(base), &fast = points.point(best->point);
-    const StudyFigure ratio = throughput_ratio(now, base, fast, best->point);
-    changes.push_back({fmt::format("Batch {} instead of {}", fast.batch(), now.batch()), saved_by(ratio.value),
-                       (Sentence() << "Measured: " << throughput(fast, best->point) << " instead of "
-                                   << throughput(now, base) << ", " << ratio << " times as many.")
-                           .done(),
-                       (Sentence() << "A limit on the time that one answer may take: a run of that batch takes "
-                                   << latency(fast, best->point) << ".")
-                           .done()
-                           .text});
+    const PointAt now = points.at(base), fast = points.at(best->point);
+    const StudyFigure ratio = throughput_ratio(now, fast);
+    changes.push_back(
+        {fmt::format("Batch {} instead of {}", fast.point.batch(), now.point.batch()), saved_by(ratio.value),
+         told("Measured: {} instead of {}, {} times as many.", throughput(fast), throughput(now), ratio),
+         fmt::format("A limit on the time that one answer may take: a run of that batch takes {}.", latency(fast))});
 }
 
 /// The share of its longest demand in a layer's time; nothing where no roof is known.
@@ -67,7 +67,6 @@ std::optional<double> reached(const StudyLayer& layer) {
 /// A layer that comes less near to its roofs than another one that the same thing binds: as near as that one it would
 /// take less. All of what is above its roofs is the most that can be won.
 void add_layers(const StudyPoints& points, const Study& study, std::size_t base, std::vector<StudyChange>& changes) {
-    const Point& point = points.point(base);
     double all_us = 0;
     for (const StudyLayer& layer : study.layers) all_us += layer.time_us.value;
     for (const StudyLayer& layer : study.layers) {
@@ -80,15 +79,13 @@ void add_layers(const StudyPoints& points, const Study& study, std::size_t base,
                 example = &other;
         if (example == nullptr || *reached(*example) <= *here) continue;
         const double expected_us = layer.time_us.value * (1 - *here / *reached(*example));
-        const StudyFigure share = layer_share(point, base, layer.name);
+        const StudyFigure share = layer_share(points.at(base), layer.name);
         changes.push_back(
             {fmt::format("A faster {} ({})", layer.name, layer.kernel),
              {expected_us / all_us, 0, layer.recoverable_us->high / all_us},
-             (Sentence() << "It has " << share << " of the time and "
-                         << recoverable_time(base, layer, share.has_interval) << " above what its roofs demand; "
-                         << example->name << ", with the same verdict, comes nearer to its "
-                         << "own.")
-                 .done(),
+             told(
+                 "It has {} of the time and {} above what its roofs demand; {}, with the same verdict, comes nearer to its own.",
+                 share, recoverable_time(base, layer, share.has_interval), example->name),
              fmt::format(
                  "The same work in another kernel (kbench micro --op …) that is no faster; or a unit without a roof here that keeps {} busy.",
                  layer.name)});
@@ -96,16 +93,16 @@ void add_layers(const StudyPoints& points, const Study& study, std::size_t base,
 }
 
 void add_gaps(const StudyPoints& points, std::size_t base, std::vector<StudyChange>& changes) {
-    const Ledger& ledger = points.explained->of(base).ledger;
+    const Ledger& ledger = points.explanation(base).ledger;
     if (!ledger.unavailable.empty() || ledger.end_to_end_us <= 0) return;
     const double share = ledger.total.gaps_us() / ledger.end_to_end_us;
     if (share <= 0) return;
-    changes.push_back({"Fewer and longer kernels",
-                       {share, 0, share},
-                       (Sentence() << "Between kernels the device waits for " << gap_share(base, share)
-                                   << " of the time, which is the most that fusing them can save.")
-                           .done(),
-                       "Kernels that must wait for each other at these places in any case."});
+    changes.push_back(
+        {"Fewer and longer kernels",
+         {share, 0, share},
+         told("Between kernels the device waits for {} of the time, which is the most that fusing them can save.",
+              gap_share(base, share)),
+         "Kernels that must wait for each other at these places in any case."});
 }
 
 }  // namespace
@@ -121,7 +118,7 @@ std::vector<StudyChange> changes_of(const StudyPoints& points, const Study& stud
     std::erase_if(changes,
                   [](const StudyChange& change) { return change.saved.value < worthwhile || change.saved.low < 0; });
     std::ranges::stable_sort(changes, std::greater{}, [](const StudyChange& change) { return change.saved.value; });
-    if (changes.size() > most_changes) changes.erase(changes.begin() + most_changes, changes.end());
+    changes.resize(std::min(changes.size(), most_changes));
     return changes;
 }
 
@@ -135,7 +132,7 @@ std::vector<WhatIf> elsewhere_of(const StudyPoints& points, const Study& study) 
     for (const MachineFile& machine : machines()) {
         const WhatIfMachine there = what_if_machine(machine);
         if ((own != nullptr && own->id == machine.id) || !why_not_between(here, there).empty()) continue;
-        WhatIf answer = what_if(point, points.explained->of(*study.base).ledger, here, there);
+        WhatIf answer = what_if(point, points.explanation(*study.base).ledger, here, there);
         if (answer.unavailable.empty() && answer.there_ms.value > 0) all.push_back(std::move(answer));
     }
     std::ranges::stable_sort(all, {}, [](const WhatIf& answer) { return answer.there_ms.value; });

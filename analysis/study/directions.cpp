@@ -1,7 +1,8 @@
-// What training adds to a forward: of one training step, in which both stand side by side.
+// What training adds to a forward: from one training step, in which both stand side by side.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "analysis/study/parts.h"
 #include "models/base/format.h"
@@ -27,9 +28,9 @@ StudyAnswer answer_directions(const StudyPoints& points, Study& study) {
         return answer;
     }
     const std::size_t index = *training;
-    const Point& point = points.point(index);
-    const Explanation& explanation = points.explained->of(index);
-    const DirectionSource source{&point, &explanation.ledger, &explanation.verdicts};
+    const PointAt at = points.at(index);
+    const Explanation& explanation = points.explanation(index);
+    const DirectionSource source{&at.point, &explanation.ledger, &explanation.verdicts};
     study.training = index;
     study.directions = forward_against_backward(source, source);
     const Directions& directions = study.directions;
@@ -38,31 +39,23 @@ StudyAnswer answer_directions(const StudyPoints& points, Study& study) {
                                                               : directions.unavailable + ".");
         return answer;
     }
-    Sentence whole;
-    whole << "A training step takes " << latency(point, index) << ", with " << part_share(directions, index, "backward")
-          << " of the steps' time in the backward";
+    StudyFinding whole = told("A training step takes {}, with {} of the steps' time in the backward", latency(at),
+                              part_share(directions, index, "backward"));
     if (!directions.optimizer.empty())
-        whole << " and " << part_share(directions, index, "optimizer") << " in the optimizer";
-    answer.findings.push_back((whole << ".").done());
-    Sentence ratio;
-    ratio << "The backward takes " << backward_ratio(directions, index) << " times as long as the forward within it";
+        whole += told(" and {} in the optimizer", part_share(directions, index, "optimizer"));
+    answer.findings.push_back(whole += {"."});
+    StudyFinding ratio =
+        told("The backward takes {} times as long as the forward within it", backward_ratio(directions.whole, index));
     if (directions.whole.flop_ratio())
-        ratio << ", for " << backward_flop_ratio(directions, index) << " times its FLOPs";
-    answer.findings.push_back((ratio << ".").done());
-    std::size_t told = 0;
-    for (const DirectionPair& kind : directions.by_op) {
-        if (told == told_kinds || !kind.time_ratio()) continue;
-        ++told;
-        answer.findings.push_back((Sentence() << kind.name << ": the backward takes " << backward_ratio_of(kind, index)
-                                              << " times its forward's time.")
-                                      .done());
-    }
-    if (const std::optional<std::size_t> base = study.base) {
-        const Point& forward = points.point(*base);
-        answer.findings.push_back((Sentence() << "A training step takes " << latency_ratio(point, index, forward, *base)
-                                              << " times as long as a forward alone.")
-                                      .done());
-    }
+        ratio += told(", for {} times its FLOPs", backward_flop_ratio(directions, index));
+    answer.findings.push_back(ratio += {"."});
+    const auto has_ratio = [](const DirectionPair& kind) { return kind.time_ratio().has_value(); };
+    for (const DirectionPair& kind : directions.by_op | std::views::filter(has_ratio) | std::views::take(told_kinds))
+        answer.findings.push_back(
+            told("{}: the backward takes {} times its forward's time.", kind.name, backward_ratio(kind, index)));
+    if (study.base)
+        answer.findings.push_back(told("A training step takes {} times as long as a forward alone.",
+                                       latency_ratio(at, points.at(*study.base))));
     return answer;
 }
 

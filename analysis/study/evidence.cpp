@@ -15,7 +15,7 @@
 namespace kbench {
 namespace {
 
-/// Of the steps' time: steps that ran otherwise than asked and take less than this decide nothing.
+/// Steps that ran otherwise than asked decide nothing below this share of the steps' time.
 constexpr double few_steps = 0.02;
 
 std::string slowed(const Point& point) {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/explain/explain.h"
 #include "analysis/study/figures.h"
-#include "analysis/study/study.h"
 
 namespace kbench {
 
@@ -18,9 +18,11 @@ struct StudyPoints {
 
     const StudyPlan& plan() const { return *explained->result().study; }
     const Point& point(std::size_t index) const { return explained->points()[index]; }
+    PointAt at(std::size_t index) const { return {point(index), index}; }
+    const Explanation& explanation(std::size_t index) const { return explained->of(index); }
     /// The result's point that was planned there, whether or not it is evidence.
     std::optional<std::size_t> measured(const PlannedPoint& planned) const;
-    /// Of a task, those that may be evidence, each once, in the order of the plan.
+    /// Those of a task that may be evidence, each once, in the order of the plan.
     std::vector<std::size_t> of_task(std::string_view task) const;
     /// The point that all tasks have in common, if it may be evidence.
     std::optional<std::size_t> base() const;
@@ -30,7 +32,21 @@ struct StudyPoints {
 /// all do. Their figures stand all the same.
 std::string without_ground(const StudyPoints& points, const std::vector<std::size_t>& of);
 
-/// "74.2 ms [73.9, 74.6]" and the like are made by figures.h; this is a point's row with all that tables show of it.
+/// Values of parts and their mean, weighted by time; parts without a value do not count.
+class MeanByTime {
+  public:
+    void add(const std::optional<double>& value, const std::optional<double>& us) {
+        if (!value || !us) return;
+        sum_ += *value * *us;
+        us_ += *us;
+    }
+    std::optional<double> mean() const { return us_ > 0 ? std::optional(sum_ / us_) : std::nullopt; }
+
+  private:
+    double sum_ = 0, us_ = 0;
+};
+
+/// A point's row with all that tables show of it.
 StudyRow row_of(const StudyPoints& points, std::size_t index);
 
 StudyAnswer answer_bottlenecks(const StudyPoints& points, Study& study);

@@ -11,7 +11,7 @@
 namespace kbench {
 namespace {
 
-/// Of the time of the steps that multiply matrices, the part of which counters show that it ran as asked. Steps that
+/// The part of the time of matrix products of which counters show that it ran as asked. Steps that
 /// did not are no evidence by then: see not_evidence.
 std::string executed_text(const Point& point) {
     double all_us = 0, proven_us = 0;
@@ -51,36 +51,32 @@ StudyAnswer answer_precision(const StudyPoints& points, Study& study) {
         answer.notes.push_back("No precision was measured.");
         return answer;
     }
-    const std::size_t reference = reference_of(points, indices);
-    const Point& slow = points.point(reference);
+    const PointAt slow = points.at(reference_of(points, indices));
     const Roofs roofs(points.explained->result());
-    const std::optional<Roof> own = roofs.matrix(slow.precision());
+    const std::optional<Roof> own = roofs.matrix(slow.point.precision());
     for (const std::size_t index : indices) {
-        const Point& point = points.point(index);
+        const PointAt at = points.at(index);
         StudyRow row = row_of(points, index);
-        row.executed = executed_text(point);
-        if (index != reference) {
-            const StudyFigure speed_up = latency_ratio(slow, reference, point, index);
+        row.executed = executed_text(at.point);
+        if (index != slow.index) {
+            const StudyFigure speed_up = latency_ratio(slow, at);
             row.speed_up = speed_up.value;
-            const std::optional<Roof> roof = roofs.matrix(point.precision());
-            std::optional<StudyFigure> roofs_ratio;
-            if (roof && own) roofs_ratio = roof_ratio(*own, reference, *roof, index);
-            if (roofs_ratio) row.roof_ratio = roofs_ratio->value.value;
-            Sentence sentence;
-            sentence << name(point.precision()) << " is " << speed_up << " times as fast as " << name(slow.precision());
-            if (roofs_ratio) {
-                const bool sees_less = roofs_ratio->value.low > 1 && speed_up.value.high < roofs_ratio->value.low;
-                sentence << "; its measured roof for products is " << *roofs_ratio << " times as high"
-                         << (sees_less ? ", more than the model gains" : "");
+            StudyFinding sentence = told("{} is {} times as fast as {}", name(at.point.precision()), speed_up,
+                                         name(slow.point.precision()));
+            if (const std::optional<Roof> roof = roofs.matrix(at.point.precision()); roof && own) {
+                const StudyFigure higher = roof_ratio(*own, slow.index, *roof, index);
+                row.roof_ratio = higher.value.value;
+                const bool sees_less = higher.value.low > 1 && speed_up.value.high < higher.value.low;
+                sentence += told("; its measured roof for products is {} times as high{}", higher,
+                                 sees_less ? ", more than the model gains" : "");
             }
-            sentence << " (" << row.executed << ").";
-            answer.findings.push_back(sentence.done());
+            answer.findings.push_back(sentence += {fmt::format(" ({}).", row.executed)});
         }
         study.precisions.push_back(std::move(row));
     }
     if (indices.size() == 1)
         answer.notes.push_back(
-            fmt::format("{} alone was measured: nothing can be said of others.", name(slow.precision())));
+            fmt::format("{} alone was measured: nothing can be said of others.", name(slow.point.precision())));
     return answer;
 }
 

@@ -7,8 +7,8 @@ namespace kbench {
 
 struct StudyTaskKind {
     std::string_view name;      ///< in result.json and in the progress
-    std::string_view title;     ///< of its part of the report
-    std::string_view question;  ///< that it answers
+    std::string_view title;     ///< heads its part of the report
+    std::string_view question;  ///< what it answers
 };
 
 inline constexpr StudyTaskKind study_tasks[] = {
