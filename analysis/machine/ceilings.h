@@ -1,5 +1,5 @@
-// Roofs: the closed list of what is measured as a ceiling of a machine, and which of them a step runs against. Pure
-// arithmetic; kernels/probe and cpu/probe measure them, machine.h holds what makers state.
+// Roofs: which of a machine's ceilings a step runs against. Pure arithmetic; kernels/probe and cpu/probe measure them,
+// machine.h holds what makers state.
 #pragma once
 
 #include <optional>
@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "analysis/machine/ceiling_kinds.h"
 #include "kbench/result.h"
 
 namespace kbench {
@@ -16,19 +17,6 @@ enum class Level { dram, l2, l1 };
 inline constexpr Level levels[] = {Level::dram, Level::l2, Level::l1};
 inline constexpr std::string_view level_names[] = {"DRAM", "L2", "L1"};
 constexpr std::string_view name(Level level) { return level_names[static_cast<int>(level)]; }
-
-/// A kind of ceiling. GB/s are 10^9 bytes a second, TFLOP/s 10^12 FLOPs a second, an FMA being two, and Ginst/s 10^9
-/// instructions of a warp.
-struct CeilingKind {
-    std::string_view name;
-    std::string_view unit;     ///< GB/s, TFLOP/s, Ginst/s or us
-    std::string_view backend;  ///< cuda or cpu
-    std::string_view what;
-};
-/// All kinds, in the order in which they are shown.
-std::span<const CeilingKind> ceiling_kinds();
-/// The kind of that name; throws std::out_of_range for a name that is not in the list.
-const CeilingKind& ceiling_kind(std::string_view name);
 
 struct MachineFile;
 
@@ -47,8 +35,6 @@ struct Roof {
     /// The interval of its measurement; 0: it has none, as a datasheet's.
     double low_per_s = 0, high_per_s = 0;
 };
-
-struct MachineFile;
 
 /// The roofs of one machine.
 class Roofs {

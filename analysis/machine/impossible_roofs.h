@@ -8,14 +8,11 @@
 
 namespace kbench {
 
-/// What stands behind a ceiling's name where one core made it: cpu_dram_read_one_core.
-inline constexpr std::string_view one_core_suffix = "_one_core";
-
 /// Two measurements of one roof on a shared machine differ by less than this, as a rule.
 inline constexpr double roof_tolerance = 0.1;
 
 struct ImpossibleRoof {
-    std::string ceiling;  ///< of all cores
+    std::string ceiling;  ///< the name of the one of all cores
     std::string why;
 };
 

@@ -26,14 +26,6 @@ LaunchShape launch_of(const KernelResult& kernel) {
             .barriers = std::nullopt};
 }
 
-void set_unavailable(KernelResult& kernel, const std::string& reason) {
-    for (Quantity* quantity : {&kernel.theoretical_occupancy_pct, &kernel.waves, &kernel.lost_in_last_wave_pct})
-        *quantity = Quantity::unavailable(reason);
-    kernel.blocks_per_sm = 0;
-    kernel.limiters.clear();
-    kernel.occupancy_hint.clear();
-}
-
 std::string reason_without_waves(const KernelResult& kernel) {
     if (kernel.cluster_blocks > 1)
         return fmt::format("how many clusters of {} blocks run at once is known to the driver alone",
@@ -41,37 +33,32 @@ std::string reason_without_waves(const KernelResult& kernel) {
     return "the device's number of SMs is unknown";
 }
 
-void set_waves(KernelResult& kernel, const std::optional<Waves>& waves) {
-    if (waves) {
-        kernel.waves = Quantity::derived(waves->waves);
-        kernel.lost_in_last_wave_pct = Quantity::derived(100 * waves->lost_share);
-        return;
-    }
-    kernel.waves = kernel.lost_in_last_wave_pct = Quantity::unavailable(reason_without_waves(kernel));
-}
-
-void set_occupancy(KernelResult& kernel, const Occupancy& occupancy) {
-    kernel.theoretical_occupancy_pct = Quantity::derived(100 * occupancy.occupancy);
-    set_waves(kernel, occupancy.waves);
-    kernel.blocks_per_sm = occupancy.blocks_per_sm;
-    kernel.limiters.clear();
-    for (const Limiter limiter : occupancy.limiters) kernel.limiters.emplace_back(name(limiter));
-    kernel.occupancy_hint = occupancy_hint(occupancy);
-}
-
 }  // namespace
 
 void describe_occupancy(KernelResult& kernel, const GpuInfo& gpu) {
     const std::optional<DeviceLimits> limits =
         device_limits(gpu.compute_capability_major, gpu.compute_capability_minor, gpu.multiprocessors);
-    if (!limits)
-        return set_unavailable(kernel, fmt::format("the limits of compute capability {}.{} are not known",
-                                                   gpu.compute_capability_major, gpu.compute_capability_minor));
+    std::string why = fmt::format("the limits of compute capability {}.{} are not known", gpu.compute_capability_major,
+                                  gpu.compute_capability_minor);
+    std::optional<Occupancy> known;
     try {
-        set_occupancy(kernel, theoretical_occupancy(*limits, launch_of(kernel)));
+        if (limits) known = theoretical_occupancy(*limits, launch_of(kernel));
     } catch (const UsageError& refused) {
-        set_unavailable(kernel, refused.what());
+        why = refused.what();
     }
+    const auto percentage = [&](const std::optional<double>& share) {
+        return share ? Quantity::derived(100 * *share) : Quantity::unavailable(why);
+    };
+    const Occupancy occupancy = known.value_or(Occupancy{});
+    kernel.theoretical_occupancy_pct = percentage(known ? std::optional(occupancy.occupancy) : std::nullopt);
+    if (known) why = reason_without_waves(kernel);
+    const std::optional<Waves>& waves = occupancy.waves;
+    kernel.waves = waves ? Quantity::derived(waves->waves) : Quantity::unavailable(why);
+    kernel.lost_in_last_wave_pct = percentage(waves ? std::optional(waves->lost_share) : std::nullopt);
+    kernel.blocks_per_sm = occupancy.blocks_per_sm;
+    kernel.limiters.clear();
+    for (const Limiter limiter : occupancy.limiters) kernel.limiters.emplace_back(name(limiter));
+    kernel.occupancy_hint = known ? occupancy_hint(occupancy) : "";
 }
 
 }  // namespace kbench

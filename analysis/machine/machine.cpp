@@ -7,7 +7,7 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
-#include "analysis/machine/ceilings.h"
+#include "analysis/machine/ceiling_kinds.h"
 #include "kbench/error.h"
 #include "models/base/format.h"
 #include "models/base/json_text.h"
@@ -120,8 +120,8 @@ Match match(std::string_view pattern, std::string_view device) {
 }
 
 bool is_bandwidth(std::string_view ceiling) { return ceiling_kind(ceiling).unit == "GB/s"; }
-bool is_one_core(std::string_view ceiling) { return ceiling.ends_with("_one_core"); }
-/// Of a GPU: as much of it as there are SMs.
+bool is_one_core(std::string_view ceiling) { return ceiling.ends_with(one_core_suffix); }
+/// A GPU has as much of it as it has SMs.
 bool is_within_sm(std::string_view ceiling) {
     const std::string_view unit = ceiling_kind(ceiling).unit;
     return unit == "TFLOP/s" || unit == "Ginst/s" || ceiling == "l1_read" || ceiling == "shared_read";

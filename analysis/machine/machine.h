@@ -28,7 +28,7 @@ struct MachineFile {
     std::vector<RoofValue> roofs;
     std::optional<double> memory_gb, l2_mb, tdp_w, boost_clock_mhz;
     std::optional<int> multiprocessors;
-    std::optional<int> cores;  ///< of a CPU's socket, which its roofs are for
+    std::optional<int> cores;  ///< a CPU's socket has, which its roofs are for
     std::string no_bandwidth;  ///< why scaled_to left out what it states of memory; empty where it did not
 
     std::optional<double> roof(std::string_view ceiling) const;
@@ -40,14 +40,14 @@ struct MachineFile {
 const std::vector<MachineFile>& machines();
 /// By id; throws UsageError with the nearest ids.
 const MachineFile& machine(std::string_view id);
-/// The machine whose `matches` names the device of `environment` (the GPU if there is one and `backend` is cuda). Of
-/// several the one that is named without *; nullptr where there is none.
+/// The machine whose `matches` names the device of `environment` (the GPU if there is one and `backend` is cuda); the
+/// one that is named without * among several; nullptr where there is none.
 const MachineFile* machine_of(const Environment& environment, std::string_view backend);
 /// `machine` as `environment` has it. A virtual machine shows some of a socket's cores, a server several sockets:
 /// compute roofs are for all cores that the host has, memory bandwidth for its whole sockets, at least one, since cores
 /// share it; the name says how many cores. With fewer threads than cores compute roofs are for those, and there is none
-/// of memory: no datasheet says how much of it some cores can use. Of a GPU of which only some SMs were used, the roofs
-/// of what is in an SM (FLOP/s, L1, shared memory) are for those; DRAM and L2 are as the file says; name and sources
+/// of memory: no datasheet says how much of it some cores can use. Where only some SMs of a GPU were used, the roofs of
+/// what is in an SM (FLOP/s, L1, shared memory) are for those; DRAM and L2 are as the file says; name and sources
 /// say how many. Any other GPU, and a CPU without `cores`, is as its file says.
 MachineFile scaled_to(const MachineFile& machine, const Environment& environment);
 

@@ -98,16 +98,10 @@ void require_launchable(const DeviceLimits& device, const LaunchShape& launch) {
 }
 
 Waves waves_of(std::int64_t grid_blocks, std::int64_t blocks_per_wave) {
-    Waves waves;
-    waves.blocks_per_wave = blocks_per_wave;
-    waves.waves = static_cast<double>(grid_blocks) / static_cast<double>(blocks_per_wave);
-    waves.full_waves = grid_blocks / blocks_per_wave;
-    const std::int64_t in_last = grid_blocks % blocks_per_wave;
-    if (in_last == 0) return waves;
-    const auto idle = static_cast<double>(blocks_per_wave - in_last);
-    waves.last_wave_idle_share = idle / static_cast<double>(blocks_per_wave);
-    waves.lost_share = waves.last_wave_idle_share / static_cast<double>(waves.full_waves + 1);
-    return waves;
+    const auto per_wave = static_cast<double>(blocks_per_wave);
+    const std::int64_t in_last = grid_blocks % blocks_per_wave, full_waves = grid_blocks / blocks_per_wave;
+    const double idle_share = in_last == 0 ? 0 : static_cast<double>(blocks_per_wave - in_last) / per_wave;
+    return {static_cast<double>(grid_blocks) / per_wave, idle_share / static_cast<double>(full_waves + 1)};
 }
 
 /// Searches for the next steps of one launch.

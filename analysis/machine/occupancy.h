@@ -76,11 +76,8 @@ inline constexpr int unlimited_blocks = std::numeric_limits<int>::max();
 /// How the grid fills the device. Shares count places for blocks and suppose that every block takes the same time: a
 /// grid of less than one wave can still give every SM a block, and leave most of its places idle.
 struct Waves {
-    std::int64_t blocks_per_wave = 0;  ///< blocks the device holds at once
-    double waves = 0;                  ///< grid over blocks_per_wave
-    std::int64_t full_waves = 0;
-    double last_wave_idle_share = 0;  ///< of the places of the last, partial wave; 0 when the last one is full
-    double lost_share = 0;            ///< of places times waves begun: what the tail costs
+    double waves = 0;       ///< grid over the blocks that the device holds at once
+    double lost_share = 0;  ///< share of the places of all waves begun that stay idle: what the tail costs
 };
 
 /// The nearest change of one parameter of the launch, the others kept, that raises occupancy.
