@@ -1,4 +1,4 @@
-// Counter tracks of a trace; see trace_counters.h.
+// A counter track has a sample a step or kernel, and says what was not counted.
 #include "analysis/report/trace_counters.h"
 
 #include <fmt/format.h>
@@ -12,13 +12,27 @@
 namespace kbench {
 namespace {
 
-/// What a track that starts empty is told when no step gave a value.
-CounterTrack track_of(std::string name, std::string why_none) {
-    CounterTrack track;
-    track.name = std::move(name);
-    track.unavailable = std::move(why_none);
-    return track;
-}
+/// Samples over the forward, of which some may have no value.
+class Samples {
+  public:
+    void add(Nanoseconds at, const std::optional<double>& value) {
+        missing_ += !value;
+        samples_.push_back({at, value.value_or(0)});
+    }
+    /// A track that ends with the forward; without any value it has no samples and says why. `note` is what is said of
+    /// those without a value, where there are some.
+    CounterTrack track(const Timeline& timeline, std::string name, std::string why_none, std::string_view note) && {
+        if (missing_ == samples_.size()) return {std::move(name), std::move(why_none), "", {}};
+        const std::string missing =
+            missing_ > 0 ? fmt::format(fmt::runtime(note), missing_, samples_.size(), why_none) : "";
+        samples_.push_back({timeline.forward.end, 0});
+        return {std::move(name), "", missing, std::move(samples_)};
+    }
+
+  private:
+    std::size_t missing_ = 0;
+    std::vector<CounterTrack::Sample> samples_;
+};
 
 /// Why no step has the counter: what the run says of it, or that it was not asked for.
 std::string why_not_counted(const Point& point, std::string_view metric) {
@@ -35,22 +49,10 @@ std::string why_not_counted(const Point& point, std::string_view metric) {
 /// One sample a step; a step without a value shows 0, and the track says how many those are.
 template <class ValueOf>
 CounterTrack step_track(const Timeline& timeline, std::string name, std::string why_none, ValueOf value_of) {
-    CounterTrack track = track_of(std::move(name), std::move(why_none));
-    std::size_t missing = 0;
-    for (const StepInterval& step : timeline.steps) {
-        const std::optional<double> value = value_of(*step.step);
-        missing += !value;
-        track.samples.push_back({step.start, value.value_or(0)});
-    }
-    if (missing == track.samples.size()) {
-        track.samples.clear();
-        return track;
-    }
-    track.samples.push_back({timeline.forward.end, 0});
-    track.unavailable.clear();
-    if (missing > 0)
-        track.note = fmt::format("{} of {} steps have no value and show 0", missing, timeline.steps.size());
-    return track;
+    Samples samples;
+    for (const StepInterval& step : timeline.steps) samples.add(step.start, value_of(*step.step));
+    return std::move(samples).track(timeline, std::move(name), std::move(why_none),
+                                    "{} of {} steps have no value and show 0");
 }
 
 CounterTrack counted_track(const Point& point, const Timeline& timeline, std::string name, const std::string& metric) {
@@ -90,28 +92,17 @@ CounterTrack share_track(const Point& point, const Timeline& timeline, const Led
 }
 
 CounterTrack theoretical_track(const Point& point, const Timeline& timeline) {
-    CounterTrack track =
-        track_of("theoretical occupancy %",
-                 point.activity.unavailable.empty() ? "no kernel was recorded" : point.activity.unavailable);
-    std::size_t kernels = 0, missing = 0;
-    for (const StepInterval& step : timeline.steps) {
+    const std::string& unavailable = point.activity.unavailable;
+    std::string why_none = unavailable.empty() ? "no kernel was recorded" : unavailable;
+    Samples samples;
+    for (const StepInterval& step : timeline.steps)
         for (const KernelInterval& kernel : step.kernels) {
             const Quantity& occupancy = kernel.kernel->theoretical_occupancy_pct;
-            ++kernels;
-            if (!occupancy.value) track.unavailable = occupancy.reason;
-            missing += !occupancy.value;
-            track.samples.push_back({kernel.start, occupancy.value.value_or(0)});
+            if (!occupancy.value) why_none = occupancy.reason;
+            samples.add(kernel.start, occupancy.value);
         }
-    }
-    if (missing == kernels) {
-        track.samples.clear();
-        return track;
-    }
-    track.samples.push_back({timeline.forward.end, 0});
-    if (missing > 0)
-        track.note = fmt::format("{} of {} kernels have no value and show 0: {}", missing, kernels, track.unavailable);
-    track.unavailable.clear();
-    return track;
+    return std::move(samples).track(timeline, "theoretical occupancy %", std::move(why_none),
+                                    "{} of {} kernels have no value and show 0: {}");
 }
 
 /// Those that --metrics named. `core` is what is read anyway.

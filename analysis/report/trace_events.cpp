@@ -1,4 +1,4 @@
-// Chrome's trace events; see trace_events.h.
+// Chrome's trace events are written one a line, their times in microseconds.
 #include "analysis/report/trace_events.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// The layout of one forward; see trace_timeline.h.
+// One forward is laid out by the medians of its kernels and gaps, or of its steps.
 #include "analysis/report/trace_timeline.h"
 
 #include <algorithm>
