@@ -1,4 +1,4 @@
-// See ab.h.
+// Pairs of runs are looked at a few times; each look has an interval of its own.
 #include "analysis/compare/ab.h"
 
 #include <fmt/format.h>

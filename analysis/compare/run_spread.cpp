@@ -1,4 +1,4 @@
-// See run_spread.h.
+// How far medians lie apart from run to run, from repeats or from what this machine remembers.
 #include "analysis/compare/run_spread.h"
 
 #include <fmt/format.h>

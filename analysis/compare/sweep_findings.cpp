@@ -1,4 +1,4 @@
-// See sweep_findings.h.
+// Points of a sweep are compared by their samples, kernels and implementations.
 #include "analysis/compare/sweep_findings.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// See ab.h.
+// A comparison of two sides is told in a sentence a point, a table, and as JSON.
 #include "analysis/report/ab.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// See claim.h.
+// A claim is told in a few sentences, a table by precision, and as JSON.
 #include "analysis/report/claim.h"
 
 #include <fmt/format.h>

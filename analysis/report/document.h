@@ -42,7 +42,7 @@ struct Facts {
     std::vector<Fact> facts;
     /// Where space is short, all of them on one line under this name.
     std::string together = {};
-    std::string label_header = "what";  ///< of the labels, where a renderer needs one
+    std::string label_header = "what";  ///< stands over the labels, where a renderer needs one
 };
 
 /// A column whose cells are all empty is left out.

@@ -1,4 +1,4 @@
-// Markdown from text of any origin; see markdown_text.h.
+// Markdown from text of any origin: what would be markup is escaped.
 #include "analysis/report/markdown_text.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// The table of axes; see axes.h.
+// The table of axes, and what follows from it: order, texts and values.
 #include "kbench/axes.h"
 
 #include <fmt/format.h>

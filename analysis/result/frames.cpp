@@ -1,4 +1,4 @@
-// See frames.h.
+// Frames follow from a point's axes: its batch, its longest sequence and its useful frames.
 #include "analysis/result/frames.h"
 
 namespace kbench {

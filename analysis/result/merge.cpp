@@ -1,4 +1,4 @@
-// Joining results; see merge.h.
+// Results are joined where their options agree; their points stand in the order of a sweep.
 #include "analysis/result/merge.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// See point_name.h.
+// A point's names follow from the table of axes and say what is not usual.
 #include "analysis/result/point_name.h"
 
 #include <fmt/format.h>

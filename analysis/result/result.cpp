@@ -1,4 +1,4 @@
-// The figures that follow from a result's fields; see result.h.
+// The figures that follow from a result's fields.
 #include "kbench/result.h"
 
 #include <numeric>

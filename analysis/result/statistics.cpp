@@ -1,4 +1,4 @@
-// See statistics.h. Samples are few (at most some tens of thousands), so everything is computed from one sort.
+// Samples are few (at most some tens of thousands), so everything is computed from one sort.
 #include "kbench/statistics.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr double least_independent = 10;
 constexpr std::size_t fewest_blocks = 16, most_blocks = 64, least_block = 3;
-constexpr double most_correlation = 0.4;  // of neighbouring blocks, where longer ones can be had
+constexpr double most_correlation = 0.4;  // between neighbouring blocks, where longer ones can be had
 
 /// Type 7 of Hyndman and Fan: the value at fraction `p` of the way along the sorted samples.
 double percentile(std::span<const double> sorted, double p) {
@@ -29,7 +29,7 @@ double percentile(std::span<const double> sorted, double p) {
 /// What the median's position is known to.
 struct MedianSpread {
     double independent;  ///< samples
-    double half_width;   ///< of the 95 % interval, as a share of the samples
+    double half_width;   ///< half the 95 % interval, as a share of the samples
 };
 
 /// The share of samples below the median in each of so many blocks of equal length.

@@ -1,4 +1,4 @@
-// See student_t.h.
+// Quantiles of Student's t by approximations from Abramowitz and Stegun.
 #include "analysis/result/student_t.h"
 
 #include <cmath>
