@@ -16,6 +16,12 @@ nlohmann::ordered_json to_json(const Result& result);
 /// The text of result.json: to_json, indented, with what is short (a step, a summary, a list of samples) on one line.
 std::string to_text(const Result& result);
 
+/// Any JSON likewise: what is longer than a line may be is spread over several.
+std::string to_text(const nlohmann::ordered_json& json, std::size_t longest_line);
+
+/// The JSON Schema of the files that are written; result.schema.json holds its text.
+nlohmann::ordered_json result_json_schema();
+
 /// `text` with U+FFFD for bytes that are not UTF-8, which a command line or a file name may hold and JSON may not.
 std::string valid_utf8(const std::string& text);
 

@@ -3,8 +3,10 @@
 #include <fmt/ranges.h>
 
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "analysis/machine/ceilings.h"
+#include "analysis/result/result_json.h"
 #include "analysis/table/columns.h"
 #include "bench/command/command.h"
 #include "bench/command/options.h"
@@ -57,6 +59,8 @@ void list_ceilings() {
         put("{:<24} {:<8} {:<5} {}\n", kind.name, kind.unit, kind.backend, kind.what);
 }
 
+void list_schema() { put("{}", to_text(result_json_schema(), 150)); }
+
 struct Subject {
     std::string_view name;
     void (*list)();
@@ -69,7 +73,8 @@ constexpr Subject subjects[] = {{"models", list_models},
                                 {"columns", list_columns},
                                 {"metrics", nullptr, list_metrics},
                                 {"ceilings", list_ceilings},
-                                {"machines", nullptr, list_machines}};
+                                {"machines", nullptr, list_machines},
+                                {"schema", list_schema}};
 
 }  // namespace
 

@@ -167,6 +167,24 @@ TEST(ParseResult, TakesAnOlderVersionWithoutWhatIsNew) {
     EXPECT_EQ(parse_error(json.dump()), "old.json: points[0].activity: expected a value, found nothing");
 }
 
+TEST(ParseResult, TakesAFieldByTheNameThatItHadBefore) {
+    Result result = example::short_result();
+    result.points[0].least_bytes = 5e6;
+    result.points[0].steps[0].dependent_steps = 500;
+    Json json = to_json(result);
+    for (const auto& [at, before, now] : {std::tuple{"/points/0", "least_bytes", "compulsory_bytes"},
+                                          std::tuple{"/points/0/steps/0", "dependent_steps", "time_steps"}}) {
+        Json& object = json[Json::json_pointer(at)];
+        const Json value = object.at(now);
+        object[before] = value;
+        EXPECT_THAT(parse_error(json.dump()), EndsWith(fmt::format("{}: not a field of kbench.result/6", before)))
+            << "both names";
+        object.erase(now);
+        EXPECT_EQ(parse_error(json.dump()), "accepted");
+    }
+    EXPECT_EQ(to_json(parse_result(json.dump(), "old.json")).dump(), to_json(result).dump());
+}
+
 /// Older results have counters under names that said something else.
 TEST(ParseResult, RenamesCountersThatWereNamedForWhatTheyAreNot) {
     Result result = example::result();
@@ -376,7 +394,7 @@ Json smallest_example() {
 /// What a file need not have.
 bool is_optional(const std::string& pointer) {
     static const std::regex field(
-        "/end_to_end/(sequences_per_s|tokens_per_s|energy_per_sequence_j|energy_per_token_j|runs_per_sample)$|/least_bytes$|/largest_batches$|/conditions/(blocks(/0/sm_clock_mhz)?|throttle_unavailable|cpu_share)$|/lacked_share$|/sm_scaling$|/multiprocessors_of_device$|/dependent_steps$|/host/(threads_from|machine_cpus|cpu_quota)$|/ceilings(/ceilings/0)?/threads$|^/configuration$");
+        "/end_to_end/(sequences_per_s|tokens_per_s|energy_per_sequence_j|energy_per_token_j|runs_per_sample)$|/compulsory_bytes$|/largest_batches$|/conditions/(blocks(/0/sm_clock_mhz)?|throttle_unavailable|cpu_share)$|/lacked_share$|/sm_scaling$|/multiprocessors_of_device$|/time_steps$|/host/(threads_from|machine_cpus|cpu_quota)$|/ceilings(/ceilings/0)?/threads$|^/configuration$");
     return std::regex_search(pointer, field) || std::ranges::any_of(axes(), [&](const Axis& axis) {
                return !axis.needed && pointer == fmt::format("/points/0/{}", axis.name);
            });
@@ -473,63 +491,6 @@ TEST_F(Schema, ExitCodeTellsInvalidFromUnreadable) {
     EXPECT_EQ(validate(write("nan.json", R"({"schema": NaN})")).exit_code, 1);
     EXPECT_EQ(validate((directory_ / "missing.json").string()).exit_code, 2);
     EXPECT_EQ(validate("").exit_code, 2);
-}
-
-/// The part of the schema that follows from the table of axes.
-std::string axes_schema() {
-    std::string needed, properties;
-    for (const Axis& axis : axes()) {
-        if (axis.needed) needed += fmt::format("{}\"{}\"", needed.empty() ? "" : ", ", axis.name);
-        std::string type = R"("type": "string")";
-        if (axis.kind == AxisKind::count) type = R"("type": "integer", "minimum": 1)";
-        if (axis.kind == AxisKind::word) type = fmt::format("\"enum\": [\"{}\"]", fmt::join(axis.words, "\", \""));
-        properties += fmt::format("{}                \"{}\": {{{}, \"description\": \"{}\"}}",
-                                  properties.empty() ? "" : ",\n", axis.name, type, axis.what);
-    }
-    return fmt::format(R"(        "axes": {{
-            "description": "What tells points apart, written by a test from analysis/result/axes.cpp; a point has those that mean something for it",
-            "type": "object",
-            "required": [{}],
-            "properties": {{
-{}
-            }}
-        }},
-)",
-                       needed, properties);
-}
-
-TEST(SchemaFile, HasTheAxesOfTheTable) {
-    const auto path = std::filesystem::path(KBENCH_SOURCE_DIR) / "analysis/result/result.schema.json";
-    std::string text = read_file(path);
-    const std::string end = "\n        },\n";
-    const std::size_t at = text.find("        \"axes\": {"), behind = text.find(end, at) + end.size();
-    ASSERT_NE(at, std::string::npos);
-    if (std::getenv("KBENCH_UPDATE_GOLDEN") != nullptr)
-        write_file_atomically(path, text.replace(at, behind - at, axes_schema()));
-    else
-        EXPECT_EQ(text.substr(at, behind - at), axes_schema()) << "KBENCH_UPDATE_GOLDEN=1 writes it again";
-}
-
-TEST(SchemaFile, ListsTheNamesOfTheCode) {
-    const Json schema =
-        Json::parse(read_file(std::filesystem::path(KBENCH_SOURCE_DIR) / "analysis/result/result.schema.json"));
-    const Json& types = schema["$defs"];
-    const auto names = [](const auto& list) {
-        return Json(std::vector<std::string>(std::begin(list), std::end(list)));
-    };
-    const auto keys = [](const Json& object) {
-        std::vector<std::string> found;
-        for (const auto& item : object.items()) found.push_back(item.key());
-        return Json(found);
-    };
-    EXPECT_EQ(schema["properties"]["schema"]["const"], result_schema);
-    EXPECT_EQ(keys(types["bytes_by_role"]["properties"]), names(role_names));
-    EXPECT_EQ(keys(types["memory"]["properties"]["bytes"]["properties"]), names(role_names));
-    EXPECT_EQ(types["quantity"]["properties"]["origin"]["enum"], names(origin_names));
-    EXPECT_EQ(types["point"]["properties"]["status"]["enum"], names(point_status_names));
-    std::vector<std::string_view> precisions;
-    for (const Precision precision : all_precisions) precisions.push_back(name(precision));
-    EXPECT_EQ(types["precision"]["enum"], names(precisions));
 }
 
 }  // namespace
