@@ -8,9 +8,9 @@
 #include <charconv>
 #include <utility>
 
-#include "analysis/result/gzip.h"
 #include "analysis/result/result_fields.h"
 #include "kbench/error.h"
+#include "models/base/gzip.h"
 #include "models/base/json_text.h"
 
 namespace kbench {

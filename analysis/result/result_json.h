@@ -1,7 +1,6 @@
-// result.json: writing and reading it, and writing files so that nothing measured is lost.
+// result.json: writing and reading it.
 #pragma once
 
-#include <filesystem>
 #include <string>
 
 #include <nlohmann/json_fwd.hpp>
@@ -33,8 +32,5 @@ Result parse_result(const std::string& text, const std::string& path);
 nlohmann::ordered_json ceilings_to_json(const CeilingRun& run);
 /// Throws UsageError as parse_result does; `path` names the file in its line.
 CeilingRun parse_ceilings(const nlohmann::ordered_json& json, const std::string& path);
-
-/// Writes `text` to a temporary file beside `path`, flushes it, then renames. Throws UsageError when it cannot.
-void write_file_atomically(const std::filesystem::path& path, const std::string& text);
 
 }  // namespace kbench

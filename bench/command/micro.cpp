@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "analysis/machine/machine.h"
-#include "analysis/result/result_json.h"
 #include "bench/command/command.h"
 #include "bench/command/micro_options.h"
 #include "bench/command/output.h"
@@ -18,6 +17,7 @@
 #include "bench/measure/stop_signal.h"
 #include "bench/micro/benchmarks.h"
 #include "kbench/error.h"
+#include "models/base/write_file.h"
 
 namespace kbench {
 namespace {

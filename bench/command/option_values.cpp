@@ -10,11 +10,11 @@
 #include <iterator>
 #include <optional>
 
-#include "analysis/result/write_file.h"
 #include "bench/command/option_table.h"
 #include "bench/measure/sweep.h"
 #include "bench/plan/data/read_file.h"
 #include "kbench/error.h"
+#include "models/base/write_file.h"
 
 namespace kbench {
 

@@ -9,13 +9,13 @@
 #include <cctype>
 #include <chrono>
 
-#include "analysis/result/write_file.h"
 #include "bench/command/command.h"
 #include "bench/command/option_values.h"
 #include "bench/measure/lengths.h"
 #include "bench/measure/point_store.h"
 #include "bench/measure/result_files.h"
 #include "kbench/error.h"
+#include "models/base/write_file.h"
 
 namespace kbench {
 namespace {

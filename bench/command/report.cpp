@@ -13,8 +13,6 @@
 #include "analysis/report/what_if.h"
 #include "analysis/report/writers.h"
 #include "analysis/result/match.h"
-#include "analysis/result/result_json.h"
-#include "analysis/result/write_file.h"
 #include "bench/command/command.h"
 #include "bench/command/machine_path.h"
 #include "bench/command/report_options.h"
@@ -22,6 +20,7 @@
 #include "bench/measure/result_files.h"
 #include "bench/plan/data/read_file.h"
 #include "kbench/error.h"
+#include "models/base/write_file.h"
 
 namespace kbench {
 namespace {

@@ -14,7 +14,6 @@
 #include "analysis/report/writers.h"
 #include "analysis/result/point_name.h"
 #include "analysis/result/result_json.h"
-#include "analysis/result/write_file.h"
 #include "bench/command/command.h"
 #include "bench/command/measure_and_report.h"
 #include "bench/command/options.h"
@@ -28,6 +27,7 @@
 #include "bench/measure/recorded_options.h"
 #include "bench/measure/result_files.h"
 #include "kbench/error.h"
+#include "models/base/write_file.h"
 
 namespace kbench {
 namespace {

@@ -9,8 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "analysis/result/write_file.h"
 #include "kbench/error.h"
+#include "models/base/write_file.h"
 
 namespace kbench {
 

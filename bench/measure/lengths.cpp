@@ -8,10 +8,9 @@
 #include <numeric>
 #include <string>
 
-#include "analysis/result/result_json.h"
-#include "analysis/result/write_file.h"
 #include "bench/plan/data/read_file.h"
 #include "kbench/error.h"
+#include "models/base/write_file.h"
 #include "models/lengths.h"
 
 namespace kbench {

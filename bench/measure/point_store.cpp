@@ -8,9 +8,9 @@
 
 #include "analysis/result/merge.h"
 #include "analysis/result/result_json.h"
-#include "analysis/result/write_file.h"
 #include "bench/measure/result_files.h"
 #include "kbench/error.h"
+#include "models/base/write_file.h"
 
 namespace kbench {
 namespace {

@@ -8,10 +8,11 @@
 #include <sstream>
 #include <utility>
 
-#include "analysis/result/gzip.h"
 #include "analysis/result/merge.h"
 #include "analysis/result/result_json.h"
 #include "kbench/error.h"
+#include "models/base/gzip.h"
+#include "models/base/write_file.h"
 
 namespace kbench {
 namespace {

@@ -14,8 +14,8 @@
 #include <system_error>
 #include <vector>
 
-#include "analysis/result/result_json.h"
 #include "kbench/error.h"
+#include "models/base/write_file.h"
 
 namespace kbench::cuda {
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "analysis/result/gzip.h"
+#include "models/base/gzip.h"
 #include "tests/bench/program.h"
 
 namespace kbench {

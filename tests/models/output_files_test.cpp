@@ -1,4 +1,4 @@
-// Whatever the product writes goes through one class, analysis/result/write_file.*: it follows no link, waits for no
+// Whatever the product writes goes through one class, models/base/write_file.*: it follows no link, waits for no
 // pipe and leaves a file whole or as it was. The few places that write, rename or remove otherwise stand here with a
 // reason.
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ struct Exception {
 };
 
 const std::vector<Exception> exceptions{
-    {"analysis/result/write_file.cpp", "", "the class itself"},
+    {"models/base/write_file.cpp", "", "the class itself"},
     {"bench/measure/folder_lock.cpp", "O_RDWR | O_CREAT | O_NOFOLLOW", "a lock's file, to which nothing is written"},
     {"bench/device/console.cpp", "open(\"/dev/null\"", "a standard stream that the caller closed"},
     {"bench/device/nvidia.cpp", "open(node.c_str(), O_RDWR",

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "analysis/result/result_json.h"
 #include "bench/device/device.h"
 #include "kbench/error.h"
+#include "models/base/write_file.h"
 #include "tests/truths/matrix.h"
 #include "tests/truths/planter.h"
 #include "tests/truths/truth.h"

@@ -11,7 +11,6 @@
 #include "analysis/compare/ab.h"
 #include "analysis/machine/machine.h"
 #include "analysis/report/ab.h"
-#include "analysis/result/result_json.h"
 #include "bench/command/command.h"
 #include "bench/command/output.h"
 #include "bench/command/repeated/ab_options.h"
@@ -20,6 +19,7 @@
 #include "bench/measure/machine/environment.h"
 #include "bench/measure/stop_signal.h"
 #include "kbench/error.h"
+#include "models/base/write_file.h"
 
 namespace kbench {
 namespace {

@@ -14,13 +14,13 @@
 #include <fstream>
 #include <thread>
 
-#include "analysis/result/write_file.h"
 #include "bench/command/command.h"
 #include "bench/measure/folder_lock.h"
 #include "bench/measure/result_files.h"
 #include "bench/measure/stop_signal.h"
 #include "kbench/error.h"
 #include "models/base/format.h"
+#include "models/base/write_file.h"
 
 namespace kbench {
 namespace {

@@ -23,6 +23,7 @@
 #include "cpu/probe/probe.h"
 #include "kbench/error.h"
 #include "models/base/format.h"
+#include "models/base/write_file.h"
 #ifdef KBENCH_HAVE_CUDA
 #include "bench/measure/cuda/ceilings.h"
 #endif

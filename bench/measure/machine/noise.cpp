@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/machine/machine.h"
-#include "analysis/result/result_json.h"
 #include "kbench/error.h"
+#include "models/base/write_file.h"
 
 namespace kbench {
 namespace {

@@ -12,11 +12,11 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/result/write_file.h"
 #include "bench/plan/data/array_shape.h"
 #include "bench/plan/data/convert.h"
 #include "bench/plan/data/read_file.h"
 #include "kbench/error.h"
+#include "models/base/write_file.h"
 
 namespace kbench {
 namespace {

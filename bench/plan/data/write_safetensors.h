@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/result/write_file.h"
 #include "kbench/precision.h"
+#include "models/base/write_file.h"
 
 namespace kbench {
 

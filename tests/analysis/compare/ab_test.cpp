@@ -12,9 +12,9 @@
 #include <random>
 
 #include "analysis/report/ab.h"
-#include "analysis/result/gzip.h"
 #include "analysis/result/student_t.h"
 #include "kbench/error.h"
+#include "models/base/gzip.h"
 #include "tests/analysis/example_result.h"
 
 namespace kbench {

@@ -13,8 +13,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "analysis/result/gzip.h"
 #include "kbench/result.h"
+#include "models/base/gzip.h"
 #include "tests/bench/program.h"
 
 namespace kbench {

@@ -1,5 +1,5 @@
 // gzip: what was compressed comes back, and nothing else is taken for text.
-#include "analysis/result/gzip.h"
+#include "models/base/gzip.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "analysis/result/gzip.h"
+#include "models/base/gzip.h"
 
 #include <fmt/format.h>
 #include <zlib.h>

@@ -1,5 +1,5 @@
 // The one class of output: files that are either complete or as they were, written piece by piece, and files and
-// folders that are new; result_json.h declares the former for a text. A test forbids every other way to write.
+// folders that are new. A test forbids every other way to write.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +20,7 @@ std::string why_not_a_file(const std::filesystem::path& path);
 /// and renamed in the end. Throws UsageError when it cannot be written, or is no regular file, and
 /// leaves nothing behind then.
 void write_file_atomically(const std::filesystem::path& path, const std::function<void(const FileSink&)>& write);
+void write_file_atomically(const std::filesystem::path& path, const std::string& text);
 
 /// A file that this process made, open for writing until its end. Throws UsageError where anything stands already, a
 /// link to nothing too.

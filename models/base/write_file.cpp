@@ -14,9 +14,8 @@
 #include <system_error>
 #include <utility>
 
-#include "analysis/result/result_json.h"
-#include "analysis/result/write_file.h"
 #include "kbench/error.h"
+#include "models/base/write_file.h"
 
 namespace kbench {
 namespace {
