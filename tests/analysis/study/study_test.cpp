@@ -312,7 +312,7 @@ TEST(Study, OfShardsWhatOneOfThemMeasuredWasNotLeftOut) {
 TEST(Study, TheReportHasAPartForEachQuestionAndWhatFollows) {
     const Studied studied;
     const ExplainedResult explained(studied.result);
-    const std::vector<Section> sections = study_sections(explained, study_of(explained), Depth::full);
+    const std::vector<Section> sections = section_called("study", {explained}).sections;
     std::vector<std::string> titles;
     for (const Section& section : sections) titles.push_back(section.title);
     for (const StudyTaskKind& task : study_tasks) EXPECT_THAT(titles, Contains(std::string(task.title)));

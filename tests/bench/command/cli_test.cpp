@@ -568,6 +568,19 @@ TEST_F(Cli, ComparesTheRecordedGpuWithItsHost) {
     EXPECT_TRUE(json.out.starts_with("{\n  \"runs\"")) << json.out.substr(0, 80);
 }
 
+TEST_F(Cli, EveryComparisonHasAPage) {
+    const std::string recorded = std::string(KBENCH_SOURCE_DIR) + "/results/h200-2026-11-21/fp16";
+    for (const auto& [command, told] :
+         {std::pair{"compare " + recorded + " " + recorded + "-repeat", "End to end"},
+          {"report " + recorded + " --what-if a100-sxm4-80gb", "What if: "},
+          {"claim --model gpt2-large --seq 1024 --machine h100-sxm --latency 31ms", "bandwidth explains"}}) {
+        const Outcome page = kbench(command + " --format html");
+        EXPECT_EQ(page.exit_code, 0) << command << page.err;
+        EXPECT_TRUE(page.out.starts_with("<!doctype html>")) << command;
+        EXPECT_NE(page.out.find(told), page.out.npos) << command;
+    }
+}
+
 TEST_F(Cli, ARegressionIsExitOneAndALineOnStderr) {
     const std::string recorded = std::string(KBENCH_SOURCE_DIR) + "/results/h200-2026-11-21/";
     const Outcome slower = kbench("compare " + recorded + "gpu " + recorded + "cpu --fail-above 3% --format json");
