@@ -41,6 +41,7 @@ namespace kbench {
     ROW(timeline, Of::point, In::full)        \
     ROW(verdicts, Of::point, In::full)        \
     ROW(hardware, Of::point, In::both)        \
+    ROW(memory, Of::point, In::full)          \
     ROW(conditions, Of::point, In::full)      \
     ROW(steps, Of::point, In::full)           \
     ROW(points, Of::result, In::summary)      \
