@@ -126,10 +126,8 @@ void read_axis(AxisValues& values, const Json& json, const Path& path, const Axi
 /// A reference to the object's schema, which is put among `types`.
 Json describe_object(const Object& object, Json& types);
 Json number_schema(const Rule& rule, std::string_view type);
+/// One of `words`; any text where there are none.
 Json words_schema(std::span<const std::string_view> words);
-Json array_schema(Json items, int least_items, int most_items = 0);
-Json by_role_schema(const Json& bytes);
-Json axis_schema(const Axis& axis);
 Json or_null(Json schema);
 
 template <class T, template <class...> class Template>
@@ -182,12 +180,11 @@ void read(T& value, const Json& json, const Path& path, const Rule& rule) {
     if constexpr (is_a<T, std::optional>) {
         value.reset();
         if (!json.is_null()) read(value.emplace(), json, path, rule);
-    } else if constexpr (is_a<T, std::vector>) {
-        expect(json.is_array(), path, "an array", json);
-        value.resize(json.size());
-        for (std::size_t i = 0; i < value.size(); ++i) read(value[i], json[i], path.element(i), rule);
-    } else if constexpr (is_array<T, 3>) {
-        expect(json.is_array() && json.size() == 3, path, "an array of 3", json);
+    } else if constexpr (is_a<T, std::vector> || is_array<T, 3>) {
+        constexpr bool is_triple = is_array<T, 3>;
+        expect(json.is_array() && (!is_triple || json.size() == 3), path, is_triple ? "an array of 3" : "an array",
+               json);
+        if constexpr (!is_triple) value.resize(json.size());
         for (std::size_t i = 0; i < value.size(); ++i) read(value[i], json[i], path.element(i), rule);
     } else if constexpr (is_a<T, std::map> || is_array<T, role_count>) {
         expect(json.is_object(), path, "an object", json);
@@ -224,18 +221,23 @@ Json describe(const Rule& rule, Json& types) {
     if constexpr (is_a<T, std::optional>) {
         Json schema = describe<typename T::value_type>(rule, types);
         return rule.optional != 0 ? schema : or_null(std::move(schema));
-    } else if constexpr (is_a<T, std::vector>) {
-        return array_schema(describe<typename T::value_type>(rule, types), rule.not_empty ? 1 : 0);
-    } else if constexpr (is_array<T, 3>) {
-        return array_schema(describe<typename T::value_type>(rule, types), 3, 3);
+    } else if constexpr (is_a<T, std::vector> || is_array<T, 3>) {
+        Json schema{{"type", "array"}, {"items", describe<typename T::value_type>(rule, types)}};
+        if (is_array<T, 3> || rule.not_empty) schema["minItems"] = is_array<T, 3> ? 3 : 1;
+        if (is_array<T, 3>) schema["maxItems"] = 3;
+        return schema;
     } else if constexpr (is_a<T, std::map>) {
         return {{"type", "object"}, {"additionalProperties", describe<typename T::mapped_type>(rule, types)}};
     } else if constexpr (is_array<T, role_count>) {
-        return by_role_schema(describe<typename T::value_type>(rule, types));
+        Json bytes;
+        for (const std::string_view role : role_names)
+            bytes[std::string(role)] = describe<typename T::value_type>(rule, types);
+        return {{"type", "object"}, {"additionalProperties", false}, {"properties", bytes}};
     } else if constexpr (std::is_same_v<T, AxisValues>) {
-        return axis_schema(*rule.axis);
+        const bool is_count = rule.axis->kind == AxisKind::count;
+        return is_count ? number_schema({.least = 1}, "integer") : words_schema(rule.axis->words);
     } else if constexpr (std::is_same_v<T, std::string>) {
-        return rule.words.empty() ? Json{{"type", "string"}} : words_schema(rule.words);
+        return words_schema(rule.words);
     } else if constexpr (std::is_enum_v<T>) {
         return words_schema(names<T>);
     } else if constexpr (std::is_arithmetic_v<T>) {

@@ -33,26 +33,8 @@ Json number_schema(const Rule& rule, std::string_view type) {
 }
 
 Json words_schema(std::span<const std::string_view> words) {
+    if (words.empty()) return {{"type", "string"}};
     return {{"enum", std::vector<std::string_view>(words.begin(), words.end())}};
-}
-
-Json array_schema(Json items, int least_items, int most_items) {
-    Json schema{{"type", "array"}, {"items", std::move(items)}};
-    if (least_items != 0) schema["minItems"] = least_items;
-    if (most_items != 0) schema["maxItems"] = most_items;
-    return schema;
-}
-
-Json by_role_schema(const Json& bytes) {
-    Json properties = Json::object();
-    for (const std::string_view role : role_names) properties[std::string(role)] = bytes;
-    return {{"type", "object"}, {"additionalProperties", false}, {"properties", properties}};
-}
-
-Json axis_schema(const Axis& axis) {
-    if (axis.kind == AxisKind::word) return words_schema(axis.words);
-    if (axis.kind == AxisKind::count) return number_schema({.least = 1}, "integer");
-    return {{"type", "string"}};
 }
 
 Json or_null(Json schema) {
