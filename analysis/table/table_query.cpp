@@ -38,17 +38,17 @@ double kernels_time_us(const Point& point) {
     return total;
 }
 
-void append_rows(const ResultFile& file, std::size_t point_index, const TableQuery& query,
+void append_rows(std::string_view file, const Result& result, std::size_t point_index, const TableQuery& query,
                  std::vector<TableRow>& rows) {
     const TableLevel& level = *query.level;
     TableRow blank;
-    blank.file = file.path;
+    blank.file = file;
     blank.point_index = point_index;
-    blank.point = &file.result.points[point_index];
+    blank.point = &result.points[point_index];
     blank.folded = query.fold;
     blank.point_time_us = level.rows_are_kernels ? kernels_time_us(*blank.point) : total_time_us(*blank.point);
-    blank.result = &file.result;
-    blank.explanation = std::make_shared<LazyExplanation>(file.result, *blank.point);
+    blank.result = &result;
+    blank.explanation = std::make_shared<LazyExplanation>(result, *blank.point);
     const auto new_row = [&]() -> TableRow& {
         blank.index = rows.size();
         return rows.emplace_back(blank);
@@ -208,7 +208,7 @@ QueriedTable query_table(std::span<const ResultFile> files, const TableQuery& qu
                 points == 0 ? fmt::format("--point {}: {} has no points", *query.point, file.path)
                             : fmt::format("--point {}: {} has points 0 to {}", *query.point, file.path, points - 1));
         for (std::size_t i = 0; i < points; ++i)
-            if (!query.point || *query.point == i) append_rows(file, i, query, table.rows);
+            if (!query.point || *query.point == i) append_rows(file.path, file.result, i, query, table.rows);
     }
     order_rows(query, counters, table.rows);
     return table;
