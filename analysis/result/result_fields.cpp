@@ -22,14 +22,14 @@ template <>
 const std::span<const std::string_view> names<Precision> = axis_named("precision").words;
 
 template <>
-const Object object<Quantity>(
-    "quantity",
-    "A figure with its origin, in the unit that the field's name gives; null exactly when it is unavailable",
-    Field("value", &Quantity::value), Field("origin", &Quantity::origin, "derived: from the cost model"),
-    Field("reason", &Quantity::reason, "Why it is unavailable, or on what an estimate rests"));
+const Object object<Quantity> =
+    Object("quantity",
+           "A figure with its origin, in the unit that the field's name gives; null exactly when it is unavailable",
+           Field("value", &Quantity::value), Field("origin", &Quantity::origin, "derived: from the cost model"),
+           Field("reason", &Quantity::reason, "Why it is unavailable, or on what an estimate rests"));
 
 template <>
-const Object object<Summary>(
+const Object object<Summary> = Object(
     "summary", "Statistics of samples, in the unit that the field's name gives", Field("n", &Summary::n, {.least = 1}),
     Field("min", &Summary::min), Field("max", &Summary::max), Field("mean", &Summary::mean),
     Field("median", &Summary::median), Field("p25", &Summary::p25), Field("p75", &Summary::p75),
@@ -41,33 +41,32 @@ const Object object<Summary>(
     Field("ci_high", &Summary::ci_high, "Upper end of it; max when fewer than ten samples are independent"));
 
 template <>
-const Object object<Timing>("timing", "Raw samples and their summary", Field("samples_ms", &Timing::samples_ms),
-                            Field("summary_ms", &Timing::summary_ms));
+const Object object<Timing> = Object("timing", "Raw samples and their summary",
+                                     Field("samples_ms", &Timing::samples_ms),
+                                     Field("summary_ms", &Timing::summary_ms));
 
 template <>
-const Object object<Cost>(
+const Object object<Cost> = Object(
     "cost",
     "Useful FLOPs, and bytes by role (roles without any are left out): a step's operands and results once; a point's are the sum over its steps",
     Field("flops", &Cost::flops, {.least = 0}), Field("bytes_read", &Cost::bytes_read, {.least = 0}),
     Field("bytes_written", &Cost::bytes_written, {.least = 0}));
 
 template <>
-const Object object<GpuInfo>("gpu", "The GPU that was used", Field("name", &GpuInfo::name),
-                             Field("uuid", &GpuInfo::uuid), Field("driver", &GpuInfo::driver),
-                             Field("cuda_runtime", &GpuInfo::cuda_runtime),
-                             Field("compute_capability_major", &GpuInfo::compute_capability_major),
-                             Field("compute_capability_minor", &GpuInfo::compute_capability_minor),
-                             Field("multiprocessors", &GpuInfo::multiprocessors, "SMs that the work ran on"),
-                             Field("multiprocessors_of_device", &GpuInfo::multiprocessors_of_device,
-                                   {.optional = 6, .least = 1},
-                                   "SMs of the device, where the work ran on a part of them (--sms)"),
-                             Field("memory_bytes", &GpuInfo::memory_bytes), Field("l2_bytes", &GpuInfo::l2_bytes),
-                             Field("max_sm_clock_mhz", &GpuInfo::max_sm_clock_mhz),
-                             Field("max_memory_clock_mhz", &GpuInfo::max_memory_clock_mhz),
-                             Field("power_limit_w", &GpuInfo::power_limit_w));
+const Object object<GpuInfo> = Object(
+    "gpu", "The GPU that was used", Field("name", &GpuInfo::name), Field("uuid", &GpuInfo::uuid),
+    Field("driver", &GpuInfo::driver), Field("cuda_runtime", &GpuInfo::cuda_runtime),
+    Field("compute_capability_major", &GpuInfo::compute_capability_major),
+    Field("compute_capability_minor", &GpuInfo::compute_capability_minor),
+    Field("multiprocessors", &GpuInfo::multiprocessors, "SMs that the work ran on"),
+    Field("multiprocessors_of_device", &GpuInfo::multiprocessors_of_device, {.optional = 6, .least = 1},
+          "SMs of the device, where the work ran on a part of them (--sms)"),
+    Field("memory_bytes", &GpuInfo::memory_bytes), Field("l2_bytes", &GpuInfo::l2_bytes),
+    Field("max_sm_clock_mhz", &GpuInfo::max_sm_clock_mhz),
+    Field("max_memory_clock_mhz", &GpuInfo::max_memory_clock_mhz), Field("power_limit_w", &GpuInfo::power_limit_w));
 
 template <>
-const Object object<HostInfo>(
+const Object object<HostInfo> = Object(
     "host", "The machine's CPU side", Field("cpu", &HostInfo::cpu, "Model name"), Field("sockets", &HostInfo::sockets),
     Field("physical_cores", &HostInfo::physical_cores, "That the process may use"),
     Field("logical_cpus", &HostInfo::logical_cpus, "That the process may use"),
@@ -82,14 +81,15 @@ const Object object<HostInfo>(
           "CPUs of time that control groups allow the process; missing without a quota"));
 
 template <>
-const Object object<RunToRun>("run_to_run",
-                              "How much the medians of one command differ from run to run on this machine",
-                              Field("deviation", &RunToRun::deviation, "Standard deviation of the medians' logarithms"),
-                              Field("runs", &RunToRun::runs), Field("command_line", &RunToRun::command_line),
-                              Field("measured_at", &RunToRun::measured_at, "UTC, ISO 8601"));
+const Object object<RunToRun> = Object("run_to_run",
+                                       "How much the medians of one command differ from run to run on this machine",
+                                       Field("deviation", &RunToRun::deviation,
+                                             "Standard deviation of the medians' logarithms"),
+                                       Field("runs", &RunToRun::runs), Field("command_line", &RunToRun::command_line),
+                                       Field("measured_at", &RunToRun::measured_at, "UTC, ISO 8601"));
 
 template <>
-const Object object<Environment>(
+const Object object<Environment> = Object(
     "environment", "Where and with what it was measured", Field("kbench_version", &Environment::kbench_version),
     Field("git_revision", &Environment::git_revision), Field("build_type", &Environment::build_type),
     Field("compiler", &Environment::compiler), Field("libraries", &Environment::libraries, "Name to version"),
@@ -99,54 +99,54 @@ const Object object<Environment>(
           "Missing where the machine remembers nothing (kbench doctor --noise)"));
 
 template <>
-const Object object<ConditionReading>("condition_reading",
-                                      "The machine's state at one moment; null for what could not be read",
-                                      Field("at_s", &ConditionReading::at_s, "Since the first sample began"),
-                                      Field("sm_clock_mhz", &ConditionReading::sm_clock_mhz),
-                                      Field("memory_clock_mhz", &ConditionReading::memory_clock_mhz),
-                                      Field("power_w", &ConditionReading::power_w),
-                                      Field("temperature_c", &ConditionReading::temperature_c));
+const Object object<ConditionReading> = Object("condition_reading",
+                                               "The machine's state at one moment; null for what could not be read",
+                                               Field("at_s", &ConditionReading::at_s, "Since the first sample began"),
+                                               Field("sm_clock_mhz", &ConditionReading::sm_clock_mhz),
+                                               Field("memory_clock_mhz", &ConditionReading::memory_clock_mhz),
+                                               Field("power_w", &ConditionReading::power_w),
+                                               Field("temperature_c", &ConditionReading::temperature_c));
 
 template <>
-const Object object<ConditionBlock>("condition_block", "Samples taken one after another, and the clock meanwhile",
-                                    Field("until_s", &ConditionBlock::until_s,
-                                          "When its last sample ended, since the first sample of all began"),
-                                    Field("median_ms", &ConditionBlock::median_ms),
-                                    Field("sm_clock_mhz", &ConditionBlock::sm_clock_mhz, {.optional = 6},
-                                          "Mean of the clock's readings meanwhile; missing where there was none"),
-                                    Field("readings", &ConditionBlock::readings, "Readings of the clock"));
+const Object object<ConditionBlock> = Object(
+    "condition_block", "Samples taken one after another, and the clock meanwhile",
+    Field("until_s", &ConditionBlock::until_s, "When its last sample ended, since the first sample of all began"),
+    Field("median_ms", &ConditionBlock::median_ms),
+    Field("sm_clock_mhz", &ConditionBlock::sm_clock_mhz, {.optional = 6},
+          "Mean of the clock's readings meanwhile; missing where there was none"),
+    Field("readings", &ConditionBlock::readings, "Readings of the clock"));
 
 template <>
-const Object object<MarginalCost>("marginal_cost", "What the steps of one op kind add to the forward",
-                                  Field("op", &MarginalCost::op),
-                                  Field("steps", &MarginalCost::steps, "Steps that were run twice"),
-                                  Field("difference_ms", &MarginalCost::difference_ms));
+const Object object<MarginalCost> = Object("marginal_cost", "What the steps of one op kind add to the forward",
+                                           Field("op", &MarginalCost::op),
+                                           Field("steps", &MarginalCost::steps, "Steps that were run twice"),
+                                           Field("difference_ms", &MarginalCost::difference_ms));
 
 template <>
-const Object object<Ceiling>("ceiling", "A roof of this machine",
-                             Field("name", &Ceiling::name, "One of `kbench list ceilings`; its unit follows from it"),
-                             Field("value", &Ceiling::value, {.most = highest_roof}),
-                             Field("low", &Ceiling::low, "95 % interval of the median"), Field("high", &Ceiling::high),
-                             Field("clock_mhz", &Ceiling::clock_mhz, {.least = 0}, "While measured; 0: unknown"),
-                             Field("datasheet", &Ceiling::datasheet, "What the maker states"),
-                             Field("threads", &Ceiling::threads, {.optional = 6, .least = 1},
-                                   "Threads of a CPU that made it; missing for a GPU"));
+const Object object<Ceiling> = Object(
+    "ceiling", "A roof of this machine",
+    Field("name", &Ceiling::name, "One of `kbench list ceilings`; its unit follows from it"),
+    Field("value", &Ceiling::value, {.most = highest_roof}), Field("low", &Ceiling::low, "95 % interval of the median"),
+    Field("high", &Ceiling::high), Field("clock_mhz", &Ceiling::clock_mhz, {.least = 0}, "While measured; 0: unknown"),
+    Field("datasheet", &Ceiling::datasheet, "What the maker states"),
+    Field("threads", &Ceiling::threads, {.optional = 6, .least = 1},
+          "Threads of a CPU that made it; missing for a GPU"));
 
 template <>
-const Object object<CeilingRun>(
-    "ceiling_run", "The roofs that the run is compared with, measured on this machine",
-    Field("unavailable", &CeilingRun::unavailable, "Why there are none; empty when there are"),
-    Field("device", &CeilingRun::device), Field("driver", &CeilingRun::driver),
-    Field("measured_at", &CeilingRun::measured_at, "UTC, ISO 8601"),
-    Field("seconds", &CeilingRun::seconds, {.least = 0}, "Wall time of measuring them"),
-    Field("lacked_share", &CeilingRun::lacked_share, {.optional = 6, .least = 0},
-          "Share of the CPU time that measuring them wanted and did not get; missing where it is not known"),
-    Field("ceilings", &CeilingRun::ceilings),
-    Field("threads", &CeilingRun::threads, {.optional = 6, .least = 1},
-          "Threads of a CPU that made the roofs of all cores"));
+const Object object<CeilingRun> =
+    Object("ceiling_run", "The roofs that the run is compared with, measured on this machine",
+           Field("unavailable", &CeilingRun::unavailable, "Why there are none; empty when there are"),
+           Field("device", &CeilingRun::device), Field("driver", &CeilingRun::driver),
+           Field("measured_at", &CeilingRun::measured_at, "UTC, ISO 8601"),
+           Field("seconds", &CeilingRun::seconds, {.least = 0}, "Wall time of measuring them"),
+           Field("lacked_share", &CeilingRun::lacked_share, {.optional = 6, .least = 0},
+                 "Share of the CPU time that measuring them wanted and did not get; missing where it is not known"),
+           Field("ceilings", &CeilingRun::ceilings),
+           Field("threads", &CeilingRun::threads, {.optional = 6, .least = 1},
+                 "Threads of a CPU that made the roofs of all cores"));
 
 template <>
-const Object object<CpuShare>(
+const Object object<CpuShare> = Object(
     "cpu_share",
     "How much of the CPU time that the process wanted it did not get while the samples that were kept were taken; shares are from 0 to 1",
     Field("waited_share", &CpuShare::waited_share,
@@ -164,7 +164,7 @@ const Object object<CpuShare>(
     Field("starved_samples", &CpuShare::starved_samples, "Discarded and repeated"));
 
 template <>
-const Object object<Conditions>(
+const Object object<Conditions> = Object(
     "conditions",
     "The machine's state from the first sample's begin to the last one's end, without the warm-up; means unless said otherwise",
     Field("sm_clock_mhz", &Conditions::sm_clock_mhz), Field("memory_clock_mhz", &Conditions::memory_clock_mhz),
@@ -183,62 +183,62 @@ const Object object<Conditions>(
     Field("cpu_share", &Conditions::cpu_share, {.optional = 6}, "Missing for a GPU"));
 
 template <>
-const Object object<KernelResult>(
-    "kernel", "A launch of a device function, as its activity record shows it",
-    Field("name", &KernelResult::name, "Demangled, with all its parameters"),
-    Field("short_name", &KernelResult::short_name, "Without namespaces and parameters"),
-    Field("time_us", &KernelResult::time_us, {.least = 0}, "Median of the activity runs"),
-    Field("gap_us", &KernelResult::gap_us, "Median idle time between the kernel before it and its start"),
-    Field("grid", &KernelResult::grid), Field("block", &KernelResult::block),
-    Field("registers", &KernelResult::registers, "Per thread"),
-    Field("static_shared_bytes", &KernelResult::static_shared_bytes),
-    Field("dynamic_shared_bytes", &KernelResult::dynamic_shared_bytes),
-    Field("local_bytes", &KernelResult::local_bytes, "Local memory per thread"),
-    Field("cluster_blocks", &KernelResult::cluster_blocks, {.least = 1}), Field("device", &KernelResult::device),
-    Field("stream", &KernelResult::stream),
-    Field("theoretical_occupancy_pct", &KernelResult::theoretical_occupancy_pct), Field("waves", &KernelResult::waves),
-    Field("lost_in_last_wave_pct", &KernelResult::lost_in_last_wave_pct),
-    Field("blocks_per_sm", &KernelResult::blocks_per_sm, "0 where the occupancy is unavailable"),
-    Field("limiters", &KernelResult::limiters, {.words = limiter_words}),
-    Field("occupancy_hint", &KernelResult::occupancy_hint, "What the next step of a limiter would give"));
+const Object object<KernelResult> =
+    Object("kernel", "A launch of a device function, as its activity record shows it",
+           Field("name", &KernelResult::name, "Demangled, with all its parameters"),
+           Field("short_name", &KernelResult::short_name, "Without namespaces and parameters"),
+           Field("time_us", &KernelResult::time_us, {.least = 0}, "Median of the activity runs"),
+           Field("gap_us", &KernelResult::gap_us, "Median idle time between the kernel before it and its start"),
+           Field("grid", &KernelResult::grid), Field("block", &KernelResult::block),
+           Field("registers", &KernelResult::registers, "Per thread"),
+           Field("static_shared_bytes", &KernelResult::static_shared_bytes),
+           Field("dynamic_shared_bytes", &KernelResult::dynamic_shared_bytes),
+           Field("local_bytes", &KernelResult::local_bytes, "Local memory per thread"),
+           Field("cluster_blocks", &KernelResult::cluster_blocks, {.least = 1}), Field("device", &KernelResult::device),
+           Field("stream", &KernelResult::stream),
+           Field("theoretical_occupancy_pct", &KernelResult::theoretical_occupancy_pct),
+           Field("waves", &KernelResult::waves), Field("lost_in_last_wave_pct", &KernelResult::lost_in_last_wave_pct),
+           Field("blocks_per_sm", &KernelResult::blocks_per_sm, "0 where the occupancy is unavailable"),
+           Field("limiters", &KernelResult::limiters, {.words = limiter_words}),
+           Field("occupancy_hint", &KernelResult::occupancy_hint, "What the next step of a limiter would give"));
 
 template <>
-const Object object<RecordInflation>(
-    "record_inflation", "What recording does to a chain of kernels of one length",
-    Field("kernel_us", &RecordInflation::kernel_us, "From start to start, without records"),
-    Field("recorded_us", &RecordInflation::recorded_us, "From the record's start to its end"),
-    Field("profiled_us", &RecordInflation::profiled_us, "From start to start, with records"));
+const Object object<RecordInflation> =
+    Object("record_inflation", "What recording does to a chain of kernels of one length",
+           Field("kernel_us", &RecordInflation::kernel_us, "From start to start, without records"),
+           Field("recorded_us", &RecordInflation::recorded_us, "From the record's start to its end"),
+           Field("profiled_us", &RecordInflation::profiled_us, "From start to start, with records"));
 
 template <>
-const Object object<ActivityRun>(
-    "activity", "The runs in which every kernel was recorded",
-    Field("unavailable", &ActivityRun::unavailable, "Why there is none; empty when there is one"),
-    Field("runs", &ActivityRun::runs),
-    Field("profiled_ms", &ActivityRun::profiled_ms, {.least = 0}, "End to end with records on, median"),
-    Field("unprofiled_ms", &ActivityRun::unprofiled_ms, {.since = 3, .least = 0},
-          "The same without records, run between them; on a CPU the forwards with timed steps; 0: not measured"),
-    Field("kernels_ms", &ActivityRun::kernels_ms, {.least = 0}, "Sum of the kernels' times"),
-    Field("gaps_ms", &ActivityRun::gaps_ms, "Sum of the gaps between them"),
-    Field("inflation", &ActivityRun::inflation));
+const Object object<ActivityRun> =
+    Object("activity", "The runs in which every kernel was recorded",
+           Field("unavailable", &ActivityRun::unavailable, "Why there is none; empty when there is one"),
+           Field("runs", &ActivityRun::runs),
+           Field("profiled_ms", &ActivityRun::profiled_ms, {.least = 0}, "End to end with records on, median"),
+           Field("unprofiled_ms", &ActivityRun::unprofiled_ms, {.since = 3, .least = 0},
+                 "The same without records, run between them; on a CPU the forwards with timed steps; 0: not measured"),
+           Field("kernels_ms", &ActivityRun::kernels_ms, {.least = 0}, "Sum of the kernels' times"),
+           Field("gaps_ms", &ActivityRun::gaps_ms, "Sum of the gaps between them"),
+           Field("inflation", &ActivityRun::inflation));
 
 template <>
-const Object object<CountedMetric>("counted_metric", "A metric of the counter runs",
-                                   Field("name", &CountedMetric::name), Field("unit", &CountedMetric::unit),
-                                   Field("source", &CountedMetric::source, "The device's counters that it is made of"),
-                                   Field("origin", &CountedMetric::origin),
-                                   Field("reason", &CountedMetric::reason,
-                                         "Why it is unavailable, or on what an estimate rests"));
+const Object object<CountedMetric> =
+    Object("counted_metric", "A metric of the counter runs", Field("name", &CountedMetric::name),
+           Field("unit", &CountedMetric::unit),
+           Field("source", &CountedMetric::source, "The device's counters that it is made of"),
+           Field("origin", &CountedMetric::origin),
+           Field("reason", &CountedMetric::reason, "Why it is unavailable, or on what an estimate rests"));
 
 template <>
-const Object object<CounterRun>(
-    "counter_run", "The runs in which hardware counters were read, one range a step",
-    Field("requested", &CounterRun::requested, "Sets and metrics as asked for"),
-    Field("unavailable", &CounterRun::unavailable, "Why nothing was counted; empty when something was"),
-    Field("chip", &CounterRun::chip), Field("passes", &CounterRun::passes, "Forwards needed"),
-    Field("seconds", &CounterRun::seconds, {.least = 0}), Field("metrics", &CounterRun::metrics));
+const Object object<CounterRun> =
+    Object("counter_run", "The runs in which hardware counters were read, one range a step",
+           Field("requested", &CounterRun::requested, "Sets and metrics as asked for"),
+           Field("unavailable", &CounterRun::unavailable, "Why nothing was counted; empty when something was"),
+           Field("chip", &CounterRun::chip), Field("passes", &CounterRun::passes, "Forwards needed"),
+           Field("seconds", &CounterRun::seconds, {.least = 0}), Field("metrics", &CounterRun::metrics));
 
 template <>
-const Object object<SmCountRun>(
+const Object object<SmCountRun> = Object(
     "sm_count_run", "The same work on some of the GPU's SMs", Field("multiprocessors", &SmCountRun::multiprocessors),
     Field("sm_clock_mhz", &SmCountRun::sm_clock_mhz, "Mean while the launches ran"),
     Field("launches", &SmCountRun::launches),
@@ -249,29 +249,29 @@ const Object object<SmCountRun>(
     Field("step_high_us", &SmCountRun::step_high_us, {.least = 0}, "Upper ends"));
 
 template <>
-const Object object<SmScaling>("sm_scaling", "Time against SMs: what taking SMs away does to every step",
-                               Field("unavailable", &SmScaling::unavailable,
-                                     "Why there is none; empty when there is one"),
-                               Field("runs", &SmScaling::runs, "All, 3/4, 1/2 and 1/4 of the SMs"));
+const Object object<SmScaling> = Object("sm_scaling", "Time against SMs: what taking SMs away does to every step",
+                                        Field("unavailable", &SmScaling::unavailable,
+                                              "Why there is none; empty when there is one"),
+                                        Field("runs", &SmScaling::runs, "All, 3/4, 1/2 and 1/4 of the SMs"));
 
 template <>
-const Object object<StepPhase>("step_phase", "Cycles of one time step in a part of it, over the blocks",
-                               Field("name", &StepPhase::name),
-                               Field("median_cycles", &StepPhase::median_cycles, {.least = 0}),
-                               Field("least_cycles", &StepPhase::least_cycles, {.least = 0}),
-                               Field("most_cycles", &StepPhase::most_cycles, {.least = 0}));
+const Object object<StepPhase> = Object("step_phase", "Cycles of one time step in a part of it, over the blocks",
+                                        Field("name", &StepPhase::name),
+                                        Field("median_cycles", &StepPhase::median_cycles, {.least = 0}),
+                                        Field("least_cycles", &StepPhase::least_cycles, {.least = 0}),
+                                        Field("most_cycles", &StepPhase::most_cycles, {.least = 0}));
 
 template <>
-const Object object<StepAccount>(
-    "step_account", "Where the time of one time step goes, by clocks in the kernel",
-    Field("blocks", &StepAccount::blocks, {.least = 1}, "Blocks that had clocks"),
-    Field("us", &StepAccount::us, {.least = 0}, "One time step with the clocks, microseconds"),
-    Field("start_us", &StepAccount::start_us, {.least = 0},
-          "A launch before its first time step, by difference of two numbers of time steps"),
-    Field("phases", &StepAccount::phases, {.not_empty = true}, "In the order of a time step"));
+const Object object<StepAccount> =
+    Object("step_account", "Where the time of one time step goes, by clocks in the kernel",
+           Field("blocks", &StepAccount::blocks, {.least = 1}, "Blocks that had clocks"),
+           Field("us", &StepAccount::us, {.least = 0}, "One time step with the clocks, microseconds"),
+           Field("start_us", &StepAccount::start_us, {.least = 0},
+                 "A launch before its first time step, by difference of two numbers of time steps"),
+           Field("phases", &StepAccount::phases, {.not_empty = true}, "In the order of a time step"));
 
 template <>
-const Object object<StepResult>(
+const Object object<StepResult> = Object(
     "step", "One provider call of the plan", Field("index", &StepResult::index),
     Field("layer", &StepResult::layer, "Layer of the first op, as the checkpoint names it"),
     Field("op", &StepResult::op, "Kind of the op that names the step"),
@@ -306,7 +306,7 @@ const Object object<StepResult>(
 constexpr Rule error_rule{.least = 0, .null_if_not_finite = true};
 
 template <>
-const Object object<VerifiedStep>(
+const Object object<VerifiedStep> = Object(
     "verified_step", "One distinct step that was checked against the reference", Field("op", &VerifiedStep::op),
     Field("shape", &VerifiedStep::shape), Field("provider", &VerifiedStep::provider),
     Field("implementation", &VerifiedStep::implementation), Field("elements_checked", &VerifiedStep::elements_checked),
@@ -316,28 +316,28 @@ const Object object<VerifiedStep>(
     Field("error_over_bound", &VerifiedStep::error_over_bound, error_rule));
 
 template <>
-const Object object<Verification>("verification", "The check against the reference that precedes all timing",
-                                  Field("enabled", &Verification::enabled),
-                                  Field("seconds", &Verification::seconds, {.least = 0}),
-                                  Field("steps", &Verification::steps));
+const Object object<Verification> = Object("verification", "The check against the reference that precedes all timing",
+                                           Field("enabled", &Verification::enabled),
+                                           Field("seconds", &Verification::seconds, {.least = 0}),
+                                           Field("steps", &Verification::steps));
 
 template <>
-const Object object<MemoryPlan>(
+const Object object<MemoryPlan> = Object(
     "memory", "Peak bytes planned; aliased activations count once",
     Field(
         "bytes", &MemoryPlan::bytes,
         "By role; roles without any are left out; saved_activations are those that the forward makes and the backward reads"));
 
 template <>
-const Object object<LargestBatch>("largest_batch", "The largest batch of one direction, all else being as in the point",
-                                  Field("direction", &LargestBatch::direction, {.words = timed_directions}),
-                                  Field("batch", &LargestBatch::batch, "0: not even one sequence fits"),
-                                  Field("available_bytes", &LargestBatch::available_bytes, "What a plan may take"),
-                                  Field("ran", &LargestBatch::ran,
-                                        "Asked for as max and run; else by what providers announce"));
+const Object object<LargestBatch> =
+    Object("largest_batch", "The largest batch of one direction, all else being as in the point",
+           Field("direction", &LargestBatch::direction, {.words = timed_directions}),
+           Field("batch", &LargestBatch::batch, "0: not even one sequence fits"),
+           Field("available_bytes", &LargestBatch::available_bytes, "What a plan may take"),
+           Field("ran", &LargestBatch::ran, "Asked for as max and run; else by what providers announce"));
 
 template <>
-const Object object<EndToEnd>(
+const Object object<EndToEnd> = Object(
     "end_to_end", "The whole model", Field("latency", &EndToEnd::latency, "As a CUDA graph, or the CPU's forward"),
     Field("stream", &EndToEnd::stream, "As plain stream launches; null on a CPU, as for the next three"),
     Field("host_to_device", &EndToEnd::host_to_device), Field("device_to_host", &EndToEnd::device_to_host),
@@ -353,7 +353,7 @@ const Object object<EndToEnd>(
         "A sample of the latency is so many runs in a row, divided: more than one where a run is short for the clock"));
 
 template <>
-const Object object<Point>(
+const Object object<Point> = Object(
     "point", "What was run at one value on each of its axes, and each repeat of it",
     axes_between("model", "batch", &Point::axes),
     Field("batch_is_max", &Point::batch_is_max, {.since = 4},
@@ -386,27 +386,28 @@ const Object object<Point>(
     Field("phase_seconds", &Point::phase_seconds, {.least = 0}, "Wall time by phase"));
 
 template <>
-const Object object<PlannedPoint>(
-    "planned_point",
-    "A point asked for at one value on each of its axes; one whose batch is the largest that fits has no batch",
-    axes_between("model", "recompute", &PlannedPoint::axes), Field("batch_is_max", &PlannedPoint::batch_is_max),
-    Field("tasks", &PlannedPoint::tasks, {.words = study_tasks}, "Questions of the study that look at it"),
-    Field("left_out", &PlannedPoint::left_out, "Why it was not to be measured; empty where it was"));
+const Object object<PlannedPoint> =
+    Object("planned_point",
+           "A point asked for at one value on each of its axes; one whose batch is the largest that fits has no batch",
+           axes_between("model", "recompute", &PlannedPoint::axes), Field("batch_is_max", &PlannedPoint::batch_is_max),
+           Field("tasks", &PlannedPoint::tasks, {.words = study_tasks}, "Questions of the study that look at it"),
+           Field("left_out", &PlannedPoint::left_out, "Why it was not to be measured; empty where it was"));
 
 template <>
-const Object object<StudyPlan>("study", "What kbench study planned to measure",
-                               Field("budget_s", &StudyPlan::budget_s, {.above = 0}, "null: as long as it takes"),
-                               Field("points", &StudyPlan::points, "In the order in which they are measured"));
+const Object object<StudyPlan> = Object("study", "What kbench study planned to measure",
+                                        Field("budget_s", &StudyPlan::budget_s, {.above = 0},
+                                              "null: as long as it takes"),
+                                        Field("points", &StudyPlan::points, "In the order in which they are measured"));
 
 template <>
-const Object object<ConfigurationKey>(
-    "configuration_key", "A key of the model's config.json as it was read", Field("key", &ConfigurationKey::key),
-    Field("value", &ConfigurationKey::value),
-    Field("from", &ConfigurationKey::from,
-          "Its name in the file; empty where the file has none and the value is the default"));
+const Object object<ConfigurationKey> =
+    Object("configuration_key", "A key of the model's config.json as it was read", Field("key", &ConfigurationKey::key),
+           Field("value", &ConfigurationKey::value),
+           Field("from", &ConfigurationKey::from,
+                 "Its name in the file; empty where the file has none and the value is the default"));
 
 template <>
-const Object object<Result>(
+const Object object<Result> = Object(
     "result", "What one run of kbench wrote: result.json", Field("environment", &Result::environment),
     Field(
         "options", &Result::options, {.since = 4},
