@@ -62,14 +62,15 @@ function drawSection(section, level, path, selection, listing) {
     h('summary', {}, heading || attributes['data-name']), content));
 }
 
-/** Titles of the parts of the page; a part that is several has its own above them. */
+/** Titles of the parts of the page; a part that is several has its own above them. None where there is one. */
 function drawNavigation() {
-  document.querySelector('nav').replaceChildren(...[...main.querySelectorAll('.main, .parts')].map((section) => {
+  const links = [...main.querySelectorAll('.main, .parts')].map((section) => {
     const { name } = section.dataset;
     if (section.className === 'parts') return name ? h('span', {}, name) : '';
     const open = () => openAll(section.querySelector(':scope > details') || section);
     return h('a', { href: '#' + section.id, class: section.parentElement === main ? 'top' : null, on: { click: open } }, name);
-  }));
+  });
+  document.querySelector('nav').replaceChildren(...(links.length > 1 ? links : []));
 }
 
 const isDark = () => document.documentElement.dataset.theme === 'dark';
