@@ -62,11 +62,12 @@ Chart line_chart(const Ledger& ledger) {
     for (std::size_t i = 0; i < line_count; ++i) {
         const LineInfo& line = info(line_at(i));
         const double us = ledger.total.us[i];
-        if (us != 0)
-            bars.series.emplace_back(ChartSeries{std::string(line.name)})
-                .add(us * 1e-3, fmt::format("{} {}\n{}", line.name, time_text(us), line.what));
+        if (us == 0) continue;
+        ChartSeries& series = bars.series.emplace_back(ChartSeries{std::string(line.name)});
+        series.add(us * 1e-3, fmt::format("{} {}\n{}", line.name, time_text(us), line.what));
+        series.is_faint = line_at(i) >= Line::recording;
     }
-    return {"The whole model, ms", "Kernels, the time between them, and corrections.", std::move(bars)};
+    return {"The whole model, ms", "Kernels, the time between them, and corrections in grey.", std::move(bars)};
 }
 
 }  // namespace
