@@ -57,8 +57,8 @@ Document ab_document(const AbComparison& comparison) {
         section.add(Paragraph{fmt::format("{}{}all of it beyond {:g} %: a regression.", point->title,
                                           point->title.empty() ? "" : ": ", 100 * *comparison.fail_above),
                               Tone::warning});
-    Rows rows{{{"point", Align::left}, {"pairs"}, {"A ms"}, {"B ms"}, {"B/A"}, {"from"}, {"to"}, {"B is", Align::left}},
-              {}};
+    Rows rows{{words("point"), figures("pairs"), figures("A ms"), figures("B ms"), figures("B/A"), figures("from"),
+               figures("to"), words("B is")}};
     for (const AbPoint& point : comparison.points) {
         const std::optional<Interval> ratio = point.ratio();
         const auto cell = [&](double Interval::*end) { return ratio ? fmt::format("{:.4f}", (*ratio).*end) : ""; };

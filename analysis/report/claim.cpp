@@ -51,16 +51,9 @@ Document claim_document(const Claim& claim) {
         section.add(
             Paragraph{"A run that was called fp32 was likely tf32, which frameworks may choose for fp32 products."});
     section.add(Paragraph{bandwidth_sentence(claim)});
-    Rows rows{{{"precision", Align::left},
-               {"FLOPs need ms"},
-               {"peak"},
-               {"of it %"},
-               {"least bytes"},
-               {"they need ms"},
-               {"bandwidth explains at most %"},
-               {"remark", Align::left},
-               {"this time is", Align::left}},
-              {}};
+    Rows rows{{words("precision"), figures("FLOPs need ms"), figures("peak"), figures("of it %"),
+               figures("least bytes"), figures("they need ms"), figures("bandwidth explains at most %"),
+               words("remark"), words("this time is")}};
     for (const ClaimFloor& floor : claim.floors)
         rows.rows.push_back({std::string(name(floor.precision)), significant(1e3 * floor.flops_s),
                              format_flop_per_s(floor.peak_flop_per_s),

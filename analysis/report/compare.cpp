@@ -59,12 +59,7 @@ std::string device_of(const NamedResult& run) {
 
 void write_runs(Page& page, const Comparison& comparison) {
     page.heading("Ratios are the later run's time over A's, with 95 % intervals");
-    Rows table{{{"", Align::left},
-                {"name", Align::left},
-                {"device", Align::left, 0, true},
-                {"measured", Align::left, 1},
-                {"file", Align::left, 0, true}},
-               {}};
+    Rows table{{words(""), words("name"), words("device", 0, true), words("measured", 1), words("file", 0, true)}};
     for (std::size_t r = 0; r < comparison.runs.size(); ++r) {
         const NamedResult& run = *comparison.runs[r];
         table.rows.push_back(
@@ -111,14 +106,8 @@ std::string verdict_cell(const std::optional<Verdict>& verdict) {
 void write_summary(Page& page, const PairComparison& pair, const std::string& b) {
     constexpr std::string_view naive_words[] = {"bandwidth", "FLOP/s", "no evidence: either", "neither", ""};
     const std::vector<std::string> titles = titles_of(pair);
-    Rows table{{{"point", Align::left, 0, true},
-                {b + "/A"},
-                {"DRAM A/" + b},
-                {"FLOP/s A/" + b},
-                {"times follow", Align::left},
-                {"A's ledger", Align::left},
-                {b + "'s ledger", Align::left}},
-               {}};
+    Rows table{{words("point", 0, true), figures(b + "/A"), figures("DRAM A/" + b), figures("FLOP/s A/" + b),
+                words("times follow"), words("A's ledger"), words(b + "'s ledger")}};
     bool is_known = false;
     for (std::size_t p = 0; p < pair.points.size(); ++p) {
         const PointComparison& point = pair.points[p];
@@ -152,17 +141,9 @@ std::string spread_note(const PointComparison& point) {
 void write_end_to_end(Page& page, const PairComparison& pair, const std::string& b) {
     const std::vector<std::string> titles = titles_of(pair);
     page.heading(fmt::format("End to end{}", common_title(pair)));
-    Rows table{{{"point", Align::left, 0, true},
-                {"A ms"},
-                {b + " ms"},
-                {b + "/A"},
-                {"interval"},
-                {"A TFLOP/s"},
-                {b + " TFLOP/s"},
-                {"A GB/s", Align::right, 1},
-                {b + " GB/s", Align::right, 1},
-                {"change", Align::left}},
-               {}};
+    Rows table{{words("point", 0, true), figures("A ms"), figures(b + " ms"), figures(b + "/A"), figures("interval"),
+                figures("A TFLOP/s"), figures(b + " TFLOP/s"), figures("A GB/s", 1), figures(b + " GB/s", 1),
+                words("change")}};
     const auto per_ms = [](double amount, const Interval& ms, double unit) {
         return amount > 0 && ms.value > 0 ? significant(amount / ms.value * unit) : std::string();
     };
@@ -196,7 +177,7 @@ std::string roof_cell(const std::optional<Roof>& roof, bool bytes) {
 
 void write_roofs(Page& page, const PointComparison& point, const std::string& b) {
     if (!point.a_roofs.unavailable.empty() && !point.b_roofs.unavailable.empty()) return;
-    Rows table{{{"roof", Align::left}, {"A"}, {b}, {"A/" + b}}, {}};
+    Rows table{{words("roof"), figures("A"), figures(b), figures("A/" + b)}};
     const auto add = [&](std::string what, const std::optional<Roof>& mine, const std::optional<Roof>& theirs,
                          bool bytes) {
         table.rows.push_back({std::move(what), roof_cell(mine, bytes), roof_cell(theirs, bytes),
@@ -224,16 +205,8 @@ std::string steps_cell(const GroupSide& a, const GroupSide& b) {
 }
 
 void write_times(Page& page, const PointComparison& point, const std::string& b, std::size_t top) {
-    Rows table{{{"steps", Align::left, 0, true},
-                {"n", Align::right, 1},
-                {"A ms"},
-                {b + " ms"},
-                {b + "/A"},
-                {"interval"},
-                {"follows", Align::left},
-                {"A's ledger", Align::left},
-                {b + "'s ledger", Align::left}},
-               {}};
+    Rows table{{words("steps", 0, true), figures("n", 1), figures("A ms"), figures(b + " ms"), figures(b + "/A"),
+                figures("interval"), words("follows"), words("A's ledger"), words(b + "'s ledger")}};
 
     for (std::size_t g = 0; g < std::min(top, point.groups.size()); ++g) {
         const GroupComparison& group = point.groups[g];
@@ -252,16 +225,8 @@ void write_times(Page& page, const PointComparison& point, const std::string& b,
 }
 
 void write_rates(Page& page, const PointComparison& point, const std::string& b, std::size_t top) {
-    Rows table{{{"steps", Align::left, 0, true},
-                {"A TFLOP/s"},
-                {b + " TFLOP/s"},
-                {"A/" + b},
-                {"interval"},
-                {"A GB/s"},
-                {b + " GB/s"},
-                {"A/" + b},
-                {"interval"}},
-               {}};
+    Rows table{{words("steps", 0, true), figures("A TFLOP/s"), figures(b + " TFLOP/s"), figures("A/" + b),
+                figures("interval"), figures("A GB/s"), figures(b + " GB/s"), figures("A/" + b), figures("interval")}};
     for (std::size_t g = 0; g < std::min(top, point.groups.size()); ++g) {
         const GroupComparison& group = point.groups[g];
         const Interval flops = quotient(group.a.tflop_per_s(), group.b.tflop_per_s());
@@ -299,16 +264,8 @@ void write_steps(Page& page, const PointComparison& point, const Comparison& com
 
 void write_values(Page& page, const Comparison& comparison) {
     page.heading(comparison.options.prices.empty() ? "What it takes, fastest first" : "What it costs, cheapest first");
-    Rows table{{{"point", Align::left, 0, true},
-                {"run", Align::left},
-                {"ms"},
-                {"sequences/s"},
-                {"$/1M sequences"},
-                {"interval"},
-                {"$/1M tokens"},
-                {"ms x GB/s, GB", Align::right, 1},
-                {"J/sequence"}},
-               {}};
+    Rows table{{words("point", 0, true), words("run"), figures("ms"), figures("sequences/s"), figures("$/1M sequences"),
+                figures("interval"), figures("$/1M tokens"), figures("ms x GB/s, GB", 1), figures("J/sequence")}};
     std::vector<const Point*> points;
     for (const ValueTable& values : comparison.values) points.push_back(values.point);
     const std::vector<std::string> titles = points.empty() ? std::vector<std::string>{} : short_titles(points);

@@ -45,10 +45,19 @@ struct Facts {
     std::string label_header = "what";  ///< stands over the labels, where a renderer needs one
 };
 
-/// A column whose cells are all empty is left out.
+/// Columns of figures, of words, and of names of layers or kernels.
+inline TableColumn figures(std::string header, int droppable = 0) {
+    return {std::move(header), Align::right, droppable};
+}
+inline TableColumn words(std::string header, int droppable = 0, bool shortens = false) {
+    return {std::move(header), Align::left, droppable, shortens};
+}
+inline TableColumn names(std::string header) { return {std::move(header), Align::left, 0, false, true}; }
+
+/// A column whose cells are all empty is left out: `Rows{{names("layer"), figures("ms")}, {{"lm_head", "0.4"}}}`.
 struct Rows {
     std::vector<TableColumn> columns;
-    std::vector<std::vector<std::string>> rows;
+    std::vector<std::vector<std::string>> rows = {};
     std::string caption = {};
     std::vector<std::optional<std::size_t>> keys = {};  ///< by row, see chart.h; empty where rows have none
     bool is_long = false;                               ///< only on the page, where it is sorted and filtered

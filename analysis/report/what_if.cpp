@@ -14,14 +14,10 @@ namespace {
 std::string shown_ceiling(const std::string& ceiling) { return ceiling.empty() ? "none" : ceiling; }
 
 Rows rows_of(std::string_view title, const std::vector<WhatIfGroup>& groups, bool by_ceiling) {
-    Rows rows{{{.header = std::string(title), .align = Align::left, .shortens = true, .is_name = !by_ceiling},
-               {"steps"},
-               {"here ms"},
-               {"expected ms"},
-               {"low"},
-               {"high"},
-               {"ratio"}},
-              {}};
+    Rows rows{
+        {TableColumn{.header = std::string(title), .align = Align::left, .shortens = true, .is_name = !by_ceiling},
+         figures("steps"), figures("here ms"), figures("expected ms"), figures("low"), figures("high"),
+         figures("ratio")}};
     if (!by_ceiling) {
         rows.columns.push_back({"roof there", Align::left});
         rows.columns.push_back({"share"});

@@ -34,7 +34,7 @@ Json list_of(const List& values) {
 
 /// Columns rather than rows: one member of every element.
 template <class List, class Value>
-Json column_of(const List& list, Value List::value_type::*member) {
+Json members_of(const List& list, Value List::value_type::*member) {
     Json column = Json::array();
     for (const auto& element : list) column.push_back(json_of(element.*member));
     return column;
@@ -116,7 +116,7 @@ Json data_of(const RooflineChart& chart) {
                          {"per_s", json_of(roof.per_s)},
                          {"is_bandwidth", roof.is_bandwidth},
                          {"origin", roof.origin}});
-    const auto of = [&](auto member) { return column_of(chart.marks, member); };
+    const auto of = [&](auto member) { return members_of(chart.marks, member); };
     return {{"chart", "roofline"},
             {"roofs", std::move(roofs)},
             {"groups", chart.groups},
@@ -151,7 +151,7 @@ Json data_of(const HeatChart& chart) {
 }
 
 Json data_of(const TimelineChart& chart) {
-    const auto of = [&](auto member) { return column_of(chart.bars, member); };
+    const auto of = [&](auto member) { return members_of(chart.bars, member); };
     return {{"chart", "timeline"},
             {"unit", chart.unit},
             {"groups", chart.groups},

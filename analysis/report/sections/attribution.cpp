@@ -65,21 +65,14 @@ Section attribution_section(const SectionContext& context) {
                                       attribution.counted ? "measured by counters and attributed to roles (derived)"
                                                           : "the cost model's (derived): DRAM was not counted")});
     add_charts(section, attribution);
-    Rows roles{{{"role", Align::left},
-                {"streaming"},
-                {"attributed"},
-                {"DRAM ms"},
-                {"of it where DRAM is the longest demand, ms"}},
-               {}};
+    Rows roles{{words("role"), figures("streaming"), figures("attributed"), figures("DRAM ms"),
+                figures("of it where DRAM is the longest demand, ms")}};
     const auto role_ms = ms_cells(attribution.roles, &RoleTraffic::dram_ms);
     for (const RoleTraffic& role : attribution.roles)
         roles.rows.push_back({std::string(title(role.role)), format_bytes(role.streaming_bytes),
                               format_bytes(role.attributed_bytes), role_ms(role.dram_ms), role_ms(role.exposed_ms)});
-    Rows memory{{{"level", Align::left},
-                 {"bytes"},
-                 {"ms over its roof"},
-                 {"of it where it is the longest demand, ms"},
-                 {"origin of bytes", Align::left}},
+    Rows memory{{words("level"), figures("bytes"), figures("ms over its roof"),
+                 figures("of it where it is the longest demand, ms"), words("origin of bytes")},
                 {},
                 "By level of memory:"};
     const auto level_ms = ms_cells(attribution.levels, &LevelTraffic::ms);
@@ -103,12 +96,8 @@ Section attribution_section(const SectionContext& context) {
     for (const LayerTraffic& layer : attribution.layers)
         if (!layer.finding.empty()) findings.items.push_back(layer.finding);
     section.add(std::move(findings));
-    Rows layers{{{.header = "layer", .align = Align::left, .is_name = true},
-                 {"streaming"},
-                 {"DRAM"},
-                 {"L2"},
-                 {"beyond streaming, ms"}},
-                {}};
+    Rows layers{
+        {names("layer"), figures("streaming"), figures("DRAM"), figures("L2"), figures("beyond streaming, ms")}};
     const auto excess_ms = ms_cells(attribution.layers, &LayerTraffic::excess_ms);
     for (const LayerTraffic& layer : attribution.layers)
         layers.rows.push_back({layer.layer, format_bytes(layer.streaming_bytes),

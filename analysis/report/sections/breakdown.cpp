@@ -76,16 +76,8 @@ Section ops_section(const SectionContext& context) {
         return section;
     }
     const int decimals = decimals_for(breakdown.time_us / 1e3, time_digits);
-    Rows rows{{{"op", Align::left},
-               {"provider", Align::left},
-               {"steps"},
-               {"total ms"},
-               {"share %"},
-               {"TFLOP/s"},
-               {"GB/s"},
-               {"fused with", Align::left, 2},
-               {"implementation", Align::left, 1, true}},
-              {}};
+    Rows rows{{words("op"), words("provider"), figures("steps"), figures("total ms"), figures("share %"),
+               figures("TFLOP/s"), figures("GB/s"), words("fused with", 2), words("implementation", 1, true)}};
     std::size_t steps = 0;
     for (const StepGroup& group : breakdown.groups) {
         std::vector<std::string> cells = {group.name, fmt::format("{}", fmt::join(group.providers, " "))};
@@ -111,14 +103,8 @@ Section layers_section(const SectionContext& context) {
                                                      : fmt::format("By layer, the slowest {} of {} (* is every block)",
                                                                    shown, breakdown.groups.size())};
     const int decimals = decimals_for(breakdown.time_us / 1e3, time_digits);
-    Rows rows{{{.header = "layer", .align = Align::left, .is_name = true},
-               {"steps"},
-               {"total ms"},
-               {"share %"},
-               {"TFLOP/s"},
-               {"GB/s"},
-               {"ops", Align::left, 1, true}},
-              {}};
+    Rows rows{{names("layer"), figures("steps"), figures("total ms"), figures("share %"), figures("TFLOP/s"),
+               figures("GB/s"), words("ops", 1, true)}};
     for (std::size_t i = 0; i < shown; ++i) {
         const StepGroup& group = breakdown.groups[i];
         std::vector<std::string> cells = {group.name};

@@ -38,17 +38,9 @@ Section ceilings_section(const CeilingRun& run) {
     section.add(Paragraph{
         fmt::format("Of {}{}, measured {} in {}. The share is that of the datasheet's value (estimated).", run.device,
                     run.driver.empty() ? "" : ", driver " + run.driver, run.measured_at, format_seconds(run.seconds))});
-    Rows rows{{{.header = "ceiling", .align = Align::left, .is_name = true},
-               {"value"},
-               {"unit", Align::left},
-               {"interval"},
-               {"threads"},
-               {"at MHz"},
-               {"datasheet"},
-               {"share %"},
-               {"origin", Align::left, 1},
-               {"what it is", Align::left, 0, true}},
-              {}};
+    Rows rows{{names("ceiling"), figures("value"), words("unit"), figures("interval"), figures("threads"),
+               figures("at MHz"), figures("datasheet"), figures("share %"), words("origin", 1),
+               words("what it is", 0, true)}};
     for (const Ceiling& ceiling : run.ceilings) {
         const auto kinds = ceiling_kinds();
         const auto kind = std::ranges::find(kinds, ceiling.name, &CeilingKind::name);

@@ -13,13 +13,8 @@ Section closures_section(const SectionContext& context) {
     if (closures.empty()) return section;
     section.add(Paragraph{
         "The same quantity found in two ways that share no figure but the time. A difference is an error of one of them, or what the last column names."});
-    Rows rows{{{"found from", Align::left},
-               {"ms"},
-               {"and from", Align::left},
-               {"ms"},
-               {"difference %"},
-               {"may differ by", Align::left, 0, true}},
-              {}};
+    Rows rows{{words("found from"), figures("ms"), words("and from"), figures("ms"), figures("difference %"),
+               words("may differ by", 0, true)}};
     for (const Closure& closure : closures)
         rows.rows.push_back(
             {closure.first, significant(closure.first_us * 1e-3), closure.second, significant(closure.second_us * 1e-3),

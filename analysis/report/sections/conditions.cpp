@@ -106,7 +106,7 @@ Section conditions_section(const SectionContext& context) {
     const bool gpu = point.backend() == "cuda";
     Section section{depth == Depth::full ? "Conditions of the timing run" : ""};
     if (!point.end_to_end) return section;
-    Rows rows{{{"condition", Align::left}, {"mean"}, {"range"}, {"origin", Align::left}}, {}};
+    Rows rows{{words("condition"), figures("mean"), figures("range"), words("origin")}};
     Facts facts{{}, "conditions"};
     for (const Condition& condition : all_conditions) {
         if (condition.gpu_only && !gpu) continue;

@@ -31,7 +31,7 @@ std::string reasons_cell(const CycleGroup& group) {
 }
 
 Rows group_rows(const CycleAccounts& accounts) {
-    Rows rows{{{.header = "layer", .align = Align::left, .is_name = true}, {"ms"}, {"no warp %"}}, {}};
+    Rows rows{{names("layer"), figures("ms"), figures("no warp %")}};
     if (accounts.has_ends) {
         rows.columns.push_back({"start, end %"});
         rows.columns.push_back({"uneven %"});

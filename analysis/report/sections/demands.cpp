@@ -44,12 +44,8 @@ Rows group_rows(const Ledger& ledger, const std::vector<LedgerGroup>& groups, st
     double time_us = 0;
     for (const LedgerGroup& group : groups) time_us += group.time_us;
     const bool has_units = std::ranges::any_of(ledger.demands.by_roof, &DemandSum::is_busy_time);
-    Rows rows{{{.header = std::string(what), .align = Align::left, .is_name = true},
-               {"ms"},
-               {"longest %"},
-               {"tied %"},
-               {"roofs, % of the time [from, to]", Align::left}},
-              {}};
+    Rows rows{{names(std::string(what)), figures("ms"), figures("longest %"), figures("tied %"),
+               words("roofs, % of the time [from, to]")}};
     if (has_units) rows.columns.push_back({"busiest units, % of the time", Align::left});
     const int decimals = decimals_for(time_us * 1e-3, time_digits);
     const auto add = [&](std::string_view name, double us, const DemandSums& sums) {

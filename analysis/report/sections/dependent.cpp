@@ -39,8 +39,8 @@ void add_account(Section& section, const DependentSteps& group) {
         "Where one step of {} spends its time, by clocks that the first thread of each of {} blocks reads{}. A step takes {} us with the clocks and {} without. A launch takes {} us before its first step: blocks start and load weights.",
         group.layer, account.blocks, group.steps > 1 ? fmt::format(", mean of {} layers", group.steps) : "",
         significant(account.us), significant(group.us()), significant(account.start_us, 2))});
-    Rows rows{{{"part of a step", Align::left}, {"cycles, median of the blocks"}, {"least"}, {"most"}, {"share %"}},
-              {}};
+    Rows rows{{words("part of a step"), figures("cycles, median of the blocks"), figures("least"), figures("most"),
+               figures("share %")}};
     for (const StepPhase& phase : account.phases)
         rows.rows.push_back({phase.name, fixed(phase.median_cycles, 0), fixed(phase.least_cycles, 0),
                              fixed(phase.most_cycles, 0),
@@ -56,17 +56,9 @@ Section dependent_section(const SectionContext& context) {
     if (groups.empty()) return section;
     section.add(Paragraph{
         "The time steps of a recurrent layer go one after another, so that its time is theirs times their number. Roofs together: what the work of one would take at all roofs one after another, which overlap. Exchange: what handing on a result takes without any work, as many empty kernels of a graph as one has (graph_node), or, within one kernel, a barrier among all SMs (grid_barrier), which one among fewer may undercut."});
-    Rows rows{{{.header = "layer", .align = Align::left, .is_name = true},
-               {"op", Align::left},
-               {"steps"},
-               {"dependent steps of each"},
-               {"us of one"},
-               {"roofs together us"},
-               {"of its time %"},
-               {"roofs, us", Align::left},
-               {"exchange us", Align::left},
-               {"verdict", Align::left}},
-              {}};
+    Rows rows{{names("layer"), words("op"), figures("steps"), figures("dependent steps of each"), figures("us of one"),
+               figures("roofs together us"), figures("of its time %"), words("roofs, us"), words("exchange us"),
+               words("verdict")}};
     for (const DependentSteps& group : groups) rows.rows.push_back(cells_of(group));
     section.add(std::move(rows));
     if (!std::ranges::all_of(groups, &DependentSteps::is_complete))

@@ -83,16 +83,9 @@ Cells cells_of(const Directions& directions) {
 }
 
 Rows part_rows(const Directions& directions, const Cells& cells, bool has_roofs) {
-    Rows rows{{{"part", Align::left},
-               {"steps"},
-               {"ms"},
-               {"share %", Align::right, 1},
-               {"FLOPs", Align::right, 2},
-               {"TFLOP/s"},
-               {cells.bytes_header("")},
-               {"occupancy %"},
-               {has_roofs ? "bound" : "", Align::left, 0, true}},
-              {}};
+    Rows rows{{words("part"), figures("steps"), figures("ms"), figures("share %", 1), figures("FLOPs", 2),
+               figures("TFLOP/s"), figures(cells.bytes_header("")), figures("occupancy %"),
+               words(has_roofs ? "bound" : "", 0, true)}};
     const auto add = [&](std::string_view part, const DirectionWork& work, bool is_of_step) {
         if (work.empty()) return;
         const double us = work.time_us ? work.time_us->value : 0;
@@ -124,11 +117,8 @@ std::string fused_cell(const DirectionPair& pair) {
 Rows pair_rows(const std::vector<DirectionPair>& pairs, std::string_view what, const Cells& cells, bool has_roofs,
                Depth depth) {
     const bool is_full = depth == Depth::full;
-    Rows rows{{{.header = std::string(what), .align = Align::left, .is_name = what == "layer"},
-               {"fwd ms"},
-               {"bwd ms"},
-               {"ratio"}},
-              {}};
+    Rows rows{{TableColumn{.header = std::string(what), .align = Align::left, .is_name = what == "layer"},
+               figures("fwd ms"), figures("bwd ms"), figures("ratio")}};
     const auto column = [&rows](TableColumn next) { rows.columns.push_back(std::move(next)); };
     if (is_full) {
         column({"fwd FLOPs"});

@@ -11,10 +11,8 @@ namespace kbench {
 namespace {
 
 Rows group_rows(std::string_view title, const SmElasticity& elasticity, const std::vector<SmGroup>& groups) {
-    Rows rows{{{.header = std::string(title), .align = Align::left, .is_name = true},
-               {"steps"},
-               {fmt::format("ms on {} SMs", elasticity.multiprocessors)}},
-              {}};
+    Rows rows{{names(std::string(title)), figures("steps"),
+               figures(fmt::format("ms on {} SMs", elasticity.multiprocessors))}};
     for (const SmEffect& effect : elasticity.model->effects) {
         rows.columns.push_back({fmt::format("times on {}", effect.multiprocessors)});
         rows.columns.push_back({fmt::format("elasticity on {}", effect.multiprocessors)});

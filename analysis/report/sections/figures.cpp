@@ -50,19 +50,9 @@ Fact fact_of(std::string_view name, const Timing& timing) {
 }
 
 Rows latency_rows(const Point& point) {
-    Rows rows{{{"latency", Align::left},
-               {"unit", Align::left},
-               {"median"},
-               {"95 % CI"},
-               {"min"},
-               {"mean", Align::right, 2},
-               {"p90", Align::right, 3},
-               {"p95", Align::right, 4},
-               {"p99", Align::right, 1},
-               {"max"},
-               {"n"},
-               {"independent", Align::right, 2}},
-              {}};
+    Rows rows{{words("latency"), words("unit"), figures("median"), figures("95 % CI"), figures("min"),
+               figures("mean", 2), figures("p90", 3), figures("p95", 4), figures("p99", 1), figures("max"),
+               figures("n"), figures("independent", 2)}};
     const auto add = [&rows](std::string_view name, const Timing& timing) {
         const Summary& ms = timing.summary_ms;
         const Shown show(ms);

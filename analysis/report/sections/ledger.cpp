@@ -22,12 +22,7 @@ std::string_view origin_of(Line line) {
 }
 
 Rows group_rows(const std::vector<LedgerGroup>& groups, std::string_view what, double whole_us, int decimals) {
-    Rows rows{{{.header = std::string(what), .align = Align::left, .is_name = true},
-               {"steps"},
-               {"ms"},
-               {"share %"},
-               {"gaps ms"}},
-              {}};
+    Rows rows{{names(std::string(what)), figures("steps"), figures("ms"), figures("share %"), figures("gaps ms")}};
     for (const LedgerGroup& group : groups)
         rows.rows.push_back({group.name, std::to_string(group.steps), fixed(group.time_us * 1e-3, decimals),
                              share_cell(group.time_us, whole_us), fixed(group.lines.gaps_us() * 1e-3, decimals)});
@@ -39,7 +34,7 @@ Rows line_rows(const Ledger& ledger, Depth depth) {
     const TimeUnit unit = time_unit(ledger.end_to_end_us * 1e-3);
     const double per_us = unit.per_ms * 1e-3;
     const int decimals = decimals_for(ledger.end_to_end_us * per_us, time_digits);
-    Rows rows{{{"ledger", Align::left}, {std::string(unit.name)}, {"share %"}, {"what", Align::left, 1, true}}, {}};
+    Rows rows{{words("ledger"), figures(std::string(unit.name)), figures("share %"), words("what", 1, true)}};
     if (depth == Depth::full) rows.columns.push_back({"origin", Align::left});
     const auto add = [&](std::string_view name, double us, std::string_view what, std::string_view origin) {
         std::vector<std::string> cells{std::string(name), fixed(us * per_us, decimals),
@@ -106,14 +101,8 @@ Section marginal_section(const SectionContext& context) {
     if (ledger.marginal.empty()) return section;
     section.add(Paragraph{
         "What the steps of an op kind add when they run twice, measured without a profiler, beside their share of the ledger (derived from recorded kernels)."});
-    Rows rows{{{.header = "op", .align = Align::left, .is_name = true},
-               {"ledger ms"},
-               {"its interval"},
-               {"marginal ms"},
-               {"95 % interval"},
-               {"agree", Align::left},
-               {"finding", Align::left}},
-              {}};
+    Rows rows{{names("op"), figures("ledger ms"), figures("its interval"), figures("marginal ms"),
+               figures("95 % interval"), words("agree"), words("finding")}};
     for (const MarginalCheck& check : ledger.marginal) {
         const int decimals = decimals_for(std::max(check.ledger_ms, check.marginal_ms), time_digits);
         const auto interval = [decimals](double low, double high) {

@@ -12,14 +12,9 @@ namespace kbench {
 namespace {
 
 Rows batch_rows(const BatchSeries& series, Depth depth) {
-    Rows rows{{{"batch"},
-               {"us a dependent step"},
-               {"us a sequence of it", Align::right, 1},
-               {"roofs together us"},
-               {"of its time %"},
-               {"roofs, us", Align::left, 2},
-               {"exchange us", Align::right, 1},
-               {"verdict", Align::left}},
+    Rows rows{{figures("batch"), figures("us a dependent step"), figures("us a sequence of it", 1),
+               figures("roofs together us"), figures("of its time %"), words("roofs, us", 2), figures("exchange us", 1),
+               words("verdict")},
               {},
               series.title.empty() ? "" : series.title + ":"};
     for (const BatchPoint& point : series.points) {
@@ -53,7 +48,7 @@ Section batch_section(const std::vector<BatchSeries>& all, Depth depth) {
 Section frames_section(const std::vector<FramesSeries>& all) {
     Section section{"Time by frames"};
     for (const FramesSeries& series : all) {
-        Rows rows{{{"frames"}, {"median ms"}, {"line ms"}, {"residual %"}},
+        Rows rows{{figures("frames"), figures("median ms"), figures("line ms"), figures("residual %")},
                   {},
                   series.title.empty() ? "" : series.title + ":"};
         for (const FramesSeries::Point& point : series.points) {

@@ -15,9 +15,9 @@
 namespace kbench {
 namespace {
 
-constexpr std::string_view step_columns =
+constexpr std::string_view columns_of_steps =
     "step layer op time_us share dependent_steps dependent_us provider kernel params tflop_per_s gb_per_s flops bytes dram_bytes dram_gb_per_s dram_over_streaming l2_over_streaming occ_theory occ_achieved sm_active ipc tensor_pipe_active tc executed_over_model mismatch gap_us event_low_us event_high_us n implementation absorbs";
-constexpr std::string_view kernel_columns =
+constexpr std::string_view columns_of_kernels =
     "step sub layer op time_us share gap_us kernel grid block regs smem_static smem_dynamic local_bytes cluster occ_theory occ_achieved occ_limiter waves lost_last_wave occ_hint stream";
 constexpr std::size_t explained_at = 5;  ///< the column from which on the explanation's stand
 
@@ -94,7 +94,7 @@ Section steps_section(const SectionContext& context) {
         section.add(Paragraph{"the point has no steps", Tone::missing});
         return section;
     }
-    Rows steps = table_of(context, "step", step_columns), kernels = table_of(context, "kernel", kernel_columns);
+    Rows steps = table_of(context, "step", columns_of_steps), kernels = table_of(context, "kernel", columns_of_kernels);
     add_explanation(steps, context);
     if (!point.counters.unavailable.empty())
         section.add(Paragraph{"columns of counters: " + point.counters.unavailable, Tone::missing});

@@ -26,16 +26,8 @@ std::string optional_text(const std::optional<double>& value, int decimals) {
 }
 
 Rows layer_rows(const Study& study, Depth depth) {
-    Rows rows{{{.header = "layer", .align = Align::left, .is_name = true},
-               {"ms"},
-               {"share %"},
-               {"kernel", Align::left, 1, true},
-               {"occ %"},
-               {"of %", Align::right, 2},
-               {"limited by", Align::left, 2},
-               {"what binds", Align::left},
-               {"above roofs ms"}},
-              {}};
+    Rows rows{{names("layer"), figures("ms"), figures("share %"), words("kernel", 1, true), figures("occ %"),
+               figures("of %", 2), words("limited by", 2), words("what binds"), figures("above roofs ms")}};
     for (const StudyLayer& layer : study.layers) {
         if (depth == Depth::summary && rows.rows.size() == summary_layers) break;
         rows.rows.push_back({layer.name, significant(layer.time_us.value * 1e-3), fixed(100 * layer.share.value, 1),
@@ -47,16 +39,9 @@ Rows layer_rows(const Study& study, Depth depth) {
 }
 
 Rows batch_rows(const ExplainedResult& explained, const Study& study) {
-    Rows rows{{{"batch"},
-               {"ms"},
-               {"95 % interval", Align::right, 2},
-               {fmt::format("{}s/s", study.sequence)},
-               {"roofs demand %"},
-               {"occ %", Align::right, 1},
-               {fmt::format("J/{}", study.sequence), Align::right, 1},
-               {"longest demand", Align::left, 1},
-               {"what binds", Align::left}},
-              {}};
+    Rows rows{{figures("batch"), figures("ms"), figures("95 % interval", 2),
+               figures(fmt::format("{}s/s", study.sequence)), figures("roofs demand %"), figures("occ %", 1),
+               figures(fmt::format("J/{}", study.sequence), 1), words("longest demand", 1), words("what binds")}};
     for (const StudyRow& row : study.batches) {
         const Point& point = explained.points()[row.point];
         const int decimals = decimals_for(row.latency_ms.value, time_digits);
@@ -71,15 +56,9 @@ Rows batch_rows(const ExplainedResult& explained, const Study& study) {
 }
 
 Rows precision_rows(const ExplainedResult& explained, const Study& study) {
-    Rows rows{{{"precision", Align::left},
-               {"ms"},
-               {"95 % interval", Align::right, 2},
-               {"times as fast"},
-               {"its interval", Align::right, 2},
-               {"roofs' ratio"},
-               {"what binds", Align::left},
-               {"executed as asked", Align::left, 1, true}},
-              {}};
+    Rows rows{{words("precision"), figures("ms"), figures("95 % interval", 2), figures("times as fast"),
+               figures("its interval", 2), figures("roofs' ratio"), words("what binds"),
+               words("executed as asked", 1, true)}};
     for (const StudyRow& row : study.precisions) {
         const int decimals = decimals_for(row.latency_ms.value, time_digits);
         rows.rows.push_back({std::string(name(explained.points()[row.point].precision())),
@@ -118,11 +97,10 @@ Section changes_section(const Study& study) {
         section.add(Paragraph{"Nothing that was measured here would save 2 % or more of the time."});
         return section;
     }
-    Rows rows{{{"change", Align::left},
-               {fmt::format("saves of {} {}'s time", study.sequence == "utterance" ? "an" : "a", study.sequence)},
-               {"evidence", Align::left},
-               {"refuted by", Align::left}},
-              {}};
+    Rows rows{
+        {words("change"),
+         figures(fmt::format("saves of {} {}'s time", study.sequence == "utterance" ? "an" : "a", study.sequence)),
+         words("evidence"), words("refuted by")}};
     for (const StudyChange& change : study.changes)
         rows.rows.push_back({change.what, saved_text(change.saved), change.evidence.text, change.refuted_by});
     section.add(std::move(rows));
@@ -133,11 +111,8 @@ Section elsewhere_section(const ExplainedResult& explained, const Study& study, 
     const bool is_gpu = study.base && explained.points()[*study.base].backend() == "cuda";
     Section section{is_gpu ? "If you had another GPU" : "If you had another CPU"};
     if (study.elsewhere.empty()) return section;
-    Rows rows{{{.header = "machine", .align = Align::left},
-               {"expected ms"},
-               {"times as fast"},
-               {"what demands most there", Align::left, 1}},
-              {}};
+    Rows rows{
+        {words("machine"), figures("expected ms"), figures("times as fast"), words("what demands most there", 1)}};
     for (const WhatIf& answer : study.elsewhere) {
         const int decimals = decimals_for(answer.there_ms.value, 3);
         const auto times = [&](double there_ms) { return significant(answer.here_ms / there_ms); };
@@ -161,7 +136,7 @@ Section exclusions_section(const Study& study) {
         section.add(Paragraph{"None: every point that was planned was measured, and nothing speaks against it."});
         return section;
     }
-    Rows rows{{{.header = "point", .align = Align::left}, {"asked for by", Align::left}, {"why", Align::left}}, {}};
+    Rows rows{{words("point"), words("asked for by"), words("why")}};
     for (const StudyExclusion& excluded : study.excluded)
         rows.rows.push_back({excluded.point, fmt::format("{}", fmt::join(excluded.tasks, ", ")), excluded.why});
     section.add(Paragraph{"No sentence above rests on any of these."});
@@ -224,15 +199,8 @@ Chart precision_chart(const ExplainedResult& explained, const Study& study) {
 
 /// Every figure of every sentence, for programs that find it again from result.json.
 Section evidence_section(const Study& study) {
-    Rows rows{{{"sentence", Align::left},
-               {"as it says", Align::left},
-               {"quantity", Align::left},
-               {"points of the result", Align::left},
-               {"part", Align::left},
-               {"value"},
-               {"low"},
-               {"high"}},
-              {}};
+    Rows rows{{words("sentence"), words("as it says"), words("quantity"), words("points of the result"), words("part"),
+               figures("value"), figures("low"), figures("high")}};
     rows.is_long = true;
     rows.filters = {"quantity"};
     const auto add = [&](const StudyFinding& finding) {

@@ -32,7 +32,7 @@ std::optional<double> column_value(const SectionContext& context, const char* na
 
 double median_ms(const SectionContext& context) { return context.point().end_to_end->latency.summary_ms.median; }
 
-constexpr Figure figures[] = {
+constexpr Figure drawn_figures[] = {
     {"Time of one run", "ms", "measured; log scale",
      [](const SectionContext& context) { return std::optional(median_ms(context)); }},
     {"Throughput", "tokens/s", "measured",
@@ -116,7 +116,7 @@ CurveSeries series_of(const std::string& name, const std::map<AxisValue, Place>&
 
 Section along_axis(const std::vector<SectionContext>& points, const std::vector<const Axis*>& all, const Axis& along) {
     Section section{std::string(along.in_full())};
-    for (const Figure& figure : figures) {
+    for (const Figure& figure : drawn_figures) {
         std::vector<std::string> names;
         std::vector<std::map<AxisValue, Place>> curves;
         for (const SectionContext& context : points) {
@@ -127,7 +127,7 @@ Section along_axis(const std::vector<SectionContext>& points, const std::vector<
             curves.resize(names.size());
             curves[curve].try_emplace(*at, Place{{}, context}).first->second.values.push_back(*value);
         }
-        const bool is_time = &figure == &figures[0];
+        const bool is_time = &figure == &drawn_figures[0];
         CurveChart chart{{std::string(along.in_full()), along.kind == AxisKind::count}, {"", is_time, !is_time}, {}};
         for (std::size_t i = 0; i < curves.size(); ++i) chart.series.push_back(series_of(names[i], curves[i], figure));
         section.add(

@@ -8,13 +8,8 @@ namespace kbench {
 namespace {
 
 Rows step_rows(const Ledger& ledger, const std::vector<Verdict>& verdicts, const Point& point) {
-    Rows rows{{{.header = "step", .align = Align::left, .is_name = true},
-               {"verdict", Align::left},
-               {"rule", Align::left},
-               {"margin %"},
-               {"evidence", Align::left},
-               {"overturned by", Align::left}},
-              {}};
+    Rows rows{{names("step"), words("verdict"), words("rule"), figures("margin %"), words("evidence"),
+               words("overturned by")}};
     rows.is_long = true;
     for (std::size_t i = 0; i < verdicts.size(); ++i) {
         const Verdict& step = verdicts[i];
@@ -26,10 +21,7 @@ Rows step_rows(const Ledger& ledger, const std::vector<Verdict>& verdicts, const
 }
 
 Rows rule_rows() {
-    Rows rows{{{.header = "rule", .align = Align::left, .is_name = true},
-               {"verdict", Align::left},
-               {"condition", Align::left}},
-              {}};
+    Rows rows{{names("rule"), words("verdict"), words("condition")}};
     for (const VerdictRule& rule : verdict_rules())
         rows.rows.push_back({std::string(rule.id), std::string(name(rule.bound)), std::string(rule.what)});
     return rows;
@@ -49,16 +41,12 @@ Section verdicts_section(const SectionContext& context) {
     section.add(Paragraph{
         fmt::format("{}, by the rule {}. What would overturn it: {}.", what, model.rule, model.overturned_by)});
     section.add(Bullets{model.evidence});
-    Rows hypotheses{{{"hypothesis", Align::left}, {"finding", Align::left}, {"why", Align::left}}, {}};
+    Rows hypotheses{{words("hypothesis"), words("finding"), words("why")}};
     for (const Hypothesis& hypothesis : model.hypotheses)
         hypotheses.rows.push_back(
             {std::string(name(hypothesis.bound)), std::string(name(hypothesis.finding)), hypothesis.why});
     section.add(std::move(hypotheses));
-    Rows layers{{{.header = "layer", .align = Align::left, .is_name = true},
-                 {"verdict", Align::left},
-                 {"margin %"},
-                 {"evidence", Align::left},
-                 {"overturned by", Align::left}},
+    Rows layers{{names("layer"), words("verdict"), figures("margin %"), words("evidence"), words("overturned by")},
                 {},
                 "By layer:"};
     for (const Verdict& layer : verdicts.layers)
