@@ -1,7 +1,11 @@
 // What the kernels of a row are, means by weight, and columns that are made of counters.
 #include "analysis/table/columns_builders.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <ranges>
 
 namespace kbench::column {
 
@@ -17,12 +21,6 @@ Column made(const Entry& entry) {
             .value = entry.value.get};
 }
 
-std::string kernel_names(Step step, std::string KernelResult::*name) {
-    std::string list;
-    for (const KernelResult& kernel : step.kernels) list += (list.empty() ? "" : "+") + kernel.*name;
-    return list;
-}
-
 bool is_recorded(Row row) {
     const auto has_kernels = [](const PlacedStep& placed) { return !placed.step->kernels.empty(); };
     return !row.steps.empty() && (row.point->activity.runs > 0 || std::ranges::all_of(row.steps, has_kernels));
@@ -35,6 +33,14 @@ std::vector<const KernelResult*> kernels_of(Row row) {
     for (const PlacedStep& placed : row.steps)
         for (const KernelResult& kernel : placed.step->kernels) kernels.push_back(&kernel);
     return kernels;
+}
+
+std::function<Value(Row)> kernel_names(std::string KernelResult::*name, std::string StepResult::*otherwise) {
+    const auto of_step = [=](Step step) {
+        if (step.kernels.empty()) return otherwise != nullptr ? step.*otherwise : std::string();
+        return fmt::format("{}", fmt::join(step.kernels | std::views::transform(name), "+"));
+    };
+    return [=](Row row) { return row.kernel != nullptr ? cell(row.kernel->*name) : of_steps(of_step)(row); };
 }
 
 std::optional<double> weighted_mean(const std::vector<Weighted>& parts) {

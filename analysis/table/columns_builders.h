@@ -73,8 +73,6 @@ auto ratio(Of of, Over over, double scale = 1) {
 inline std::optional<double> device_us(Step step) { return step.device_us(); }
 inline double flops_of(Step step) { return step.cost.flops; }
 inline double bytes_of(Step step) { return step.cost.bytes(); }
-/// Names of the step's kernels in order, joined by +; empty where there are none.
-std::string kernel_names(Step step, std::string KernelResult::*name);
 
 /// Whether the kernels of all steps are known; a recorded step may have none.
 bool is_recorded(Row row);
@@ -88,6 +86,9 @@ auto of_kernels(Of of) {
         return common(kernels_of(row), [&](const KernelResult* kernel) { return cell(std::invoke(of, *kernel)); });
     };
 }
+
+/// The kernel's name, or those of a step's kernels joined by +; without kernels what the step has `otherwise`, if any.
+std::function<Value(Row)> kernel_names(std::string KernelResult::*name, std::string StepResult::*otherwise = nullptr);
 
 /// The time that the row is about: a kernel's own as recorded, else the sum of the steps' medians.
 inline std::optional<double> time_us(Row row) {

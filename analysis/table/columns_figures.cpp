@@ -76,11 +76,6 @@ std::optional<std::size_t> kernel_count(Row row) {
     return is_recorded(row) ? std::optional(kernels_of(row).size()) : std::nullopt;
 }
 
-Value full_names(Row row) {
-    if (row.kernel != nullptr) return cell(row.kernel->name);
-    return of_steps([](Step step) { return kernel_names(step, &KernelResult::name); })(row);
-}
-
 std::optional<double> all_executed(Step step) { return executed_flops(counters_of(step)); }
 double flops_to_execute(Step step) { return step.cost.flops + step.padding_flops - step.spared_flops.value_or(0); }
 
@@ -130,7 +125,8 @@ Entries time_columns() {
 Entries kernel_columns() {
     return {
         {"kernels", "", "", 0, kernel_count, "number of kernels in the row"},
-        {"kernel_full", "", "", as_text, full_names, "kernel, demangled, with all its parameters"},
+        {"kernel_full", "", "", as_text, kernel_names(&KernelResult::name),
+         "kernel, demangled, with all its parameters"},
         {"kernel_us", "kernel us", "us", 3, kernel_sum(&KernelResult::time_us),
          "sum of the kernels' recorded times, medians over the activity runs; longer than without records"},
         {"gap_us", "gap us", "us", 3, kernel_sum(&KernelResult::gap_us),

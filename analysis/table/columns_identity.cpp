@@ -41,14 +41,6 @@ Value layer_of(Row row) {
     return of_steps([&](Step step) { return row.folded ? layer_group(step.layer) : step.layer; })(row);
 }
 
-/// Without namespaces and parameters; of a step without records its implementation.
-Value kernel_of(Row row) {
-    if (row.kernel != nullptr) return cell(row.kernel->short_name);
-    return of_steps([](Step step) {
-        return step.kernels.empty() ? step.implementation : kernel_names(step, &KernelResult::short_name);
-    })(row);
-}
-
 std::optional<long long> silicon_ns(Row row) {
     const std::optional<double> time = time_us(row);
     return time ? std::optional(std::llround(*time * 1e3)) : std::nullopt;
@@ -133,7 +125,7 @@ Entries pyprof_columns() {
         {"sub", "", "", 0, kernel_number, "number of the kernel in its step, from 0; 0 where rows are not kernels"},
         {"mod", "", "", as_text, of_steps(&StepResult::provider), "module that computes the op: the provider"},
         {"op", "", "", as_text, of_steps(&StepResult::op), "kind of the op that names the step"},
-        {"kernel", "", "", as_text, kernel_of,
+        {"kernel", "", "", as_text, kernel_names(&KernelResult::short_name, &StepResult::implementation),
          "kernel, without namespaces and parameters; several of a step joined by +; the implementation where none was recorded"},
         {"params", "", "", as_text,
          of_steps([](Step step) { return fmt::format("[{}]{}", step.shape, name(step.precision)); }),
