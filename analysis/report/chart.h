@@ -18,7 +18,7 @@ namespace kbench {
 
 inline constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
 
-/// Of a bar chart its values are bars, of a curve they are heights. What is not needed stays empty.
+/// Its values are the bars of a bar chart, and the heights of a curve. What is not needed stays empty.
 struct ChartSeries {
     std::string name;
     std::vector<double> values = {};

@@ -23,7 +23,7 @@ using Json = nlohmann::ordered_json;
 /// Where a value stands in a document. A chain of stack frames, so that no text is built unless an error needs it.
 struct Path {
     std::string_view document;  ///< its name, which begins each error
-    int version = 0;            ///< of its schema
+    int version = 0;            ///< its schema's
     const Path* parent = nullptr;
     std::string_view key = {};  ///< empty: an array's element
     std::size_t index = 0;
@@ -69,7 +69,7 @@ struct Field {
 
     std::string_view name, text;  ///< `text`: what it is, with its unit where the name does not end in it
     Rule rule;
-    std::size_t offset;  ///< of the member in its struct
+    std::size_t offset;  ///< where the member lies in its struct
     Json (*write)(const void* member, const Path& path, const Rule& rule);
     void (*read)(void* member, const Json& json, const Path& path, const Rule& rule);
     Json (*describe)(const Rule& rule, Json& types);

@@ -101,7 +101,7 @@ void mend_intervals(Result& result) {
     const auto mend = [](Timing& timing) {
         if (!timing.samples_ms.empty()) timing.summary_ms = summarise(timing.samples_ms);
     };
-    double target = 0.005;  // of versions that did not record it
+    double target = 0.005;  // where a version did not record it
     if (const auto found = result.options.find("target_relative_ci"); found != result.options.end())
         std::from_chars(found->second.data(), found->second.data() + found->second.size(), target);
     for (Point& point : result.points) {
