@@ -37,7 +37,7 @@ std::span<const OptionOf<CeilingsRequest>> ceilings_options() { return table; }
 std::string ceilings_markdown() {
     std::string text =
         "# kbench ceilings\n\n"
-        "Written from the tables in bench/command/ceilings_options.cpp and analysis/machine/ceilings.cpp by a test; `kbench ceilings --help` and `kbench list ceilings` say the same.\n\n"
+        "Written from the tables in bench/command/ceilings_options.cpp and analysis/machine/ceiling_kinds.cpp by a test; `kbench ceilings --help` and `kbench list ceilings` say the same.\n\n"
         "    kbench ceilings [options]\n\n"
         "`kbench ceilings` shows the measured peaks of this machine. Loops that do nothing else measure them. Each has the 95 % interval of the median of its runs, the clock of the cores or SMs meanwhile, and the datasheet's value where kbench knows the device. A CPU's has the fastest run and the median, as other work only makes runs slower. Ceilings are remembered by device, driver and clocks in ceilings.json of the cache directory. `kbench run` uses the same.\n\n" +
         markdown_of(ceilings_options()) + "\n## Ceilings\n\n| ceiling | unit | backend | what is measured |\n" +
