@@ -7,10 +7,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/explain/breakdown.h"
 #include "analysis/explain/conclusions.h"
-#include "analysis/explain/impossible.h"
-#include "analysis/facts/counters.h"
+#include "analysis/explain/explain.h"
+#include "analysis/facts/point_facts.h"
 #include "analysis/result/merge.h"
 #include "kbench/error.h"
 
@@ -33,41 +32,29 @@ std::optional<double> ratio_of(const std::optional<Roof>& over, const std::optio
     return over && under && under->per_s > 0 ? std::optional(over->per_s / under->per_s) : std::nullopt;
 }
 
-/// A point of one run with its ledger and verdicts.
-struct Explained {
-    const Point* point;
-    PointRoofs roofs;
-    Ledger ledger;
-    Verdicts verdicts;
-    std::vector<std::string> impossible, missing;
-    std::map<const StepResult*, std::size_t> index;  ///< into the ledger's steps
-    Origin dram_origin = Origin::measured;           ///< of the steps' counters
+PointRoofs roofs_of(const PointFacts& facts) {
+    const Roofs& roofs = facts.roofs;
+    const Precision precision = facts.point->precision();
+    return {roofs.bandwidth(Level::dram), roofs.matrix(precision), roofs.plain(precision), roofs.unavailable()};
+}
 
-    Explained(const Point& of, const Result& result) : point(&of) {
-        const Roofs all(result);
-        roofs = {all.bandwidth(Level::dram), all.matrix(of.precision()), all.plain(of.precision()), all.unavailable()};
-        ledger = make_ledger(of, all);
-        impossible = impossible_figures(result, of, ledger, all);
-        missing = missing_ground(of, ledger);
-        verdicts = withheld_from(judge(ledger, all), impossible, missing);
-        for (std::size_t i = 0; i < ledger.steps.size(); ++i) index[ledger.steps[i].step] = i;
-        dram_origin = kbench::dram_origin(of);
-    }
-    bool has_verdicts() const { return roofs.unavailable.empty() && verdicts.steps.size() == ledger.steps.size(); }
-};
+bool has_verdicts(const Explanation& run) {
+    return run.ledger.roofs_unavailable.empty() && run.verdicts.steps.size() == run.demands.size();
+}
 
-void add_step(GroupSide& side, const StepResult& step, const Explained& run) {
-    const Interval us = device_interval(step);
-    side.time_us += us;
+/// `step`: one of the run's.
+void add_step(GroupSide& side, const StepResult& step, const Explanation& run) {
+    const auto i = static_cast<std::size_t>(&step - run.facts.point->steps.data());
+    const StepFacts& facts = run.facts.steps[i];
+    side.time_us += facts.device_us;
     ++side.steps;
     side.flops += step.cost.flops;
-    const std::optional<double> counted = dram_traffic(counters_of(step));
+    const std::optional<double> counted = dram_traffic(facts.counters);
     side.dram_bytes += counted.value_or(step.cost.bytes());
-    side.dram_origin = std::max(side.dram_origin, counted ? run.dram_origin : Origin::derived);
-    const std::size_t i = run.index.at(&step);
-    for (const Demand& demand : run.ledger.steps[i].demands)
-        if (!demand.level) side.compute_us += demand.us;
-    if (run.has_verdicts()) side.bound_us[static_cast<std::size_t>(run.verdicts.steps[i].bound)] += us.value;
+    side.dram_origin = std::max(side.dram_origin, counted ? facts.dram_origin : Origin::derived);
+    if (const Demand* unit = run.demands[i].at({})) side.compute_us += unit->us;
+    if (has_verdicts(run))
+        side.bound_us[static_cast<std::size_t>(run.verdicts.steps[i].bound)] += facts.device_us.value;
 }
 
 void add_distinct(std::vector<std::string>& names, const std::vector<const StepResult*>& steps,
@@ -90,8 +77,8 @@ std::string group_name(const StepMatch& match, CompareBy by) {
 }
 
 /// Groups of the matches that both sides compute, the largest difference in time first.
-std::vector<GroupComparison> sum_groups(const std::vector<StepMatch>& matches, CompareBy by, const Explained& a,
-                                        const Explained& b) {
+std::vector<GroupComparison> sum_groups(const std::vector<StepMatch>& matches, CompareBy by, const Explanation& a,
+                                        const Explanation& b) {
     std::vector<GroupComparison> groups;
     std::map<std::string, std::size_t> index;
     for (std::size_t m = 0; m < matches.size(); ++m) {
@@ -134,19 +121,21 @@ void share_fits(PointComparison& point, const std::vector<GroupComparison>& grou
     }
 }
 
-PointComparison compare_points(const Explained& a, const Explained& b, const std::string& b_letter,
+PointComparison compare_points(const Explanation& a, const Explanation& b, const std::string& b_letter,
                                const CompareOptions& options) {
     PointComparison point;
-    point.a = a.point;
-    point.b = b.point;
-    point.title = match_title(*a.point);
-    point.a_ms = Interval::of(a.point->end_to_end->latency.summary_ms);
-    point.b_ms = Interval::of(b.point->end_to_end->latency.summary_ms);
+    const Point &a_point = *a.facts.point, &b_point = *b.facts.point;
+    const Summary &a_ms = a_point.end_to_end->latency.summary_ms, &b_ms = b_point.end_to_end->latency.summary_ms;
+    point.a = &a_point;
+    point.b = &b_point;
+    point.title = match_title(a_point);
+    point.a_ms = Interval::of(a_ms);
+    point.b_ms = Interval::of(b_ms);
     point.ratio = quotient(point.b_ms, point.a_ms);
-    point.a_roofs = a.roofs;
-    point.b_roofs = b.roofs;
-    point.naive = test_ratio(point.ratio, ratio_of(a.roofs.bandwidth, b.roofs.bandwidth),
-                             ratio_of(a.roofs.matrix, b.roofs.matrix));
+    point.a_roofs = roofs_of(a.facts);
+    point.b_roofs = roofs_of(b.facts);
+    point.naive = test_ratio(point.ratio, ratio_of(point.a_roofs.bandwidth, point.b_roofs.bandwidth),
+                             ratio_of(point.a_roofs.matrix, point.b_roofs.matrix));
     point.impossible = a.impossible;
     add_once(point.impossible, b.impossible);
     for (const std::string& lacks : a.missing) point.missing.push_back(fmt::format("{}: {}", run_letter(0), lacks));
@@ -155,11 +144,11 @@ PointComparison compare_points(const Explained& a, const Explained& b, const std
     point.same_roofs = point.naive.bandwidth && point.naive.flops &&
                        within(*point.naive.bandwidth, 1, same_roofs_tolerance) &&
                        within(*point.naive.flops, 1, same_roofs_tolerance);
-    for (const StepResult& step : a.point->steps) add_step(point.a_all, step, a);
-    for (const StepResult& step : b.point->steps) add_step(point.b_all, step, b);
+    for (const StepResult& step : a_point.steps) add_step(point.a_all, step, a);
+    for (const StepResult& step : b_point.steps) add_step(point.b_all, step, b);
     point.steps_ratio = quotient(point.b_all.time_us, point.a_all.time_us);
 
-    const std::vector<StepMatch> matches = match_steps(*a.point, *b.point);
+    const std::vector<StepMatch> matches = match_steps(a_point, b_point);
     for (const StepMatch& match : matches) {
         if (!match.a.empty() && !match.b.empty()) continue;
         for (const StepResult* step : match.a) point.a_unmatched_us += device_interval(*step).value;
@@ -172,9 +161,8 @@ PointComparison compare_points(const Explained& a, const Explained& b, const std
         test_groups(layers, point.naive.bandwidth);
     }
     share_fits(point, layers);
-    if (a.has_verdicts()) point.a_verdict = a.verdicts.model;
-    if (b.has_verdicts()) point.b_verdict = b.verdicts.model;
-    const Summary &a_ms = a.point->end_to_end->latency.summary_ms, &b_ms = b.point->end_to_end->latency.summary_ms;
+    if (has_verdicts(a)) point.a_verdict = a.verdicts.model;
+    if (has_verdicts(b)) point.b_verdict = b.verdicts.model;
     point.has_interval = a_ms.has_interval() && b_ms.has_interval();
     return point;
 }
@@ -211,8 +199,8 @@ PairComparison compare_pair(std::span<const NamedResult> runs, std::size_t b, co
     pair.b = b;
     std::vector<const Point*> of_a, of_b;
     for (const auto& [mine, theirs] : match_points(runs[0], runs[b])) {
-        const Explained first(*mine, runs[0].result), later(*theirs, runs[b].result);
-        pair.points.push_back(compare_points(first, later, run_letter(b), options));
+        pair.points.push_back(
+            compare_points(explain(runs[0].result, *mine), explain(runs[b].result, *theirs), run_letter(b), options));
         pair.points.back().spread = run_spread(runs, runs[0], runs[b], *mine);
         pair.points.back().other_card = is_other_card(runs[0].result.environment, runs[b].result.environment);
         if (options.fail_above) judge_point(pair.points.back(), *options.fail_above);

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "analysis/explain/breakdown.h"
-#include "analysis/explain/conclusions.h"
+#include "analysis/explain/demands.h"
+#include "analysis/facts/point_facts.h"
 #include "analysis/result/match.h"
 #include "models/base/format.h"
 
@@ -59,8 +59,9 @@ class Transfer {
     }
 
     /// Why the target cannot compute the step; empty when it can.
-    std::string refusal(const StepResult& step) const {
-        const std::vector<Demand> there = demands_of(step, target_.roofs);
+    std::string refusal(const StepFacts& facts) const {
+        const StepResult& step = *facts.step;
+        const std::vector<Demand> there = demands_of(facts, target_.roofs);
         if (step.cost.flops > 0 && at(there, {}) == nullptr)
             return fmt::format("{} has no roof for {} in {}", target_.name, step.op, name(step.precision));
         if (step.cost.bytes() > 0 && at(there, Level::dram) == nullptr)
@@ -68,24 +69,24 @@ class Transfer {
         return {};
     }
 
-    WhatIfStep expect(const StepLedger& entry, double here_us) const {
+    WhatIfStep expect(const StepFacts& step, const StepDemands& here, double here_us) const {
         WhatIfStep result;
-        result.step = entry.step;
+        result.step = step.step;
         result.here_us = here_us;
-        const std::vector<Demand> there = demands_there(entry);
-        if (there.empty() || entry.demands.empty() || !(here_us > 0)) {
+        const std::vector<Demand> there = demands_there(step, here);
+        if (there.empty() || here.work.empty() || !(here_us > 0)) {
             result.there_us = Interval::exactly(here_us);
             return result;
         }
-        result.ceiling_here = entry.binding()->roof.ceiling;
+        result.ceiling_here = here.binding()->roof.ceiling;
         result.ceiling_there = there.front().roof.ceiling;
-        result.demand_here_us = at_clock(*entry.binding(), clocks_.here_mhz);
+        result.demand_here_us = at_clock(*here.binding(), clocks_.here_mhz);
         result.demand_there_us = there.front().us;
         const double lost_us = std::max(0.0, here_us - result.demand_here_us);
         const double share = std::min(1.0, result.demand_here_us / here_us);
         const auto same_share = [&](double demand_us) { return demand_us / share; };
         const auto same_loss = [&](double demand_us) { return demand_us + lost_us; };
-        const double least = result.demand_there_us, most = highest_demand(entry, there);
+        const double least = result.demand_there_us, most = highest_demand(*step.step, here, there);
         result.there_us = {same_share(least), std::min(same_share(least), same_loss(least)),
                            std::max(same_share(most), same_loss(most))};
         return result;
@@ -93,13 +94,13 @@ class Transfer {
 
   private:
     /// Each `us` at the clock there. Largest first.
-    std::vector<Demand> demands_there(const StepLedger& entry) const {
-        std::vector<Demand> there = demands_of(*entry.step, target_.roofs);
+    std::vector<Demand> demands_there(const StepFacts& step, const StepDemands& of_here) const {
+        std::vector<Demand> there = demands_of(step, target_.roofs);
         for (Demand& demand : there) demand.us = at_clock(demand, clocks_.there_mhz);
         if (derates_) {
-            const std::vector<Demand> stated = demands_of(*entry.step, *source_.datasheet);
+            const std::vector<Demand> stated = demands_of(step, *source_.datasheet);
             for (Demand& demand : there) {
-                const Demand *here = at(entry.demands, demand.level), *sheet = at(stated, demand.level);
+                const Demand *here = of_here.at(demand.level), *sheet = at(stated, demand.level);
                 if (here != nullptr && sheet != nullptr)
                     demand.us /= std::min(1.0, here->roof.per_s / sheet->roof.per_s);
             }
@@ -109,11 +110,11 @@ class Transfer {
     }
 
     /// With no byte spared by a cache, and with the levels that the target has but states no roof of as fast as here.
-    double highest_demand(const StepLedger& entry, const std::vector<Demand>& there) const {
+    double highest_demand(const StepResult& step, const StepDemands& here, const std::vector<Demand>& there) const {
         double highest = there.front().us;
         if (const Demand* dram = at(there, Level::dram); dram != nullptr && other_cache() && dram->work > 0)
-            highest = std::max(highest, dram->us * entry.step->cost.bytes() / dram->work);
-        for (const Demand& demand : entry.demands)
+            highest = std::max(highest, dram->us * step.cost.bytes() / dram->work);
+        for (const Demand& demand : here.work)
             if (at(there, demand.level) == nullptr) highest = std::max(highest, at_clock(demand, clocks_.here_mhz));
         return highest;
     }
@@ -183,24 +184,23 @@ std::vector<std::string> assumptions_of(const Transfer& transfer, const WhatIfMa
     return texts;
 }
 
-std::string refusal(const WhatIf& answer, const Ledger& ledger, const WhatIfMachine& source,
-                    const WhatIfMachine& target, const Transfer& transfer) {
-    if (!ledger.unavailable.empty()) return ledger.unavailable;
-    if (const std::vector<std::string> missing = missing_ground(*answer.point, ledger); !missing.empty())
-        return fmt::format("{}", fmt::join(missing, "; "));
+std::string refusal(const Explanation& here, const WhatIfMachine& source, const WhatIfMachine& target,
+                    const Transfer& transfer) {
+    if (!here.ledger.unavailable.empty()) return here.ledger.unavailable;
+    if (!here.missing.empty()) return fmt::format("{}", fmt::join(here.missing, "; "));
     if (std::string why = why_not_between(source, target); !why.empty()) return why;
     if (!source.roofs.unavailable().empty())
         return fmt::format("{} has no roofs: {}", source.name, source.roofs.unavailable());
     if (!target.roofs.unavailable().empty())
         return fmt::format("{} has no roofs: {}", target.name, target.roofs.unavailable());
-    const double planned = static_cast<double>(answer.point->memory.total());
+    const double planned = static_cast<double>(here.facts.point->memory.total());
     if (target.memory_bytes && planned > *target.memory_bytes)
         return fmt::format("the plan takes {}, {} has {}", format_bytes(planned), target.name,
                            format_bytes(*target.memory_bytes));
     double time_us = 0;
-    for (const StepLedger& entry : ledger.steps) {
-        time_us += entry.time_us;
-        if (std::string why = transfer.refusal(*entry.step); !why.empty()) return why;
+    for (const StepFacts& step : here.facts.steps) {
+        time_us += step.time_us;
+        if (std::string why = transfer.refusal(step); !why.empty()) return why;
     }
     return time_us > 0 ? "" : "its steps have no times";
 }
@@ -244,27 +244,29 @@ std::string tested_text(const std::optional<WhatIfTested>& tested) {
         tested->expectations, tested->inside, 100 * tested->least_error, 100 * tested->most_error);
 }
 
-WhatIf what_if(const Point& point, const Ledger& ledger, const WhatIfMachine& source, const WhatIfMachine& target,
+WhatIf what_if(const Explanation& here, const WhatIfMachine& source, const WhatIfMachine& target,
                std::optional<double> clock_there_mhz) {
     WhatIf answer;
-    answer.point = &point;
+    const PointFacts& facts = here.facts;
+    answer.point = facts.point;
     answer.source = source.name;
     answer.target = target.name;
-    const Transfer transfer(source, target, clocks_of(point, source, target, clock_there_mhz));
-    answer.unavailable = refusal(answer, ledger, source, target, transfer);
+    const Transfer transfer(source, target, clocks_of(*facts.point, source, target, clock_there_mhz));
+    answer.unavailable = refusal(here, source, target, transfer);
     if (!answer.unavailable.empty()) return answer;
 
     double steps_us = 0, gaps_us = 0;
-    for (const StepLedger& entry : ledger.steps) {
-        steps_us += entry.time_us;
-        gaps_us += entry.lines.total_us() - entry.time_us;
+    for (const StepFacts& step : facts.steps) {
+        steps_us += step.time_us;
+        gaps_us += lines_of(step).total_us() - step.time_us;
     }
-    answer.here_ms = ledger.end_to_end_us * 1e-3;
-    answer.gaps_ms = std::clamp(gaps_us, 0.0, ledger.end_to_end_us) * 1e-3;
+    answer.here_ms = facts.end_to_end_us * 1e-3;
+    answer.gaps_ms = std::clamp(gaps_us, 0.0, facts.end_to_end_us) * 1e-3;
     const double unprofiled = (answer.here_ms - answer.gaps_ms) * 1e3 / steps_us;
     answer.there_ms = Interval::exactly(answer.gaps_ms);
-    for (const StepLedger& entry : ledger.steps) {
-        answer.steps.push_back(transfer.expect(entry, entry.time_us * unprofiled));
+    for (std::size_t i = 0; i < facts.steps.size(); ++i) {
+        const StepFacts& step = facts.steps[i];
+        answer.steps.push_back(transfer.expect(step, here.demands[i], step.time_us * unprofiled));
         answer.there_ms += scaled(answer.steps.back().there_us, 1e-3);
     }
     answer.by_layer = group(answer.steps, [](const WhatIfStep& s) { return layer_group(s.step->layer); });

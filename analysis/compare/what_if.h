@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/explain/ledger.h"
+#include "analysis/explain/explain.h"
 #include "analysis/machine/machine.h"
 #include "analysis/result/interval.h"
 
@@ -67,15 +67,15 @@ inline constexpr std::optional<WhatIfTested> what_if_tested = WhatIfTested{9, 4,
 /// What every answer says of itself: one or two sentences.
 std::string tested_text(const std::optional<WhatIfTested>& tested);
 
-/// Expects `point`, which was measured on `source` with this ledger, on `target`. For each step the longest demand of
+/// Expects a point, which was measured and explained on `source`, on `target`. For each step the longest demand of
 /// the target's roofs (same FLOPs, same bytes at each level that the target has a roof for) over the share that the
 /// binding roof has of the step's time here. The interval's other end: the demand there plus the time above the demand
 /// here, unchanged. Neither is ever below the demand there. Nothing is expected between a GPU and a CPU.
 ///
 /// `clock_there_mhz`: of the target's SMs while the point ran there, where that is known. With the clock of the run
 /// here it is divided out: roofs of what runs at the SMs' clock are then taken at the clocks of the two runs, instead
-/// of those at which the roofs were measured. `point` must outlive the answer.
-WhatIf what_if(const Point& point, const Ledger& ledger, const WhatIfMachine& source, const WhatIfMachine& target,
+/// of those at which the roofs were measured. The point must outlive the answer.
+WhatIf what_if(const Explanation& here, const WhatIfMachine& source, const WhatIfMachine& target,
                std::optional<double> clock_there_mhz = std::nullopt);
 
 /// The expectation beside a measurement of the same point on the target.

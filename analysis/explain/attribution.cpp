@@ -7,7 +7,7 @@
 #include <array>
 #include <cmath>
 
-#include "analysis/explain/breakdown.h"
+#include "analysis/facts/point_facts.h"
 #include "models/base/format.h"
 
 namespace kbench {
@@ -38,13 +38,8 @@ ByRole attribute(const ByRole& needed, double counted) {
     return attributed;
 }
 
-const Demand* demand_at(const StepLedger& entry, Level level) {
-    const auto found = std::ranges::find(entry.demands, std::optional(level), &Demand::level);
-    return found == entry.demands.end() ? nullptr : &*found;
-}
-
-bool binds(const StepLedger& entry, Level level) {
-    return entry.binding() != nullptr && entry.binding()->level == level;
+bool binds(const StepDemands& demands, Level level) {
+    return demands.binding() != nullptr && demands.binding()->level == level;
 }
 
 LayerTraffic& layer_of(std::vector<LayerTraffic>& layers, const std::string& name) {
@@ -73,11 +68,11 @@ std::string finding(const LayerTraffic& layer, bool counted) {
 
 }  // namespace
 
-Attribution attribute_bandwidth(const Ledger& ledger, const Roofs& roofs) {
+Attribution attribute_bandwidth(const PointFacts& facts, std::span<const StepDemands> demands) {
     Attribution result;
-    const std::optional<Roof> dram = roofs.bandwidth(Level::dram);
-    if (!ledger.unavailable.empty() || !dram) {
-        result.unavailable = !ledger.unavailable.empty() ? ledger.unavailable : ledger.roofs_unavailable;
+    const std::optional<Roof> dram = facts.roofs.bandwidth(Level::dram);
+    if (!facts.unavailable.empty() || !dram) {
+        result.unavailable = !facts.unavailable.empty() ? facts.unavailable : facts.roofs.unavailable();
         if (result.unavailable.empty()) result.unavailable = "no DRAM bandwidth was measured";
         return result;
     }
@@ -85,17 +80,18 @@ Attribution attribute_bandwidth(const Ledger& ledger, const Roofs& roofs) {
     std::array<RoleTraffic, role_count> roles{};
     std::array<LevelTraffic, std::size(levels)> traffic{};
     double dram_bound_us = 0;
-    result.counted = !ledger.steps.empty();
-    for (const StepLedger& entry : ledger.steps) {
-        const StepResult& step = *entry.step;
+    result.counted = !demands.empty();
+    for (std::size_t i = 0; i < demands.size(); ++i) {
+        const StepDemands& of_step = demands[i];
+        const StepResult& step = *facts.steps[i].step;
         const ByRole needed = streaming_bytes(step.cost);
-        const Demand* at_dram = demand_at(entry, Level::dram);
+        const Demand* at_dram = of_step.at(Level::dram);
         const bool counted = at_dram != nullptr && at_dram->origin == Origin::measured;
         result.counted = result.counted && (counted || step.cost.bytes() == 0);
         const double bytes = counted ? at_dram->work : step.cost.bytes();
         const ByRole attributed = attribute(needed, bytes);
-        const bool exposed = binds(entry, Level::dram);
-        if (exposed) dram_bound_us += entry.time_us;
+        const bool exposed = binds(of_step, Level::dram);
+        if (exposed) dram_bound_us += facts.steps[i].time_us;
         for (std::size_t role = 0; role < role_count; ++role) {
             roles[role].streaming_bytes += needed[role];
             roles[role].attributed_bytes += attributed[role];
@@ -108,16 +104,16 @@ Attribution attribute_bandwidth(const Ledger& ledger, const Roofs& roofs) {
         layer.streaming_bytes += step.cost.bytes();
         layer.measured_bytes += bytes;
         layer.excess_ms += excess * ms_per_byte;
-        if (const Demand* at_l2 = demand_at(entry, Level::l2)) layer.l2_bytes += at_l2->work;
+        if (const Demand* at_l2 = of_step.at(Level::l2)) layer.l2_bytes += at_l2->work;
         for (const Level level : levels) {
-            const Demand* demand = demand_at(entry, level);
+            const Demand* demand = of_step.at(level);
             if (demand == nullptr) continue;
             LevelTraffic& sum = traffic[static_cast<std::size_t>(level)];
             sum.level = level;
             sum.bytes += demand->work;
             sum.ms += demand->us * 1e-3;
             if (demand->origin != Origin::measured) sum.origin = demand->origin;
-            if (binds(entry, level)) sum.binding_ms += demand->us * 1e-3;
+            if (binds(of_step, level)) sum.binding_ms += demand->us * 1e-3;
         }
     }
     for (std::size_t role = 0; role < role_count; ++role) {
@@ -130,7 +126,7 @@ Attribution attribute_bandwidth(const Ledger& ledger, const Roofs& roofs) {
     std::ranges::stable_sort(result.layers, std::greater{}, &LayerTraffic::measured_bytes);
     result.excess_ms = result.excess_bytes * ms_per_byte;
     result.kept_ms = result.kept_bytes * ms_per_byte;
-    result.dram_binding_share = ledger.end_to_end_us > 0 ? dram_bound_us / ledger.end_to_end_us : 0;
+    result.dram_binding_share = facts.end_to_end_us > 0 ? dram_bound_us / facts.end_to_end_us : 0;
     for (const Role role : {Role::activations, Role::scores})
         result.activation_ms += roles[static_cast<std::size_t>(role)].dram_ms;
     return result;

@@ -1,10 +1,12 @@
 // Bandwidth attribution: which bytes cost which milliseconds, by role and by level of memory.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
-#include "analysis/explain/ledger.h"
+#include "analysis/explain/demand.h"
+#include "analysis/facts/point_facts.h"
 
 namespace kbench {
 
@@ -49,6 +51,7 @@ struct Attribution {
     double activation_ms = 0;          ///< DRAM time of activations and scores: the most that fusing can save
 };
 
-Attribution attribute_bandwidth(const Ledger& ledger, const Roofs& roofs);
+/// `demands`: one a step.
+Attribution attribute_bandwidth(const PointFacts& facts, std::span<const StepDemands> demands);
 
 }  // namespace kbench

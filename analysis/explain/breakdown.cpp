@@ -1,8 +1,10 @@
-// Sums of steps; see breakdown.h.
+// Sums of steps.
 #include "analysis/explain/breakdown.h"
 
 #include <algorithm>
 #include <map>
+
+#include "analysis/facts/point_facts.h"
 
 namespace kbench {
 namespace {
@@ -46,30 +48,9 @@ Breakdown group_steps(const Point& point, NameOf name_of, bool split_by_provider
 
 }  // namespace
 
-std::string_view kind_of(std::string_view absorbed) { return absorbed.substr(absorbed.rfind(':') + 1); }
-
 double StepGroup::tflop_per_s() const { return time_us > 0 ? flops / time_us * 1e-6 : 0; }
 
 double StepGroup::gb_per_s() const { return time_us > 0 ? bytes / time_us * 1e-3 : 0; }
-
-std::string layer_group(std::string_view layer) {
-    std::string group;
-    while (true) {
-        const std::size_t dot = layer.find('.');
-        const std::string_view part = layer.substr(0, dot);
-        const bool is_number = !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos;
-        group += is_number ? std::string_view("*") : part;
-        if (dot == std::string_view::npos) return group;
-        group += '.';
-        layer.remove_prefix(dot + 1);
-    }
-}
-
-Interval device_interval(const StepResult& step) {
-    const double us = step.device_us().value_or(0);
-    if (!step.time_us || !(step.time_us->median > 0)) return Interval::exactly(us);
-    return scaled(Interval::of(*step.time_us), us / step.time_us->median);
-}
 
 Breakdown by_op_kind(const Point& point) {
     return group_steps(

@@ -2,10 +2,8 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "analysis/result/interval.h"
 #include "kbench/result.h"
 
 namespace kbench {
@@ -25,25 +23,16 @@ struct StepGroup {
     double gb_per_s() const;
 };
 
-/// A step's time on the device, with the ends of its step run's samples in proportion, us; zero where it was not timed.
-Interval device_interval(const StepResult& step);
-
 struct Breakdown {
     std::vector<StepGroup> groups;  ///< slowest first
     double time_us = 0;             ///< sum over all groups
     std::size_t untimed_steps = 0;
 };
 
-/// The kind in an entry of StepResult::absorbs, "layer:kind".
-std::string_view kind_of(std::string_view absorbed);
-
 /// By the kind of the op that names each step, and its provider.
 Breakdown by_op_kind(const Point& point);
 
 /// By layer, the same layer of all blocks together.
 Breakdown by_layer(const Point& point);
-
-/// The layer with each number replaced: "h.12.attn.c_attn" gives "h.*.attn.c_attn".
-std::string layer_group(std::string_view layer);
 
 }  // namespace kbench

@@ -2,11 +2,13 @@
 // far they are apart is what neither account alone can show.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
-#include "analysis/explain/cycles.h"
-#include "analysis/explain/ledger.h"
+#include "analysis/explain/cycle_account.h"
+#include "analysis/explain/demand.h"
+#include "analysis/facts/point_facts.h"
 
 namespace kbench {
 
@@ -19,6 +21,7 @@ struct Closure {
 /// Those for which the result has both: the tensor pipe's active cycles against the FLOPs over its roof, SMs without a
 /// warp while another has one against what launches leave of their last wave, and the marginal costs of all op kinds
 /// against the whole.
-std::vector<Closure> second_accounts(const Ledger& ledger, const CycleAccounts& cycles);
+std::vector<Closure> second_accounts(const PointFacts& facts, std::span<const StepDemands> demands,
+                                     const CycleAccounts& cycles);
 
 }  // namespace kbench

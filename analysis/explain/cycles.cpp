@@ -1,4 +1,3 @@
-// See cycles.h.
 #include "analysis/explain/cycles.h"
 
 #include <fmt/format.h>
@@ -6,8 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/explain/breakdown.h"
-#include "analysis/explain/executed.h"
 #include "models/base/format.h"
 
 namespace kbench {
@@ -28,12 +25,12 @@ struct Warps {
     }
 };
 
-std::optional<Warps> warps_of(const StepResult& step) {
-    const Counters counters = counters_of(step);
+std::optional<Warps> warps_of(const StepFacts& step) {
+    const Counters& counters = step.counters;
     const std::optional<double> issue = counters.issue_active, resident = counters.warps_active,
                                 eligible = counters.warps_eligible;
     if (!issue || !resident || !eligible || *issue <= 0 || *resident <= 0) return std::nullopt;
-    Warps warps{*issue / 100, *resident, *eligible, counters_by_state(step, reason_prefix)};
+    Warps warps{*issue / 100, *resident, *eligible, counters_by_state(*step.step, reason_prefix)};
     for (auto& [state, per_issue] : warps.by_state) per_issue *= warps.issuing;
     if (warps.in(selected) <= 0) return std::nullopt;
     return warps;
@@ -127,31 +124,33 @@ void add(CycleGroup& group, const CycleAccount& account, double us) {
 
 }  // namespace
 
-CycleAccount account_of(const StepResult& step, double run_clock_mhz) {
+CycleAccount account_of(const StepFacts& step) {
     CycleAccount account;
-    const double time_us = kernels_us(step);
-    const Counters counters = counters_of(step);
-    const std::optional<double> sm_us = sm_active_us(step, run_clock_mhz), sm_cycles = counters.sm_cycles_active,
-                                ipc = counters.ipc;
-    if (!sm_us || !ipc || *sm_cycles <= 0 || time_us <= 0) {
-        account.unavailable = time_us <= 0                       ? "the step was not timed"
-                              : !step.counters_discarded.empty() ? step.counters_discarded
-                                                                 : "active cycles and instructions were not counted";
+    const Counters& counters = step.counters;
+    const double time_us = step.kernels_us;
+    if (!step.has_cycles()) {
+        account.unavailable = time_us <= 0 ? "the step was not timed"
+                              : !step.step->counters_discarded.empty()
+                                  ? step.step->counters_discarded
+                                  : "active cycles and instructions were not counted";
         return account;
     }
     // Schedulers of an active SM may be without a warp. Where that was not counted they count as having one.
+    const double sm_us = *step.active_us, sm_cycles = *counters.sm_cycles_active;
     const double part = counters.smsp_active && counters.sm_cycles_elapsed
-                            ? std::min(1.0, *counters.smsp_active / 100 * *counters.sm_cycles_elapsed / *sm_cycles)
+                            ? std::min(1.0, *counters.smsp_active / 100 * *counters.sm_cycles_elapsed / sm_cycles)
                             : 1;
-    const double active = *sm_us / time_us * part;
+    const double active = sm_us / time_us * part;
     const std::optional<Warps> warps = warps_of(step);
-    const double issue = counters.issue_active ? *counters.issue_active / 100 : std::min(1.0, *ipc / schedulers / part);
+    const double issue =
+        counters.issue_active ? *counters.issue_active / 100 : std::min(1.0, *counters.ipc / schedulers / part);
     account.time_us = time_us;
     account.no_warp = 1 - active;
+    account.starts_us = std::clamp(account.no_warp * time_us, 0.0, std::max(0.0, step.start_and_end_us));
     account.issuing = active * issue;
     account.not_issuing = active - account.issuing;
     if (const std::optional<double> longest = counters.sm_cycles_active_max) {
-        const double longest_share = *longest / *sm_cycles * *sm_us / time_us;
+        const double longest_share = *longest / sm_cycles * sm_us / time_us;
         account.ends = 1 - longest_share;
         account.uneven = longest_share - active;
     }
@@ -166,18 +165,17 @@ CycleAccount account_of(const StepResult& step, double run_clock_mhz) {
             account.lost = split(*warps, account.not_issuing);
     }
     account.has_bounds = !account.lost.empty();
-    add_samples(account, step);
+    add_samples(account, *step.step);
     return account;
 }
 
-CycleAccounts account_cycles(const Point& point) {
+CycleAccounts account_cycles(const PointFacts& facts) {
     CycleAccounts accounts;
-    const double clock_mhz = point.conditions.sm_clock_mhz.value.value_or(0);
     accounts.has_ends = true;
     accounts.total.name = "all";
-    for (const StepResult& step : point.steps) {
-        const CycleAccount& account = accounts.steps.emplace_back(account_of(step, clock_mhz));
-        const double us = kernels_us(step);
+    for (const StepFacts& step : facts.steps) {
+        const CycleAccount& account = accounts.steps.emplace_back(account_of(step));
+        const double us = step.kernels_us;
         if (!account.unavailable.empty()) {
             accounts.uncounted_us += us;
             continue;
@@ -198,14 +196,14 @@ CycleAccounts account_cycles(const Point& point) {
                 accounts.outside +=
                     *lost.sampled < lost.low - sampling_tolerance || *lost.sampled > lost.high + sampling_tolerance;
             }
-        const std::string layer = layer_group(step.layer);
-        auto group = std::ranges::find(accounts.by_layer, layer, &CycleGroup::name);
-        if (group == accounts.by_layer.end()) {
-            group = accounts.by_layer.insert(group, CycleGroup{});
-            group->name = layer;
-        }
-        add(*group, account, us);
         add(accounts.total, account, us);
+    }
+    for (const auto& [layer, steps] : facts.by_layer) {
+        CycleGroup group;
+        group.name = layer;
+        for (const std::size_t i : steps)
+            if (accounts.steps[i].unavailable.empty()) add(group, accounts.steps[i], facts.steps[i].kernels_us);
+        if (group.steps > 0) accounts.by_layer.push_back(std::move(group));
     }
     if (accounts.total.steps == 0)
         accounts.unavailable = accounts.steps.empty() ? "there are no steps" : accounts.steps.front().unavailable;

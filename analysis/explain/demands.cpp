@@ -1,10 +1,8 @@
-// See demands.h.
 #include "analysis/explain/demands.h"
 
 #include <algorithm>
 
-#include "analysis/explain/executed.h"
-#include "analysis/explain/units.h"
+#include "analysis/facts/executed_flops.h"
 #include "models/ops/table.h"
 
 namespace kbench {
@@ -22,10 +20,6 @@ constexpr UnitWork unit_work[] = {{shared_memory, "shared_read", &Counters::shar
                                   {special_functions, "special", &Counters::xu_inst, 1},
                                   {load_store, "load_store", &Counters::lsu_inst, 1}};
 
-void sort_longest_first(std::vector<Demand>& demands) {
-    std::ranges::stable_sort(demands, std::greater{}, [](const Demand& demand) { return demand.run_us.value; });
-}
-
 /// Whether tensor cores do most of the step's FLOPs: as its kind says; of kinds that this kbench does not know, as
 /// their products do.
 bool is_matrix_product(const StepResult& step) {
@@ -40,9 +34,10 @@ bool is_by_mma_sync(const Counters& counters) {
     return counters.tensor_wgmma_inst == 0.0 && counters.tensor_pipe_inst.value_or(0) > 0;
 }
 
-std::optional<Roof> unit_roof(const StepResult& step, const Roofs& roofs) {
+std::optional<Roof> unit_roof(const StepFacts& facts, const Roofs& roofs) {
+    const StepResult& step = *facts.step;
     if (!is_matrix_product(step)) return roofs.plain(step.precision);
-    return is_by_mma_sync(counters_of(step)) ? roofs.matrix_by_mma_sync(step.precision) : roofs.matrix(step.precision);
+    return is_by_mma_sync(facts.counters) ? roofs.matrix_by_mma_sync(step.precision) : roofs.matrix(step.precision);
 }
 
 struct Bytes {
@@ -50,15 +45,15 @@ struct Bytes {
     Origin origin;
 };
 
-std::optional<Bytes> bytes_at(const StepResult& step, Level level, Origin dram) {
+std::optional<Bytes> bytes_at(const StepFacts& step, Level level) {
     const auto counted = [](std::optional<double> value) {
         return value ? std::optional(Bytes{*value, Origin::measured}) : std::nullopt;
     };
-    const Counters counters = counters_of(step);
+    const Counters& counters = step.counters;
     switch (level) {
         case Level::dram:
-            if (const auto bytes = dram_traffic(counters)) return Bytes{*bytes, dram};
-            return Bytes{step.cost.bytes(), Origin::derived};
+            if (const auto bytes = dram_traffic(counters)) return Bytes{*bytes, step.dram_origin};
+            return Bytes{step.step->cost.bytes(), Origin::derived};
         case Level::l2:
             return counted(counters.l2_sm_sectors ? std::optional(*counters.l2_sm_sectors * sector_bytes)
                                                   : std::nullopt);
@@ -70,9 +65,10 @@ std::optional<Bytes> bytes_at(const StepResult& step, Level level, Origin dram) 
 /// FLOPs executed less those that are needed, on the unit that `matrix` names: counted where they were, else the
 /// padding and the masked work that the plan knows of. Only matrix products run on tensor cores; the rest computes
 /// 16-bit data in fp32.
-double extra_flops(const StepResult& step, bool matrix) {
+double extra_flops(const StepFacts& facts, bool matrix) {
+    const StepResult& step = *facts.step;
     const Precision unit = matrix || step.precision == Precision::fp64 ? step.precision : Precision::fp32;
-    const std::optional<double> executed = executed_flops(counters_of(step), unit);
+    const std::optional<double> executed = executed_flops(facts.counters, unit);
     return executed && *executed > 0 ? *executed - step.needed_flops() : step.padding_flops;
 }
 
@@ -84,13 +80,6 @@ Interval slowdown(const Demand& demand, const Interval& clock_mhz) {
     if (!on_chip || demand.roof.clock_mhz <= 0 || clock_mhz.low <= 0) return Interval::exactly(1);
     const Interval slower = quotient(Interval::exactly(demand.roof.clock_mhz), clock_mhz);
     return {std::max(1.0, slower.value), slower.low, std::max(1.0, slower.high)};
-}
-
-/// The clock at which this step ran, see step_clock_mhz.
-Interval clock_of(const StepResult& step, const Interval& run_mhz) {
-    if (run_mhz.value <= 0) return run_mhz;
-    const double mhz = step_clock_mhz(step, run_mhz.value);
-    return {mhz, std::min(mhz, run_mhz.low), std::max(mhz, run_mhz.high)};
 }
 
 /// The run's demand between the ends of the roof, the clock and the count.
@@ -105,49 +94,19 @@ Interval as_run(const Demand& demand, const Interval& clock_mhz) {
     return {us.value * slower.value, us.low * slower.low, us.high * slower.high};
 }
 
-void add_to(std::vector<DemandSum>& sums, std::string_view name, bool is_busy_time, const Interval& us) {
-    const auto is_it = [&](const DemandSum& sum) { return sum.name == name && sum.is_busy_time == is_busy_time; };
-    auto found = std::ranges::find_if(sums, is_it);
-    if (found == sums.end()) found = sums.insert(sums.end(), DemandSum{std::string(name), is_busy_time, {}});
-    found->us += us;
-}
-
-/// Longest first, then units, busiest first.
-void sort_roofs_first(std::vector<DemandSum>& sums) {
-    std::ranges::stable_sort(sums, [](const DemandSum& a, const DemandSum& b) {
-        return a.is_busy_time != b.is_busy_time ? b.is_busy_time : a.us.value > b.us.value;
+/// Each level that has a roof, or could have been counted, has bytes.
+bool is_memory_known(const StepFacts& step, const StepDemands& demands, const Roofs& roofs) {
+    return std::ranges::all_of(levels, [&](Level level) {
+        const bool is_asked = level == Level::dram || roofs.bandwidth(level) || step.has_cycles();
+        return !is_asked || demands.at(level) != nullptr;
     });
 }
 
 }  // namespace
 
-bool Demand::is_memory() const { return level || unit == shared_memory; }
-
-std::string_view Demand::name() const {
-    if (level) return kbench::name(*level);
-    return unit.empty() ? std::string_view(roof.ceiling) : unit;
-}
-
-Interval run_clock(const Point& point) {
-    const double mean = point.conditions.sm_clock_mhz.value.value_or(0);
-    Interval clock = Interval::exactly(mean);
-    for (const ConditionBlock& block : point.conditions.blocks) {
-        const double mhz = block.sm_clock_mhz.value_or(0);
-        if (mean <= 0 || mhz <= 0) continue;
-        clock.low = std::min(clock.low, mhz);
-        clock.high = std::max(clock.high, mhz);
-    }
-    return clock;
-}
-
-Origin dram_origin(const Point& point) {
-    const auto metric = std::ranges::find(point.counters.metrics, "dram_read_bytes", &CountedMetric::name);
-    return metric != point.counters.metrics.end() ? metric->origin : Origin::measured;
-}
-
-std::vector<Demand> demands_of(const StepResult& step, const Roofs& roofs, Origin dram, const Interval& run_mhz) {
+std::vector<Demand> demands_of(const StepFacts& facts, const Roofs& roofs, const Interval& clock_mhz) {
+    const StepResult& step = *facts.step;
     std::vector<Demand> demands;
-    const Interval clock_mhz = clock_of(step, run_mhz);
     const auto add = [&](const std::optional<Roof>& roof, std::optional<Level> level, double work, double extra,
                          Origin origin) {
         if (!roof || roof->per_s <= 0) return;
@@ -156,76 +115,32 @@ std::vector<Demand> demands_of(const StepResult& step, const Roofs& roofs, Origi
         demand.run_us = as_run(demand, clock_mhz);
     };
     if (step.needed_flops() > 0)
-        add(unit_roof(step, roofs), {}, step.needed_flops(), extra_flops(step, is_matrix_product(step)),
+        add(unit_roof(facts, roofs), {}, step.needed_flops(), extra_flops(facts, is_matrix_product(step)),
             Origin::derived);
     for (const Level level : levels)
-        if (const std::optional<Bytes> bytes = bytes_at(step, level, dram))
+        if (const std::optional<Bytes> bytes = bytes_at(facts, level))
             if (bytes->bytes > 0 || bytes->origin == Origin::measured)
                 add(roofs.bandwidth(level), level, bytes->bytes, 0, bytes->origin);
     sort_longest_first(demands);
     return demands;
 }
 
-std::vector<Demand> unit_demands_of(const StepResult& step, const Roofs& roofs, const Interval& run_mhz) {
-    std::vector<Demand> demands;
-    const Counters counters = counters_of(step);
+StepDemands step_demands(const StepFacts& step, const Roofs& roofs) {
+    StepDemands demands;
+    demands.work = demands_of(step, roofs, step.clock_mhz);
     for (const UnitWork& unit : unit_work) {
-        const std::optional<double> counted = counters.*unit.counter;
+        const std::optional<double> counted = step.counters.*unit.counter;
         const std::optional<Roof> roof = roofs.roof(unit.ceiling);
         if (!counted || !roof || roof->per_s <= 0) continue;
         const double work = *counted * unit.of_one;
-        Demand& demand =
-            demands.emplace_back(Demand{*roof, {}, unit.unit, work, 0, work / roof->per_s * 1e6, {}, Origin::measured});
-        demand.run_us = as_run(demand, clock_of(step, run_mhz));
+        Demand& demand = demands.units.emplace_back(
+            Demand{*roof, {}, unit.unit, work, 0, work / roof->per_s * 1e6, {}, Origin::measured});
+        demand.run_us = as_run(demand, step.clock_mhz);
     }
-    sort_longest_first(demands);
+    sort_longest_first(demands.units);
+    demands.compute_known = step.step->cost.flops <= 0 || demands.at({}) != nullptr;
+    demands.memory_known = is_memory_known(step, demands, roofs);
     return demands;
-}
-
-std::vector<Demand> all_demands(const std::vector<Demand>& demands, const std::vector<Demand>& unit_demands) {
-    std::vector<Demand> all = demands;
-    all.insert(all.end(), unit_demands.begin(), unit_demands.end());
-    sort_longest_first(all);
-    return all;
-}
-
-bool are_tied(const std::vector<Demand>& demands) {
-    return demands.size() > 1 && demands[1].run_us.value > 0 && demands[1].run_us.high >= demands[0].run_us.low;
-}
-
-void DemandSums::add(const StepResult& step, const std::vector<Demand>& demands,
-                     const std::vector<Demand>& unit_demands, double time_us, const std::optional<double>& active_us) {
-    const std::vector<Demand> all = all_demands(demands, unit_demands);
-    for (const Demand& demand : all) add_to(by_roof, demand.name(), false, demand.run_us);
-    if (active_us)
-        for (const BusyUnit& unit : busy_units(step)) {
-            const double us = unit.share * (unit.of_active ? *active_us : time_us);
-            add_to(by_roof, unit.name, true, {us, us * (1 - count_tolerance), us * (1 + count_tolerance)});
-        }
-    sort_roofs_first(by_roof);
-    if (all.empty()) return;
-    Interval longest = all.front().run_us;
-    for (const Demand& demand : all) {
-        longest.low = std::max(longest.low, demand.run_us.low);
-        longest.high = std::max(longest.high, demand.run_us.high);
-    }
-    longest_us += longest;
-    if (!demands.empty()) useful_us += demands.front().us;
-    if (are_tied(all)) tied_us += time_us;
-}
-
-DemandSums& DemandSums::operator+=(const DemandSums& other) {
-    for (const DemandSum& sum : other.by_roof) add_to(by_roof, sum.name, sum.is_busy_time, sum.us);
-    sort_roofs_first(by_roof);
-    longest_us += other.longest_us;
-    useful_us += other.useful_us;
-    tied_us += other.tied_us;
-    return *this;
-}
-
-const DemandSum* DemandSums::longest() const {
-    return by_roof.empty() || by_roof.front().is_busy_time || by_roof.front().us.value <= 0 ? nullptr
-                                                                                            : &by_roof.front();
 }
 
 }  // namespace kbench

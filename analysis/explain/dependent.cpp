@@ -1,4 +1,3 @@
-// See dependent.h.
 #include "analysis/explain/dependent.h"
 
 #include <fmt/format.h>
@@ -7,16 +6,15 @@
 #include <cmath>
 #include <functional>
 
-#include "analysis/explain/breakdown.h"
-#include "analysis/explain/verdict_rules.h"
+#include "analysis/facts/point_facts.h"
 #include "models/base/format.h"
 
 namespace kbench {
 namespace {
 
-std::optional<Exchange> exchange_of(const StepLedger& entry, const Roofs& roofs) {
-    const StepResult& step = *entry.step;
-    if (!entry.on_gpu || step.kernels.empty()) return std::nullopt;
+std::optional<Exchange> exchange_of(const StepFacts& facts, const Roofs& roofs) {
+    const StepResult& step = *facts.step;
+    if (!facts.on_gpu || step.kernels.empty()) return std::nullopt;
     const double kernels = static_cast<double>(step.kernels.size()),
                  dependent = static_cast<double>(*step.dependent_steps);
     const bool is_by_kernels = kernels >= dependent;
@@ -30,16 +28,18 @@ std::optional<Exchange> exchange_of(const StepLedger& entry, const Roofs& roofs)
     return Exchange{ceiling, is_by_kernels ? *us * kernels / dependent : *us};
 }
 
-DependentSteps described(const StepLedger& entry, const Roofs& roofs) {
-    const StepResult& step = *entry.step;
-    const VerdictFacts facts = facts_of(entry, roofs);
-    DependentSteps one{.layer = layer_group(step.layer), .op = step.op, .steps = 1, .each = *step.dependent_steps};
+bool has_several(const StepFacts& facts) { return facts.step->dependent_steps.value_or(1) > 1 && facts.time_us > 0; }
+
+DependentSteps described(const StepFacts& facts, const StepDemands& demands, const UnitActivity& units,
+                         const Roofs& roofs) {
+    const StepResult& step = *facts.step;
+    DependentSteps one{.layer = layer_group(step.layer), .op = step.op, .each = *step.dependent_steps};
     one.dependent = static_cast<double>(*step.dependent_steps);
-    one.time_us = entry.time_us;
-    one.demands.add(step, entry.demands, entry.unit_demands, entry.time_us, std::nullopt);
-    one.together_us = demands_together(entry).value;
-    one.is_complete = facts.compute_known && facts.memory_known && facts.units.known;
-    one.exchange = exchange_of(entry, roofs);
+    one.time_us = facts.time_us;
+    one.demands.add(demands, facts.time_us);
+    one.together_us = demands.together().value;
+    one.is_complete = demands.compute_known && demands.memory_known && units.known;
+    one.exchange = exchange_of(facts, roofs);
     one.account = step.account;
     return one;
 }
@@ -84,8 +84,8 @@ void add_to(DependentSteps& sum, const DependentSteps& other) {
                            (sum.dependent + other.dependent);
     else
         sum.exchange.reset();
-    sum.account = mean_of(sum.account, sum.steps, other.account, other.steps);
-    sum.steps += other.steps;
+    sum.account = mean_of(sum.account, sum.steps.size(), other.account, other.steps.size());
+    sum.steps.insert(sum.steps.end(), other.steps.begin(), other.steps.end());
     sum.dependent += other.dependent;
     sum.time_us += other.time_us;
     sum.together_us += other.together_us;
@@ -94,13 +94,6 @@ void add_to(DependentSteps& sum, const DependentSteps& other) {
 }
 
 }  // namespace
-
-Interval demands_together(const StepLedger& entry) {
-    Interval sum;
-    for (const Demand& demand : entry.demands) sum += demand.run_us;
-    for (const Demand& demand : entry.unit_demands) sum += demand.run_us;
-    return sum;
-}
 
 double cycles_of(const StepAccount& account) {
     double cycles = 0;
@@ -116,26 +109,21 @@ std::string roofs_of_one(const DependentSteps& group) {
     return text;
 }
 
-std::vector<DependentSteps> dependent_steps_of(const Ledger& ledger, const Verdicts& verdicts, const Roofs& roofs) {
+std::vector<DependentSteps> dependent_steps_of(const PointFacts& facts, std::span<const StepDemands> demands,
+                                               std::span<const UnitActivity> units) {
     std::vector<DependentSteps> groups;
-    std::vector<std::vector<std::size_t>> positions;
-    for (std::size_t i = 0; i < ledger.steps.size(); ++i) {
-        const StepLedger& entry = ledger.steps[i];
-        if (entry.step->dependent_steps.value_or(1) < 2 || entry.time_us <= 0) continue;
-        const DependentSteps one = described(entry, roofs);
+    for (std::size_t i = 0; i < demands.size(); ++i) {
+        if (!has_several(facts.steps[i])) continue;
+        DependentSteps one = described(facts.steps[i], demands[i], units[i], facts.roofs);
+        one.steps = {i};
         const auto found = std::ranges::find_if(groups, [&](const DependentSteps& group) {
             return group.layer == one.layer && group.op == one.op && group.each == one.each;
         });
-        if (found == groups.end()) {
-            groups.push_back(one);
-            positions.push_back({i});
-        } else {
+        if (found == groups.end())
+            groups.push_back(std::move(one));
+        else
             add_to(*found, one);
-            positions[static_cast<std::size_t>(found - groups.begin())].push_back(i);
-        }
     }
-    for (std::size_t g = 0; g < groups.size(); ++g)
-        groups[g].bound = judge_together(groups[g].layer, ledger, verdicts, positions[g]).bound;
     std::ranges::stable_sort(groups, std::greater{}, &DependentSteps::time_us);
     return groups;
 }
@@ -151,9 +139,10 @@ std::optional<DependentSteps> together(std::span<const DependentSteps> groups) {
     return sum;
 }
 
-std::vector<std::string> dependent_evidence(const StepLedger& entry, const Roofs& roofs) {
-    if (entry.step->dependent_steps.value_or(1) < 2 || entry.time_us <= 0) return {};
-    const DependentSteps one = described(entry, roofs);
+std::vector<std::string> dependent_evidence(const StepFacts& step, const StepDemands& demands,
+                                            const UnitActivity& units, const Roofs& roofs) {
+    if (!has_several(step)) return {};
+    const DependentSteps one = described(step, demands, units, roofs);
     std::vector<std::string> evidence;
     std::string text = fmt::format("{} dependent steps take {} us each", one.each, significant(one.us()));
     if (one.together_us > 0)

@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "analysis/explain/ledger.h"
+#include "analysis/explain/busy_unit.h"
+#include "analysis/explain/demand.h"
 #include "analysis/explain/verdict.h"
+#include "analysis/facts/point_facts.h"
 
 namespace kbench {
 
@@ -25,16 +27,16 @@ struct Exchange {
 
 /// Steps of one layer of all blocks and one op kind, or of several.
 struct DependentSteps {
-    std::string layer, op;    ///< empty of several
-    std::size_t steps = 0;    ///< of the plan
-    std::int64_t each = 0;    ///< dependent steps of each; 0: they differ
-    double dependent = 0;     ///< of all of them
-    double time_us = 0;       ///< likewise
-    DemandSums demands = {};  ///< likewise
-    double together_us = 0;   ///< all that the roofs demand, one after another
+    std::string layer, op;                ///< empty of several
+    std::vector<std::size_t> steps = {};  ///< their positions in the point
+    std::int64_t each = 0;                ///< dependent steps of each; 0: they differ
+    double dependent = 0;                 ///< of all of them
+    double time_us = 0;                   ///< likewise
+    DemandSums demands = {};              ///< likewise
+    double together_us = 0;               ///< all that the roofs demand, one after another
     bool is_complete = true;  ///< every level and unit was counted, or has nothing to do; a CPU's caches never are
     std::optional<Exchange> exchange = {};
-    Bound bound = Bound::not_identifiable;  ///< of most of their time
+    Bound bound = Bound::not_identifiable;  ///< of most of their time, as verdicts say it
     /// By clocks in their kernels: means over the steps, least and most of all. None where one of them has none.
     std::optional<StepAccount> account = {};
 
@@ -44,18 +46,16 @@ struct DependentSteps {
     double together_share() const { return together_us / time_us; }
 };
 
-/// Those of the ledger's steps that were timed and have more than one, the longest together first. `verdicts` are of
-/// the same ledger.
-std::vector<DependentSteps> dependent_steps_of(const Ledger& ledger, const Verdicts& verdicts, const Roofs& roofs);
+/// Those steps that were timed and have more than one, the longest together first. Verdicts then say their bound.
+std::vector<DependentSteps> dependent_steps_of(const PointFacts& facts, std::span<const StepDemands> demands,
+                                               std::span<const UnitActivity> units);
 /// All of them together; nothing where there are none. Their bound is the one that they share.
 std::optional<DependentSteps> together(std::span<const DependentSteps> groups);
 
-/// What all roofs demand of a step one after another, as run: more than they take, as they work at the same time.
-Interval demands_together(const StepLedger& entry);
-
 /// Of one step with several dependent steps, a sentence each: what one of them takes and what of it the roofs demand.
 /// None for other steps.
-std::vector<std::string> dependent_evidence(const StepLedger& entry, const Roofs& roofs);
+std::vector<std::string> dependent_evidence(const StepFacts& step, const StepDemands& demands,
+                                            const UnitActivity& units, const Roofs& roofs);
 
 /// Cycles of all phases together, by their medians.
 double cycles_of(const StepAccount& account);

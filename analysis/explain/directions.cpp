@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "analysis/explain/breakdown.h"
-#include "analysis/facts/counters.h"
+#include "analysis/explain/judge.h"
+#include "analysis/facts/point_facts.h"
 
 namespace kbench {
 namespace {
@@ -18,32 +18,31 @@ void add_once(std::vector<std::string>& list, std::string_view text) {
 std::string_view layer_of(std::string_view label) { return label.substr(0, label.rfind(':')); }
 
 /// The time on the device between the ends of its samples. Recorded kernels look longer than they are.
-std::optional<Interval> time_of(const StepLedger& entry) {
-    Interval time = device_interval(*entry.step);
+std::optional<Interval> time_of(const StepFacts& step) {
+    Interval time = step.device_us;
     if (time.value <= 0) return std::nullopt;
-    time.low = std::max(0.0, time.low - std::max(0.0, entry.recording_us));
-    time.high -= std::min(0.0, entry.recording_us);
+    time.low = std::max(0.0, time.low - std::max(0.0, step.recording_us));
+    time.high -= std::min(0.0, step.recording_us);
     return time;
 }
 
 /// The sums of `work`'s steps.
-DirectionWork summed(DirectionWork work, const std::string& name, const DirectionSource& source) {
+DirectionWork summed(DirectionWork work, const std::string& name, const Explanation& source) {
     if (work.empty()) return work;
     work.time_us = Interval{};
     double counted = 0, streaming = 0, occupied_us = 0;
     bool has_occupancy = true;
     for (const std::size_t i : work.steps) {
-        const StepLedger& entry = source.ledger->steps[i];
-        const StepResult& step = *entry.step;
-        const std::optional<Interval> time = time_of(entry);
+        const StepFacts& facts = source.facts.steps[i];
+        const StepResult& step = *facts.step;
+        const std::optional<Interval> time = time_of(facts);
         if (!time) work.time_us.reset();
         if (work.time_us) *work.time_us += *time;
         work.has_interval = work.has_interval && step.time_us && step.time_us->n > 1;
         if (!step.is_recomputed()) work.flops += step.cost.flops;
         streaming += step.cost.bytes();
-        const Counters counters = counters_of(step);
-        const std::optional<double> bytes = dram_traffic(counters), occupancy = counters.achieved_occupancy;
-        work.is_counted = work.is_counted && bytes && dram_origin(*source.point) == Origin::measured;
+        const std::optional<double> bytes = dram_traffic(facts.counters), occupancy = facts.counters.achieved_occupancy;
+        work.is_counted = work.is_counted && bytes && facts.dram_origin == Origin::measured;
         counted += bytes.value_or(0);
         has_occupancy = has_occupancy && occupancy;
         occupied_us += occupancy.value_or(0) * (time ? time->value : 0);
@@ -52,7 +51,7 @@ DirectionWork summed(DirectionWork work, const std::string& name, const Directio
     }
     work.bytes = work.is_counted ? counted : streaming;
     if (has_occupancy && work.time_us) work.occupancy_pct = occupied_us / work.time_us->value;
-    work.verdict = judge_together(name, *source.ledger, *source.verdicts, work.steps);
+    work.verdict = judge_together(name, source.facts, source.verdicts, work.steps);
     return work;
 }
 
@@ -88,9 +87,9 @@ DirectionPair& pair_called(std::vector<DirectionPair>& pairs, const std::string&
 }
 
 /// Sums both directions; those of one that was computed in several directions apart, too.
-void sum(DirectionPair& pair, const DirectionSource& forward, const DirectionSource& backward) {
+void sum(DirectionPair& pair, const Explanation& forward, const Explanation& backward) {
     std::map<Direction, DirectionWork> apart;
-    for (const std::size_t i : pair.backward.steps) apart[backward.point->steps[i].direction].steps.push_back(i);
+    for (const std::size_t i : pair.backward.steps) apart[backward.facts.steps[i].step->direction].steps.push_back(i);
     if (apart.size() > 1)
         for (auto& [direction, work] : apart)
             pair.products.emplace_back(direction, summed(std::move(work), pair.name, backward));
@@ -98,7 +97,7 @@ void sum(DirectionPair& pair, const DirectionSource& forward, const DirectionSou
     pair.backward = summed(std::move(pair.backward), pair.name, backward);
 }
 
-void sum_and_sort(std::vector<DirectionPair>& pairs, const DirectionSource& forward, const DirectionSource& backward) {
+void sum_and_sort(std::vector<DirectionPair>& pairs, const Explanation& forward, const Explanation& backward) {
     for (DirectionPair& pair : pairs) sum(pair, forward, backward);
     std::ranges::stable_sort(pairs, std::greater{}, [](const DirectionPair& pair) {
         const auto us = [](const DirectionWork& work) { return work.time_us ? work.time_us->value : 0; };
@@ -112,9 +111,8 @@ std::string_view layer_forward(const StepResult& step, const StepResult* forward
     return step.forward ? layer_of(*step.forward) : std::string_view(step.layer);
 }
 
-bool is_known(const DirectionSource& source) {
-    return source.ledger->unavailable.empty() && source.ledger->steps.size() == source.point->steps.size() &&
-           source.verdicts->steps.size() == source.point->steps.size();
+bool is_known(const Explanation& source) {
+    return source.facts.unavailable.empty() && source.verdicts.steps.size() == source.facts.steps.size();
 }
 
 }  // namespace
@@ -168,21 +166,23 @@ const StepResult* ForwardSteps::of(const StepResult& backward) const {
     return layer != by_layer_.end() ? layer->second : nullptr;
 }
 
-Directions forward_against_backward(const DirectionSource& forward, const DirectionSource& backward) {
+Directions forward_against_backward(const Explanation* forward, const Explanation& backward) {
     Directions directions;
-    const Point& point = *backward.point;
+    const Point& point = *backward.facts.point;
     const auto is_backward = [](const StepResult& step) { return step.direction != Direction::fwd; };
     if (std::ranges::none_of(point.steps, is_backward)) return directions;
     if (!is_known(backward)) {
-        directions.unavailable = backward.ledger->unavailable;
+        directions.unavailable = backward.facts.unavailable;
         if (directions.unavailable.empty()) directions.unavailable = "its steps were not timed";
         return directions;
     }
-    const bool has_forward = forward.point != nullptr && is_known(forward);
-    directions.is_one_point = has_forward && forward.point == backward.point;
+    const bool has_forward = forward != nullptr && is_known(*forward);
+    const Explanation& of_forward = has_forward ? *forward : backward;
+    const Point& forward_point = *of_forward.facts.point;
+    directions.is_one_point = has_forward && &forward_point == &point;
     directions.is_gpu = point.backend() == "cuda";
-    if (has_forward) directions.forward_point = forward.point;
-    const ForwardSteps forwards(has_forward ? *forward.point : point);
+    if (has_forward) directions.forward_point = &forward_point;
+    const ForwardSteps forwards(forward_point);
     DirectionPair& whole = directions.whole;
     const std::vector<StepPart> parts = parts_of(point, forwards);
     for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -199,10 +199,10 @@ Directions forward_against_backward(const DirectionSource& forward, const Direct
         pair_called(directions.by_layer, layer_group(layer_forward(step, of))).backward.steps.push_back(i);
     }
     if (has_forward) {
-        const std::vector<StepPart> of_forward = directions.is_one_point ? parts : parts_of(*forward.point, forwards);
-        for (std::size_t i = 0; i < of_forward.size(); ++i) {
-            if (of_forward[i] != StepPart::forward) continue;
-            const StepResult& step = forward.point->steps[i];
+        const std::vector<StepPart> its_parts = directions.is_one_point ? parts : parts_of(forward_point, forwards);
+        for (std::size_t i = 0; i < its_parts.size(); ++i) {
+            if (its_parts[i] != StepPart::forward) continue;
+            const StepResult& step = forward_point.steps[i];
             for (DirectionPair* pair : {&whole, &pair_called(directions.by_op, step.op),
                                         &pair_called(directions.by_layer, layer_group(step.layer))})
                 pair->forward.steps.push_back(i);
@@ -212,12 +212,12 @@ Directions forward_against_backward(const DirectionSource& forward, const Direct
         if (!kind.forward.empty()) kind.forward_within.clear();
     directions.loss = summed(std::move(directions.loss), "loss", backward);
     directions.optimizer = summed(std::move(directions.optimizer), "optimizer", backward);
-    sum(whole, forward, backward);
+    sum(whole, of_forward, backward);
     whole.products.clear();
-    sum_and_sort(directions.by_op, forward, backward);
-    sum_and_sort(directions.by_layer, forward, backward);
+    sum_and_sort(directions.by_op, of_forward, backward);
+    sum_and_sort(directions.by_layer, of_forward, backward);
     for (DirectionPair& layer : directions.by_layer) layer.products.clear();
-    directions.findings = direction_findings(directions, backward.ledger->roofs_unavailable.empty());
+    directions.findings = direction_findings(directions, backward.ledger.roofs_unavailable.empty());
     return directions;
 }
 

@@ -9,8 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/explain/ledger.h"
-#include "analysis/explain/verdict.h"
+#include "analysis/explain/explain.h"
 #include "analysis/result/interval.h"
 #include "kbench/result.h"
 
@@ -50,13 +49,6 @@ struct DirectionPair {
     std::optional<Interval> time_per_flop_ratio() const;
 };
 
-/// A point with what the reports say of it.
-struct DirectionSource {
-    const Point* point = nullptr;
-    const Ledger* ledger = nullptr;
-    const Verdicts* verdicts = nullptr;
-};
-
 struct Directions {
     std::string unavailable;                     ///< why there is nothing; empty where there is
     const Point* forward_point = nullptr;        ///< null: no forward was measured
@@ -74,7 +66,7 @@ struct Directions {
 
 /// Of a point with direction train or bwd. `forward`: where the forward steps are: in the same point, in one of
 /// direction fwd that is equal otherwise, or nowhere (null). Empty for a point without backward steps.
-Directions forward_against_backward(const DirectionSource& forward, const DirectionSource& backward);
+Directions forward_against_backward(const Explanation* forward, const Explanation& backward);
 
 /// Which forward step computed the op that a backward step is of.
 class ForwardSteps {

@@ -9,7 +9,7 @@
 #include <span>
 #include <utility>
 
-#include "analysis/explain/breakdown.h"
+#include "analysis/facts/point_facts.h"
 
 namespace kbench {
 namespace {
@@ -31,25 +31,6 @@ Interval logarithm(const Interval& ratio, double over) {
     return {std::log(ratio.value) / over, std::log(ratio.low) / over, std::log(ratio.high) / over};
 }
 
-Interval times_of(const SmCountRun& run, std::size_t step) {
-    return {run.step_us[step], run.step_low_us[step], run.step_high_us[step]};
-}
-
-bool is_well_formed(const SmScaling& scaling, std::size_t steps) {
-    const auto fits = [&](const SmCountRun& run) {
-        return run.multiprocessors > 0 && run.step_us.size() == steps && run.step_low_us.size() == steps &&
-               run.step_high_us.size() == steps;
-    };
-    const auto falls = [](const SmCountRun& a, const SmCountRun& b) { return a.multiprocessors <= b.multiprocessors; };
-    return std::ranges::all_of(scaling.runs, fits) &&
-           std::ranges::adjacent_find(scaling.runs, falls) == scaling.runs.end();
-}
-
-double clock_ratio(const SmCountRun& all, const SmCountRun& run) {
-    const std::optional<double> whole = all.sm_clock_mhz.value, part = run.sm_clock_mhz.value;
-    return whole && part && *whole > 0 ? *part / *whole : 0;
-}
-
 /// The rule: what each of the nearest numbers of SMs says, and none of them otherwise.
 SmFinding finding_of(const std::vector<SmEffect>& effects) {
     const auto nearest = std::span(effects).first(std::min(deciding, effects.size()));
@@ -69,68 +50,48 @@ SmFinding finding_of(const std::vector<SmEffect>& effects) {
 
 std::int64_t blocks_of(const KernelResult& kernel) { return kernel.grid[0] * kernel.grid[1] * kernel.grid[2]; }
 
-/// Sums steps, each on all numbers of SMs.
-class Sums {
-  public:
-    explicit Sums(const Point& point) : point_(point), runs_(point.sm_scaling->runs) {}
-
-    SmGroup group(std::string name, const std::vector<std::size_t>& steps) const {
-        SmGroup group;
-        group.name = std::move(name);
-        group.steps = steps.size();
-        group.us = sum(runs_.front(), steps);
-        for (std::size_t i = 1; i < runs_.size(); ++i) group.effects.push_back(effect(group.us, runs_[i], steps));
-        group.finding = finding_of(group.effects);
-        double few_us = 0, all_us = 0;
-        for (const std::size_t s : steps)
-            for (const KernelResult& kernel : point_.steps[s].kernels) {
-                all_us += kernel.time_us;
-                if (blocks_of(kernel) <= runs_[1].multiprocessors) few_us += kernel.time_us;
-            }
-        group.fills_few = all_us > 0 && few_us > all_us / 2;
-        return group;
-    }
-
-    /// Whether the step ran kernels on every number of SMs.
-    bool has(std::size_t step) const {
-        return std::ranges::all_of(runs_, [&](const SmCountRun& run) { return run.step_low_us[step] > 0; });
-    }
-
-  private:
-    static Interval sum(const SmCountRun& run, const std::vector<std::size_t>& steps) {
+/// Steps summed, each on all numbers of SMs.
+SmGroup group_of(const PointFacts& facts, std::string name, const std::vector<std::size_t>& steps) {
+    const SmTimes &whole = facts.sm_times.front(), &fewer = facts.sm_times[1];
+    const auto sum = [&](const SmTimes& times) {
         Interval total;
-        for (const std::size_t s : steps) total += times_of(run, s);
+        for (const std::size_t s : steps) total += times.step_us[s];
         return total;
+    };
+    SmGroup group;
+    group.name = std::move(name);
+    group.steps = steps.size();
+    group.us = sum(whole);
+    for (const SmTimes& times : std::span(facts.sm_times).subspan(1)) {
+        const Interval us = sum(times), at_equal_clocks = scaled(us, times.clock_ratio > 0 ? times.clock_ratio : 1);
+        const auto elasticity = [&](const Interval& of) {
+            return elasticity_of(group.us, of, whole.multiprocessors, times.multiprocessors);
+        };
+        group.effects.push_back(
+            {times.multiprocessors, quotient(us, group.us), elasticity(us), elasticity(at_equal_clocks)});
     }
-    SmEffect effect(const Interval& all_us, const SmCountRun& run, const std::vector<std::size_t>& steps) const {
-        const SmCountRun& whole = runs_.front();
-        const Interval us = sum(run, steps);
-        const double clock = clock_ratio(whole, run);
-        SmEffect effect;
-        effect.multiprocessors = run.multiprocessors;
-        effect.ratio = quotient(us, all_us);
-        effect.as_timed = elasticity_of(all_us, us, whole.multiprocessors, run.multiprocessors);
-        effect.at_equal_clocks =
-            elasticity_of(all_us, scaled(us, clock > 0 ? clock : 1), whole.multiprocessors, run.multiprocessors);
-        return effect;
-    }
+    group.finding = finding_of(group.effects);
+    double few_us = 0, all_us = 0;
+    for (const std::size_t s : steps)
+        for (const KernelResult& kernel : facts.steps[s].step->kernels) {
+            all_us += kernel.time_us;
+            if (blocks_of(kernel) <= fewer.multiprocessors) few_us += kernel.time_us;
+        }
+    group.fills_few = all_us > 0 && few_us > all_us / 2;
+    return group;
+}
 
-    const Point& point_;
-    const std::vector<SmCountRun>& runs_;
-};
+/// Whether the step ran kernels on every number of SMs.
+bool ran_on_all(const PointFacts& facts, std::size_t step) {
+    return std::ranges::all_of(facts.sm_times, [&](const SmTimes& times) { return times.step_us[step].low > 0; });
+}
 
-template <class NameOf>
-std::vector<SmGroup> groups_by(const Point& point, const Sums& sums, const std::vector<std::size_t>& steps,
-                               NameOf name_of) {
-    std::vector<std::pair<std::string, std::vector<std::size_t>>> parts;
-    for (const std::size_t s : steps) {
-        const std::string name = name_of(point.steps[s]);
-        auto part = std::ranges::find(parts, name, &std::pair<std::string, std::vector<std::size_t>>::first);
-        if (part == parts.end()) part = parts.insert(part, {name, {}});
-        part->second.push_back(s);
-    }
+std::vector<SmGroup> groups_of(const PointFacts& facts, const std::vector<NamedSteps>& named) {
     std::vector<SmGroup> groups;
-    for (const auto& [name, of_part] : parts) groups.push_back(sums.group(name, of_part));
+    for (auto [name, steps] : named) {
+        std::erase_if(steps, [&](std::size_t step) { return !ran_on_all(facts, step); });
+        if (!steps.empty()) groups.push_back(group_of(facts, name, steps));
+    }
     std::ranges::stable_sort(groups, std::greater{}, [](const SmGroup& g) { return g.us.value; });
     return groups;
 }
@@ -147,31 +108,23 @@ Interval elasticity_of(const Interval& all_us, const Interval& us, int all, int 
     return logarithm(quotient(us, all_us), std::log(static_cast<double>(all) / multiprocessors));
 }
 
-SmElasticity sm_elasticity(const Point& point) {
+SmElasticity sm_elasticity(const PointFacts& facts) {
     SmElasticity result;
-    if (!point.sm_scaling) return result;
-    const SmScaling& scaling = *point.sm_scaling;
-    result.unavailable = scaling.unavailable;
-    if (result.unavailable.empty() && scaling.runs.size() < 2)
-        result.unavailable = "the GPU was not divided into fewer SMs than it has";
-    if (result.unavailable.empty() && !is_well_formed(scaling, point.steps.size()))
-        result.unavailable = "the times on fewer SMs are not of the point's steps";
-    if (!result.unavailable.empty()) return result;
-    const Sums sums(point);
+    result.unavailable = facts.sm_times_unavailable;
+    if (facts.sm_times.empty()) return result;
     std::vector<std::size_t> steps;
-    for (std::size_t s = 0; s < point.steps.size(); ++s)
-        if (sums.has(s)) steps.push_back(s);
+    for (std::size_t s = 0; s < facts.steps.size(); ++s)
+        if (ran_on_all(facts, s)) steps.push_back(s);
     if (steps.empty()) {
         result.unavailable = "no step ran kernels on every number of SMs";
         return result;
     }
-    result.multiprocessors = scaling.runs.front().multiprocessors;
-    for (std::size_t i = 1; i < scaling.runs.size(); ++i)
-        result.clock_ratios.push_back(clock_ratio(scaling.runs.front(), scaling.runs[i]));
-    result.by_op = groups_by(point, sums, steps, [](const StepResult& step) { return step.op; });
-    result.by_layer = groups_by(point, sums, steps, [](const StepResult& step) { return layer_group(step.layer); });
-    for (const std::size_t s : steps) result.steps.push_back(sums.group(point.steps[s].layer, {s}));
-    result.model = sums.group("all steps", steps);
+    result.multiprocessors = facts.sm_times.front().multiprocessors;
+    for (const SmTimes& times : std::span(facts.sm_times).subspan(1)) result.clock_ratios.push_back(times.clock_ratio);
+    result.by_op = groups_of(facts, facts.by_op);
+    result.by_layer = groups_of(facts, facts.by_layer);
+    for (const std::size_t s : steps) result.steps.push_back(group_of(facts, facts.steps[s].step->layer, {s}));
+    result.model = group_of(facts, "all steps", steps);
     return result;
 }
 

@@ -8,8 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/result/interval.h"
-#include "kbench/result.h"
+#include "analysis/facts/point_facts.h"
 
 namespace kbench {
 
@@ -57,7 +56,7 @@ struct SmElasticity {
     std::vector<SmGroup> steps;            ///< that have kernels, in order
     std::optional<SmGroup> model;          ///< all steps
 };
-SmElasticity sm_elasticity(const Point& point);
+SmElasticity sm_elasticity(const PointFacts& facts);
 
 /// Leaves all that was seen and takes away what follows, for a point whose figures carry no conclusion.
 void withhold(SmElasticity& elasticity);

@@ -105,34 +105,4 @@ std::optional<std::string> executed_mismatch(const StepResult& step) {
     return fmt::format("asked for {}, but {}", name(step.precision), fmt::join(found, " and "));
 }
 
-double kernels_us(const StepResult& step) {
-    double us = 0;
-    for (const KernelResult& kernel : step.kernels) us += kernel.time_us;
-    return step.kernels.empty() ? step.device_us().value_or(0) : us;
-}
-
-double step_clock_mhz(const StepResult& step, double run_clock_mhz) {
-    const Counters counters = counters_of(step);
-    const double elapsed = counters.sm_cycles_elapsed.value_or(0), time_ns = counters.time.value_or(0);
-    const double counted_mhz = elapsed > 0 && time_ns > 0 ? elapsed / time_ns * 1e3 : 0;
-    if (run_clock_mhz <= 0) return counted_mhz;
-    if (counted_mhz <= 0) return run_clock_mhz;
-    const double us = kernels_us(step), active = counters.sm_cycles_active.value_or(0);
-    const bool fits = us <= 0 || active <= run_clock_mhz * us;
-    return fits ? std::min(run_clock_mhz, counted_mhz) : std::max(run_clock_mhz, counted_mhz);
-}
-
-std::optional<double> sm_active_us(const StepResult& step, double run_clock_mhz) {
-    const std::optional<double> active = counters_of(step).sm_cycles_active;
-    const double mhz = step_clock_mhz(step, run_clock_mhz);
-    return active && mhz > 0 ? std::optional(*active / mhz) : std::nullopt;
-}
-
-std::optional<double> sm_active_pct(const StepResult& step, double run_clock_mhz) {
-    const std::optional<double> active = sm_active_us(step, run_clock_mhz);
-    const double us = kernels_us(step);
-    if (!active || us <= 0) return std::nullopt;
-    return std::min(100.0, 100 * *active / us);
-}
-
 }  // namespace kbench

@@ -10,7 +10,11 @@
 #include <utility>
 
 #include "analysis/explain/conclusions.h"
+#include "analysis/explain/cycles.h"
+#include "analysis/explain/demands.h"
 #include "analysis/explain/impossible.h"
+#include "analysis/explain/judge.h"
+#include "analysis/explain/units.h"
 #include "analysis/explain/verdict_rules.h"
 #include "analysis/result/point_name.h"
 #include "models/base/format.h"
@@ -37,30 +41,32 @@ std::string level_text(const Verdict& verdict) {
 constexpr double small_dram_share = 0.30, few_steps_share = 0.20;
 
 /// The part of the steps' time in steps of which DRAM's demand may reach the share from which on a roof binds.
-double may_be_bound_by_dram(const Ledger& ledger) {
+double may_be_bound_by_dram(const Explanation& explanation) {
     double steps_us = 0, may_us = 0;
-    for (const StepLedger& entry : ledger.steps) {
-        steps_us += entry.time_us;
-        for (const Demand& demand : entry.demands)
-            if (demand.level == Level::dram &&
-                demand.run_us.high * (demand.origin == Origin::measured ? 1 : uncounted_bytes_factor) >=
-                    bound_share * entry.time_us)
-                may_us += entry.time_us;
+    for (std::size_t i = 0; i < explanation.demands.size(); ++i) {
+        const double time_us = explanation.facts.steps[i].time_us;
+        steps_us += time_us;
+        const Demand* dram = explanation.demands[i].at(Level::dram);
+        if (dram != nullptr && dram->run_us.high * (dram->origin == Origin::measured ? 1 : uncounted_bytes_factor) >=
+                                   bound_share * time_us)
+            may_us += time_us;
     }
     return steps_us > 0 ? may_us / steps_us : 1;
 }
 
 /// What memory bandwidth has to do with it, which is the first thing that people ask.
-std::string dram_text(const Ledger& ledger, const Verdict& verdict, const Attribution& attribution) {
+std::string dram_text(const Explanation& explanation) {
+    const Attribution& attribution = explanation.attribution;
     const auto dram = std::ranges::find(attribution.levels, Level::dram, &LevelTraffic::level);
     if (!attribution.unavailable.empty() || dram == attribution.levels.end()) return "";
-    const double share = dram->ms * 1e3 / ledger.end_to_end_us;
+    const double share = dram->ms * 1e3 / explanation.ledger.end_to_end_us;
     const double most = share * (dram->origin == Origin::measured ? 1 : uncounted_bytes_factor);
-    return fmt::format(
-        "; its DRAM traffic ({}) takes {} of the time at full bandwidth{}", name(dram->origin), percent(share),
-        verdict.bound != Bound::bandwidth && most < small_dram_share && may_be_bound_by_dram(ledger) < few_steps_share
-            ? ", so DRAM does not bind it"
-            : "");
+    return fmt::format("; its DRAM traffic ({}) takes {} of the time at full bandwidth{}", name(dram->origin),
+                       percent(share),
+                       explanation.verdicts.model.bound != Bound::bandwidth && most < small_dram_share &&
+                               may_be_bound_by_dram(explanation) < few_steps_share
+                           ? ", so DRAM does not bind it"
+                           : "");
 }
 
 /// Nobody can tell of so much of the time that one bound may have most of it.
@@ -75,7 +81,9 @@ std::string reason_text(const Verdict& verdict) {
 }
 
 /// What binds it, with the share that the roofs demand.
-std::string second_sentence(const Ledger& ledger, const Verdict& verdict, const Attribution& attribution) {
+std::string second_sentence(const Explanation& explanation) {
+    const Ledger& ledger = explanation.ledger;
+    const Verdict& verdict = explanation.verdicts.model;
     if (!ledger.roofs_unavailable.empty())
         return fmt::format("What binds it cannot be said: {}.", ledger.roofs_unavailable);
     std::string demand =
@@ -84,7 +92,7 @@ std::string second_sentence(const Ledger& ledger, const Verdict& verdict, const 
     if (const double tied = ledger.demands.tied_us / ledger.end_to_end_us;
         verdict.bound == Bound::not_identifiable && tied >= many_tied)
         demand += fmt::format(", and in {} of it two of them tie", percent(tied));
-    const std::string dram = dram_text(ledger, verdict, attribution);
+    const std::string dram = dram_text(explanation);
     std::string rejected;
     for (const Hypothesis& hypothesis : verdict.hypotheses)
         if (hypothesis.finding == Finding::rejected)
@@ -186,20 +194,35 @@ std::string third_sentence(const Ledger& ledger, const CycleAccounts& cycles, co
 
 }  // namespace
 
-Explanation explain(const Result& result, const Point& point) {
-    const Roofs roofs(result);
+Explanation explain(const Result& result, const Point& point) { return explain(result, point, Roofs(result)); }
+
+Explanation explain(const Result& result, const Point& point, const Roofs& roofs) {
     Explanation explanation;
-    explanation.ledger = make_ledger(point, roofs);
+    explanation.facts = make_facts(point, roofs);
+    const PointFacts& facts = explanation.facts;
+    std::vector<StepDemands>& demands = explanation.demands;
+    std::vector<UnitActivity> units;
+    std::vector<std::vector<std::string>> told;
+    if (point.end_to_end)
+        for (const StepFacts& step : facts.steps) {
+            demands.push_back(step_demands(step, roofs));
+            units.push_back(unit_activity(step));
+            told.push_back(dependent_evidence(step, demands.back(), units.back(), roofs));
+        }
+    explanation.cycles = account_cycles(facts);
+    explanation.ledger = make_ledger(facts, demands, units, explanation.cycles);
     const Ledger& ledger = explanation.ledger;
-    explanation.cycles = account_cycles(point);
-    explanation.closures = second_accounts(ledger, explanation.cycles);
-    explanation.elasticity = sm_elasticity(point);
-    explanation.roofline = make_roofline(ledger, roofs);
-    explanation.attribution = attribute_bandwidth(ledger, roofs);
-    explanation.impossible = impossible_figures(result, point, ledger, roofs);
+    explanation.closures = second_accounts(facts, demands, explanation.cycles);
+    explanation.elasticity = sm_elasticity(facts);
+    explanation.roofline = make_roofline(facts, demands);
+    explanation.attribution = attribute_bandwidth(facts, demands);
+    explanation.impossible = impossible_figures(result, facts, demands);
     explanation.missing = missing_ground(point, ledger);
-    explanation.verdicts = withheld_from(judge(ledger, roofs), explanation.impossible, explanation.missing);
-    explanation.dependent = dependent_steps_of(ledger, explanation.verdicts, roofs);
+    explanation.verdicts = withheld_from(judge({facts, demands, units, explanation.cycles, told}),
+                                         explanation.impossible, explanation.missing);
+    explanation.dependent = dependent_steps_of(facts, demands, units);
+    for (DependentSteps& group : explanation.dependent)
+        group.bound = judge_together(group.layer, facts, explanation.verdicts, group.steps).bound;
     if (!explanation.concludes()) {
         withhold(explanation.elasticity);
         for (MarginalCheck& check : explanation.ledger.marginal) check.finding.clear();
@@ -223,8 +246,7 @@ Explanation explain(const Result& result, const Point& point) {
         explanation.answer = {first_sentence(point, ledger), no_conclusion(explanation.missing)};
         return explanation;
     }
-    explanation.answer = {first_sentence(point, ledger),
-                          second_sentence(ledger, explanation.verdicts.model, explanation.attribution),
+    explanation.answer = {first_sentence(point, ledger), second_sentence(explanation),
                           third_sentence(ledger, explanation.cycles, explanation.verdicts.model,
                                          is_mostly_dependent(ledger, explanation.dependent))};
     if (std::string sentence = dependent_sentence(ledger, explanation.dependent); !sentence.empty())

@@ -8,16 +8,20 @@
 
 #include "analysis/explain/attribution.h"
 #include "analysis/explain/closures.h"
-#include "analysis/explain/cycles.h"
+#include "analysis/explain/cycle_account.h"
+#include "analysis/explain/demand.h"
 #include "analysis/explain/dependent.h"
 #include "analysis/explain/elasticity.h"
 #include "analysis/explain/ledger.h"
 #include "analysis/explain/roofline.h"
 #include "analysis/explain/verdict.h"
+#include "analysis/facts/point_facts.h"
 
 namespace kbench {
 
 struct Explanation {
+    PointFacts facts;
+    std::vector<StepDemands> demands;  ///< one a step; none where the point was not timed
     Ledger ledger;
     CycleAccounts cycles;
     std::vector<Closure> closures;
@@ -38,6 +42,8 @@ struct Explanation {
 /// `point` must be one of `result`'s and outlive the explanation. A point that was not timed has an explanation whose
 /// parts say that they are unavailable.
 Explanation explain(const Result& result, const Point& point);
+/// With other roofs than the result's.
+Explanation explain(const Result& result, const Point& point, const Roofs& roofs);
 
 /// The explanation of one point, made when it is first asked for. Result and point must outlive it.
 class LazyExplanation {

@@ -1,4 +1,3 @@
-// See impossible.h.
 #include "analysis/explain/impossible.h"
 
 #include <fmt/format.h>
@@ -6,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/facts/counters.h"
 #include "analysis/machine/machine.h"
 #include "analysis/result/point_name.h"
 
@@ -22,11 +20,11 @@ constexpr double most_ipc = 4.05;
 constexpr double datasheet_tolerance = 1.15;
 
 /// The longest of a step's demands that no cache can have spared: FLOPs as executed, and bytes that were counted.
-double certain_us(const StepLedger& step) {
+double certain_us(const StepFacts& step, const StepDemands& demands) {
     double us = 0;
-    for (const Demand& demand : step.demands)
+    for (const Demand& demand : demands.work)
         if (!demand.level || demand.origin == Origin::measured)
-            us = std::max(us, demand.us * (demand.level ? 1 : executed_over_useful(*step.step)));
+            us = std::max(us, demand.us * (demand.level ? 1 : step.executed_over_useful()));
     return us;
 }
 
@@ -85,29 +83,28 @@ std::string_view suspects_of(const Point& point) {
                : "the roofs (did other work use the cores?), the precision that ran, the work that is counted";
 }
 
-void find_demands(Findings& found, const Point& point, const Ledger& ledger) {
-    if (!ledger.unavailable.empty() || !ledger.roofs_unavailable.empty() || !(ledger.end_to_end_us > 0)) return;
+void find_demands(Findings& found, const PointFacts& facts, std::span<const StepDemands> demands) {
+    if (!facts.unavailable.empty() || !(facts.end_to_end_us > 0)) return;
     double certain = 0;
-    for (const StepLedger& step : ledger.steps) certain += certain_us(step);
-    const double share = certain / ledger.end_to_end_us;
+    for (std::size_t i = 0; i < demands.size(); ++i) certain += certain_us(facts.steps[i], demands[i]);
+    const double share = certain / facts.end_to_end_us;
     if (share > impossible_share)
         found.push_back(
             fmt::format("FLOPs and counted bytes need {:.0f} % of the time at their roofs; suspect, in this order, {}",
-                        100 * share, suspects_of(point)));
+                        100 * share, suspects_of(*facts.point)));
 }
 
-void find_counters(Findings& found, const Point& point) {
-    for (const StepResult& step : point.steps) {
-        const Counters counters = counters_of(step);
-        const std::optional<double> ipc = counters.ipc, active = counters.sm_cycles_active,
-                                    elapsed = counters.sm_cycles_elapsed;
+void find_counters(Findings& found, const PointFacts& facts) {
+    for (const StepFacts& step : facts.steps) {
+        const auto &ipc = step.counters.ipc, &active = step.counters.sm_cycles_active,
+                   &elapsed = step.counters.sm_cycles_elapsed;
         if (ipc && *ipc > most_ipc)
             found.push_back(
                 fmt::format("{} issues {:.2f} instructions a cycle, and an SM has 4 schedulers; suspect the counters",
-                            placed(step), *ipc));
+                            placed(*step.step), *ipc));
         if (active && elapsed && *active > impossible_share * *elapsed)
             found.push_back(fmt::format("the SMs are active for {:.0f} % of the cycles of {}; suspect the counters",
-                                        100 * *active / *elapsed, placed(step)));
+                                        100 * *active / *elapsed, placed(*step.step)));
         if (found.size() > 3) return;
     }
 }
@@ -144,15 +141,16 @@ void find_device(Findings& found, const Result& result, const Point& point) {
 
 }  // namespace
 
-std::vector<std::string> impossible_figures(const Result& result, const Point& point, const Ledger& ledger,
-                                            const Roofs& roofs) {
+std::vector<std::string> impossible_figures(const Result& result, const PointFacts& facts,
+                                            std::span<const StepDemands> demands) {
     Findings found;
+    const Point& point = *facts.point;
     if (point.status != PointStatus::done) return found;
     find_verification(found, point);
     find_times(found, point);
-    find_demands(found, point, ledger);
-    find_counters(found, point);
-    find_roofs(found, roofs);
+    find_demands(found, facts, demands);
+    find_counters(found, facts);
+    find_roofs(found, facts.roofs);
     find_device(found, result, point);
     return found;
 }
@@ -170,14 +168,6 @@ std::vector<std::string> each_once(std::span<const Point> points,
             if (!has(told, text)) told.push_back(std::move(text));
         }
     return told;
-}
-
-std::vector<std::string> impossible_figures(const Result& result) {
-    const Roofs roofs(result);
-    std::vector<Findings> of_points;
-    for (const Point& point : result.points)
-        of_points.push_back(impossible_figures(result, point, make_ledger(point, roofs), roofs));
-    return each_once(result.points, of_points);
 }
 
 }  // namespace kbench

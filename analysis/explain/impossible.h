@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/explain/ledger.h"
-#include "kbench/result.h"
+#include "analysis/explain/demand.h"
+#include "analysis/facts/point_facts.h"
 
 namespace kbench {
 
@@ -18,13 +18,10 @@ inline constexpr double impossible_share = 1.05;
 /// longer at their roof than the time there was; more instructions a cycle than an SM has schedulers; SMs active for
 /// longer than they ran. The machine may have a roof below that of a slower level, or be a device whose datasheet its
 /// own roofs refute. Empty where all can be.
-std::vector<std::string> impossible_figures(const Result& result, const Point& point, const Ledger& ledger,
-                                            const Roofs& roofs);
+std::vector<std::string> impossible_figures(const Result& result, const PointFacts& facts,
+                                            std::span<const StepDemands> demands);
 
 /// What `of_points` has of each of `points`, each once: with its point's name where it is one point's of several.
 std::vector<std::string> each_once(std::span<const Point> points,
                                    const std::vector<std::vector<std::string>>& of_points);
-/// Those of all points.
-std::vector<std::string> impossible_figures(const Result& result);
-
 }  // namespace kbench

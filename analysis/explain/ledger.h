@@ -4,15 +4,15 @@
 #pragma once
 
 #include <array>
-#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "analysis/explain/cycles.h"
-#include "analysis/explain/demands.h"
-#include "analysis/machine/ceilings.h"
-#include "kbench/result.h"
+#include "analysis/explain/busy_unit.h"
+#include "analysis/explain/cycle_account.h"
+#include "analysis/explain/demand.h"
+#include "analysis/facts/point_facts.h"
 
 namespace kbench {
 
@@ -43,25 +43,8 @@ struct Lines {
     Lines& operator+=(const Lines& other);
 };
 
-struct StepLedger {
-    const StepResult* step = nullptr;  ///< into the point
-    double time_us = 0;                ///< kernels and the gaps between them; without records the step run's mean
-    double kernels_us = 0;             ///< without those gaps
-    double recording_us = 0;           ///< what its records add, calibrated: it may have taken less by so much
-    std::vector<Demand> demands;       ///< longest first; a counted zero is one; empty without roofs
-    std::vector<Demand> unit_demands;  ///< the same of units that a cost model has no work for
-    Lines lines;                       ///< kernels and gaps; zero where it was not timed
-    CycleAccount cycles;
-    /// How far the run's clock, its blocks and its mean, is from the one that cycles are taken at, relative: times from
-    /// cycles err by so much.
-    double clock_error = 0;
-    bool on_gpu = false;
-    double starts_us = 0;  ///< of its time: kernels starting and ending, as empty ones do
-    /// The longest demand; null where nothing is demanded.
-    const Demand* binding() const { return demands.empty() || demands.front().us <= 0 ? nullptr : &demands.front(); }
-    /// Share of the step's own time that the binding roof demands; 0 without one.
-    double roof_share() const;
-};
+/// Of one step: kernels and gaps; zero where it was not timed.
+Lines lines_of(const StepFacts& step);
 
 /// Steps summed: one op kind, one layer of all blocks, or the model.
 struct LedgerGroup {
@@ -84,12 +67,11 @@ struct MarginalCheck {
 };
 
 struct Ledger {
-    std::string unavailable;   ///< why there is none (the point has no times); empty when there is one
-    double end_to_end_us = 0;  ///< headline median, without a profiler
-    Lines total;               ///< sums to end_to_end_us
-    DemandSums demands;        ///< of all steps
-    double starts_us = 0;      ///< of all steps
-    std::vector<StepLedger> steps;
+    std::string unavailable;                   ///< why there is none (the point has no times); empty when there is one
+    double end_to_end_us = 0;                  ///< headline median, without a profiler
+    Lines total;                               ///< sums to end_to_end_us
+    DemandSums demands;                        ///< of all steps
+    double starts_us = 0;                      ///< of all steps
     std::vector<LedgerGroup> by_layer, by_op;  ///< slowest first; without recording, drift and residual
     std::vector<MarginalCheck> marginal;
     std::string roofs_unavailable;  ///< why demand is zero everywhere; empty when it is not
@@ -101,21 +83,8 @@ struct Ledger {
 };
 inline constexpr double closing_tolerance = 0.02;
 
-/// A step that was faster than a roof allows: the roof was measured too low, or its work was counted too high.
-struct RoofBreach {
-    std::string step;  ///< "12 h.1.attn"
-    std::string ceiling;
-    double excess = 0;  ///< its demand over the step's time, less 1
-};
-inline constexpr double breach_tolerance = 0.02;
-/// The step of all points that is furthest above a roof, if any is by more than the tolerance. Bytes count only where
-/// they were counted: streaming bytes may never have left a cache.
-std::optional<RoofBreach> worst_breach(const Result& result);
-
-/// What a step executes of its kind of FLOPs for each useful one: padding and what a mask hides take time, too.
-double executed_over_useful(const StepResult& step);
-
-/// The ledger of one point of a result with these roofs. `point` must outlive it.
-Ledger make_ledger(const Point& point, const Roofs& roofs);
+/// `demands` and `units`: one a step; none where the point was not timed.
+Ledger make_ledger(const PointFacts& facts, std::span<const StepDemands> demands, std::span<const UnitActivity> units,
+                   const CycleAccounts& cycles);
 
 }  // namespace kbench

@@ -1,13 +1,12 @@
-// Points of the roofline from the ledger's demands: the same bytes and FLOPs, as intensities and rates.
+// Points of the roofline from the steps' demands: the same bytes and FLOPs, as intensities and rates.
 #include "analysis/explain/roofline.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
 
-#include "analysis/explain/breakdown.h"
+#include "analysis/facts/point_facts.h"
 
 namespace kbench {
 namespace {
@@ -22,13 +21,13 @@ struct Sum {
     double compute_us = 0;
     std::map<std::string, double> unit_us;  ///< ceiling of a unit: time that it demands
 
-    void add(const StepLedger& entry) {
-        if (entry.time_us <= 0) return;  // its work would count at the others' time
-        const StepResult& step = *entry.step;
-        time_us += entry.time_us;
+    void add(const StepFacts& facts, const StepDemands& demands) {
+        if (facts.time_us <= 0) return;  // its work would count at the others' time
+        const StepResult& step = *facts.step;
+        time_us += facts.time_us;
         flops += step.cost.flops;
         streaming_bytes += step.cost.bytes();
-        for (const Demand& demand : entry.demands) {
+        for (const Demand& demand : demands.work) {
             if (demand.level) {
                 bytes[static_cast<std::size_t>(*demand.level)] += demand.work;
                 if (*demand.level == Level::dram && demand.origin != Origin::measured) counted = false;
@@ -74,66 +73,51 @@ void add_marks(std::vector<RooflinePoint>& marks, const std::string& name, const
     add(Level::dram, sum.streaming_bytes, true);
 }
 
-/// Sums by name in order of appearance.
-class Groups {
-  public:
-    explicit Groups(std::function<std::string(const StepResult&)> name_of) : name_of_(std::move(name_of)) {}
-
-    void add(const StepLedger& entry) {
-        const std::string name = name_of_(*entry.step);
-        const auto [found, is_new] = index_.try_emplace(name, sums_.size());
-        if (is_new) {
-            sums_.emplace_back(name, Sum{});
-            sums_.back().second.layer = layer_group(entry.step->layer);
-            sums_.back().second.op = entry.step->op;
+std::vector<RooflinePoint> group_marks(const PointFacts& facts, std::span<const StepDemands> demands,
+                                       const std::vector<NamedSteps>& groups) {
+    std::vector<RooflinePoint> marks;
+    for (const auto& [name, steps] : groups) {
+        Sum sum;
+        const StepResult& first = *facts.steps[steps.front()].step;
+        sum.layer = layer_group(first.layer);
+        sum.op = first.op;
+        for (const std::size_t i : steps) {
+            const StepResult& step = *facts.steps[i].step;
+            if (sum.op != step.op) sum.op.clear();
+            if (sum.layer != layer_group(step.layer)) sum.layer.clear();
+            sum.add(facts.steps[i], demands[i]);
         }
-        Sum& sum = sums_[found->second].second;
-        if (sum.op != entry.step->op) sum.op.clear();
-        if (sum.layer != layer_group(entry.step->layer)) sum.layer.clear();
-        sum.add(entry);
+        add_marks(marks, name, sum, -1, facts.roofs);
     }
-
-    std::vector<RooflinePoint> marks(const Roofs& roofs) const {
-        std::vector<RooflinePoint> marks;
-        for (const auto& [name, sum] : sums_) add_marks(marks, name, sum, -1, roofs);
-        return marks;
-    }
-
-  private:
-    std::function<std::string(const StepResult&)> name_of_;
-    std::map<std::string, std::size_t> index_;
-    std::vector<std::pair<std::string, Sum>> sums_;
-};
+    return marks;
+}
 
 }  // namespace
 
-Roofline make_roofline(const Ledger& ledger, const Roofs& roofs) {
+Roofline make_roofline(const PointFacts& facts, std::span<const StepDemands> demands) {
     Roofline roofline;
-    roofline.unavailable = !ledger.unavailable.empty() ? ledger.unavailable : ledger.roofs_unavailable;
+    const Roofs& roofs = facts.roofs;
+    roofline.unavailable = !facts.unavailable.empty() ? facts.unavailable : roofs.unavailable();
     if (!roofline.unavailable.empty()) return roofline;
     for (const Level level : levels)
         if (const std::optional<Roof> roof = roofs.bandwidth(level)) roofline.bandwidths.push_back(*roof);
-    Groups layers([](const StepResult& step) { return layer_group(step.layer); });
-    Groups ops([](const StepResult& step) { return step.op; });
-    Groups model([](const StepResult&) { return std::string("model"); });
-    for (const StepLedger& entry : ledger.steps) {
+    NamedSteps model{"model", {}};
+    for (std::size_t i = 0; i < demands.size(); ++i) {
+        const StepResult& step = *facts.steps[i].step;
         Sum sum;
-        sum.layer = entry.step->layer;
-        sum.op = entry.step->op;
-        sum.add(entry);
-        add_marks(roofline.steps, fmt::format("{} {}", entry.step->index, entry.step->layer), sum, entry.step->index,
-                  roofs);
-        for (const Demand& demand : entry.demands)
-            if (!demand.level &&
-                std::ranges::find(roofline.units, demand.roof.ceiling, &Roof::ceiling) == roofline.units.end())
-                roofline.units.push_back(demand.roof);
-        layers.add(entry);
-        ops.add(entry);
-        model.add(entry);
+        sum.layer = step.layer;
+        sum.op = step.op;
+        sum.add(facts.steps[i], demands[i]);
+        add_marks(roofline.steps, fmt::format("{} {}", step.index, step.layer), sum, step.index, roofs);
+        if (const Demand* unit = demands[i].at({});
+            unit != nullptr &&
+            std::ranges::find(roofline.units, unit->roof.ceiling, &Roof::ceiling) == roofline.units.end())
+            roofline.units.push_back(unit->roof);
+        model.steps.push_back(i);
     }
-    roofline.layers = layers.marks(roofs);
-    roofline.ops = ops.marks(roofs);
-    roofline.model = model.marks(roofs);
+    roofline.layers = group_marks(facts, demands, facts.by_layer);
+    roofline.ops = group_marks(facts, demands, facts.by_op);
+    if (!model.steps.empty()) roofline.model = group_marks(facts, demands, {model});
     return roofline;
 }
 

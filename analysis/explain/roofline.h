@@ -1,12 +1,12 @@
 // The hierarchical roofline: one point a step (or a group) and memory level.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
-#include "analysis/explain/ledger.h"
-#include "analysis/machine/ceilings.h"
-#include "kbench/result.h"
+#include "analysis/explain/demand.h"
+#include "analysis/facts/point_facts.h"
 
 namespace kbench {
 
@@ -32,7 +32,7 @@ struct Roofline {
     std::vector<RooflinePoint> model;  ///< one a level
 };
 
-/// From the demands of `ledger`, which was made with these roofs.
-Roofline make_roofline(const Ledger& ledger, const Roofs& roofs);
+/// `demands`: one a step.
+Roofline make_roofline(const PointFacts& facts, std::span<const StepDemands> demands);
 
 }  // namespace kbench

@@ -1,10 +1,6 @@
-// See units.h.
 #include "analysis/explain/units.h"
 
 #include <algorithm>
-#include <array>
-
-#include "analysis/explain/executed.h"
 
 namespace kbench {
 namespace {
@@ -43,16 +39,7 @@ std::optional<double> issue_share(const Counters& counters) {
     return counters.ipc ? std::optional(*counters.ipc / schedulers) : std::nullopt;
 }
 
-bool is_memory(std::string_view name) { return name == shared_memory || name == l2; }
-
-}  // namespace
-
-bool is_unit(std::string_view level) {
-    return level == issue_slots || std::ranges::find(units, level, &Unit::name) != std::end(units);
-}
-
-std::vector<BusyUnit> busy_units(const StepResult& step) {
-    const Counters counters = counters_of(step);
+std::vector<BusyUnit> busy_units(const Counters& counters, const std::optional<double>& issue) {
     std::vector<BusyUnit> busy;
     const auto take = [&busy](std::string_view name, double share) {
         auto found = std::ranges::find(busy, name, &BusyUnit::name);
@@ -61,24 +48,33 @@ std::vector<BusyUnit> busy_units(const StepResult& step) {
     };
     for (const Unit& unit : units)
         if (const auto pct = counters.*unit.counter) take(unit.name, *pct / 100);
-    if (const auto issue = issue_share(counters)) take(issue_slots, *issue);
+    if (issue) take(issue_slots, *issue);
     return busy;
 }
 
-UnitActivity unit_activity(const StepResult& step) {
+bool is_memory(std::string_view name) { return name == shared_memory || name == l2; }
+
+}  // namespace
+
+bool is_unit(std::string_view level) {
+    return level == issue_slots || std::ranges::find(units, level, &Unit::name) != std::end(units);
+}
+
+UnitActivity unit_activity(const StepFacts& step) {
+    const Counters& counters = step.counters;
+    const std::optional<double> issue = issue_share(counters);
     UnitActivity activity;
-    for (const BusyUnit& unit : busy_units(step)) {
+    activity.all = busy_units(counters, issue);
+    for (const BusyUnit& unit : activity.all) {
         BusyUnit& busiest = is_memory(unit.name) ? activity.memory : activity.pipe;
         if (unit.share > busiest.share || busiest.name.empty()) busiest = unit;
     }
-    const Counters counters = counters_of(step);
     const auto has = [&](CounterOf counter) { return (counters.*counter).has_value(); };
-    const std::optional<double> issue = issue_share(counters);
     const bool few_issues = issue && *issue * cycles_of_an_instruction < half_busy_share;
     // fp64 may have a pipe of a 64th of the width, and tcgen05 one that no counter here is of.
     activity.known = issue && counters.tensor_pipe_active && std::ranges::all_of(needed_units, has) &&
                      (std::ranges::all_of(arithmetic, has) || few_issues) &&
-                     (step.precision != Precision::fp64 || counters.pipe_fp64) &&
+                     (step.step->precision != Precision::fp64 || counters.pipe_fp64) &&
                      counters.tcgen05_inst.value_or(0) == 0;
     return activity;
 }

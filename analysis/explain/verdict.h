@@ -7,9 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/explain/attribution.h"
-#include "analysis/explain/ledger.h"
-
 namespace kbench {
 
 enum class Bound { bandwidth, compute, latency, launch, occupancy, not_identifiable };
@@ -41,8 +38,8 @@ struct VerdictRule {
 /// All of them: those of steps, then those of layers and the model, each in the order in which they are tried.
 std::span<const VerdictRule> verdict_rules();
 
-/// Verdict::level of a latency that is the dependent steps'.
-inline constexpr std::string_view dependent_steps_level = "dependent steps";
+/// Verdict::level where nothing binds that was counted, and that of a latency that is the dependent steps'.
+inline constexpr std::string_view units_not_counted = "units not counted", dependent_steps_level = "dependent steps";
 
 struct Verdict {
     std::string subject;  ///< "model", a layer of all blocks, or a step "12 h.1.attn"
@@ -65,11 +62,5 @@ struct Verdicts {
     std::vector<Verdict> steps, layers;
     Verdict model;
 };
-Verdicts judge(const Ledger& ledger, const Roofs& roofs);
-
-/// What binds most of the time of some of these steps, by the rules of a layer. `steps`: positions in the ledger's, of
-/// which `verdicts` are.
-Verdict judge_together(const std::string& subject, const Ledger& ledger, const Verdicts& verdicts,
-                       std::span<const std::size_t> steps);
 
 }  // namespace kbench

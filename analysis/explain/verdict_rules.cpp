@@ -4,9 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "analysis/explain/dependent.h"
-#include "analysis/facts/counters.h"
-
 namespace kbench {
 namespace {
 
@@ -159,82 +156,66 @@ double undemanded_share(const VerdictFacts& f, double demanded_share) {
 
 }  // namespace
 
-VerdictFacts facts_of(const StepLedger& entry, const Roofs& roofs) {
+VerdictFacts facts_of(const StepGrounds& grounds) {
+    const auto& [facts, demands, units, cycles] = grounds;
     VerdictFacts f;
-    f.time_us = entry.time_us;
-    if (entry.time_us <= 0) return f;
-    const StepResult& step = *entry.step;
-    const Lines& lines = entry.lines;
-    const auto share = [&](double us) { return us / entry.time_us; };
-    const double gaps_us = lines.gaps_us() + entry.starts_us;
-    if (gaps_us > 0) f.gap_share = gaps_us / lines.total_us();
-    const std::optional<double> graph_node_us = roofs.latency_us("graph_node");
-    f.launched = !step.kernels.empty();
-    f.empty_known = graph_node_us.has_value();
-    f.empty_share = share(graph_node_us.value_or(0) * static_cast<double>(step.kernels.size()));
+    f.time_us = facts.time_us;
+    if (facts.time_us <= 0) return f;
+    const auto share = [&](double us) { return us / facts.time_us; };
+    const double gaps_us = facts.gaps_us() + cycles.starts_us;
+    if (gaps_us > 0) f.gap_share = gaps_us / (facts.kernels_us + facts.gaps_us());
+    f.launched = !facts.step->kernels.empty();
+    f.empty_known = facts.empty_kernels_us.has_value();
+    f.empty_share = share(facts.empty_kernels_us.value_or(0));
 
-    f.compute_known = step.cost.flops <= 0;
-    std::array<bool, std::size(levels)> has_bytes{};
-    for (const Demand& demand : entry.demands) {
-        double& longest = demand.level ? f.memory_share : f.compute_share;
-        longest = std::max(longest, share(demand.run_us.value));
-        if (demand.level) has_bytes[static_cast<std::size_t>(*demand.level)] = true;
-        if (!demand.level) f.compute_known = true;
-        if (demand.level == Level::dram) f.bytes_counted = demand.origin == Origin::measured;
-    }
     // Units that a cost model knows nothing of: shared memory is a memory, the others are units that compute.
-    for (const Demand& demand : entry.unit_demands) {
-        double& longest = demand.is_memory() ? f.memory_share : f.compute_share;
-        longest = std::max(longest, share(demand.run_us.value));
-    }
-    f.memory_known = has_bytes[static_cast<std::size_t>(Level::dram)];
-    f.split = entry.cycles.unavailable.empty();
-    for (const Level level : levels) {
-        const bool on_chip_counted = f.split && level != Level::dram;
-        if (roofs.bandwidth(level) || on_chip_counted)
-            f.memory_known = f.memory_known && has_bytes[static_cast<std::size_t>(level)];
-    }
+    for (const auto* list : {&demands.work, &demands.units})
+        for (const Demand& demand : *list) {
+            double& longest = demand.is_memory() ? f.memory_share : f.compute_share;
+            longest = std::max(longest, share(demand.run_us.value));
+        }
+    if (const Demand* dram = demands.at(Level::dram)) f.bytes_counted = dram->origin == Origin::measured;
+    f.compute_known = demands.compute_known;
+    f.memory_known = demands.memory_known;
+    f.split = cycles.unavailable.empty();
     if (f.split) {
-        const double kernels = share(entry.cycles.time_us);
-        f.idle_share = std::max(0.0, entry.cycles.no_warp * kernels - share(entry.starts_us));
-        f.waiting_share = entry.cycles.not_issuing * kernels;
+        const double kernels = share(cycles.time_us);
+        f.idle_share = std::max(0.0, cycles.no_warp * kernels - share(cycles.starts_us));
+        f.waiting_share = cycles.not_issuing * kernels;
+    } else {
+        const double longest_us = demands.work.empty() ? 0 : demands.work.front().run_us.value;
+        f.rest_share = share(std::max(0.0, facts.kernels_us - longest_us));
     }
-    f.units = unit_activity(step);
-    f.has_units = entry.on_gpu;
-    if (!f.split) {
-        const double longest_us = entry.demands.empty() ? 0 : entry.demands.front().run_us.value;
-        f.rest_share = share(std::max(0.0, entry.kernels_us - longest_us));
-    }
-    f.occupancy_pct = counters_of(step).achieved_occupancy;
-    f.dependent_steps = step.dependent_steps.value_or(1);
-    f.undemanded_share = undemanded_share(f, share(demands_together(entry).value));
+    f.units = units;
+    f.has_units = facts.on_gpu;
+    f.occupancy_pct = facts.counters.achieved_occupancy;
+    f.dependent_steps = facts.step->dependent_steps.value_or(1);
+    f.undemanded_share = undemanded_share(f, share(demands.together().value));
     return f;
 }
 
-std::vector<VerdictFacts> facts_within_errors(const StepLedger& entry, const VerdictFacts& facts) {
+std::vector<VerdictFacts> facts_within_errors(const StepGrounds& step, const VerdictFacts& facts) {
     std::vector<VerdictFacts> variants;
-    if (entry.time_us <= 0) return variants;
+    const double time_us = step.facts.time_us;
+    if (time_us <= 0) return variants;
     Interval compute, memory;
-    const double shortest_us = entry.time_us - std::max(0.0, entry.recording_us);
-    const auto widen = [&](const Demand& demand) {
-        const Interval share{demand.run_us.value / entry.time_us, demand.run_us.low / entry.time_us,
-                             shortest_us > 0 ? demand.run_us.high / shortest_us : demand.run_us.high / entry.time_us};
-        Interval& longest = demand.is_memory() ? memory : compute;
-        longest = {std::max(longest.value, share.value), std::max(longest.low, share.low),
-                   std::max(longest.high, share.high)};
-    };
-    std::ranges::for_each(entry.demands, widen);
-    std::ranges::for_each(entry.unit_demands, widen);
-    const auto vary = [&](double compute_share, double memory_share) {
-        VerdictFacts& f = variants.emplace_back(facts);
-        f.compute_share = compute_share;
-        f.memory_share = memory_share;
-    };
+    const double least_us = time_us - std::max(0.0, step.facts.recording_us);
+    const double shortest_us = least_us > 0 ? least_us : time_us;
+    for (const auto* list : {&step.demands.work, &step.demands.units})
+        for (const Demand& demand : *list) {
+            Interval& longest = demand.is_memory() ? memory : compute;
+            longest = {std::max(longest.value, demand.run_us.value / time_us),
+                       std::max(longest.low, demand.run_us.low / time_us),
+                       std::max(longest.high, demand.run_us.high / shortest_us)};
+        }
     for (const double c : {compute.low, compute.high})
-        for (const double m : {memory.low, memory.high}) vary(c, m);
-    const Interval together = demands_together(entry);
-    for (const double share :
-         {together.low / entry.time_us, together.high / (shortest_us > 0 ? shortest_us : entry.time_us)})
+        for (const double m : {memory.low, memory.high}) {
+            VerdictFacts& f = variants.emplace_back(facts);
+            f.compute_share = c;
+            f.memory_share = m;
+        }
+    const Interval together = step.demands.together();
+    for (const double share : {together.low / time_us, together.high / shortest_us})
         variants.emplace_back(facts).undemanded_share = undemanded_share(facts, share);
     for (const double sign : {-1.0, 1.0}) {
         VerdictFacts& units = variants.emplace_back(facts);
@@ -242,10 +223,10 @@ std::vector<VerdictFacts> facts_within_errors(const StepLedger& entry, const Ver
         units.units.memory.share *= 1 + sign * count_tolerance;
         if (!facts.split) continue;
         // A clock that was higher than the mean makes the same cycles a shorter time: more of it is without a warp.
-        const double active = (1 - entry.cycles.no_warp) * entry.cycles.time_us / entry.time_us;
+        const double active = (1 - step.cycles.no_warp) * step.cycles.time_us / time_us;
         VerdictFacts& cycles = variants.emplace_back(facts);
-        cycles.idle_share = std::max(0.0, facts.idle_share + sign * entry.clock_error * active);
-        cycles.waiting_share = facts.waiting_share * (1 - sign * entry.clock_error);
+        cycles.idle_share = std::max(0.0, facts.idle_share + sign * step.facts.clock_error * active);
+        cycles.waiting_share = facts.waiting_share * (1 - sign * step.facts.clock_error);
     }
     return variants;
 }

@@ -2,12 +2,17 @@
 // explains each rule.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
-#include "analysis/explain/units.h"
+#include "analysis/explain/busy_unit.h"
+#include "analysis/explain/cycle_account.h"
+#include "analysis/explain/demand.h"
 #include "analysis/explain/verdict.h"
+#include "analysis/facts/point_facts.h"
 
 namespace kbench {
 
@@ -34,10 +39,17 @@ struct VerdictFacts {
     UnitActivity units;          ///< on a CPU nothing
     bool has_units = true;       ///< of a GPU
 };
-VerdictFacts facts_of(const StepLedger& entry, const Roofs& roofs);
+/// What is known of one step.
+struct StepGrounds {
+    const StepFacts& facts;
+    const StepDemands& demands;
+    const UnitActivity& units;
+    const CycleAccount& cycles;
+};
+VerdictFacts facts_of(const StepGrounds& step);
 /// The same with one figure after another at an end of its interval: demands by roof, clock, count and what recording
 /// adds to the time; cycles by the clock; units by the count.
-std::vector<VerdictFacts> facts_within_errors(const StepLedger& entry, const VerdictFacts& facts);
+std::vector<VerdictFacts> facts_within_errors(const StepGrounds& step, const VerdictFacts& facts);
 
 /// A figure that was not measured as such: exact, a bound from one side, or none at all. unasked: the step has nothing
 /// of what the rule is about.

@@ -39,6 +39,7 @@ struct Roof {
 /// The roofs of one machine.
 class Roofs {
   public:
+    Roofs() = default;  ///< none
     /// From the measured ceilings of `result`; where it has none, from the datasheet of the machine that its
     /// environment names, if that is known.
     explicit Roofs(const Result& result);

@@ -152,7 +152,7 @@ Json add_point(TraceEvents& events, const Point& point, const Explanation& expla
     add_copies(events, forward, point, timeline);
     Json told = {{"point", name}, {"status", kbench::name(point.status)}, {"times", times_of(point, timeline)}};
     if (timeline.untimed_steps > 0) told["untimed_steps"] = timeline.untimed_steps;
-    told["forward"] = add_counters(events, forward, forward_counters(point, timeline, explanation.ledger));
+    told["forward"] = add_counters(events, forward, forward_counters(explanation, timeline));
     const int conditions = events.process("conditions of the timing run: " + name);
     told["conditions"] = add_counters(events, conditions, condition_counters(point.conditions));
     return told;

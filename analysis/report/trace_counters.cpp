@@ -7,8 +7,6 @@
 #include <optional>
 #include <utility>
 
-#include "analysis/facts/counters.h"
-
 namespace kbench {
 namespace {
 
@@ -67,25 +65,27 @@ std::optional<double> dram_bytes_per_s(const StepResult& step) {
 
 /// The share of its time that a roof demands of a step: rate over roof. Nothing where the work is the cost model's
 /// and `counted` is asked for, or there is no roof.
-std::optional<double> demanded_pct(const StepLedger& entry, std::optional<Level> level, bool counted) {
-    const auto demand = std::ranges::find(entry.demands, level, &Demand::level);
-    const bool known = demand != entry.demands.end() && entry.time_us > 0;
-    if (!known || (counted && demand->origin == Origin::derived)) return std::nullopt;
-    return 100 * demand->us / entry.time_us;
+std::optional<double> demanded_pct(const StepDemands& demands, double time_us, std::optional<Level> level,
+                                   bool counted) {
+    const Demand* demand = demands.at(level);
+    if (demand == nullptr || time_us <= 0 || (counted && demand->origin == Origin::derived)) return std::nullopt;
+    return 100 * demand->us / time_us;
 }
 
 /// The metric where it was counted; else, under its own name, the share that the ledger derives at `level`.
-CounterTrack share_track(const Point& point, const Timeline& timeline, const Ledger& ledger, const std::string& name,
+CounterTrack share_track(const Explanation& explanation, const Timeline& timeline, const std::string& name,
                          const std::string& metric, std::optional<Level> level) {
+    const PointFacts& facts = explanation.facts;
+    const Point& point = *facts.point;
     CounterTrack counted = counted_track(point, timeline, name, metric);
     if (!counted.samples.empty()) return counted;
-    const bool judged = ledger.steps.size() == point.steps.size();
     CounterTrack derived = step_track(timeline, name + " (derived)", "", [&](const StepResult& step) {
         const auto index = static_cast<std::size_t>(&step - point.steps.data());
-        return judged ? demanded_pct(ledger.steps[index], level, level.has_value()) : std::nullopt;
+        if (explanation.demands.empty()) return std::optional<double>();
+        return demanded_pct(explanation.demands[index], facts.steps[index].time_us, level, level.has_value());
     });
     if (!derived.samples.empty()) return derived;
-    std::string why = ledger.unavailable.empty() ? ledger.roofs_unavailable : ledger.unavailable;
+    std::string why = facts.unavailable.empty() ? facts.roofs.unavailable() : facts.unavailable;
     if (why.empty()) why = level ? why_not_counted(point, "dram_read_bytes") : "no roof of the unit was measured";
     counted.unavailable += "; not derived: " + why;
     return counted;
@@ -124,10 +124,11 @@ std::vector<std::string> requested_metrics(const CounterRun& run) {
 
 }  // namespace
 
-std::vector<CounterTrack> forward_counters(const Point& point, const Timeline& timeline, const Ledger& ledger) {
+std::vector<CounterTrack> forward_counters(const Explanation& explanation, const Timeline& timeline) {
+    const Point& point = *explanation.facts.point;
     std::vector<CounterTrack> tracks = {
-        share_track(point, timeline, ledger, "Memory %", "memory_throughput", Level::dram),
-        share_track(point, timeline, ledger, "Compute %", "sm_throughput", {}), theoretical_track(point, timeline),
+        share_track(explanation, timeline, "Memory %", "memory_throughput", Level::dram),
+        share_track(explanation, timeline, "Compute %", "sm_throughput", {}), theoretical_track(point, timeline),
         counted_track(point, timeline, "achieved occupancy %", "achieved_occupancy"),
         step_track(timeline, "DRAM GB/s", why_not_counted(point, "dram_read_bytes"), [](const StepResult& step) {
             const std::optional<double> per_s = dram_bytes_per_s(step);

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/explain/ledger.h"
+#include "analysis/explain/explain.h"
 #include "analysis/report/trace_timeline.h"
 #include "kbench/result.h"
 
@@ -24,7 +24,7 @@ struct CounterTrack {
 /// Over the forward, one sample a step or kernel and 0 at its end: Memory % and Compute % (speed-of-light metrics, or
 /// else derived: counted DRAM bytes and the cost model's FLOPs over their roofs), both occupancies, DRAM GB/s and the
 /// metrics that --metrics named; of a set, whose members a result does not list, everything that was counted.
-std::vector<CounterTrack> forward_counters(const Point& point, const Timeline& timeline, const Ledger& ledger);
+std::vector<CounterTrack> forward_counters(const Explanation& explanation, const Timeline& timeline);
 
 /// Clocks, power and temperature from the start of the timing run.
 std::vector<CounterTrack> condition_counters(const Conditions& conditions);

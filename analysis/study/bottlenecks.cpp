@@ -5,9 +5,8 @@
 #include <algorithm>
 #include <ranges>
 
-#include "analysis/explain/breakdown.h"
 #include "analysis/explain/point_roofs.h"
-#include "analysis/facts/counters.h"
+#include "analysis/facts/point_facts.h"
 #include "analysis/study/parts.h"
 #include "models/base/format.h"
 
@@ -18,8 +17,8 @@ namespace {
 constexpr std::size_t told_layers = 3;
 
 /// What a step's time has above its longest demand; nothing where no roof is known.
-std::optional<Interval> recoverable(const StepLedger& entry, const Interval& time_us) {
-    const Demand* longest = entry.binding();
+std::optional<Interval> recoverable(const StepDemands& demands, const Interval& time_us) {
+    const Demand* longest = demands.binding();
     if (longest == nullptr) return std::nullopt;
     const double most = std::max(longest->us, longest->run_us.high), least = std::min(longest->us, longest->run_us.low);
     return Interval{std::max(0.0, time_us.value - longest->us), std::max(0.0, time_us.low - most),
@@ -27,8 +26,6 @@ std::optional<Interval> recoverable(const StepLedger& entry, const Interval& tim
 }
 
 StudyLayer layer_of(PointAt at, const Explanation& explanation, const std::string& name) {
-    const Point& point = at.point;
-    const Ledger& ledger = explanation.ledger;
     const std::vector<Verdict>& verdicts = explanation.verdicts.layers;
     StudyLayer layer;
     layer.name = name;
@@ -37,14 +34,15 @@ StudyLayer layer_of(PointAt at, const Explanation& explanation, const std::strin
     double longest_us = 0;
     bool has_roofs = true;
     Interval above;
-    for (std::size_t i = 0; i < point.steps.size(); ++i) {
-        const StepResult& step = point.steps[i];
+    for (std::size_t i = 0; i < explanation.facts.steps.size(); ++i) {
+        const StepFacts& facts = explanation.facts.steps[i];
+        const StepResult& step = *facts.step;
         if (layer_group(step.layer) != name) continue;
-        const Interval time = device_interval(step);
+        const Interval& time = facts.device_us;
         layer.time_us += time;
-        achieved.add(counters_of(step).achieved_occupancy, time.value);
+        achieved.add(facts.counters.achieved_occupancy, time.value);
         const std::optional<Interval> rest =
-            i < ledger.steps.size() ? recoverable(ledger.steps[i], time) : std::nullopt;
+            i < explanation.demands.size() ? recoverable(explanation.demands[i], time) : std::nullopt;
         has_roofs = has_roofs && rest;
         if (rest) above += *rest;
         if (step.kernels.empty() && time.value > longest_us) {

@@ -132,7 +132,7 @@ std::vector<WhatIf> elsewhere_of(const StudyPoints& points, const Study& study) 
     for (const MachineFile& machine : machines()) {
         const WhatIfMachine there = what_if_machine(machine);
         if ((own != nullptr && own->id == machine.id) || !why_not_between(here, there).empty()) continue;
-        WhatIf answer = what_if(point, points.explanation(*study.base).ledger, here, there);
+        WhatIf answer = what_if(points.explanation(*study.base), here, there);
         if (answer.unavailable.empty() && answer.there_ms.value > 0) all.push_back(std::move(answer));
     }
     std::ranges::stable_sort(all, {}, [](const WhatIf& answer) { return answer.there_ms.value; });

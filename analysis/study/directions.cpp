@@ -30,9 +30,8 @@ StudyAnswer answer_directions(const StudyPoints& points, Study& study) {
     const std::size_t index = *training;
     const PointAt at = points.at(index);
     const Explanation& explanation = points.explanation(index);
-    const DirectionSource source{&at.point, &explanation.ledger, &explanation.verdicts};
     study.training = index;
-    study.directions = forward_against_backward(source, source);
+    study.directions = forward_against_backward(&explanation, explanation);
     const Directions& directions = study.directions;
     if (!directions.unavailable.empty() || !directions.whole.time_ratio()) {
         answer.notes.push_back(directions.unavailable.empty() ? "Its steps were not timed."

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "analysis/explain/breakdown.h"
+#include "analysis/facts/point_facts.h"
 #include "analysis/result/frames.h"
 #include "models/base/format.h"
 

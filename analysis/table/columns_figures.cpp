@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "analysis/explain/executed.h"
+#include "analysis/facts/point_facts.h"
 #include "analysis/machine/isa.h"
 #include "analysis/table/columns_builders.h"
 
@@ -91,8 +92,9 @@ Value plain(Row row) {
 std::optional<double> dram_bytes_of(Step step) { return dram_traffic(counters_of(step)); }
 
 Value sm_active(Row row) {
-    const double clock_mhz = row.point == nullptr ? 0 : row.point->conditions.sm_clock_mhz.value.value_or(0);
-    return counted(mean([clock_mhz](Step step) { return sm_active_pct(step, clock_mhz); }))(row);
+    PointFacts run;
+    if (row.point != nullptr) run.clock_mhz.value = row.point->conditions.sm_clock_mhz.value.value_or(0);
+    return counted(mean([&run](Step step) { return make_step_facts(step, run).active_pct(); }))(row);
 }
 
 }  // namespace

@@ -4,11 +4,11 @@
 
 #include <cmath>
 
-#include "analysis/explain/breakdown.h"
 #include "analysis/explain/executed.h"
 #include "analysis/explain/ledger.h"
 #include "analysis/explain/point_roofs.h"
 #include "analysis/explain/verdict.h"
+#include "analysis/facts/point_facts.h"
 #include "analysis/machine/isa.h"
 #include "analysis/result/frames.h"
 #include "analysis/table/columns_builders.h"

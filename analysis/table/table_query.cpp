@@ -9,7 +9,7 @@
 #include <ranges>
 #include <utility>
 
-#include "analysis/explain/breakdown.h"
+#include "analysis/facts/point_facts.h"
 #include "kbench/error.h"
 
 namespace kbench {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "analysis/explain/impossible.h"
+#include "analysis/explain/explain.h"
 #include "bench/command/command.h"
 #include "bench/command/compare_options.h"
 #include "bench/device/console.h"
@@ -44,7 +44,7 @@ int compare_command(const std::vector<std::string>& arguments, const std::string
 
     int exit_code = 0;
     for (const NamedResult& run : runs)
-        exit_code = std::max(exit_code, tell_impossible(impossible_figures(run.result), run.path));
+        exit_code = std::max(exit_code, tell_impossible(ExplainedResult(run.result).impossible(), run.path));
     const Comparison comparison = compare(runs, request.options);
     const std::string text = written(comparison, request);
     put_text(text);

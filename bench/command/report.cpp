@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "analysis/compare/what_if.h"
-#include "analysis/explain/impossible.h"
 #include "analysis/report/markdown_text.h"
 #include "analysis/report/render/render.h"
 #include "analysis/report/what_if.h"
@@ -60,19 +59,19 @@ const Point* same_point(const Result& other, const Point& point) {
 }
 
 /// As json an array with an object for each point.
-std::string expectations(const Result& result, const std::string& target, std::string_view format) {
+std::string expectations(const ExplainedResult& explained, const std::string& target, std::string_view format) {
+    const Result& result = explained.result();
     const bool is_result = names_result(target);
     const ResultFile other = is_result ? read_result(target) : ResultFile{};
     const WhatIfMachine source = what_if_machine(result);
     const WhatIfMachine there = is_result ? what_if_machine(other.result) : what_if_machine(machine_at(target));
     if (const std::string why = why_not_between(source, there); !why.empty())
         throw UsageError(fmt::format("--what-if {}: {}", target, why));
-    const Roofs roofs(result);
     Document document{"What if", {}};
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
-    for (const Point& point : result.points) {
-        const Point* measured = same_point(other.result, point);
-        const WhatIf answer = what_if(point, make_ledger(point, roofs), source, there,
+    for (std::size_t i = 0; i < result.points.size(); ++i) {
+        const Point* measured = same_point(other.result, result.points[i]);
+        const WhatIf answer = what_if(explained.of(i), source, there,
                                       measured != nullptr ? measured->conditions.sm_clock_mhz.value : std::nullopt);
         std::optional<WhatIfCheck> check;
         if (measured != nullptr) check = check_what_if(answer, *measured);
@@ -126,13 +125,13 @@ int report_command(const std::vector<std::string>& arguments, const std::string&
     }
     const ReportRequest& request = parsed.request;
     const ResultFile file = read_result(request.file);
-    if (!request.what_if.empty()) {
-        if (const int failed = tell_impossible(impossible_figures(file.result), file.path)) return failed;
-        put_text(expectations(file.result, request.what_if, request.format));
-        return 0;
-    }
     const ExplainedResult explained(file.result);
     const int exit_code = tell_impossible(explained.impossible(), file.path);
+    if (!request.what_if.empty()) {
+        if (exit_code != 0) return exit_code;
+        put_text(expectations(explained, request.what_if, request.format));
+        return 0;
+    }
     if (request.format == "text") {
         const std::string text = write_terminal(explained, static_cast<int>(terminal_width().value_or(100)));
         put_text(text);

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <optional>
 
-#include "analysis/explain/impossible.h"
+#include "analysis/explain/explain.h"
 #include "bench/command/command.h"
 #include "bench/command/table_options.h"
 #include "bench/device/console.h"
@@ -60,7 +60,7 @@ int table_command(const std::vector<std::string>& arguments, const std::string&)
     if (!request.level_given && all_recorded(files)) request.query.level = &find_level("kernel");
     int exit_code = 0;
     for (const ResultFile& file : files)
-        exit_code = std::max(exit_code, tell_impossible(impossible_figures(file.result), file.path));
+        exit_code = std::max(exit_code, tell_impossible(ExplainedResult(file.result).impossible(), file.path));
     const QueriedTable table = query_table(files, request.query);
     if (request.width && narrowest_table(table) > *request.width)
         throw UsageError(fmt::format("-w {}: these columns need at least {}; widen it or leave some out with -c",

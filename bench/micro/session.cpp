@@ -9,7 +9,7 @@
 #include <map>
 #include <utility>
 
-#include "analysis/explain/ledger.h"
+#include "analysis/explain/demands.h"
 #include "analysis/facts/executed_flops.h"
 #include "analysis/machine/cpu_share.h"
 #include "bench/measure/planning.h"
@@ -67,7 +67,7 @@ constexpr double least_kernel_us = 1;
 
 /// The least time that a run on a GPU can take.
 double least_us(const StepResult& step, const Roofs& roofs) {
-    const std::vector<Demand> demands = demands_of(step, roofs);
+    const std::vector<Demand> demands = demands_of(make_step_facts(step), roofs);
     const double us = demands.empty()
                           ? std::max(step.cost.flops / fastest_flop_per_us, step.cost.bytes() / fastest_bytes_per_us)
                           : demands.front().us;
@@ -97,22 +97,22 @@ RunShape run_shape(CacheState cache, double set_bytes, double cache_bytes, doubl
 }
 
 MicroFigures micro_figures(const Point& point, const Summary& time, const Roofs& roofs, CacheState cache) {
-    const StepResult& step = point.steps.front();
+    const StepFacts facts = make_facts(point, roofs).steps.front();
+    const StepResult& step = *facts.step;
     MicroFigures figures;
     figures.tflop_per_s = step.cost.flops / time.median * 1e-9;
     figures.gb_per_s = step.cost.bytes() / time.median * 1e-6;
     if (time.has_interval()) figures.relative_ci = time.relative_ci();
     figures.clock_mhz = point.conditions.sm_clock_mhz.value;
-    const Origin dram = dram_origin(point);
-    for (const Demand& demand : demands_of(step, roofs, dram)) {
+    for (const Demand& demand : demands_of(facts, roofs)) {
         if (may_be_cached(demand, cache) || demand.us <= 0) continue;
         figures.roof_share = demand.us / (time.median * 1e3);
         figures.roof = demand.roof.ceiling;
         break;
     }
-    const Counters counters = counters_of(step);
+    const Counters& counters = facts.counters;
     figures.achieved_occupancy_pct = counters.achieved_occupancy;
-    if (dram == Origin::measured) figures.dram_bytes = dram_traffic(counters);
+    if (facts.dram_origin == Origin::measured) figures.dram_bytes = dram_traffic(counters);
     figures.executed_flops = executed_flops(counters);
     if (!figures.executed_flops) figures.executed_flops = executed_flops(counters, step.precision);
     return figures;

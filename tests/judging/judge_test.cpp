@@ -20,7 +20,7 @@ KnownResult said(Bound bound, std::string level, std::string rule) {
     known.result = std::make_unique<Result>();
     known.result->points.emplace_back().steps.emplace_back();
     Explanation& explained = known.explained;
-    explained.ledger.steps.emplace_back().step = &known.result->points[0].steps[0];
+    explained.facts.steps.emplace_back().step = &known.result->points[0].steps[0];
     explained.cycles.steps.emplace_back();
     Verdict& verdict = explained.verdicts.steps.emplace_back();
     verdict.bound = explained.verdicts.model.bound = bound;

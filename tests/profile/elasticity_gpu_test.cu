@@ -169,7 +169,7 @@ TEST_F(GpuParts, FmaSlowsDownInProportionAndACopyDoesNot) {
                        cuda::probe::stream_memory(cuda::probe::Traffic::copy, {.blocks_per_sm = 0}, buffers, 0, all,
                                                   nullptr, stream);
                    }}});
-    const SmElasticity elasticity = sm_elasticity(point);
+    const SmElasticity elasticity = sm_elasticity(make_facts(point, {}));
     ASSERT_EQ(elasticity.unavailable, "");
     ASSERT_EQ(elasticity.steps.size(), 2u);
     const SmGroup &fma = elasticity.steps[0], &copy = elasticity.steps[1];

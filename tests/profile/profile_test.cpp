@@ -213,7 +213,7 @@ TEST_F(Profile, SamplesOfLostCyclesLieWithinTheCountedBounds) {
     Point point;
     point.steps = steps_;
     for (std::size_t s = 0; s < steps_.size(); ++s) point.steps[s].kernels = kernels.by_range[s];
-    const CycleAccounts accounts = account_cycles(point);
+    const CycleAccounts accounts = account_cycles(make_facts(point, {}));
     EXPECT_GT(accounts.sampled_us, 0.99 * accounts.total.time_us) << "every step has samples";
     EXPECT_GT(accounts.compared, steps_.size());
     EXPECT_LT(accounts.outside, 0.1 * static_cast<double>(accounts.compared));

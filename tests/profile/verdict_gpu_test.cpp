@@ -78,7 +78,8 @@ TEST_F(GpuVerdict, ABigCopyIsBandwidthBound) {
     MEASURE_OR_SKIP({{"copy", 0, 2.0 * bytes, copy}});
     expect(Bound::bandwidth);
     EXPECT_EQ(explained().verdicts.steps[0].level, "DRAM") << account(explained(), 0);
-    EXPECT_LT(explained().ledger.steps[0].roof_share(), 1.02) << account(explained(), 0);
+    EXPECT_LT(explained().demands[0].binding_share(explained().facts.steps[0].time_us), 1.02)
+        << account(explained(), 0);
 }
 
 TEST_F(GpuVerdict, RegisterResidentFmaIsComputeBound) {
@@ -91,7 +92,8 @@ TEST_F(GpuVerdict, RegisterResidentFmaIsComputeBound) {
     MEASURE_OR_SKIP({{"fma", cuda::probe::fma_flops(DataType::fp32, chains, blocks) * iterations, 0, fma}});
     expect(Bound::compute);
     EXPECT_EQ(explained().verdicts.steps[0].level, "fp32_plain") << account(explained(), 0);
-    EXPECT_LT(explained().ledger.steps[0].roof_share(), 1.02) << account(explained(), 0);
+    EXPECT_LT(explained().demands[0].binding_share(explained().facts.steps[0].time_us), 1.02)
+        << account(explained(), 0);
 }
 
 TEST_F(GpuVerdict, AThousandEmptyKernelsAreLaunchBound) {
@@ -114,8 +116,7 @@ TEST_F(GpuVerdict, OneWavePlusOneBlockIsOccupancyLimited) {
     expect(Bound::occupancy);
     EXPECT_EQ(explained().verdicts.steps[0].rule, "idle-sms") << account(explained(), 0);
     // All SMs but one are idle for the second half.
-    const StepLedger& step = explained().ledger.steps[0];
-    EXPECT_NEAR(step.cycles.no_warp, 0.5, 0.06) << account(explained(), 0);
+    EXPECT_NEAR(explained().cycles.steps[0].no_warp, 0.5, 0.06) << account(explained(), 0);
 }
 
 TEST_F(GpuVerdict, ASingleBlockIsOccupancyLimited) {
@@ -149,7 +150,7 @@ TEST_F(GpuVerdict, MmaAtThePipesPaceIsComputeBoundAndNotOccupancyLimited) {
     MEASURE_OR_SKIP({{"mma", 0, 0, mma}});
     expect(Bound::compute);
     EXPECT_EQ(explained().verdicts.steps[0].level, "tensor pipe") << account(explained(), 0);
-    EXPECT_LT(explained().ledger.steps[0].step->counters.at("achieved_occupancy"), 30) << account(explained(), 0);
+    EXPECT_LT(explained().facts.steps[0].counters.achieved_occupancy.value(), 30) << account(explained(), 0);
 }
 
 TEST_F(GpuVerdict, SharedMemoryIsAMemoryThatBinds) {
@@ -192,7 +193,7 @@ TEST_F(GpuVerdict, APointerChaseAtFullOccupancyIsLatencyBound) {
     };
     MEASURE_OR_SKIP({{"chase", 0, static_cast<double>(warps) * loads * sizeof(std::uint32_t), chase}});
     expect(Bound::latency);
-    EXPECT_GT(explained().ledger.steps[0].step->counters.at("achieved_occupancy"), 80) << account(explained(), 0);
+    EXPECT_GT(explained().facts.steps[0].counters.achieved_occupancy.value(), 80) << account(explained(), 0);
     const CycleAccount& cycles = explained().cycles.steps[0];
     ASSERT_FALSE(cycles.lost.empty()) << cycles.not_split;
     EXPECT_EQ(cycles.lost[0].reason, "long_scoreboard") << account(explained(), 0);

@@ -44,7 +44,7 @@ Planted cpu_stream(const Planter& at, const Drawn& drawn) {
                       }}};
     planted.right = {{Bound::bandwidth, {"DRAM"}, "memory-roof"}};
     planted.figures = {{"bytes moved", streams->read_bytes(), [](const KnownResult& known) -> std::optional<double> {
-                            for (const Demand& demand : known.explained.ledger.steps.front().demands)
+                            for (const Demand& demand : known.explained.demands.front().work)
                                 if (demand.level == Level::dram) return demand.work;
                             return std::nullopt;
                         }}};

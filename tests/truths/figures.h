@@ -51,11 +51,10 @@ inline PlantedFigure active_cycles(double planted) { return counted("active cycl
 /// The time of the step's kernels over the longest of its demands, units' as well: 1 at the roof.
 inline PlantedFigure time_over_demand() {
     return {"time over its roof's", 1, [](const KnownResult& known) -> std::optional<double> {
-                const StepLedger& step = known.explained.ledger.steps.front();
-                double longest_us = 0;
-                for (const auto& demands : {step.demands, step.unit_demands})
-                    if (!demands.empty()) longest_us = std::max(longest_us, demands.front().run_us.value);
-                return longest_us > 0 ? std::optional(step.time_us / longest_us) : std::nullopt;
+                const std::vector<Demand> demands = known.explained.demands.front().all();
+                const double longest_us = demands.empty() ? 0 : demands.front().run_us.value;
+                const double time_us = known.explained.facts.steps.front().time_us;
+                return longest_us > 0 ? std::optional(time_us / longest_us) : std::nullopt;
             }};
 }
 

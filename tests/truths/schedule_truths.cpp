@@ -76,7 +76,7 @@ Planted known_cycles(const Planter& at, const Drawn& drawn) {
     planted.right = {{Bound::occupancy, {}, "few-warps"}, {Bound::latency}, {Bound::not_identifiable}};
     planted.figures = {{"time x clock, cycles", static_cast<double>(cycles), [](const KnownResult& known) {
                             const auto clock_mhz = known.result->points.front().conditions.sm_clock_mhz.value;
-                            const double time_us = known.explained.ledger.steps.front().time_us;
+                            const double time_us = known.explained.facts.steps.front().time_us;
                             return clock_mhz ? std::optional(time_us * *clock_mhz) : std::nullopt;
                         }}};
     planted.budget = at.budget();

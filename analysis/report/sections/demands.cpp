@@ -1,11 +1,8 @@
-#include "analysis/explain/demands.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "analysis/explain/ledger.h"
-#include "analysis/explain/units.h"
 #include "analysis/report/sections/sections.h"
 #include "models/base/format.h"
 

@@ -21,7 +21,7 @@ std::vector<std::string> cells_of(const DependentSteps& group) {
     const bool has_roofs = group.together_us > 0;
     return {group.layer,
             group.op,
-            fmt::to_string(group.steps),
+            fmt::to_string(group.steps.size()),
             fmt::to_string(group.each),
             significant(group.us()),
             has_roofs ? significant(group.together_us_of_one()) : "",
@@ -37,8 +37,9 @@ void add_account(Section& section, const DependentSteps& group) {
     const double cycles = cycles_of(account);
     section.add(Paragraph{fmt::format(
         "Where one step of {} spends its time, by clocks that the first thread of each of {} blocks reads{}. A step takes {} us with the clocks and {} without. A launch takes {} us before its first step: blocks start and load weights.",
-        group.layer, account.blocks, group.steps > 1 ? fmt::format(", mean of {} layers", group.steps) : "",
-        significant(account.us), significant(group.us()), significant(account.start_us, 2))});
+        group.layer, account.blocks,
+        group.steps.size() > 1 ? fmt::format(", mean of {} layers", group.steps.size()) : "", significant(account.us),
+        significant(group.us()), significant(account.start_us, 2))});
     Rows rows{{words("part of a step"), figures("cycles, median of the blocks"), figures("least"), figures("most"),
                figures("share %")}};
     for (const StepPhase& phase : account.phases)
@@ -72,8 +73,8 @@ Section dependent_section(const SectionContext& context) {
 std::string dependent_text(const std::vector<DependentSteps>& groups) {
     std::string text;
     for (const DependentSteps& group : groups)
-        text += fmt::format("{}{} x {} of {}, {} us each", text.empty() ? "" : "; ", group.steps, group.each, group.op,
-                            significant(group.us()));
+        text += fmt::format("{}{} x {} of {}, {} us each", text.empty() ? "" : "; ", group.steps.size(), group.each,
+                            group.op, significant(group.us()));
     return text;
 }
 

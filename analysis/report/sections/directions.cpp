@@ -14,10 +14,6 @@
 
 namespace kbench {
 namespace {
-DirectionSource source_of(const ExplainedResult& explained, std::size_t point) {
-    const Explanation& explanation = explained.of(point);
-    return {&explained.points()[point], &explanation.ledger, &explanation.verdicts};
-}
 
 AxisValues in_direction(AxisValues axes, std::string_view direction) {
     axes.set("direction", std::string(direction));
@@ -217,11 +213,11 @@ std::string largest_batches_text(const std::vector<LargestBatch>& batches) {
 
 Directions directions_of(const ExplainedResult& explained, std::size_t index) {
     const Point& point = explained.points()[index];
-    const DirectionSource backward = source_of(explained, index);
-    if (point.direction() == "train") return forward_against_backward(backward, backward);
+    const Explanation& backward = explained.of(index);
+    if (point.direction() == "train") return forward_against_backward(&backward, backward);
     if (point.direction() != "bwd") return {};
     const std::optional<std::size_t> forward = forward_of(explained.points(), point);
-    return forward_against_backward(forward ? source_of(explained, *forward) : DirectionSource{}, backward);
+    return forward_against_backward(forward ? &explained.of(*forward) : nullptr, backward);
 }
 
 Section directions_section(const SectionContext& context) {

@@ -8,7 +8,6 @@
 #include <map>
 #include <utility>
 
-#include "analysis/explain/breakdown.h"
 #include "analysis/report/sections/sections.h"
 #include "models/base/format.h"
 

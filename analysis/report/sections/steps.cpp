@@ -44,9 +44,9 @@ Rows table_of(const SectionContext& context, std::string_view level, std::string
 }
 
 /// What the roofs demand of a step, longest first: "DRAM 3.1 us, L2 2.0 us".
-std::string demands_cell(const StepLedger& step) {
+std::string demands_cell(const StepDemands& demands) {
     std::string text;
-    for (const Demand& demand : step.demands)
+    for (const Demand& demand : demands.work)
         if (demand.us > 0)
             text += fmt::format("{}{} {}", text.empty() ? "" : ", ", demand.name(), time_text(demand.run_us.value));
     return text;
@@ -54,7 +54,8 @@ std::string demands_cell(const StepLedger& step) {
 
 /// Three columns from `at` on: what roofs demand, the share of the binding one, the verdict.
 void add_explanation(Rows& rows, const SectionContext& context) {
-    const std::vector<StepLedger>& steps = context.explanation().ledger.steps;
+    const std::vector<StepDemands>& demands = context.explanation().demands;
+    const std::vector<StepFacts>& facts = context.explanation().facts.steps;
     const std::vector<Verdict>& verdicts = context.explanation().verdicts.steps;
     const TableColumn added[] = {
         {.header = "roofs demand", .align = Align::left, .what = "the time that each roof demands, longest first"},
@@ -64,13 +65,11 @@ void add_explanation(Rows& rows, const SectionContext& context) {
     rows.columns.insert(rows.columns.begin() + at, std::begin(added), std::end(added));
     for (auto& cells : rows.rows) cells.insert(cells.begin() + at, std::size(added), "");
     rows.filters.emplace_back("verdict");
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-        const auto position = static_cast<std::size_t>(steps[i].step - context.point().steps.data());
-        if (position >= rows.rows.size()) continue;
-        auto cell = rows.rows[position].begin() + at;
-        *cell++ = demands_cell(steps[i]);
-        *cell++ = steps[i].binding() != nullptr ? fixed(100 * steps[i].roof_share(), 1) : "";
-        if (verdicts.size() == steps.size()) *cell = verdict_text(verdicts[i]);
+    for (std::size_t i = 0; i < std::min(demands.size(), rows.rows.size()); ++i) {
+        auto cell = rows.rows[i].begin() + at;
+        *cell++ = demands_cell(demands[i]);
+        *cell++ = demands[i].binding() != nullptr ? fixed(100 * demands[i].binding_share(facts[i].time_us), 1) : "";
+        if (verdicts.size() == demands.size()) *cell = verdict_text(verdicts[i]);
     }
 }
 

@@ -7,7 +7,7 @@
 namespace kbench {
 namespace {
 
-Rows step_rows(const Ledger& ledger, const std::vector<Verdict>& verdicts, const Point& point) {
+Rows step_rows(const std::vector<Verdict>& verdicts) {
     Rows rows{{names("step"), words("verdict"), words("rule"), figures("margin %"), words("evidence"),
                words("overturned by")}};
     rows.is_long = true;
@@ -15,7 +15,7 @@ Rows step_rows(const Ledger& ledger, const std::vector<Verdict>& verdicts, const
         const Verdict& step = verdicts[i];
         rows.rows.push_back({step.subject, verdict_text(step), step.rule, fixed(100 * step.margin, 0),
                              fmt::format("{}", fmt::join(step.evidence, "; ")), step.overturned_by});
-        rows.keys.emplace_back(static_cast<std::size_t>(ledger.steps[i].step - point.steps.data()));
+        rows.keys.emplace_back(i);
     }
     return rows;
 }
@@ -53,9 +53,8 @@ Section verdicts_section(const SectionContext& context) {
         layers.rows.push_back({layer.subject, verdict_text(layer), fixed(100 * layer.margin, 0),
                                fmt::format("{}", fmt::join(layer.evidence, "; ")), layer.overturned_by});
     section.add(std::move(layers));
-    const Ledger& ledger = context.explanation().ledger;
-    if (verdicts.steps.size() == ledger.steps.size())
-        section.add(Section{"By step", {step_rows(ledger, verdicts.steps, context.point())}, {}, "", true, true});
+    if (verdicts.steps.size() == context.explanation().demands.size())
+        section.add(Section{"By step", {step_rows(verdicts.steps)}, {}, "", true, true});
     section.add(Section{"The rules, in their order", {rule_rows()}, {}, "", true, true});
     return section;
 }

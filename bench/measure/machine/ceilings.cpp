@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "analysis/explain/ledger.h"
+#include "analysis/explain/roof_breach.h"
 #include "analysis/machine/ceilings.h"
 #include "analysis/machine/impossible_roofs.h"
 #include "analysis/machine/machine.h"

@@ -85,7 +85,7 @@ class WhatIfTest : public testing::Test {
     const WhatIf& ask(const WhatIfMachine& source, const WhatIfMachine& target, double end_to_end_us = 0) {
         const double us = end_to_end_us > 0 ? end_to_end_us : sum_us_;
         point_.end_to_end.emplace().latency.summary_ms = summarise(std::vector<double>(9, us * 1e-3));
-        answer_ = what_if(point_, make_ledger(point_, source.roofs), source, target);
+        answer_ = what_if(explain({}, point_, source.roofs), source, target);
         return answer_;
     }
 
@@ -222,12 +222,12 @@ TEST_F(WhatIfTest, TheClocksOfTheRunsAreDividedOutWhereBothAreKnown) {
     point_.conditions.sm_clock_mhz = Quantity::measured(800);
     point_.end_to_end.emplace().latency.summary_ms = summarise(std::vector<double>(9, 0.020));
     const auto expected_us = [&](std::optional<double> clock_there) {
-        return what_if(point_, make_ledger(point_, same.roofs), same, same, clock_there).there_ms.value * 1e3;
+        return what_if(explain({}, point_, same.roofs), same, same, clock_there).there_ms.value * 1e3;
     };
     EXPECT_NEAR(expected_us(800), 20, 1e-9) << "the same machine at the same clock";
     EXPECT_NEAR(expected_us(900), 20 * 8.0 / 9, 1e-9);
     EXPECT_NEAR(expected_us(std::nullopt), 20, 1e-9) << "the same share of the clock as here";
-    EXPECT_THAT(what_if(point_, make_ledger(point_, same.roofs), same, same, 900).assumptions,
+    EXPECT_THAT(what_if(explain({}, point_, same.roofs), same, same, 900).assumptions,
                 Contains(HasSubstr("800 MHz here and at 900 MHz there")));
     point_.conditions.sm_clock_mhz = Quantity::unavailable("no NVML");
     EXPECT_NEAR(expected_us(900), 20, 1e-9);
@@ -238,7 +238,7 @@ TEST_F(WhatIfTest, TheClockOfSmsSaysNothingOfDram) {
     point_.conditions.sm_clock_mhz = Quantity::measured(800);
     const WhatIfMachine here = at_1000_mhz();
     point_.end_to_end.emplace().latency.summary_ms = summarise(std::vector<double>(9, 0.125));
-    EXPECT_NEAR(what_if(point_, make_ledger(point_, here.roofs), here, here, 1600).there_ms.value, 0.125, 1e-9);
+    EXPECT_NEAR(what_if(explain({}, point_, here.roofs), here, here, 1600).there_ms.value, 0.125, 1e-9);
 }
 
 /// A part of the GPU is a machine: its roofs decide, its SM count is no axis of the point.
@@ -303,9 +303,9 @@ TEST_F(WhatIfTest, StepsWithoutTimesAreUnavailable) {
     add("gemm", 1e9, 1e3, 20).time_us.reset();
     EXPECT_EQ(ask(measured("there", here_roofs)).unavailable, "its steps were not timed");
     const WhatIfMachine here = measured("here", here_roofs);
-    Ledger untimed = make_ledger(point_, here.roofs);
-    untimed.unavailable.clear();
-    EXPECT_EQ(what_if(point_, untimed, here, here).unavailable, "its steps have no times");
+    Explanation untimed = explain({}, point_, here.roofs);
+    untimed.ledger.unavailable.clear();
+    EXPECT_EQ(what_if(untimed, here, here).unavailable, "its steps have no times");
 }
 
 TEST_F(WhatIfTest, SaysWhichRoofsAreADatasheets) {

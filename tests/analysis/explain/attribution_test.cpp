@@ -20,8 +20,8 @@ struct Attributed {
     Result result;
     Attribution attribution;
     explicit Attributed(Result from) : result(std::move(from)) {
-        const Roofs roofs(result);
-        attribution = attribute_bandwidth(make_ledger(result.points.front(), roofs), roofs);
+        const known::Accounts accounts = known::accounts_of(result);
+        attribution = attribute_bandwidth(accounts.facts, accounts.demands);
     }
     const RoleTraffic& of(Role role) const {
         const auto found = std::ranges::find(attribution.roles, role, &RoleTraffic::role);

@@ -86,34 +86,5 @@ TEST(Breakdown, RatesAreWorkOverTimeAndZeroWithoutOne) {
     EXPECT_DOUBLE_EQ(group.gb_per_s(), 6);
 }
 
-TEST(LayerGroup, ReplacesWholeNumbersAlone) {
-    EXPECT_EQ(layer_group("h.12.attn.c_attn"), "h.*.attn.c_attn");
-    EXPECT_EQ(layer_group("9"), "*");
-    EXPECT_EQ(layer_group("conv1.0.weight2"), "conv1.*.weight2");
-    EXPECT_EQ(layer_group("h.1a.0"), "h.1a.*");
-    EXPECT_EQ(layer_group("a..b"), "a..b");
-    EXPECT_EQ(layer_group(""), "");
-}
-
-TEST(DeviceInterval, IsTheStepRunsInProportionToTheKernels) {
-    StepResult step = timed_step("h.0.ln", "layernorm", "native", 100);
-    step.time_us->ci_low = 98;
-    step.time_us->ci_high = 103;
-    EXPECT_EQ(device_interval(step), (Interval{100, 98, 103}));
-    step.kernels.emplace_back().time_us = 50;
-    EXPECT_EQ(device_interval(step), (Interval{50, 49, 51.5}));
-    step.time_us = Summary{};
-    step.time_us->median = 0.5;
-    step.time_us->ci_low = 0.25;
-    step.time_us->ci_high = 1;
-    EXPECT_EQ(device_interval(step), (Interval{50, 25, 100}));
-    step.time_us->median = 0;
-    EXPECT_EQ(device_interval(step), Interval::exactly(50)) << "of no proportion";
-    step.time_us.reset();
-    EXPECT_EQ(device_interval(step), Interval::exactly(50));
-    step.kernels.clear();
-    EXPECT_EQ(device_interval(step), Interval{});
-}
-
 }  // namespace
 }  // namespace kbench

@@ -210,8 +210,7 @@ TEST_P(WithoutGround, NothingIsConcludedAnywhere) {
         EXPECT_THAT(conclusions_in(evidence), IsEmpty());
         EXPECT_EQ(compared.pairs[0].points[0].evidence.size(), 1u);
     }
-    const WhatIf expected =
-        what_if(result.points[0], explanation.ledger, what_if_machine(result), what_if_machine(machines().front()));
+    const WhatIf expected = what_if(explanation, what_if_machine(result), what_if_machine(machines().front()));
     EXPECT_THAT(expected.unavailable, HasSubstr(GetParam().found));
 }
 

@@ -95,13 +95,21 @@ Simulated simulate(unsigned seed) {
     return simulated;
 }
 
+CycleAccount account_at(const StepResult& step, double mhz) {
+    PointFacts run;
+    run.clock_mhz = Interval::exactly(mhz);
+    return account_of(make_step_facts(step, run));
+}
+
+CycleAccounts cycles_of(const Point& point) { return account_cycles(make_facts(point, {})); }
+
 const LostCycles* find(const CycleAccount& account, std::string_view reason) {
     const auto found = std::ranges::find(account.lost, reason, &LostCycles::reason);
     return found == account.lost.end() ? nullptr : &*found;
 }
 
 TEST(Cycles, AreThoseOfTheTimeAtTheRunsClock) {
-    const CycleAccount account = account_of(counted_step(), clock_mhz);
+    const CycleAccount account = account_at(counted_step(), clock_mhz);
     ASSERT_THAT(account.unavailable, IsEmpty());
     EXPECT_NEAR(account.no_warp, 0.24, 1e-9);  // partitions have a warp for 76 us
     EXPECT_NEAR(*account.ends, 0.10, 1e-9);    // the longest SM for 90
@@ -116,7 +124,7 @@ TEST(Cycles, AreThoseOfTheTimeAtTheRunsClock) {
 TEST(Cycles, OfOlderResultsHaveNoEnds) {
     StepResult step = counted_step();
     for (const char* name : {"sm_cycles_active_max", "smsp_active", "sm_cycles_elapsed"}) step.counters.erase(name);
-    const CycleAccount account = account_of(step, clock_mhz);
+    const CycleAccount account = account_at(step, clock_mhz);
     EXPECT_NEAR(account.no_warp, 0.2, 1e-9);
     EXPECT_FALSE(account.ends);
     EXPECT_FALSE(account.uneven);
@@ -125,22 +133,22 @@ TEST(Cycles, OfOlderResultsHaveNoEnds) {
 TEST(Cycles, TakeIssuesWhereTheyWereCounted) {
     StepResult step = counted_step();
     step.counters["issue_active"] = 50;
-    EXPECT_NEAR(account_of(step, clock_mhz).issuing, 0.38, 1e-9);
+    EXPECT_NEAR(account_at(step, clock_mhz).issuing, 0.38, 1e-9);
 }
 
 TEST(Cycles, WithoutCountersAreUnavailable) {
     StepResult step = counted_step();
     step.counters.clear();
-    EXPECT_THAT(account_of(step, clock_mhz).unavailable, HasSubstr("not counted"));
+    EXPECT_THAT(account_at(step, clock_mhz).unavailable, HasSubstr("not counted"));
     step.kernels.clear();
-    EXPECT_THAT(account_of(step, clock_mhz).unavailable, HasSubstr("not timed"));
+    EXPECT_THAT(account_at(step, clock_mhz).unavailable, HasSubstr("not timed"));
 }
 
 /// More active cycles than the time holds show, and are not cut off.
 TEST(Cycles, BeyondTheTimeAreNegativeWithoutAWarp) {
     StepResult step = counted_step();
     step.kernels.front().time_us = 70;
-    EXPECT_LT(account_of(step, clock_mhz).no_warp, -0.05);
+    EXPECT_LT(account_at(step, clock_mhz).no_warp, -0.05);
 }
 
 TEST(Cycles, IntervalsHoldWhatASimulatedSchedulerDid) {
@@ -149,7 +157,7 @@ TEST(Cycles, IntervalsHoldWhatASimulatedSchedulerDid) {
         SCOPED_TRACE(seed);
         const Simulated simulated = simulate(seed);
         if (simulated.issuing > 0.999) continue;
-        const CycleAccount account = account_of(simulated.step, clock_mhz);
+        const CycleAccount account = account_at(simulated.step, clock_mhz);
         ASSERT_THAT(account.not_split, IsEmpty());
         EXPECT_NEAR(account.issuing, 0.76 * simulated.issuing, 1e-9);
         const std::array names{"wait", "barrier", "long_scoreboard"};
@@ -179,7 +187,7 @@ TEST(Cycles, SamplesSayWhatASimulatedSchedulerDid) {
         Point point;
         point.conditions.sm_clock_mhz = Quantity::measured(clock_mhz);
         point.steps = {simulated.step};
-        const CycleAccounts accounts = account_cycles(point);
+        const CycleAccounts accounts = cycles_of(point);
         const CycleAccount& account = accounts.steps[0];
         EXPECT_TRUE(account.has_bounds);
         const std::array names{"wait", "barrier", "long_scoreboard"};
@@ -204,12 +212,12 @@ TEST(Cycles, SamplesOutsideOfTheCountedBoundsAreSaid) {
     point.conditions.sm_clock_mhz = Quantity::measured(clock_mhz);
     point.steps = {simulated.step};
     point.steps[0].counters.insert({{"sampled_membar", 90}, {"sampled_wait", 10}});
-    CycleAccounts accounts = account_cycles(point);
+    CycleAccounts accounts = cycles_of(point);
     EXPECT_GE(accounts.outside, 1);
     EXPECT_EQ(accounts.steps[0].lost.front().reason, "membar");
     point.steps = {counted_step()};
     point.steps[0].counters.insert({{"sampled_warpgroup_arrive", 30}, {"sampled_wait", 10}});
-    accounts = account_cycles(point);
+    accounts = cycles_of(point);
     EXPECT_EQ(accounts.compared, 0);
     EXPECT_THAT(accounts.steps[0].not_split, IsEmpty());
     EXPECT_FALSE(accounts.steps[0].has_bounds);
@@ -220,10 +228,10 @@ TEST(Cycles, SamplesOutsideOfTheCountedBoundsAreSaid) {
 TEST(Cycles, OfAStepWithoutATimeAreUnavailable) {
     StepResult step = counted_step();
     step.kernels[0].time_us = 0;
-    EXPECT_EQ(account_of(step, clock_mhz).unavailable, "the step was not timed");
+    EXPECT_EQ(account_at(step, clock_mhz).unavailable, "the step was not timed");
     step.kernels[0].time_us = 100;
     step.counters["sm_cycles_active"] = 0;
-    EXPECT_EQ(account_of(step, clock_mhz).unavailable, "active cycles and instructions were not counted");
+    EXPECT_EQ(account_at(step, clock_mhz).unavailable, "active cycles and instructions were not counted");
 }
 
 /// Half of the cycles issue, of four warps; `waiting` of them, in the mean, for memory barriers. Samples say that these
@@ -245,11 +253,11 @@ Point barrier_waits(double waiting, double sampled) {
 
 TEST(Cycles, NeedEveryCounterThatTheyAreMadeOf) {
     const StepResult counted = barrier_waits(0.7, 0).steps[0];
-    EXPECT_EQ(account_of(counted, clock_mhz).not_split, "");
+    EXPECT_EQ(account_at(counted, clock_mhz).not_split, "");
     const auto without = [&](const char* counter) {
         StepResult step = counted;
         step.counters.erase(counter);
-        return account_of(step, clock_mhz);
+        return account_at(step, clock_mhz);
     };
     for (const char* counter : {"sm_cycles_active", "ipc"})
         EXPECT_THAT(without(counter).unavailable, HasSubstr("were not counted")) << counter;
@@ -262,7 +270,7 @@ TEST(Cycles, NeedEveryCounterThatTheyAreMadeOf) {
 TEST(Cycles, SamplesAreComparedFromAFiftiethOfTheTimeOnWithinAHundredth) {
     using Counts = std::pair<std::size_t, std::size_t>;
     const auto compared = [](double sampled) {
-        const CycleAccounts accounts = account_cycles(barrier_waits(0.1, sampled));
+        const CycleAccounts accounts = cycles_of(barrier_waits(0.1, sampled));
         return Counts{accounts.compared, accounts.outside};
     };
     EXPECT_EQ(compared(0.0195), Counts(1, 0)) << "waiting for anything else alone";
@@ -278,7 +286,7 @@ TEST(Cycles, OfALayerAreSumsOfWhatItsStepsLost) {
     for (auto& [name, count] : point.steps[1].counters)
         if (name.starts_with("sm_cycles")) count *= 3;
     point.steps[1].kernels[0].time_us = 300;
-    const CycleAccounts accounts = account_cycles(point);
+    const CycleAccounts accounts = cycles_of(point);
     ASSERT_EQ(accounts.by_layer.size(), 1u);
     for (const CycleGroup* group : {&accounts.total, &accounts.by_layer[0]}) {
         ASSERT_EQ(group->lost.size(), 2u);
@@ -314,7 +322,7 @@ TEST(Cycles, OfARealMatrixProduct) {
                      {"stall_selected", 1},
                      {"stall_short_scoreboard", 0.125423},
                      {"stall_wait", 2.110241}};
-    const CycleAccount account = account_of(step, 1686.667);
+    const CycleAccount account = account_at(step, 1686.667);
     ASSERT_THAT(account.not_split, IsEmpty());
     // 3,600,953 cycles at 1,686.667 MHz are 2,134.95 us of 2,435.65; 3,716,637 are 2,203.54.
     EXPECT_NEAR(*account.ends, 0.0953, 2e-4);
@@ -338,7 +346,7 @@ TEST(Cycles, CountsThatContradictEachOtherAreNotSplit) {
     for (const char* name : {"stall_wait", "stall_selected", "warps_eligible", "warps_active"}) {
         Simulated simulated = simulate(3);
         simulated.step.counters[name] *= 1.2;
-        const CycleAccount account = account_of(simulated.step, clock_mhz);
+        const CycleAccount account = account_at(simulated.step, clock_mhz);
         EXPECT_THAT(account.lost, IsEmpty()) << name;
         EXPECT_THAT(account.not_split, HasSubstr("apart")) << name;
     }
@@ -351,7 +359,7 @@ TEST(Cycles, OfAModelAreThoseOfItsStepsByTime) {
     point.steps[1].layer = "ln_f";
     point.steps[1].kernels.front().time_us = 300;
     point.steps[2].counters.clear();
-    const CycleAccounts accounts = account_cycles(point);
+    const CycleAccounts accounts = cycles_of(point);
     ASSERT_EQ(accounts.steps.size(), 3u);
     ASSERT_EQ(accounts.by_layer.size(), 2u);
     EXPECT_EQ(accounts.by_layer[0].name, "ln_f");
@@ -369,7 +377,7 @@ std::string shown(const std::vector<StepResult>& steps) {
     point.conditions.sm_clock_mhz = Quantity::measured(clock_mhz);
     point.steps = steps;
     Explanation explanation;
-    explanation.cycles = account_cycles(point);
+    explanation.cycles = cycles_of(point);
     const ExplainedResult explained(result, {std::move(explanation)});
     return render_markdown({"", {section_called("cycles", {explained})}});
 }

@@ -13,22 +13,20 @@ namespace {
 
 using known::ledger_of, known::Step;
 
-const Demand* of(const std::vector<Demand>& demands, std::optional<Level> level) {
-    const auto found = std::ranges::find(demands, level, &Demand::level);
-    return found == demands.end() ? nullptr : &*found;
-}
+/// Those of the only step.
+StepDemands demands_of(const Result& result) { return known::accounts_of(result).demands.at(0); }
 
 double run_us(const Step& step, std::optional<Level> level, double clock_mhz) {
     Result result = known::result_of({step}, known::gpu_roofs(), 0, clock_mhz);
-    const Ledger ledger = ledger_of(result);
-    const Demand* demand = of(ledger.steps[0].demands, level);
+    const StepDemands demands = demands_of(result);
+    const Demand* demand = demands.at(level);
     return demand == nullptr ? -1 : demand->run_us.value;
 }
 
 /// The unit's demand of a step, and what of it is work beyond the model's.
 std::pair<double, double> unit_us(const Result& result) {
-    const Ledger ledger = ledger_of(result);
-    const Demand* demand = of(ledger.steps[0].demands, {});
+    const StepDemands demands = demands_of(result);
+    const Demand* demand = demands.at({});
     if (demand == nullptr) return {-1, -1};
     return {demand->run_us.value, demand->extra_work / demand->roof.per_s * 1e6};
 }
@@ -37,8 +35,8 @@ TEST(Demands, StandLongestFirstWithWorkAndOrigin) {
     Result result =
         known::result_of({{.op = "gemm", .compute = 0.5, .dram = 0.3, .l2 = 0.4, .l1 = 0.1, .executed = 0.02}},
                          known::gpu_roofs(), 0, 800);
-    const Ledger ledger = ledger_of(result);
-    const std::vector<Demand>& demands = ledger.steps[0].demands;
+    const StepDemands of_step = demands_of(result);
+    const std::vector<Demand>& demands = of_step.work;
     ASSERT_EQ(demands.size(), 4);
     EXPECT_EQ(demands[0].level, std::nullopt);
     EXPECT_EQ(demands[0].roof.ceiling, "fp16_tensor");
@@ -52,7 +50,7 @@ TEST(Demands, StandLongestFirstWithWorkAndOrigin) {
     EXPECT_EQ(demands[2].origin, Origin::measured);
     EXPECT_EQ(demands[3].level, Level::l1);
     EXPECT_NEAR(demands[3].run_us.value, 12.5, 1e-9);
-    EXPECT_NEAR(ledger.steps[0].roof_share(), 0.5, 1e-9);
+    EXPECT_NEAR(of_step.binding_share(100), 0.5, 1e-9);
 }
 
 TEST(Demands, OnTheChipFollowTheRunsClock) {
@@ -67,17 +65,16 @@ TEST(Demands, OnTheChipFollowTheRunsClock) {
 TEST(Demands, TheLongestIsThatOfTheRun) {
     // Compute 50 us and DRAM 55 at the roofs' clocks; at 800 MHz compute has 62.5.
     Result result = known::result_of({{.compute = 0.5, .dram = 0.55}}, known::gpu_roofs(), 0, 800);
-    EXPECT_EQ(ledger_of(result).steps[0].binding()->level, std::nullopt);
+    EXPECT_EQ(demands_of(result).binding()->level, std::nullopt);
     result = known::result_of({{.compute = 0.5, .dram = 0.55}});
-    EXPECT_EQ(ledger_of(result).steps[0].binding()->level, Level::dram);
+    EXPECT_EQ(demands_of(result).binding()->level, Level::dram);
 }
 
 TEST(Demands, ReadsAndWritesOfDramAddUp) {
     Result result = known::result_of({{}});
     result.points[0].steps[0].counters["dram_read_bytes"] = 20e6;
     result.points[0].steps[0].counters["dram_write_bytes"] = 15e6;
-    const Ledger ledger = ledger_of(result);
-    EXPECT_NEAR(of(ledger.steps[0].demands, Level::dram)->us, 35, 1e-9);
+    EXPECT_NEAR(demands_of(result).at(Level::dram)->us, 35, 1e-9);
 }
 
 TEST(Demands, ExtraWorkIsWhatWasExecutedBeyondTheModel) {
@@ -123,7 +120,7 @@ TEST(Demands, KernelsWithMmaSyncHaveARoofOfTheirOwn) {
     roofs.ceilings.push_back(known::ceiling("fp16_mma_sync", 50));  // half of wgmma's
     Result result = known::result_of({{.op = "gemm", .compute = 0.3}}, roofs);
     auto& counters = result.points[0].steps[0].counters;
-    const auto roof = [&] { return ledger_of(result).steps[0].binding()->roof.ceiling; };
+    const auto roof = [&] { return demands_of(result).binding()->roof.ceiling; };
     EXPECT_EQ(roof(), "fp16_tensor") << "what it ran is not known";
     counters["tensor_pipe_inst"] = 1000;
     EXPECT_EQ(roof(), "fp16_tensor") << "nobody counted wgmma";
@@ -138,31 +135,30 @@ TEST(Demands, KernelsWithMmaSyncHaveARoofOfTheirOwn) {
 
 TEST(Demands, ACountedZeroIsKnownAndBindsNothing) {
     Result result = known::result_of({{}});
-    const Ledger ledger = ledger_of(result);
-    EXPECT_EQ(ledger.steps[0].demands.size(), 3);  // the levels; no FLOPs
-    EXPECT_EQ(ledger.steps[0].binding(), nullptr);
-    EXPECT_EQ(ledger.demands.longest(), nullptr);
+    const known::Accounts accounts = known::accounts_of(result);
+    EXPECT_EQ(accounts.demands[0].work.size(), 3);  // the levels; no FLOPs
+    EXPECT_EQ(accounts.demands[0].binding(), nullptr);
+    EXPECT_EQ(accounts.ledger.demands.longest(), nullptr);
 }
 
 TEST(Demands, WithoutCountersBytesAreTheModels) {
     Result result = known::result_of({{.compute = 0.3, .streaming = 0.4, .counted = false}});
-    EXPECT_EQ(ledger_of(result).steps[0].binding()->origin, Origin::derived);
+    EXPECT_EQ(demands_of(result).binding()->origin, Origin::derived);
     result = known::result_of({{.compute = 0.5, .counted = false}});
-    const Ledger ledger = ledger_of(result);
-    ASSERT_EQ(ledger.steps[0].demands.size(), 1) << "no bytes in the model are no count";
-    EXPECT_EQ(ledger.steps[0].demands[0].level, std::nullopt);
+    const StepDemands demands = demands_of(result);
+    ASSERT_EQ(demands.work.size(), 1) << "no bytes in the model are no count";
+    EXPECT_EQ(demands.work[0].level, std::nullopt);
 }
 
 TEST(Demands, OfARoofOfNothingAreNone) {
     CeilingRun roofs = known::without(known::gpu_roofs(), "l2_read");
     roofs.ceilings.push_back(known::ceiling("l2_read", 0));
     Result result = known::result_of({{.dram = 0.5, .l2 = 0.9}}, roofs);
-    EXPECT_EQ(ledger_of(result).steps[0].demands.size(), 2);
+    EXPECT_EQ(demands_of(result).work.size(), 2);
     result = known::result_of({{.dram = 0.5}}, {});
-    const Ledger ledger = ledger_of(result);
-    EXPECT_EQ(ledger.roofs_unavailable, "nobody measured them");
-    EXPECT_EQ(ledger.steps[0].binding(), nullptr);
-    EXPECT_EQ(ledger.steps[0].roof_share(), 0);
+    EXPECT_EQ(ledger_of(result).roofs_unavailable, "nobody measured them");
+    EXPECT_EQ(demands_of(result).binding(), nullptr);
+    EXPECT_EQ(demands_of(result).binding_share(100), 0);
 }
 
 TEST(Demands, OfARoofWithoutAClockAreNotScaled) {
@@ -170,7 +166,7 @@ TEST(Demands, OfARoofWithoutAClockAreNotScaled) {
     roofs.ceilings.push_back(known::ceiling("fp32_plain", 10, 0));
     Result result = known::result_of({{.compute = 0.5, .issue = 0.4}}, roofs, 0, 800);
     EXPECT_NEAR(unit_us(result).first, 50, 1e-9);
-    EXPECT_NEAR(of(ledger_of(result).steps[0].demands, {})->run_us.low, 50, 1e-9);
+    EXPECT_NEAR(demands_of(result).at({})->run_us.low, 50, 1e-9);
 }
 
 TEST(Demands, EstimatedBytesOfACpuStayEstimated) {
@@ -178,10 +174,10 @@ TEST(Demands, EstimatedBytesOfACpuStayEstimated) {
     Point& cpu = result.points[0];
     cpu.counters.metrics = {{"dram_read_bytes", "byte", "", Origin::estimated, "the cost model"}};
     cpu.steps[0].counters = {{"dram_read_bytes", 30e6}, {"dram_write_bytes", 10e6}, {"ipc", 2}};
-    const Ledger ledger = ledger_of(result);
-    ASSERT_NE(ledger.steps[0].binding(), nullptr);
-    EXPECT_EQ(ledger.steps[0].binding()->origin, Origin::estimated);
-    EXPECT_NEAR(ledger.steps[0].binding()->us, 40, 1e-9);
+    const StepDemands demands = demands_of(result);
+    ASSERT_NE(demands.binding(), nullptr);
+    EXPECT_EQ(demands.binding()->origin, Origin::estimated);
+    EXPECT_NEAR(demands.binding()->us, 40, 1e-9);
 }
 
 TEST(DemandIntervals, ComeFromTheRoofTheClockAndTheCount) {
@@ -192,18 +188,18 @@ TEST(DemandIntervals, ComeFromTheRoofTheClockAndTheCount) {
     }
     Result result = known::result_of({{.compute = 0.5, .dram = 0.4, .l1 = 0.3}}, roofs, 0, 1000);
     result.points[0].conditions.blocks = {{1, 0.1, 980, 4}, {2, 0.1, 1025, 4}, {3, 0.1, std::nullopt, 0}};
-    const Ledger ledger = ledger_of(result);
-    const std::vector<Demand>& demands = ledger.steps[0].demands;
-    const Interval& unit = of(demands, {})->run_us;  // FLOPs of the model are exact
+    const known::Accounts accounts = known::accounts_of(result);
+    const StepDemands& demands = accounts.demands[0];
+    const Interval& unit = demands.at({})->run_us;  // FLOPs of the model are exact
     EXPECT_NEAR(unit.low, 50 / 1.05 / 1.025, 1e-6) << "but perhaps";
     EXPECT_NEAR(unit.high, 50 / 0.96 / 0.98, 1e-6);
-    const Interval& dram = of(demands, Level::dram)->run_us;  // has a clock of its own
+    const Interval& dram = demands.at(Level::dram)->run_us;  // has a clock of its own
     EXPECT_NEAR(dram.low, 40 * 0.98 / 1.05, 1e-6);
     EXPECT_NEAR(dram.high, 40 * 1.02 / 0.96, 1e-6);
-    const Interval& l1 = of(demands, Level::l1)->run_us;
+    const Interval& l1 = demands.at(Level::l1)->run_us;
     EXPECT_NEAR(l1.low, 30 * 0.98 / 1.05 / 1.025, 1e-6);
-    EXPECT_NEAR(ledger.steps[0].clock_error, 0.025, 1e-9);
-    EXPECT_NEAR(ledger.demands.longest_us.high, unit.high, 1e-9);
+    EXPECT_NEAR(accounts.facts.steps[0].clock_error, 0.025, 1e-9);
+    EXPECT_NEAR(accounts.ledger.demands.longest_us.high, unit.high, 1e-9);
 }
 
 /// mma.sync at its pipe's pace: NVML reads 7 % more than the SMs' own cycles tell.
@@ -211,20 +207,19 @@ TEST(DemandIntervals, TakeTheLowerClockAtWhichTheStepWasCounted) {
     Result result = known::result_of({{.compute = 0.5}}, known::gpu_roofs(), 0, 1000);
     result.points[0].steps[0].counters["sm_cycles_elapsed"] = 93e3;
     result.points[0].steps[0].counters["time"] = 100e3;
-    const Ledger ledger = ledger_of(result);
-    EXPECT_NEAR(ledger.steps[0].binding()->run_us.value, 50 / 0.93, 1e-6);
-    EXPECT_NEAR(ledger.steps[0].binding()->run_us.low, 50, 1e-6);
-    EXPECT_NEAR(ledger.steps[0].cycles.no_warp, 1 - 1 / 0.93, 1e-6) << "100,000 active cycles are 107.5 us";
+    const known::Accounts accounts = known::accounts_of(result);
+    EXPECT_NEAR(accounts.demands[0].binding()->run_us.value, 50 / 0.93, 1e-6);
+    EXPECT_NEAR(accounts.demands[0].binding()->run_us.low, 50, 1e-6);
+    EXPECT_NEAR(accounts.cycles.steps[0].no_warp, 1 - 1 / 0.93, 1e-6) << "100,000 active cycles are 107.5 us";
     result.points[0].steps[0].counters["time"] = 80e3;  // counted faster, with less load
-    EXPECT_NEAR(ledger_of(result).steps[0].cycles.no_warp, 0, 1e-6);
+    EXPECT_NEAR(known::accounts_of(result).cycles.steps[0].no_warp, 0, 1e-6);
 }
 
 TEST(DemandIntervals, OfADatasheetsRoofAreItsValue) {
     CeilingRun roofs = known::gpu_roofs();
     for (Ceiling& ceiling : roofs.ceilings) ceiling.low = ceiling.high = 0;
     Result result = known::result_of({{.compute = 0.5}}, roofs);
-    const Ledger ledger = ledger_of(result);
-    EXPECT_EQ(ledger.steps[0].binding()->run_us, Interval::exactly(50));
+    EXPECT_EQ(demands_of(result).binding()->run_us, Interval::exactly(50));
 }
 
 const DemandSum* named(const DemandSums& sums, std::string_view name, bool is_busy_time = false) {
@@ -258,8 +253,8 @@ TEST(DemandSums, AStepWhoseDemandsAreApartIsNotTied) {
 }
 
 TEST(DemandIntervals, AClockAboveTheRoofsMakesItPerhapsFasterAndNeverSlower) {
-    const Ledger ledger = ledger_of(known::result_of({{.compute = 0.5}}, known::gpu_roofs(), 0, 1250));
-    EXPECT_EQ(of(ledger.steps[0].demands, {})->run_us, (Interval{50, 40, 50}));
+    const Result result = known::result_of({{.compute = 0.5}}, known::gpu_roofs(), 0, 1250);
+    EXPECT_EQ(demands_of(result).at({})->run_us, (Interval{50, 40, 50}));
 }
 
 /// 50 us of FLOPs of the model, and a count of 49.5 us that may err by 2 %.
@@ -280,7 +275,7 @@ const Step of_units{.shared = 0.5, .special = 0.2, .load_store = 0.05};
 
 TEST(UnitDemands, StandLongestFirstAtTheRunsClock) {
     const Result result = known::result_of({of_units}, known::gpu_roofs(), 0, 800);
-    const std::vector<Demand> demands = ledger_of(result).steps[0].unit_demands;
+    const std::vector<Demand> demands = demands_of(result).units;
     ASSERT_EQ(demands.size(), 3U);
     EXPECT_EQ(demands[0].roof.ceiling, "shared_read");
     EXPECT_NEAR(demands[0].us, 50, 1e-9);
@@ -295,10 +290,10 @@ TEST(UnitDemands, StandLongestFirstAtTheRunsClock) {
 
 TEST(UnitDemands, AreNoneWithoutCountsOrRoofs) {
     const Result nobody_counted = known::result_of({{.compute = 0.5}});
-    EXPECT_TRUE(ledger_of(nobody_counted).steps[0].unit_demands.empty());
+    EXPECT_TRUE(demands_of(nobody_counted).units.empty());
     CeilingRun older = known::gpu_roofs();
     for (const char* name : {"shared_read", "special", "load_store"}) older = known::without(older, name);
-    EXPECT_TRUE(ledger_of(known::result_of({of_units}, older)).steps[0].unit_demands.empty());
+    EXPECT_TRUE(demands_of(known::result_of({of_units}, older)).units.empty());
 }
 
 TEST(UnitDemands, TieWithTheOthersAndCountAmongTheLongest) {

@@ -58,8 +58,10 @@ Point point_of(const std::vector<std::pair<std::string, TimeOn>>& steps, const M
     return point;
 }
 
+SmElasticity elasticity_of_point(const Point& point) { return sm_elasticity(make_facts(point, {})); }
+
 SmGroup only(const TimeOn& time, const Made& made = {}) {
-    return sm_elasticity(point_of({{"op", time}}, made)).by_op.at(0);
+    return elasticity_of_point(point_of({{"op", time}}, made)).by_op.at(0);
 }
 SmFinding finding(const TimeOn& time, const Made& made = {}) { return only(time, made).finding; }
 
@@ -103,7 +105,7 @@ TEST(Elasticity, WhatStopsSlowingFartherAwayIsBoundAllTheSame) {
 TEST(Elasticity, ABandwidthBoundStepThatSlowsInProportionIsNotCalledIndependent) {
     Point point = point_of({{"copy", in_proportion}});
     point.steps[0].cost.bytes_read[0] = 1e9;
-    const SmGroup group = sm_elasticity(point).by_op.at(0);
+    const SmGroup group = elasticity_of_point(point).by_op.at(0);
     EXPECT_EQ(group.finding, SmFinding::binds);
     EXPECT_THAT(sentence(group, all), Not(HasSubstr("do not bind")));
     const auto slows_soon = [](int n, double) { return n == all ? 100.0 : 100.0 * 96 / n * 1.3; };
@@ -137,7 +139,7 @@ TEST(Elasticity, AClockThatMakesUpForTheSmsDecidesNothing) {
 TEST(Elasticity, AnUnknownClockIsNotDividedOut) {
     Point point = point_of({{"gemm", in_proportion}});
     for (SmCountRun& run : point.sm_scaling->runs) run.sm_clock_mhz = Quantity::unavailable("no NVML");
-    const SmElasticity unknown = sm_elasticity(point);
+    const SmElasticity unknown = elasticity_of_point(point);
     EXPECT_THAT(unknown.clock_ratios, testing::Each(0));
     EXPECT_EQ(unknown.by_op[0].effects[0].at_equal_clocks, unknown.by_op[0].effects[0].as_timed);
 }
@@ -159,21 +161,21 @@ TEST(Elasticity, AGridThatFitsSaysSoWhereItHasMostOfTheTime) {
         KernelResult& filling = point.steps[0].kernels.emplace_back();
         filling.time_us = 100 - few_us;
         filling.grid = {10, 10, 10};
-        return sm_elasticity(point).by_op[0].fills_few;
+        return elasticity_of_point(point).by_op[0].fills_few;
     };
     EXPECT_TRUE(says_so(51));
     EXPECT_FALSE(says_so(49));
     for (const std::size_t way : {0u, 1u, 2u}) {
         Point point = point_of({{"op", unchanged}}, {.blocks = 1});
         point.steps[0].kernels[0].grid[way] = 97;
-        EXPECT_FALSE(sm_elasticity(point).by_op[0].fills_few) << way;
+        EXPECT_FALSE(elasticity_of_point(point).by_op[0].fills_few) << way;
     }
 }
 
 TEST(Elasticity, StepsAreSummedByOpKindAndLayer) {
     Point point = point_of({{"gemm", in_proportion}, {"copy", unchanged}, {"gemm", in_proportion}});
     point.steps[2].layer = "h.1.gemm";
-    const SmElasticity sums = sm_elasticity(point);
+    const SmElasticity sums = elasticity_of_point(point);
     ASSERT_EQ(sums.by_op.size(), 2u);
     EXPECT_EQ(sums.by_op[0].name, "gemm");
     EXPECT_EQ(sums.by_op[0].steps, 2u);
@@ -186,9 +188,9 @@ TEST(Elasticity, StepsAreSummedByOpKindAndLayer) {
 TEST(Elasticity, StepsWithoutKernelsAreLeftOut) {
     Point point = point_of({{"gemm", in_proportion}, {"fill", unchanged}});
     for (SmCountRun& run : point.sm_scaling->runs) run.step_us[1] = run.step_low_us[1] = run.step_high_us[1] = 0;
-    EXPECT_EQ(sm_elasticity(point).by_op.size(), 1u);
+    EXPECT_EQ(elasticity_of_point(point).by_op.size(), 1u);
     for (SmCountRun& run : point.sm_scaling->runs) run.step_low_us[0] = 0;
-    EXPECT_THAT(sm_elasticity(point).unavailable, HasSubstr("no step ran kernels"));
+    EXPECT_THAT(elasticity_of_point(point).unavailable, HasSubstr("no step ran kernels"));
 }
 
 Section section_of(SmElasticity elasticity) {
@@ -201,24 +203,24 @@ Section section_of(SmElasticity elasticity) {
 }
 
 TEST(Elasticity, WhatDoesNotFitThePointIsRefused) {
-    EXPECT_THAT(sm_elasticity({}).unavailable, IsEmpty()) << "not asked for";
-    EXPECT_TRUE(section_of(sm_elasticity({})).empty());
+    EXPECT_THAT(elasticity_of_point({}).unavailable, IsEmpty()) << "not asked for";
+    EXPECT_TRUE(section_of(elasticity_of_point({})).empty());
     Point fewer = point_of({{"gemm", in_proportion}});
     fewer.sm_scaling->runs[1].step_us.clear();
-    EXPECT_THAT(sm_elasticity(fewer).unavailable, HasSubstr("not of the point's steps"));
+    EXPECT_THAT(elasticity_of_point(fewer).unavailable, HasSubstr("not of the point's steps"));
     Point rising = point_of({{"gemm", in_proportion}});
     std::swap(rising.sm_scaling->runs[0], rising.sm_scaling->runs[1]);
-    EXPECT_THAT(sm_elasticity(rising).unavailable, HasSubstr("not of the point's steps"));
+    EXPECT_THAT(elasticity_of_point(rising).unavailable, HasSubstr("not of the point's steps"));
     Point undivided = point_of({{"gemm", in_proportion}});
     undivided.sm_scaling->runs.resize(1);
-    EXPECT_THAT(sm_elasticity(undivided).unavailable, HasSubstr("not divided"));
+    EXPECT_THAT(elasticity_of_point(undivided).unavailable, HasSubstr("not divided"));
     Point old = point_of({{"gemm", in_proportion}});
     old.sm_scaling = SmScaling{"the driver has no cuGreenCtxCreate: it is older than CUDA 12.4", {}};
-    EXPECT_THAT(render_terminal({"", {section_of(sm_elasticity(old))}}, 100), HasSubstr("older than CUDA 12.4"));
+    EXPECT_THAT(render_terminal({"", {section_of(elasticity_of_point(old))}}, 100), HasSubstr("older than CUDA 12.4"));
 }
 
 TEST(Elasticity, TheSectionHasATableASentenceAnOpAndItsLimits) {
-    const SmElasticity made = sm_elasticity(point_of({{"gemm", in_proportion}, {"copy", unchanged}}));
+    const SmElasticity made = elasticity_of_point(point_of({{"gemm", in_proportion}, {"copy", unchanged}}));
     const std::string text = render_terminal({"", {section_of(made)}}, 200);
     for (const char* part : {"Time against SMs", "+2.0 % on 96 SMs", "elasticity on 96", "copy did not slow down",
                              "gemm slows down as SMs are taken away", "By layer", "What it cannot tell"})

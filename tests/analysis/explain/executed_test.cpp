@@ -115,32 +115,5 @@ TEST(Mismatch, Fp64MatricesMustNotBeMostlyFp32) {
     EXPECT_EQ(mismatch(counted(Precision::fp64, mostly_fp32, 1e9)), "none") << "cannot be told";
 }
 
-TEST(SmActive, IsCyclesAtTheRunsClockOverTheKernelsTime) {
-    // A range of 40 us and 60,000 cycles around a kernel of 10 us.
-    StepResult step =
-        counted(Precision::fp16,
-                {{"smsp_active", 20}, {"sm_cycles_active", 12000}, {"sm_cycles_elapsed", 60000}, {"time", 40000}});
-    EXPECT_EQ(sm_active_pct(step, 1600), std::nullopt) << "no time";
-    EXPECT_DOUBLE_EQ(step_clock_mhz(step, 1600), 1500) << "it was counted at a lower one";
-    EXPECT_DOUBLE_EQ(step_clock_mhz(step, 1200), 1200);
-    EXPECT_DOUBLE_EQ(step_clock_mhz(step, 0), 1500);
-    EXPECT_DOUBLE_EQ(step_clock_mhz({}, 1600), 1600);
-    step.time_us = summarise(std::vector<double>{12});
-    EXPECT_NEAR(sm_active_pct(step, 1600).value(), 66.667, 1e-3) << "8 of 12 us between events";
-    step.kernels.resize(2);
-    step.kernels[0].time_us = 4;
-    step.kernels[1].time_us = 6;
-    step.kernels[1].gap_us = 1;
-    EXPECT_DOUBLE_EQ(sm_active_pct(step, 1600).value(), 80) << "gaps are not the kernels' time";
-    EXPECT_DOUBLE_EQ(sm_active_pct(step, 0).value(), 80) << "at the counter run's 1,500 MHz";
-    EXPECT_DOUBLE_EQ(step_clock_mhz(step, 1250), 1250) << "12,000 cycles last 9.6 of 10 us";
-    EXPECT_DOUBLE_EQ(step_clock_mhz(step, 1100), 1500) << "they would last 10.9";
-    EXPECT_DOUBLE_EQ(sm_active_pct(step, 1100).value(), 80);
-    step.counters["sm_cycles_elapsed"] = 36000;
-    EXPECT_DOUBLE_EQ(sm_active_pct(step, 1000).value(), 100) << "never more, whatever was counted";
-    step.counters.erase("sm_cycles_active");
-    EXPECT_EQ(sm_active_pct(step, 1600), std::nullopt);
-}
-
 }  // namespace
 }  // namespace kbench

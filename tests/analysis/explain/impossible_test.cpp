@@ -28,6 +28,8 @@ using testing::Not;
 using testing::SizeIs;
 using testing::StartsWith;
 
+std::vector<std::string> impossible_in(const Result& result) { return ExplainedResult(result).impossible(); }
+
 /// A product at 90 % of its roof, a copy at 80 % of DRAM's.
 Result busy() {
     return known::result_of({Step{.op = "gemm", .us = 400, .compute = 0.9, .dram = 0.1, .streaming = 0.1},
@@ -44,9 +46,9 @@ class Impossible : public testing::TestWithParam<ImpossibleFigure> {};
 
 TEST_P(Impossible, IsSaidFirstAndNothingIsConcluded) {
     Result result = busy();
-    ASSERT_THAT(impossible_figures(result), IsEmpty());
+    ASSERT_THAT(impossible_in(result), IsEmpty());
     GetParam().plant(result);
-    EXPECT_THAT(impossible_figures(result), testing::Contains(HasSubstr(GetParam().found)));
+    EXPECT_THAT(impossible_in(result), testing::Contains(HasSubstr(GetParam().found)));
     const ExplainedResult explained(result);
     const Explanation& explanation = explained.of(0);
     EXPECT_THAT(explanation.answer.front(), AllOf(HasSubstr("impossible: "), HasSubstr(GetParam().found)));
@@ -164,7 +166,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(ImpossibleFigures, BytesThatWereNotCountedMayHaveBeenSpared) {
     Result result = known::result_of({Step{.us = 100, .streaming = 3, .counted = false}});
-    EXPECT_THAT(impossible_figures(result), IsEmpty()) << "a cache may have kept them";
+    EXPECT_THAT(impossible_in(result), IsEmpty()) << "a cache may have kept them";
 }
 
 TEST(ImpossibleFigures, AComparisonConcludesNothing) {
@@ -193,7 +195,7 @@ TEST(ImpossibleFigures, WhatAllPointsHaveIsSaidOnce) {
     result.points[1].set("batch", 7);
     scale_roof(result, "l2_read", 0.1);
     result.points[1].end_to_end->latency.samples_ms = {-1};
-    const std::vector<std::string> told = impossible_figures(result);
+    const std::vector<std::string> told = impossible_in(result);
     EXPECT_EQ(std::ranges::count_if(told, [](const auto& one) { return one.starts_with("the roof of L2"); }), 1);
     EXPECT_THAT(told, testing::Contains(AllOf(HasSubstr("batch 7"), HasSubstr("a sample of the latency is -1 ms"))));
     EXPECT_EQ(ExplainedResult(result).impossible(), told);
@@ -202,7 +204,7 @@ TEST(ImpossibleFigures, WhatAllPointsHaveIsSaidOnce) {
 TEST(ImpossibleFigures, OfOnePointNeedNoTitle) {
     Result result = busy();
     result.points[0].end_to_end->latency.summary_ms.median = 0;
-    EXPECT_THAT(impossible_figures(result), ElementsAre(StartsWith("the median latency")));
+    EXPECT_THAT(impossible_in(result), ElementsAre(StartsWith("the median latency")));
 }
 
 /// Roofs and clocks are known to some percent; 440 of 500 us are certain.
@@ -210,7 +212,7 @@ TEST(ImpossibleFigures, AreThoseBeyondWhatMeasurementsErr) {
     const auto found = [](const std::function<void(Result&)>& plant) {
         Result result = busy();
         plant(result);
-        return impossible_figures(result);
+        return impossible_in(result);
     };
     for (const auto& [error, lines] : {std::pair(1.04, 0), {1.06, 1}}) {
         const auto all = SizeIs(lines);
@@ -237,7 +239,7 @@ TEST(ImpossibleFigures, OfADeviceAreThoseBeyondAnotherMakersCard) {
         for (Ceiling& ceiling : result.ceilings.ceilings)
             if (ceiling.name == "dram_read" || ceiling.name == "dram_copy")
                 ceiling.value = Quantity::measured(of_stated * 4800);
-        return impossible_figures(result);
+        return impossible_in(result);
     };
     EXPECT_THAT(found(1.14, 132), IsEmpty());
     EXPECT_THAT(found(1.16, 132), ElementsAre(AllOf(StartsWith("NVIDIA H200 reached 5.57e+03 for dram_read, 1.2 times"),
@@ -247,18 +249,18 @@ TEST(ImpossibleFigures, OfADeviceAreThoseBeyondAnotherMakersCard) {
 }
 
 TEST(ImpossibleFigures, ShortStepsWithoutWorkNeedNoTime) {
-    EXPECT_THAT(impossible_figures(known::result_of(std::vector<Step>(100, Step{.us = 0.5}))), IsEmpty());
+    EXPECT_THAT(impossible_in(known::result_of(std::vector<Step>(100, Step{.us = 0.5}))), IsEmpty());
 }
 
 TEST(ImpossibleFigures, OfManyStepsFourAreEnough) {
     Result result = known::result_of(std::vector<Step>(10));
     for (StepResult& step : result.points[0].steps) step.counters["ipc"] = 9;
-    EXPECT_THAT(impossible_figures(result), SizeIs(4));
+    EXPECT_THAT(impossible_in(result), SizeIs(4));
     for (StepResult& step : result.points[0].steps) {
         step.counters.clear();
         step.kernels[0].time_us = -1;
     }
-    EXPECT_THAT(impossible_figures(result), SizeIs(4));
+    EXPECT_THAT(impossible_in(result), SizeIs(4));
 }
 
 /// No false alarm: everything that was measured and committed can be.
@@ -269,7 +271,7 @@ TEST(ImpossibleFigures, CommittedResultsHaveNone) {
         if (!entry.path().filename().string().starts_with("result.json")) continue;
         std::ifstream file(entry.path(), std::ios::binary);
         const std::string text{std::istreambuf_iterator<char>(file), {}};
-        EXPECT_THAT(impossible_figures(parse_result(text, entry.path().string())), IsEmpty()) << entry.path();
+        EXPECT_THAT(impossible_in(parse_result(text, entry.path().string())), IsEmpty()) << entry.path();
         ++files;
     }
     EXPECT_GE(files, 10);

@@ -3,6 +3,12 @@
 
 #include <utility>
 
+#include "analysis/explain/cycles.h"
+#include "analysis/explain/demands.h"
+#include "analysis/explain/dependent.h"
+#include "analysis/explain/judge.h"
+#include "analysis/explain/units.h"
+
 namespace kbench::known {
 
 Ceiling ceiling(std::string name, double value, double at_mhz) {
@@ -97,12 +103,26 @@ Result result_of(const std::vector<Step>& steps, CeilingRun roofs, double beyond
     return result;
 }
 
-Ledger ledger_of(const Result& result) { return make_ledger(result.points.front(), Roofs(result)); }
-
-Verdicts judged(const Result& result) {
+Accounts accounts_of(const Result& result) {
+    Accounts accounts;
     const Roofs roofs(result);
-    return judge(make_ledger(result.points.front(), roofs), roofs);
+    accounts.facts = make_facts(result.points.front(), roofs);
+    std::vector<std::vector<std::string>> told;
+    if (result.points.front().end_to_end)
+        for (const StepFacts& step : accounts.facts.steps) {
+            accounts.demands.push_back(step_demands(step, roofs));
+            accounts.units.push_back(unit_activity(step));
+            told.push_back(dependent_evidence(step, accounts.demands.back(), accounts.units.back(), roofs));
+        }
+    accounts.cycles = account_cycles(accounts.facts);
+    accounts.ledger = make_ledger(accounts.facts, accounts.demands, accounts.units, accounts.cycles);
+    accounts.verdicts = judge({accounts.facts, accounts.demands, accounts.units, accounts.cycles, told});
+    return accounts;
 }
+
+Ledger ledger_of(const Result& result) { return accounts_of(result).ledger; }
+
+Verdicts judged(const Result& result) { return accounts_of(result).verdicts; }
 
 std::string letters(const std::vector<Hypothesis>& hypotheses) {
     std::string text;

@@ -7,7 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "analysis/explain/busy_unit.h"
+#include "analysis/explain/cycle_account.h"
+#include "analysis/explain/demand.h"
+#include "analysis/explain/ledger.h"
 #include "analysis/explain/verdict.h"
+#include "analysis/facts/point_facts.h"
 #include "analysis/machine/ceilings.h"
 #include "kbench/result.h"
 
@@ -53,6 +58,16 @@ StepResult make_step(const Step& known, int index);
 /// A result of one point whose end-to-end time is the sum of its steps and gaps, `beyond_us` more.
 Result result_of(const std::vector<Step>& steps, CeilingRun roofs = gpu_roofs(), double beyond_us = 0,
                  double run_clock_mhz = clock_mhz);
+/// What an explanation rests on, whatever of it is impossible or lacks ground.
+struct Accounts {
+    PointFacts facts;
+    std::vector<StepDemands> demands;
+    std::vector<UnitActivity> units;
+    CycleAccounts cycles;
+    Ledger ledger;
+    Verdicts verdicts;
+};
+Accounts accounts_of(const Result& result);
 Ledger ledger_of(const Result& result);
 Verdicts judged(const Result& result);
 /// One letter each for bandwidth, compute, latency, launch, occupancy: C confirmed, R rejected, ? not identifiable.

@@ -84,8 +84,9 @@ TEST(Drift, OfALatencyHalfAsLongAgainIsNoClosure) {
 TEST(Drift, BelongsToNoStep) {
     Result result = known::result_of({{.us = 100, .dram = 0.5}}, known::gpu_roofs(), 2);
     add_records(result.points[0], 0.097);
-    const Ledger ledger = ledger_of(result);
-    for (const Lines& lines : {ledger.steps[0].lines, ledger.by_layer[0].lines, ledger.by_op[0].lines}) {
+    const known::Accounts accounts = known::accounts_of(result);
+    const Ledger& ledger = accounts.ledger;
+    for (const Lines& lines : {lines_of(accounts.facts.steps[0]), ledger.by_layer[0].lines, ledger.by_op[0].lines}) {
         EXPECT_NEAR(lines.total_us(), 100, 1e-9);
         for (const Line line : {Line::recording, Line::drift, Line::residual}) EXPECT_EQ(lines[line], 0);
     }

@@ -25,63 +25,65 @@ void expect_lines(const Lines& lines, const std::map<Line, double>& expected) {
 /// The ledger of one step.
 struct OneStep {
     explicit OneStep(const Step& step, CeilingRun roofs = known::gpu_roofs())
-        : result(known::result_of({step}, std::move(roofs))), ledger(ledger_of(result)) {
-        EXPECT_NEAR(ledger.steps[0].lines.total_us(), step.us + step.gap_us * step.kernels, 1e-6);
+        : result(known::result_of({step}, std::move(roofs))), accounts(known::accounts_of(result)) {
+        const Ledger& ledger = accounts.ledger;
+        EXPECT_NEAR(lines().total_us(), step.us + step.gap_us * step.kernels, 1e-6);
         EXPECT_NEAR(ledger.total.total_us(), ledger.end_to_end_us, 1e-6);
         EXPECT_TRUE(ledger.closes());
     }
-    const StepLedger& entry() const { return ledger.steps[0]; }
+    const StepFacts& step() const { return accounts.facts.steps[0]; }
+    Lines lines() const { return lines_of(step()); }
+    double starts_us() const { return accounts.cycles.steps[0].starts_us; }
     Result result;
-    Ledger ledger;
+    known::Accounts accounts;
 };
 
 TEST(LedgerLines, WhateverBindsAStepItsKernelsAreOneLine) {
     for (const Step& step : {Step{.compute = 0.6}, {.dram = 0.9}, {.dram = 1.2}, {.active = 0.3}, {.counted = false}})
-        expect_lines(OneStep(step).entry().lines, {{Line::kernels, 100}});
-    expect_lines(OneStep({.dram = 0.5}, {}).entry().lines, {{Line::kernels, 100}});
+        expect_lines(OneStep(step).lines(), {{Line::kernels, 100}});
+    expect_lines(OneStep({.dram = 0.5}, {}).lines(), {{Line::kernels, 100}});
 }
 
 TEST(LedgerLines, AGapIsALaunchUpToAnEmptyKernelsTime) {
-    expect_lines(OneStep({.gap_us = 0.3}).entry().lines, {{Line::kernels, 100}, {Line::launch, 0.3}});
-    expect_lines(OneStep({.gap_us = 4}).entry().lines,
-                 {{Line::kernels, 100}, {Line::launch, 1}, {Line::dependency, 3}});
+    expect_lines(OneStep({.gap_us = 0.3}).lines(), {{Line::kernels, 100}, {Line::launch, 0.3}});
+    expect_lines(OneStep({.gap_us = 4}).lines(), {{Line::kernels, 100}, {Line::launch, 1}, {Line::dependency, 3}});
 }
 
 TEST(LedgerLines, GapsWithinAStepAreGaps) {
     const OneStep close({.us = 90, .gap_us = 0.2, .kernels = 3});
-    expect_lines(close.entry().lines, {{Line::kernels, 90}, {Line::launch, 0.6}});
-    EXPECT_NEAR(close.entry().time_us, 90.4, 1e-9) << "the first gap is before the step";
-    EXPECT_NEAR(close.entry().kernels_us, 90, 1e-9);
-    expect_lines(OneStep({.us = 90, .gap_us = 3, .kernels = 3}).entry().lines,
+    expect_lines(close.lines(), {{Line::kernels, 90}, {Line::launch, 0.6}});
+    EXPECT_NEAR(close.step().time_us, 90.4, 1e-9) << "the first gap is before the step";
+    EXPECT_NEAR(close.step().kernels_us, 90, 1e-9);
+    expect_lines(OneStep({.us = 90, .gap_us = 3, .kernels = 3}).lines(),
                  {{Line::kernels, 90}, {Line::launch, 3}, {Line::dependency, 6}});
 }
 
 TEST(LedgerLines, AGapThatOverlapsIsNegative) {
-    expect_lines(OneStep({.gap_us = -0.5}).entry().lines, {{Line::kernels, 100}, {Line::launch, -0.5}});
+    expect_lines(OneStep({.gap_us = -0.5}).lines(), {{Line::kernels, 100}, {Line::launch, -0.5}});
 }
 
 TEST(LedgerLines, WithoutAnEmptyKernelsTimeGapsAreLaunches) {
-    expect_lines(OneStep({.gap_us = 4}, known::without(known::gpu_roofs(), "graph_node")).entry().lines,
+    expect_lines(OneStep({.gap_us = 4}, known::without(known::gpu_roofs(), "graph_node")).lines(),
                  {{Line::kernels, 100}, {Line::launch, 4}});
 }
 
 TEST(LedgerStarts, AreWhatAnEmptyKernelTakesBesideItsGap) {
-    EXPECT_NEAR(OneStep({.active = 0.9}).entry().starts_us, 1, 1e-9);
-    EXPECT_NEAR(OneStep({.gap_us = 0.3, .active = 0.9}).entry().starts_us, 0.7, 1e-9);
-    EXPECT_NEAR(OneStep({.gap_us = 4, .active = 0.9}).entry().starts_us, 0, 1e-9);
-    EXPECT_NEAR(OneStep({.us = 90, .gap_us = 0.2, .kernels = 3, .active = 0.9}).entry().starts_us, 2.4, 1e-9);
-    EXPECT_NEAR(OneStep({.active = 0.995}).entry().starts_us, 0.5, 1e-9) << "no more than SMs are without a warp";
-    EXPECT_EQ(OneStep({.active = 0.9, .counted = false}).entry().starts_us, 0) << "nobody counted";
+    EXPECT_NEAR(OneStep({.active = 0.9}).starts_us(), 1, 1e-9);
+    EXPECT_NEAR(OneStep({.gap_us = 0.3, .active = 0.9}).starts_us(), 0.7, 1e-9);
+    EXPECT_NEAR(OneStep({.gap_us = 4, .active = 0.9}).starts_us(), 0, 1e-9);
+    EXPECT_NEAR(OneStep({.us = 90, .gap_us = 0.2, .kernels = 3, .active = 0.9}).starts_us(), 2.4, 1e-9);
+    EXPECT_NEAR(OneStep({.active = 0.995}).starts_us(), 0.5, 1e-9) << "no more than SMs are without a warp";
+    EXPECT_EQ(OneStep({.active = 0.9, .counted = false}).starts_us(), 0) << "nobody counted";
 }
 
 TEST(LedgerLines, OfAnUntimedStepAreEmpty) {
     Result result = known::result_of({{}, {.us = 0, .kernels = 0}});
     result.points[0].steps[1].cost.flops = 1e9;
     result.points[0].steps[1].counters["dram_read_bytes"] = 1e9;
-    const Ledger ledger = ledger_of(result);
-    expect_lines(ledger.steps[1].lines, {});
-    EXPECT_EQ(ledger.steps[1].roof_share(), 0);
-    EXPECT_TRUE(ledger.closes());
+    const known::Accounts accounts = known::accounts_of(result);
+    expect_lines(lines_of(accounts.facts.steps[1]), {});
+    EXPECT_EQ(accounts.demands[1].binding_share(accounts.facts.steps[1].time_us), 0);
+    EXPECT_TRUE(accounts.ledger.closes());
 }
 
 TEST(LedgerTotals, SumStepsAndCloseOnTheEndToEndTime) {
@@ -115,7 +117,7 @@ TEST(LedgerTotals, OfAPointThatWasNotTimedAreUnavailable) {
     result.points[0].reason = "no fp16 here";
     const Ledger ledger = ledger_of(result);
     EXPECT_EQ(ledger.unavailable, "no fp16 here");
-    EXPECT_TRUE(ledger.steps.empty());
+    EXPECT_TRUE(ledger.by_op.empty());
     EXPECT_FALSE(ledger.closes());
 }
 
@@ -150,56 +152,6 @@ TEST(LineInfo, EveryLineHasANameOfItsOwn) {
         EXPECT_EQ(++names[info(line_at(i)).name], 1);
         EXPECT_FALSE(info(line_at(i)).what.empty());
     }
-}
-
-/// FLOPs and counted bytes alone: what nobody counted a cache may have kept.
-TEST(RoofBreach, IsTheStepFarthestBeyondARoof) {
-    const Result result = known::result_of(
-        {{.dram = 1.1}, {.op = "gemm", .compute = 1.3}, {.dram = 1.2}, {.streaming = 3, .counted = false}});
-    const std::optional<RoofBreach> worst = worst_breach(result);
-    ASSERT_TRUE(worst);
-    EXPECT_EQ(worst->step, "1 h.0.ln_1");
-    EXPECT_EQ(worst->ceiling, "fp16_tensor");
-    EXPECT_NEAR(worst->excess, 0.3, 1e-9);
-}
-
-TEST(RoofBreach, BeginsAtTwoPercent) {
-    EXPECT_FALSE(worst_breach(known::result_of({{.dram = 1.019}})));
-    EXPECT_TRUE(worst_breach(known::result_of({{.dram = 1.021}})));
-    EXPECT_FALSE(worst_breach(known::result_of({{.streaming = 3, .counted = false}})));
-}
-
-TEST(RoofBreach, CountsThePaddingOfFlopsAndNotOfBytes) {
-    Result result = known::result_of({{.op = "gemm", .compute = 0.9, .dram = 0.95}});
-    EXPECT_FALSE(worst_breach(result));
-    StepResult& step = result.points[0].steps[0];
-    step.padding_flops = 0.2 * step.cost.flops;
-    EXPECT_NEAR(worst_breach(result)->excess, 0.08, 1e-9);
-    step.cost.flops = 0;
-    EXPECT_EQ(executed_over_useful(step), 1) << "without FLOPs of the model no factor";
-}
-
-/// An algorithm with fewer multiplications may be faster than the definition's FLOPs at the roof.
-TEST(RoofBreach, LeavesOutFlopsThatTheAlgorithmSpares) {
-    Result result = known::result_of({{.op = "gemm", .compute = 1.3}});
-    StepResult& step = result.points[0].steps[0];
-    EXPECT_NEAR(worst_breach(result)->excess, 0.3, 1e-9);
-    step.spared_flops = 0.5 * step.cost.flops;
-    EXPECT_FALSE(worst_breach(result));
-    step.spared_flops = 0.1 * step.cost.flops;
-    EXPECT_NEAR(worst_breach(result)->excess, 0.17, 1e-9);
-    step.spared_flops = 0.5 * step.cost.flops;
-    step.padding_flops = 0.4 * step.cost.flops;  // the algorithm executes these besides
-    EXPECT_NEAR(executed_over_useful(step), 1.8, 1e-9);
-    step.spared_flops = 2 * step.cost.flops;
-    EXPECT_EQ(executed_over_useful(step), 1);
-    EXPECT_FALSE(worst_breach(result));
-}
-
-TEST(RoofBreach, OfAStepWithoutATimeIsNone) {
-    Result result = known::result_of({{.us = 0, .kernels = 0}});
-    result.points[0].steps[0].cost.flops = 1e12;
-    EXPECT_FALSE(worst_breach(result));
 }
 
 }  // namespace

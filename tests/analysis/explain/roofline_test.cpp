@@ -13,8 +13,8 @@ namespace {
 using known::Step;
 
 Roofline roofline_of(const Result& result) {
-    const Roofs roofs(result);
-    return make_roofline(make_ledger(result.points.front(), roofs), roofs);
+    const known::Accounts accounts = known::accounts_of(result);
+    return make_roofline(accounts.facts, accounts.demands);
 }
 
 const RooflinePoint& at(const std::vector<RooflinePoint>& marks, Level level, bool streaming, const std::string& name) {

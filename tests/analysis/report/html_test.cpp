@@ -99,12 +99,13 @@ TEST(Html, PartsOfTheExplanationFindTheirSteps) {
     const Json data = first_point(result);
     const Json steps = section(data, "steps")["blocks"][0];
     const std::size_t count = result.points[0].steps.size();
-    for (std::size_t i = 0; i < explanation.ledger.steps.size(); ++i) {
-        const StepLedger& step = explanation.ledger.steps[i];
+    for (std::size_t i = 0; i < explanation.demands.size(); ++i) {
+        const StepDemands& step = explanation.demands[i];
+        const double share = step.binding_share(explanation.facts.steps[i].time_us);
         EXPECT_EQ(steps["keys"][i], i);
         ASSERT_NE(step.binding(), nullptr);
         EXPECT_TRUE(cell(steps, i, "roofs demand").starts_with(step.binding()->name()));
-        EXPECT_NEAR(std::stod(cell(steps, i, "of roof %")), 100 * step.roof_share(), 0.051);
+        EXPECT_NEAR(std::stod(cell(steps, i, "of roof %")), 100 * share, 0.051);
         EXPECT_TRUE(cell(steps, i, "verdict").starts_with(name(explanation.verdicts.steps[i].bound)));
     }
     const Json roofline = chart(section(data, "roofline"), "roofline"), &marks = roofline["marks"];

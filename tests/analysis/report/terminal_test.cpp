@@ -197,15 +197,6 @@ TEST(Breakdown, KeepsProvidersOfOneOpKindApart) {
     EXPECT_EQ(breakdown.groups[1].providers, std::vector<std::string>{"blas"});
 }
 
-TEST(Breakdown, ReplacesOnlyWholeNumbersInLayerNames) {
-    EXPECT_EQ(layer_group("h.12.attn.c_attn"), "h.*.attn.c_attn");
-    EXPECT_EQ(layer_group("rnns.2"), "rnns.*");
-    EXPECT_EQ(layer_group("h.0.ln_1"), "h.*.ln_1");
-    EXPECT_EQ(layer_group("ln_f"), "ln_f");
-    EXPECT_EQ(layer_group("a..1"), "a..*");
-    EXPECT_EQ(layer_group(""), "");
-}
-
 TEST(Format, PicksTheUnitThatReadsBest) {
     EXPECT_EQ(format_flop(1.68e12), "1.68 TFLOP");
     EXPECT_EQ(format_flop_per_s(3.99e14), "399 TFLOP/s");

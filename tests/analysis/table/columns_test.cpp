@@ -6,7 +6,7 @@
 
 #include <set>
 
-#include "analysis/explain/ledger.h"
+#include "analysis/explain/explain.h"
 #include "analysis/explain/point_roofs.h"
 #include "analysis/explain/verdict.h"
 #include "analysis/table/table_query.h"
@@ -388,15 +388,14 @@ TEST(Columns, OfAWholePointSayHowItStandsToTheRoofs) {
     EXPECT_DOUBLE_EQ(std::get<double>(cell(0, 4)), point.cost.flops / latency.median * 1e-9);
     EXPECT_EQ(cell(0, 9), Value(point.least_bytes.value()));
 
-    const Roofs roofs(file.result);
-    const Ledger ledger = make_ledger(point, roofs);
+    const Explanation explained = explain(file.result, point);
     double demand_us = 0;
-    for (const StepLedger& step : ledger.steps) demand_us += step.binding() ? step.binding()->us : 0;
+    for (const StepDemands& step : explained.demands) demand_us += step.binding() ? step.binding()->us : 0;
     EXPECT_NEAR(std::get<double>(cell(0, 5)), 100 * demand_us / (1e3 * latency.median), 1e-6);
-    ASSERT_NE(ledger.demands.longest(), nullptr);
-    EXPECT_EQ(cell(0, 6), Value(ledger.demands.longest()->name));
+    ASSERT_NE(explained.ledger.demands.longest(), nullptr);
+    EXPECT_EQ(cell(0, 6), Value(explained.ledger.demands.longest()->name));
     const std::string verdict = std::get<std::string>(cell(0, 7));
-    EXPECT_TRUE(verdict.starts_with(name(judge(ledger, roofs).model.bound))) << verdict;
+    EXPECT_TRUE(verdict.starts_with(name(explained.verdicts.model.bound))) << verdict;
     for (std::size_t column = 0; column < 8; ++column) EXPECT_EQ(cell(3, column), Value(NoValue::na)) << column;
     EXPECT_THAT(std::get<std::string>(cell(3, 8)), HasSubstr("fp16 needs AVX512_FP16"));
 

@@ -1,5 +1,5 @@
 // Applies the table of rules: the first whose figure reaches its threshold decides.
-#include "analysis/explain/verdict.h"
+#include "analysis/explain/judge.h"
 
 #include <fmt/format.h>
 
@@ -7,24 +7,23 @@
 #include <cmath>
 #include <map>
 
-#include "analysis/explain/breakdown.h"
-#include "analysis/explain/dependent.h"
 #include "analysis/explain/verdict_rules.h"
+#include "analysis/facts/point_facts.h"
 #include "models/base/format.h"
 
 namespace kbench {
 namespace {
 
 /// What demands longest of the memories, or of the units; with the next one where their intervals meet.
-std::string longest_names(const StepLedger& entry, bool of_memory) {
-    std::vector<Demand> demands = all_demands(entry.demands, entry.unit_demands);
+std::string longest_names(const StepDemands& of_step, bool of_memory) {
+    std::vector<Demand> demands = of_step.all();
     std::erase_if(demands, [&](const Demand& demand) { return demand.is_memory() != of_memory; });
     if (demands.empty()) return "";
     const std::string longest(demands[0].name());
     return are_tied(demands) ? fmt::format("{} or {}", longest, demands[1].name()) : longest;
 }
 
-std::string level_of(const StepLedger& entry, const Rule& rule, const VerdictFacts& f) {
+std::string level_of(const StepDemands& demands, const Rule& rule, const VerdictFacts& f) {
     if (rule.shown.id == "busy-memory") return std::string(f.units.memory.name);
     if (rule.shown.id == "busy-unit") return std::string(f.units.pipe.name);
     if (rule.shown.id == "half-busy") return std::string(f.units.busiest().name);
@@ -32,7 +31,7 @@ std::string level_of(const StepLedger& entry, const Rule& rule, const VerdictFac
     if (rule.shown.id == "nothing-binds" && f.split && f.has_units && !f.units.known)
         return std::string(units_not_counted);
     if (rule.shown.id == "memory-roof" || rule.shown.id == "compute-roof")
-        return longest_names(entry, rule.shown.id == "memory-roof");
+        return longest_names(demands, rule.shown.id == "memory-roof");
     return "";
 }
 
@@ -49,26 +48,27 @@ std::string demand_evidence(const Demand& demand, double time_us) {
                        percent(demand.us / time_us), demand.roof.ceiling, roof, name(demand.roof.origin));
 }
 
-std::vector<std::string> evidence_of(const StepLedger& entry, const VerdictFacts& f, const Roofs& roofs) {
-    std::vector<std::string> evidence = dependent_evidence(entry, roofs);
-    for (const Demand& demand : all_demands(entry.demands, entry.unit_demands))
-        if (demand.work > 0) evidence.push_back(demand_evidence(demand, entry.time_us));
+void add_evidence(std::vector<std::string>& evidence, const StepGrounds& step, const VerdictFacts& f,
+                  const Roofs& roofs) {
+    const double time_us = step.facts.time_us;
+    for (const Demand& demand : step.demands.all())
+        if (demand.work > 0) evidence.push_back(demand_evidence(demand, time_us));
     const auto add_share = [&](double share, std::string_view what) {
         if (std::abs(share) >= 0.01) evidence.push_back(fmt::format("{} {}", percent(share), what));
     };
     double clock = 0, extra = 0;
-    if (const Demand* binding = entry.binding()) {
+    if (const Demand* binding = step.demands.binding()) {
         const double slower =
             binding->run_us.value * binding->work / (binding->us * (binding->work + binding->extra_work));
-        clock = binding->us * (slower - 1) / entry.time_us;
-        extra = (binding->run_us.value - binding->us * slower) / entry.time_us;
+        clock = binding->us * (slower - 1) / time_us;
+        extra = (binding->run_us.value - binding->us * slower) / time_us;
     }
     add_share(std::max(clock, 0.0), "of the time more at that roof for the run's lower clock (derived)");
     add_share(std::max(extra, 0.0), "of the time at that roof for FLOPs beyond the model's (derived)");
     add_share(std::max(-extra, 0.0), "of the time less at that roof for FLOPs that ran on another unit (derived)");
     if (f.split) {
         add_share(f.idle_share, "of the time SMs had no warp, kernels starting and ending apart (measured)");
-        add_share(entry.cycles.issuing, "of the time schedulers issued (measured)");
+        add_share(step.cycles.issuing, "of the time schedulers issued (measured)");
         add_share(f.waiting_share, "of the time SMs had warps none of which could issue (measured)");
     }
     for (const auto& [unit, kind] :
@@ -83,15 +83,14 @@ std::vector<std::string> evidence_of(const StepLedger& entry, const VerdictFacts
     if (!roofs.unavailable().empty()) evidence.push_back(fmt::format("no roofs: {}", roofs.unavailable()));
     if (!f.compute_known) evidence.emplace_back("no roof of the unit that computes it");
     if (!f.memory_known) evidence.emplace_back("bytes or roof of a level of memory are not known");
-    return evidence;
 }
 
 /// What another rule would say within the intervals of the figures; empty where all of them agree on the bound.
-std::string within_errors(const StepLedger& entry, const VerdictFacts& f, const Rule& rule) {
+std::string within_errors(const StepGrounds& step, const VerdictFacts& f, const Rule& rule) {
     if (rule.shown.bound == Bound::not_identifiable) return {};
     const Rule* other = nullptr;
     double low = rule.figure(f), high = low;
-    for (const VerdictFacts& variant : facts_within_errors(entry, f)) {
+    for (const VerdictFacts& variant : facts_within_errors(step, f)) {
         low = std::min(low, rule.figure(variant));
         high = std::max(high, rule.figure(variant));
         const Rule& decides = deciding_rule(variant);
@@ -104,10 +103,10 @@ std::string within_errors(const StepLedger& entry, const VerdictFacts& f, const 
         name(other->shown.bound));
 }
 
-Verdict judge_step(const StepLedger& entry, const Roofs& roofs) {
-    const VerdictFacts f = facts_of(entry, roofs);
+Verdict judge_step(const StepGrounds& step, const Roofs& roofs, std::vector<std::string> told) {
+    const VerdictFacts f = facts_of(step);
     Verdict verdict;
-    verdict.subject = fmt::format("{} {}", entry.step->index, entry.step->layer);
+    verdict.subject = fmt::format("{} {}", step.facts.step->index, step.facts.step->layer);
     if (f.time_us <= 0) {
         verdict.rule = step_rules().back().shown.id;
         verdict.evidence = {"the step was not timed"};
@@ -117,15 +116,16 @@ Verdict judge_step(const StepLedger& entry, const Roofs& roofs) {
         return verdict;
     }
     const Rule& decides = deciding_rule(f);
-    const std::string other = within_errors(entry, f, decides);
+    const std::string other = within_errors(step, f, decides);
     const Rule& rule = other.empty() ? decides : error_rule();
     verdict.bound = rule.shown.bound;
     verdict.rule = rule.shown.id;
-    verdict.level = level_of(entry, rule, f);
+    verdict.level = level_of(step.demands, rule, f);
     verdict.margin = rule.figure(f) / rule.shown.threshold - 1;
     verdict.overturned_by = rule.overturned_by;
-    verdict.evidence = evidence_of(entry, f, roofs);
+    verdict.evidence = std::move(told);
     if (!other.empty()) verdict.evidence.insert(verdict.evidence.begin(), other);
+    add_evidence(verdict.evidence, step, f, roofs);
     verdict.hypotheses = test_hypotheses(f, rule);
     return verdict;
 }
@@ -215,9 +215,11 @@ Verdict judge_many(const std::string& subject, const Tally& tally) {
 }
 
 /// Gaps belong to no step: where they are long they bind the model, whatever binds its steps.
-void judge_gaps(Verdict& verdict, const Ledger& ledger) {
-    const double gaps_us = ledger.total.gaps_us() + ledger.starts_us;
-    const double gaps = ledger.end_to_end_us > 0 ? gaps_us / ledger.end_to_end_us : 0;
+void judge_gaps(Verdict& verdict, const Grounds& grounds) {
+    double gaps_us = 0;
+    for (std::size_t i = 0; i < grounds.demands.size(); ++i)
+        gaps_us += grounds.facts.steps[i].gaps_us() + grounds.cycles.steps[i].starts_us;
+    const double gaps = grounds.facts.end_to_end_us > 0 ? gaps_us / grounds.facts.end_to_end_us : 0;
     if (gaps < model_gaps.threshold) return;
     verdict.bound = model_gaps.bound;
     verdict.rule = model_gaps.id;
@@ -239,27 +241,28 @@ void judge_gaps(Verdict& verdict, const Ledger& ledger) {
 
 }  // namespace
 
-Verdict judge_together(const std::string& subject, const Ledger& ledger, const Verdicts& verdicts,
+Verdict judge_together(const std::string& subject, const PointFacts& facts, const Verdicts& verdicts,
                        std::span<const std::size_t> steps) {
     Tally tally;
-    for (const std::size_t step : steps) tally.add(verdicts.steps.at(step), ledger.steps.at(step).time_us);
+    for (const std::size_t step : steps) tally.add(verdicts.steps.at(step), facts.steps.at(step).time_us);
     return judge_many(subject, tally);
 }
 
-Verdicts judge(const Ledger& ledger, const Roofs& roofs) {
+Verdicts judge(const Grounds& grounds) {
     Verdicts verdicts;
     Tally model;
-    std::vector<std::pair<std::string, Tally>> layers;
-    for (const StepLedger& entry : ledger.steps) {
-        const Verdict& verdict = verdicts.steps.emplace_back(judge_step(entry, roofs));
-        const std::string group = layer_group(entry.step->layer);
-        auto layer = std::ranges::find(layers, group, &std::pair<std::string, Tally>::first);
-        if (layer == layers.end()) layer = layers.insert(layers.end(), {group, {}});
-        for (Tally* tally : {&model, &layer->second}) tally->add(verdict, entry.time_us);
+    for (std::size_t i = 0; i < grounds.demands.size(); ++i) {
+        const StepFacts& step = grounds.facts.steps[i];
+        verdicts.steps.push_back(judge_step({step, grounds.demands[i], grounds.units[i], grounds.cycles.steps[i]},
+                                            grounds.facts.roofs,
+                                            grounds.told.empty() ? std::vector<std::string>() : grounds.told[i]));
+        model.add(verdicts.steps.back(), step.time_us);
     }
-    for (const auto& [group, tally] : layers) verdicts.layers.push_back(judge_many(group, tally));
+    if (!grounds.demands.empty())
+        for (const auto& [layer, steps] : grounds.facts.by_layer)
+            verdicts.layers.push_back(judge_together(layer, grounds.facts, verdicts, steps));
     verdicts.model = judge_many("model", model);
-    judge_gaps(verdicts.model, ledger);
+    judge_gaps(verdicts.model, grounds);
     return verdicts;
 }
 

@@ -1,0 +1,22 @@
+// A step that was faster than a roof allows: the roof was measured too low, or its work was counted too high.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "analysis/explain/explain.h"
+
+namespace kbench {
+
+struct RoofBreach {
+    std::string step;  ///< "12 h.1.attn"
+    std::string ceiling;
+    double excess = 0;  ///< its demand over the step's time, less 1
+};
+inline constexpr double breach_tolerance = 0.02;
+
+/// The step of all points that is furthest above a roof, if any is by more than the tolerance. Bytes count only where
+/// they were counted: streaming bytes may never have left a cache.
+std::optional<RoofBreach> worst_breach(const ExplainedResult& explained);
+
+}  // namespace kbench
