@@ -16,8 +16,6 @@
 namespace kbench {
 namespace {
 
-/// Roofs this close are those of one machine, measured twice.
-constexpr double same_roofs_tolerance = 1.05;
 /// Fewer may all have met the same state of the machine.
 constexpr std::size_t fewest_samples_of_a_range = 6;
 

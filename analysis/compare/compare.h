@@ -39,6 +39,9 @@ constexpr std::string_view name(Fit fit) { return fit_names[static_cast<int>(fit
 /// machines seldom reach the same share of a roof. Two ratios of roofs within this factor cannot be told apart.
 inline constexpr double fit_tolerance = 1.3;
 
+/// Roofs within this factor are those of one machine, measured twice.
+inline constexpr double same_roofs_tolerance = 1.05;
+
 /// What the ratio of times would be if one roof bound both runs alike: the first run's roof over the later one's.
 struct RatioTest {
     std::optional<double> bandwidth, flops;

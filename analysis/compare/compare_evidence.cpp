@@ -5,13 +5,12 @@
 #include <algorithm>
 
 #include "analysis/compare/compare.h"
+#include "analysis/explain/verdict_rules.h"
 #include "models/base/format.h"
 
 namespace kbench {
 namespace {
 
-/// Share of the steps' time from which on a fit speaks for the whole; that of verdict.cpp's majority.
-constexpr double majority = 0.5;
 /// Smaller shares of time are not worth a word.
 constexpr double least_share = 0.01;
 
@@ -43,7 +42,8 @@ std::string untested(const PointComparison& point, const std::string& b) {
     if (!point.b_roofs.unavailable.empty()) return fmt::format("{} has no roofs ({})", b, point.b_roofs.unavailable);
     if (!point.naive.bandwidth) return "a roof of DRAM is missing";
     if (point.same_roofs)
-        return "both have the same roofs within 5 %, so no ratio of roofs can explain a difference in time";
+        return fmt::format("both have the same roofs within {}, so no ratio of roofs can explain a difference in time",
+                           percent(same_roofs_tolerance - 1));
     return {};
 }
 
@@ -150,7 +150,7 @@ std::optional<Fit> scaling(const PointComparison& point) {
     if (point.same_roofs) return std::nullopt;
     for (const Fit fit : {Fit::bandwidth, Fit::flops}) {
         const auto i = static_cast<std::size_t>(fit);
-        if (point.a_fit[i] >= majority && point.b_fit[i] >= majority) return fit;
+        if (std::min(point.a_fit[i], point.b_fit[i]) >= majority_rule().threshold) return fit;
     }
     return std::nullopt;
 }

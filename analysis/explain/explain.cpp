@@ -29,7 +29,9 @@ std::string first_sentence(const Point& point, const Ledger& ledger) {
         "{} takes {} {} on this {}; steps, gaps and the correction for recording come to it within {:.1f} %{}.",
         sentence_name(point), significant(ledger.end_to_end_us * 1e-3 * unit.per_ms), unit.name,
         point.backend() == "cuda" ? "GPU" : "CPU", ledger.unexplained_share() * 100,
-        ledger.closes() ? "" : ", which is more than the 2 % that this account should close to");
+        ledger.closes()
+            ? ""
+            : fmt::format(", which is more than the {} that this account should close to", percent(closing_tolerance)));
 }
 
 std::string level_text(const Verdict& verdict) {

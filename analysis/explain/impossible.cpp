@@ -15,7 +15,7 @@ using Findings = std::vector<std::string>;
 
 /// An SM has four schedulers, which issue one instruction a cycle each (CUDA C++ Programming Guide, Architecture, from
 /// compute capability 5.0 on). A little above is the counters' own noise.
-constexpr double most_ipc = 4.05;
+constexpr double most_ipc = schedulers + 0.05;
 /// A card of another maker's clock or memory may be this much above the datasheet.
 constexpr double datasheet_tolerance = 1.15;
 
@@ -99,9 +99,9 @@ void find_counters(Findings& found, const PointFacts& facts) {
         const auto &ipc = step.counters.ipc, &active = step.counters.sm_cycles_active,
                    &elapsed = step.counters.sm_cycles_elapsed;
         if (ipc && *ipc > most_ipc)
-            found.push_back(
-                fmt::format("{} issues {:.2f} instructions a cycle, and an SM has 4 schedulers; suspect the counters",
-                            placed(*step.step), *ipc));
+            found.push_back(fmt::format(
+                "{} issues {:.2f} instructions a cycle, and an SM has {:.0f} schedulers; suspect the counters",
+                placed(*step.step), *ipc, schedulers));
         if (active && elapsed && *active > impossible_share * *elapsed)
             found.push_back(fmt::format("the SMs are active for {:.0f} % of the cycles of {}; suspect the counters",
                                         100 * *active / *elapsed, placed(*step.step)));

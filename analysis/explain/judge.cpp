@@ -122,7 +122,7 @@ Verdict judge_step(const StepGrounds& step, const Roofs& roofs, std::vector<std:
     verdict.rule = rule.shown.id;
     verdict.level = level_of(step.demands, rule, f);
     verdict.margin = rule.figure(f) / rule.shown.threshold - 1;
-    verdict.overturned_by = rule.overturned_by;
+    verdict.overturned_by = with_thresholds(rule.overturned_by, rule.shown.threshold);
     verdict.evidence = std::move(told);
     if (!other.empty()) verdict.evidence.insert(verdict.evidence.begin(), other);
     add_evidence(verdict.evidence, step, f, roofs);
@@ -225,7 +225,8 @@ void judge_gaps(Verdict& verdict, const Grounds& grounds) {
     verdict.rule = model_gaps.id;
     verdict.level.clear();
     verdict.margin = gaps / model_gaps.threshold - 1;
-    verdict.overturned_by = "gaps under 30 % of the time: longer kernels, or launches ahead of the device";
+    verdict.overturned_by = fmt::format("gaps under {} of the time: longer kernels, or launches ahead of the device",
+                                        percent(model_gaps.threshold));
     for (Hypothesis& hypothesis : verdict.hypotheses) {
         if (hypothesis.bound == Bound::launch)
             hypothesis = {

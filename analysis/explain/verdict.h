@@ -32,8 +32,10 @@ struct Hypothesis {
 struct VerdictRule {
     std::string_view id;
     Bound bound;
-    std::string_view what;  ///< the condition in words, with its threshold
+    std::string_view what;  ///< the condition in words, with names of thresholds in braces
     double threshold = 0;   ///< of the rule's figure, a share; reached is enough
+
+    std::string text() const;  ///< the condition with its thresholds
 };
 /// All of them: those of steps, then those of layers and the model, each in the order in which they are tried.
 std::span<const VerdictRule> verdict_rules();

@@ -1,8 +1,12 @@
 // The table of rules and thresholds, and a step's figures for it.
 #include "analysis/explain/verdict_rules.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+
+#include "models/base/format.h"
 
 namespace kbench {
 namespace {
@@ -46,25 +50,27 @@ Known known_chain(const VerdictFacts& f) {
 
 constexpr std::array rules{
     Rule{{"gap", Bound::launch,
-          "gaps, and starting and ending kernels, take 50 % or more of the step and the gap before it", 0.50},
+          "gaps, and starting and ending kernels, take {threshold} or more of the step and the gap before it", 0.50},
          [](const VerdictFacts& f) { return f.gap_share; },
          always,
          [](const VerdictFacts& f) { return f.launched ? Known::exactly : Known::no; },
          "gaps shorter than the kernels: fewer, longer kernels, or work launched ahead"},
-    Rule{{"empty-kernel", Bound::launch, "as many empty kernels would take 60 % or more of the step's time", 0.60},
+    Rule{{"empty-kernel", Bound::launch, "as many empty kernels would take {threshold} or more of the step's time",
+          0.60},
          [](const VerdictFacts& f) { return f.empty_share; },
          always,
          [](const VerdictFacts& f) { return f.launched && f.empty_known ? Known::exactly : Known::no; },
          "more work a kernel: a larger batch, or fusing with a neighbour"},
-    Rule{{"two-roofs", Bound::not_identifiable,
-          "a unit and a level of memory both demand 60 % or more of the time, the lesser 95 % or more of the other",
-          0.95},
-         [](const VerdictFacts& f) { return lesser_roof(f) / greater_roof(f); },
-         [](const VerdictFacts& f) { return lesser_roof(f) >= bound_share; },
-         exactly,
-         "demands that differ by more than 5 %, at another batch or sequence length"},
-    Rule{{"memory-roof", Bound::bandwidth, "a level of memory demands 60 % or more of the time, and more than any unit",
-          bound_share},
+    Rule{
+        {"two-roofs", Bound::not_identifiable,
+         "a unit and a level of memory both demand {bound} or more of the time, the lesser {threshold} or more of the other",
+         0.95},
+        [](const VerdictFacts& f) { return lesser_roof(f) / greater_roof(f); },
+        [](const VerdictFacts& f) { return lesser_roof(f) >= bound_share; },
+        exactly,
+        "demands that differ by more than {rest}, at another batch or sequence length"},
+    Rule{{"memory-roof", Bound::bandwidth,
+          "a level of memory demands {threshold} or more of the time, and more than any unit", bound_share},
          [](const VerdictFacts& f) { return f.memory_share; },
          [](const VerdictFacts& f) { return f.memory_share > f.compute_share; },
          [](const VerdictFacts& f) {
@@ -72,32 +78,35 @@ constexpr std::array rules{
              return f.bytes_counted ? Known::exactly : Known::at_least;
          },
          "fewer bytes at that level in the same time, or a slower unit that becomes the longer demand"},
-    Rule{{"compute-roof", Bound::compute, "a unit demands 60 % or more of the time at the run's clock", bound_share},
+    Rule{{"compute-roof", Bound::compute, "a unit demands {threshold} or more of the time at the run's clock",
+          bound_share},
          [](const VerdictFacts& f) { return f.compute_share; },
          always,
          [](const VerdictFacts& f) { return f.compute_known ? Known::exactly : Known::no; },
          "fewer FLOPs in the same time, or a longer time for the same FLOPs at the same clock"},
-    Rule{{"idle-sms", Bound::occupancy,
-          "SMs have no warp for 30 % or more of the time, and warps wait for no more, or a unit is busy meanwhile",
-          loss_share},
-         [](const VerdictFacts& f) { return split_or_rest(f, f.idle_share); },
-         [](const VerdictFacts& f) { return f.split && (f.units.busiest().share >= busy_share || !is_waiting(f)); },
-         known_loss,
-         "blocks enough to give every SM work until the end: other tiles, split work, a larger batch"},
-    Rule{{"busy-memory", Bound::bandwidth,
-          "shared memory or L2 is busy in 80 % or more of the active cycles, and more than any pipe", busy_share},
-         [](const VerdictFacts& f) { return f.units.memory.share; },
-         [](const VerdictFacts& f) { return f.units.memory.share > f.units.pipe.share; },
-         exactly,  // where shared memory was not counted, the hypothesis is about the levels that have roofs
-         "fewer passes or requests in the same time: wider accesses, no bank conflicts, reuse in registers"},
+    Rule{
+        {"idle-sms", Bound::occupancy,
+         "SMs have no warp for {threshold} or more of the time, and warps wait for no more, or a unit is busy meanwhile",
+         loss_share},
+        [](const VerdictFacts& f) { return split_or_rest(f, f.idle_share); },
+        [](const VerdictFacts& f) { return f.split && (f.units.busiest().share >= busy_share || !is_waiting(f)); },
+        known_loss,
+        "blocks enough to give every SM work until the end: other tiles, split work, a larger batch"},
+    Rule{
+        {"busy-memory", Bound::bandwidth,
+         "shared memory or L2 is busy in {threshold} or more of the active cycles, and more than any pipe", busy_share},
+        [](const VerdictFacts& f) { return f.units.memory.share; },
+        [](const VerdictFacts& f) { return f.units.memory.share > f.units.pipe.share; },
+        exactly,  // where shared memory was not counted, the hypothesis is about the levels that have roofs
+        "fewer passes or requests in the same time: wider accesses, no bank conflicts, reuse in registers"},
     Rule{{"busy-unit", Bound::compute,
-          "a unit of the SM or its schedulers are busy in 80 % or more of the active cycles", busy_share},
+          "a unit of the SM or its schedulers are busy in {threshold} or more of the active cycles", busy_share},
          [](const VerdictFacts& f) { return f.units.pipe.share; },
          always,
          known_compute_unit,
          "fewer instructions of that kind for the same work that do not shorten it"},
     Rule{{"half-busy", Bound::not_identifiable,
-          "warps wait for 30 % or more of the time, while a unit is busy in 60 % or more of the active cycles",
+          "warps wait for {loss} or more of the time, while a unit is busy in {threshold} or more of the active cycles",
           half_busy_share},
          [](const VerdictFacts& f) { return f.units.busiest().share; },
          [](const VerdictFacts& f) { return is_waiting(f) && f.waiting_share >= loss_share; },
@@ -105,7 +114,7 @@ constexpr std::array rules{
          "more warps that shorten it, or do not; or that unit faster"},
     Rule{
         {"dependent-steps", Bound::latency,
-         "all roofs and starting kernels, one after another, leave 50 % or more of the time of 16 or more dependent steps, and no unit is busy in 60 % or more of the active cycles",
+         "all roofs and starting kernels, one after another, leave {threshold} or more of the time of {chain} or more dependent steps, and no unit is busy in {half_busy} or more of the active cycles",
          0.50},
         [](const VerdictFacts& f) { return is_vetoed(f) ? 0 : f.undemanded_share; },
         [](const VerdictFacts& f) {
@@ -115,14 +124,15 @@ constexpr std::array rules{
         "a roof that was not measured and is reached; a larger batch that takes longer in proportion"},
     Rule{
         {"few-warps", Bound::occupancy,
-         "SMs with warps wait for 30 % or more of the time, no unit is busy, and the achieved occupancy is 30 % or less",
+         "SMs with warps wait for {threshold} or more of the time, no unit is busy, and the achieved occupancy is {few_warps} or less",
          loss_share},
         [](const VerdictFacts& f) { return !f.occupancy_pct || has_few_warps(f) ? waiting(f) : 0; },
         [](const VerdictFacts& f) { return roofs_known(f) && units_known(f) && has_few_warps(f) && is_waiting(f); },
         [](const VerdictFacts& f) { return f.occupancy_pct ? known_waiting(f) : Known::at_most; },
         "more resident warps (fewer registers, less shared memory) that do not shorten it"},
     Rule{{"waiting", Bound::latency,
-          "SMs with warps wait for 30 % or more of the time, no unit is busy, at more occupancy than that", loss_share},
+          "SMs with warps wait for {threshold} or more of the time, no unit is busy, at more occupancy than that",
+          loss_share},
          waiting,
          [](const VerdictFacts& f) { return roofs_known(f) && units_known(f) && f.occupancy_pct && is_waiting(f); },
          known_waiting,
@@ -144,9 +154,9 @@ constexpr Rule within_error{
 
 constexpr std::array<VerdictRule, 3> many_rules{{
     {"model-gaps", Bound::launch,
-     "gaps, and starting and ending kernels, take 30 % or more of the end-to-end time; the model only", 0.30},
+     "gaps, and starting and ending kernels, take {threshold} or more of the end-to-end time; the model only", 0.30},
     {"majority", Bound::not_identifiable,
-     "steps of one bound take 50 % or more of the steps' time, and more than those of any other", 0.50},
+     "steps of one bound take {threshold} or more of the steps' time, and more than those of any other", 0.50},
     {"no-majority", Bound::not_identifiable, "no rule above holds", 1},
 }};
 
@@ -230,6 +240,16 @@ std::vector<VerdictFacts> facts_within_errors(const StepGrounds& step, const Ver
     }
     return variants;
 }
+
+std::string with_thresholds(std::string_view text, double threshold) {
+    return fmt::format(fmt::runtime(text), fmt::arg("threshold", percent(threshold)),
+                       fmt::arg("rest", percent(1 - threshold)), fmt::arg("bound", percent(bound_share)),
+                       fmt::arg("loss", percent(loss_share)), fmt::arg("half_busy", percent(half_busy_share)),
+                       fmt::arg("few_warps", percent(low_occupancy_pct / 100)),
+                       fmt::arg("chain", many_dependent_steps));
+}
+
+std::string VerdictRule::text() const { return with_thresholds(what, threshold); }
 
 const Rule& error_rule() { return within_error; }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -60,8 +61,10 @@ struct Rule {
     double (*figure)(const VerdictFacts&);  ///< decides where it reaches the threshold ...
     bool (*applies)(const VerdictFacts&);   ///< ... and this holds
     Known (*known)(const VerdictFacts&);
-    std::string_view overturned_by;
+    std::string_view overturned_by;  ///< like VerdictRule::what
 };
+/// A rule's words with the thresholds that they name in braces; `threshold`: the rule's own.
+std::string with_thresholds(std::string_view text, double threshold);
 
 /// Rules of a step, in order: the first that holds decides, and the last always does.
 std::span<const Rule> step_rules();

@@ -23,7 +23,7 @@ Rows step_rows(const std::vector<Verdict>& verdicts) {
 Rows rule_rows() {
     Rows rows{{names("rule"), words("verdict"), words("condition")}};
     for (const VerdictRule& rule : verdict_rules())
-        rows.rows.push_back({std::string(rule.id), std::string(name(rule.bound)), std::string(rule.what)});
+        rows.rows.push_back({std::string(rule.id), std::string(name(rule.bound)), rule.text()});
     return rows;
 }
 

@@ -1,6 +1,7 @@
 // Verdicts on points whose bound is known by construction: every line of the rule table decides somewhere, and every
 // threshold has a case below, at and above it
 // (verdict_rules_test.cpp). scripts/verification/mutate_analysis.py breaks each and looks on.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -549,7 +550,7 @@ TEST(Method, ExplainsEveryRuleAndEveryLine) {
     };
     for (const VerdictRule& rule : verdict_rules())
         expect_text(fmt::format("| `{}` | {} | {} |\n", rule.id, rule.id == "majority" ? "that one" : name(rule.bound),
-                                rule.what));
+                                rule.text()));
     for (std::size_t i = 0; i < line_count; ++i)
         expect_text(fmt::format("| {} | {} |\n", info(line_at(i)).name, info(line_at(i)).what));
 }

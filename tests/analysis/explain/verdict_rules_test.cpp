@@ -273,7 +273,7 @@ TEST(VerdictRules, EveryLineSaysItsThreshold) {
     for (const VerdictRule& rule : verdict_rules()) {
         EXPECT_TRUE(ids.insert(rule.id).second) << rule.id << " stands twice";
         if (rule.threshold == 1) continue;
-        EXPECT_THAT(std::string(rule.what), HasSubstr(fmt::format("{:.0f} % or more", rule.threshold * 100)));
+        EXPECT_THAT(rule.text(), HasSubstr(fmt::format("{:.0f} % or more", rule.threshold * 100)));
     }
     EXPECT_EQ(ids.size(), 17);
 }
