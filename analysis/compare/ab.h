@@ -57,7 +57,7 @@ struct AbPoint {
 struct AbSide {
     std::string name;              ///< "A" or "B"
     std::string command;           ///< as it was run, without what kbench ab adds
-    std::string revision, device;  ///< of its first run
+    std::string revision, device;  ///< those of its first run
 };
 
 struct AbComparison {

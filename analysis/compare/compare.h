@@ -55,7 +55,7 @@ RatioTest test_ratio(const Interval& times, std::optional<double> bandwidth, std
 struct GroupSide {
     std::size_t steps = 0;
     Interval time_us;  ///< device time; the interval is the step run's, in proportion
-    double flops = 0;  ///< of the cost model
+    double flops = 0;  ///< the cost model's
     double dram_bytes = 0;
     Origin dram_origin = Origin::measured;  ///< the weakest of its steps'; derived: the cost model's bytes
     double compute_us = 0;                  ///< what the roofs of its units demand; 0 without roofs
@@ -65,14 +65,14 @@ struct GroupSide {
     Interval dram_gb_per_s() const;
     /// The verdict with the most time; nothing without verdicts.
     std::optional<Bound> bound() const;
-    double bound_share(Bound bound) const;  ///< of its time
+    double bound_share(Bound bound) const;  ///< a part of its time
 };
 
 /// Steps that compute the same ops in both runs, summed by layer (of all blocks), by op kind, or not at all.
 struct GroupComparison {
-    std::string name;  ///< of the first run's steps, and of the later one's where they differ
+    std::string name;  ///< the first run's steps' name, and the later one's where they differ
     GroupSide a, b;
-    Interval ratio;  ///< of times
+    Interval ratio;  ///< later time over first
     RatioTest test;
 };
 
@@ -101,21 +101,21 @@ struct PointComparison {
     std::string title;
     Interval a_ms, b_ms, ratio;  ///< end to end
     GroupSide a_all, b_all;      ///< all steps of each, matched or not
-    Interval steps_ratio;        ///< of their times
+    Interval steps_ratio;        ///< later times over first
     PointRoofs a_roofs, b_roofs;
     RatioTest naive;  ///< the end-to-end ratio against the roofs; FLOP/s of matrix products
     bool same_roofs = false;
     std::vector<GroupComparison> groups;             ///< as asked for; the largest difference in time first
     std::array<double, fit_count> a_fit{}, b_fit{};  ///< share of the matched steps' time by fit, judged by layer
     double a_unmatched_us = 0, b_unmatched_us = 0;   ///< steps whose ops the other plan does not have
-    std::optional<Verdict> a_verdict, b_verdict;     ///< of the model, where there are roofs
+    std::optional<Verdict> a_verdict, b_verdict;     ///< what binds the model, where there are roofs
     std::vector<std::string> impossible;  ///< figures of either side that cannot be: then nothing is concluded
     std::vector<std::string> missing;     ///< what either side's figures lack for a conclusion, with its letter
     std::vector<Evidence> evidence;       ///< is it bandwidth?
     std::optional<Change> change;     ///< with fail_above; `cannot_tell`, too, where a side has fewer than 6 samples
     std::optional<RunSpread> spread;  ///< what single runs differ by; `change` is judged with it where it is known
     bool other_card = false;          ///< both GPUs are of one kind, but not the same one
-    bool has_interval = false;        ///< of both medians; else a_ms or b_ms has the range of all samples instead
+    bool has_interval = false;        ///< both medians have one; else a_ms or b_ms has the range of all samples instead
 
     /// Whether the figures of both carry conclusions on what binds.
     bool concludes() const { return impossible.empty() && missing.empty(); }
@@ -137,7 +137,7 @@ struct ValueRow {
     std::optional<double> latency_bandwidth_gb;  ///< latency times DRAM's roof: what it could have moved meanwhile
     std::optional<Quantity> energy_per_sequence_j;
 };
-/// Of the points that all runs measured.
+/// A point that all runs measured.
 struct ValueTable {
     const Point* point = nullptr;  ///< the first run's
     std::vector<ValueRow> rows;    ///< cheapest first, without prices fastest first

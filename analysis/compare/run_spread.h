@@ -13,7 +13,7 @@ namespace kbench {
 inline constexpr int fewest_repeats = 4;
 
 struct RunSpread {
-    double deviation = 0;  ///< of the logarithms of medians
+    double deviation = 0;  ///< standard deviation of the logarithms of medians
     int runs = 0;          ///< that it is known from
     std::string basis;     ///< where it was found
 

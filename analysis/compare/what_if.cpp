@@ -21,7 +21,7 @@ const Demand* at(const std::vector<Demand>& demands, std::optional<Level> level)
     return found == demands.end() ? nullptr : &*found;
 }
 
-/// Of the SMs while the point ran; both or none.
+/// The SMs' clocks while the point ran; both or none.
 struct Clocks {
     double here_mhz = 0, there_mhz = 0;
     bool known() const { return here_mhz > 0; }

@@ -41,7 +41,7 @@ struct WhatIfGroup {
     double here_ms = 0;
     Interval there_ms;
     std::string ceiling_there;       ///< what binds the steps with most of the expected time
-    double ceiling_there_share = 0;  ///< of the group's expected time
+    double ceiling_there_share = 0;  ///< its part of the group's expected time
 };
 
 struct WhatIf {

@@ -15,7 +15,7 @@ namespace kbench {
 struct RoleTraffic {
     Role role;
     double streaming_bytes = 0;   ///< the cost model's
-    double attributed_bytes = 0;  ///< of those counted; without counters the streaming bytes
+    double attributed_bytes = 0;  ///< its part of the counted bytes; without counters the streaming bytes
     double dram_ms = 0;           ///< attributed bytes over DRAM's bandwidth, hidden or not
     double exposed_ms = 0;        ///< the part of it in steps that DRAM binds
 };
@@ -47,7 +47,7 @@ struct Attribution {
     double excess_ms = 0, kept_ms = 0;  ///< over DRAM's bandwidth
     std::vector<LevelTraffic> levels;
     std::vector<LayerTraffic> layers;  ///< most bytes first
-    double dram_binding_share = 0;     ///< of the end-to-end time: whole time of the steps that DRAM binds
+    double dram_binding_share = 0;     ///< whole time of the steps that DRAM binds, over the end-to-end time
     double activation_ms = 0;          ///< DRAM time of activations and scores: the most that fusing can save
 };
 

@@ -17,7 +17,7 @@ struct StepGroup {
     std::size_t steps = 0;
     double time_us = 0;  ///< sum of the steps' medians
     double flops = 0, bytes = 0;
-    double share = 0;  ///< of the time of all groups
+    double share = 0;  ///< its part of the time of all groups
 
     double tflop_per_s() const;
     double gb_per_s() const;

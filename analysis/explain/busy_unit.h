@@ -15,8 +15,8 @@ inline constexpr std::string_view issue_slots = "issue slots", shared_memory = "
 
 struct BusyUnit {
     std::string_view name;  ///< such as "tensor pipe"; empty where none was counted
-    double share = 0;       ///< of the cycles in which an SM had a warp; L2's of all cycles
-    bool of_active = true;  ///< of the former
+    double share = 0;       ///< its part of the cycles in which an SM had a warp; L2's of all cycles
+    bool of_active = true;  ///< the share is of the former
 };
 
 /// The units of a step, and the busiest: of the SM's pipes and schedulers, and of shared memory and L2.

@@ -10,7 +10,7 @@ bool is_of_tensor_cores(const Demand& demand) {
     return ceiling.ends_with("_tensor") || ceiling.ends_with("_mma_sync");
 }
 
-/// Of the steps whose FLOPs are tensor cores' and whose pipe was counted.
+/// Sums the steps whose FLOPs are tensor cores' and whose pipe was counted.
 Closure tensor_pipe(const PointFacts& facts, std::span<const StepDemands> demands, const CycleAccounts& cycles) {
     Closure closure{
         "FLOPs over the roof of tensor cores, at the run's clock", "active cycles of the tensor pipe", 0, 0,
@@ -26,7 +26,7 @@ Closure tensor_pipe(const PointFacts& facts, std::span<const StepDemands> demand
     return closure;
 }
 
-/// Of the kernels that have a grid, in steps whose account has it.
+/// Sums the kernels that have a grid, in steps whose account has it.
 Closure last_waves(const PointFacts& facts, const CycleAccounts& cycles) {
     Closure closure{
         "SMs without a warp while another one has one", "what grids leave empty in their last wave", 0, 0,

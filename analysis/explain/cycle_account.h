@@ -31,19 +31,20 @@ struct CycleClosure {
 /// Beyond this the reasons are withheld.
 inline constexpr double closure_tolerance = 0.03;
 
-/// Of one step; parts of the time of its kernels. no_warp + issuing + not_issuing = 1.
+/// One step's; parts of the time of its kernels. no_warp + issuing + not_issuing = 1.
 struct CycleAccount {
     std::string unavailable;  ///< why there is none; empty when there is one
-    double time_us = 0;       ///< of the step's kernels
+    double time_us = 0;       ///< what the step's kernels took
     /// SM partitions without a warp; negative: more active cycles than the time holds at the run's clock.
     double no_warp = 0;
-    double starts_us = 0;  ///< of that: kernels starting and ending, as empty ones do
-    /// Of no_warp: before the first and after the last warp of the SM that has them longest, the launch and the drain
-    /// of the kernel; and what the other SMs have less than that one. Not there where results have no such counter.
+    double starts_us = 0;  ///< a part of that: kernels starting and ending, as empty ones do
+    /// Parts of no_warp: before the first and after the last warp of the SM that has them longest, the launch and the
+    /// drain of the kernel; and what the other SMs have less than that one. Not there where results have no such
+    /// counter.
     std::optional<double> ends, uneven;
     double issuing = 0, not_issuing = 0;
     std::vector<LostCycles> lost;  ///< not_issuing by reason, the largest first
-    bool has_bounds = false;       ///< of the reasons, from counted warps
+    bool has_bounds = false;       ///< the reasons have bounds, from counted warps
     std::string not_split;         ///< why there are no reasons
     std::optional<CycleClosure> closure;
 };
@@ -52,9 +53,9 @@ struct CycleAccount {
 struct CycleGroup {
     std::string name;
     std::size_t steps = 0;
-    double time_us = 0;  ///< of the steps that have an account
+    double time_us = 0;  ///< what the steps that have an account took
     double no_warp_us = 0, ends_us = 0, uneven_us = 0, issuing_us = 0, not_issuing_us = 0;
-    double not_split_us = 0;       ///< of not_issuing_us: where reasons were withheld or not counted
+    double not_split_us = 0;       ///< the part of not_issuing_us whose reasons were withheld or not counted
     std::vector<LostCycles> lost;  ///< microseconds, the largest first
 };
 
@@ -64,8 +65,8 @@ struct CycleAccounts {
     std::vector<CycleGroup> by_layer;  ///< the longest first
     CycleGroup total;
     double sampled_us = 0;  ///< time of steps with samples
-    /// Of the reasons that both found to be noteworthy, how many samples lie outside of the counted bounds by more than
-    /// a hundredth of the time, and of how many.
+    /// How many shares by samples lie outside of the counted bounds by more than a hundredth of the time, and how many
+    /// were compared: those of reasons that both found to be noteworthy.
     std::size_t outside = 0, compared = 0;
     bool has_ends = false;    ///< all accounts have `ends` and `uneven`
     double uncounted_us = 0;  ///< time of steps without an account

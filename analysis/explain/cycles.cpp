@@ -10,11 +10,11 @@
 namespace kbench {
 namespace {
 
-constexpr double noteworthy_lost = 0.02, sampling_tolerance = 0.01;  ///< of a step's time
+constexpr double noteworthy_lost = 0.02, sampling_tolerance = 0.01;  ///< parts of a step's time
 constexpr std::string_view reason_prefix = "stall_";
 constexpr std::string_view selected = "selected", not_selected = "not_selected";
 
-/// Of an active cycle of a scheduler, mean.
+/// Warps in an active cycle of a scheduler, mean.
 struct Warps {
     double issuing = 0, resident = 0, eligible = 0;
     std::vector<std::pair<std::string, double>> by_state;  ///< resident warps by what they wait for, or do

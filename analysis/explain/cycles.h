@@ -7,7 +7,7 @@
 namespace kbench {
 
 CycleAccount account_of(const StepFacts& step);
-/// Of all steps, timed or not.
+/// Accounts of all steps, timed or not.
 CycleAccounts account_cycles(const PointFacts& facts);
 
 }  // namespace kbench

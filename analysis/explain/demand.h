@@ -19,16 +19,17 @@ namespace kbench {
 /// The time that one roof demands of a step.
 struct Demand {
     Roof roof;
-    std::optional<Level> level;  ///< of memory; nothing for a unit of the SM
-    std::string_view unit;       ///< of StepDemands::units, as busy units are called; empty for bytes and FLOPs
+    std::optional<Level> level;  ///< a level of memory; nothing for a unit of the SM
+    std::string_view unit;       ///< as busy units are called; empty for bytes and FLOPs
     double work = 0;             ///< bytes, FLOPs or instructions; of the cost model where they were not counted
-    double extra_work = 0;  ///< FLOPs executed beyond those: padding, masks, overhanging tiles. Negative where some
-                            ///< of them ran on another unit (GELU in a GEMM's epilogue)
-    double us = 0;          ///< work over the roof
-    Interval run_us;        ///< as it was run: on-chip roofs at the run's clock, with the extra work
-    Origin origin = Origin::measured;  ///< of the work: counted, or derived from the cost model
+    /// FLOPs executed beyond those: padding, masks, overhanging tiles. Negative where some of them ran on another unit
+    /// (GELU in a GEMM's epilogue).
+    double extra_work = 0;
+    double us = 0;                     ///< work over the roof
+    Interval run_us;                   ///< as it was run: on-chip roofs at the run's clock, with the extra work
+    Origin origin = Origin::measured;  ///< the work was counted, or derived from the cost model
 
-    /// Of memory: a level, or shared memory.
+    /// Whether a memory demands it: a level, or shared memory.
     bool is_memory() const;
     /// What demands it, as reports call it: the level, the unit, or the ceiling of the unit that computes.
     std::string_view name() const;
@@ -44,8 +45,8 @@ bool are_tied(const std::vector<Demand>& demands);
 
 /// Those of one step, each list longest first.
 struct StepDemands {
-    std::vector<Demand> work;    ///< of bytes and FLOPs; a counted zero is one; empty without roofs
-    std::vector<Demand> units;   ///< of what units did, for which a cost model has no work
+    std::vector<Demand> work;    ///< for bytes and FLOPs; a counted zero is one; empty without roofs
+    std::vector<Demand> units;   ///< for what units did, of which a cost model knows nothing
     bool compute_known = false;  ///< the unit that computes has a roof, or the step no FLOPs
     bool memory_known = false;   ///< each level that has a roof has bytes and the other way round
 
@@ -71,11 +72,11 @@ struct DemandSum {
 /// The demands of several steps, roof by roof.
 struct DemandSums {
     std::vector<DemandSum> by_roof;  ///< longest first; then units, busiest first
-    Interval longest_us;             ///< of each step its longest, as run: what the time cannot be under
-    double useful_us = 0;            ///< of each step its longest, without extra work, at the roof's clock
+    Interval longest_us;             ///< the longest demand of each step, as run: what the time cannot be under
+    double useful_us = 0;            ///< the longest demand of each step, without extra work, at the roof's clock
     double tied_us = 0;              ///< time of the steps whose two longest demands are tied
 
-    /// Of a step that took `time_us`; where it has cycles, with its units, which were busy in `active_us` of that.
+    /// Adds a step that took `time_us`; where it has cycles, with its units, which were busy in `active_us` of that.
     void add(const StepDemands& demands, double time_us, std::span<const BusyUnit> units = {}, double active_us = 0);
     DemandSums& operator+=(const DemandSums& other);
     /// The roof with the longest sum; null without one.

@@ -14,7 +14,7 @@ constexpr double sector_bytes = 32, wavefront_bytes = 128;
 struct UnitWork {
     std::string_view unit, ceiling;
     CounterOf counter;
-    double of_one;  ///< of what the ceiling counts
+    double of_one;  ///< how much of what the ceiling counts
 };
 constexpr UnitWork unit_work[] = {{shared_memory, "shared_read", &Counters::shared_wavefronts, wavefront_bytes},
                                   {special_functions, "special", &Counters::xu_inst, 1},

@@ -44,7 +44,7 @@ DependentSteps described(const StepFacts& facts, const StepDemands& demands, con
     return one;
 }
 
-/// Of so many steps each; nothing where they are of different phases.
+/// The mean of two means of so many steps each; nothing where they are of different phases.
 std::optional<StepAccount> mean_of(const std::optional<StepAccount>& a, std::size_t of_a,
                                    const std::optional<StepAccount>& b, std::size_t of_b) {
     if (!a || !b || !std::ranges::equal(a->phases, b->phases, {}, &StepPhase::name, &StepPhase::name))

@@ -105,7 +105,7 @@ void sum_and_sort(std::vector<DirectionPair>& pairs, const Explanation& forward,
     });
 }
 
-/// Of a backward measured alone the step names its forward, too.
+/// A step of a backward measured alone names its forward, too.
 std::string_view layer_forward(const StepResult& step, const StepResult* forward) {
     if (forward != nullptr) return forward->layer;
     return step.forward ? layer_of(*step.forward) : std::string_view(step.layer);

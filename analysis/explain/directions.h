@@ -27,7 +27,7 @@ struct DirectionWork {
     bool is_counted = true;               ///< by hardware, of every step
     std::optional<double> occupancy_pct;  ///< achieved, weighted by time; nothing where one was not counted
     std::vector<std::string> fused;       ///< op kinds computed along with those that name the steps
-    Verdict verdict;                      ///< of all of them, as of a layer
+    Verdict verdict;                      ///< what binds all of them, as for a layer
 
     bool empty() const { return steps.empty(); }
 };
@@ -38,13 +38,13 @@ struct DirectionPair {
     DirectionWork forward, backward;
     /// The backward's steps by direction, where these are several: "dgrad" and "wgrad".
     std::vector<std::pair<Direction, DirectionWork>> products;
-    /// Of a kind without forward steps of its own: the kinds within whose steps its forward is computed.
+    /// A kind without forward steps of its own has here the kinds within whose steps its forward is computed.
     std::vector<std::string> forward_within;
 
     /// Backward over forward; nothing where one of them is not there, or not known.
     std::optional<Interval> time_ratio() const;
     std::optional<double> flop_ratio() const;
-    std::optional<double> byte_ratio() const;  ///< of bytes of the same origin
+    std::optional<double> byte_ratio() const;  ///< where the bytes have the same origin
     /// The time's ratio over the FLOPs': 1 where both directions compute as fast. Nothing without intervals.
     std::optional<Interval> time_per_flop_ratio() const;
 };
@@ -59,12 +59,12 @@ struct Directions {
     DirectionPair whole;                         ///< all forward and all backward steps but these two
     std::vector<DirectionPair> by_op, by_layer;  ///< longest first
     std::vector<std::string> findings;           ///< what it means, one sentence each
-    double time_us = 0;                          ///< of all parts that are of the backward's point
+    double time_us = 0;                          ///< what all parts of the backward's point take
 
     bool empty() const { return unavailable.empty() && whole.backward.empty(); }
 };
 
-/// Of a point with direction train or bwd. `forward`: where the forward steps are: in the same point, in one of
+/// Sums of a point with direction train or bwd. `forward`: where the forward steps are: in the same point, in one of
 /// direction fwd that is equal otherwise, or nowhere (null). Empty for a point without backward steps.
 Directions forward_against_backward(const Explanation* forward, const Explanation& backward);
 

@@ -90,7 +90,7 @@ std::string second_sentence(const Explanation& explanation) {
         return fmt::format("What binds it cannot be said: {}.", ledger.roofs_unavailable);
     std::string demand =
         fmt::format("the roofs demand {} of the time", percent(ledger.demands.useful_us / ledger.end_to_end_us));
-    constexpr double many_tied = 0.20;  // of the time
+    constexpr double many_tied = 0.20;  // a part of the time
     if (const double tied = ledger.demands.tied_us / ledger.end_to_end_us;
         verdict.bound == Bound::not_identifiable && tied >= many_tied)
         demand += fmt::format(", and in {} of it two of them tie", percent(tied));
@@ -164,7 +164,7 @@ std::string change_text(const Verdict& verdict, bool mostly_dependent) {
 /// " (waiting for long_scoreboard in 27 %, for barrier in 8 to 12 %)": what warps waited for, where that was sampled or
 /// counted.
 std::string waits_text(const CycleGroup& all) {
-    constexpr double noteworthy = 0.05;  // of the time
+    constexpr double noteworthy = 0.05;  // a part of the time
     constexpr std::size_t most = 2;
     std::vector<std::string> waits;
     for (const LostCycles& lost : all.lost) {

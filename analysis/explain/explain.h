@@ -71,7 +71,7 @@ class ExplainedResult {
     const Result& result() const { return *result_; }
     const std::vector<Point>& points() const { return result_->points; }
     const Explanation& of(std::size_t point) const { return explanations_[point]; }
-    /// Of all points, each once.
+    /// Impossible figures of all points, each once.
     std::vector<std::string> impossible() const;
 
   private:

@@ -43,7 +43,7 @@ struct Lines {
     Lines& operator+=(const Lines& other);
 };
 
-/// Of one step: kernels and gaps; zero where it was not timed.
+/// One step's lines: kernels and gaps; zero where it was not timed.
 Lines lines_of(const StepFacts& step);
 
 /// Steps summed: one op kind, one layer of all blocks, or the model.
@@ -70,8 +70,8 @@ struct Ledger {
     std::string unavailable;                   ///< why there is none (the point has no times); empty when there is one
     double end_to_end_us = 0;                  ///< headline median, without a profiler
     Lines total;                               ///< sums to end_to_end_us
-    DemandSums demands;                        ///< of all steps
-    double starts_us = 0;                      ///< of all steps
+    DemandSums demands;                        ///< those of all steps
+    double starts_us = 0;                      ///< those of all steps
     std::vector<LedgerGroup> by_layer, by_op;  ///< slowest first; without recording, drift and residual
     std::vector<MarginalCheck> marginal;
     std::string roofs_unavailable;  ///< why demand is zero everywhere; empty when it is not

@@ -9,7 +9,7 @@
 
 namespace kbench {
 
-/// Of the end-to-end time, what the binding roofs of all steps demand; nothing without roofs or times.
+/// The part of the end-to-end time that the binding roofs of all steps demand; nothing without roofs or times.
 std::optional<double> roof_share(const Ledger& ledger);
 
 /// The roof whose demands of all steps take longest together: DRAM, L2, L1 or a unit's ceiling; empty without roofs or

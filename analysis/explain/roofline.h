@@ -20,7 +20,7 @@ struct RooflinePoint {
     double flop_per_s = 0;
     bool streaming = false;  ///< the second mark: streaming bytes instead of counted ones (DRAM only)
     std::string roof;        ///< ceiling of the step's unit
-    double roof_share = 0;   ///< of min(unit, intensity * bandwidth)
+    double roof_share = 0;   ///< the rate over min(unit, intensity * bandwidth)
     int step = -1;           ///< index of the step; -1: a group
 };
 

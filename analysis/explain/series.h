@@ -15,7 +15,7 @@ namespace kbench {
 /// A dependent step at one batch.
 struct BatchPoint {
     std::int64_t batch = 0;
-    DependentSteps steps;  ///< of all recurrent layers of the point
+    DependentSteps steps;  ///< those of all recurrent layers of the point
     double us_per_sequence() const { return steps.us() / static_cast<double>(batch); }
 };
 
@@ -31,7 +31,7 @@ std::vector<BatchSeries> batch_series(const ExplainedResult& explained);
 /// The straight line through times by frames, by least squares: time = constant + per_frame * frames.
 struct FramesFit {
     double constant_ms = 0, ms_per_frame = 0;
-    /// Of a point: its time less the line's. The largest in magnitude, as a share of that point's time.
+    /// A point's time less the line's. The largest in magnitude, as a share of that point's time.
     double worst_residual = 0;
 };
 

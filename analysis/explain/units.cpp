@@ -33,7 +33,7 @@ constexpr std::array arithmetic{&Counters::pipe_alu, &Counters::pipe_fma, &Count
 
 constexpr double cycles_of_an_instruction = 2;  // in the ALU or FMA pipe, of 16 lanes a scheduler
 
-/// Of the active cycles, those with an issue.
+/// The part of the active cycles with an issue.
 std::optional<double> issue_share(const Counters& counters) {
     if (counters.issue_active) return *counters.issue_active / 100;
     return counters.ipc ? std::optional(*counters.ipc / schedulers) : std::nullopt;

@@ -33,7 +33,7 @@ struct VerdictRule {
     std::string_view id;
     Bound bound;
     std::string_view what;  ///< the condition in words, with names of thresholds in braces
-    double threshold = 0;   ///< of the rule's figure, a share; reached is enough
+    double threshold = 0;   ///< what the rule's figure must reach, a share
 
     std::string text() const;  ///< the condition with its thresholds
 };
@@ -51,8 +51,8 @@ struct Verdict {
                         ///< UnitActivity::unit, which is also what may bind a step of rule half-busy; for
                         ///< latency-bound dependent_steps_level where it is known that they are why
     std::vector<std::string> evidence;   ///< one figure each, with its origin
-    double undecided = 0;                ///< of a layer or the model: the part of the time that is not identifiable
-    bool lacks_units = false;            ///< of some of that, because units were not counted
+    double undecided = 0;                ///< the part of a layer's or the model's time that is not identifiable
+    bool lacks_units = false;            ///< some of that is not, because units were not counted
     bool may_be_one = false;             ///< and with that part one bound may have most of the time
     double margin = 0;                   ///< how far the deciding figure is beyond its threshold, relative; >= 0
     std::string overturned_by;           ///< what would have to be different

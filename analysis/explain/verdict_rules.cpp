@@ -11,7 +11,7 @@
 namespace kbench {
 namespace {
 
-/// Of the time, from which on a loss above the demand is what limits.
+/// The share of the time from which on a loss above the demand is what limits.
 constexpr double loss_share = 0.30;
 /// Achieved, percent: so few warps are resident that their number can be the cause of waiting.
 constexpr double low_occupancy_pct = 30;
@@ -30,7 +30,7 @@ double split_or_rest(const VerdictFacts& f, double share) { return f.split ? sha
 Known known_loss(const VerdictFacts& f) { return f.split ? Known::exactly : Known::at_most; }
 bool units_known(const VerdictFacts& f) { return !f.has_units || f.units.known; }
 Known known_unit(const VerdictFacts& f) { return units_known(f) ? Known::exactly : Known::no; }
-/// Of a CPU's units nothing is known but that what roofs do not explain may be theirs.
+/// Nothing is known of a CPU's units but that what roofs do not explain may be theirs.
 Known known_compute_unit(const VerdictFacts& f) {
     return f.has_units || f.rest_share < rejecting_part * loss_share ? known_unit(f) : Known::no;
 }

@@ -38,7 +38,7 @@ struct VerdictFacts {
     bool bytes_counted = false;  ///< DRAM's; else they are the cost model's, of which there may be more
     bool split = false;          ///< idle and waiting are known
     UnitActivity units;          ///< on a CPU nothing
-    bool has_units = true;       ///< of a GPU
+    bool has_units = true;       ///< it ran on a GPU
 };
 /// What is known of one step.
 struct StepGrounds {
@@ -69,7 +69,7 @@ std::string with_thresholds(std::string_view text, double threshold);
 /// Rules of a step, in order: the first that holds decides, and the last always does.
 std::span<const Rule> step_rules();
 const Rule& deciding_rule(const VerdictFacts& facts);
-/// Of a step whose figures decide for one bound, and within their intervals for another one as well.
+/// The rule of a step whose figures decide for one bound, and within their intervals for another one as well.
 const Rule& error_rule();
 /// Rules of a layer or the model: model-gaps (the model only), majority, no-majority, in this order.
 std::span<const VerdictRule> model_rules();
@@ -85,7 +85,8 @@ bool is_vetoed(const VerdictFacts& facts);
 /// confirmed bound the deciding one.
 std::vector<Hypothesis> test_hypotheses(const VerdictFacts& facts, const Rule& decided);
 
-/// Of a roof, from which on it binds. Nsight Compute, too, begins to speak of a bound at 60 % of a throughput.
+/// The share of the time from which on a roof binds. Nsight Compute, too, begins to speak of a bound at 60 % of a
+/// throughput.
 inline constexpr double bound_share = 0.60;
 /// A hypothesis is rejected where all its figures are under this part of their thresholds.
 inline constexpr double rejecting_part = 0.5;

@@ -23,7 +23,7 @@ inline constexpr double schedulers = 4;
 struct StepFacts {
     const StepResult* step = nullptr;  ///< into the point
     Counters counters;
-    Origin dram_origin = Origin::measured;  ///< of those of DRAM
+    Origin dram_origin = Origin::measured;  ///< whether DRAM's were measured or estimated
     bool on_gpu = false;
     double time_us = 0;     ///< kernels and the gaps between them; without records the step run's mean
     double kernels_us = 0;  ///< without those gaps
@@ -76,7 +76,8 @@ struct PointFacts {
     std::string unavailable;   ///< why it has no times; empty where it has
     double end_to_end_us = 0;  ///< headline median, without a profiler
     Interval clock_mhz;        ///< the SMs' during the run: its mean, the lowest and the highest of its blocks
-    Origin dram_origin = Origin::measured;    ///< of counted bytes; measured where nothing was counted
+    Origin dram_origin =
+        Origin::measured;  ///< counted bytes are measured or estimated; measured where nothing was counted
     std::optional<double> empty_kernel_us{};  ///< as a node of a graph
     std::vector<StepFacts> steps;             ///< all, in order
     std::vector<NamedSteps> by_layer, by_op;  ///< the same by layer of all blocks and by op kind, as they appear
