@@ -145,6 +145,47 @@ std::vector<std::string> ways_to_models(const std::string& path, const ReadFile&
     return found;
 }
 
+/// x.h and x.cpp are one unit.
+std::string unit_of(const std::string& path) { return path.substr(0, path.rfind('.')); }
+
+using Units = std::map<std::string, std::set<std::string>>;  // the units that each includes
+
+Units units_of(const std::vector<std::string>& paths, const ReadFile& read) {
+    Units units;
+    for (const std::string& path : paths)
+        for (const auto& [line, header] : includes_of(read(path).value()))
+            if (unit_of(header) != unit_of(path)) units[unit_of(path)].insert(unit_of(header));
+    return units;
+}
+
+/// One line for each unit from which includes lead back to it over units that stand behind it in the alphabet, so that
+/// each circle is told once.
+std::vector<std::string> circles(const Units& units) {
+    std::vector<std::string> found;
+    for (const auto& [first, ignored] : units) {
+        std::set<std::string> seen;
+        const std::function<bool(const std::string&, const std::string&)> follow = [&](const std::string& unit,
+                                                                                       const std::string& way) {
+            const auto includes = units.find(unit);
+            if (includes == units.end() || unit < first || !seen.insert(unit).second) return false;
+            if (includes->second.contains(first)) found.push_back(way + " includes " + first);
+            return includes->second.contains(first) ||
+                   std::ranges::any_of(includes->second, [&](const std::string& next) {
+                       return follow(next, way + " includes " + next + ", which");
+                   });
+        };
+        follow(first, first);
+    }
+    return found;
+}
+
+/// Accounts of a point, which know its facts and each other's plain results, and not how these are found.
+const std::set<std::string> siblings{
+    "analysis/explain/attribution", "analysis/explain/closures",   "analysis/explain/cycles",
+    "analysis/explain/demands",     "analysis/explain/dependent",  "analysis/explain/elasticity",
+    "analysis/explain/executed",    "analysis/explain/impossible", "analysis/explain/judge",
+    "analysis/explain/ledger",      "analysis/explain/roofline",   "analysis/explain/units"};
+
 const Folder& folder(const std::string& name) { return *std::ranges::find(folders, name, &Folder::name); }
 
 std::vector<std::string> in(const std::string& name, const std::string& text) {
@@ -179,6 +220,19 @@ TEST(Layering, NoRoomIncludesOneToItsRight) {
     for (const House& house : houses)
         for (const std::string& path : sources(house.name))
             for (const std::string& line : room_violations(path, read_source(path).value())) ADD_FAILURE() << line;
+}
+
+TEST(Layering, NoFilesOfAnalysisIncludeEachOther) {
+    for (const std::string& circle : circles(units_of(sources("analysis"), read_source))) ADD_FAILURE() << circle;
+}
+
+TEST(Layering, AccountsOfAPointDoNotIncludeEachOther) {
+    const Units units = units_of(sources("analysis/explain"), read_source);
+    for (const std::string& account : siblings) {
+        ASSERT_TRUE(units.contains(account)) << account;
+        for (const std::string& included : units.at(account))
+            EXPECT_FALSE(siblings.contains(included)) << account << " includes " << included;
+    }
 }
 
 TEST(Layering, DevicesAndProfilingKnowNoPlanAndNoModel) {
@@ -258,6 +312,19 @@ TEST(LayeringScanner, LetsRoomsIncludeThemselvesAndOtherFolders) {
     EXPECT_TRUE(room_violations("bench/main.cpp", "#include \"bench/command/command.h\"").empty());
     EXPECT_TRUE(room_violations("bench/measure/x.cpp", "#include \"bench/version.h\"").empty());
     EXPECT_TRUE(room_violations("kernels/gemm/x.h", "#include \"kernels/probe/span.h\"").empty());
+}
+
+TEST(LayeringScanner, FindsCirclesHoweverManyFilesAreInThem) {
+    const std::map<std::string, std::string> planted{{"x/a.h", "#include \"x/b.h\"\n#include \"x/d.h\""},
+                                                     {"x/b.h", "#include \"x/c.h\""},
+                                                     {"x/c.cpp", "#include \"x/c.h\"\n#include \"x/a.h\""},
+                                                     {"x/d.h", "#include <vector>"},
+                                                     {"x/e.cpp", "#include \"x/a.h\""}};
+    std::vector<std::string> paths;
+    for (const auto& [path, text] : planted) paths.push_back(path);
+    const auto read = [&](const std::string& path) { return std::optional(planted.at(path)); };
+    EXPECT_THAT(circles(units_of(paths, read)),
+                testing::ElementsAre("x/a includes x/b, which includes x/c, which includes x/a"));
 }
 
 TEST(LayeringScanner, FindsAModelBehindOtherHeaders) {

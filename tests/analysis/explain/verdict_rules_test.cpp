@@ -1,5 +1,6 @@
 // Rules and hypotheses on bare figures, so that every threshold can be met to the last bit: it decides from its own
 // value on, and not a hundredth below.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +24,7 @@ VerdictFacts quiet() {
     f.time_us = 100;
     f.occupancy_pct = 50;
     f.launched = f.empty_known = f.compute_known = f.memory_known = f.bytes_counted = f.split = true;
-    f.units = {{"tensor pipe", 0}, {"shared memory", 0}, true};
+    f.units = {{}, {"tensor pipe", 0}, {"shared memory", 0}, true};
     return f;
 }
 
