@@ -11,10 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/result/result_json.h"
 #include "kbench/axes.h"
 #include "kbench/cost.h"
 #include "kbench/quantity.h"
+#include "models/base/json_text.h"
 
 namespace kbench::fields {
 

@@ -1,5 +1,6 @@
 // The JSON Schema of what tables of fields describe, and so of result.json.
 #include "analysis/result/result_fields.h"
+#include "analysis/result/result_json.h"
 
 namespace kbench::fields {
 

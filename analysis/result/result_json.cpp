@@ -118,10 +118,6 @@ void mend_intervals(Result& result) {
 
 }  // namespace
 
-std::string valid_utf8(const std::string& text) {
-    return Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace));
-}
-
 Json to_json(const Result& result) {
     Json json{{"schema", result_schema}};
     json.update(write_object(fields::result_object(), &result, Path{}));

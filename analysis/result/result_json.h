@@ -21,9 +21,6 @@ std::string to_text(const nlohmann::ordered_json& json, std::size_t longest_line
 /// The JSON Schema of the files that are written; result.schema.json holds its text.
 nlohmann::ordered_json result_json_schema();
 
-/// `text` with U+FFFD for bytes that are not UTF-8, which a command line or a file name may hold and JSON may not.
-std::string valid_utf8(const std::string& text);
-
 /// `text` is JSON, or JSON that gzip compressed. Throws UsageError, one line: neither, a foreign or newer schema, a
 /// missing or wrong field (with its path).
 Result parse_result(const std::string& text, const std::string& path);

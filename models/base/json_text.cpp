@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "kbench/error.h"
 
@@ -39,6 +40,11 @@ void check_json_text(std::string_view text, const std::string& path, std::size_t
             default: break;
         }
     }
+}
+
+std::string valid_utf8(const std::string& text) {
+    using Json = nlohmann::json;
+    return Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 }  // namespace kbench

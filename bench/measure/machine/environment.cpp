@@ -9,10 +9,10 @@
 #include <chrono>
 #include <fstream>
 
-#include "analysis/result/result_json.h"
 #include "bench/plan/device_support.h"
 #include "bench/version.h"
 #include "cpu/threads.h"
+#include "models/base/json_text.h"
 
 namespace kbench {
 namespace {
