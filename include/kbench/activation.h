@@ -1,5 +1,9 @@
 // Activation functions: what they are called and what they cost. Each is an op kind of its own
 // (models/ops/activation.h), and products compute them in their epilogues.
+//
+//     const kbench::ActivationFacts& gelu = kbench::facts_of(kbench::Activation::gelu_erf);  // gelu.forward_flops is 5
+//     if (const auto function = kbench::absorbed_activation(step))  // relu for "m1024n5120k1280+bias+relu"
+//         kbench::with_activation(*function, [&]<kbench::Activation f>() { store<f>(sums); });
 #pragma once
 
 #include <optional>

@@ -1,4 +1,9 @@
 // The shape of multi-head self-attention, shared by the fused op and the parts of the unfused one.
+//
+//     const kbench::AttentionShape shape{.batch = 1, .heads = 20, .seq = 1024, .head_size = 64};
+//     shape.text();          // "b1h20s1024d64"
+//     shape.qkv();           // the operand [1024, 3840] that one projection writes
+//     shape.causal_pairs();  // 20 * 1024 * 1025 / 2
 #pragma once
 
 #include "kbench/op.h"

@@ -1,5 +1,10 @@
 // The axes that tell points apart, as one list. A point's identity and titles, the order of a sweep, matching, merging,
 // columns, options and the fields of result.json all follow from it: a new axis is a new row in axes.cpp.
+//
+//     kbench::AxisValues values;
+//     values.set("batch", 4);
+//     values.set("precision", "fp16");
+//     kbench::said(kbench::axis_named("batch"), *values.find("batch"));  // "batch 4"
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,6 @@
 // What a user chooses by --backend.
+//
+//     kbench::name(kbench::BackendKind::cuda);  // "cuda", as --backend and result.json spell it
 #pragma once
 
 #include <string_view>

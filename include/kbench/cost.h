@@ -1,4 +1,8 @@
 // What an op, a step or a model must do at the least, as numbers: FLOPs, and bytes by role.
+//
+//     kbench::Cost total;
+//     for (const kbench::StepResult& step : point.steps) total += step.cost;  // result.h
+//     total.bytes_read[static_cast<std::size_t>(kbench::Role::weights)];      // bytes of all weights, read once each
 #pragma once
 
 #include <array>

@@ -1,5 +1,10 @@
 // How much of the CPU time that a process wanted it did not get. Where much is missing, its times describe the host's
 // other load, a quota or a hypervisor, and not the code that was measured.
+//
+//     kbench::CpuShare share;
+//     share.steal_share = kbench::Quantity::measured(0.3);
+//     share.lacked();   // 0.3
+//     share.starved();  // true: no verdict may follow from such samples
 #pragma once
 
 #include <algorithm>

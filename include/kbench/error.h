@@ -1,5 +1,7 @@
 // The errors that kbench throws. Each reaches main once and becomes one line on stderr and an exit code.
 // Every folder may include this header; it knows no device.
+//
+//     throw kbench::UsageError("--batch 0: must be at least 1");  // main prints this line and exits with 2
 #pragma once
 
 #include <stdexcept>

@@ -1,5 +1,5 @@
-// Kernels and op kinds of the user's own: verified, timed, counted and set against the roofs like kbench's. A program
-// that links kbench::main and registers them is a kbench that has them; docs/user-kernel.md shows all of it.
+// Kernels and op kinds of the user's own: verified, timed, counted and compared with the roofs like kbench's. A program
+// that links kbench::main and registers them is a kbench that has them; docs/user-kernel.md shows a whole one.
 //
 //     const bool registered = kbench::register_kernel<kbench::LayerNorm>({
 //         .name = "mine",

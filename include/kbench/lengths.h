@@ -1,4 +1,7 @@
 // Batches whose sequences differ in length: what ops know of the lengths.
+//
+//     kbench::steps_of(101, 2, 80);        // 51 of 80 steps, the last one half filled
+//     kbench::lengths_operand(batch, 500);  // the int32 operand `lengths` [batch, 1]
 #pragma once
 
 #include <algorithm>

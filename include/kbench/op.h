@@ -1,5 +1,20 @@
 // Op kinds: what is computed, as structs of shapes that answer all that kbench asks of an op. kbench's own kinds
 // (models/ops/) and those of a user's program (kernel.h) are written against this header alone.
+//
+//     struct SwiGlu {
+//         static constexpr std::string_view kind = "swiglu", what = "SwiGLU's gate", example = "r4096w11008";
+//         static constexpr kbench::Direction directions[] = {kbench::Direction::fwd};
+//         std::int64_t rows, width;
+//         bool operator==(const SwiGlu&) const = default;
+//         static SwiGlu parse(kbench::ShapeText& shape) { return {shape.size('r'), shape.size('w')}; }
+//         std::string text() const { return kbench::shape_text({{'r', rows}, {'w', width}}); }
+//         std::vector<kbench::OperandSpec> operands(kbench::Direction) const {
+//             return {kbench::input("gate_up", rows, 2 * width), kbench::output("out", rows, width)};
+//         }
+//         static kbench::RoofUnit unit(kbench::Direction) { return kbench::RoofUnit::plain; }
+//         kbench::Work work(kbench::Direction) const { return {5 * static_cast<double>(rows * width)}; }
+//     };
+//     static_assert(kbench::OpStruct<SwiGlu>);
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,8 @@
 // Precisions and the data types that store them. Every folder may include this header; it knows no device.
+//
+//     const auto precision = kbench::parse_precision("bf16");  // nothing for a word that is no precision
+//     kbench::size_of(kbench::storage_type(*precision));       // 2 bytes
+//     kbench::unit_roundoff(kbench::Precision::tf32);          // 2^-11
 #pragma once
 
 #include <array>

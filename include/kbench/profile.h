@@ -1,5 +1,8 @@
 // A device and work on it, as profilers see them: the device, its state while it worked, kernels as recorded, counters
 // as read. Nothing here knows what the work computes; result.h joins these records with the model's steps.
+//
+//     for (const kbench::KernelResult& kernel : step.kernels)  // those of a StepResult, result.h
+//         std::cout << kernel.short_name << ": " << kernel.time_us << " us, " << kernel.registers << " registers\n";
 #pragma once
 
 #include <array>

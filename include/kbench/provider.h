@@ -1,5 +1,17 @@
 // Who computes a step. A provider is a table of rows, one per op kind: the directions and precisions that it computes,
 // what it fuses, what it refuses and how it runs. That table is the one place that decides.
+//
+//     const bool registered = kbench::register_provider({
+//         .name = "mine",
+//         .backend = kbench::BackendKind::cpu,
+//         .what = "layer norm in plain C++",
+//         .make = [](const kbench::ProviderContext&) {
+//             auto mine = std::make_unique<kbench::Provider>();
+//             // make_layer_norm returns kbench::make_computation("my_layer_norm", [=](auto operands, ...) { ... })
+//             mine->ops.push_back(kbench::Computes<kbench::LayerNorm>{.make = make_layer_norm});
+//             return mine;
+//         },
+//     });
 #pragma once
 
 #include <cstddef>

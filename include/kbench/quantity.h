@@ -1,4 +1,8 @@
 // A figure with its origin, so that no report can show a number without saying where it comes from.
+//
+//     const auto clock_mhz = kbench::Quantity::measured(1755);
+//     const auto power_w = kbench::Quantity::unavailable("this driver has no power reading");
+//     std::cout << (power_w.value ? std::to_string(*power_w.value) : power_w.reason);
 #pragma once
 
 #include <optional>

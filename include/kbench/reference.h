@@ -1,4 +1,15 @@
 // What kbench asks the fp64 reference of an op kind, and what it answers; kernel.h registers a user's reference.
+//
+//     std::vector<kbench::reference::Expected> expected(const SwiGlu& op, kbench::reference::Question question) {
+//         const kbench::reference::View gate_up = question.next();
+//         std::vector<kbench::reference::Expected> values;
+//         for (const auto [row, column] : question.elements) {
+//             const double gate = gate_up(row, column), up = gate_up(row, op.width + column);
+//             const double value = gate / (1 + std::exp(-gate)) * up;
+//             values.push_back({value, std::abs(value) * (5 + std::abs(gate)), 2});  // value, magnitude, terms
+//         }
+//         return values;
+//     }
 #pragma once
 
 #include <compare>

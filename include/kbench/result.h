@@ -1,6 +1,11 @@
 // What one run wrote: the types behind result.json. Everything a report may need, nothing that needs a device.
 // JSON: analysis/result/result_json.h; schema: result.schema.json; both follow this file field by field, with the same
 // names.
+//
+//     const kbench::Result result = kbench::read_result("out/result.json").result;  // or the folder "out"
+//     for (const kbench::Point& point : result.points)
+//         if (point.end_to_end)
+//             std::cout << point.model() << ": " << point.end_to_end->latency.summary_ms.median << " ms\n";
 #pragma once
 
 #include <algorithm>

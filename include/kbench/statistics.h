@@ -1,5 +1,8 @@
 // Statistics of samples in the order in which they were taken: the median, and an interval for it that stays valid when
 // neighbouring samples resemble each other.
+//
+//     const kbench::Summary ms = kbench::summarise(samples);  // std::vector<double>, in the order taken
+//     if (ms.has_interval()) std::cout << ms.median << " ms (" << ms.ci_low << " to " << ms.ci_high << ")\n";
 #pragma once
 
 #include <cstddef>

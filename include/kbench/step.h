@@ -1,4 +1,9 @@
 // A step: what one provider call computes. It is one op of a model, or several that a provider fuses.
+//
+//     const kbench::Step step{{kbench::ResidualAdd{1024, 1280}, kbench::LayerNorm{1024, 1280}}, 1};  // head: op 1
+//     kbench::shape_text(step);  // "r1024w1280+residual"
+//     for (const kbench::Operand& operand : kbench::operands(step, kbench::Precision::fp16))
+//         std::cout << operand.name << ": " << operand.bytes() << " bytes\n";
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,7 @@
 // Ops on many tensors at once: their sizes as text, and names for the operands of each.
+//
+//     kbench::tensor_sizes_text({334, 333, 333});  // "n1000t3", which parse_tensor_sizes turns back
+//     kbench::numbered("weight", 3);               // "weight3"
 #pragma once
 
 #include <cstddef>

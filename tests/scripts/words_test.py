@@ -2,6 +2,7 @@
 
 - a comment is a sentence with a subject: none begins with "Of";
 - a file opens by saying what it is for: "See X.h" alone says nothing;
+- a public header's opening has an example of its use;
 - what a user reads (docs, README, string literals) uses the field's words and none of those that were retired.
 
 Each rule has a planted file that breaks it. words_test.py; skips outside a git work tree.
@@ -77,6 +78,14 @@ def opens_with_see(name: str, text: str) -> list[str]:
     return []
 
 
+def opens_without_example(name: str, text: str) -> list[str]:
+    """An example is indented, as in Markdown."""
+    opening = text.partition("#pragma once")[0]
+    if re.search(r"^// {5}\S", opening, re.MULTILINE):
+        return []
+    return [f"{name}:1: the opening comment has no example of use, indented by four spaces"]
+
+
 def retired_words(name: str, text: str) -> list[str]:
     """Adjacent literals are one; what is included is no text."""
     if pathlib.Path(name).suffix in C_LIKE:
@@ -127,6 +136,9 @@ class Words(unittest.TestCase):
     def test_every_opening_comment_says_what_the_file_is_for(self) -> None:
         self.check(opens_with_see, self.commented())
 
+    def test_public_headers_open_with_an_example(self) -> None:
+        self.check(opens_without_example, [name for name in self.names if name.startswith("include/")])
+
     def test_what_a_user_reads_has_no_retired_word(self) -> None:
         texts = [name for name in self.names if name == "README.md" or re.fullmatch(r"docs/[^/]+\.md", name)]
         texts += [name for name in self.names if pathlib.Path(name).suffix in C_LIKE and not name.startswith("tests/")]
@@ -149,6 +161,11 @@ class Planted(unittest.TestCase):
         self.assertEqual(len(opens_with_see("planted.cpp", "// See `a/planted.h`\n\nint a;\n")), 1)
         for fine in ("// Sums rows. See a.h.\n", "int a;  // See b.h.\n", "// See b.h.\n// It sums rows.\n"):
             self.assertEqual(opens_with_see("planted.cpp", fine), [])
+
+    def test_public_headers_without_an_example(self) -> None:
+        body = "#pragma once\n//     f();\n"
+        self.assertEqual(len(opens_without_example("planted.h", f"// It sums rows.\n//\n{body}")), 1)
+        self.assertEqual(opens_without_example("planted.h", f"// It sums rows.\n//\n//     sum(rows);\n{body}"), [])
 
     def test_retired_words(self) -> None:
         for word in RETIRED:
