@@ -1,4 +1,4 @@
-// See point_roofs.h.
+// Picks from a point's time breakdown the one roof, share and word that tables of a sweep show.
 #include "analysis/explain/point_roofs.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// See series.h.
+// Finds how long a dependent step takes along a series, and puts its growth in a sentence.
 #include "analysis/explain/series.h"
 
 #include <fmt/format.h>

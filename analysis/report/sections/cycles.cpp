@@ -12,7 +12,7 @@ namespace kbench {
 namespace {
 
 constexpr std::size_t most_reasons = 3;
-constexpr double noteworthy_loss = 0.02;  ///< of the time
+constexpr double noteworthy_loss = 0.02;  ///< share of the time
 
 /// "long_scoreboard 44 [38, 49], barrier 20 [11, 22]": parts of the time, percent.
 std::string reasons_cell(const CycleGroup& group) {

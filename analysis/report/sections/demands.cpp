@@ -9,7 +9,7 @@
 namespace kbench {
 namespace {
 
-constexpr double noteworthy_demand = 0.01;  ///< of the time
+constexpr double noteworthy_demand = 0.01;  ///< share of the time
 constexpr std::size_t most_units = 3;
 constexpr double charted_demand = 0.05;  ///< likewise, of some layer
 constexpr std::size_t most_charted = 8;  ///< as many colours as readers tell apart

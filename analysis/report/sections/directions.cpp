@@ -34,7 +34,7 @@ std::optional<std::size_t> forward_of(const std::vector<Point>& points, const Po
 struct Cells {
     int time_decimals;
     enum class Counted { all, none, some } counted;
-    bool has_occupancy;  ///< of a GPU
+    bool has_occupancy;  ///< only a GPU has it
 
     std::string time(const DirectionWork& work) const {
         if (work.empty() || !work.time_us) return "";
@@ -133,7 +133,7 @@ Rows pair_rows(const std::vector<DirectionPair>& pairs, std::string_view what, c
     }
     if (is_full) column({"computed along", Align::left});
     const DirectionWork none;
-    // Of a product of several the forward's own figures stand in the row of all of them.
+    // A product of several has no forward figures of its own: these stand in the row of all of them.
     const auto add = [&](const std::string& name, const DirectionPair& pair, bool is_product) {
         const DirectionWork &forward = is_product ? none : pair.forward, &backward = pair.backward;
         std::vector<std::string> cell{name, cells.time(forward), cells.time(backward), Cells::time_ratio(pair, depth)};

@@ -98,7 +98,7 @@ Section point_section(const SectionContext& context, std::span<const SectionKind
     return section;
 }
 
-/// Of one point in full its name is a sentence, as the title of the document says the rest.
+/// A single point in full is titled with a sentence, because the document's title says the rest.
 void add_points(Document& document, const ExplainedResult& explained, std::span<const SectionKind> kinds, Depth depth) {
     std::vector<Section> points;
     const bool is_study = explained.result().study.has_value();

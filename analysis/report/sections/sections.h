@@ -21,7 +21,7 @@ namespace kbench {
 struct SectionContext {
     const ExplainedResult& explained;
     Depth depth = Depth::full;
-    std::size_t index = 0;  ///< of the point that it tells of, where it tells of one
+    std::size_t index = 0;  ///< index of the point that the section is about, if it is about one
 
     const Result& result() const { return explained.result(); }
     const Point& point() const { return explained.points()[index]; }
@@ -82,7 +82,7 @@ template <class Format>
 Fact fact(std::string_view label, const Quantity& quantity, const Format& format) {
     return {std::string(label), quantity.value ? format(*quantity.value) : std::string(), origin_text(quantity)};
 }
-/// Of a point that was timed.
+/// Energy of a point that was timed.
 std::vector<Fact> energy_facts(const Point& point);
 /// With that many decimals.
 std::string fixed(double value, int decimals);

@@ -83,7 +83,7 @@ std::string curve_name(const Point& point, const std::vector<const Axis*>& all, 
     return parts.empty() ? std::string(name(point.precision())) : fmt::format("{}", fmt::join(parts, ", "));
 }
 
-/// Of repeats the median.
+/// The median over the repeats.
 double median_of(std::vector<double> values) {
     std::ranges::sort(values);
     const std::size_t middle = values.size() / 2;
