@@ -22,7 +22,7 @@ void sort_roofs_first(std::vector<DemandSum>& sums) {
 
 }  // namespace
 
-bool Demand::is_memory() const { return level || unit == shared_memory; }
+bool Demand::is_memory() const { return level || unit == unit::shared_memory; }
 
 std::string_view Demand::name() const {
     if (level) return kbench::name(*level);

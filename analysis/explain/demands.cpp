@@ -16,9 +16,9 @@ struct UnitWork {
     CounterOf counter;
     double of_one;  ///< how much of what the ceiling counts
 };
-constexpr UnitWork unit_work[] = {{shared_memory, "shared_read", &Counters::shared_wavefronts, wavefront_bytes},
-                                  {special_functions, "special", &Counters::xu_inst, 1},
-                                  {load_store, "load_store", &Counters::lsu_inst, 1}};
+constexpr UnitWork unit_work[] = {{unit::shared_memory, "shared_read", &Counters::shared_wavefronts, wavefront_bytes},
+                                  {unit::special_functions, "special", &Counters::xu_inst, 1},
+                                  {unit::load_store, "load_store", &Counters::lsu_inst, 1}};
 
 /// Whether tensor cores do most of the step's FLOPs: as its kind says; of kinds that this kbench does not know, as
 /// their products do.

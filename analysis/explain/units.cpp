@@ -18,10 +18,10 @@ constexpr Unit units[] = {
     {&Counters::pipe_fma_heavy, "FMA pipe"},
     {&Counters::pipe_fma_lite, "FMA pipe"},
     {&Counters::pipe_fp64, "FP64 pipe"},
-    {&Counters::pipe_xu, special_functions},
-    {&Counters::pipe_lsu, load_store},
+    {&Counters::pipe_xu, unit::special_functions},
+    {&Counters::pipe_lsu, unit::load_store},
     {&Counters::pipe_uniform, "uniform pipe"},
-    {&Counters::pipe_shared_memory, shared_memory},
+    {&Counters::pipe_shared_memory, unit::shared_memory},
     {&Counters::l2_lookups, l2},
     {&Counters::l2_tags, l2},
     {&Counters::l2_data, l2},
@@ -48,16 +48,16 @@ std::vector<BusyUnit> busy_units(const Counters& counters, const std::optional<d
     };
     for (const Unit& unit : units)
         if (const auto pct = counters.*unit.counter) take(unit.name, *pct / 100);
-    if (issue) take(issue_slots, *issue);
+    if (issue) take(unit::issue_slots, *issue);
     return busy;
 }
 
-bool is_memory(std::string_view name) { return name == shared_memory || name == l2; }
+bool is_memory(std::string_view name) { return name == unit::shared_memory || name == l2; }
 
 }  // namespace
 
 bool is_unit(std::string_view level) {
-    return level == issue_slots || std::ranges::find(units, level, &Unit::name) != std::end(units);
+    return level == unit::issue_slots || std::ranges::find(units, level, &Unit::name) != std::end(units);
 }
 
 UnitActivity unit_activity(const StepFacts& step) {
@@ -70,7 +70,7 @@ UnitActivity unit_activity(const StepFacts& step) {
         if (unit.share > busiest.share || busiest.name.empty()) busiest = unit;
     }
     const auto has = [&](CounterOf counter) { return (counters.*counter).has_value(); };
-    const bool few_issues = issue && *issue * cycles_of_an_instruction < half_busy_share;
+    const bool few_issues = issue && *issue * cycles_of_an_instruction < half_busy_unit_share;
     // fp64 may have a pipe of a 64th of the width, and tcgen05 one that no counter here is of.
     activity.known = issue && counters.tensor_pipe_active && std::ranges::all_of(needed_units, has) &&
                      (std::ranges::all_of(arithmetic, has) || few_issues) &&

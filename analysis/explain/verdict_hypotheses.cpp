@@ -31,7 +31,7 @@ std::string why(const Rule& rule, const VerdictFacts& f) {
     const bool is_of_waiting =
         rule.shown.id == "few-warps" || rule.shown.id == "waiting" || rule.shown.id == "dependent-steps";
     if (is_of_waiting && is_vetoed(f))
-        return f.units.busiest().share >= busy_share
+        return f.units.busiest().share >= busy_unit_share
                    ? fmt::format("{}: {} busy in {} of the active cycles", rule.shown.id, f.units.busiest().name,
                                  percent(f.units.busiest().share))
                    : fmt::format("{}: a roof demands {} of the time", rule.shown.id,

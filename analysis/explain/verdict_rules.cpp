@@ -89,25 +89,25 @@ constexpr std::array rules{
          "SMs have no warp for {threshold} or more of the time, and warps wait for no more, or a unit is busy meanwhile",
          loss_share},
         [](const VerdictFacts& f) { return split_or_rest(f, f.idle_share); },
-        [](const VerdictFacts& f) { return f.split && (f.units.busiest().share >= busy_share || !is_waiting(f)); },
+        [](const VerdictFacts& f) { return f.split && (f.units.busiest().share >= busy_unit_share || !is_waiting(f)); },
         known_loss,
         "blocks enough to give every SM work until the end: other tiles, split work, a larger batch"},
-    Rule{
-        {"busy-memory", Bound::bandwidth,
-         "shared memory or L2 is busy in {threshold} or more of the active cycles, and more than any pipe", busy_share},
-        [](const VerdictFacts& f) { return f.units.memory.share; },
-        [](const VerdictFacts& f) { return f.units.memory.share > f.units.pipe.share; },
-        exactly,  // where shared memory was not counted, the hypothesis is about the levels that have roofs
-        "fewer passes or requests in the same time: wider accesses, no bank conflicts, reuse in registers"},
+    Rule{{"busy-memory", Bound::bandwidth,
+          "shared memory or L2 is busy in {threshold} or more of the active cycles, and more than any pipe",
+          busy_unit_share},
+         [](const VerdictFacts& f) { return f.units.memory.share; },
+         [](const VerdictFacts& f) { return f.units.memory.share > f.units.pipe.share; },
+         exactly,  // where shared memory was not counted, the hypothesis is about the levels that have roofs
+         "fewer passes or requests in the same time: wider accesses, no bank conflicts, reuse in registers"},
     Rule{{"busy-unit", Bound::compute,
-          "a unit of the SM or its schedulers are busy in {threshold} or more of the active cycles", busy_share},
+          "a unit of the SM or its schedulers are busy in {threshold} or more of the active cycles", busy_unit_share},
          [](const VerdictFacts& f) { return f.units.pipe.share; },
          always,
          known_compute_unit,
          "fewer instructions of that kind for the same work that do not shorten it"},
     Rule{{"half-busy", Bound::not_identifiable,
           "warps wait for {loss} or more of the time, while a unit is busy in {threshold} or more of the active cycles",
-          half_busy_share},
+          half_busy_unit_share},
          [](const VerdictFacts& f) { return f.units.busiest().share; },
          [](const VerdictFacts& f) { return is_waiting(f) && f.waiting_share >= loss_share; },
          exactly,
@@ -118,7 +118,7 @@ constexpr std::array rules{
          0.50},
         [](const VerdictFacts& f) { return is_vetoed(f) ? 0 : f.undemanded_share; },
         [](const VerdictFacts& f) {
-            return known_chain(f) == Known::exactly && f.units.busiest().share < half_busy_share;
+            return known_chain(f) == Known::exactly && f.units.busiest().share < half_busy_unit_share;
         },
         known_chain,
         "a roof that was not measured and is reached; a larger batch that takes longer in proportion"},
@@ -244,7 +244,7 @@ std::vector<VerdictFacts> facts_within_errors(const StepGrounds& step, const Ver
 std::string with_thresholds(std::string_view text, double threshold) {
     return fmt::format(fmt::runtime(text), fmt::arg("threshold", percent(threshold)),
                        fmt::arg("rest", percent(1 - threshold)), fmt::arg("bound", percent(bound_share)),
-                       fmt::arg("loss", percent(loss_share)), fmt::arg("half_busy", percent(half_busy_share)),
+                       fmt::arg("loss", percent(loss_share)), fmt::arg("half_busy", percent(half_busy_unit_share)),
                        fmt::arg("few_warps", percent(low_occupancy_pct / 100)),
                        fmt::arg("chain", many_dependent_steps));
 }
@@ -254,7 +254,7 @@ std::string VerdictRule::text() const { return with_thresholds(what, threshold);
 const Rule& error_rule() { return within_error; }
 
 bool is_vetoed(const VerdictFacts& f) {
-    return std::max({f.units.busiest().share, f.memory_share, f.compute_share}) >= busy_share;
+    return std::max({f.units.busiest().share, f.memory_share, f.compute_share}) >= busy_unit_share;
 }
 
 std::span<const Rule> step_rules() { return rules; }

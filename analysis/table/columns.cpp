@@ -30,7 +30,7 @@ std::span<const Column> columns() {
         std::vector<Column> all;
         for (const Entries& part : {pyprof_columns(), point_columns(), sweep_columns(), step_columns(), time_columns(),
                                     kernel_columns(), executed_columns(), memory_columns(), counter_columns()})
-            std::ranges::transform(part, std::back_inserter(all), made);
+            std::ranges::transform(part, std::back_inserter(all), column_of);
         // The numbers of ops are text, but none of them may be lost.
         std::ranges::find(all, "seq", &Column::name)->shortens = false;
         return all;
@@ -42,8 +42,8 @@ Column counter_column(const CountedMetric& metric) {
     using namespace column;
     const std::string header = metric.unit.empty() ? metric.name : fmt::format("{} {}", metric.name, metric.unit);
     const auto value = [name = metric.name](Step step) { return counter_named(step, name); };
-    if (adds_up(metric)) return made({metric.name, header, metric.unit, 0, counted(total(value)), metric.source});
-    return made(
+    if (adds_up(metric)) return column_of({metric.name, header, metric.unit, 0, counted(total(value)), metric.source});
+    return column_of(
         {metric.name, header, metric.unit, 2, counted(mean(value)), fmt::format("{}{}", metric.source, by_time)});
 }
 

@@ -9,7 +9,7 @@
 
 namespace kbench::column {
 
-Column made(const Entry& entry) {
+Column column_of(const Entry& entry) {
     const bool is_text = entry.decimals == as_text;
     return {.name = entry.name,
             .header = entry.header.empty() ? entry.name : entry.header,

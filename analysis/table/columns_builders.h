@@ -154,7 +154,7 @@ struct Entry {
     std::string what;
 };
 using Entries = std::vector<Entry>;
-Column made(const Entry& entry);
+Column column_of(const Entry& entry);
 
 /// The parts of the list. columns_identity.cpp: what is computed.
 Entries pyprof_columns(), point_columns(), sweep_columns(), step_columns();

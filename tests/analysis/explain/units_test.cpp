@@ -62,7 +62,7 @@ TEST(Units, EachPartOfL2IsAMemoryOfItsOwnCycles) {
 
 TEST(Units, SchedulersAreOneOfThem) {
     StepResult step = counted_step();
-    EXPECT_EQ(activity_of(step).pipe.name, issue_slots);
+    EXPECT_EQ(activity_of(step).pipe.name, unit::issue_slots);
     EXPECT_DOUBLE_EQ(activity_of(step).pipe.share, 0.1);  // 0.4 instructions a cycle of four schedulers
     step.counters["issue_active"] = 12;
     EXPECT_DOUBLE_EQ(activity_of(step).pipe.share, 0.12);
@@ -85,7 +85,7 @@ TEST(Units, ThatWereNotCountedMatterOnlyWhereThereAreIssuesEnough) {
 TEST(Units, AreNoCeilings) {
     for (const std::string_view unit : {"tensor pipe", "shared memory", "load-store unit", "L2"})
         EXPECT_TRUE(is_unit(unit));
-    EXPECT_TRUE(is_unit(issue_slots));
+    EXPECT_TRUE(is_unit(unit::issue_slots));
     for (const std::string_view other : {"fp32_plain", "DRAM", ""}) EXPECT_FALSE(is_unit(other));
 }
 
