@@ -241,12 +241,20 @@ std::vector<VerdictFacts> facts_within_errors(const StepGrounds& step, const Ver
     return variants;
 }
 
-std::string with_thresholds(std::string_view text, double threshold) {
-    return fmt::format(fmt::runtime(text), fmt::arg("threshold", percent(threshold)),
-                       fmt::arg("rest", percent(1 - threshold)), fmt::arg("bound", percent(bound_share)),
-                       fmt::arg("loss", percent(loss_share)), fmt::arg("half_busy", percent(half_busy_unit_share)),
-                       fmt::arg("few_warps", percent(low_occupancy_pct / 100)),
-                       fmt::arg("chain", many_dependent_steps));
+std::string with_thresholds(std::string_view pattern, double threshold) {
+    const std::pair<std::string_view, std::string> figures[] = {
+        {"{threshold}", percent(threshold)},
+        {"{rest}", percent(1 - threshold)},
+        {"{bound}", percent(bound_share)},
+        {"{loss}", percent(loss_share)},
+        {"{half_busy}", percent(half_busy_unit_share)},
+        {"{few_warps}", percent(low_occupancy_pct / 100)},
+        {"{chain}", std::to_string(many_dependent_steps)},
+    };
+    std::string text(pattern);
+    for (const auto& [name, figure] : figures)
+        for (std::size_t at; (at = text.find(name)) != std::string::npos;) text.replace(at, name.size(), figure);
+    return text;
 }
 
 std::string VerdictRule::text() const { return with_thresholds(what, threshold); }

@@ -6,6 +6,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include "kbench/error.h"
 
 namespace kbench {

@@ -34,25 +34,25 @@ from pathlib import Path
 from mutants import KINDS, Mutant, drawn, mutants_of
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("analysis/explain", "analysis/compare")
+FOLDERS = ("analysis/facts", "analysis/explain", "analysis/compare")
 SHOWN_BY = ("analysis/report", "analysis/study", "analysis/table")
 # Compares each threshold with its own text, and no behaviour.
 NO_BEHAVIOUR = "*EveryLineSaysItsThreshold"
 # Text of a line, what it becomes, and why that is the same.
 EQUIVALENT = [
     ("f.memory_share > f.compute_share", "memory_share >= ", "two equal roofs are two-roofs' before"),
-    ("if (entry.time_us <= 0) return f;", "time_us < 0", "nobody looks at the facts of a step without a time"),
-    ("if (entry.time_us <= 0) return variants;", "time_us < 0", "nor at those within their errors"),
-    ("shortest_us > 0 ?", "shortest_us >= 0", "records do not take as long as the step"),
+    ("if (facts.time_us <= 0) return f;", "time_us < 0", "nobody looks at the facts of a step without a time"),
+    ("if (time_us <= 0) return variants;", "time_us < 0", "nor at those within their errors"),
+    ("least_us > 0 ?", "least_us >= 0", "records do not take as long as the step"),
     ("f.rest_share < rejecting_part", "rest_share <= ", "half of a threshold rejects nothing by itself"),
     ("return percent < 0", "percent <= 0", "shares that are equal agree"),
     ("if (counted >= total)", "counted > total", "all that is needed is then attributed by either branch"),
     ("(excess > 0 ?", "excess >= 0", "an excess of zero adds nothing to either"),
     ("if (gaps_us > 0)", "gaps_us >= 0", "no gaps are a share of zero"),
     ("(std::log(value) - mean) * (std::log(value) - mean)", ") + mean", "sum (x - m)(x + m) is sum (x - m)^2"),
-    ("dependent_steps.value_or(1) < 2", "value_or(0)", "none are as few as one"),
-    ('counter(step, "sm_cycles_active").value_or(0);', "value_or(1)", "one cycle is within any kernel's time"),
-    ("*whole > 0 ? *part / *whole : 0", "*whole > 1", "no clock is below 1 MHz"),
+    ("dependent_steps.value_or(1) > 1", "value_or(0)", "none are as few as one"),
+    ('counters.sm_cycles_active.value_or(0);', "value_or(1)", "one cycle is within any kernel's time"),
+    ("all_mhz > 0 ?", "all_mhz > 1", "no clock is below 1 MHz"),
     ("return here_mhz > 0;", "here_mhz > 1", "nor here"),
     ("demand.roof.clock_mhz > 0 &&", "clock_mhz > 1 &&", "nor that of a roof"),
     ("if (by_unit.low > 1)", "low >= 1", "an interval that begins at 1 holds it, which is asked before"),
