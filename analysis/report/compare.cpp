@@ -19,6 +19,7 @@ class Page {
   public:
     void heading(std::string title) { sections_.push_back({std::move(title)}); }
     void table(Rows rows) { sections_.back().add(std::move(rows)); }
+    void chart(Chart chart) { sections_.back().add(std::move(chart)); }
     /// A sentence under a word.
     void item(std::string about, std::string text) {
         std::vector<Block>& blocks = sections_.back().blocks;
@@ -208,8 +209,13 @@ void write_times(Page& page, const PointComparison& point, const std::string& b,
     Rows table{{words("steps", 0, true), figures("n", 1), figures("A ms"), figures(b + " ms"), figures(b + "/A"),
                 figures("interval"), words("follows"), words("A's ledger"), words(b + "'s ledger")}};
 
+    BarChart bars{"ms", {}, {{.name = "A", .is_faint = true}, {b}}};
     for (std::size_t g = 0; g < std::min(top, point.groups.size()); ++g) {
         const GroupComparison& group = point.groups[g];
+        bars.labels.push_back(group.name);
+        for (const auto& [i, side] : {std::pair{0, &group.a}, {1, &group.b}})
+            bars.series[i].add(scaled(side->time_us, 1e-3), fmt::format("{}\n{} {}", group.name, bars.series[i].name,
+                                                                        time_text(side->time_us.value)));
         table.rows.push_back({group.name, steps_cell(group.a, group.b), significant(group.a.time_us.value / 1e3),
                               significant(group.b.time_us.value / 1e3), ratio_cell(group.ratio),
                               interval_cell(group.ratio),
@@ -221,6 +227,7 @@ void write_times(Page& page, const PointComparison& point, const std::string& b,
                           significant(point.a_all.time_us.value / 1e3), significant(point.b_all.time_us.value / 1e3),
                           ratio_cell(point.steps_ratio, digits), interval_cell(point.steps_ratio, digits), "",
                           bound_cell(point.a_all), bound_cell(point.b_all)});
+    page.chart({"Time of both, ms", "measured, with 95 % intervals", std::move(bars)});
     page.table(std::move(table));
 }
 
