@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "analysis/explain/demands.h"
+#include "analysis/explain/roof_times.h"
 #include "analysis/facts/point_facts.h"
 #include "analysis/result/match.h"
 #include "models/base/format.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/explain/ledger.h"
+#include "analysis/explain/time_breakdown.h"
 #include "analysis/explain/verdict.h"
 #include "kbench/result.h"
 

@@ -11,7 +11,7 @@
 
 #include "analysis/explain/conclusions.h"
 #include "analysis/explain/cycles.h"
-#include "analysis/explain/demands.h"
+#include "analysis/explain/roof_times.h"
 #include "analysis/explain/impossible.h"
 #include "analysis/explain/judge.h"
 #include "analysis/explain/units.h"

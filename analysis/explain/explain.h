@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "analysis/explain/attribution.h"
-#include "analysis/explain/closures.h"
+#include "analysis/explain/cross_checks.h"
 #include "analysis/explain/cycle_account.h"
-#include "analysis/explain/demand.h"
-#include "analysis/explain/dependent.h"
+#include "analysis/explain/roof_time.h"
+#include "analysis/explain/serial_chain.h"
 #include "analysis/explain/elasticity.h"
-#include "analysis/explain/ledger.h"
+#include "analysis/explain/time_breakdown.h"
 #include "analysis/explain/roofline.h"
 #include "analysis/explain/verdict.h"
 #include "analysis/facts/point_facts.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/explain/demand.h"
+#include "analysis/explain/roof_time.h"
 #include "analysis/facts/point_facts.h"
 
 namespace kbench {

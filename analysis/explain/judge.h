@@ -7,7 +7,7 @@
 
 #include "analysis/explain/busy_unit.h"
 #include "analysis/explain/cycle_account.h"
-#include "analysis/explain/demand.h"
+#include "analysis/explain/roof_time.h"
 #include "analysis/explain/verdict.h"
 #include "analysis/facts/point_facts.h"
 

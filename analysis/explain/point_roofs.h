@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "analysis/explain/ledger.h"
+#include "analysis/explain/time_breakdown.h"
 #include "analysis/explain/verdict.h"
 
 namespace kbench {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "analysis/explain/executed.h"
-#include "analysis/explain/ledger.h"
+#include "analysis/explain/time_breakdown.h"
 #include "analysis/explain/point_roofs.h"
 #include "analysis/explain/verdict.h"
 #include "analysis/facts/point_facts.h"

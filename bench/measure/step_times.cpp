@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "analysis/explain/breakdown.h"
+#include "analysis/explain/step_sums.h"
 #include "analysis/machine/cpu_share.h"
 #include "bench/measure/parts.h"
 #include "bench/measure/progress.h"

@@ -9,7 +9,7 @@
 #include <map>
 #include <utility>
 
-#include "analysis/explain/demands.h"
+#include "analysis/explain/roof_times.h"
 #include "analysis/facts/executed_flops.h"
 #include "analysis/machine/cpu_share.h"
 #include "bench/measure/planning.h"

@@ -241,7 +241,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=300, help="mutants that compile and are not equivalent; 0: all")
     parser.add_argument("--least", type=float, default=80, help="score in percent from which on the exit code is 0")
-    parser.add_argument("--only", help="mutants of this file alone: analysis/explain/ledger.cpp")
+    parser.add_argument("--only", help="mutants of this file alone: analysis/explain/time_breakdown.cpp")
     parser.add_argument("--again", type=Path, help="only mutants that a line of this file names, as printed before")
     parser.add_argument("--jobs", type=int, default=1)
     arguments = parser.parse_args()

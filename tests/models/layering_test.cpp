@@ -243,8 +243,8 @@ TEST(Layering, DevicesAndProfilingKnowNoPlanAndNoModel) {
 
 TEST(LayeringScanner, ReportsEachStepToTheRightWithItsLine) {
     EXPECT_THAT(
-        in("models", "#pragma once\n#include \"analysis/explain/ledger.h\"\n"),
-        testing::ElementsAre("models/x.cpp:2: includes analysis/explain/ledger.h, which is to the right of models/"));
+        in("models", "#pragma once\n#include \"analysis/explain/time_breakdown.h\"\n"),
+        testing::ElementsAre("models/x.cpp:2: includes analysis/explain/time_breakdown.h, which is to the right of models/"));
     EXPECT_EQ(
         in("analysis", "#include \"kernels/check.h\"\n#include \"cpu/blas.h\"\n#include \"bench/plan/plan.h\"").size(),
         3u);
@@ -293,7 +293,7 @@ TEST(LayeringScanner, ReportsARoomThatLooksToItsRight) {
         {"bench/micro/x.cpp", "bench/command/command.h"},
         {"analysis/result/x.h", "analysis/machine/machine.h"},
         {"analysis/machine/x.h", "analysis/facts/counters.h"},
-        {"analysis/facts/x.h", "analysis/explain/ledger.h"},
+        {"analysis/facts/x.h", "analysis/explain/time_breakdown.h"},
         {"analysis/explain/x.h", "analysis/compare/compare.h"},
         {"analysis/compare/x.h", "analysis/table/table.h"},
         {"analysis/table/x.h", "analysis/report/writers.h"},

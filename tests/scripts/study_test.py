@@ -131,7 +131,7 @@ class Figures:
 
     def recoverable_ms(self, point, layer):
         """The value alone: the ends also hold what is known of clocks. Of a GPU not even that: its demands are those of
-        caches and units, too, at the clocks of three runs (tests/analysis/explain/demands_test.cpp)."""
+        caches and units, too, at the clocks of three runs (tests/analysis/explain/roof_times_test.cpp)."""
         if self.is_gpu(point):
             return None, None, None
         above = 0

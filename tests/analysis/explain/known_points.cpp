@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "analysis/explain/cycles.h"
-#include "analysis/explain/demands.h"
-#include "analysis/explain/dependent.h"
+#include "analysis/explain/roof_times.h"
+#include "analysis/explain/serial_chain.h"
 #include "analysis/explain/judge.h"
 #include "analysis/explain/units.h"
 

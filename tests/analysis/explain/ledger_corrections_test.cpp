@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "analysis/explain/ledger.h"
+#include "analysis/explain/time_breakdown.h"
 #include "tests/analysis/explain/known_points.h"
 
 namespace kbench {

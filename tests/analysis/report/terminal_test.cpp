@@ -7,7 +7,7 @@
 #include <span>
 #include <sstream>
 
-#include "analysis/explain/breakdown.h"
+#include "analysis/explain/step_sums.h"
 #include "analysis/report/writers.h"
 #include "analysis/table/table.h"
 #include "models/base/format.h"

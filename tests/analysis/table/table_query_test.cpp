@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "analysis/explain/breakdown.h"
+#include "analysis/explain/step_sums.h"
 #include "analysis/report/writers.h"
 #include "kbench/error.h"
 #include "tests/analysis/example_result.h"

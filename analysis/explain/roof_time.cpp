@@ -1,5 +1,5 @@
 // Arithmetic on demands: which is longest, what all have together, sums over steps.
-#include "analysis/explain/demand.h"
+#include "analysis/explain/roof_time.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "analysis/explain/closures.h"
+#include "analysis/explain/cross_checks.h"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "analysis/explain/demand.h"
+#include "analysis/explain/roof_time.h"
 #include "analysis/facts/point_facts.h"
 
 namespace kbench {

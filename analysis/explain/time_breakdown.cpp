@@ -1,5 +1,5 @@
 // Sums of steps, what the whole has beyond them, and marginal costs beside their share.
-#include "analysis/explain/ledger.h"
+#include "analysis/explain/time_breakdown.h"
 
 #include <fmt/format.h>
 

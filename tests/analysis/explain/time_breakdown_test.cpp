@@ -1,6 +1,6 @@
 // Each line of the ledger on numbers made by hand. The machine of known_points.h: a microsecond is 1000 cycles; an
 // empty kernel takes 1 us.
-#include "analysis/explain/ledger.h"
+#include "analysis/explain/time_breakdown.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

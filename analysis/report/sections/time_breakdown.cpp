@@ -1,4 +1,4 @@
-#include "analysis/explain/ledger.h"
+#include "analysis/explain/time_breakdown.h"
 
 #include <fmt/format.h>
 

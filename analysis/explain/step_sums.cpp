@@ -1,5 +1,5 @@
 // Sums of steps.
-#include "analysis/explain/breakdown.h"
+#include "analysis/explain/step_sums.h"
 
 #include <algorithm>
 #include <map>

@@ -1,5 +1,5 @@
 // Where the time goes by op kind and by layer.
-#include "analysis/explain/breakdown.h"
+#include "analysis/explain/step_sums.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,5 +1,5 @@
 // Dependent steps: what one of them takes beside what the roofs demand of it.
-#include "analysis/explain/dependent.h"
+#include "analysis/explain/serial_chain.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // Sums of steps by op kind and by layer, of steps whose figures are known.
-#include "analysis/explain/breakdown.h"
+#include "analysis/explain/step_sums.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/explain/cycle_account.h"
-#include "analysis/explain/demand.h"
+#include "analysis/explain/roof_time.h"
 #include "analysis/facts/point_facts.h"
 
 namespace kbench {

@@ -1,4 +1,4 @@
-#include "analysis/explain/demands.h"
+#include "analysis/explain/roof_times.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "analysis/explain/dependent.h"
+#include "analysis/explain/serial_chain.h"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "analysis/explain/ledger.h"
+#include "analysis/explain/time_breakdown.h"
 #include "analysis/report/sections/sections.h"
 #include "models/base/format.h"
 

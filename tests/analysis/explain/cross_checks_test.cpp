@@ -1,5 +1,5 @@
 // Quantities found in two ways, on numbers made by hand; see known_points.h.
-#include "analysis/explain/closures.h"
+#include "analysis/explain/cross_checks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

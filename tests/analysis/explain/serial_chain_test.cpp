@@ -1,5 +1,5 @@
 // Dependent steps on points whose figures are known by construction.
-#include "analysis/explain/dependent.h"
+#include "analysis/explain/serial_chain.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,11 +1,11 @@
 // Demands on numbers made by hand. The machine of known_points.h: a microsecond is 1000 cycles, 10^6 bytes of DRAM,
 // 4 10^6 of L2, 10^7 of L1, 10^7 FLOPs on plain cores and 10^8 on tensor cores.
-#include "analysis/explain/demands.h"
+#include "analysis/explain/roof_times.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/explain/ledger.h"
+#include "analysis/explain/time_breakdown.h"
 #include "tests/analysis/explain/known_points.h"
 
 namespace kbench {
